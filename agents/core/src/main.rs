@@ -1,0 +1,2 @@
+//! metalmesh-core: the agent of one switch.
+fn main() {}

@@ -1,0 +1,2 @@
+//! metalmesh-hammer: inventory, wipe and installation on a network-booted machine.
+fn main() {}

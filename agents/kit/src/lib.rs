@@ -1,0 +1,1 @@
+//! What all agents share: enrolment, session, renewal, last-good cache.

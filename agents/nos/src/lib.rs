@@ -1,0 +1,1 @@
+//! Switch back-ends: what turns a desired port into a configured one.

@@ -1,0 +1,2 @@
+//! metalmesh-bmc: finds and drives the BMCs of one partition.
+fn main() {}

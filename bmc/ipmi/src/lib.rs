@@ -1,0 +1,1 @@
+//! An IPMI 2.0 client: RMCP+ sessions, chassis, FRU and device commands.

@@ -1,0 +1,1 @@
+//! A Redfish client for what bare metal needs: power, boot, LED, inventory.

@@ -1,0 +1,1 @@
+//! The public services: decode, authorise, propose or read, encode.

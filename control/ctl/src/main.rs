@@ -1,0 +1,2 @@
+//! metalmesh, the command line of admins and tenants.
+fn main() {}

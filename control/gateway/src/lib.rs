@@ -1,0 +1,1 @@
+//! Agent sessions: desired state out, observed state in.

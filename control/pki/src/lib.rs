@@ -1,0 +1,1 @@
+//! The certificate authority, join tickets, renewal and revocation.

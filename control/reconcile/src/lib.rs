@@ -1,0 +1,1 @@
+//! Background duties of the leader: one module a kind, plan() pure.

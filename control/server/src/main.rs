@@ -1,0 +1,2 @@
+//! metalmeshd: configuration, wiring and signals of a control node.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The pure replicated state machine: commands in, replies and changes out.

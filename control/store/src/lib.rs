@@ -1,0 +1,1 @@
+//! openraft and RocksDB under the state machine: durable before acknowledged.

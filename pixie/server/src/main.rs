@@ -1,0 +1,2 @@
+//! metalmesh-pixie: DHCP, TFTP and HTTP boot of one partition.
+fn main() {}

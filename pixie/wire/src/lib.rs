@@ -1,0 +1,1 @@
+//! DHCP and TFTP codecs.

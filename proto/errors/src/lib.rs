@@ -1,0 +1,1 @@
+//! The error catalogue: code, title, workaround and the one mapping to a status.

@@ -1,0 +1,1 @@
+//! SPIFFE-style identities, certificate profiles and rustls configurations.

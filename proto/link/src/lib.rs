@@ -1,0 +1,1 @@
+//! The mTLS QUIC session: calls, streams, deadlines and fencing.

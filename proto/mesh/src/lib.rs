@@ -1,0 +1,1 @@
+//! Generated types and stubs of the mesh API that agents speak.

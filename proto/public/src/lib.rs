@@ -1,0 +1,1 @@
+//! Generated types and services of the public v2 API.

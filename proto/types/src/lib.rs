@@ -1,0 +1,1 @@
+//! Ids, names, MAC, CIDR, VNI and ASN newtypes: parsed once, at the edge.

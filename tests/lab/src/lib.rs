@@ -1,0 +1,1 @@
+//! The virtual data centre: namespaces, switches, chassis and machines.

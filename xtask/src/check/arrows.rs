@@ -1,0 +1,123 @@
+//! Which crate may depend on which: the arrows of ARCHITECTURE.md, as data.
+
+use super::Findings;
+use super::metadata::{Metadata, Package};
+
+/// A crate (or a folder of crates) and what of ours it may depend on.
+/// A crate that is not listed may depend on nothing of ours.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("proto-types", &[]),
+    ("proto-lldp", &[]),
+    ("proto-errors", &["proto-types"]),
+    ("proto-identity", &["proto-types"]),
+    ("proto-link", &["proto-types", "proto-errors", "proto-identity"]),
+    ("proto-mesh", &["proto-types", "proto-errors", "proto-identity", "proto-link"]),
+    ("proto-public", &["proto-types"]),
+    ("control-state", &["proto-types", "proto-errors"]),
+    ("control-authz", &["proto-types", "proto-errors", "proto-public"]),
+    ("control-store", &["proto-types", "proto-errors", "control-state", "control-authz"]),
+    ("control-pki", &["proto-*", "control-state", "control-store", "control-authz"]),
+    ("control-reconcile", &["proto-*", "control-state", "control-store", "control-authz"]),
+    (
+        "control-gateway",
+        &["proto-*", "control-state", "control-store", "control-authz", "control-pki"],
+    ),
+    ("control-api", &["proto-*", "control-state", "control-store", "control-authz", "control-pki"]),
+    ("control-client", &["proto-public", "proto-types", "proto-errors"]),
+    ("control-ctl", &["control-client", "proto-public", "proto-types", "proto-errors"]),
+    ("control-server", &["control-*", "proto-*"]),
+    ("agents-kit", &["proto-*"]),
+    ("agents-nos", &["proto-types", "proto-lldp"]),
+    ("agents-core", &["agents-kit", "agents-nos", "proto-*"]),
+    ("agents-hammer", &["agents-kit", "proto-*", "pixie-wire"]),
+    ("bmc-ipmi", &[]),
+    ("bmc-redfish", &[]),
+    ("bmc-agent", &["agents-kit", "bmc-*", "proto-*"]),
+    ("pixie-wire", &["proto-types"]),
+    ("pixie-boot", &["pixie-wire", "proto-types"]),
+    ("pixie-server", &["agents-kit", "pixie-*", "proto-*"]),
+    ("tests-*", &["*"]),
+    ("xtask", &["tests-*"]),
+];
+
+/// What the pure core must never know: a runtime, a disk, a clock, randomness.
+const STATE_NEVER: &[&str] = &["tokio", "rocksdb", "openraft", "rand", "quinn", "tonic"];
+
+pub(crate) fn check(metadata: &Metadata) -> Findings {
+    metadata.ours().flat_map(|package| check_package(package)).collect()
+}
+
+fn check_package(package: &Package) -> Findings {
+    let mut findings = Findings::new();
+    for dependency in &package.dependencies {
+        // Tests may reach for peers that the code itself must not know.
+        if dependency.kind.as_deref() == Some("dev") {
+            continue;
+        }
+        if dependency.path.is_some() && !allowed(&package.name, &dependency.name) {
+            findings.push(format!(
+                "{} depends on {}: no such arrow in ARCHITECTURE.md; move the shared type down, \
+                 or add the arrow with an ADR",
+                package.name, dependency.name
+            ));
+        }
+        if package.name == "control-state" && STATE_NEVER.contains(&dependency.name.as_str()) {
+            findings.push(format!("control-state is pure: it must not know {}", dependency.name));
+        }
+    }
+    findings
+}
+
+/// A crate is called after its folder, and says in one line what it is.
+pub(crate) fn check_names(metadata: &Metadata) -> Findings {
+    let mut findings = Findings::new();
+    for package in metadata.ours() {
+        let folder = metadata.folder(package);
+        let name = folder.to_string_lossy().replace('/', "-");
+        if package.name != name {
+            findings.push(format!(
+                "{}: the crate is called {}, its folder says {name}",
+                folder.display(),
+                package.name
+            ));
+        }
+        if package.description.as_deref().is_none_or(str::is_empty) {
+            findings.push(format!("{}: its manifest has no description", folder.display()));
+        }
+    }
+    findings
+}
+
+fn allowed(from: &str, to: &str) -> bool {
+    ARROWS
+        .iter()
+        .filter(|(pattern, _)| matches(pattern, from))
+        .any(|(_, targets)| targets.iter().any(|pattern| matches(pattern, to)))
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => pattern == name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::allowed;
+
+    #[test]
+    fn arrows_point_down() {
+        for (from, to, want) in [
+            ("control-api", "control-store", true),
+            ("control-state", "proto-types", true),
+            ("control-state", "control-store", false),
+            ("agents-core", "agents-kit", true),
+            ("agents-core", "control-state", false),
+            ("proto-public", "control-state", false),
+            ("tests-lab", "agents-nos", true),
+        ] {
+            assert_eq!(allowed(from, to), want, "{from} -> {to}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What `cargo metadata` says of the workspace: crates, their folders, their dependencies.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Metadata {
+    pub(crate) packages: Vec<Package>,
+    workspace_root: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) license: Option<String>,
+    pub(crate) description: Option<String>,
+    /// Absent for a crate of the workspace.
+    pub(crate) source: Option<String>,
+    pub(crate) dependencies: Vec<Dependency>,
+    manifest_path: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Dependency {
+    pub(crate) name: String,
+    /// `None` is an ordinary dependency, else "dev" or "build".
+    pub(crate) kind: Option<String>,
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl Metadata {
+    pub(crate) fn load(root: &Path) -> Result<Self> {
+        let output = Command::new(env!("CARGO"))
+            .args(["metadata", "--format-version", "1", "--locked"])
+            .args(["--filter-platform", "x86_64-unknown-linux-gnu"])
+            .current_dir(root)
+            .output()
+            .context("cannot run cargo metadata")?;
+        if !output.status.success() {
+            bail!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        serde_json::from_slice(&output.stdout).context("cannot read the answer of cargo metadata")
+    }
+
+    /// The crates of this workspace.
+    pub(crate) fn ours(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter().filter(|package| package.source.is_none())
+    }
+
+    /// The crates of others that the lock file holds.
+    pub(crate) fn theirs(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter().filter(|package| package.source.is_some())
+    }
+
+    /// The folder of a crate, relative to the root of the workspace.
+    pub(crate) fn folder<'a>(&self, package: &'a Package) -> &'a Path {
+        let folder = package.manifest_path.parent().unwrap_or(Path::new(""));
+        folder.strip_prefix(&self.workspace_root).unwrap_or(folder)
+    }
+}

@@ -1,0 +1,76 @@
+//! `./dev check`: format, lints and structure. It reads, and never writes.
+
+mod arrows;
+mod dependencies;
+mod metadata;
+mod tidy;
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use self::metadata::Metadata;
+
+/// What one check found: each line names the file, the rule and what to do.
+pub(crate) type Findings = Vec<String>;
+
+/// Runs every check and reports all findings, not only the first.
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let metadata = Metadata::load(root)?;
+    let structure: [(&str, Findings); 4] = [
+        ("arrows", arrows::check(&metadata)),
+        ("crates", arrows::check_names(&metadata)),
+        ("dependencies", dependencies::check(root, &metadata)?),
+        ("tidy", tidy::check(root)?),
+    ];
+    let mut failed = Vec::new();
+    for (name, findings) in structure {
+        report(name, findings.is_empty());
+        for finding in &findings {
+            eprintln!("  {finding}");
+        }
+        if !findings.is_empty() {
+            failed.push(name);
+        }
+    }
+    for (name, args) in [
+        ("format", &["fmt", "--all", "--check"][..]),
+        (
+            "clippy",
+            &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"][..],
+        ),
+    ] {
+        let ok = cargo(root, args)?;
+        report(name, ok);
+        if !ok {
+            failed.push(name);
+        }
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    bail!("failed: {}; `./dev fix` mends what a tool can mend", failed.join(", "))
+}
+
+/// Mends what a tool can mend: format, and the lints that have an automatic fix.
+pub(crate) fn fix(root: &Path) -> Result<()> {
+    let clippy = ["clippy", "--workspace", "--all-targets", "--fix", "--allow-dirty"];
+    if cargo(root, &clippy)? && cargo(root, &["fmt", "--all"])? {
+        return Ok(());
+    }
+    bail!("the tools above could not mend everything")
+}
+
+fn cargo(root: &Path, args: &[&str]) -> Result<bool> {
+    let status = Command::new(env!("CARGO"))
+        .args(args)
+        .current_dir(root)
+        .status()
+        .with_context(|| format!("cannot run cargo {}", args.join(" ")))?;
+    Ok(status.success())
+}
+
+fn report(name: &str, ok: bool) {
+    eprintln!("check {name:<14} {}", if ok { "ok" } else { "FAILED" });
+}

@@ -1,0 +1,54 @@
+//! The automation behind `./dev`: checks, tests, the lab and the images it boots.
+//!
+//! Each subcommand is a module; this file only tells them apart.
+
+mod check;
+mod sizes;
+mod test;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "./dev", about = "Build, check, test and run metalmesh.", bin_name = "./dev")]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Check format, lints and structure; writes nothing
+    Check,
+    /// Mend what a tool can mend: format and simple lints
+    Fix,
+    /// Run every test, the lab in its short form included
+    Test(test::TestArgs),
+    /// Build the release binaries and print their sizes against their bounds
+    Sizes,
+}
+
+fn main() -> ExitCode {
+    let root = root();
+    let result = match Args::parse().task {
+        Task::Check => check::run(&root),
+        Task::Fix => check::fix(&root),
+        Task::Test(args) => test::run(&root, &args),
+        Task::Sizes => sizes::run(&root),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the checkout that this was built from.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}

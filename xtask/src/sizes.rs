@@ -1,0 +1,53 @@
+//! `./dev sizes`: the release binaries against the sizes that they are promised to stay under.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use anyhow::{Context, Result, bail};
+
+const MIB: u64 = 1024 * 1024;
+
+/// A binary, the crate that makes it, and the most that it may weigh in bytes.
+const BOUNDS: &[(&str, &str, u64)] = &[
+    ("metalmeshd", "control-server", 60 * MIB),
+    ("metalmesh", "control-ctl", 60 * MIB),
+    ("metalmesh-core", "agents-core", 15 * MIB),
+    ("metalmesh-bmc", "bmc-agent", 15 * MIB),
+    ("metalmesh-pixie", "pixie-server", 15 * MIB),
+];
+
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--release"]).current_dir(root);
+    for (_, package, _) in BOUNDS {
+        build.args(["--package", package]);
+    }
+    if !build.status().context("cannot run cargo build")?.success() {
+        bail!("the release build failed");
+    }
+    let folder = target(root).join("release");
+    let mut heavy = Vec::new();
+    println!("{:<18} {:>10} {:>10}", "binary", "MiB", "at most");
+    for (name, _, bound) in BOUNDS {
+        let path = folder.join(name);
+        let size = fs::metadata(&path).with_context(|| format!("{}", path.display()))?.len();
+        println!("{name:<18} {:>10.1} {:>10}", mib(size), bound / MIB);
+        if size > *bound {
+            heavy.push(*name);
+        }
+    }
+    if !heavy.is_empty() {
+        bail!("over their bound: {}", heavy.join(", "));
+    }
+    Ok(())
+}
+
+fn target(root: &Path) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people to read")]
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / MIB as f64
+}
