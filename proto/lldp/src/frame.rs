@@ -1,0 +1,292 @@
+use thiserror::Error;
+
+/// A MAC address in wire order.
+pub type Mac = [u8; 6];
+
+/// Longest frame that is read, bytes: the Ethernet header and 1500 bytes.
+pub const FRAME_MAX: usize = 1514;
+
+const MULTICAST: Mac = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
+const ETHERTYPE: [u8; 2] = [0x88, 0xcc];
+const HEADER_LEN: usize = 14;
+/// A TLV's value has nine bits of length.
+const VALUE_MAX: usize = 511;
+/// A chassis or port id has one byte of subtype before it and is at most 255 bytes long.
+const ID_MAX: usize = 255;
+
+const TLV_END: u8 = 0;
+const TLV_CHASSIS: u8 = 1;
+const TLV_PORT: u8 = 2;
+const TLV_TTL: u8 = 3;
+const TLV_SYSTEM_NAME: u8 = 5;
+const TLV_SYSTEM_DESCRIPTION: u8 = 6;
+
+const CHASSIS_MAC: u8 = 4;
+const CHASSIS_LOCAL: u8 = 7;
+const PORT_MAC: u8 = 3;
+const PORT_INTERFACE_NAME: u8 = 5;
+
+/// What a neighbour says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// A MAC address as `aa:bb:cc:dd:ee:ff`, or text of the sender's choice.
+    pub chassis_id: String,
+    /// Kernel name of the port, or its MAC address.
+    pub port_id: String,
+    /// A switch of ours puts its id here; an installed machine its UUID.
+    pub system_name: String,
+    /// Free text.
+    pub system_description: String,
+    /// How long this holds, seconds; 0 takes the neighbour away.
+    pub ttl_s: u16,
+}
+
+/// Why a frame is not LLDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum DecodeError {
+    #[error("not an LLDP frame")]
+    NotLldp,
+    #[error("the frame ends inside a TLV")]
+    Truncated,
+    #[error("chassis id, port id or time to live is missing or out of order")]
+    Mandatory,
+}
+
+impl Frame {
+    /// Reads a whole Ethernet frame.
+    ///
+    /// # Errors
+    /// When it is not LLDP, is cut short, or does not begin with the three mandatory TLVs.
+    pub fn decode(frame: &[u8]) -> Result<Self, DecodeError> {
+        let (header, mut rest) = frame
+            .split_at_checked(HEADER_LEN)
+            .ok_or(DecodeError::NotLldp)?;
+        if header.get(12..14) != Some(&ETHERTYPE[..]) {
+            return Err(DecodeError::NotLldp);
+        }
+        let mut out = Self::default();
+        let mut position = 0_usize;
+        while let Some((kind, value, after)) = next_tlv(rest)? {
+            rest = after;
+            position += 1;
+            match (position, kind) {
+                (1, TLV_CHASSIS) => out.chassis_id = id(value, CHASSIS_MAC)?,
+                (2, TLV_PORT) => out.port_id = id(value, PORT_MAC)?,
+                (3, TLV_TTL) => out.ttl_s = ttl(value)?,
+                (1..=3, _) => return Err(DecodeError::Mandatory),
+                (_, TLV_SYSTEM_NAME) => out.system_name = text(value),
+                (_, TLV_SYSTEM_DESCRIPTION) => out.system_description = text(value),
+                _ => {}
+            }
+        }
+        if position < 3 {
+            return Err(DecodeError::Mandatory);
+        }
+        Ok(out)
+    }
+
+    /// Writes a whole Ethernet frame from `source` to LLDP's nearest-bridge address. Text that is
+    /// too long for its TLV is cut at a character boundary.
+    #[must_use]
+    pub fn encode(&self, source: Mac) -> Vec<u8> {
+        let mut out = Vec::with_capacity(128);
+        out.extend_from_slice(&MULTICAST);
+        out.extend_from_slice(&source);
+        out.extend_from_slice(&ETHERTYPE);
+        put(
+            &mut out,
+            TLV_CHASSIS,
+            &id_value(&self.chassis_id, CHASSIS_MAC, CHASSIS_LOCAL),
+        );
+        put(
+            &mut out,
+            TLV_PORT,
+            &id_value(&self.port_id, PORT_MAC, PORT_INTERFACE_NAME),
+        );
+        put(&mut out, TLV_TTL, &self.ttl_s.to_be_bytes());
+        for (kind, value) in [
+            (TLV_SYSTEM_NAME, &self.system_name),
+            (TLV_SYSTEM_DESCRIPTION, &self.system_description),
+        ] {
+            if !value.is_empty() {
+                put(&mut out, kind, cut(value, ID_MAX).as_bytes());
+            }
+        }
+        put(&mut out, TLV_END, &[]);
+        out
+    }
+}
+
+type Tlv<'a> = (u8, &'a [u8], &'a [u8]);
+
+/// The next TLV and what follows it; `None` at the end TLV, or where a sender left it out.
+fn next_tlv(bytes: &[u8]) -> Result<Option<Tlv<'_>>, DecodeError> {
+    let [first, second, rest @ ..] = bytes else {
+        return if bytes.is_empty() {
+            Ok(None)
+        } else {
+            Err(DecodeError::Truncated)
+        };
+    };
+    let kind = first >> 1;
+    if kind == TLV_END {
+        return Ok(None);
+    }
+    let length = (usize::from(first & 1) << 8) | usize::from(*second);
+    let (value, after) = rest
+        .split_at_checked(length)
+        .ok_or(DecodeError::Truncated)?;
+    Ok(Some((kind, value, after)))
+}
+
+fn id(value: &[u8], mac_subtype: u8) -> Result<String, DecodeError> {
+    let [subtype, body @ ..] = value else {
+        return Err(DecodeError::Mandatory);
+    };
+    match <Mac>::try_from(body) {
+        Ok(mac) if *subtype == mac_subtype => Ok(mac_text(mac)),
+        _ => Ok(text(body)),
+    }
+}
+
+fn ttl(value: &[u8]) -> Result<u16, DecodeError> {
+    match value {
+        [high, low, ..] => Ok(u16::from_be_bytes([*high, *low])),
+        _ => Err(DecodeError::Mandatory),
+    }
+}
+
+/// Printable text of untrusted bytes: control characters would end up in logs and terminals.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes)
+        .chars()
+        .filter(|c| !c.is_control())
+        .collect()
+}
+
+fn mac_text(mac: Mac) -> String {
+    mac.map(|b| format!("{b:02x}")).join(":")
+}
+
+fn parse_mac(text: &str) -> Option<Mac> {
+    let mut out = [0; 6];
+    let mut parts = text.split(':');
+    for byte in &mut out {
+        let part = parts.next().filter(|p| p.len() == 2)?;
+        *byte = u8::from_str_radix(part, 16).ok()?;
+    }
+    parts.next().is_none().then_some(out)
+}
+
+fn id_value(text: &str, mac_subtype: u8, text_subtype: u8) -> Vec<u8> {
+    let (subtype, body) = match parse_mac(text) {
+        Some(mac) => (mac_subtype, mac.to_vec()),
+        None => (text_subtype, cut(text, ID_MAX).as_bytes().to_vec()),
+    };
+    let mut out = vec![subtype];
+    out.extend(body);
+    out
+}
+
+fn cut(text: &str, max: usize) -> &str {
+    let mut end = text.len().min(max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+fn put(out: &mut Vec<u8>, kind: u8, value: &[u8]) {
+    let value = value.get(..VALUE_MAX).unwrap_or(value);
+    let length = u16::try_from(value.len()).unwrap_or(0);
+    out.extend_from_slice(&((u16::from(kind) << 9) | length).to_be_bytes());
+    out.extend_from_slice(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: Mac = [2, 0, 0, 0, 0, 1];
+
+    fn leaf() -> Frame {
+        Frame {
+            chassis_id: "leaf1".into(),
+            port_id: "swp1".into(),
+            system_name: "leaf1".into(),
+            system_description: "metalmesh-core 0.1.0".into(),
+            ttl_s: 120,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mac = Frame {
+            chassis_id: "52:54:00:77:01:01".into(),
+            ..leaf()
+        };
+        let bare = Frame {
+            system_name: String::new(),
+            system_description: String::new(),
+            ..leaf()
+        };
+        for frame in [leaf(), mac, bare] {
+            assert_eq!(Frame::decode(&frame.encode(SOURCE)), Ok(frame));
+        }
+    }
+
+    #[test]
+    fn long_text_is_cut_at_a_character() {
+        let long = Frame {
+            system_name: "ä".repeat(300),
+            ..leaf()
+        };
+        let read = Frame::decode(&long.encode(SOURCE)).unwrap();
+        assert_eq!(read.system_name, "ä".repeat(127));
+    }
+
+    #[test]
+    fn every_prefix_is_refused_or_read() {
+        let whole = leaf().encode(SOURCE);
+        for end in 0..whole.len() {
+            // A frame may end after any complete TLV, but not before the third one.
+            if let Ok(frame) = Frame::decode(&whole[..end]) {
+                assert_eq!(frame.ttl_s, 120, "cut at {end}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_changed_byte_is_survived() {
+        let whole = leaf().encode(SOURCE);
+        for at in 0..whole.len() {
+            for value in [0, 1, 0x7f, 0x80, 0xff] {
+                let mut frame = whole.clone();
+                frame[at] = value;
+                let _unused = Frame::decode(&frame);
+            }
+        }
+    }
+
+    #[test]
+    fn mandatory_parts_come_first() {
+        let mut frame = vec![0; 12];
+        frame.extend(ETHERTYPE);
+        assert_eq!(Frame::decode(&frame), Err(DecodeError::Mandatory));
+        put(&mut frame, TLV_SYSTEM_NAME, b"x");
+        assert_eq!(Frame::decode(&frame), Err(DecodeError::Mandatory));
+        assert_eq!(Frame::decode(b"short"), Err(DecodeError::NotLldp));
+    }
+
+    #[test]
+    fn control_characters_do_not_pass() {
+        let frame = Frame {
+            system_name: "a\u{1b}[31mb\n".into(),
+            ..leaf()
+        };
+        assert_eq!(
+            Frame::decode(&frame.encode(SOURCE)).unwrap().system_name,
+            "a[31mb"
+        );
+    }
+}
