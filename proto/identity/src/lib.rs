@@ -1,1 +1,70 @@
-//! SPIFFE-style identities, certificate profiles and rustls configurations.
+//! SPIFFE-style identities, certificate profiles, join tickets and rustls configurations.
+//!
+//! Who a peer is, is the one URI in its certificate's subject alternative name:
+//! `spiffe://<trust domain>/partition/<p>/{core,bmc,pixie}/<id>`, `/machine/<uuid>`,
+//! `/project/<project>/machine/<uuid>` or `/node/<id>`.
+//!
+//! Invariants:
+//! - Keys are made where they are used ([`Key::generate`]); only certificate requests travel.
+//! - One root; agents and nodes have separate intermediates, each limited by its extended key
+//!   usage, so that an agent's certificate can never serve and a node's can never call.
+//! - TLS 1.3 only, *ring* only, no session tickets and no 0-RTT: a ticket would outlive the
+//!   certificate it was made from.
+//! - No clock and no randomness is read here but for keys and serial numbers.
+//!
+//! Entry points: [`SpiffeId`], [`Key`], [`profile`], [`tls`], [`peer::PeerIdentity`],
+//! [`ticket::JoinTicket`].
+
+pub mod key;
+pub mod peer;
+pub mod profile;
+pub mod request;
+pub mod spiffe;
+pub mod ticket;
+pub mod tls;
+pub mod verifier;
+
+pub use key::{Credential, Key};
+pub use peer::PeerIdentity;
+pub use request::CertificateRequest;
+pub use rustls_pki_types::CertificateDer;
+pub use spiffe::{AgentRole, CallerKind, SpiffeId, Subject};
+pub use verifier::Roots;
+
+/// Why an identity, key or certificate is not acceptable.
+#[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
+pub enum IdentityError {
+    /// The text is no identity of ours.
+    #[error("not an identity: {0}")]
+    Spiffe(&'static str),
+    /// Bytes that should be a key are not one.
+    #[error("not a usable private key")]
+    Key,
+    /// The certificate request does not parse, or its signature does not match its key.
+    #[error("certificate request refused: {0}")]
+    Request(&'static str),
+    /// A certificate lacks what its profile demands.
+    #[error("certificate refused: {0}")]
+    Certificate(&'static str),
+    /// The ticket file does not parse.
+    #[error("not a join ticket: {0}")]
+    Ticket(&'static str),
+    /// Signing or encoding failed inside the certificate library.
+    #[error("certificate could not be made: {0}")]
+    Issue(String),
+    /// rustls refused the configuration.
+    #[error("TLS configuration refused: {0}")]
+    Tls(String),
+}
+
+/// SHA-256 as lower-case hex.
+pub fn sha256_hex(data: &[u8]) -> String {
+    hex::encode(ring::digest::digest(&ring::digest::SHA256, data))
+}
+
+/// SHA-256 of the bytes.
+pub fn sha256(data: &[u8]) -> [u8; 32] {
+    let mut out = [0u8; 32];
+    out.copy_from_slice(ring::digest::digest(&ring::digest::SHA256, data).as_ref());
+    out
+}

@@ -1,0 +1,176 @@
+//! Certificate profiles: root, two intermediates, agent leaf, node leaf.
+
+use std::time::Duration;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType, SerialNumber,
+};
+use ring::rand::{SecureRandom, SystemRandom};
+use rustls_pki_types::CertificateDer;
+use time::OffsetDateTime;
+
+use crate::{CertificateRequest, IdentityError, Key, SpiffeId, Subject};
+
+/// How long an agent's or node's certificate lives.
+pub const LEAF_VALIDITY: Duration = Duration::from_secs(3600);
+/// How long root and intermediates live.
+pub const CA_VALIDITY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+/// Certificates begin this much before their issue: clocks differ.
+pub const BACKDATE: Duration = Duration::from_secs(300);
+
+/// What an intermediate issues for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Agents and machines: TLS client only.
+    Agents,
+    /// Control nodes towards agents: TLS server only.
+    Nodes,
+}
+
+impl Purpose {
+    /// The issuer of a subject.
+    pub fn of(subject: &Subject) -> Self {
+        match subject {
+            Subject::Node { .. } => Self::Nodes,
+            Subject::Agent { .. } | Subject::Machine { .. } | Subject::ProjectMachine { .. } => {
+                Self::Agents
+            }
+        }
+    }
+
+    fn usage(self) -> ExtendedKeyUsagePurpose {
+        match self {
+            Self::Agents => ExtendedKeyUsagePurpose::ClientAuth,
+            Self::Nodes => ExtendedKeyUsagePurpose::ServerAuth,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Agents => "agents",
+            Self::Nodes => "nodes",
+        }
+    }
+}
+
+/// A certificate that signs others, with its key.
+#[derive(Clone, Debug)]
+pub struct Authority {
+    key: Key,
+    cert: CertificateDer<'static>,
+}
+
+impl Authority {
+    /// A self-signed root of a trust domain.
+    pub fn root(trust_domain: &str, now_ms: u64) -> Result<Self, IdentityError> {
+        let key = Key::generate()?;
+        let mut params = base(
+            &format!("metalmesh root {trust_domain}"),
+            now_ms,
+            CA_VALIDITY,
+        )?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(1));
+        params.key_usages = ca_usages();
+        let root = CertifiedIssuer::self_signed(params, key.pair()).map_err(issue)?;
+        let cert = root.der().clone();
+        Ok(Self { key, cert })
+    }
+
+    /// An intermediate under this root, limited to one purpose.
+    pub fn intermediate(&self, purpose: Purpose, now_ms: u64) -> Result<Self, IdentityError> {
+        let key = Key::generate()?;
+        let name = format!("metalmesh {}", purpose.name());
+        let mut params = base(&name, now_ms, CA_VALIDITY)?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = ca_usages();
+        params.extended_key_usages = vec![purpose.usage()];
+        params.use_authority_key_identifier_extension = true;
+        let cert = params
+            .signed_by(key.pair(), &self.issuer()?)
+            .map_err(issue)?;
+        Ok(Self {
+            key,
+            cert: cert.der().clone(),
+        })
+    }
+
+    /// Puts together what was stored.
+    pub fn from_parts(pkcs8: &[u8], cert: Vec<u8>) -> Result<Self, IdentityError> {
+        let authority = Self {
+            key: Key::from_pkcs8(pkcs8)?,
+            cert: CertificateDer::from(cert),
+        };
+        authority.issuer()?;
+        Ok(authority)
+    }
+
+    /// Its certificate.
+    pub fn certificate(&self) -> &CertificateDer<'static> {
+        &self.cert
+    }
+
+    /// Its key, PKCS#8 DER. Secret.
+    pub fn to_pkcs8(&self) -> Vec<u8> {
+        self.key.to_pkcs8()
+    }
+
+    /// A leaf for `id` and the key of the request. The caller picks the authority by
+    /// [`Purpose::of`]; the leaf's usage follows from the identity in any case.
+    pub fn issue(
+        &self,
+        id: &SpiffeId,
+        request: &CertificateRequest,
+        now_ms: u64,
+        validity: Duration,
+    ) -> Result<CertificateDer<'static>, IdentityError> {
+        let mut params = base("", now_ms, validity)?;
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![Purpose::of(id.subject()).usage()];
+        params.use_authority_key_identifier_extension = true;
+        let uri = rcgen::string::Ia5String::try_from(id.to_string())
+            .map_err(|_| IdentityError::Spiffe("not ASCII"))?;
+        params.subject_alt_names = vec![SanType::URI(uri)];
+        let cert = params
+            .signed_by(&request.key, &self.issuer()?)
+            .map_err(issue)?;
+        Ok(cert.der().clone())
+    }
+
+    fn issuer(&self) -> Result<Issuer<'static, &KeyPair>, IdentityError> {
+        Issuer::from_ca_cert_der(&self.cert, self.key.pair()).map_err(issue)
+    }
+}
+
+fn ca_usages() -> Vec<KeyUsagePurpose> {
+    vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign]
+}
+
+fn base(name: &str, now_ms: u64, validity: Duration) -> Result<CertificateParams, IdentityError> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    if !name.is_empty() {
+        params.distinguished_name.push(DnType::CommonName, name);
+    }
+    let now = OffsetDateTime::from_unix_timestamp_nanos(i128::from(now_ms) * 1_000_000)
+        .map_err(|_| IdentityError::Certificate("time out of range"))?;
+    params.not_before = now - BACKDATE;
+    params.not_after = now + validity;
+    params.serial_number = Some(serial()?);
+    Ok(params)
+}
+
+/// 16 random bytes, positive (RFC 5280 §4.1.2.2).
+fn serial() -> Result<SerialNumber, IdentityError> {
+    let mut bytes = [0u8; 16];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| IdentityError::Issue("no randomness".to_owned()))?;
+    bytes[0] = (bytes[0] & 0x7f) | 0x40;
+    Ok(SerialNumber::from_slice(&bytes))
+}
+
+fn issue(e: rcgen::Error) -> IdentityError {
+    IdentityError::Issue(e.to_string())
+}

@@ -1,0 +1,127 @@
+//! rustls configurations of the mesh: TLS 1.3, *ring*, no tickets, no 0-RTT.
+
+use std::fmt;
+use std::sync::{Arc, RwLock};
+
+use rustls::client::Resumption;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::server::{
+    ClientHello, NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier,
+};
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls_pki_types::CertificateDer;
+
+use crate::verifier::NodeVerifier;
+use crate::{Credential, IdentityError, Roots};
+
+/// The one crypto provider.
+pub fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+/// An agent's side. Without a credential only anonymous methods answer.
+pub fn client_config(
+    roots: Roots,
+    credential: Option<&Credential>,
+    alpn: &[u8],
+) -> Result<ClientConfig, IdentityError> {
+    let provider = provider();
+    let verifier = NodeVerifier::new(roots, provider.clone())?;
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(tls)?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let mut config = match credential {
+        Some(c) => builder
+            .with_client_auth_cert(c.chain.clone(), c.key.to_rustls())
+            .map_err(tls)?,
+        None => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![alpn.to_vec()];
+    config.resumption = Resumption::disabled();
+    config.enable_early_data = false;
+    Ok(config)
+}
+
+/// A control node's side: a client certificate is asked for and, when sent, verified.
+pub fn server_config(
+    client_roots: &[CertificateDer<'static>],
+    own: Arc<NodeCertificate>,
+    alpn: &[u8],
+) -> Result<ServerConfig, IdentityError> {
+    let provider = provider();
+    let mut roots = RootCertStore::empty();
+    for root in client_roots {
+        roots.add(root.clone()).map_err(tls)?;
+    }
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+        .allow_unauthenticated()
+        .build()
+        .map_err(|e| IdentityError::Tls(e.to_string()))?;
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(tls)?
+        .with_client_cert_verifier(verifier)
+        .with_cert_resolver(own);
+    config.alpn_protocols = vec![alpn.to_vec()];
+    config.send_tls13_tickets = 0;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.max_early_data_size = 0;
+    Ok(config)
+}
+
+/// The node's own certificate, replaced at renewal without touching open sessions.
+pub struct NodeCertificate {
+    current: RwLock<Arc<CertifiedKey>>,
+}
+
+impl NodeCertificate {
+    /// The first certificate.
+    pub fn new(credential: &Credential) -> Result<Arc<Self>, IdentityError> {
+        Ok(Arc::new(Self {
+            current: RwLock::new(certified(credential)?),
+        }))
+    }
+
+    /// Sessions opened from now on see this one.
+    pub fn replace(&self, credential: &Credential) -> Result<(), IdentityError> {
+        let next = certified(credential)?;
+        // A poisoned lock still holds a whole Arc.
+        *self
+            .current
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = next;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for NodeCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NodeCertificate(<redacted>)")
+    }
+}
+
+impl ResolvesServerCert for NodeCertificate {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(
+            self.current
+                .read()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .clone(),
+        )
+    }
+}
+
+/// The root travels with the chain: an agent that joins knows only its hash.
+fn certified(credential: &Credential) -> Result<Arc<CertifiedKey>, IdentityError> {
+    let mut chain = credential.chain.clone();
+    chain.extend(credential.roots.iter().cloned());
+    let key = ring::sign::any_supported_type(&credential.key.to_rustls()).map_err(tls)?;
+    Ok(Arc::new(CertifiedKey::new(chain, key)))
+}
+
+fn tls(e: rustls::Error) -> IdentityError {
+    IdentityError::Tls(e.to_string())
+}
