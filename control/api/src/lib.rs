@@ -1,1 +1,4 @@
 //! The public services: decode, authorise, propose or read, encode.
+
+pub mod front;
+pub mod token;

@@ -1,0 +1,50 @@
+//! Cross-origin headers: the API carries no cookies, so any origin may call it with a token.
+
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
+};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+
+use super::reply::{ReplyBody, full};
+
+/// Whether this is a browser's question before the call.
+pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
+    method == Method::OPTIONS
+        && headers.contains_key(ORIGIN)
+        && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// The answer to it.
+pub(super) fn preflight() -> Response<ReplyBody> {
+    let mut response = Response::new(full(""));
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
+    // A star does not cover Authorization, so the headers of the protocols are listed.
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static(
+            "Authorization, Content-Type, Content-Encoding, Connect-Protocol-Version, \
+             Connect-Timeout-Ms, Connect-Content-Encoding, Connect-Accept-Encoding, \
+             Grpc-Timeout, Grpc-Encoding, Grpc-Accept-Encoding, X-Grpc-Web, X-User-Agent, \
+             Idempotency-Key",
+        ),
+    );
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("7200"));
+    response
+}
+
+/// Lets a browser's page read the answer.
+pub(super) fn expose(response: &mut Response<ReplyBody>) {
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(
+        ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static(
+            "Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Content-Encoding, \
+             Connect-Content-Encoding",
+        ),
+    );
+}

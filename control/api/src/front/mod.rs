@@ -1,0 +1,269 @@
+//! One door for three protocols.
+//!
+//! Every public method takes one message and answers with one or, rarely, a stream. So the
+//! front reads the whole request (bounded), turns it into protobuf bytes whatever the caller
+//! wrote it in, asks the [`Gate`] once (who is it, may it, is the request valid), calls the
+//! tonic service behind it in plain gRPC and writes the answer in the caller's protocol.
+//! Invariant: no handler runs without the gate's consent, in no protocol and for no stream.
+
+mod cors;
+mod envelope;
+mod inner;
+mod method;
+mod protocol;
+mod reply;
+mod status;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{Extensions, HeaderMap, Method as HttpMethod, Request, Response, StatusCode, Version};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use prost_reflect::DescriptorPool;
+use tonic::{Code, Status};
+use tower::{BoxError, ServiceExt};
+
+pub use envelope::MESSAGE_BYTES_MAX;
+pub use inner::Inner;
+pub use method::{Method, Methods};
+pub use reply::ReplyBody;
+
+use inner::Answer;
+use protocol::{Codec, Compression, Framing, Protocol};
+
+/// Time that the body of a request may take to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// One call as the gate sees it.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// Which method.
+    pub method: &'a Method,
+    /// The request's HTTP headers.
+    pub headers: &'a HeaderMap,
+    /// The caller's address.
+    pub peer: Option<SocketAddr>,
+    /// The request message, protobuf.
+    pub message: &'a Bytes,
+}
+
+/// Decides about every call before its handler runs.
+#[tonic::async_trait]
+pub trait Gate: Send + Sync + 'static {
+    /// What the handler finds in its request's extensions.
+    ///
+    /// # Errors
+    /// The status that the caller gets instead.
+    async fn admit(&self, call: Call<'_>) -> Result<Extensions, Status>;
+}
+
+/// The HTTP service of the public API.
+#[derive(Debug)]
+pub struct Front<S, G> {
+    methods: Arc<Methods>,
+    gate: Arc<G>,
+    inner: S,
+}
+
+impl<S: Clone, G> Clone for Front<S, G> {
+    fn clone(&self) -> Self {
+        Self {
+            methods: Arc::clone(&self.methods),
+            gate: Arc::clone(&self.gate),
+            inner: self.inner.clone(),
+        }
+    }
+}
+
+impl<S: Inner, G: Gate> Front<S, G> {
+    /// Puts the gate and the protocols in front of `inner`.
+    pub fn new(pool: &DescriptorPool, gate: Arc<G>, inner: S) -> Self {
+        Self { methods: Arc::new(Methods::from_pool(pool)), gate, inner }
+    }
+
+    /// Answers one HTTP request.
+    pub async fn handle<B>(
+        &self,
+        request: Request<B>,
+        peer: Option<SocketAddr>,
+    ) -> Response<ReplyBody>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let (parts, body) = request.into_parts();
+        if parts.method == HttpMethod::GET && parts.uri.path() == "/healthz" {
+            return reply::plain(StatusCode::OK, "ok\n");
+        }
+        if cors::is_preflight(&parts.method, &parts.headers) {
+            return cors::preflight();
+        }
+        let mut response = self.call(parts, body, peer).await;
+        cors::expose(&mut response);
+        response
+    }
+
+    async fn call<B>(
+        &self,
+        parts: http::request::Parts,
+        body: B,
+        peer: Option<SocketAddr>,
+    ) -> Response<ReplyBody>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        if parts.method != HttpMethod::POST {
+            return reply::plain(StatusCode::METHOD_NOT_ALLOWED, "methods of the API take POST\n");
+        }
+        let Some(protocol) = Protocol::from_headers(&parts.headers) else {
+            let text = "use a content type of Connect, gRPC or gRPC-Web, e.g. application/json\n";
+            return reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
+        };
+        if protocol.framing == Framing::Grpc && parts.version < Version::HTTP_2 {
+            let text = "gRPC needs HTTP/2; Connect and gRPC-Web do not\n";
+            return reply::plain(StatusCode::HTTP_VERSION_NOT_SUPPORTED, text);
+        }
+        let path = parts.uri.path();
+        let Some(method) = self.methods.get(path) else {
+            return reply::error(protocol, unimplemented(path));
+        };
+        let streaming_frames = protocol.framing == Framing::ConnectStream;
+        let connect = matches!(protocol.framing, Framing::ConnectUnary | Framing::ConnectStream);
+        if connect && streaming_frames != method.streams {
+            let text = "this method needs the other kind of Connect content type\n";
+            return reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
+        }
+        match self.dispatch(protocol, method, &parts.headers, body, peer).await {
+            Ok(response) => response,
+            Err(status) => reply::error(protocol, name_unimplemented(status, path)),
+        }
+    }
+
+    async fn dispatch<B>(
+        &self,
+        protocol: Protocol,
+        method: &Method,
+        headers: &HeaderMap,
+        body: B,
+        peer: Option<SocketAddr>,
+    ) -> Result<Response<ReplyBody>, Status>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let deadline = reply::deadline(protocol.timeout(headers)?);
+        let compression = protocol.request_compression(headers)?;
+        let body = read(body).await?;
+        let message = request_message(protocol, compression, method, body)?;
+        let work = async {
+            let call = Call { method, headers, peer, message: &message };
+            let extensions = self.gate.admit(call).await?;
+            let request = inner::request(&method.path, headers, extensions, &message);
+            let response = match self.inner.clone().oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            };
+            let answer = Answer::new(response);
+            if let Some(Err(status)) = answer.early() {
+                return Err(status.clone());
+            }
+            if method.streams {
+                return Ok(reply::streaming(protocol, method.clone(), answer, deadline));
+            }
+            let message = answer.unary().await?;
+            Ok(reply::unary(protocol, method, message))
+        };
+        match deadline {
+            None => work.await,
+            Some(at) => tokio::time::timeout_at(at, work)
+                .await
+                .unwrap_or_else(|_| Err(reply::deadline_exceeded())),
+        }
+    }
+}
+
+/// Reads the body within its size and time.
+async fn read<B>(body: B) -> Result<Bytes, Status>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: Into<BoxError>,
+{
+    let limited = Limited::new(body, MESSAGE_BYTES_MAX);
+    match tokio::time::timeout(BODY_TIMEOUT, std::pin::pin!(limited).collect()).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(envelope::too_large()),
+        Ok(Err(_)) => Err(Status::cancelled("the request ended early")),
+        Err(_) => Err(Status::deadline_exceeded("the request's body took too long")),
+    }
+}
+
+/// The protobuf bytes of the request message.
+fn request_message(
+    protocol: Protocol,
+    compression: Compression,
+    method: &Method,
+    body: Bytes,
+) -> Result<Bytes, Status> {
+    let message = match protocol.framing {
+        Framing::ConnectUnary if compression == Compression::Gzip => envelope::inflate(&body)?,
+        Framing::ConnectUnary => body,
+        Framing::GrpcWeb { text: true } => {
+            let binary = STANDARD
+                .decode(body)
+                .map_err(|_| Status::invalid_argument("the request is not base64"))?;
+            envelope::single_message(binary.into(), compression)?
+        }
+        Framing::ConnectStream | Framing::Grpc | Framing::GrpcWeb { .. } => {
+            envelope::single_message(body, compression)?
+        }
+    };
+    match protocol.codec {
+        Codec::Proto => Ok(message),
+        Codec::Json => method.from_json(&message),
+    }
+}
+
+fn unimplemented(path: &str) -> Status {
+    let name = path.trim_start_matches('/');
+    Status::unimplemented(format!("this server does not implement {name}"))
+}
+
+/// Services that are generated but not written answer without a name: add it.
+fn name_unimplemented(status: Status, path: &str) -> Status {
+    if status.code() == Code::Unimplemented && !status.message().contains(' ') {
+        return unimplemented(path);
+    }
+    if status.code() == Code::Unimplemented && status.message().starts_with("Not yet") {
+        return unimplemented(path);
+    }
+    status
+}
+
+impl<S: Inner, G: Gate, B> tower::Service<Request<B>> for Front<S, G>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<ReplyBody>;
+    type Error = Infallible;
+    type Future = futures::future::BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(
+        &mut self,
+        _context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Result<(), Infallible>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let front = self.clone();
+        let peer = request.extensions().get::<SocketAddr>().copied();
+        Box::pin(async move { Ok(front.handle(request, peer).await) })
+    }
+}

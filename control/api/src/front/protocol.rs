@@ -1,0 +1,195 @@
+//! Which of the three wire protocols a request speaks, read from its headers alone.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use tonic::Status;
+
+/// Longest deadline that a caller may ask for; a longer one is cut to this.
+pub(super) const DEADLINE_MAX: Duration = Duration::from_secs(3600);
+
+/// Framing and status rules of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// Connect, one bare message each way, HTTP status carries the error.
+    ConnectUnary,
+    /// Connect, enveloped messages, end-of-stream envelope carries the error.
+    ConnectStream,
+    /// gRPC over HTTP/2, trailers carry the status.
+    Grpc,
+    /// gRPC-Web, a last frame carries the status; `text` is base64 of the same.
+    GrpcWeb { text: bool },
+}
+
+/// How messages are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Codec {
+    /// Protobuf binary.
+    Proto,
+    /// Canonical protobuf JSON.
+    Json,
+}
+
+/// Compression of messages or of the whole body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compression {
+    /// None.
+    Identity,
+    /// RFC 1952.
+    Gzip,
+}
+
+/// What the headers of a request say about its protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Protocol {
+    /// Framing and status rules.
+    pub framing: Framing,
+    /// How messages are written.
+    pub codec: Codec,
+}
+
+impl Protocol {
+    /// Reads the content type. `None` is an unsupported media type (HTTP 415).
+    pub(super) fn from_headers(headers: &HeaderMap) -> Option<Self> {
+        let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+        Self::from_content_type(value)
+    }
+
+    fn from_content_type(value: &str) -> Option<Self> {
+        use Codec::{Json, Proto};
+        use Framing::{ConnectStream, ConnectUnary, Grpc, GrpcWeb};
+        let media = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let (framing, codec) = match media.as_str() {
+            "application/proto" => (ConnectUnary, Proto),
+            "application/json" => (ConnectUnary, Json),
+            "application/connect+proto" => (ConnectStream, Proto),
+            "application/connect+json" => (ConnectStream, Json),
+            "application/grpc" | "application/grpc+proto" => (Grpc, Proto),
+            "application/grpc+json" => (Grpc, Json),
+            "application/grpc-web" | "application/grpc-web+proto" => {
+                (GrpcWeb { text: false }, Proto)
+            }
+            "application/grpc-web+json" => (GrpcWeb { text: false }, Json),
+            "application/grpc-web-text" | "application/grpc-web-text+proto" => {
+                (GrpcWeb { text: true }, Proto)
+            }
+            _ => return None,
+        };
+        Some(Self { framing, codec })
+    }
+
+    /// The content type of the answer: the same as the request's.
+    pub(super) fn content_type(self) -> &'static str {
+        use Codec::{Json, Proto};
+        match (self.framing, self.codec) {
+            (Framing::ConnectUnary, Proto) => "application/proto",
+            (Framing::ConnectUnary, Json) => "application/json",
+            (Framing::ConnectStream, Proto) => "application/connect+proto",
+            (Framing::ConnectStream, Json) => "application/connect+json",
+            (Framing::Grpc, Proto) => "application/grpc+proto",
+            (Framing::Grpc, Json) => "application/grpc+json",
+            (Framing::GrpcWeb { text: false }, Proto) => "application/grpc-web+proto",
+            (Framing::GrpcWeb { text: false }, Json) => "application/grpc-web+json",
+            (Framing::GrpcWeb { text: true }, _) => "application/grpc-web-text+proto",
+        }
+    }
+
+    /// Compression of the request, from the header that this framing uses.
+    ///
+    /// # Errors
+    /// `unimplemented`, as the Connect and gRPC specifications ask, for an unknown encoding.
+    pub(super) fn request_compression(self, headers: &HeaderMap) -> Result<Compression, Status> {
+        let name = match self.framing {
+            Framing::ConnectUnary => CONTENT_ENCODING.as_str(),
+            Framing::ConnectStream => "connect-content-encoding",
+            Framing::Grpc | Framing::GrpcWeb { .. } => "grpc-encoding",
+        };
+        match headers.get(name).map(|value| value.to_str().unwrap_or("?")) {
+            None | Some("" | "identity") => Ok(Compression::Identity),
+            Some("gzip") => Ok(Compression::Gzip),
+            Some(_) => Err(Status::unimplemented(
+                "unknown compression of the request; supported encodings are gzip and identity",
+            )),
+        }
+    }
+
+    /// Time that the caller grants, if it says so.
+    ///
+    /// # Errors
+    /// `invalid_argument` when the header cannot be read.
+    pub(super) fn timeout(self, headers: &HeaderMap) -> Result<Option<Duration>, Status> {
+        let (name, parse): (_, fn(&str) -> Option<Duration>) = match self.framing {
+            Framing::ConnectUnary | Framing::ConnectStream => {
+                ("connect-timeout-ms", parse_connect_timeout)
+            }
+            Framing::Grpc | Framing::GrpcWeb { .. } => ("grpc-timeout", parse_grpc_timeout),
+        };
+        let Some(value) = headers.get(name) else { return Ok(None) };
+        let timeout = value.to_str().ok().and_then(parse).ok_or_else(|| {
+            Status::invalid_argument(format!("the header {name} is not a timeout"))
+        })?;
+        Ok(Some(timeout.min(DEADLINE_MAX)))
+    }
+}
+
+/// At most ten digits of milliseconds.
+fn parse_connect_timeout(value: &str) -> Option<Duration> {
+    digits(value, 10).map(Duration::from_millis)
+}
+
+/// At most eight digits and a unit: H, M, S, m, u or n.
+fn parse_grpc_timeout(value: &str) -> Option<Duration> {
+    let (number, unit) = value.split_at_checked(value.len().checked_sub(1)?)?;
+    let number = digits(number, 8)?;
+    Some(match unit {
+        "H" => Duration::from_secs(number * 3600),
+        "M" => Duration::from_secs(number * 60),
+        "S" => Duration::from_secs(number),
+        "m" => Duration::from_millis(number),
+        "u" => Duration::from_micros(number),
+        "n" => Duration::from_nanos(number),
+        _ => return None,
+    })
+}
+
+fn digits(value: &str, most: usize) -> Option<u64> {
+    let plain = !value.is_empty() && value.len() <= most;
+    if plain && value.bytes().all(|byte| byte.is_ascii_digit()) { value.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_types() {
+        let cases = [
+            ("application/proto", Some((Framing::ConnectUnary, Codec::Proto))),
+            ("Application/JSON; charset=utf-8", Some((Framing::ConnectUnary, Codec::Json))),
+            ("application/connect+json", Some((Framing::ConnectStream, Codec::Json))),
+            ("application/grpc", Some((Framing::Grpc, Codec::Proto))),
+            ("application/grpc+json", Some((Framing::Grpc, Codec::Json))),
+            ("application/grpc-web-text", Some((Framing::GrpcWeb { text: true }, Codec::Proto))),
+            ("application/grpc-web+json", Some((Framing::GrpcWeb { text: false }, Codec::Json))),
+            ("text/plain", None),
+            ("application/grpc+thrift", None),
+        ];
+        for (value, expected) in cases {
+            let got = Protocol::from_content_type(value).map(|p| (p.framing, p.codec));
+            assert_eq!(got, expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn timeouts() {
+        assert_eq!(parse_grpc_timeout("5S"), Some(Duration::from_secs(5)));
+        assert_eq!(parse_grpc_timeout("100m"), Some(Duration::from_millis(100)));
+        for bad in ["", "S", "5", "5x", "-1S", "123456789S", "1\u{e4}"] {
+            assert_eq!(parse_grpc_timeout(bad), None, "{bad}");
+        }
+        assert_eq!(parse_connect_timeout("2500"), Some(Duration::from_millis(2500)));
+        assert_eq!(parse_connect_timeout("+5"), None);
+        assert_eq!(parse_connect_timeout("12345678901"), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! Statuses as each protocol writes them.
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use prost::Message;
+use serde_json::{Value, json};
+use tonic::{Code, Status};
+
+/// Header and trailer of the gRPC status.
+pub(super) const GRPC_STATUS: &str = "grpc-status";
+
+/// `google.rpc.Status`, for the details that travel in `grpc-status-details-bin`.
+#[derive(Clone, PartialEq, Message)]
+struct RpcStatus {
+    #[prost(int32, tag = "1")]
+    code: i32,
+    #[prost(string, tag = "2")]
+    message: String,
+    #[prost(message, repeated, tag = "3")]
+    details: Vec<AnyDetail>,
+}
+
+/// `google.protobuf.Any`.
+#[derive(Clone, PartialEq, Message)]
+struct AnyDetail {
+    #[prost(string, tag = "1")]
+    type_url: String,
+    #[prost(bytes = "vec", tag = "2")]
+    value: Vec<u8>,
+}
+
+/// Connect's name of a code and the HTTP status of a unary error with it.
+pub(super) fn connect_code(code: Code) -> (&'static str, StatusCode) {
+    let (name, http) = match code {
+        Code::Ok => ("ok", 200),
+        Code::Cancelled => ("canceled", 499),
+        Code::Unknown => ("unknown", 500),
+        Code::InvalidArgument => ("invalid_argument", 400),
+        Code::DeadlineExceeded => ("deadline_exceeded", 504),
+        Code::NotFound => ("not_found", 404),
+        Code::AlreadyExists => ("already_exists", 409),
+        Code::PermissionDenied => ("permission_denied", 403),
+        Code::ResourceExhausted => ("resource_exhausted", 429),
+        Code::FailedPrecondition => ("failed_precondition", 400),
+        Code::Aborted => ("aborted", 409),
+        Code::OutOfRange => ("out_of_range", 400),
+        Code::Unimplemented => ("unimplemented", 501),
+        Code::Internal => ("internal", 500),
+        Code::Unavailable => ("unavailable", 503),
+        Code::DataLoss => ("data_loss", 500),
+        Code::Unauthenticated => ("unauthenticated", 401),
+    };
+    (name, StatusCode::from_u16(http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
+}
+
+/// Connect's error object: code, message, details.
+pub(super) fn connect_error(status: &Status) -> Value {
+    let mut error = json!({ "code": connect_code(status.code()).0 });
+    if !status.message().is_empty() {
+        error["message"] = status.message().into();
+    }
+    let details: Vec<Value> = RpcStatus::decode(status.details())
+        .map(|decoded| decoded.details)
+        .unwrap_or_default()
+        .iter()
+        .map(|detail| {
+            let name = detail.type_url.rsplit('/').next().unwrap_or_default();
+            json!({ "type": name, "value": STANDARD_NO_PAD.encode(&detail.value) })
+        })
+        .collect();
+    if !details.is_empty() {
+        error["details"] = details.into();
+    }
+    error
+}
+
+/// The body of Connect's end-of-stream envelope.
+pub(super) fn connect_end(outcome: &Result<(), Status>) -> Bytes {
+    let end = match outcome {
+        Ok(()) => json!({}),
+        Err(status) => json!({ "error": connect_error(status) }),
+    };
+    end.to_string().into()
+}
+
+/// gRPC's status as headers or trailers.
+pub(super) fn grpc_trailers(outcome: &Result<(), Status>) -> HeaderMap {
+    let mut out = HeaderMap::new();
+    let Err(status) = outcome else {
+        out.insert(GRPC_STATUS, HeaderValue::from_static("0"));
+        return out;
+    };
+    let code: i32 = status.code().into();
+    out.insert(GRPC_STATUS, HeaderValue::from(code));
+    if let Ok(message) = HeaderValue::from_str(&percent_encode(status.message())) {
+        out.insert("grpc-message", message);
+    }
+    if !status.details().is_empty() {
+        let encoded = STANDARD.encode(status.details());
+        if let Ok(value) = HeaderValue::from_str(&encoded) {
+            out.insert("grpc-status-details-bin", value);
+        }
+    }
+    out
+}
+
+/// The body of gRPC-Web's trailer frame: the trailers as HTTP/1 header lines.
+pub(super) fn web_trailers(outcome: &Result<(), Status>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, value) in &grpc_trailers(outcome) {
+        out.extend_from_slice(name.as_str().as_bytes());
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value.as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+    out
+}
+
+/// gRPC's message encoding: printable ASCII but `%` stays, all other bytes become `%XX`.
+fn percent_encode(message: &str) -> String {
+    use std::fmt::Write;
+    message.bytes().fold(String::with_capacity(message.len()), |mut out, byte| {
+        if (0x20..=0x7e).contains(&byte) && byte != b'%' {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a String cannot fail.
+            let _infallible = write!(out, "%{byte:02X}");
+        }
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_percent_encoded() {
+        assert_eq!(percent_encode("50% of \u{fc}\n"), "50%25 of %C3%BC%0A");
+    }
+
+    #[test]
+    fn details_reach_connect() {
+        let details = RpcStatus {
+            code: 5,
+            message: "gone".into(),
+            details: vec![AnyDetail {
+                type_url: "type.googleapis.com/google.rpc.ErrorInfo".into(),
+                value: vec![1, 2, 3, 4],
+            }],
+        };
+        let status =
+            Status::with_details(Code::NotFound, "gone", details.encode_to_vec().into());
+        let error = connect_error(&status);
+        assert_eq!(error["code"], "not_found");
+        assert_eq!(error["message"], "gone");
+        assert_eq!(error["details"][0]["type"], "google.rpc.ErrorInfo");
+        assert_eq!(error["details"][0]["value"], "AQIDBA");
+    }
+
+    #[test]
+    fn ok_is_short() {
+        assert_eq!(&connect_end(&Ok(()))[..], b"{}");
+        assert_eq!(web_trailers(&Ok(())), b"grpc-status: 0\r\n");
+    }
+}
