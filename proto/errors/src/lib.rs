@@ -1,1 +1,149 @@
-//! The error catalogue: code, title, workaround and the one mapping to a status.
+//! The error catalogue: every refusal that a caller can see has a number, a kind, a title and a
+//! workaround.
+//!
+//! An [`Error`] names the object, what is wrong with it and what to do. It carries nothing
+//! internal: causes go to the log. Kinds map one to one to the status codes of gRPC and Connect;
+//! that mapping lives at each edge.
+//!
+//! Invariants: numbers are never given to another meaning; messages hold no secrets.
+
+mod catalogue;
+
+use std::fmt;
+
+pub use catalogue::ErrorCode;
+use serde::{Deserialize, Serialize};
+
+/// What sort of refusal it is: the part that a program acts upon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// The request can never work as it is.
+    InvalidArgument,
+    /// The object is not there, or the caller may not know of it.
+    NotFound,
+    /// Something of that name is there already.
+    AlreadyExists,
+    /// The object is not in a state that allows it.
+    FailedPrecondition,
+    /// The object changed meanwhile: read it again and repeat.
+    Aborted,
+    /// A pool or quota is used up.
+    ResourceExhausted,
+    /// The caller is known but may not.
+    PermissionDenied,
+    /// The caller is not known.
+    Unauthenticated,
+    /// Try again a little later.
+    Unavailable,
+    /// It took too long.
+    DeadlineExceeded,
+    /// Not built yet.
+    Unimplemented,
+    /// Our fault.
+    Internal,
+}
+
+/// A refusal as the caller sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Error {
+    /// Entry in the catalogue.
+    pub code: ErrorCode,
+    /// Object, field and rule: `machine "m-42" is already allocated`.
+    pub message: String,
+    /// The object as `kind/key`; empty when there is none.
+    #[serde(default)]
+    pub object: String,
+    /// What to do about it.
+    #[serde(default)]
+    pub hint: String,
+}
+
+impl Error {
+    /// A refusal with the catalogue's own hint.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            object: String::new(),
+            hint: code.hint().into(),
+        }
+    }
+    /// Names the object, `kind/key`.
+    #[must_use]
+    pub fn object(mut self, kind: &str, key: impl fmt::Display) -> Self {
+        self.object = format!("{kind}/{key}");
+        self
+    }
+    /// Replaces the catalogue's hint by a more exact one.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = hint.into();
+        self
+    }
+    /// `kind "key" was not found`.
+    pub fn not_found(kind: &str, key: impl fmt::Display) -> Self {
+        Self::new(
+            ErrorCode::NotFound,
+            format!("{kind} \"{key}\" was not found"),
+        )
+        .object(kind, key)
+    }
+    /// `kind "key" exists already`.
+    pub fn already_exists(kind: &str, key: impl fmt::Display) -> Self {
+        Self::new(
+            ErrorCode::AlreadyExists,
+            format!("{kind} \"{key}\" exists already"),
+        )
+        .object(kind, key)
+    }
+    /// `field rule`: a request that can never work.
+    pub fn invalid(field: &str, rule: impl fmt::Display) -> Self {
+        Self::new(ErrorCode::InvalidField, format!("{field} {rule}"))
+    }
+    /// What sort of refusal it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.code.kind()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.code, self.message)?;
+        if self.hint.is_empty() {
+            Ok(())
+        } else {
+            write!(f, "; {}", self.hint)
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_unique_and_titles_are_there() {
+        let mut seen = std::collections::BTreeSet::new();
+        for code in ErrorCode::ALL {
+            assert!(seen.insert(code.number()), "{code} twice");
+            assert!(!code.title().is_empty());
+        }
+    }
+
+    #[test]
+    fn display_says_what_and_what_to_do() {
+        let error = Error::new(
+            ErrorCode::MachineAllocated,
+            "machine \"m-42\" is already allocated",
+        )
+        .hint("free it first: metalmesh machine free m-42");
+        assert_eq!(
+            error.to_string(),
+            "MM-1201 machine \"m-42\" is already allocated; \
+             free it first: metalmesh machine free m-42"
+        );
+    }
+}

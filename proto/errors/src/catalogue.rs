@@ -1,0 +1,106 @@
+//! The entries. Add at the end of a group; never renumber.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ErrorKind;
+
+macro_rules! catalogue {
+    ($($number:literal $name:ident $kind:ident $title:literal, $hint:literal;)*) => {
+        /// An entry of the catalogue, written `MM-<number>`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum ErrorCode { $(#[doc = $title] $name,)* }
+
+        impl ErrorCode {
+            /// Every entry.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The number that users search for.
+            pub const fn number(self) -> u16 {
+                match self { $(Self::$name => $number,)* }
+            }
+            /// What sort of refusal it is.
+            pub const fn kind(self) -> ErrorKind {
+                match self { $(Self::$name => ErrorKind::$kind,)* }
+            }
+            /// One line for lists.
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$name => $title,)* }
+            }
+            /// What to do in general; an error may carry a more exact hint.
+            pub const fn hint(self) -> &'static str {
+                match self { $(Self::$name => $hint,)* }
+            }
+        }
+    };
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MM-{}", self.number())
+    }
+}
+
+catalogue! {
+    // 10xx: any object
+    1001 NotFound NotFound "The object was not found", "check the id, and that you may see it";
+    1002 AlreadyExists AlreadyExists "The object exists already", "choose another id, or update it";
+    1003 Conflict Aborted "The object was changed meanwhile", "read it again and repeat the change";
+    1004 InvalidField InvalidArgument "A field of the request breaks its rule", "correct the field and repeat";
+    1005 StillInUse FailedPrecondition "The object is still in use", "remove what uses it first";
+    1006 UnsupportedVersion Internal "A command of an unknown version", "upgrade this node";
+    1007 Unimplemented Unimplemented "Not built yet", "";
+    1008 Internal Internal "Something failed inside", "look into the log of metalmeshd for the cause";
+    1009 Unavailable Unavailable "The service cannot answer now", "try again in a moment";
+    1010 DeadlineExceeded DeadlineExceeded "It took too long", "try again in a moment";
+    1011 KeyReused InvalidArgument "An idempotency key came back with another request", "use a new key for a new request";
+    1012 KeySpent Aborted "An idempotency key belongs to a request that is over", "use a new key";
+    1013 TooMany ResourceExhausted "A limit is reached", "remove some first";
+    // 11xx: who may
+    1101 Unauthenticated Unauthenticated "The caller is not known", "log in: metalmesh context";
+    1102 PermissionDenied PermissionDenied "The caller may not do this", "ask for a role that allows it";
+    1103 TokenRevoked Unauthenticated "The token was revoked or has ended", "create a new one: metalmesh token create";
+    1104 LastOwner FailedPrecondition "The last owner cannot go", "make another member owner first";
+    // 12xx: machines
+    1201 MachineAllocated FailedPrecondition "The machine is already allocated", "free it first: metalmesh machine free <id>";
+    1202 MachineNotAllocated FailedPrecondition "The machine is not allocated", "look at it: metalmesh machine show <id>";
+    1203 NoMachineAvailable ResourceExhausted "No machine is available", "see what is there: metalmesh machine ls; metalmesh partition capacity";
+    1204 MachineNotReady FailedPrecondition "The machine cannot be allocated now", "see why: metalmesh machine show <id>";
+    1205 MachineLocked FailedPrecondition "The machine is locked", "an admin can unlock it: metalmesh machine set-state available <id>";
+    1206 SizeReserved ResourceExhausted "The remaining machines are reserved", "ask an admin for a reservation";
+    1207 WrongPhase FailedPrecondition "The machine is not in a phase that allows it", "see its phase: metalmesh machine show <id>";
+    1208 MachineForeign PermissionDenied "The machine does not belong there", "an agent may only speak for its own partition and machine";
+    // 13xx: images, sizes, layouts
+    1301 ImageIdInvalid InvalidArgument "An image id is <os>-<major>.<minor>[.<patch>]", "for example debian-12.0.20260101";
+    1302 ImageNotUsable FailedPrecondition "The image cannot be installed", "list usable images: metalmesh image ls";
+    1303 ImageWithoutDigest FailedPrecondition "The image has no digest", "give it one: metalmesh image create --digest sha256:<hex>";
+    1304 SizesOverlap InvalidArgument "Two sizes would match the same machine", "change the constraints so that they exclude each other";
+    1305 LayoutDoesNotFit FailedPrecondition "The filesystem layout does not fit the machine", "choose another layout or size";
+    1306 LayoutsCollide InvalidArgument "Two layouts would match the same size and image", "change the constraints so that they exclude each other";
+    1307 ImageExcluded FailedPrecondition "The size does not allow this image", "look at the size's image constraints";
+    // 14xx: networks and addresses
+    1401 NetworkFieldNotAllowed InvalidArgument "A field does not belong to this type of network", "leave it out";
+    1402 NetworkFieldMissing InvalidArgument "A field is missing for this type of network", "give it";
+    1403 PrefixOverlap InvalidArgument "The prefix overlaps another network", "choose another prefix";
+    1404 PrefixesExhausted ResourceExhausted "No free prefix is left", "add a prefix to the parent network, or delete child networks";
+    1405 AddressesExhausted ResourceExhausted "No free address is left", "delete unused addresses: metalmesh ip ls";
+    1406 NumbersExhausted ResourceExhausted "A pool of numbers is used up", "delete unused networks or machines";
+    1407 AddressNotInNetwork InvalidArgument "The address is not in the network", "see the prefixes: metalmesh network show <id>";
+    1408 AddressInUse FailedPrecondition "The address is in use", "choose another, or free the machine that has it";
+    1409 NetworkNotAllowed FailedPrecondition "The network cannot be used for this", "see the networks you can use: metalmesh network ls";
+    1410 NoSuperNetwork FailedPrecondition "The partition has no network to take child networks from", "an admin creates one: metalmesh network create --type super";
+    // 15xx: agents, tickets, certificates
+    1501 TicketUnknown Unauthenticated "The ticket is unknown or its secret is wrong", "make a new one: metalmesh join create";
+    1502 TicketUsed Unauthenticated "The ticket was used before", "make a new one: metalmesh join create";
+    1503 TicketExpired Unauthenticated "The ticket has ended", "make a new one: metalmesh join create";
+    1504 TicketRevoked Unauthenticated "The ticket was revoked", "make a new one: metalmesh join create";
+    1505 TicketForeign Unauthenticated "The ticket is bound to another key or machine", "use the ticket where it was made for";
+    1506 CertificateRevoked Unauthenticated "The certificate was revoked", "join again with a new ticket";
+    1507 StaleGeneration Aborted "A newer generation is there already", "read the desired state again";
+    1508 SwitchUnknown NotFound "The switch did not register yet", "start its core agent";
+    // 16xx: orders to hardware
+    1601 OrderClosed FailedPrecondition "The order is over already", "give a new order";
+    1602 OrderExpired DeadlineExceeded "The BMC did not answer in time", "check the BMC and its agent, then repeat";
+    1603 NoBmc FailedPrecondition "The machine has no known BMC", "wait for a report of the BMC agent";
+}

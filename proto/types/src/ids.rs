@@ -1,0 +1,88 @@
+//! Ids that are UUIDs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use uuid::Uuid;
+
+use crate::{ParseError, text_serde};
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// The id that is this UUID.
+            pub const fn new(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+            /// The UUID itself.
+            pub const fn uuid(&self) -> Uuid {
+                self.0
+            }
+        }
+        impl FromStr for $name {
+            type Err = ParseError;
+            fn from_str(text: &str) -> Result<Self, ParseError> {
+                Uuid::parse_str(text)
+                    .map(Self)
+                    .map_err(|_| ParseError::new($what, text, "must be a UUID"))
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+        impl From<Uuid> for $name {
+            fn from(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+        }
+        text_serde!($name);
+    };
+}
+
+uuid_id!(
+    /// A machine: its SMBIOS UUID as the firmware tells it (DHCP option 97 is turned into it).
+    MachineId, "machine id"
+);
+uuid_id!(
+    /// A project.
+    ProjectId, "project id"
+);
+uuid_id!(
+    /// One allocation of a machine; a machine has a new one each time that it is handed out.
+    AllocationId, "allocation id"
+);
+uuid_id!(
+    /// An API token: the `jti` of its JWT.
+    TokenId, "token id"
+);
+uuid_id!(
+    /// An IP address as an object (its address may come back under another id).
+    IpId, "ip id"
+);
+uuid_id!(
+    /// An order to a BMC.
+    OrderId, "order id"
+);
+uuid_id!(
+    /// A reservation of machines of a size.
+    ReservationId, "size reservation id"
+);
+uuid_id!(
+    /// A one-time ticket of an agent.
+    JoinTicketId, "join ticket id"
+);
+uuid_id!(
+    /// A one-time ticket of a booting machine.
+    BootTicketId, "boot ticket id"
+);
