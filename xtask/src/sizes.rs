@@ -31,7 +31,9 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     println!("{:<18} {:>10} {:>10}", "binary", "MiB", "at most");
     for (name, _, bound) in BOUNDS {
         let path = folder.join(name);
-        let size = fs::metadata(&path).with_context(|| format!("{}", path.display()))?.len();
+        let size = fs::metadata(&path)
+            .with_context(|| format!("{}", path.display()))?
+            .len();
         println!("{name:<18} {:>10.1} {:>10}", mib(size), bound / MIB);
         if size > *bound {
             heavy.push(*name);

@@ -20,7 +20,10 @@ pub(crate) struct TestArgs {
 pub(crate) fn run(root: &Path, args: &TestArgs) -> Result<()> {
     let started = Instant::now();
     let mut command = Command::new(env!("CARGO"));
-    command.args(["test", "--workspace", "--no-fail-fast"]).args(&args.cargo).current_dir(root);
+    command
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .args(&args.cargo)
+        .current_dir(root);
     let status = command.status().context("cannot run cargo test")?;
     eprintln!("tests: {} s", started.elapsed().as_secs());
     if !status.success() {

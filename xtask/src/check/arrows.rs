@@ -10,21 +10,75 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("proto-lldp", &[]),
     ("proto-errors", &["proto-types"]),
     ("proto-identity", &["proto-types"]),
-    ("proto-link", &["proto-types", "proto-errors", "proto-identity"]),
-    ("proto-mesh", &["proto-types", "proto-errors", "proto-identity", "proto-link"]),
+    (
+        "proto-link",
+        &["proto-types", "proto-errors", "proto-identity"],
+    ),
+    (
+        "proto-mesh",
+        &[
+            "proto-types",
+            "proto-errors",
+            "proto-identity",
+            "proto-link",
+        ],
+    ),
     ("proto-public", &["proto-types"]),
     ("control-state", &["proto-types", "proto-errors"]),
-    ("control-authz", &["proto-types", "proto-errors", "proto-public"]),
-    ("control-store", &["proto-types", "proto-errors", "control-state", "control-authz"]),
-    ("control-pki", &["proto-*", "control-state", "control-store", "control-authz"]),
-    ("control-reconcile", &["proto-*", "control-state", "control-store", "control-authz"]),
+    (
+        "control-authz",
+        &["proto-types", "proto-errors", "proto-public"],
+    ),
+    (
+        "control-store",
+        &[
+            "proto-types",
+            "proto-errors",
+            "control-state",
+            "control-authz",
+        ],
+    ),
+    (
+        "control-pki",
+        &["proto-*", "control-state", "control-store", "control-authz"],
+    ),
+    (
+        "control-reconcile",
+        &["proto-*", "control-state", "control-store", "control-authz"],
+    ),
     (
         "control-gateway",
-        &["proto-*", "control-state", "control-store", "control-authz", "control-pki"],
+        &[
+            "proto-*",
+            "control-state",
+            "control-store",
+            "control-authz",
+            "control-pki",
+        ],
     ),
-    ("control-api", &["proto-*", "control-state", "control-store", "control-authz", "control-pki"]),
-    ("control-client", &["proto-public", "proto-types", "proto-errors"]),
-    ("control-ctl", &["control-client", "proto-public", "proto-types", "proto-errors"]),
+    (
+        "control-api",
+        &[
+            "proto-*",
+            "control-state",
+            "control-store",
+            "control-authz",
+            "control-pki",
+        ],
+    ),
+    (
+        "control-client",
+        &["proto-public", "proto-types", "proto-errors"],
+    ),
+    (
+        "control-ctl",
+        &[
+            "control-client",
+            "proto-public",
+            "proto-types",
+            "proto-errors",
+        ],
+    ),
     ("control-server", &["control-*", "proto-*"]),
     ("agents-kit", &["proto-*"]),
     ("agents-nos", &["proto-types", "proto-lldp"]),
@@ -44,7 +98,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const STATE_NEVER: &[&str] = &["tokio", "rocksdb", "openraft", "rand", "quinn", "tonic"];
 
 pub(crate) fn check(metadata: &Metadata) -> Findings {
-    metadata.ours().flat_map(|package| check_package(package)).collect()
+    metadata.ours().flat_map(check_package).collect()
 }
 
 fn check_package(package: &Package) -> Findings {
@@ -62,7 +116,10 @@ fn check_package(package: &Package) -> Findings {
             ));
         }
         if package.name == "control-state" && STATE_NEVER.contains(&dependency.name.as_str()) {
-            findings.push(format!("control-state is pure: it must not know {}", dependency.name));
+            findings.push(format!(
+                "control-state is pure: it must not know {}",
+                dependency.name
+            ));
         }
     }
     findings
@@ -82,7 +139,10 @@ pub(crate) fn check_names(metadata: &Metadata) -> Findings {
             ));
         }
         if package.description.as_deref().is_none_or(str::is_empty) {
-            findings.push(format!("{}: its manifest has no description", folder.display()));
+            findings.push(format!(
+                "{}: its manifest has no description",
+                folder.display()
+            ));
         }
     }
     findings

@@ -53,7 +53,12 @@ pub(crate) fn check(root: &Path, metadata: &Metadata) -> Result<Findings> {
     let mut findings = Findings::new();
     for package in metadata.theirs() {
         findings.extend(check_licence(package, &deny.licenses.allow));
-        findings.extend(deny.bans.deny.iter().filter_map(|ban| check_ban(package, ban)));
+        findings.extend(
+            deny.bans
+                .deny
+                .iter()
+                .filter_map(|ban| check_ban(package, ban)),
+        );
     }
     for (name, value) in &manifest.workspace.dependencies {
         let ours = value.get("path").is_some();
@@ -73,11 +78,16 @@ fn check_licence(package: &Package, allow: &BTreeSet<String>) -> Option<String> 
     let expression = package.license.as_deref().unwrap_or("none");
     // The old form "MIT/Apache-2.0" means OR; parentheses do not change our verdict.
     let plain = expression.replace('/', " OR ").replace(['(', ')'], "");
-    let passes = plain
-        .split(" OR ")
-        .any(|choice| choice.split(" AND ").all(|licence| allow.contains(licence.trim())));
+    let passes = plain.split(" OR ").any(|choice| {
+        choice
+            .split(" AND ")
+            .all(|licence| allow.contains(licence.trim()))
+    });
     (!passes).then(|| {
-        format!("{} {}: licence {expression} is not in deny.toml", package.name, package.version)
+        format!(
+            "{} {}: licence {expression} is not in deny.toml",
+            package.name, package.version
+        )
     })
 }
 
@@ -88,11 +98,18 @@ fn check_ban(package: &Package, ban: &Ban) -> Option<String> {
     };
     let hit = package.name == name
         && below.is_none_or(|below| version(&package.version) < version(below));
-    hit.then(|| format!("{} {} is banned: {}", package.name, package.version, ban.reason))
+    hit.then(|| {
+        format!(
+            "{} {} is banned: {}",
+            package.name, package.version, ban.reason
+        )
+    })
 }
 
 fn version(text: &str) -> Vec<u64> {
-    text.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
+    text.split(['.', '-', '+'])
+        .map_while(|part| part.parse().ok())
+        .collect()
 }
 
 #[cfg(test)]

@@ -41,24 +41,34 @@ impl Metadata {
             .output()
             .context("cannot run cargo metadata")?;
         if !output.status.success() {
-            bail!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim());
+            bail!(
+                "cargo metadata: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
         }
         serde_json::from_slice(&output.stdout).context("cannot read the answer of cargo metadata")
     }
 
     /// The crates of this workspace.
     pub(crate) fn ours(&self) -> impl Iterator<Item = &Package> {
-        self.packages.iter().filter(|package| package.source.is_none())
+        self.packages
+            .iter()
+            .filter(|package| package.source.is_none())
     }
 
     /// The crates of others that the lock file holds.
     pub(crate) fn theirs(&self) -> impl Iterator<Item = &Package> {
-        self.packages.iter().filter(|package| package.source.is_some())
+        self.packages
+            .iter()
+            .filter(|package| package.source.is_some())
     }
 
     /// The folder of a crate, relative to the root of the workspace.
     pub(crate) fn folder<'a>(&self, package: &'a Package) -> &'a Path {
-        let folder = package.manifest_path.parent().unwrap_or(Path::new(""));
+        let folder = package
+            .manifest_path
+            .parent()
+            .unwrap_or(&package.manifest_path);
         folder.strip_prefix(&self.workspace_root).unwrap_or(folder)
     }
 }

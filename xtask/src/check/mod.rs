@@ -38,7 +38,15 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         ("format", &["fmt", "--all", "--check"][..]),
         (
             "clippy",
-            &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"][..],
+            &[
+                "clippy",
+                "--quiet",
+                "--workspace",
+                "--all-targets",
+                "--",
+                "-D",
+                "warnings",
+            ][..],
         ),
     ] {
         let ok = cargo(root, args)?;
@@ -50,12 +58,21 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     if failed.is_empty() {
         return Ok(());
     }
-    bail!("failed: {}; `./dev fix` mends what a tool can mend", failed.join(", "))
+    bail!(
+        "failed: {}; `./dev fix` mends what a tool can mend",
+        failed.join(", ")
+    )
 }
 
 /// Mends what a tool can mend: format, and the lints that have an automatic fix.
 pub(crate) fn fix(root: &Path) -> Result<()> {
-    let clippy = ["clippy", "--workspace", "--all-targets", "--fix", "--allow-dirty"];
+    let clippy = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--fix",
+        "--allow-dirty",
+    ];
     if cargo(root, &clippy)? && cargo(root, &["fmt", "--all"])? {
         return Ok(());
     }

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use proc_macro2::Span;
-use syn::spanned::Spanned;
+use syn::token::Brace;
 use syn::visit::Visit;
 
 use super::Findings;
@@ -20,7 +19,11 @@ const SKIP: &[&str] = &["target", ".git"];
 pub(crate) fn check(root: &Path) -> Result<Findings> {
     let mut findings = Findings::new();
     for path in files(root)? {
-        let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        let name = path
+            .strip_prefix(root)
+            .unwrap_or(&path)
+            .display()
+            .to_string();
         let Ok(text) = fs::read_to_string(&path) else {
             continue;
         };
@@ -36,7 +39,10 @@ fn check_text(name: &str, text: &str) -> Findings {
     let mut findings = Findings::new();
     for (index, line) in text.lines().enumerate() {
         if line.ends_with([' ', '\t']) && !name.ends_with(".md") {
-            findings.push(format!("{name}:{}: white space at the end of the line", index + 1));
+            findings.push(format!(
+                "{name}:{}: white space at the end of the line",
+                index + 1
+            ));
         }
     }
     if !text.is_empty() && !text.ends_with('\n') {
@@ -49,14 +55,21 @@ fn check_rust(name: &str, text: &str) -> Result<Findings> {
     let mut findings = Findings::new();
     let lines = text.lines().count();
     if lines > FILE_LINES_MAX {
-        findings.push(format!("{name}: {lines} lines, at most {FILE_LINES_MAX}; split it"));
+        findings.push(format!(
+            "{name}: {lines} lines, at most {FILE_LINES_MAX}; split it"
+        ));
     }
     let crate_root = name.ends_with("src/lib.rs") || name.ends_with("src/main.rs");
     if crate_root && !text.starts_with("//!") {
-        findings.push(format!("{name}: a crate begins with //! what it is, why, and its invariants"));
+        findings.push(format!(
+            "{name}: a crate begins with //! what it is, why, and its invariants"
+        ));
     }
     let file = syn::parse_file(text).with_context(|| format!("cannot parse {name}"))?;
-    let mut functions = Functions { name, findings: &mut findings };
+    let mut functions = Functions {
+        name,
+        findings: &mut findings,
+    };
     functions.visit_file(&file);
     Ok(findings)
 }
@@ -68,10 +81,10 @@ struct Functions<'a> {
 }
 
 impl Functions<'_> {
-    fn measure(&mut self, function: &str, body: Span) {
-        let lines = body.end().line - body.start().line + 1;
+    fn measure(&mut self, function: &str, body: &Brace) {
+        let line = body.span.open().start().line;
+        let lines = body.span.close().end().line - line + 1;
         if lines > FUNCTION_LINES_MAX {
-            let line = body.start().line;
             self.findings.push(format!(
                 "{}:{line}: {function} has {lines} lines, at most {FUNCTION_LINES_MAX}; split it",
                 self.name
@@ -82,12 +95,12 @@ impl Functions<'_> {
 
 impl<'ast> Visit<'ast> for Functions<'_> {
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        self.measure(&item.sig.ident.to_string(), item.block.span());
+        self.measure(&item.sig.ident.to_string(), &item.block.brace_token);
         syn::visit::visit_item_fn(self, item);
     }
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
-        self.measure(&item.sig.ident.to_string(), item.block.span());
+        self.measure(&item.sig.ident.to_string(), &item.block.brace_token);
         syn::visit::visit_impl_item_fn(self, item);
     }
 }
