@@ -2,7 +2,12 @@
 //!
 //! Each subcommand is a module; this file only tells them apart.
 
+#![expect(clippy::print_stdout, reason = "a program that talks to its user")]
+
 mod check;
+mod debs;
+mod initramfs;
+mod osimage;
 mod sizes;
 mod test;
 
@@ -12,7 +17,11 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 #[derive(Debug, Parser)]
-#[command(name = "./dev", about = "Build, check, test and run metalmesh.", bin_name = "./dev")]
+#[command(
+    name = "./dev",
+    about = "Build, check, test and run metalmesh.",
+    bin_name = "./dev"
+)]
 struct Args {
     #[command(subcommand)]
     task: Task,
@@ -26,6 +35,10 @@ enum Task {
     Fix,
     /// Run every test, the lab in its short form included
     Test(test::TestArgs),
+    /// Build the kernel and initramfs that machines boot into
+    Initramfs(initramfs::Options),
+    /// Build the Debian image that the lab installs
+    Osimage(osimage::Options),
     /// Build the release binaries and print their sizes against their bounds
     Sizes,
 }
@@ -36,6 +49,8 @@ fn main() -> ExitCode {
         Task::Check => check::run(&root),
         Task::Fix => check::fix(&root),
         Task::Test(args) => test::run(&root, &args),
+        Task::Initramfs(options) => initramfs::run(&options),
+        Task::Osimage(options) => osimage::run(&options),
         Task::Sizes => sizes::run(&root),
     };
     match result {

@@ -1,0 +1,249 @@
+//! The initramfs that machines boot into, from Debian packages and hammer.
+//!
+//! Two cpio archives one after the other, each compressed by itself: the *base* (kernel modules,
+//! tools, libraries), cached by the versions of its packages, and *hammer*, small and always
+//! fresh. A changed hammer costs less than a second. Modules keep Debian's signatures, so that the
+//! kernel takes them under Secure Boot.
+
+mod contents;
+mod cpio;
+mod elf;
+mod modules;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+
+use crate::debs::{self, DebTree};
+use cpio::Archive;
+
+/// zstd: 3 is what CI and the lab use; a release may spend minutes on 19 to save a fifth.
+const LEVEL_DEFAULT: i32 = 3;
+/// What the project promises, bytes.
+const INITRD_SIZE_MAX: u64 = 120 << 20;
+const HAMMER_SIZE_MAX: u64 = 15 << 20;
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Options {
+    /// Where vmlinuz, initramfs.cpio.zst and metalmesh-hammer go
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// A static metalmesh-hammer that is built already; else cargo builds it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hammer: Option<PathBuf>,
+    /// Which kernel modules: "full" for real hardware, "lab" for virtual machines
+    #[arg(long, value_enum, default_value_t = Modules::Full)]
+    pub(crate) modules: Modules,
+    /// zstd level
+    #[arg(long, default_value_t = LEVEL_DEFAULT)]
+    pub(crate) level: i32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Modules {
+    Full,
+    Lab,
+}
+
+/// What was built.
+#[derive(Debug, Clone)]
+pub(crate) struct Artifacts {
+    pub(crate) kernel: PathBuf,
+    pub(crate) initrd: PathBuf,
+    pub(crate) hammer: PathBuf,
+    /// As `uname -r` says.
+    pub(crate) kernel_version: String,
+}
+
+/// Builds kernel and initramfs into `options.out`, as little as is needed.
+pub(crate) fn build(options: &Options) -> Result<Artifacts> {
+    let started = Instant::now();
+    fs::create_dir_all(&options.out)?;
+    let image = debs::first_dependency("linux-image-amd64", "linux-image-")?;
+    let kernel_version = image.trim_start_matches("linux-image-").to_string();
+    let packages: Vec<&str> = contents::PACKAGES
+        .iter()
+        .copied()
+        .chain([image.as_str()])
+        .collect();
+    let tree = debs::fetch("initramfs", &packages)?;
+    step(
+        started,
+        &format!("{} packages{}", tree.packages, cached(tree.cached)),
+    );
+
+    let (base, was_cached) = base_layer(&tree, &kernel_version, options)?;
+    step(
+        started,
+        &format!("base {}{}", mib(base.len()), cached(was_cached)),
+    );
+
+    let hammer = options.out.join("metalmesh-hammer");
+    copy_if_changed(&hammer_binary(options)?, &hammer)?;
+    let layer = hammer_layer(&hammer, options.level)?;
+    step(
+        started,
+        &format!(
+            "hammer {}, packed {}",
+            mib(size(&hammer)?),
+            mib(layer.len())
+        ),
+    );
+
+    let artifacts = Artifacts {
+        kernel: options.out.join("vmlinuz"),
+        initrd: options.out.join("initramfs.cpio.zst"),
+        hammer,
+        kernel_version,
+    };
+    let vmlinuz = tree
+        .root
+        .join(format!("boot/vmlinuz-{}", artifacts.kernel_version));
+    write_if_changed(&artifacts.kernel, &fs::read(&vmlinuz)?)?;
+    write_if_changed(&artifacts.initrd, &[base, layer].concat())?;
+    check_sizes(&artifacts)?;
+    step(
+        started,
+        &format!("initramfs {}", mib(size(&artifacts.initrd)?)),
+    );
+    Ok(artifacts)
+}
+
+/// `cargo xtask initramfs`.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let built = build(options)?;
+    for path in [&built.kernel, &built.initrd, &built.hammer] {
+        eprintln!("{:>10}  {}", mib(size(path)?), path.display());
+    }
+    Ok(())
+}
+
+fn base_layer(tree: &DebTree, kernel: &str, options: &Options) -> Result<(Vec<u8>, bool)> {
+    let dir = debs::cache_dir()?.join("initramfs");
+    let recipe = contents::recipe();
+    let inputs = format!(
+        "{} {recipe} {kernel} {:?} {}",
+        tree.key, options.modules, options.level
+    );
+    let path = dir.join(format!(
+        "base-{}.cpio.zst",
+        &debs::sha256_hex(inputs.as_bytes())[..16]
+    ));
+    if path.exists() {
+        return Ok((fs::read(path)?, true));
+    }
+    let mut archive = contents::base(&tree.root)?;
+    modules::add(&mut archive, &tree.root, kernel, options.modules)?;
+    let bytes = pack(&archive, options.level)?;
+    fs::create_dir_all(&dir)?;
+    for old in fs::read_dir(&dir)? {
+        // Bases of other modules or levels are small and rare: keep a day's worth by age instead
+        // of guessing which is wanted again.
+        let old = old?;
+        let age = old.metadata()?.modified()?.elapsed().unwrap_or_default();
+        if age.as_secs() > 7 * 86_400 {
+            fs::remove_file(old.path())?;
+        }
+    }
+    let part = path.with_extension("part");
+    fs::write(&part, &bytes)?;
+    fs::rename(&part, &path)?;
+    Ok((bytes, false))
+}
+
+fn hammer_layer(hammer: &Path, level: i32) -> Result<Vec<u8>> {
+    let mut archive = Archive::default();
+    archive.file("usr/bin/metalmesh-hammer", 0o755, fs::read(hammer)?);
+    archive.link("init", "usr/bin/metalmesh-hammer");
+    pack(&archive, level)
+}
+
+/// cpio and zstd; padded so that another archive may follow.
+fn pack(archive: &Archive, level: i32) -> Result<Vec<u8>> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), level)?;
+    archive.write_to(&mut encoder)?;
+    let mut bytes = encoder.finish()?;
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    Ok(bytes)
+}
+
+/// The static binary: given, or built here.
+fn hammer_binary(options: &Options) -> Result<PathBuf> {
+    if let Some(path) = &options.hammer {
+        return Ok(path.clone());
+    }
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args([
+            "build",
+            "--quiet",
+            "--profile",
+            "small",
+            "--package",
+            "agents-hammer",
+        ])
+        .args(["--bin", "metalmesh-hammer", "--target", TARGET])
+        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .current_dir(crate::root())
+        .status()?;
+    ensure!(status.success(), "cargo could not build metalmesh-hammer");
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| crate::root().join("target"), PathBuf::from);
+    Ok(target.join(TARGET).join("small/metalmesh-hammer"))
+}
+
+fn check_sizes(artifacts: &Artifacts) -> Result<()> {
+    for (path, max) in [
+        (&artifacts.initrd, INITRD_SIZE_MAX),
+        (&artifacts.hammer, HAMMER_SIZE_MAX),
+    ] {
+        let have = size(path)?;
+        ensure!(
+            have <= max,
+            "{} has {have} bytes, over its bound of {max}",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+fn copy_if_changed(from: &Path, to: &Path) -> Result<()> {
+    let bytes = fs::read(from).with_context(|| from.display().to_string())?;
+    write_if_changed(to, &bytes)?;
+    fs::set_permissions(to, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    Ok(())
+}
+
+/// Leaves the file's time alone when nothing changed; never leaves half a file.
+fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<()> {
+    if fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    let part = path.with_extension("part");
+    fs::write(&part, bytes)?;
+    fs::rename(&part, path).with_context(|| path.display().to_string())
+}
+
+fn size(path: &Path) -> Result<u64> {
+    Ok(fs::metadata(path)
+        .with_context(|| path.display().to_string())?
+        .len())
+}
+
+fn mib(bytes: impl TryInto<u64>) -> String {
+    let bytes = bytes.try_into().unwrap_or(u64::MAX);
+    format!("{}.{} MiB", bytes >> 20, ((bytes & 0xf_ffff) * 10) >> 20)
+}
+
+fn cached(yes: bool) -> &'static str {
+    if yes { " (cached)" } else { "" }
+}
+
+fn step(started: Instant, text: &str) {
+    eprintln!("  {:6.1} s  {text}", started.elapsed().as_secs_f32());
+}
