@@ -1,0 +1,301 @@
+//! DHCP message in, DHCP message out.
+
+use std::net::Ipv4Addr;
+
+use pixie_wire::dhcp::{Kind, Message, code};
+
+use crate::client::{Client, ClientClass};
+use crate::lease::{LeaseBook, LeaseError, Pool};
+use crate::machines::{Machines, Target};
+use crate::network::{Network, Range};
+
+/// Sub-option of option 43: how to look for a boot server (PXE 2.1 §2.2.1).
+const PXE_DISCOVERY_CONTROL: u8 = 6;
+/// "Use the boot file of this offer and discover nothing."
+const PXE_USE_BOOT_FILE: u8 = 8;
+/// Sub-option of iPXE's option 175: do not wait for a ProxyDHCP server.
+const IPXE_NO_PROXY_DHCP: u8 = 176;
+
+/// What to send, and what changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub message: Message,
+    /// The lease book changed in a way that has to be on disk before the message is sent.
+    pub persist: bool,
+}
+
+/// Why a message gets no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    #[error("the message is not from a client")]
+    NotAClient,
+    #[error("the message came over a relay that serves another network")]
+    OtherNetwork,
+    #[error("the client took another server's offer")]
+    OtherServer,
+    #[error("no lease")]
+    Lease(#[source] LeaseError),
+    #[error("BMCs are given no addresses here: no bmc range is configured")]
+    NoBmcRange,
+    #[error("the message wants no answer; a lease ended: {ended}")]
+    Noted {
+        /// Whether the lease book changed.
+        ended: bool,
+    },
+    #[error("not a boot client, and the addresses are another server's business")]
+    NotBooting,
+    #[error("no boot file for this kind of client")]
+    NoBootFile,
+}
+
+impl Network {
+    /// Answers as the DHCP server of the network.
+    ///
+    /// # Errors
+    /// The reason why nothing is to be sent. With [`NoAnswer::Noted`] the lease book may have
+    /// changed all the same.
+    pub fn answer(
+        &self,
+        book: &mut LeaseBook,
+        machines: &Machines,
+        request: &Message,
+        now_ms: u64,
+    ) -> Result<Answer, NoAnswer> {
+        self.check_origin(request)?;
+        let client = Client::of(request, &self.bmc_match);
+        let pool = self.pool(&client)?;
+        match request.kind {
+            Kind::Discover => {
+                let wish = request.options.address(code::REQUESTED_ADDRESS);
+                let address = book
+                    .offer(client.mac, pool, wish, now_ms)
+                    .map_err(NoAnswer::Lease)?;
+                let message = self.give(request, &client, machines, (Kind::Offer, address));
+                Ok(Answer {
+                    message,
+                    persist: false,
+                })
+            }
+            Kind::Request => self.answer_request(book, machines, (request, &client), now_ms),
+            Kind::Inform => {
+                let mut message = Message::reply_to(request, Kind::Ack);
+                message.ciaddr = request.ciaddr;
+                self.add_network(&mut message);
+                self.add_boot(&mut message, &client, machines);
+                Ok(Answer {
+                    message,
+                    persist: false,
+                })
+            }
+            Kind::Release => {
+                let ended = book.release(client.mac, request.ciaddr, now_ms);
+                Err(NoAnswer::Noted { ended })
+            }
+            Kind::Decline => {
+                let address = request.options.address(code::REQUESTED_ADDRESS);
+                let ended = address.is_some_and(|a| book.decline(client.mac, a, now_ms));
+                Err(NoAnswer::Noted { ended })
+            }
+            Kind::Offer | Kind::Ack | Kind::Nak => Err(NoAnswer::NotAClient),
+        }
+    }
+
+    fn answer_request(
+        &self,
+        book: &mut LeaseBook,
+        machines: &Machines,
+        (request, client): (&Message, &Client),
+        now_ms: u64,
+    ) -> Result<Answer, NoAnswer> {
+        let server = request.options.address(code::SERVER_ID);
+        if server.is_some_and(|server| server != self.address) {
+            book.forget_offer(client.mac);
+            return Err(NoAnswer::OtherServer);
+        }
+        let pool = self.pool(client)?;
+        let wanted = request
+            .options
+            .address(code::REQUESTED_ADDRESS)
+            .unwrap_or(request.ciaddr);
+        let times = (now_ms, u64::from(self.lease_time_s) * 1000);
+        match book.commit(client.mac, pool, wanted, times) {
+            Ok(()) => {
+                let mut message = self.give(request, client, machines, (Kind::Ack, wanted));
+                message.ciaddr = request.ciaddr;
+                Ok(Answer {
+                    message,
+                    persist: true,
+                })
+            }
+            Err(_) => {
+                let mut message = Message::reply_to(request, Kind::Nak);
+                message.options.set(code::SERVER_ID, self.address.octets());
+                message
+                    .options
+                    .set(code::MESSAGE, "this address is not yours here; start again");
+                Ok(Answer {
+                    message,
+                    persist: false,
+                })
+            }
+        }
+    }
+
+    /// Answers beside another DHCP server: boot clients only, and no addresses. On port 67 an
+    /// offer to a discover, on port 4011 an acknowledgement to a request.
+    ///
+    /// # Errors
+    /// The reason why nothing is to be sent.
+    pub fn answer_as_proxy(
+        &self,
+        machines: &Machines,
+        request: &Message,
+    ) -> Result<Message, NoAnswer> {
+        if request.op != pixie_wire::dhcp::BOOTP_REQUEST {
+            return Err(NoAnswer::NotAClient);
+        }
+        let kind = match request.kind {
+            Kind::Discover => Kind::Offer,
+            Kind::Request | Kind::Inform => Kind::Ack,
+            _ => return Err(NoAnswer::NotBooting),
+        };
+        let client = Client::of(request, &self.bmc_match);
+        if matches!(client.class, ClientClass::Other | ClientClass::Bmc) {
+            return Err(NoAnswer::NotBooting);
+        }
+        let mut message = Message::reply_to(request, kind);
+        message.ciaddr = request.ciaddr;
+        message.options.set(code::SERVER_ID, self.address.octets());
+        if !self.add_boot(&mut message, &client, machines) {
+            return Err(NoAnswer::NoBootFile);
+        }
+        if !matches!(
+            client.class,
+            ClientClass::HttpEfi64 | ClientClass::HttpArm64
+        ) {
+            message.options.set(code::VENDOR_CLASS, "PXEClient");
+            let control = [PXE_DISCOVERY_CONTROL, 1, PXE_USE_BOOT_FILE, code::END];
+            message.options.set(code::VENDOR, control);
+        }
+        if let Some(uuid) = request.options.get(code::CLIENT_UUID) {
+            message.options.set(code::CLIENT_UUID, uuid);
+        }
+        Ok(message)
+    }
+
+    fn check_origin(&self, request: &Message) -> Result<(), NoAnswer> {
+        if request.op != pixie_wire::dhcp::BOOTP_REQUEST {
+            return Err(NoAnswer::NotAClient);
+        }
+        if !request.giaddr.is_unspecified() && !self.subnet.contains(&request.giaddr) {
+            return Err(NoAnswer::OtherNetwork);
+        }
+        Ok(())
+    }
+
+    fn pool(&self, client: &Client) -> Result<(Pool, &Range), NoAnswer> {
+        match client.class {
+            ClientClass::Bmc => self
+                .bmcs
+                .as_ref()
+                .map(|r| (Pool::Bmcs, r))
+                .ok_or(NoAnswer::NoBmcRange),
+            _ => Ok((Pool::Machines, &self.machines)),
+        }
+    }
+
+    fn give(
+        &self,
+        request: &Message,
+        client: &Client,
+        machines: &Machines,
+        (kind, address): (Kind, Ipv4Addr),
+    ) -> Message {
+        let mut message = Message::reply_to(request, kind);
+        message.yiaddr = address;
+        message
+            .options
+            .set(code::LEASE_TIME, self.lease_time_s.to_be_bytes());
+        message
+            .options
+            .set(code::RENEWAL_TIME, (self.lease_time_s / 2).to_be_bytes());
+        let rebinding = self.lease_time_s / 8 * 7;
+        message
+            .options
+            .set(code::REBINDING_TIME, rebinding.to_be_bytes());
+        self.add_network(&mut message);
+        self.add_boot(&mut message, client, machines);
+        if client.class == ClientClass::Ipxe {
+            message
+                .options
+                .set(code::IPXE_ENCAP, [IPXE_NO_PROXY_DHCP, 1, 1]);
+        }
+        message
+    }
+
+    fn add_network(&self, message: &mut Message) {
+        let options = &mut message.options;
+        options.set(code::SERVER_ID, self.address.octets());
+        options.set(code::SUBNET_MASK, self.subnet.netmask().octets());
+        options.set(code::BROADCAST, self.subnet.broadcast().octets());
+        options.set_addresses(code::ROUTER, self.router.as_slice());
+        options.set_addresses(code::DNS, &self.dns);
+        options.set_addresses(code::NTP, &self.ntp);
+        if let Some(domain) = &self.domain {
+            options.set(code::DOMAIN_NAME, domain.as_bytes());
+        }
+    }
+
+    /// Adds what the client boots; says whether there is anything.
+    fn add_boot(&self, message: &mut Message, client: &Client, machines: &Machines) -> bool {
+        let files = &self.files;
+        let by_http = |name: &String| format!("{}/assets/{name}", self.http_base());
+        let file = match client.class {
+            ClientClass::Ipxe => Some(self.script_url(client)),
+            ClientClass::PxeBios => files.bios.clone(),
+            ClientClass::PxeEfi32 => files.efi32.clone(),
+            ClientClass::PxeEfi64 => files.efi64.clone(),
+            ClientClass::PxeArm64 => files.arm64.clone(),
+            ClientClass::HttpArm64 => files.http_arm64.as_ref().map(by_http),
+            ClientClass::HttpEfi64 => match &files.http_uki {
+                // A unified image runs no script of ours, so the choice has to be made here.
+                Some(uki) => boots_hammer(client, machines).then(|| by_http(uki)),
+                None => files.http_efi64.as_ref().map(by_http),
+            },
+            ClientClass::UnknownBoot | ClientClass::Bmc | ClientClass::Other => None,
+        };
+        let Some(file) = file else { return false };
+        if matches!(
+            client.class,
+            ClientClass::HttpEfi64 | ClientClass::HttpArm64
+        ) {
+            message.options.set(code::VENDOR_CLASS, "HTTPClient");
+        } else {
+            message.siaddr = self.address;
+            message
+                .options
+                .set(code::TFTP_SERVER, self.address.to_string());
+        }
+        message.options.set(code::BOOT_FILE, file.as_bytes());
+        message.file = file;
+        true
+    }
+
+    /// iPXE is told its own Ethernet address back, so that a machine with several cards goes on
+    /// with the one that this answer went to.
+    fn script_url(&self, client: &Client) -> String {
+        let mac = client.mac.to_string().replace(':', "-");
+        format!("{}/v1/boot.ipxe?mac={mac}", self.http_base())
+    }
+}
+
+/// Unknown machines boot hammer: that is how they become known.
+fn boots_hammer(client: &Client, machines: &Machines) -> bool {
+    machines
+        .find(client.machine, client.mac)
+        .is_none_or(|m| m.target == Target::Hammer)
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

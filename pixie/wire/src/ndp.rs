@@ -1,0 +1,87 @@
+//! IPv6 router advertisement and solicitation (RFC 4861 §4.1, §4.2): iPXE waits some fifteen
+//! seconds for an advertisement before it goes on with IPv4.
+
+use std::net::Ipv6Addr;
+
+use crate::MacAddr;
+
+/// ICMPv6 type of a solicitation.
+const TYPE_SOLICITATION: u8 = 133;
+/// ICMPv6 type of an advertisement.
+const TYPE_ADVERTISEMENT: u8 = 134;
+const OPTION_SOURCE_LINK_LAYER: u8 = 1;
+const OPTION_PREFIX: u8 = 3;
+const OPTION_MTU: u8 = 5;
+/// On-link and autonomous: hosts make themselves an address in the prefix.
+const PREFIX_FLAGS: u8 = 0xc0;
+
+/// What we tell hosts about IPv6 on the provisioning segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouterAdvertisement {
+    /// How long we are a default router, in seconds; 0 says that we are none.
+    pub router_lifetime_s: u16,
+    /// Our address on the link.
+    pub source: MacAddr,
+    /// A /64 for stateless address configuration, with its lifetime in seconds.
+    pub prefix: Option<(Ipv6Addr, u32)>,
+    pub mtu: Option<u32>,
+}
+
+impl RouterAdvertisement {
+    /// The ICMPv6 payload; the checksum is zero, as the kernel fills it in for raw sockets.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![TYPE_ADVERTISEMENT, 0, 0, 0, 64, 0];
+        out.extend_from_slice(&self.router_lifetime_s.to_be_bytes());
+        out.extend_from_slice(&[0; 8]);
+        out.extend_from_slice(&[OPTION_SOURCE_LINK_LAYER, 1]);
+        out.extend_from_slice(&self.source.0);
+        if let Some(mtu) = self.mtu {
+            out.extend_from_slice(&[OPTION_MTU, 1, 0, 0]);
+            out.extend_from_slice(&mtu.to_be_bytes());
+        }
+        if let Some((prefix, lifetime_s)) = self.prefix {
+            out.extend_from_slice(&[OPTION_PREFIX, 4, 64, PREFIX_FLAGS]);
+            out.extend_from_slice(&lifetime_s.to_be_bytes());
+            out.extend_from_slice(&lifetime_s.to_be_bytes());
+            out.extend_from_slice(&[0; 4]);
+            out.extend_from_slice(&prefix.octets());
+        }
+        out
+    }
+}
+
+/// Whether an ICMPv6 payload is a well-formed router solicitation.
+#[must_use]
+pub fn is_solicitation(payload: &[u8]) -> bool {
+    matches!(payload, [TYPE_SOLICITATION, 0, rest @ ..] if rest.len() >= 6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advertisement_has_the_bytes_of_the_rfc() {
+        let ra = RouterAdvertisement {
+            router_lifetime_s: 0x0102,
+            source: MacAddr([2, 0, 0, 0, 0, 1]),
+            prefix: Some(("fd77:1::".parse().unwrap(), 600)),
+            mtu: Some(1500),
+        };
+        let bytes = ra.encode();
+        assert_eq!(&bytes[..8], &[134, 0, 0, 0, 64, 0, 1, 2]);
+        assert_eq!(&bytes[16..24], &[1, 1, 2, 0, 0, 0, 0, 1]);
+        assert_eq!(&bytes[24..32], &[5, 1, 0, 0, 0, 0, 5, 220]);
+        assert_eq!(&bytes[32..36], &[3, 4, 64, 0xc0]);
+        assert_eq!(bytes.len(), 64);
+    }
+
+    #[test]
+    fn only_a_whole_solicitation_counts() {
+        assert!(is_solicitation(&[133, 0, 1, 2, 0, 0, 0, 0]));
+        assert!(!is_solicitation(&[133, 0, 1, 2, 0, 0, 0]));
+        assert!(!is_solicitation(&[134, 0, 0, 0, 0, 0, 0, 0]));
+        assert!(!is_solicitation(&[]));
+    }
+}
