@@ -1,1 +1,81 @@
-//! Generated types and services of the public v2 API.
+//! The public v2 API as Rust types: messages, tonic clients and servers, descriptors, JSON.
+//!
+//! The contract is `proto/schema/metalstack` (wire-equal to the published version 0.8.4) and
+//! `proto/schema/metalmesh/admin`. The build compiles it without an installed protoc and fails
+//! when a method does not say who may call it and whether it is audited (`build/lint.rs`).
+//!
+//! * [`api`], [`admin`], [`infra`], [`metalmesh`]: generated messages, clients and servers; a
+//!   server method that we do not implement answers `unimplemented` and names itself.
+//! * [`pool`]: the descriptors for reflection; [`DESCRIPTORS`] is their encoded form.
+//! * [`methods`] and [`method`]: every method with its path, messages and authorisation.
+//! * [`json`]: proto bytes to proto3 JSON and back, for the Connect protocol and the CLI.
+//! * [`enum_string`]: the short names of enum values ("waiting"), as clients print them.
+//!
+//! Invariant: nothing here is policy. Who is *granted* a call is `control-authz`'s matter.
+
+pub mod json;
+mod method;
+mod names;
+
+pub use method::{Method, Scope, method, methods};
+pub use names::{enum_number, enum_string};
+
+use std::sync::LazyLock;
+
+use prost_reflect::{DescriptorPool, MessageDescriptor};
+
+/// The encoded `FileDescriptorSet` of the contract and of all it imports.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
+    #[expect(
+        clippy::expect_used,
+        reason = "the build wrote these bytes from a valid pool"
+    )]
+    DescriptorPool::decode(DESCRIPTORS).expect("embedded descriptors decode")
+});
+
+/// The descriptors of the contract; built on first use.
+pub fn pool() -> &'static DescriptorPool {
+    &POOL
+}
+
+/// The descriptor of a message by its full name, such as `metalstack.api.v2.Machine`.
+pub fn message(full_name: &str) -> Option<MessageDescriptor> {
+    pool().get_message_by_name(full_name)
+}
+
+/// Messages and services that tenants, projects and machines call.
+pub mod api {
+    #[allow(missing_docs, clippy::all, unreachable_pub)]
+    pub mod v2 {
+        tonic::include_proto!("metalstack.api.v2");
+    }
+}
+
+/// Messages and services for administrators.
+pub mod admin {
+    #[allow(missing_docs, clippy::all, unreachable_pub)]
+    pub mod v2 {
+        tonic::include_proto!("metalstack.admin.v2");
+    }
+}
+
+/// Messages and services for agents of the published stack.
+pub mod infra {
+    #[allow(missing_docs, clippy::all, unreachable_pub)]
+    pub mod v2 {
+        tonic::include_proto!("metalstack.infra.v2");
+    }
+}
+
+/// Our own administration beside the published contract.
+pub mod metalmesh {
+    /// Enrolment of agents.
+    pub mod admin {
+        #[allow(missing_docs, clippy::all, unreachable_pub)]
+        pub mod v1 {
+            tonic::include_proto!("metalmesh.admin.v1");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Compiles `proto/schema/metalstack` and `proto/schema/metalmesh/admin` to Rust without an
+//! installed protoc, embeds their descriptors, and refuses a method that does not say who may
+//! call it and whether the call is audited.
+
+mod lint;
+mod validate_proto;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use protox::Compiler;
+
+/// The folders below `proto/schema` that this crate serves.
+const ROOTS: [&str; 2] = ["metalstack", "metalmesh/admin"];
+
+fn main() {
+    if let Err(error) = run() {
+        // A build script has no other way to say why it stops.
+        panic!("{error}");
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
+    let manifest = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    let schema = manifest.join("../schema").canonicalize()?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=Cargo.toml");
+
+    let mut files = Vec::new();
+    for root in ROOTS {
+        let dir = schema.join(root);
+        println!("cargo::rerun-if-changed={}", dir.display());
+        collect(&dir, &mut files)?;
+    }
+    files.sort();
+
+    let includes = [schema, validate_proto::include_dir(&manifest)?];
+    let mut compiler = Compiler::new(&includes)?;
+    compiler
+        .include_imports(true)
+        .include_source_info(true)
+        .open_files(&files)?;
+    lint::check(&compiler.descriptor_pool())?;
+
+    // No Rust code for the validation rules: they are options, which no message refers to.
+    let mut set = compiler.file_descriptor_set();
+    set.file.retain(|f| f.package() != "buf.validate");
+    tonic_prost_build::configure()
+        .generate_default_stubs(true)
+        .compile_fds(set)?;
+
+    let mut embedded = Compiler::new(&includes)?;
+    embedded.include_imports(true).open_files(&files)?;
+    fs::write(
+        out.join("descriptors.bin"),
+        embedded.encode_file_descriptor_set(),
+    )?;
+    Ok(())
+}
+
+fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|e| e == "proto") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

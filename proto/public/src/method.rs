@@ -1,0 +1,182 @@
+//! Every method of the contract with what its options say.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use prost_reflect::{DynamicMessage, MessageDescriptor, MethodDescriptor, Value};
+
+use crate::api::v2::{
+    AdminRole, Auditing, InfraRole, MachineRole, ProjectRole, TenantRole, Visibility,
+};
+
+const OPTIONS: &str = "metalstack.api.v2.";
+
+/// Who a method is for: exactly one kind, with the exact set of roles that may call it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// Everybody, without a token too.
+    Public,
+    /// Every signed-in caller, about itself.
+    Own,
+    /// These roles in the tenant that the request's `login` names.
+    Tenant(Vec<TenantRole>),
+    /// These roles in the project that the request's `project` names.
+    Project(Vec<ProjectRole>),
+    /// These roles on the machine that the request's `uuid` names.
+    Machine(Vec<MachineRole>),
+    /// These administrators.
+    Admin(Vec<AdminRole>),
+    /// These agents.
+    Infra(Vec<InfraRole>),
+}
+
+impl Scope {
+    /// The request field that names the subject, where there is one.
+    pub fn subject_field(&self) -> Option<&'static str> {
+        match self {
+            Self::Tenant(_) => Some("login"),
+            Self::Project(_) => Some("project"),
+            Self::Machine(_) => Some("uuid"),
+            Self::Public | Self::Own | Self::Admin(_) | Self::Infra(_) => None,
+        }
+    }
+}
+
+/// One method of the public API.
+#[derive(Debug, Clone)]
+pub struct Method {
+    /// `/metalstack.api.v2.IPService/Get`, as it stands in the URL.
+    pub path: String,
+    /// `metalstack.api.v2.IPService`.
+    pub service: String,
+    /// `Get`.
+    pub name: String,
+    /// The request.
+    pub input: MessageDescriptor,
+    /// The response, or each message of the response stream.
+    pub output: MessageDescriptor,
+    /// Whether the caller sends a stream; no method of 0.8.4 does.
+    pub client_streaming: bool,
+    /// Whether the answer is a stream.
+    pub server_streaming: bool,
+    /// Who may call it.
+    pub scope: Scope,
+    /// Whether calls go into the audit trail.
+    pub audited: bool,
+}
+
+static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
+    let ours = |name: &str| name.starts_with("metalstack.") || name.starts_with("metalmesh.");
+    crate::pool()
+        .services()
+        .filter(|s| ours(s.full_name()))
+        .flat_map(|s| s.methods().map(|m| read(&m)).collect::<Vec<_>>())
+        .collect()
+});
+
+static BY_PATH: LazyLock<HashMap<&'static str, &'static Method>> =
+    LazyLock::new(|| METHODS.iter().map(|m| (m.path.as_str(), m)).collect());
+
+/// All methods, in the order of the contract.
+pub fn methods() -> &'static [Method] {
+    &METHODS
+}
+
+/// The method behind a URL path such as `/metalstack.api.v2.IPService/Get`.
+pub fn method(path: &str) -> Option<&'static Method> {
+    BY_PATH.get(path).copied()
+}
+
+fn read(method: &MethodDescriptor) -> Method {
+    let service = method.parent_service().full_name().to_owned();
+    Method {
+        path: format!("/{service}/{}", method.name()),
+        name: method.name().to_owned(),
+        input: method.input(),
+        output: method.output(),
+        client_streaming: method.is_client_streaming(),
+        server_streaming: method.is_server_streaming(),
+        scope: scope(&method.options()),
+        audited: numbers(&method.options(), "auditing") != [Auditing::Excluded as i32],
+        service,
+    }
+}
+
+/// The build proved that exactly one of these options is set (`build/lint.rs`).
+fn scope(options: &DynamicMessage) -> Scope {
+    if let Some(roles) = roles(options, "tenant_roles") {
+        Scope::Tenant(roles)
+    } else if let Some(roles) = roles(options, "project_roles") {
+        Scope::Project(roles)
+    } else if let Some(roles) = roles(options, "machine_roles") {
+        Scope::Machine(roles)
+    } else if let Some(roles) = roles(options, "admin_roles") {
+        Scope::Admin(roles)
+    } else if let Some(roles) = roles(options, "infra_roles") {
+        Scope::Infra(roles)
+    } else if numbers(options, "visibility") == [Visibility::Public as i32] {
+        Scope::Public
+    } else {
+        Scope::Own
+    }
+}
+
+fn roles<R: TryFrom<i32>>(options: &DynamicMessage, name: &str) -> Option<Vec<R>> {
+    let roles: Vec<R> = numbers(options, name)
+        .into_iter()
+        .filter_map(|n| R::try_from(n).ok())
+        .collect();
+    (!roles.is_empty()).then_some(roles)
+}
+
+fn numbers(options: &DynamicMessage, name: &str) -> Vec<i32> {
+    let Some(extension) = crate::pool().get_extension_by_name(&format!("{OPTIONS}{name}")) else {
+        return Vec::new();
+    };
+    match options.get_extension(&extension).as_ref() {
+        Value::EnumNumber(number) => vec![*number],
+        Value::List(values) => values.iter().filter_map(Value::as_enum_number).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_become_scopes() {
+        let scope = |path| method(path).unwrap().scope.clone();
+        assert_eq!(
+            scope("/metalstack.api.v2.VersionService/Get"),
+            Scope::Public
+        );
+        assert_eq!(scope("/metalstack.api.v2.ImageService/List"), Scope::Own);
+        assert_eq!(
+            scope("/metalstack.api.v2.ProjectService/Leave"),
+            Scope::Project(vec![ProjectRole::Viewer])
+        );
+        assert_eq!(
+            scope("/metalmesh.admin.v1.JoinService/Create"),
+            Scope::Admin(vec![AdminRole::Editor])
+        );
+        let wait = method("/metalstack.infra.v2.BootService/Wait").unwrap();
+        assert_eq!(wait.scope, Scope::Machine(vec![MachineRole::Editor]));
+        assert!(wait.server_streaming && !wait.client_streaming && wait.audited);
+        assert!(
+            !method("/metalstack.infra.v2.ComponentService/Ping")
+                .unwrap()
+                .audited
+        );
+        assert!(method("/metalstack.api.v2.VersionService/Nope").is_none());
+    }
+
+    #[test]
+    fn all_methods_of_the_published_version_are_there() {
+        let published = methods()
+            .iter()
+            .filter(|m| m.service.starts_with("metalstack."))
+            .count();
+        assert_eq!(published, 152);
+    }
+}
