@@ -1,0 +1,292 @@
+//! The connection: token, repetition, and the generated clients over it.
+
+use std::fs;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Request, Response};
+use http_body_util::{BodyExt, Full};
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2 as api;
+use proto_public::metalmesh::admin::v1 as mesh_admin;
+use tonic::body::Body;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Error};
+use tonic::{Code, Status};
+use tower::{Service, ServiceExt};
+
+use crate::error::ClientError;
+use crate::settings::Settings;
+
+/// How often a call is tried in all.
+pub const CALL_ATTEMPTS: u32 = 5;
+/// The pause before the second try; it doubles, and half of it is random.
+const BACKOFF_FIRST: Duration = Duration::from_millis(200);
+/// The longest pause.
+const BACKOFF_MAX: Duration = Duration::from_secs(2);
+/// How long a connection may take to open.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Largest answer, in bytes: a list of all machines.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+
+/// Methods that only read, by the first word of their name: repeating them does no harm.
+const READS: [&str; 9] =
+    ["Get", "List", "Latest", "Match", "Issues", "Capacity", "Try", "InviteGet", "TokenScoped"];
+
+/// A connection with a token. Cloning shares the connection.
+#[derive(Debug, Clone)]
+pub struct Session {
+    channel: Channel,
+    authorization: Option<HeaderValue>,
+}
+
+impl Session {
+    /// Prepares a connection; it opens with the first call.
+    ///
+    /// # Errors
+    /// When the address is no URL, the authority's file or the token cannot be used.
+    pub fn new(settings: &Settings) -> Result<Self, ClientError> {
+        let bad_url = || ClientError::Url(settings.api_url.clone());
+        let mut endpoint = Endpoint::from_shared(settings.api_url.clone())
+            .map_err(|_| bad_url())?
+            .connect_timeout(CONNECT_TIMEOUT)
+            .http2_keep_alive_interval(Duration::from_secs(15))
+            .keep_alive_timeout(Duration::from_secs(10))
+            .user_agent(concat!("metalmesh/", env!("CARGO_PKG_VERSION")))
+            .map_err(|_| bad_url())?;
+        match endpoint.uri().scheme_str() {
+            Some("http") => {}
+            Some("https") => {
+                let tls = tls_config(settings)?;
+                endpoint = endpoint
+                    .tls_config(tls)
+                    .map_err(|error| ClientError::Tls(settings.api_url.clone(), error))?;
+            }
+            _ => return Err(bad_url()),
+        }
+        let authorization = settings
+            .token
+            .as_ref()
+            .map(|token| bearer(token.expose()).ok_or(ClientError::Token("the context".into())))
+            .transpose()?;
+        Ok(Self { channel: endpoint.connect_lazy(), authorization })
+    }
+
+    async fn send(self, request: Request<Body>) -> Result<Response<Body>, Error> {
+        let (mut parts, body) = request.into_parts();
+        if let Some(authorization) = &self.authorization {
+            parts.headers.insert(AUTHORIZATION, authorization.clone());
+        }
+        // A request that cannot be collected ends at the server as an empty one and is refused.
+        let body = body.collect().await.map(|all| all.to_bytes()).unwrap_or_default();
+        let repeatable = is_read(parts.uri.path()) || parts.headers.contains_key("idempotency-key");
+        let mut pause = BACKOFF_FIRST;
+        for attempt in 1.. {
+            let outcome = self.send_once(&parts, body.clone()).await;
+            let again = match &outcome {
+                Ok(response) => repeatable && is_unavailable(response),
+                Err(error) => repeatable || never_sent(error),
+            };
+            if !again || attempt >= CALL_ATTEMPTS {
+                return outcome;
+            }
+            tracing::debug!(attempt, path = parts.uri.path(), "the server is away, trying again");
+            tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..=1.0))).await;
+            pause = (pause * 2).min(BACKOFF_MAX);
+        }
+        unreachable!("the loop has no other end")
+    }
+
+    async fn send_once(
+        &self,
+        parts: &http::request::Parts,
+        body: Bytes,
+    ) -> Result<Response<Body>, Error> {
+        let request = Request::from_parts(parts.clone(), Body::new(Full::new(body)));
+        self.channel.clone().ready_oneshot().await?.call(request).await
+    }
+}
+
+impl Service<Request<Body>> for Session {
+    type Response = Response<Body>;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Error>> + Send>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.clone().send(request))
+    }
+}
+
+fn tls_config(settings: &Settings) -> Result<ClientTlsConfig, ClientError> {
+    let tls = ClientTlsConfig::new();
+    let Some(path) = &settings.ca_file else { return Ok(tls.with_native_roots()) };
+    let pem = fs::read(path).map_err(|source| ClientError::File {
+        action: "read",
+        path: path.clone(),
+        source,
+    })?;
+    Ok(tls.ca_certificate(Certificate::from_pem(pem)))
+}
+
+fn bearer(token: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+fn is_read(path: &str) -> bool {
+    let method = path.rsplit('/').next().unwrap_or_default();
+    READS.iter().any(|word| method.starts_with(word))
+}
+
+/// Whether the server says that it cannot answer now.
+fn is_unavailable(response: &Response<Body>) -> bool {
+    Status::from_header_map(response.headers())
+        .is_some_and(|status| status.code() == Code::Unavailable)
+}
+
+/// Whether no connection was there to send the call on.
+fn never_sent(error: &Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        if let Some(io) = error.downcast_ref::<std::io::Error>() {
+            return io.kind() == std::io::ErrorKind::ConnectionRefused;
+        }
+        source = error.source();
+    }
+    false
+}
+
+/// The services of a server.
+#[derive(Debug, Clone)]
+pub struct Client {
+    session: Session,
+}
+
+macro_rules! services {
+    ($($(#[$doc:meta])* $name:ident: $module:ident :: $client_module:ident :: $client:ident;)*) => {
+        impl Client {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self) -> $module::$client_module::$client<Session> {
+                    $module::$client_module::$client::new(self.session.clone())
+                        .max_decoding_message_size(ANSWER_BYTES_MAX)
+                }
+            )*
+        }
+    };
+}
+
+impl Client {
+    /// Prepares a connection; it opens with the first call.
+    ///
+    /// # Errors
+    /// As [`Session::new`].
+    pub fn new(settings: &Settings) -> Result<Self, ClientError> {
+        Ok(Self { session: Session::new(settings)? })
+    }
+
+    /// The connection, for services that have no accessor here.
+    pub fn session(&self) -> Session {
+        self.session.clone()
+    }
+}
+
+services! {
+    /// Audit records of a tenant.
+    audits: api::audit_service_client::AuditServiceClient;
+    /// Filesystem layouts.
+    filesystems: api::filesystem_service_client::FilesystemServiceClient;
+    /// Health of the control plane.
+    health: api::health_service_client::HealthServiceClient;
+    /// Operating system images.
+    images: api::image_service_client::ImageServiceClient;
+    /// IP addresses of a project.
+    ips: api::ip_service_client::IpServiceClient;
+    /// Machines of a project.
+    machines: api::machine_service_client::MachineServiceClient;
+    /// Methods of the API.
+    methods: api::method_service_client::MethodServiceClient;
+    /// Networks of a project.
+    networks: api::network_service_client::NetworkServiceClient;
+    /// Partitions.
+    partitions: api::partition_service_client::PartitionServiceClient;
+    /// Projects.
+    projects: api::project_service_client::ProjectServiceClient;
+    /// Sizes of machines.
+    sizes: api::size_service_client::SizeServiceClient;
+    /// Tenants.
+    tenants: api::tenant_service_client::TenantServiceClient;
+    /// The caller's own tokens.
+    tokens: api::token_service_client::TokenServiceClient;
+    /// The caller.
+    users: api::user_service_client::UserServiceClient;
+    /// The server's version.
+    version: api::version_service_client::VersionServiceClient;
+    /// All audit records.
+    admin_audits: admin::audit_service_client::AuditServiceClient;
+    /// Filesystem layouts, for administrators.
+    admin_filesystems: admin::filesystem_service_client::FilesystemServiceClient;
+    /// Images, for administrators.
+    admin_images: admin::image_service_client::ImageServiceClient;
+    /// All IP addresses.
+    admin_ips: admin::ip_service_client::IpServiceClient;
+    /// All machines.
+    admin_machines: admin::machine_service_client::MachineServiceClient;
+    /// All networks.
+    admin_networks: admin::network_service_client::NetworkServiceClient;
+    /// Partitions, for administrators.
+    admin_partitions: admin::partition_service_client::PartitionServiceClient;
+    /// All projects.
+    admin_projects: admin::project_service_client::ProjectServiceClient;
+    /// Sizes, for administrators.
+    admin_sizes: admin::size_service_client::SizeServiceClient;
+    /// Switches.
+    admin_switches: admin::switch_service_client::SwitchServiceClient;
+    /// All tenants.
+    admin_tenants: admin::tenant_service_client::TenantServiceClient;
+    /// All tokens.
+    admin_tokens: admin::token_service_client::TokenServiceClient;
+    /// Join tickets of agents.
+    joins: mesh_admin::join_service_client::JoinServiceClient;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_reads_are_repeated_blindly() {
+        for (path, read) in [
+            ("/metalstack.api.v2.MachineService/Get", true),
+            ("/metalstack.api.v2.MachineService/List", true),
+            ("/metalstack.api.v2.NetworkService/ListBaseNetworks", true),
+            ("/metalstack.api.v2.MachineService/Create", false),
+            ("/metalstack.api.v2.MachineService/Delete", false),
+            ("/metalstack.admin.v2.MachineService/SetState", false),
+        ] {
+            assert_eq!(is_read(path), read, "{path}");
+        }
+    }
+
+    #[test]
+    fn bad_addresses() {
+        for url in ["", "nonsense", "ftp://x", "http://"] {
+            assert!(Session::new(&Settings::new(url)).is_err(), "{url:?}");
+        }
+    }
+
+    #[test]
+    fn the_token_stays_hidden() {
+        let settings = Settings::new("http://127.0.0.1:1").with_token("very-secret");
+        assert!(!format!("{settings:?}").contains("very-secret"));
+        assert_eq!(format!("{:?}", bearer("very-secret").unwrap()), "Sensitive");
+    }
+}

@@ -1,0 +1,182 @@
+//! Which server to talk to, and as whom.
+
+use std::path::{Path, PathBuf};
+
+use crate::context::{Context, Contexts, Secret};
+use crate::error::ClientError;
+
+/// Path of the context file.
+pub const ENV_CONFIG: &str = "METALMESH_CONFIG";
+/// Address of the server; goes before the context.
+pub const ENV_URL: &str = "METALMESH_API_URL";
+/// File with the token; goes before the context.
+pub const ENV_TOKEN_FILE: &str = "METALMESH_TOKEN_FILE";
+
+/// Names of the same by which other clients of this API know them.
+const ENV_URL_OTHERS: &str = "METAL_APIV2_URL";
+const ENV_TOKEN_FILE_OTHERS: &str = "METAL_APIV2_TOKEN_FILE";
+const ENV_TOKEN_OTHERS: &str = "METAL_APIV2_TOKEN";
+
+/// Everything that a client needs to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Where the server is.
+    pub api_url: String,
+    /// Who one is; without one only public methods answer.
+    pub token: Option<Secret>,
+    /// PEM of the authority that signed the server's certificate.
+    pub ca_file: Option<PathBuf>,
+    /// Project of calls that name none.
+    pub default_project: Option<String>,
+}
+
+impl Settings {
+    /// A server without a token.
+    pub fn new(api_url: impl Into<String>) -> Self {
+        Self { api_url: api_url.into(), token: None, ca_file: None, default_project: None }
+    }
+
+    /// The same with a token.
+    #[must_use]
+    pub fn with_token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(Secret::new(token));
+        self
+    }
+
+    /// Puts together flags (first), environment, and the context named or in use (last).
+    ///
+    /// A token goes with its server: the one of a context is not sent to an address that was
+    /// given by a flag or the environment.
+    ///
+    /// # Errors
+    /// When nothing names a server, the context is not there or a token file cannot be read.
+    pub fn resolve(
+        contexts: &Contexts,
+        context: Option<&str>,
+        api_url: Option<&str>,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ClientError> {
+        let get = |name: &str| environment(name).filter(|value| !value.is_empty());
+        let chosen = match context {
+            Some(name) => Some(contexts.get(name)?),
+            None => contexts.current(),
+        };
+        let given = api_url
+            .map(str::to_owned)
+            .or_else(|| context.is_none().then(|| get(ENV_URL).or_else(|| get(ENV_URL_OTHERS)))?);
+        let from_environment = || match context {
+            Some(_) => Ok(None),
+            None => environment_token(&get),
+        };
+        let Some(api_url) = given else {
+            let chosen = chosen.ok_or(ClientError::NoServer)?;
+            let token = match from_environment()? {
+                Some(token) => Some(token),
+                None => context_token(chosen)?,
+            };
+            return Ok(Self { token, ..Self::of(chosen, chosen.api_url.clone()) });
+        };
+        let same = chosen.filter(|chosen| chosen.api_url == api_url);
+        let token = match (from_environment()?, same) {
+            (Some(token), _) => Some(token),
+            (None, Some(same)) => context_token(same)?,
+            (None, None) => None,
+        };
+        match chosen {
+            Some(chosen) => Ok(Self { token, ..Self::of(chosen, api_url) }),
+            None => Ok(Self { token, ..Self::new(api_url) }),
+        }
+    }
+
+    fn of(context: &Context, api_url: String) -> Self {
+        Self {
+            api_url,
+            token: None,
+            ca_file: context.ca_file.clone(),
+            default_project: context.default_project.clone(),
+        }
+    }
+}
+
+fn environment_token(
+    get: &impl Fn(&str) -> Option<String>,
+) -> Result<Option<Secret>, ClientError> {
+    if let Some(path) = get(ENV_TOKEN_FILE).or_else(|| get(ENV_TOKEN_FILE_OTHERS)) {
+        return read_token(Path::new(&path)).map(Some);
+    }
+    Ok(get(ENV_TOKEN_OTHERS).map(Secret::new))
+}
+
+fn context_token(context: &Context) -> Result<Option<Secret>, ClientError> {
+    match (&context.token_file, &context.api_token) {
+        (Some(path), _) => read_token(path).map(Some),
+        (None, token) => Ok(token.clone()),
+    }
+}
+
+/// The first line of a token file.
+fn read_token(path: &Path) -> Result<Secret, ClientError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ClientError::File {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })?;
+    let token = text.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(ClientError::Token(path.display().to_string()));
+    }
+    Ok(Secret::new(token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contexts() -> Contexts {
+        let context = |name: &str, url: &str| Context {
+            name: name.into(),
+            api_url: url.into(),
+            api_token: Some(Secret::new(format!("token-{name}"))),
+            token_file: None,
+            ca_file: None,
+            default_project: Some(format!("project-{name}")),
+        };
+        Contexts {
+            current_context: Some("a".into()),
+            previous_context: None,
+            contexts: vec![context("a", "http://a:1"), context("b", "http://b:1")],
+        }
+    }
+
+    fn resolved(
+        context: Option<&str>,
+        url: Option<&str>,
+        environment: &[(&str, &str)],
+    ) -> (String, Option<String>) {
+        let get = |name: &str| {
+            environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
+        let settings = Settings::resolve(&contexts(), context, url, get).unwrap();
+        (settings.api_url, settings.token.map(|token| token.expose().to_owned()))
+    }
+
+    #[test]
+    fn precedence() {
+        let url = |text: &str, token: Option<&str>| (text.to_owned(), token.map(str::to_owned));
+        assert_eq!(resolved(None, None, &[]), url("http://a:1", Some("token-a")));
+        assert_eq!(resolved(Some("b"), None, &[]), url("http://b:1", Some("token-b")));
+        let foreign = [(ENV_URL, "http://c:1")];
+        assert_eq!(resolved(None, None, &foreign), url("http://c:1", None));
+        assert_eq!(resolved(None, Some("http://a:1"), &[]), url("http://a:1", Some("token-a")));
+        assert_eq!(resolved(None, Some("http://d:1"), &[]), url("http://d:1", None));
+        let both = [(ENV_URL_OTHERS, "http://c:1"), (ENV_TOKEN_OTHERS, "t")];
+        assert_eq!(resolved(None, None, &both), url("http://c:1", Some("t")));
+        assert_eq!(resolved(Some("b"), None, &both), url("http://b:1", Some("token-b")));
+    }
+
+    #[test]
+    fn nothing_is_an_error_that_says_what_to_do() {
+        let error = Settings::resolve(&Contexts::default(), None, None, |_| None).unwrap_err();
+        assert!(error.to_string().contains("metalmesh context add"));
+    }
+}
