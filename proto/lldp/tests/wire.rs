@@ -1,5 +1,6 @@
 //! The socket on a real wire: a veth pair in a namespace of the test's own thread, one end in a
 //! bridge as a switch port is. Needs root; says so and passes without.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers")]
 
 use std::process::Command;
 use std::time::Duration;

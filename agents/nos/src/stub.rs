@@ -1,0 +1,136 @@
+//! A switch in memory, with faults on demand.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::model::{Place, SegmentObserved, SwitchState};
+use crate::{Delta, OsError, SwitchOs};
+
+/// A switch that exists only in memory.
+#[derive(Debug, Default)]
+pub struct Stub {
+    inner: Mutex<Inner>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    state: SwitchState,
+    applied: Vec<Delta>,
+    /// Changes that fail from now on.
+    faults: u32,
+}
+
+impl Stub {
+    /// A switch that is in this state.
+    #[must_use]
+    pub fn new(state: SwitchState) -> Self {
+        let inner = Inner {
+            state,
+            ..Inner::default()
+        };
+        Self {
+            inner: Mutex::new(inner),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Lets the next `count` changes fail.
+    pub fn fail_next(&self, count: u32) {
+        self.lock().faults = count;
+    }
+
+    /// Every change that was carried out so far.
+    #[must_use]
+    pub fn applied(&self) -> Vec<Delta> {
+        self.lock().applied.clone()
+    }
+
+    /// Changes the switch behind the agent's back.
+    pub fn drift(&self, change: impl FnOnce(&mut SwitchState)) {
+        change(&mut self.lock().state);
+        self.changed.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SwitchOs for Stub {
+    fn vendor(&self) -> &'static str {
+        "stub"
+    }
+
+    fn version(&self) -> String {
+        String::new()
+    }
+
+    async fn observe(&self) -> Result<SwitchState, OsError> {
+        Ok(self.lock().state.clone())
+    }
+
+    async fn apply(&self, delta: &Delta) -> Result<(), OsError> {
+        let mut inner = self.lock();
+        if inner.faults > 0 {
+            inner.faults -= 1;
+            return Err(OsError::Injected(format!("{delta:?}")));
+        }
+        carry_out(&mut inner.state, delta)?;
+        inner.applied.push(delta.clone());
+        Ok(())
+    }
+
+    async fn changed(&self) {
+        self.changed.notified().await;
+    }
+}
+
+fn carry_out(state: &mut SwitchState, delta: &Delta) -> Result<(), OsError> {
+    match delta {
+        Delta::EnsureSegment { vni, mtu } => {
+            let segment = state
+                .segments
+                .entry(*vni)
+                .or_insert_with(|| SegmentObserved {
+                    mtu: *mtu,
+                    remotes: std::collections::BTreeSet::new(),
+                    intact: true,
+                });
+            segment.mtu = *mtu;
+            segment.intact = true;
+        }
+        Delta::RemoveSegment { vni } => {
+            state.segments.remove(vni);
+        }
+        Delta::AddRemote { vni, remote } => {
+            if let Some(segment) = state.segments.get_mut(vni) {
+                segment.remotes.insert(*remote);
+            }
+        }
+        Delta::RemoveRemote { vni, remote } => {
+            if let Some(segment) = state.segments.get_mut(vni) {
+                segment.remotes.remove(remote);
+            }
+        }
+        Delta::Isolate { port } => port_of(state, port)?.place = Place::Isolated,
+        Delta::Move { port, vni } => port_of(state, port)?.place = Place::Segment(*vni),
+        Delta::SetAdmin { port, up } => {
+            let port = port_of(state, port)?;
+            port.admin_up = *up;
+            port.oper_up = *up;
+        }
+    }
+    Ok(())
+}
+
+fn port_of<'a>(
+    state: &'a mut SwitchState,
+    name: &str,
+) -> Result<&'a mut crate::PortObserved, OsError> {
+    state
+        .ports
+        .get_mut(name)
+        .ok_or_else(|| OsError::NoInterface(name.to_owned()))
+}
