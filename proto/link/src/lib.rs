@@ -1,1 +1,50 @@
-//! The mTLS QUIC session: calls, streams, deadlines and fencing.
+//! Calls between agents and control over mutually authenticated QUIC.
+//!
+//! One connection per agent, one bidirectional stream per call. The caller sends a header frame
+//! (version, method, deadline) and one message; the callee answers messages and one end frame
+//! with a status. Dropping a call resets its stream, and the callee's handler is dropped with it.
+//!
+//! Invariants:
+//! - Who may call what is decided in one place, [`Router::admit`], from the generated method
+//!   table, before a handler sees a byte.
+//! - A session ends when its certificate ends or is revoked; there are no tickets and no 0-RTT.
+//! - Every frame, stream, session and wait has a named bound in [`limits`].
+//! - A session counts as open only after the server's hello: in TLS 1.3 a client would otherwise
+//!   take a refused certificate for a session.
+//! - A new certificate means a new session first, then the old one is drained and closed.
+//!
+//! Entry points: [`MeshServer`], [`MeshClient`].
+
+pub mod client;
+mod dial;
+pub mod frame;
+pub mod limits;
+pub mod method;
+pub mod router;
+pub mod server;
+mod session;
+pub mod status;
+mod supervisor;
+mod transport;
+
+pub use client::{MeshClient, MeshClientConfig, SessionState, Streaming};
+pub use dial::DialError;
+pub use method::{Audit, MethodSpec};
+pub use proto_identity::{CallerKind, PeerIdentity};
+pub use router::{CallFuture, Responder, Router, Service, Sink};
+pub use server::{MeshServer, MeshServerConfig, NeverRevoked, Revocations};
+pub use session::Peer;
+pub use status::{Code, LinkStatus};
+
+/// Another name of [`LinkStatus`], for callers that see it as their error.
+pub type LinkError = LinkStatus;
+
+/// What both ends negotiate.
+pub const ALPN: &[u8] = b"metalmesh-mesh/1";
+
+/// Milliseconds since the epoch, from the system clock.
+pub fn now_ms() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,292 @@
+//! The caller's side: one handle, many calls, a session that comes back by itself.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use prost::Message;
+use quinn::{Connection, RecvStream, SendStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use crate::dial::DialError;
+use crate::frame::{self, FrameError, Header, Kind};
+use crate::limits::{CALL_TIME, REQUEST_LEN_MAX, RESPONSE_LEN_MAX};
+use crate::method::MethodSpec;
+use crate::status::{Code, LinkStatus};
+use crate::supervisor::{self, Shared};
+use crate::transport;
+
+/// What a client needs.
+#[derive(Debug)]
+pub struct MeshClientConfig {
+    /// Control nodes, host:port; tried in turn.
+    pub addresses: Vec<String>,
+    /// From [`proto_identity::tls::client_config`] with [`crate::ALPN`].
+    pub tls: rustls::ClientConfig,
+}
+
+/// Whether there is a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionState {
+    /// There is one.
+    Up,
+    /// There is none, and the last reason; before the first attempt none.
+    Down(Option<DialError>),
+    /// The client was closed.
+    Closed,
+}
+
+/// Calls methods of control. Cheap to clone; the last clone's drop ends the session.
+#[derive(Clone, Debug)]
+pub struct MeshClient {
+    inner: Arc<Inner>,
+    deadline: Duration,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    stop: CancellationToken,
+    tasks: Mutex<JoinSet<()>>,
+    _stop_on_drop: DropGuard,
+}
+
+impl MeshClient {
+    /// Begins to dial in the background; must be called inside a tokio runtime.
+    pub fn new(config: MeshClientConfig) -> Result<Self, LinkStatus> {
+        if config.addresses.is_empty() {
+            return Err(LinkStatus::invalid_argument(
+                "no address of control is known",
+            ));
+        }
+        let tls = transport::client(config.tls).map_err(LinkStatus::internal)?;
+        let shared = Arc::new(Shared {
+            session: watch::Sender::new(None),
+            state: watch::Sender::new(SessionState::Down(None)),
+            tls: watch::Sender::new(Arc::new(tls)),
+            addresses: watch::Sender::new(config.addresses),
+        });
+        let stop = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(supervisor::run(shared.clone(), stop.clone()));
+        let inner = Inner {
+            shared,
+            _stop_on_drop: stop.clone().drop_guard(),
+            stop,
+            tasks: Mutex::new(tasks),
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+            deadline: CALL_TIME,
+        })
+    }
+
+    /// The same session with another deadline for its calls.
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Duration) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            deadline,
+        }
+    }
+
+    /// Takes a new certificate: opens a session with it, moves new calls there, lets running
+    /// unary calls finish on the old one. Streams end with [`Code::Unavailable`] and are opened
+    /// anew by their owners.
+    pub fn replace_tls(&self, tls: rustls::ClientConfig) -> Result<(), LinkStatus> {
+        let tls = transport::client(tls).map_err(LinkStatus::internal)?;
+        self.inner.shared.tls.send_replace(Arc::new(tls));
+        Ok(())
+    }
+
+    /// Uses other addresses from the next dial on.
+    pub fn replace_addresses(&self, addresses: Vec<String>) {
+        if !addresses.is_empty() {
+            self.inner.shared.addresses.send_replace(addresses);
+        }
+    }
+
+    /// Follows whether there is a session.
+    pub fn state(&self) -> watch::Receiver<SessionState> {
+        self.inner.shared.state.subscribe()
+    }
+
+    /// Ends the session and tells the other side.
+    pub async fn close(&self) {
+        self.inner.stop.cancel();
+        let tasks = self.inner.tasks.lock().map(|mut t| std::mem::take(&mut *t));
+        if let Ok(mut tasks) = tasks {
+            while tasks.join_next().await.is_some() {}
+        }
+    }
+
+    /// One request, one answer. Waits for a session up to the deadline. A call that was sent
+    /// when its session broke is not repeated: only the caller knows whether it may be.
+    pub async fn unary<Req: Message, Resp: Message + Default>(
+        &self,
+        method: &'static MethodSpec,
+        request: &Req,
+    ) -> Result<Resp, LinkStatus> {
+        let end = Instant::now() + self.deadline;
+        let request = frame::encode_message(request, REQUEST_LEN_MAX)?;
+        let (mut send, mut recv, _call) = self.open(end).await?;
+        let work = async {
+            write_request(&mut send, method.path, until(end), request).await?;
+            let (kind, payload) = frame::read_frame(&mut recv, RESPONSE_LEN_MAX).await?;
+            match kind {
+                Kind::Message => {
+                    let answer = decode(&payload)?;
+                    let (kind, payload) = frame::read_frame(&mut recv, 0).await?;
+                    if kind != Kind::End {
+                        return Err(FrameError::Unexpected.into());
+                    }
+                    frame::decode_end(&payload)??;
+                    Ok(answer)
+                }
+                Kind::End => match frame::decode_end(&payload)? {
+                    Ok(()) => Err(LinkStatus::internal("the answer is missing")),
+                    Err(status) => Err(status),
+                },
+                Kind::Header => Err(FrameError::Unexpected.into()),
+            }
+        };
+        within(end, work).await
+    }
+
+    /// One request, a stream of answers. The deadline is for its begin only.
+    pub async fn server_streaming<Req: Message, Resp: Message + Default>(
+        &self,
+        method: &'static MethodSpec,
+        request: &Req,
+    ) -> Result<Streaming<Resp>, LinkStatus> {
+        let end = Instant::now() + self.deadline;
+        let request = frame::encode_message(request, REQUEST_LEN_MAX)?;
+        let (mut send, recv, _call) = self.open(end).await?;
+        within(end, write_request(&mut send, method.path, 0, request)).await?;
+        Ok(Streaming {
+            recv,
+            over: false,
+            message: PhantomData,
+        })
+    }
+
+    /// A stream on the current session, waiting for one until `end`.
+    async fn open(
+        &self,
+        end: Instant,
+    ) -> Result<(SendStream, RecvStream, TaskTrackerToken), LinkStatus> {
+        let mut sessions = self.inner.shared.session.subscribe();
+        loop {
+            let (connection, call) = match timeout_at(end, live(&mut sessions)).await {
+                Ok(Some(live)) => live,
+                Ok(None) => return Err(LinkStatus::cancelled("the client is closed")),
+                Err(_) => return Err(self.no_session()),
+            };
+            match timeout_at(end, connection.open_bi()).await {
+                Ok(Ok((send, recv))) => return Ok((send, recv, call)),
+                // Nothing was sent: the next session will do.
+                Ok(Err(_)) => {}
+                Err(_) => return Err(LinkStatus::deadline_exceeded("too many calls in flight")),
+            }
+        }
+    }
+
+    fn no_session(&self) -> LinkStatus {
+        match &*self.inner.shared.state.borrow() {
+            SessionState::Down(Some(e)) => {
+                LinkStatus::unavailable(format!("no session with control: {e}"))
+            }
+            _ => LinkStatus::unavailable("no session with control"),
+        }
+    }
+}
+
+/// The current session that is still open, with a token that holds off its drain. The token is
+/// taken while the watch is borrowed: a session is drained only after it was replaced there.
+async fn live(
+    sessions: &mut watch::Receiver<Option<supervisor::Session>>,
+) -> Option<(Connection, TaskTrackerToken)> {
+    loop {
+        let current = sessions.borrow_and_update().as_ref().and_then(|s| {
+            let open = s.connection.close_reason().is_none();
+            open.then(|| (s.connection.clone(), s.calls.token()))
+        });
+        if current.is_some() {
+            return current;
+        }
+        sessions.changed().await.ok()?;
+    }
+}
+
+async fn write_request(
+    send: &mut SendStream,
+    path: &str,
+    deadline_ms: u32,
+    request: bytes::Bytes,
+) -> Result<(), LinkStatus> {
+    let header = frame::encode_header(&Header {
+        method: path.to_owned(),
+        deadline_ms,
+    })?;
+    match send.write_all_chunks(&mut [header, request]).await {
+        Ok(()) => drop(send.finish()),
+        // The server may have answered without reading all: the answer says why.
+        Err(quinn::WriteError::Stopped(_)) => {}
+        Err(e) => return Err(LinkStatus::unavailable(format!("session broke: {e}"))),
+    }
+    Ok(())
+}
+
+async fn within<T>(
+    end: Instant,
+    work: impl Future<Output = Result<T, LinkStatus>>,
+) -> Result<T, LinkStatus> {
+    timeout_at(end, work)
+        .await
+        .map_err(|_| LinkStatus::new(Code::DeadlineExceeded, "no answer in time"))?
+}
+
+fn until(end: Instant) -> u32 {
+    let left = end.saturating_duration_since(Instant::now()).as_millis();
+    u32::try_from(left).unwrap_or(u32::MAX).max(1)
+}
+
+fn decode<M: Message + Default>(payload: &[u8]) -> Result<M, LinkStatus> {
+    M::decode(payload).map_err(|_| LinkStatus::internal("the answer does not decode"))
+}
+
+/// Answers of one call. Dropping it cancels the call on the other side.
+#[derive(Debug)]
+pub struct Streaming<M> {
+    recv: RecvStream,
+    over: bool,
+    message: PhantomData<fn() -> M>,
+}
+
+impl<M: Message + Default> Streaming<M> {
+    /// The next answer; `None` once the other side ended the stream well. Not to be dropped
+    /// before it is done and called again: use one task, or keep the future pinned.
+    pub async fn message(&mut self) -> Result<Option<M>, LinkStatus> {
+        if self.over {
+            return Ok(None);
+        }
+        let frame = frame::read_frame(&mut self.recv, RESPONSE_LEN_MAX).await;
+        let (kind, payload) = frame.inspect_err(|_| self.over = true)?;
+        match kind {
+            Kind::Message => decode(&payload).map(Some),
+            Kind::End => {
+                self.over = true;
+                frame::decode_end(&payload)?.map(|()| None)
+            }
+            Kind::Header => {
+                self.over = true;
+                Err(FrameError::Unexpected.into())
+            }
+        }
+    }
+}

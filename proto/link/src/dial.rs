@@ -1,0 +1,170 @@
+//! One attempt to open a session.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use quinn::{Connection, ConnectionError, Endpoint};
+use tokio::time::timeout;
+
+use crate::frame;
+use crate::limits::DIAL_TIME_MAX;
+use crate::session::Close;
+
+/// Why there is no session.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DialError {
+    /// Nobody answered.
+    #[error("{address} does not answer: {reason}")]
+    Unreachable {
+        /// Where was tried.
+        address: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The node's certificate is not one of the pinned roots' or has ended.
+    #[error("{address} is not a control node that is trusted here: {reason}")]
+    Untrusted {
+        /// Where was tried.
+        address: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The node refused our certificate: it has ended or comes from elsewhere.
+    #[error("{address} refuses our certificate: {reason}")]
+    Refused {
+        /// Where was tried.
+        address: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The identity is revoked.
+    #[error("our identity is revoked, says {address}")]
+    Revoked {
+        /// Where was tried.
+        address: String,
+    },
+}
+
+/// TLS alerts (RFC 8446 §6.2) travel in QUIC as 0x100 + alert.
+const CRYPTO_ERROR: u64 = 0x100;
+
+/// Sockets for outgoing sessions, one per address family, made when needed.
+#[derive(Debug, Default)]
+pub(crate) struct Dialer {
+    v4: Option<Endpoint>,
+    v6: Option<Endpoint>,
+}
+
+impl Dialer {
+    /// Tries each socket address behind `address` until one answers with a hello.
+    pub(crate) async fn dial(
+        &mut self,
+        address: &str,
+        config: &quinn::ClientConfig,
+    ) -> Result<Connection, DialError> {
+        let unreachable = |reason: String| DialError::Unreachable {
+            address: address.to_owned(),
+            reason,
+        };
+        let targets: Vec<SocketAddr> = match address.parse() {
+            Ok(one) => vec![one],
+            Err(_) => timeout(DIAL_TIME_MAX, tokio::net::lookup_host(address))
+                .await
+                .map_err(|_| unreachable("name not resolved in time".to_owned()))?
+                .map_err(|e| unreachable(e.to_string()))?
+                .collect(),
+        };
+        let mut last = unreachable("name has no address".to_owned());
+        for target in targets {
+            match self.dial_one(target, address, config).await {
+                Ok(connection) => return Ok(connection),
+                Err(e) => last = e,
+            }
+        }
+        Err(last)
+    }
+
+    async fn dial_one(
+        &mut self,
+        target: SocketAddr,
+        address: &str,
+        config: &quinn::ClientConfig,
+    ) -> Result<Connection, DialError> {
+        let unreachable = |reason: String| DialError::Unreachable {
+            address: address.to_owned(),
+            reason,
+        };
+        let endpoint = self
+            .endpoint(target)
+            .map_err(|e| unreachable(e.to_string()))?;
+        let open = async {
+            let connecting = endpoint
+                .connect_with(config.clone(), target, "metalmesh")
+                .map_err(|e| unreachable(e.to_string()))?;
+            let connection = connecting.await.map_err(|e| classify(address, &e))?;
+            hear_hello(&connection)
+                .await
+                .map_err(|e| classify(address, &e))?;
+            Ok(connection)
+        };
+        timeout(DIAL_TIME_MAX, open)
+            .await
+            .map_err(|_| unreachable("no answer in time".to_owned()))?
+    }
+
+    fn endpoint(&mut self, target: SocketAddr) -> std::io::Result<Endpoint> {
+        let (slot, any): (_, SocketAddr) = if target.is_ipv4() {
+            (&mut self.v4, (Ipv4Addr::UNSPECIFIED, 0).into())
+        } else {
+            (&mut self.v6, (Ipv6Addr::UNSPECIFIED, 0).into())
+        };
+        if let Some(endpoint) = slot {
+            return Ok(endpoint.clone());
+        }
+        Ok(slot.insert(Endpoint::client(any)?).clone())
+    }
+
+    /// Forgets the sockets, so that a new interface or address is picked up by the next dial.
+    pub(crate) fn reset(&mut self) {
+        self.v4 = None;
+        self.v6 = None;
+    }
+}
+
+async fn hear_hello(connection: &Connection) -> Result<(), ConnectionError> {
+    let mut hello = connection.accept_uni().await?;
+    let mut version = [0u8; 1];
+    let heard = hello.read_exact(&mut version).await.is_ok();
+    if heard && version[0] == frame::VERSION {
+        return Ok(());
+    }
+    Close::Done.close(connection);
+    Err(connection
+        .close_reason()
+        .unwrap_or(ConnectionError::LocallyClosed))
+}
+
+pub(crate) fn classify(address: &str, error: &ConnectionError) -> DialError {
+    let (address, reason) = (address.to_owned(), error.to_string());
+    match error {
+        ConnectionError::ApplicationClosed(close) => match close.error_code.into_inner() {
+            c if c == Close::Revoked as u64 => DialError::Revoked { address },
+            c if c == Close::Expired as u64 || c == Close::Identity as u64 => {
+                DialError::Refused { address, reason }
+            }
+            _ => DialError::Unreachable { address, reason },
+        },
+        // The other side closed because of our certificate.
+        ConnectionError::ConnectionClosed(close) if is_crypto(u64::from(close.error_code)) => {
+            DialError::Refused { address, reason }
+        }
+        // We closed because of theirs.
+        ConnectionError::TransportError(e) if is_crypto(u64::from(e.code)) => {
+            DialError::Untrusted { address, reason }
+        }
+        _ => DialError::Unreachable { address, reason },
+    }
+}
+
+fn is_crypto(code: u64) -> bool {
+    (CRYPTO_ERROR..CRYPTO_ERROR + 0x100).contains(&code)
+}

@@ -1,0 +1,289 @@
+//! Frames on a stream: kind (1 byte), length (4, big endian), payload.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use crate::limits::{END_LEN_MAX, HEADER_LEN_MAX};
+use crate::status::{Code, LinkStatus};
+
+/// Version of the framing; the first byte of a header.
+pub const VERSION: u8 = 1;
+/// Bytes before the payload.
+pub const PREFIX_LEN: usize = 5;
+
+/// What a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Begins a call.
+    Header = 1,
+    /// A prost message.
+    Message = 2,
+    /// Ends an answer.
+    End = 3,
+}
+
+/// The first frame of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// `/package.Service/Method`
+    pub method: String,
+    /// Milliseconds that the caller waits; 0 for a stream without end.
+    pub deadline_ms: u32,
+}
+
+/// Why bytes are no frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// Shorter than its fixed part.
+    #[error("frame is cut short")]
+    Short,
+    /// Longer than allowed.
+    #[error("frame is {len} bytes, {max} are allowed")]
+    TooLong {
+        /// Length that the frame names.
+        len: usize,
+        /// Allowed length.
+        max: usize,
+    },
+    /// Unknown kind.
+    #[error("unknown kind of frame")]
+    Kind,
+    /// A frame of another kind is due.
+    #[error("another kind of frame is due")]
+    Unexpected,
+    /// The other side speaks another version.
+    #[error("unknown version of the framing")]
+    Version,
+    /// Text is not UTF-8, or a path does not look like one.
+    #[error("malformed text in a frame")]
+    Text,
+    /// The stream broke.
+    #[error("stream ended inside a frame")]
+    Broken,
+}
+
+impl From<FrameError> for LinkStatus {
+    fn from(e: FrameError) -> Self {
+        let code = match e {
+            FrameError::TooLong { .. } => Code::ResourceExhausted,
+            FrameError::Broken => Code::Unavailable,
+            FrameError::Version => Code::Unimplemented,
+            _ => Code::InvalidArgument,
+        };
+        Self::new(code, e.to_string())
+    }
+}
+
+/// Kind and payload length of a frame.
+pub fn decode_prefix(prefix: [u8; PREFIX_LEN]) -> Result<(Kind, usize), FrameError> {
+    let [kind, a, b, c, d] = prefix;
+    let kind = match kind {
+        1 => Kind::Header,
+        2 => Kind::Message,
+        3 => Kind::End,
+        _ => return Err(FrameError::Kind),
+    };
+    let len = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+    Ok((kind, len))
+}
+
+/// Payload of a header frame.
+pub fn decode_header(payload: &[u8]) -> Result<Header, FrameError> {
+    if payload.len() > HEADER_LEN_MAX {
+        return Err(FrameError::TooLong {
+            len: payload.len(),
+            max: HEADER_LEN_MAX,
+        });
+    }
+    let [version, a, b, c, d, path @ ..] = payload else {
+        return Err(FrameError::Short);
+    };
+    if *version != VERSION {
+        return Err(FrameError::Version);
+    }
+    let method = std::str::from_utf8(path).map_err(|_| FrameError::Text)?;
+    let ok = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'_');
+    if !method.starts_with('/') || !method.bytes().all(ok) {
+        return Err(FrameError::Text);
+    }
+    Ok(Header {
+        method: method.to_owned(),
+        deadline_ms: u32::from_be_bytes([*a, *b, *c, *d]),
+    })
+}
+
+/// Payload of an end frame; `Ok(())` for a call that worked.
+pub fn decode_end(payload: &[u8]) -> Result<Result<(), LinkStatus>, FrameError> {
+    if payload.len() > END_LEN_MAX {
+        return Err(FrameError::TooLong {
+            len: payload.len(),
+            max: END_LEN_MAX,
+        });
+    }
+    let [code, a, b, message @ ..] = payload else {
+        return Err(FrameError::Short);
+    };
+    if *code == 0 {
+        return Ok(Ok(()));
+    }
+    let message = std::str::from_utf8(message).map_err(|_| FrameError::Text)?;
+    let catalogue = u16::from_be_bytes([*a, *b]);
+    Ok(Err(
+        LinkStatus::new(Code::from_u8(*code), message).with_catalogue(catalogue)
+    ))
+}
+
+/// A whole header frame.
+pub fn encode_header(header: &Header) -> Result<Bytes, FrameError> {
+    let len = 5 + header.method.len();
+    if len > HEADER_LEN_MAX {
+        return Err(FrameError::TooLong {
+            len,
+            max: HEADER_LEN_MAX,
+        });
+    }
+    let mut out = BytesMut::with_capacity(PREFIX_LEN + len);
+    put_prefix(&mut out, Kind::Header, len);
+    out.put_u8(VERSION);
+    out.put_u32(header.deadline_ms);
+    out.put_slice(header.method.as_bytes());
+    Ok(out.freeze())
+}
+
+/// A whole message frame.
+pub fn encode_message(message: &impl prost::Message, max: usize) -> Result<Bytes, FrameError> {
+    let len = message.encoded_len();
+    if len > max {
+        return Err(FrameError::TooLong { len, max });
+    }
+    let mut out = BytesMut::with_capacity(PREFIX_LEN + len);
+    put_prefix(&mut out, Kind::Message, len);
+    // The buffer grows as needed, so that encoding cannot run out of room.
+    message.encode(&mut out).map_err(|_| FrameError::Short)?;
+    Ok(out.freeze())
+}
+
+/// A whole end frame. A longer message is cut.
+pub fn encode_end(end: &Result<(), LinkStatus>) -> Bytes {
+    let (code, catalogue, message) = match end {
+        Ok(()) => (0, 0, ""),
+        Err(s) => (s.code() as u8, s.catalogue().unwrap_or(0), s.message()),
+    };
+    let message = &message[..message.floor_char_boundary(END_LEN_MAX - 3)];
+    let mut out = BytesMut::with_capacity(PREFIX_LEN + 3 + message.len());
+    put_prefix(&mut out, Kind::End, 3 + message.len());
+    out.put_u8(code);
+    out.put_u16(catalogue);
+    out.put_slice(message.as_bytes());
+    out.freeze()
+}
+
+fn put_prefix(out: &mut BytesMut, kind: Kind, len: usize) {
+    out.put_u8(kind as u8);
+    out.put_u32(u32::try_from(len).unwrap_or(u32::MAX));
+}
+
+/// Reads one frame; `max` bounds a message, other kinds have their own bound. Memory grows with
+/// what has arrived, not with what the length promises.
+pub async fn read_frame<R: AsyncRead + Unpin>(
+    from: &mut R,
+    max: usize,
+) -> Result<(Kind, Bytes), FrameError> {
+    let mut prefix = [0u8; PREFIX_LEN];
+    from.read_exact(&mut prefix)
+        .await
+        .map_err(|_| FrameError::Broken)?;
+    let (kind, len) = decode_prefix(prefix)?;
+    let max = match kind {
+        Kind::Header => HEADER_LEN_MAX,
+        Kind::Message => max,
+        Kind::End => END_LEN_MAX,
+    };
+    if len > max {
+        return Err(FrameError::TooLong { len, max });
+    }
+    let mut payload = Vec::with_capacity(len.min(64 * 1024));
+    let limit = u64::try_from(len).unwrap_or(u64::MAX);
+    from.take(limit)
+        .read_to_end(&mut payload)
+        .await
+        .map_err(|_| FrameError::Broken)?;
+    if payload.len() < len {
+        return Err(FrameError::Broken);
+    }
+    Ok((kind, Bytes::from(payload)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn header_round_trips() {
+        let header = Header {
+            method: "/a.B/C".into(),
+            deadline_ms: 77,
+        };
+        let bytes = encode_header(&header).unwrap();
+        let (kind, payload) = read_frame(&mut bytes.as_ref(), 10).await.unwrap();
+        assert_eq!(kind, Kind::Header);
+        assert_eq!(decode_header(&payload).unwrap(), header);
+    }
+
+    #[test]
+    fn header_refuses() {
+        for (bytes, why) in [
+            (&b""[..], FrameError::Short),
+            (b"\x01\0\0\0", FrameError::Short),
+            (b"\x02\0\0\0\0/a", FrameError::Version),
+            (b"\x01\0\0\0\0", FrameError::Text),
+            (b"\x01\0\0\0\0a/b", FrameError::Text),
+            (b"\x01\0\0\0\0/\xff", FrameError::Text),
+            (b"\x01\0\0\0\0/a b", FrameError::Text),
+        ] {
+            assert_eq!(decode_header(bytes), Err(why), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn end_round_trips() {
+        for end in [
+            Ok(()),
+            Err(LinkStatus::not_found("no machine")),
+            Err(LinkStatus::internal("é".repeat(3000)).with_catalogue(1203)),
+        ] {
+            let bytes = encode_end(&end);
+            let got = decode_end(&bytes[PREFIX_LEN..]).unwrap();
+            match (&end, &got) {
+                (Ok(()), Ok(())) => {}
+                (Err(a), Err(b)) => {
+                    assert_eq!((a.code(), a.catalogue()), (b.code(), b.catalogue()));
+                    assert!(a.message().starts_with(b.message()));
+                }
+                _ => panic!("{end:?} became {got:?}"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn oversize_and_cut_frames_are_refused() {
+        let big = [2, 0, 0, 1, 1];
+        assert_eq!(
+            read_frame(&mut big.as_ref(), 256).await,
+            Err(FrameError::TooLong { len: 257, max: 256 })
+        );
+        assert_eq!(
+            read_frame(&mut [2, 0, 0].as_ref(), 9).await,
+            Err(FrameError::Broken)
+        );
+        assert_eq!(
+            read_frame(&mut [2, 0, 0, 0, 3, 1].as_ref(), 9).await,
+            Err(FrameError::Broken)
+        );
+        assert_eq!(
+            read_frame(&mut [9, 0, 0, 0, 0].as_ref(), 9).await,
+            Err(FrameError::Kind)
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! Finds the service of a method and decides whether the caller may use it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use proto_identity::CallerKind;
+
+use crate::frame;
+use crate::limits::RESPONSE_LEN_MAX;
+use crate::method::MethodSpec;
+use crate::session::Peer;
+use crate::status::LinkStatus;
+
+/// What a service's `call` returns.
+pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<(), LinkStatus>> + Send + 'a>>;
+
+/// Generated `XServer`s implement this.
+pub trait Service: Send + Sync + 'static {
+    /// Its methods.
+    fn methods(&self) -> &'static [MethodSpec];
+
+    /// Serves one call of one of its methods. Dropped when the caller gives up.
+    fn call<'a>(
+        &'a self,
+        method: &'static MethodSpec,
+        peer: &'a Peer,
+        request: Bytes,
+        out: &'a mut Responder,
+    ) -> CallFuture<'a>;
+}
+
+/// The services of one server.
+#[derive(Clone, Default)]
+pub struct Router {
+    methods: BTreeMap<&'static str, (&'static MethodSpec, Arc<dyn Service>)>,
+}
+
+impl Router {
+    /// No service yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a service.
+    #[must_use]
+    pub fn add(mut self, service: impl Service) -> Self {
+        let service: Arc<dyn Service> = Arc::new(service);
+        for spec in service.methods() {
+            self.methods.insert(spec.path, (spec, service.clone()));
+        }
+        self
+    }
+
+    /// Every method, by path.
+    pub fn methods(&self) -> impl Iterator<Item = &'static MethodSpec> + '_ {
+        self.methods.values().map(|(spec, _)| *spec)
+    }
+
+    /// The one place where a caller's kind is held against a method's `callers`.
+    pub fn admit(
+        &self,
+        path: &str,
+        caller: CallerKind,
+    ) -> Result<(&'static MethodSpec, Arc<dyn Service>), LinkStatus> {
+        // Callers without a certificate learn nothing on which methods exist.
+        let refused = || match caller {
+            CallerKind::Anonymous => LinkStatus::unauthenticated("a certificate is needed"),
+            _ => LinkStatus::permission_denied("not for this kind of caller"),
+        };
+        match self.methods.get(path) {
+            Some((spec, service)) if spec.callers.contains(&caller) => Ok((spec, service.clone())),
+            Some(_) => Err(refused()),
+            None if caller == CallerKind::Anonymous => Err(refused()),
+            None => Err(LinkStatus::unimplemented("no such method")),
+        }
+    }
+}
+
+impl fmt::Debug for Router {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.methods.keys()).finish()
+    }
+}
+
+/// Where answers of one call go.
+#[derive(Debug)]
+pub struct Responder {
+    stream: quinn::SendStream,
+    /// A write was begun and did not end: no further frame can follow.
+    torn: bool,
+}
+
+impl Responder {
+    pub(crate) fn new(stream: quinn::SendStream) -> Self {
+        Self {
+            stream,
+            torn: false,
+        }
+    }
+
+    /// Sends one message; waits while the caller does not read.
+    pub async fn send(&mut self, message: &impl prost::Message) -> Result<(), LinkStatus> {
+        let frame = frame::encode_message(message, RESPONSE_LEN_MAX)?;
+        self.write(frame).await
+    }
+
+    pub(crate) async fn end(mut self, end: &Result<(), LinkStatus>) {
+        if self.torn {
+            self.abandon();
+            return;
+        }
+        if self.write(frame::encode_end(end)).await.is_ok() {
+            // Fails only on a stream that is closed already.
+            drop(self.stream.finish());
+        }
+    }
+
+    pub(crate) fn abandon(&mut self) {
+        drop(self.stream.reset(quinn::VarInt::from_u32(1)));
+    }
+
+    async fn write(&mut self, frame: Bytes) -> Result<(), LinkStatus> {
+        self.torn = true;
+        self.stream
+            .write_chunk(frame)
+            .await
+            .map_err(|_| LinkStatus::cancelled("the caller is gone"))?;
+        self.torn = false;
+        Ok(())
+    }
+}
+
+/// A typed [`Responder`] for streams of `M`.
+#[derive(Debug)]
+pub struct Sink<'a, M> {
+    out: &'a mut Responder,
+    message: PhantomData<fn(M)>,
+}
+
+impl<'a, M: prost::Message> Sink<'a, M> {
+    /// Generated code makes it.
+    pub fn new(out: &'a mut Responder) -> Self {
+        Self {
+            out,
+            message: PhantomData,
+        }
+    }
+
+    /// Sends one message; waits while the caller does not read; fails once the caller is gone.
+    pub async fn send(&mut self, message: &M) -> Result<(), LinkStatus> {
+        self.out.send(message).await
+    }
+}

@@ -1,0 +1,250 @@
+//! The mesh endpoint of a control node.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use proto_identity::{CertificateDer, PeerIdentity, SpiffeId};
+use quinn::{Connection, Endpoint, Incoming};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use crate::limits::{
+    ANONYMOUS_SESSIONS_MAX, HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, HANDSHAKES_UNPROVED_MAX,
+    SESSIONS_MAX, SESSIONS_PER_PEER_MAX, STOP_TIME_MAX,
+};
+use crate::router::Router;
+use crate::session::{self, Close, Peer};
+use crate::transport;
+
+/// Which identities are revoked. Asked at each session's begin and at each change.
+pub trait Revocations: Send + Sync + 'static {
+    /// Whether sessions of this certificate must end.
+    fn is_revoked(&self, peer: &PeerIdentity) -> bool;
+    /// Changes with each revocation. When the sender is gone, sessions end.
+    fn changes(&self) -> watch::Receiver<u64>;
+}
+
+/// Revokes nobody; for tests and tools.
+#[derive(Debug)]
+pub struct NeverRevoked(watch::Sender<u64>);
+
+impl Default for NeverRevoked {
+    fn default() -> Self {
+        Self(watch::Sender::new(0))
+    }
+}
+
+impl Revocations for NeverRevoked {
+    fn is_revoked(&self, _peer: &PeerIdentity) -> bool {
+        false
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.0.subscribe()
+    }
+}
+
+/// What a server needs.
+pub struct MeshServerConfig {
+    /// UDP address.
+    pub bind: SocketAddr,
+    /// From [`proto_identity::tls::server_config`] with [`crate::ALPN`].
+    pub tls: rustls::ServerConfig,
+    /// Only identities of this trust domain are let in.
+    pub trust_domain: String,
+    /// The services.
+    pub router: Router,
+    /// Who is revoked.
+    pub revocations: Arc<dyn Revocations>,
+}
+
+impl std::fmt::Debug for MeshServerConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MeshServerConfig")
+            .field("bind", &self.bind)
+            .field("trust_domain", &self.trust_domain)
+            .field("router", &self.router)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A bound endpoint; serves while [`MeshServer::run`] runs.
+#[derive(Debug)]
+pub struct MeshServer {
+    endpoint: Endpoint,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    trust_domain: String,
+    router: Arc<Router>,
+    revocations: Arc<dyn Revocations>,
+    handshakes: AtomicUsize,
+    sessions: Mutex<Sessions>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("trust_domain", &self.trust_domain)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Open sessions, oldest first; the key `None` is callers without a certificate.
+#[derive(Default)]
+struct Sessions {
+    open: BTreeMap<Option<SpiffeId>, Vec<Connection>>,
+    count: usize,
+}
+
+impl MeshServer {
+    /// Binds the socket.
+    pub fn bind(config: MeshServerConfig) -> io::Result<Self> {
+        let tls = transport::server(config.tls).map_err(io::Error::other)?;
+        let endpoint = Endpoint::server(tls, config.bind)?;
+        let shared = Arc::new(Shared {
+            trust_domain: config.trust_domain,
+            router: Arc::new(config.router),
+            revocations: config.revocations,
+            handshakes: AtomicUsize::new(0),
+            sessions: Mutex::default(),
+        });
+        Ok(Self { endpoint, shared })
+    }
+
+    /// The bound address.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.endpoint.local_addr()
+    }
+
+    /// Serves until `stop`, then tells every session and waits a moment.
+    pub async fn run(self, stop: CancellationToken) {
+        let mut sessions = JoinSet::new();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                incoming = self.endpoint.accept() => match incoming {
+                    Some(incoming) => {
+                        if let Some(incoming) = self.shared.gate(incoming) {
+                            let shared = self.shared.clone();
+                            sessions.spawn(async move { shared.handle(incoming).await });
+                        }
+                    }
+                    None => break,
+                },
+                Some(done) = sessions.join_next() => if let Err(e) = done {
+                    warn!(error = %e, "session ended by a panic");
+                },
+            }
+        }
+        let code = quinn::VarInt::from_u32(Close::Stopping as u32);
+        self.endpoint.close(code, b"control stops");
+        drop(timeout(STOP_TIME_MAX, self.endpoint.wait_idle()).await);
+        sessions.shutdown().await;
+    }
+}
+
+impl Shared {
+    /// Takes, asks for proof of address, or refuses; never waits.
+    fn gate(&self, incoming: Incoming) -> Option<Incoming> {
+        let busy = self.handshakes.load(Ordering::Relaxed);
+        if busy >= HANDSHAKES_MAX {
+            incoming.refuse();
+            return None;
+        }
+        if busy >= HANDSHAKES_UNPROVED_MAX && incoming.may_retry() {
+            drop(incoming.retry());
+            return None;
+        }
+        Some(incoming)
+    }
+
+    async fn handle(&self, incoming: Incoming) {
+        self.handshakes.fetch_add(1, Ordering::Relaxed);
+        let remote = incoming.remote_address();
+        let shaken = timeout(HANDSHAKE_TIME_MAX, async { incoming.accept()?.await }).await;
+        self.handshakes.fetch_sub(1, Ordering::Relaxed);
+        let connection = match shaken {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(e)) => {
+                info!(%remote, error = %e, "handshake failed");
+                return;
+            }
+            Err(_) => {
+                debug!(%remote, "handshake took too long");
+                return;
+            }
+        };
+        let Ok(identity) = self.identify(&connection) else {
+            info!(%remote, "certificate names nobody of ours");
+            Close::Identity.close(&connection);
+            return;
+        };
+        let key = identity.as_ref().map(|i| i.id.clone());
+        if !self.register(key.clone(), &connection) {
+            warn!(%remote, "too many sessions");
+            Close::TooMany.close(&connection);
+            return;
+        }
+        let peer = Peer::new(identity, remote);
+        let (router, revocations) = (self.router.clone(), self.revocations.clone());
+        let id = connection.stable_id();
+        session::serve(connection, peer, router, revocations).await;
+        self.forget(&key, id);
+    }
+
+    /// The verified chain's leaf names somebody of our trust domain that may be a client.
+    fn identify(&self, connection: &Connection) -> Result<Option<PeerIdentity>, ()> {
+        let Some(any) = connection.peer_identity() else {
+            return Ok(None);
+        };
+        let chain = any
+            .downcast::<Vec<CertificateDer<'static>>>()
+            .map_err(drop)?;
+        let leaf = chain.first().ok_or(())?;
+        let peer = PeerIdentity::from_certificate(leaf).map_err(drop)?;
+        if peer.id.trust_domain() == self.trust_domain {
+            Ok(Some(peer))
+        } else {
+            Err(())
+        }
+    }
+
+    fn register(&self, key: Option<SpiffeId>, connection: &Connection) -> bool {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if sessions.count >= SESSIONS_MAX {
+            return false;
+        }
+        let anonymous = key.is_none();
+        let open = sessions.open.entry(key).or_default();
+        if anonymous && open.len() >= ANONYMOUS_SESSIONS_MAX {
+            return false;
+        }
+        // An agent that restarts often must not lock itself out: its oldest session goes.
+        if !anonymous && open.len() >= SESSIONS_PER_PEER_MAX {
+            Close::Replaced.close(&open[0]);
+        }
+        open.push(connection.clone());
+        sessions.count += 1;
+        true
+    }
+
+    fn forget(&self, key: &Option<SpiffeId>, id: usize) {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(open) = sessions.open.get_mut(key) else {
+            return;
+        };
+        open.retain(|c| c.stable_id() != id);
+        if open.is_empty() {
+            sessions.open.remove(key);
+        }
+        sessions.count = sessions.count.saturating_sub(1);
+    }
+}

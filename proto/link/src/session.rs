@@ -1,0 +1,213 @@
+//! One session on the server: its calls, its end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proto_identity::{CallerKind, PeerIdentity, SpiffeId};
+use quinn::{Connection, RecvStream, SendStream, VarInt};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+use tracing::{debug, warn};
+
+use crate::frame::{self, FrameError, Kind};
+use crate::limits::{
+    ANONYMOUS_REQUEST_LEN_MAX, ANONYMOUS_SESSION_LIFE, ANONYMOUS_STREAMS_MAX, CALL_TIME_MAX,
+    REQUEST_LEN_MAX, REQUEST_TIME_MAX,
+};
+use crate::router::{Responder, Router};
+use crate::server::Revocations;
+use crate::status::LinkStatus;
+
+/// Why a session was closed, as the QUIC application error code says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Close {
+    Done = 0,
+    Expired = 1,
+    Revoked = 2,
+    TooMany = 3,
+    Identity = 4,
+    Stopping = 5,
+    Replaced = 6,
+}
+
+impl Close {
+    pub(crate) fn close(self, connection: &Connection) {
+        connection.close(VarInt::from_u32(self as u32), self.reason().as_bytes());
+    }
+
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Expired => "the certificate has ended",
+            Self::Revoked => "the identity is revoked",
+            Self::TooMany => "too many sessions",
+            Self::Identity => "the certificate names nobody of ours",
+            Self::Stopping => "control stops",
+            Self::Replaced => "replaced by a newer session",
+        }
+    }
+}
+
+/// The caller of a method.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    identity: Option<PeerIdentity>,
+    remote: SocketAddr,
+}
+
+impl Peer {
+    /// A caller for tests of services, without a session.
+    pub fn new(identity: Option<PeerIdentity>, remote: SocketAddr) -> Self {
+        Self { identity, remote }
+    }
+
+    /// What its certificate says; `None` without one.
+    pub fn identity(&self) -> Option<&PeerIdentity> {
+        self.identity.as_ref()
+    }
+
+    /// Its identity; `None` without a certificate.
+    pub fn id(&self) -> Option<&SpiffeId> {
+        self.identity.as_ref().map(|i| &i.id)
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> CallerKind {
+        self.id()
+            .map_or(CallerKind::Anonymous, SpiffeId::caller_kind)
+    }
+
+    /// Where it called from when the session began.
+    pub fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    fn name(&self) -> String {
+        self.id()
+            .map_or_else(|| "anonymous".to_owned(), ToString::to_string)
+    }
+}
+
+/// Serves calls until the session ends, by whichever side.
+pub(crate) async fn serve(
+    connection: Connection,
+    peer: Peer,
+    router: Arc<Router>,
+    revocations: Arc<dyn Revocations>,
+) {
+    if say_hello(&connection).await.is_err() {
+        return;
+    }
+    let end = Instant::now() + life(&peer);
+    let mut changes = revocations.changes();
+    let peer = Arc::new(peer);
+    if peer.kind() == CallerKind::Anonymous {
+        connection.set_max_concurrent_bi_streams(VarInt::from_u32(ANONYMOUS_STREAMS_MAX));
+    }
+    let mut calls = JoinSet::new();
+    loop {
+        changes.borrow_and_update();
+        if peer.identity().is_some_and(|i| revocations.is_revoked(i)) {
+            warn!(agent = %peer.name(), "session closed: identity is revoked");
+            Close::Revoked.close(&connection);
+            break;
+        }
+        tokio::select! {
+            stream = connection.accept_bi() => match stream {
+                Ok((send, recv)) => {
+                    let (peer, router) = (peer.clone(), router.clone());
+                    calls.spawn(async move { call(&peer, &router, send, recv).await });
+                }
+                Err(e) => {
+                    debug!(agent = %peer.name(), error = %e, "session over");
+                    break;
+                }
+            },
+            Some(done) = calls.join_next() => if let Err(e) = done {
+                warn!(agent = %peer.name(), error = %e, "call ended by a panic");
+            },
+            () = sleep_until(end) => {
+                debug!(agent = %peer.name(), "session closed: certificate has ended");
+                Close::Expired.close(&connection);
+                break;
+            }
+            changed = changes.changed() => if changed.is_err() {
+                // Without a source of revocations nothing may be trusted to be unrevoked.
+                Close::Stopping.close(&connection);
+                break;
+            },
+        }
+    }
+}
+
+/// Tells the client that its certificate was accepted.
+async fn say_hello(connection: &Connection) -> Result<(), ()> {
+    let mut hello = connection.open_uni().await.map_err(drop)?;
+    hello.write_all(&[frame::VERSION]).await.map_err(drop)?;
+    hello.finish().map_err(drop)
+}
+
+fn life(peer: &Peer) -> Duration {
+    match peer.identity() {
+        Some(i) => Duration::from_millis(i.not_after_ms.saturating_sub(crate::now_ms())),
+        None => ANONYMOUS_SESSION_LIFE,
+    }
+}
+
+async fn call(peer: &Peer, router: &Router, send: SendStream, mut recv: RecvStream) {
+    let cancelled = send.stopped();
+    let mut out = Responder::new(send);
+    tokio::select! {
+        end = answer(peer, router, &mut recv, &mut out) => {
+            if let Err(status) = &end {
+                debug!(agent = %peer.name(), error = %status, "call refused or failed");
+            }
+            out.end(&end).await;
+        }
+        _ = cancelled => out.abandon(),
+    }
+}
+
+async fn answer(
+    peer: &Peer,
+    router: &Router,
+    recv: &mut RecvStream,
+    out: &mut Responder,
+) -> Result<(), LinkStatus> {
+    let began = Instant::now();
+    let (header, request) = timeout(REQUEST_TIME_MAX, async {
+        let (kind, payload) = frame::read_frame(recv, 0).await?;
+        if kind != Kind::Header {
+            return Err(FrameError::Unexpected.into());
+        }
+        let header = frame::decode_header(&payload)?;
+        let admitted = router.admit(&header.method, peer.kind())?;
+        let max = match peer.kind() {
+            CallerKind::Anonymous => ANONYMOUS_REQUEST_LEN_MAX,
+            _ => REQUEST_LEN_MAX,
+        };
+        let (kind, request) = frame::read_frame(recv, max).await?;
+        if kind != Kind::Message {
+            return Err(LinkStatus::from(FrameError::Unexpected));
+        }
+        Ok(((header, admitted), request))
+    })
+    .await
+    .map_err(|_| LinkStatus::deadline_exceeded("the request did not arrive"))??;
+    let (header, (method, service)) = header;
+    let work = service.call(method, peer, request, out);
+    if method.streaming && header.deadline_ms == 0 {
+        return work.await;
+    }
+    let asked = Duration::from_millis(u64::from(header.deadline_ms));
+    let limit = if asked.is_zero() {
+        CALL_TIME_MAX
+    } else {
+        asked.min(CALL_TIME_MAX)
+    };
+    tokio::time::timeout_at(began + limit, work)
+        .await
+        .map_err(|_| LinkStatus::deadline_exceeded("the call took too long"))?
+}

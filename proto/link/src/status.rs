@@ -1,0 +1,163 @@
+//! How a call ends.
+
+use std::fmt;
+
+/// The kinds of outcome, numbered as gRPC numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Code {
+    /// It worked.
+    Ok = 0,
+    /// The caller gave up.
+    Cancelled = 1,
+    /// The other side said something that this side does not know.
+    Unknown = 2,
+    /// The request is wrong whatever the state.
+    InvalidArgument = 3,
+    /// The deadline passed first; it may still have happened.
+    DeadlineExceeded = 4,
+    /// No such object, or none that the caller may see.
+    NotFound = 5,
+    /// It exists.
+    AlreadyExists = 6,
+    /// The caller is known and may not.
+    PermissionDenied = 7,
+    /// A bound was reached.
+    ResourceExhausted = 8,
+    /// The state is not one where this can happen.
+    FailedPrecondition = 9,
+    /// Lost a race; read again and retry.
+    Aborted = 10,
+    /// Past a valid range.
+    OutOfRange = 11,
+    /// No such method.
+    Unimplemented = 12,
+    /// An invariant broke.
+    Internal = 13,
+    /// No session, or it broke; retry.
+    Unavailable = 14,
+    /// Data is gone or corrupt.
+    DataLoss = 15,
+    /// The caller has no certificate.
+    Unauthenticated = 16,
+}
+
+impl Code {
+    /// The code of a number; unknown numbers are [`Code::Unknown`].
+    pub fn from_u8(n: u8) -> Self {
+        match n {
+            0 => Self::Ok,
+            1 => Self::Cancelled,
+            3 => Self::InvalidArgument,
+            4 => Self::DeadlineExceeded,
+            5 => Self::NotFound,
+            6 => Self::AlreadyExists,
+            7 => Self::PermissionDenied,
+            8 => Self::ResourceExhausted,
+            9 => Self::FailedPrecondition,
+            10 => Self::Aborted,
+            11 => Self::OutOfRange,
+            12 => Self::Unimplemented,
+            13 => Self::Internal,
+            14 => Self::Unavailable,
+            15 => Self::DataLoss,
+            16 => Self::Unauthenticated,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// The end of a call that did not work: kind, catalogue number, words for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkStatus {
+    code: Code,
+    catalogue: Option<u16>,
+    message: String,
+}
+
+impl LinkStatus {
+    /// A status without a catalogue number.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            catalogue: None,
+            message: message.into(),
+        }
+    }
+
+    /// The same with a number of the error catalogue (`MM-<number>`).
+    #[must_use]
+    pub fn with_catalogue(mut self, number: u16) -> Self {
+        self.catalogue = (number != 0).then_some(number);
+        self
+    }
+
+    /// The kind.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// The number in the error catalogue.
+    pub fn catalogue(&self) -> Option<u16> {
+        self.catalogue
+    }
+
+    /// Words for a person.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Whether the same call may work later without anything else changing.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self.code,
+            Code::Unavailable | Code::DeadlineExceeded | Code::Aborted | Code::ResourceExhausted
+        )
+    }
+}
+
+macro_rules! shorthand {
+    ($($(#[$doc:meta])* $name:ident => $code:ident;)*) => {
+        impl LinkStatus {
+            $($(#[$doc])* pub fn $name(message: impl Into<String>) -> Self {
+                Self::new(Code::$code, message)
+            })*
+        }
+    };
+}
+
+shorthand! {
+    /// [`Code::Cancelled`]
+    cancelled => Cancelled;
+    /// [`Code::InvalidArgument`]
+    invalid_argument => InvalidArgument;
+    /// [`Code::DeadlineExceeded`]
+    deadline_exceeded => DeadlineExceeded;
+    /// [`Code::NotFound`]
+    not_found => NotFound;
+    /// [`Code::PermissionDenied`]
+    permission_denied => PermissionDenied;
+    /// [`Code::ResourceExhausted`]
+    resource_exhausted => ResourceExhausted;
+    /// [`Code::FailedPrecondition`]
+    failed_precondition => FailedPrecondition;
+    /// [`Code::Unimplemented`]
+    unimplemented => Unimplemented;
+    /// [`Code::Internal`]
+    internal => Internal;
+    /// [`Code::Unavailable`]
+    unavailable => Unavailable;
+    /// [`Code::Unauthenticated`]
+    unauthenticated => Unauthenticated;
+}
+
+impl fmt::Display for LinkStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(n) = self.catalogue {
+            write!(f, "MM-{n} ")?;
+        }
+        write!(f, "{} ({:?})", self.message, self.code)
+    }
+}
+
+impl std::error::Error for LinkStatus {}

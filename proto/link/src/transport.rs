@@ -1,0 +1,49 @@
+//! quinn's settings of both ends.
+
+use std::sync::Arc;
+
+use quinn::{IdleTimeout, TransportConfig, VarInt};
+
+use crate::limits::{
+    HANDSHAKES_MAX, IDLE_TIMEOUT, INITIAL_RTT, KEEP_ALIVE, SESSION_WINDOW, STREAM_WINDOW,
+    STREAMS_PER_SESSION_MAX,
+};
+
+fn common() -> TransportConfig {
+    let mut t = TransportConfig::default();
+    let idle = u32::try_from(IDLE_TIMEOUT.as_millis()).unwrap_or(u32::MAX);
+    t.max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(idle))))
+        .initial_rtt(INITIAL_RTT)
+        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
+        .receive_window(VarInt::from_u32(SESSION_WINDOW))
+        .send_window(u64::from(SESSION_WINDOW))
+        .datagram_receive_buffer_size(None);
+    t
+}
+
+pub(crate) fn client(tls: rustls::ClientConfig) -> Result<quinn::ClientConfig, String> {
+    let crypto =
+        quinn::crypto::rustls::QuicClientConfig::try_from(tls).map_err(|e| e.to_string())?;
+    let mut transport = common();
+    // The server opens one stream, its hello.
+    transport
+        .keep_alive_interval(Some(KEEP_ALIVE))
+        .max_concurrent_bidi_streams(VarInt::from_u32(0))
+        .max_concurrent_uni_streams(VarInt::from_u32(1));
+    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    config.transport_config(Arc::new(transport));
+    Ok(config)
+}
+
+pub(crate) fn server(tls: rustls::ServerConfig) -> Result<quinn::ServerConfig, String> {
+    let crypto =
+        quinn::crypto::rustls::QuicServerConfig::try_from(tls).map_err(|e| e.to_string())?;
+    let mut transport = common();
+    transport
+        .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS_PER_SESSION_MAX))
+        .max_concurrent_uni_streams(VarInt::from_u32(0));
+    let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+    config.transport_config(Arc::new(transport));
+    config.max_incoming(HANDSHAKES_MAX);
+    Ok(config)
+}
