@@ -14,14 +14,15 @@ const SCOPES: [(&str, Option<&str>); 6] = [
     ("visibility", None),
 ];
 
+/// Whether a service is part of the public API, not of what it imports.
+pub(crate) fn ours(service: &str) -> bool {
+    service.starts_with("metalstack.") || service.starts_with("metalmesh.")
+}
+
 /// Checks all methods of the pool; the error lists every offender.
 pub(crate) fn check(pool: &DescriptorPool) -> Result<(), String> {
     let mut wrong = Vec::new();
-    for service in pool.services() {
-        let name = service.full_name();
-        if !name.starts_with("metalstack.") && !name.starts_with("metalmesh.") {
-            continue;
-        }
+    for service in pool.services().filter(|s| ours(s.full_name())) {
         for method in service.methods() {
             if let Err(reason) = check_method(pool, &method) {
                 wrong.push(format!("{}: {reason}", method.full_name()));
@@ -32,9 +33,21 @@ pub(crate) fn check(pool: &DescriptorPool) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "methods without authorisation or auditing:\n  {}",
+        "methods without proper authorisation or auditing:\n  {}",
         wrong.join("\n  ")
     ))
+}
+
+/// The request field that names the subject of a method.
+pub(crate) fn subject_field(
+    pool: &DescriptorPool,
+    method: &MethodDescriptor,
+) -> Option<&'static str> {
+    let options = method.options();
+    SCOPES
+        .iter()
+        .find(|(name, _)| is_set(pool, &options, name))
+        .and_then(|(_, field)| *field)
 }
 
 fn check_method(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<(), String> {
@@ -55,7 +68,10 @@ fn check_method(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<(), 
     }
     if let Some(field) = *subject {
         let found = method.input().get_field_by_name(field);
-        if !found.is_some_and(|f| f.kind() == Kind::String && !f.is_list()) {
+        let plain = |f: prost_reflect::FieldDescriptor| {
+            f.kind() == Kind::String && !f.is_list() && !f.supports_presence()
+        };
+        if !found.is_some_and(plain) {
             return Err(format!(
                 "has {scope}, but its request has no string field {field}"
             ));

@@ -3,12 +3,14 @@
 //! call it and whether the call is audited.
 
 mod lint;
+mod requests;
 mod validate_proto;
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use prost_reflect::DescriptorPool;
 use protox::Compiler;
 
 /// The folders below `proto/schema` that this crate serves.
@@ -53,10 +55,10 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut embedded = Compiler::new(&includes)?;
     embedded.include_imports(true).open_files(&files)?;
-    fs::write(
-        out.join("descriptors.bin"),
-        embedded.encode_file_descriptor_set(),
-    )?;
+    let bytes = embedded.encode_file_descriptor_set();
+    let pool = DescriptorPool::decode(&bytes[..])?;
+    fs::write(out.join("requests.rs"), requests::generate(&pool)?)?;
+    fs::write(out.join("descriptors.bin"), bytes)?;
     Ok(())
 }
 

@@ -8,6 +8,7 @@
 //!   server method that we do not implement answers `unimplemented` and names itself.
 //! * [`pool`]: the descriptors for reflection; [`DESCRIPTORS`] is their encoded form.
 //! * [`methods`] and [`method`]: every method with its path, messages and authorisation.
+//! * [`Request`]: a typed request knows its method and its subject.
 //! * [`json`]: proto bytes to proto3 JSON and back, for the Connect protocol and the CLI.
 //! * [`enum_string`]: the short names of enum values ("waiting"), as clients print them.
 //!
@@ -17,7 +18,7 @@ pub mod json;
 mod method;
 mod names;
 
-pub use method::{Method, Scope, method, methods};
+pub use method::{Method, Request, Scope, method, methods};
 pub use names::{enum_number, enum_string};
 
 use std::sync::LazyLock;
@@ -43,6 +44,11 @@ pub fn pool() -> &'static DescriptorPool {
 /// The descriptor of a message by its full name, such as `metalstack.api.v2.Machine`.
 pub fn message(full_name: &str) -> Option<MessageDescriptor> {
     pool().get_message_by_name(full_name)
+}
+
+/// Implementations of [`Request`], one for each method.
+mod requests {
+    include!(concat!(env!("OUT_DIR"), "/requests.rs"));
 }
 
 /// Messages and services that tenants, projects and machines call.

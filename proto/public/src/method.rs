@@ -45,6 +45,8 @@ impl Scope {
 /// One method of the public API.
 #[derive(Debug, Clone)]
 pub struct Method {
+    /// Its place in [`methods`].
+    pub index: usize,
     /// `/metalstack.api.v2.IPService/Get`, as it stands in the URL.
     pub path: String,
     /// `metalstack.api.v2.IPService`.
@@ -65,12 +67,31 @@ pub struct Method {
     pub audited: bool,
 }
 
+/// A request message of the API; each belongs to exactly one method.
+pub trait Request: prost::Message + Default {
+    /// The answer, or each message of the response stream.
+    type Response: prost::Message + Default;
+    /// The method's path in the URL.
+    const PATH: &'static str;
+    /// The method's place in [`methods`].
+    const INDEX: usize;
+    /// What the request is about, where the method's scope asks for it: tenant login, project
+    /// or machine uuid.
+    fn subject(&self) -> Option<&str>;
+    /// The method.
+    fn method() -> &'static Method {
+        &METHODS[Self::INDEX]
+    }
+}
+
 static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
     let ours = |name: &str| name.starts_with("metalstack.") || name.starts_with("metalmesh.");
     crate::pool()
         .services()
         .filter(|s| ours(s.full_name()))
-        .flat_map(|s| s.methods().map(|m| read(&m)).collect::<Vec<_>>())
+        .flat_map(|s| s.methods().collect::<Vec<_>>())
+        .enumerate()
+        .map(|(index, method)| read(index, &method))
         .collect()
 });
 
@@ -87,9 +108,10 @@ pub fn method(path: &str) -> Option<&'static Method> {
     BY_PATH.get(path).copied()
 }
 
-fn read(method: &MethodDescriptor) -> Method {
+fn read(index: usize, method: &MethodDescriptor) -> Method {
     let service = method.parent_service().full_name().to_owned();
     Method {
+        index,
         path: format!("/{service}/{}", method.name()),
         name: method.name().to_owned(),
         input: method.input(),
@@ -169,6 +191,36 @@ mod tests {
                 .audited
         );
         assert!(method("/metalstack.api.v2.VersionService/Nope").is_none());
+    }
+
+    #[test]
+    fn requests_know_method_and_subject() {
+        use crate::api::v2::{
+            IpServiceGetRequest, TenantServiceGetRequest, VersionServiceGetRequest,
+        };
+        let get = IpServiceGetRequest {
+            project: "p".to_owned(),
+            ..Default::default()
+        };
+        assert_eq!(
+            IpServiceGetRequest::method().path,
+            IpServiceGetRequest::PATH
+        );
+        assert_eq!(get.subject(), Some("p"));
+        assert_eq!(
+            TenantServiceGetRequest {
+                login: "t".to_owned()
+            }
+            .subject(),
+            Some("t")
+        );
+        assert_eq!(VersionServiceGetRequest {}.subject(), None);
+        for (index, method) in methods().iter().enumerate() {
+            assert_eq!(
+                (method.index, self::method(&method.path).unwrap().index),
+                (index, index)
+            );
+        }
     }
 
     #[test]
