@@ -1,1 +1,42 @@
-//! What all agents share: enrolment, session, renewal, last-good cache.
+//! What all agents share: enrolment, session, renewal, last-good desired state.
+//!
+//! An agent binary flattens [`AgentArgs`] into its command line and calls
+//! [`AgentArgs::start`]: the key is made or loaded, a one-time ticket is traded for a
+//! certificate or the stored one is used again, and a session with control is kept and renewed
+//! in the background. Clients of every mesh service come from [`Agent::client`]; desired state
+//! is followed by [`run_desired`].
+//!
+//! Invariants:
+//! - The private key never leaves the state directory (0700, files 0600, written atomically).
+//! - An agent that has joined starts without control: it waits for the session, not the caller.
+//! - Orders older than the newest (term, generation) that was seen are dropped.
+//! - The last desired state survives restarts; a damaged copy counts as none.
+
+mod agent;
+mod args;
+pub mod cache;
+mod desired;
+mod enrol;
+mod error;
+mod renew;
+mod spool;
+pub mod state_dir;
+pub mod telemetry;
+
+pub use agent::{Agent, AgentIdentity};
+pub use args::{AgentArgs, AgentKind, KeyArgs};
+pub use cache::LastGood;
+pub use desired::{Fenced, Origin, run_desired};
+pub use enrol::{BootClaim, enrol_once};
+pub use error::KitError;
+pub use proto_identity::{Credential, Key, Roots, SpiffeId};
+pub use proto_link::{LinkError, LinkStatus, SessionState};
+pub use spool::EventSpool;
+pub use state_dir::{StateDir, key_fingerprint};
+
+/// Makes *ring* the process's crypto provider; call it first thing in each main. Later calls
+/// change nothing.
+pub fn install_crypto_provider() {
+    // An error says that one is installed already.
+    drop(rustls::crypto::ring::default_provider().install_default());
+}

@@ -2,9 +2,10 @@
 
 use std::future::Future;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::BytesMut;
 use prost::Message;
 use quinn::{Connection, RecvStream, SendStream};
 use tokio::sync::watch;
@@ -20,6 +21,9 @@ use crate::method::MethodSpec;
 use crate::status::{Code, LinkStatus};
 use crate::supervisor::{self, Shared};
 use crate::transport;
+
+/// Bytes taken from a stream at once.
+const CHUNK_LEN: usize = 64 * 1024;
 
 /// What a client needs.
 #[derive(Debug)]
@@ -119,10 +123,14 @@ impl MeshClient {
     /// Ends the session and tells the other side.
     pub async fn close(&self) {
         self.inner.stop.cancel();
-        let tasks = self.inner.tasks.lock().map(|mut t| std::mem::take(&mut *t));
-        if let Ok(mut tasks) = tasks {
-            while tasks.join_next().await.is_some() {}
-        }
+        let mut tasks = std::mem::take(
+            &mut *self
+                .inner
+                .tasks
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        while tasks.join_next().await.is_some() {}
     }
 
     /// One request, one answer. Waits for a session up to the deadline. A call that was sent
@@ -169,6 +177,7 @@ impl MeshClient {
         let (mut send, recv, _call) = self.open(end).await?;
         within(end, write_request(&mut send, method.path, 0, request)).await?;
         Ok(Streaming {
+            arrived: BytesMut::new(),
             recv,
             over: false,
             message: PhantomData,
@@ -264,28 +273,37 @@ fn decode<M: Message + Default>(payload: &[u8]) -> Result<M, LinkStatus> {
 #[derive(Debug)]
 pub struct Streaming<M> {
     recv: RecvStream,
+    arrived: BytesMut,
     over: bool,
     message: PhantomData<fn() -> M>,
 }
 
 impl<M: Message + Default> Streaming<M> {
-    /// The next answer; `None` once the other side ended the stream well. Not to be dropped
-    /// before it is done and called again: use one task, or keep the future pinned.
+    /// The next answer; `None` once the other side ended the stream well. Loses nothing when
+    /// the future is dropped before it is done.
     pub async fn message(&mut self) -> Result<Option<M>, LinkStatus> {
         if self.over {
             return Ok(None);
         }
-        let frame = frame::read_frame(&mut self.recv, RESPONSE_LEN_MAX).await;
-        let (kind, payload) = frame.inspect_err(|_| self.over = true)?;
-        match kind {
-            Kind::Message => decode(&payload).map(Some),
-            Kind::End => {
-                self.over = true;
-                frame::decode_end(&payload)?.map(|()| None)
+        let answer = self.read().await;
+        self.over = !matches!(answer, Ok(Some(_)));
+        answer
+    }
+
+    async fn read(&mut self) -> Result<Option<M>, LinkStatus> {
+        loop {
+            if let Some((kind, payload)) = frame::split_frame(&mut self.arrived, RESPONSE_LEN_MAX)?
+            {
+                return match kind {
+                    Kind::Message => decode(&payload).map(Some),
+                    Kind::End => frame::decode_end(&payload)?.map(|()| None),
+                    Kind::Header => Err(FrameError::Unexpected.into()),
+                };
             }
-            Kind::Header => {
-                self.over = true;
-                Err(FrameError::Unexpected.into())
+            match self.recv.read_chunk(CHUNK_LEN, true).await {
+                Ok(Some(chunk)) => self.arrived.extend_from_slice(&chunk.bytes),
+                Ok(None) => return Err(FrameError::Broken.into()),
+                Err(e) => return Err(LinkStatus::unavailable(format!("session broke: {e}"))),
             }
         }
     }

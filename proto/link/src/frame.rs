@@ -1,6 +1,6 @@
 //! Frames on a stream: kind (1 byte), length (4, big endian), payload.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::limits::{END_LEN_MAX, HEADER_LEN_MAX};
@@ -184,6 +184,36 @@ fn put_prefix(out: &mut BytesMut, kind: Kind, len: usize) {
     out.put_u32(u32::try_from(len).unwrap_or(u32::MAX));
 }
 
+fn bounded(prefix: [u8; PREFIX_LEN], max: usize) -> Result<(Kind, usize), FrameError> {
+    let (kind, len) = decode_prefix(prefix)?;
+    let max = match kind {
+        Kind::Header => HEADER_LEN_MAX,
+        Kind::Message => max,
+        Kind::End => END_LEN_MAX,
+    };
+    if len > max {
+        Err(FrameError::TooLong { len, max })
+    } else {
+        Ok((kind, len))
+    }
+}
+
+/// Takes the first frame off `arrived` once it is whole; `max` as for [`read_frame`].
+pub fn split_frame(
+    arrived: &mut BytesMut,
+    max: usize,
+) -> Result<Option<(Kind, Bytes)>, FrameError> {
+    let Some(prefix) = arrived.first_chunk::<PREFIX_LEN>() else {
+        return Ok(None);
+    };
+    let (kind, len) = bounded(*prefix, max)?;
+    if arrived.len() < PREFIX_LEN + len {
+        return Ok(None);
+    }
+    arrived.advance(PREFIX_LEN);
+    Ok(Some((kind, arrived.split_to(len).freeze())))
+}
+
 /// Reads one frame; `max` bounds a message, other kinds have their own bound. Memory grows with
 /// what has arrived, not with what the length promises.
 pub async fn read_frame<R: AsyncRead + Unpin>(
@@ -194,15 +224,7 @@ pub async fn read_frame<R: AsyncRead + Unpin>(
     from.read_exact(&mut prefix)
         .await
         .map_err(|_| FrameError::Broken)?;
-    let (kind, len) = decode_prefix(prefix)?;
-    let max = match kind {
-        Kind::Header => HEADER_LEN_MAX,
-        Kind::Message => max,
-        Kind::End => END_LEN_MAX,
-    };
-    if len > max {
-        return Err(FrameError::TooLong { len, max });
-    }
+    let (kind, len) = bounded(prefix, max)?;
     let mut payload = Vec::with_capacity(len.min(64 * 1024));
     let limit = u64::try_from(len).unwrap_or(u64::MAX);
     from.take(limit)

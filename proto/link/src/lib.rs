@@ -31,7 +31,7 @@ pub use client::{MeshClient, MeshClientConfig, SessionState, Streaming};
 pub use dial::DialError;
 pub use method::{Audit, MethodSpec};
 pub use proto_identity::{CallerKind, PeerIdentity};
-pub use router::{CallFuture, Responder, Router, Service, Sink};
+pub use router::{CallFuture, Responder, Router, Service, Sink, decode_request};
 pub use server::{MeshServer, MeshServerConfig, NeverRevoked, Revocations};
 pub use session::Peer;
 pub use status::{Code, LinkStatus};

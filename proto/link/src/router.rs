@@ -22,7 +22,7 @@ pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<(), LinkStatus>> + 
 /// Generated `XServer`s implement this.
 pub trait Service: Send + Sync + 'static {
     /// Its methods.
-    fn methods(&self) -> &'static [MethodSpec];
+    fn methods(&self) -> &'static [&'static MethodSpec];
 
     /// Serves one call of one of its methods. Dropped when the caller gives up.
     fn call<'a>(
@@ -133,6 +133,11 @@ impl Responder {
         self.torn = false;
         Ok(())
     }
+}
+
+/// Decodes a request; generated code calls it.
+pub fn decode_request<M: prost::Message + Default>(bytes: &[u8]) -> Result<M, LinkStatus> {
+    M::decode(bytes).map_err(|_| LinkStatus::invalid_argument("the request does not decode"))
 }
 
 /// A typed [`Responder`] for streams of `M`.

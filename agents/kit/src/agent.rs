@@ -1,0 +1,144 @@
+//! A joined agent: its identity, its session, its clients.
+
+use std::sync::{Arc, Mutex};
+
+use proto_identity::{Credential, Roots, SpiffeId, tls};
+use proto_link::{ALPN, MeshClient, MeshClientConfig, SessionState};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::cache::LastGood;
+use crate::error::KitError;
+use crate::renew::{self, Renewal};
+use crate::state_dir::{StateDir, StoredSession};
+
+/// Who this agent is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentIdentity {
+    /// The whole identity.
+    pub spiffe: SpiffeId,
+    /// The partition; empty for machines.
+    pub partition: String,
+    /// Agent id (of a core agent the switch's id) or machine UUID.
+    pub id: String,
+}
+
+impl From<&SpiffeId> for AgentIdentity {
+    fn from(spiffe: &SpiffeId) -> Self {
+        Self {
+            spiffe: spiffe.clone(),
+            partition: spiffe.partition().unwrap_or_default().to_owned(),
+            id: spiffe.id(),
+        }
+    }
+}
+
+/// A handle on the agent's session. Cheap to clone; the last clone's drop ends it.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    identity: AgentIdentity,
+    mesh: MeshClient,
+    credential: watch::Receiver<Credential>,
+    dir: Option<StateDir>,
+    /// Ends with the last handle.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl Agent {
+    pub(crate) fn new(
+        credential: Credential,
+        control: Vec<String>,
+        ticket_id: String,
+        dir: Option<StateDir>,
+    ) -> Result<Self, KitError> {
+        let identity = AgentIdentity::from(&credential.identity()?.id);
+        let roots = Roots::Certificates(credential.roots.clone());
+        let config = MeshClientConfig {
+            addresses: control.clone(),
+            tls: tls::client_config(roots, Some(&credential), ALPN)?,
+        };
+        let mesh = MeshClient::new(config).map_err(KitError::Link)?;
+        let (current, credential) = watch::channel(credential);
+        let renewal = Renewal {
+            mesh: mesh.clone(),
+            current,
+            control,
+            ticket_id,
+            dir: dir.clone(),
+        };
+        let mut tasks = JoinSet::new();
+        tasks.spawn(renew::run(renewal));
+        let tasks = Mutex::new(tasks);
+        Ok(Self {
+            inner: Arc::new(Inner {
+                identity,
+                mesh,
+                credential,
+                dir,
+                tasks,
+            }),
+        })
+    }
+
+    /// An agent without a state directory: hammer, whose key lives in memory.
+    pub fn from_credential(credential: Credential, control: Vec<String>) -> Result<Self, KitError> {
+        Self::new(credential, control, String::new(), None)
+    }
+
+    /// An agent whose state directory was filled before, such as an installed machine's. The
+    /// stored addresses are used when `control` is empty.
+    pub fn resume(dir: StateDir, control: Vec<String>) -> Result<Self, KitError> {
+        let StoredSession {
+            credential,
+            control: stored,
+            ticket_id,
+        } = dir.session()?.ok_or(KitError::NotJoined)?;
+        let control = if control.is_empty() { stored } else { control };
+        if control.is_empty() {
+            return Err(KitError::NoControl);
+        }
+        Self::new(credential, control, ticket_id, Some(dir))
+    }
+
+    /// Who this agent is.
+    pub fn identity(&self) -> &AgentIdentity {
+        &self.inner.identity
+    }
+
+    /// A client of one of the mesh's services. Its calls wait for a session up to their
+    /// deadline, then end with `Unavailable`.
+    pub fn client<C: From<MeshClient>>(&self) -> C {
+        self.inner.mesh.clone().into()
+    }
+
+    /// Follows whether there is a session.
+    pub fn session(&self) -> watch::Receiver<SessionState> {
+        self.inner.mesh.state()
+    }
+
+    /// Key and certificate of now.
+    pub fn credential(&self) -> Credential {
+        self.inner.credential.borrow().clone()
+    }
+
+    /// A cache in the state directory; `None` without one.
+    pub fn last_good(&self, name: &str) -> Option<LastGood> {
+        self.inner
+            .dir
+            .as_ref()
+            .map(|dir| LastGood::new(dir.clone(), name))
+    }
+
+    /// Ends the session and tells control.
+    pub async fn close(&self) {
+        if let Ok(mut tasks) = self.inner.tasks.lock() {
+            tasks.abort_all();
+        }
+        self.inner.mesh.close().await;
+    }
+}

@@ -1,0 +1,159 @@
+//! The command line that every agent has.
+
+use std::path::PathBuf;
+
+use proto_identity::ticket::JoinTicket;
+use proto_identity::{AgentRole, Roots, Subject};
+use tracing::{info, warn};
+
+use crate::agent::Agent;
+use crate::enrol::{self, Claim};
+use crate::error::KitError;
+use crate::state_dir::{self, StateDir, StoredSession};
+use crate::telemetry::LogFormat;
+
+/// Which agent a binary is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentKind {
+    /// metalmesh-core
+    Core,
+    /// metalmesh-bmc
+    Bmc,
+    /// metalmesh-pixie
+    Pixie,
+}
+
+impl AgentKind {
+    fn role(self) -> AgentRole {
+        match self {
+            Self::Core => AgentRole::Core,
+            Self::Bmc => AgentRole::Bmc,
+            Self::Pixie => AgentRole::Pixie,
+        }
+    }
+}
+
+/// How an agent finds and joins control.
+#[derive(Clone, Debug, clap::Args)]
+pub struct AgentArgs {
+    /// A control node, host:port; repeat it for each node. Without it the addresses of the
+    /// ticket, later of the last session, are used.
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        env = "METALMESH_CONTROL",
+        value_delimiter = ','
+    )]
+    pub control: Vec<String>,
+    /// Directory for key, certificate and last-good state; mode 0700.
+    #[arg(long, value_name = "DIR", env = "METALMESH_STATE_DIR")]
+    pub state_dir: PathBuf,
+    /// One-time join ticket from `metalmesh join create`; needed at the first start only.
+    #[arg(long, value_name = "FILE", env = "METALMESH_TICKET_FILE")]
+    pub ticket_file: Option<PathBuf>,
+    /// Format of the log on standard error.
+    #[arg(long, value_enum, default_value_t)]
+    pub log: LogFormat,
+}
+
+/// Arguments of the `key` subcommand.
+#[derive(Clone, Debug, clap::Args)]
+pub struct KeyArgs {
+    /// Directory for key, certificate and last-good state; mode 0700.
+    #[arg(long, value_name = "DIR", env = "METALMESH_STATE_DIR")]
+    pub state_dir: PathBuf,
+}
+
+impl KeyArgs {
+    /// The line to print: SHA-256 of the agent's public key, for `metalmesh join create --key`.
+    pub fn fingerprint(&self) -> Result<String, KitError> {
+        state_dir::key_fingerprint(&self.state_dir)
+    }
+}
+
+impl AgentArgs {
+    /// Loads or makes the key, joins by ticket or resumes, and keeps a session from then on.
+    ///
+    /// An agent that has joined starts at once, whether control answers or not. Joining waits
+    /// for control without end, but a refused ticket is an error.
+    pub async fn start(&self, kind: AgentKind) -> Result<Agent, KitError> {
+        let dir = StateDir::open(&self.state_dir)?;
+        let stored = dir.session()?;
+        let ticket = self.read_ticket()?;
+        let session = match (stored, ticket) {
+            (Some(stored), Some(ticket)) if stored.ticket_id != ticket.id => {
+                // A newer ticket: an operator wants this agent to join anew.
+                match self.join(&dir, &ticket).await {
+                    Ok(session) => session,
+                    Err(KitError::Refused(e)) => {
+                        warn!(error = %e, "new ticket refused; going on with the old identity");
+                        stored
+                    }
+                    Err(e) => return Err(e),
+                }
+            }
+            (Some(stored), _) => stored,
+            (None, Some(ticket)) => self.join(&dir, &ticket).await?,
+            (None, None) => return Err(KitError::NotJoined),
+        };
+        let identity = session.credential.identity()?;
+        match identity.id.subject() {
+            Subject::Agent { role, .. } if *role == kind.role() => {}
+            _ => {
+                return Err(KitError::WrongKind {
+                    got: identity.id.to_string(),
+                    want: kind.role().as_str(),
+                });
+            }
+        }
+        let control = self.addresses(&session.control)?;
+        Agent::new(session.credential, control, session.ticket_id, Some(dir))
+    }
+
+    fn read_ticket(&self) -> Result<Option<JoinTicket>, KitError> {
+        let Some(path) = &self.ticket_file else {
+            return Ok(None);
+        };
+        match std::fs::read_to_string(path) {
+            Ok(text) => {
+                state_dir::refuse_exposed(path)?;
+                Ok(Some(JoinTicket::parse(&text)?))
+            }
+            // It is of no use after joining and may be gone by then.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(state_dir::file_error(path, e)),
+        }
+    }
+
+    async fn join(&self, dir: &StateDir, ticket: &JoinTicket) -> Result<StoredSession, KitError> {
+        let control = self.addresses(&ticket.control)?;
+        let roots = Roots::Sha256(ticket.roots.clone());
+        let claim = Claim {
+            ticket_id: ticket.id.clone(),
+            secret: ticket.secret.to_vec(),
+            machine: None,
+        };
+        let credential = enrol::join(&control, roots, &claim, dir.key()?, None).await?;
+        let session = StoredSession {
+            credential,
+            control,
+            ticket_id: ticket.id.clone(),
+        };
+        dir.store(&session)?;
+        info!(ticket = %ticket.id, "joined");
+        Ok(session)
+    }
+
+    fn addresses(&self, fallback: &[String]) -> Result<Vec<String>, KitError> {
+        let list = if self.control.is_empty() {
+            fallback
+        } else {
+            &self.control
+        };
+        if list.is_empty() {
+            Err(KitError::NoControl)
+        } else {
+            Ok(list.to_vec())
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Follows a stream of desired state, whole each time.
+
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use prost::Message;
+use proto_link::{LinkStatus, Streaming};
+use rand::Rng as _;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::agent::Agent;
+use crate::cache::LastGood;
+
+/// Pauses between attempts to open the stream.
+const BACKOFF_MIN: Duration = Duration::from_millis(100);
+const BACKOFF_MAX: Duration = Duration::from_secs(10);
+
+/// Desired state that orders itself: an older (term, generation) is never acted on.
+pub trait Fenced: Message + Default + Clone + PartialEq + Send + 'static {
+    /// Raft term, then generation.
+    fn fence(&self) -> (u64, u64);
+}
+
+macro_rules! fenced {
+    ($($name:ty),*) => {$(
+        impl Fenced for $name {
+            fn fence(&self) -> (u64, u64) {
+                (self.term, self.generation)
+            }
+        }
+    )*};
+}
+
+fenced!(
+    proto_mesh::SwitchDesired,
+    proto_mesh::BmcDesired,
+    proto_mesh::BootDesired,
+    proto_mesh::MachineOrder
+);
+
+/// Where a desired state came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// From disk at the start; control may have changed its mind since.
+    Cache,
+    /// From control.
+    Live,
+}
+
+/// Calls `on` with the cached state, then with each newer one from control, until `stop`.
+///
+/// Only the newest counts: while `on` runs, further states replace each other and the last one
+/// is handed over next. `on` is awaited to its end, also when `stop` comes meanwhile. States
+/// older than the newest seen are dropped, repeated ones too. The stream is opened anew with
+/// jittered pauses when it ends.
+pub async fn run_desired<M, O, OF, F, FF>(
+    agent: &Agent,
+    open: O,
+    cache: Option<LastGood>,
+    mut on: F,
+    stop: CancellationToken,
+) where
+    M: Fenced,
+    O: Fn() -> OF,
+    OF: Future<Output = Result<Streaming<M>, LinkStatus>>,
+    F: FnMut(M, Origin) -> FF,
+    FF: Future<Output = ()>,
+{
+    let mut newest: Option<M> = cache.as_ref().and_then(LastGood::load);
+    let mut source = Source {
+        open,
+        stream: None,
+        failures: 0,
+        name: agent.identity().id.clone(),
+    };
+    let mut due = newest.clone().map(|m| (m, Origin::Cache));
+    loop {
+        // Work on what is due, and meanwhile listen for what comes after it.
+        if let Some((state, origin)) = due.take() {
+            let mut work = pin!(on(state, origin));
+            loop {
+                tokio::select! {
+                    () = &mut work => break,
+                    next = source.next() => take(&mut newest, next, &cache, &mut due).await,
+                }
+            }
+        } else {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                next = source.next() => take(&mut newest, next, &cache, &mut due).await,
+            }
+        }
+        if stop.is_cancelled() {
+            return;
+        }
+    }
+}
+
+/// Whether `next` is to be acted on after `newest`.
+fn is_news<M: Fenced>(newest: Option<&M>, next: &M) -> bool {
+    newest.is_none_or(|old| next.fence() >= old.fence() && next != old)
+}
+
+async fn take<M: Fenced>(
+    newest: &mut Option<M>,
+    next: M,
+    cache: &Option<LastGood>,
+    due: &mut Option<(M, Origin)>,
+) {
+    if !is_news(newest.as_ref(), &next) {
+        if newest
+            .as_ref()
+            .is_some_and(|old| next.fence() < old.fence())
+        {
+            let (term, generation) = next.fence();
+            warn!(term, generation, "older desired state dropped");
+        }
+        return;
+    }
+    if let Some(cache) = cache.clone() {
+        let copy = next.clone();
+        let stored = tokio::task::spawn_blocking(move || cache.store(&copy)).await;
+        if let Ok(Err(e)) = stored {
+            warn!(error = %e, "desired state not cached");
+        }
+    }
+    *newest = Some(next.clone());
+    *due = Some((next, Origin::Live));
+}
+
+struct Source<M, O> {
+    open: O,
+    stream: Option<Streaming<M>>,
+    failures: u32,
+    name: String,
+}
+
+impl<M, O, OF> Source<M, O>
+where
+    M: Fenced,
+    O: Fn() -> OF,
+    OF: Future<Output = Result<Streaming<M>, LinkStatus>>,
+{
+    /// The next state from control, however long it takes. May be dropped at any await.
+    async fn next(&mut self) -> M {
+        loop {
+            let Some(stream) = &mut self.stream else {
+                self.pause().await;
+                match (self.open)().await {
+                    Ok(stream) => self.stream = Some(stream),
+                    Err(e) => self.failed(&e),
+                }
+                continue;
+            };
+            match stream.message().await {
+                Ok(Some(state)) => {
+                    self.failures = 0;
+                    return state;
+                }
+                Ok(None) => self.stream = None,
+                Err(e) => {
+                    self.stream = None;
+                    self.failed(&e);
+                }
+            }
+        }
+    }
+
+    fn failed(&mut self, e: &LinkStatus) {
+        self.failures = self.failures.saturating_add(1);
+        // The first failure is mostly a session that was replaced or a control that restarts.
+        if self.failures == 1 {
+            info!(agent = %self.name, error = %e, "desired state: stream ended");
+        } else {
+            warn!(agent = %self.name, error = %e, "desired state: no stream");
+        }
+    }
+
+    async fn pause(&self) {
+        if self.failures > 1 {
+            let pause = BACKOFF_MIN
+                .saturating_mul(1 << self.failures.min(16))
+                .min(BACKOFF_MAX);
+            sleep(pause.mul_f64(rand::rng().random_range(0.5..1.0))).await;
+        }
+    }
+}

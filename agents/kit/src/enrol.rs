@@ -1,0 +1,159 @@
+//! Trades a ticket and a key for a certificate.
+
+use std::fmt;
+use std::time::Duration;
+
+use proto_identity::{CertificateDer, Credential, Key, Roots, sha256_hex, tls};
+use proto_link::{ALPN, LinkStatus, MeshClient, MeshClientConfig};
+use proto_mesh::{Certificate, EnrolServiceClient, JoinRequest, ResumeRequest};
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+
+use crate::error::KitError;
+
+/// Pause between attempts while control does not answer.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// How long [`enrol_once`] tries.
+const BOOT_ENROL_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// A boot ticket and the machine that it is for.
+#[derive(Clone)]
+pub struct BootClaim {
+    /// Public name of the ticket.
+    pub ticket_id: String,
+    /// Its secret.
+    pub secret: Vec<u8>,
+    /// SMBIOS UUID of the machine.
+    pub machine_uuid: String,
+    /// The MAC address that it booted from.
+    pub mac: String,
+}
+
+impl fmt::Debug for BootClaim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BootClaim")
+            .field("ticket_id", &self.ticket_id)
+            .field("secret", &"<redacted>")
+            .field("machine_uuid", &self.machine_uuid)
+            .field("mac", &self.mac)
+            .finish()
+    }
+}
+
+pub(crate) struct Claim {
+    pub(crate) ticket_id: String,
+    pub(crate) secret: Vec<u8>,
+    /// UUID and MAC.
+    pub(crate) machine: Option<(String, String)>,
+}
+
+/// For hammer, which has no state directory: makes a key in memory and joins with a boot ticket.
+/// Gives up after two minutes without an answer; then a fresh ticket is due anyway.
+pub async fn enrol_once(
+    control: &[String],
+    roots: Roots,
+    claim: &BootClaim,
+) -> Result<Credential, KitError> {
+    let claim = Claim {
+        ticket_id: claim.ticket_id.clone(),
+        secret: claim.secret.clone(),
+        machine: Some((claim.machine_uuid.clone(), claim.mac.clone())),
+    };
+    let end = Instant::now() + BOOT_ENROL_TIME_MAX;
+    join(control, roots, &claim, Key::generate()?, Some(end)).await
+}
+
+/// Joins; while control does not answer, tries again until `end`.
+pub(crate) async fn join(
+    control: &[String],
+    roots: Roots,
+    claim: &Claim,
+    key: Key,
+    end: Option<Instant>,
+) -> Result<Credential, KitError> {
+    let mesh = anonymous(control, roots.clone())?;
+    let client = EnrolServiceClient::from(mesh.clone());
+    let (machine_uuid, mac) = claim.machine.clone().unwrap_or_default();
+    let answer = loop {
+        let request = JoinRequest {
+            ticket_id: claim.ticket_id.clone(),
+            secret: claim.secret.clone(),
+            csr: key.request()?,
+            machine_uuid: machine_uuid.clone(),
+            mac: mac.clone(),
+        };
+        match client.join(request).await {
+            Ok(answer) => break answer,
+            Err(e) if e.is_transient() && end.is_none_or(|end| Instant::now() < end) => {
+                warn!(error = %e, "control does not answer; trying again to join");
+                sleep(RETRY_PAUSE).await;
+            }
+            Err(e) if e.is_transient() => return Err(KitError::Link(e)),
+            Err(e) => return Err(KitError::Refused(e)),
+        }
+    };
+    mesh.close().await;
+    let credential = accept(answer, key)?;
+    check_roots(&credential, &roots)?;
+    Ok(credential)
+}
+
+/// Asks for a certificate in place of one that has ended.
+pub(crate) async fn resume(
+    control: &[String],
+    credential: &Credential,
+) -> Result<Credential, KitError> {
+    let mesh = anonymous(control, Roots::Certificates(credential.roots.clone()))?;
+    let client = EnrolServiceClient::from(mesh.clone());
+    let request = ResumeRequest {
+        csr: credential.key.request()?,
+        chain: credential.chain.iter().map(|c| c.to_vec()).collect(),
+    };
+    let answer = client.resume(request).await;
+    mesh.close().await;
+    let answer = answer.map_err(|e| {
+        if e.is_transient() {
+            KitError::Link(e)
+        } else {
+            KitError::Refused(e)
+        }
+    })?;
+    info!("identity resumed after its certificate had ended");
+    accept(answer, credential.key.clone())
+}
+
+/// A certificate that control sent, checked against our key.
+pub(crate) fn accept(answer: Certificate, key: Key) -> Result<Credential, KitError> {
+    let certificates = |list: Vec<Vec<u8>>| list.into_iter().map(CertificateDer::from).collect();
+    let credential = Credential {
+        key,
+        chain: certificates(answer.chain),
+        roots: certificates(answer.roots),
+    };
+    credential.identity()?;
+    Ok(credential)
+}
+
+/// The session proved the pinned roots; what was sent to be trusted later must hold one of them.
+fn check_roots(credential: &Credential, pinned: &Roots) -> Result<(), KitError> {
+    let known = |root: &CertificateDer<'static>| match pinned {
+        Roots::Certificates(list) => list.contains(root),
+        Roots::Sha256(list) => list
+            .iter()
+            .any(|h| h.eq_ignore_ascii_case(&sha256_hex(root))),
+    };
+    if credential.roots.iter().any(known) {
+        Ok(())
+    } else {
+        Err(KitError::WrongRoots)
+    }
+}
+
+fn anonymous(control: &[String], roots: Roots) -> Result<MeshClient, KitError> {
+    let tls = tls::client_config(roots, None, ALPN)?;
+    MeshClient::new(MeshClientConfig {
+        addresses: control.to_vec(),
+        tls,
+    })
+    .map_err(|e: LinkStatus| KitError::Link(e))
+}

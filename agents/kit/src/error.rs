@@ -1,0 +1,63 @@
+//! Why an agent cannot start or join.
+
+use std::io;
+use std::path::PathBuf;
+
+use proto_identity::IdentityError;
+use proto_link::LinkStatus;
+
+/// Why an agent cannot start or join.
+#[derive(Debug, thiserror::Error)]
+pub enum KitError {
+    /// A file of the state directory.
+    #[error("{path}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What happened.
+        #[source]
+        source: io::Error,
+    },
+    /// A file of the state directory does not hold what it should.
+    #[error("{path} is damaged: {reason}")]
+    Damaged {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Others may read the state directory or the ticket.
+    #[error("{path} may be read by others (mode {mode:o}); run chmod go= on it")]
+    Exposed {
+        /// Which.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// Neither joined nor given a ticket.
+    #[error("not joined yet: give --ticket-file with a ticket from `metalmesh join create`")]
+    NotJoined,
+    /// Neither the command line, the ticket nor the state directory names control.
+    #[error("no address of control is known: give --control host:port")]
+    NoControl,
+    /// Control refused the ticket.
+    #[error("control refuses the ticket")]
+    Refused(#[source] LinkStatus),
+    /// Control could not be asked.
+    #[error("control could not be asked")]
+    Link(#[source] LinkStatus),
+    /// The certificate is for something else than this agent.
+    #[error("the certificate is for {got}, this is a {want} agent")]
+    WrongKind {
+        /// Identity in the certificate.
+        got: String,
+        /// What this agent is.
+        want: &'static str,
+    },
+    /// The roots that control sent are not those of the ticket.
+    #[error("control's roots are not those that the ticket names")]
+    WrongRoots,
+    /// Key, certificate or ticket is unusable.
+    #[error("identity")]
+    Identity(#[from] IdentityError),
+}

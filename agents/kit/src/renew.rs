@@ -1,0 +1,130 @@
+//! Renews the certificate at half its life, over the open session.
+
+use std::time::Duration;
+
+use proto_identity::profile::BACKDATE;
+use proto_identity::{Credential, PeerIdentity, Roots, tls};
+use proto_link::{ALPN, DialError, MeshClient, SessionState, now_ms};
+use proto_mesh::{IdentityServiceClient, RenewRequest};
+use rand::Rng as _;
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tracing::{error, info, warn};
+
+use crate::enrol;
+use crate::error::KitError;
+use crate::state_dir::{StateDir, StoredSession};
+
+/// The clock is looked at this often: it may be set while an agent runs.
+const CLOCK_STEP: Duration = Duration::from_secs(30);
+/// Pauses after failures.
+const RETRY_MIN: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(60);
+
+pub(crate) struct Renewal {
+    pub(crate) mesh: MeshClient,
+    pub(crate) current: watch::Sender<Credential>,
+    pub(crate) control: Vec<String>,
+    pub(crate) ticket_id: String,
+    pub(crate) dir: Option<StateDir>,
+}
+
+/// Runs until its task is dropped.
+pub(crate) async fn run(renewal: Renewal) {
+    let mut state = renewal.mesh.state();
+    let mut retry = RETRY_MIN;
+    let spread = rand::rng().random_range(0.45..0.55);
+    loop {
+        let due = match renewal.current.borrow().identity() {
+            Ok(identity) => due_in(&identity, now_ms(), spread),
+            Err(_) => Duration::ZERO,
+        };
+        if !due.is_zero() {
+            tokio::select! {
+                () = sleep(due.min(CLOCK_STEP)) => continue,
+                refused = refused(&mut state) => if !refused { return },
+            }
+        }
+        match renewal.renew().await {
+            Ok(()) => retry = RETRY_MIN,
+            Err(KitError::Refused(e)) => {
+                error!(error = %e, "control refuses to renew the certificate");
+                sleep(retry).await;
+                retry = RETRY_MAX;
+            }
+            Err(e) => {
+                warn!(error = %e, "certificate not renewed; trying again");
+                sleep(retry).await;
+                retry = (retry * 2).min(RETRY_MAX);
+            }
+        }
+    }
+}
+
+/// Time until `spread` of the certificate's life is over.
+fn due_in(identity: &PeerIdentity, now_ms: u64, spread: f64) -> Duration {
+    let backdate = u64::try_from(BACKDATE.as_millis()).unwrap_or(0);
+    let begin = identity.not_before_ms.saturating_add(backdate);
+    let life = Duration::from_millis(identity.not_after_ms.saturating_sub(begin));
+    let age = Duration::from_millis(now_ms.saturating_sub(begin));
+    life.mul_f64(spread).saturating_sub(age)
+}
+
+/// Waits until control refuses our certificate; false when the client is closed.
+async fn refused(state: &mut watch::Receiver<SessionState>) -> bool {
+    loop {
+        match &*state.borrow_and_update() {
+            SessionState::Down(Some(DialError::Refused { .. })) => return true,
+            SessionState::Closed => return false,
+            _ => {}
+        }
+        if state.changed().await.is_err() {
+            return false;
+        }
+    }
+}
+
+impl Renewal {
+    async fn renew(&self) -> Result<(), KitError> {
+        let old = self.current.borrow().clone();
+        let ended = old.identity().is_ok_and(|i| i.not_after_ms <= now_ms());
+        let refused = matches!(
+            &*self.mesh.state().borrow(),
+            SessionState::Down(Some(DialError::Refused { .. }))
+        );
+        let fresh = if ended || refused {
+            enrol::resume(&self.control, &old).await?
+        } else {
+            let client = IdentityServiceClient::from(self.mesh.clone());
+            let request = RenewRequest {
+                csr: old.key.request()?,
+            };
+            let answer = client.renew(request).await.map_err(|e| {
+                if e.is_transient() {
+                    KitError::Link(e)
+                } else {
+                    KitError::Refused(e)
+                }
+            })?;
+            enrol::accept(answer, old.key.clone())?
+        };
+        self.take(fresh)
+    }
+
+    fn take(&self, fresh: Credential) -> Result<(), KitError> {
+        if let Some(dir) = &self.dir {
+            dir.store(&StoredSession {
+                credential: fresh.clone(),
+                control: self.control.clone(),
+                ticket_id: self.ticket_id.clone(),
+            })?;
+        }
+        let roots = Roots::Certificates(fresh.roots.clone());
+        let tls = tls::client_config(roots, Some(&fresh), ALPN)?;
+        self.mesh.replace_tls(tls).map_err(KitError::Link)?;
+        let not_after_ms = fresh.identity()?.not_after_ms;
+        self.current.send_replace(fresh);
+        info!(not_after_ms, "certificate renewed");
+        Ok(())
+    }
+}

@@ -1,0 +1,197 @@
+//! Where an agent keeps its key, certificate and last-good state.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use proto_identity::{CertificateDer, Credential, Key};
+use serde::{Deserialize, Serialize};
+
+use crate::error::KitError;
+
+const KEY_FILE: &str = "key.pem";
+const SESSION_FILE: &str = "session.json";
+/// Largest file that is read, bytes.
+const FILE_LEN_MAX: u64 = 32 * 1024 * 1024;
+
+/// A directory of mode 0700; its files are 0600 and replaced atomically.
+#[derive(Clone, Debug)]
+pub struct StateDir {
+    path: PathBuf,
+}
+
+/// Everything that joining brings, in one file so that it changes as one.
+#[derive(Serialize, Deserialize)]
+struct SessionFile {
+    chain: Vec<String>,
+    roots: Vec<String>,
+    control: Vec<String>,
+    #[serde(default)]
+    ticket_id: String,
+}
+
+/// What joining brought, read back.
+#[derive(Clone, Debug)]
+pub struct StoredSession {
+    /// Key, certificate, roots.
+    pub credential: Credential,
+    /// Addresses of control at the time.
+    pub control: Vec<String>,
+    /// The ticket that was redeemed; empty without one.
+    pub ticket_id: String,
+}
+
+impl StateDir {
+    /// Makes the directory when it is missing; refuses one that others may enter.
+    pub fn open(path: &Path) -> Result<Self, KitError> {
+        let made = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path);
+        made.map_err(|source| file_error(path, source))?;
+        refuse_exposed(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+        })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The agent's key; made at the first call.
+    pub fn key(&self) -> Result<Key, KitError> {
+        let path = self.path.join(KEY_FILE);
+        if let Some(pem) = self.read(KEY_FILE)? {
+            refuse_exposed(&path)?;
+            let pem = String::from_utf8(pem).map_err(|_| damaged(&path, "not text"))?;
+            return Key::from_pem(&pem).map_err(|_| damaged(&path, "not a private key"));
+        }
+        let key = Key::generate()?;
+        self.write(KEY_FILE, key.to_pem().as_bytes())?;
+        Ok(key)
+    }
+
+    /// What joining brought; `None` before.
+    pub fn session(&self) -> Result<Option<StoredSession>, KitError> {
+        let path = self.path.join(SESSION_FILE);
+        let Some(bytes) = self.read(SESSION_FILE)? else {
+            return Ok(None);
+        };
+        let file: SessionFile =
+            serde_json::from_slice(&bytes).map_err(|e| damaged(&path, &e.to_string()))?;
+        let credential = Credential {
+            key: self.key()?,
+            chain: decode(&file.chain).ok_or_else(|| damaged(&path, "chain"))?,
+            roots: decode(&file.roots).ok_or_else(|| damaged(&path, "roots"))?,
+        };
+        credential.identity()?;
+        Ok(Some(StoredSession {
+            credential,
+            control: file.control,
+            ticket_id: file.ticket_id,
+        }))
+    }
+
+    /// Stores key and certificate, for an agent or for the system that hammer installs.
+    pub fn store(&self, session: &StoredSession) -> Result<(), KitError> {
+        let credential = &session.credential;
+        let file = SessionFile {
+            chain: encode(&credential.chain),
+            roots: encode(&credential.roots),
+            control: session.control.clone(),
+            ticket_id: session.ticket_id.clone(),
+        };
+        let json = serde_json::to_vec_pretty(&file)
+            .map_err(|e| damaged(&self.path.join(SESSION_FILE), &e.to_string()))?;
+        let stored = self.read(KEY_FILE)?;
+        let pem = credential.key.to_pem();
+        if stored.as_deref() != Some(pem.as_bytes()) {
+            self.write(KEY_FILE, pem.as_bytes())?;
+        }
+        self.write(SESSION_FILE, &json)
+    }
+
+    /// A file's bytes; `None` when it does not exist.
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, KitError> {
+        let path = self.path.join(name);
+        match fs::metadata(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(file_error(&path, e)),
+            Ok(meta) if meta.len() > FILE_LEN_MAX => return Err(damaged(&path, "too long")),
+            Ok(_) => {}
+        }
+        fs::read(&path).map(Some).map_err(|e| file_error(&path, e))
+    }
+
+    /// Replaces a file, whole or not at all, on disk before this returns.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KitError> {
+        let path = self.path.join(name);
+        let work = || -> io::Result<()> {
+            // Temporary files are made with mode 0600.
+            let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
+            file.write_all(bytes)?;
+            file.as_file()
+                .set_permissions(Permissions::from_mode(0o600))?;
+            file.as_file().sync_all()?;
+            file.persist(&path).map_err(|e| e.error)?;
+            File::open(&self.path)?.sync_all()
+        };
+        work().map_err(|e| file_error(&path, e))
+    }
+
+    /// Removes a file; one that is missing is fine.
+    pub fn remove(&self, name: &str) -> Result<(), KitError> {
+        let path = self.path.join(name);
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(file_error(&path, e)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What `<agent> key` prints: SHA-256 of the public key, hex. Makes the key when it is missing.
+pub fn key_fingerprint(state_dir: &Path) -> Result<String, KitError> {
+    Ok(StateDir::open(state_dir)?.key()?.fingerprint())
+}
+
+/// Refuses a file or directory that group or others may read.
+pub(crate) fn refuse_exposed(path: &Path) -> Result<(), KitError> {
+    let meta = fs::metadata(path).map_err(|e| file_error(path, e))?;
+    let mode = meta.permissions().mode() & 0o777;
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    Err(KitError::Exposed {
+        path: path.to_owned(),
+        mode,
+    })
+}
+
+pub(crate) fn file_error(path: &Path, source: io::Error) -> KitError {
+    KitError::File {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn damaged(path: &Path, reason: &str) -> KitError {
+    KitError::Damaged {
+        path: path.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+fn encode(list: &[CertificateDer<'static>]) -> Vec<String> {
+    list.iter().map(|der| STANDARD.encode(der)).collect()
+}
+
+fn decode(list: &[String]) -> Option<Vec<CertificateDer<'static>>> {
+    list.iter()
+        .map(|text| STANDARD.decode(text).ok().map(CertificateDer::from))
+        .collect()
+}
