@@ -1,1 +1,49 @@
-//! openraft and RocksDB under the state machine: durable before acknowledged.
+//! The replicated store: openraft over our own log, RocksDB under the state machine.
+//!
+//! A write is a command. [`Store::propose_unchecked`] has it written to the log, synced on a
+//! majority, applied to the state in memory, and only then answers. Reads see every write
+//! acknowledged before them. [`Store::watch`] tells who listens what changed.
+//!
+//! In a data directory: `NODE` says whose it is, `log/` holds the raft log (see `wal`),
+//! `state/` the state as of some entry (see `engine`), `snapshots/` copies of it.
+//!
+//! Invariants:
+//! - acknowledged means synced by a majority; a failed sync ends the process;
+//! - the log is never cut where something acknowledged could be, and never purged before the
+//!   state that contains it is durable;
+//! - every node applies the same bytes in the same order;
+//! - every queue has a bound, and a full one answers [`StoreError::Busy`].
+//!
+//! Entry point: [`Store::open`].
+
+mod applier;
+mod clock;
+mod codec;
+mod config;
+mod engine;
+mod error;
+mod identity;
+mod machine;
+mod metrics;
+mod open;
+mod proposer;
+mod raft;
+mod snapshot;
+mod store;
+mod wal;
+mod watch;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use codec::CodecError;
+pub use config::{
+    KEEP_ENTRIES, PROPOSE_TIMEOUT, READ_TIMEOUT, READY_TIMEOUT, SNAPSHOT_EVERY_ENTRIES, StoreConfig,
+};
+pub use engine::EngineError;
+pub use error::{OpenError, ProposeError, StoreError};
+pub use machine::{Outcome, Row, StateMachine, decode_row, encode_row};
+pub use metrics::Metrics;
+pub use proposer::{BATCH_BYTES_MAX, BATCH_COMMANDS_MAX, COMMAND_BYTES_MAX, PROPOSALS_MAX};
+pub use snapshot::SnapshotError;
+pub use store::Store;
+pub use wal::WalError;
+pub use watch::{Event, Revision, Subscription, WATCH_BUFFER_ENTRIES};

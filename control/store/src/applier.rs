@@ -1,0 +1,282 @@
+//! Applies committed entries: to the state in memory, to its rows on disk, to the watchers.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use futures::{Stream, StreamExt};
+use openraft::storage::{EntryResponder, RaftSnapshotBuilder, RaftStateMachine, Snapshot};
+use openraft::{EntryPayload, OptionalSend};
+
+use crate::codec;
+use crate::engine::{EngineError, Progress, StateEngine};
+use crate::machine::{Row, StateMachine};
+use crate::raft::types::{
+    Applied, Batch, Entry, LogId, SnapshotMeta, StoredMembership, TypeConfig,
+};
+use crate::snapshot::{SnapshotDir, Snapshots};
+use crate::watch::{Event, Hub, Revision};
+
+/// What a command answered, in an entry's order.
+pub(crate) type Results<M> =
+    Vec<Result<<M as StateMachine>::Reply, <M as StateMachine>::Rejection>>;
+
+/// The state in memory and when it last changed.
+#[derive(Debug, Default)]
+pub(crate) struct Versioned<M> {
+    pub(crate) machine: M,
+    pub(crate) revision: Revision,
+}
+
+/// The state, shared between the applier, readers and the snapshot builder.
+#[derive(Debug)]
+pub(crate) struct Shared<M: StateMachine, E> {
+    pub(crate) state: RwLock<Versioned<M>>,
+    pub(crate) engine: E,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) hub: Hub<M::Change>,
+    progress: Mutex<Progress>,
+    /// The log may be purged up to here: the state contains it durably.
+    durable: AtomicU64,
+}
+
+impl<M: StateMachine, E: StateEngine> Shared<M, E> {
+    /// Loads the state that `engine` holds.
+    pub(crate) fn load(engine: E, snapshots: Snapshots) -> Result<Self, EngineError> {
+        let progress = engine.progress()?;
+        let machine = load_machine(&engine)?;
+        let revision = Revision(progress.revision);
+        let durable = AtomicU64::new(next_index(&progress));
+        Ok(Self {
+            state: RwLock::new(Versioned { machine, revision }),
+            engine,
+            snapshots,
+            hub: Hub::new(),
+            progress: Mutex::new(progress),
+            durable,
+        })
+    }
+
+    /// How far the state has come.
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Makes sure that the state contains entry `index` durably, before the log forgets it.
+    pub(crate) fn make_durable(&self, index: u64) -> io::Result<()> {
+        if index < self.durable.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let applied = next_index(&self.progress());
+        self.engine.flush()?;
+        self.durable.fetch_max(applied, Ordering::AcqRel);
+        if index < applied {
+            Ok(())
+        } else {
+            let message = format!("the log must keep entry {index}: it is not in the state yet");
+            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+        }
+    }
+
+    /// Makes a snapshot; blocks on the disk.
+    fn snapshot(&self) -> io::Result<(SnapshotMeta, SnapshotDir)> {
+        let (meta, dir) = self.snapshots.make(&self.engine)?;
+        let next = meta.last_log_id.map_or(0, |id| id.index + 1);
+        self.durable.fetch_max(next, Ordering::AcqRel);
+        Ok((meta, dir))
+    }
+
+    fn apply(&self, entry: Entry) -> io::Result<Applied> {
+        let mut progress = self.progress();
+        progress.last_applied = Some(entry.log_id);
+        let mut applied = Applied::default();
+        match entry.payload {
+            EntryPayload::Blank => self.commit(&[], progress)?,
+            EntryPayload::Membership(membership) => {
+                progress.membership = StoredMembership::new(Some(entry.log_id), membership);
+                self.commit(&[], progress)?;
+            }
+            EntryPayload::Normal(batch) => {
+                applied.results = Some(Box::new(self.apply_batch(
+                    entry.log_id,
+                    &batch,
+                    progress,
+                )?));
+            }
+        }
+        Ok(applied)
+    }
+
+    fn apply_batch(
+        &self,
+        log_id: LogId,
+        batch: &Batch,
+        mut progress: Progress,
+    ) -> io::Result<Results<M>> {
+        // The leader, too, applies what it wrote and not what it held: nodes cannot differ.
+        let commands: Vec<M::Command> = batch
+            .0
+            .iter()
+            .map(|bytes| codec::decode(bytes))
+            .collect::<Result<_, _>>()?;
+        let mut results = Vec::with_capacity(commands.len());
+        let mut changes = Vec::new();
+        let rows;
+        {
+            let mut state = self.state.write().map_err(|_| poisoned())?;
+            for command in &commands {
+                let outcome = state.machine.apply(command);
+                changes.extend(outcome.changes);
+                results.push(outcome.result);
+            }
+            if !changes.is_empty() {
+                state.revision = Revision(log_id.index);
+                progress.revision = log_id.index;
+            }
+            rows = rows_of(&state.machine, &changes)?;
+        }
+        self.commit(&rows, progress)?;
+        if !changes.is_empty() {
+            let revision = Revision(log_id.index);
+            self.hub.publish(Event::Changed {
+                revision,
+                changes: changes.into(),
+            });
+        }
+        Ok(results)
+    }
+
+    fn commit(&self, rows: &[Row], progress: Progress) -> io::Result<()> {
+        self.engine.commit(rows, &progress)?;
+        *self
+            .progress
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = progress;
+        Ok(())
+    }
+
+    /// Becomes what `dir` holds; blocks on the disk.
+    fn install(&self, dir: &SnapshotDir) -> io::Result<()> {
+        let progress = self.engine.replace(&dir.state())?;
+        let machine = load_machine(&self.engine)?;
+        {
+            let mut state = self.state.write().map_err(|_| poisoned())?;
+            *state = Versioned {
+                machine,
+                revision: Revision(progress.revision),
+            };
+        }
+        self.durable
+            .fetch_max(next_index(&progress), Ordering::AcqRel);
+        *self
+            .progress
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = progress;
+        self.hub.publish(Event::Resync);
+        Ok(())
+    }
+}
+
+fn load_machine<M: StateMachine>(engine: &dyn StateEngine) -> Result<M, EngineError> {
+    let mut machine = M::default();
+    engine.rows(&mut |key, value| machine.load(key, value))?;
+    Ok(machine)
+}
+
+/// One row for each object that changed; the last change of an object wins.
+fn rows_of<M: StateMachine>(machine: &M, changes: &[M::Change]) -> io::Result<Vec<Row>> {
+    let mut rows = BTreeMap::new();
+    for change in changes {
+        let row = machine.row(change)?;
+        rows.insert(row.key, row.value);
+    }
+    Ok(rows
+        .into_iter()
+        .map(|(key, value)| Row { key, value })
+        .collect())
+}
+
+fn next_index(progress: &Progress) -> u64 {
+    progress.last_applied.map_or(0, |id| id.index + 1)
+}
+
+fn poisoned() -> io::Error {
+    io::Error::other("the state machine panicked; its state cannot be trusted")
+}
+
+/// The shared state as openraft wants it.
+#[derive(Debug)]
+pub(crate) struct Applier<M: StateMachine, E>(pub(crate) Arc<Shared<M, E>>);
+
+impl<M: StateMachine, E: StateEngine> RaftStateMachine<TypeConfig> for Applier<M, E> {
+    type SnapshotData = SnapshotDir;
+    type SnapshotBuilder = Self;
+
+    async fn applied_state(&mut self) -> Result<(Option<LogId>, StoredMembership), io::Error> {
+        let progress = self.0.progress();
+        Ok((progress.last_applied, progress.membership))
+    }
+
+    async fn apply<S>(&mut self, mut entries: S) -> Result<(), io::Error>
+    where
+        S: Stream<Item = Result<EntryResponder<TypeConfig>, io::Error>> + Unpin + OptionalSend,
+    {
+        while let Some(next) = entries.next().await {
+            let (entry, responder) = next?;
+            let applied = self.0.apply(entry)?;
+            if let Some(responder) = responder {
+                responder.send(applied);
+            }
+        }
+        Ok(())
+    }
+
+    async fn get_snapshot_builder(&mut self) -> Self::SnapshotBuilder {
+        Self(self.0.clone())
+    }
+
+    async fn install_snapshot(
+        &mut self,
+        _meta: &SnapshotMeta,
+        snapshot: SnapshotDir,
+    ) -> Result<(), io::Error> {
+        let shared = self.0.clone();
+        blocking(move || shared.install(&snapshot)).await
+    }
+
+    async fn get_current_snapshot(
+        &mut self,
+    ) -> Result<Option<openraft::alias::SnapshotOf<TypeConfig, SnapshotDir>>, io::Error> {
+        let newest = self.0.snapshots.newest()?;
+        Ok(newest.map(|(meta, snapshot)| Snapshot { meta, snapshot }))
+    }
+}
+
+impl<M: StateMachine, E: StateEngine> RaftSnapshotBuilder<TypeConfig> for Applier<M, E> {
+    type SnapshotData = SnapshotDir;
+
+    async fn build_snapshot(
+        &mut self,
+    ) -> Result<openraft::alias::SnapshotOf<TypeConfig, SnapshotDir>, io::Error> {
+        let shared = self.0.clone();
+        let (meta, snapshot) = blocking(move || shared.snapshot()).await?;
+        tracing::info!(
+            index = meta.last_log_id.map_or(0, |id| id.index),
+            path = %snapshot.0.display(),
+            "made a snapshot"
+        );
+        Ok(Snapshot { meta, snapshot })
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(io::Error::other)?
+}

@@ -1,0 +1,95 @@
+//! Values on disk: one version byte, then CBOR.
+//!
+//! CBOR carries field names, so a field can be added without a new version; the byte changes
+//! only when old bytes need other code to be read.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The version this build writes.
+pub(crate) const VERSION: u8 = 1;
+
+/// A value could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum CodecError {
+    /// The value has no CBOR form; a programming error.
+    #[error("value cannot be encoded: {0}")]
+    Encode(String),
+    /// The bytes end before the version byte.
+    #[error("empty value")]
+    Empty,
+    /// Written by a newer build.
+    #[error("value has version {got}, this build reads up to {VERSION}")]
+    Version {
+        /// The version byte found.
+        got: u8,
+    },
+    /// The bytes are not a value of the expected type.
+    #[error("value cannot be decoded: {0}")]
+    Decode(String),
+}
+
+impl From<CodecError> for std::io::Error {
+    fn from(error: CodecError) -> Self {
+        Self::new(std::io::ErrorKind::InvalidData, error)
+    }
+}
+
+/// Appends the encoded `value` to `out`.
+pub(crate) fn encode_into<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecError> {
+    out.push(VERSION);
+    ciborium::into_writer(value, out).map_err(|e| CodecError::Encode(e.to_string()))
+}
+
+/// The encoded `value`.
+pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
+    let mut out = Vec::with_capacity(128);
+    encode_into(value, &mut out)?;
+    Ok(out)
+}
+
+/// Reads what [`encode`] wrote; bytes left over are an error.
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
+    let (version, mut rest) = bytes.split_first().ok_or(CodecError::Empty)?;
+    if *version != VERSION {
+        return Err(CodecError::Version { got: *version });
+    }
+    let value = ciborium::from_reader(&mut rest).map_err(|e| CodecError::Decode(e.to_string()))?;
+    if rest.is_empty() {
+        Ok(value)
+    } else {
+        Err(CodecError::Decode(format!(
+            "{} bytes left over",
+            rest.len()
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trip() {
+        let value = (7_u64, "leaf-1".to_owned(), vec![1_u8, 2]);
+        let bytes = encode(&value).unwrap();
+        assert_eq!(decode::<(u64, String, Vec<u8>)>(&bytes).unwrap(), value);
+    }
+
+    #[test]
+    fn refuses_what_it_did_not_write() {
+        assert!(matches!(decode::<u64>(&[]), Err(CodecError::Empty)));
+        assert!(matches!(
+            decode::<u64>(&[9, 1]),
+            Err(CodecError::Version { got: 9 })
+        ));
+        assert!(matches!(
+            decode::<u64>(&[VERSION]),
+            Err(CodecError::Decode(_))
+        ));
+        assert!(matches!(
+            decode::<u64>(&[VERSION, 1, 1]),
+            Err(CodecError::Decode(_))
+        ));
+    }
+}

@@ -1,0 +1,55 @@
+//! What a store is opened with.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::{Clock, SystemClock};
+use crate::wal::segment::SEGMENT_BYTES;
+
+/// Log entries between two snapshots.
+pub const SNAPSHOT_EVERY_ENTRIES: u64 = 10_000;
+/// Log entries kept behind a snapshot, so that a member that was away for a moment needs no copy.
+pub const KEEP_ENTRIES: u64 = 1000;
+/// How long a proposal may take before its outcome is called unknown.
+pub const PROPOSE_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a linearizable read waits for a majority.
+pub const READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the start waits for this node to lead and to have applied its log.
+pub const READY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Threads of Raft's own runtime.
+pub(crate) const RAFT_THREADS: usize = 2;
+
+/// What a store is opened with.
+#[derive(Clone, Debug)]
+pub struct StoreConfig {
+    /// The data directory; made if absent, mode 0700.
+    pub dir: PathBuf,
+    /// This node in the cluster. A node that lost its directory needs a new one.
+    pub node_id: u64,
+    /// Name of the cluster; a directory stays with the name it was made under.
+    pub cluster: String,
+    /// Tells the time that commands carry.
+    pub clock: Arc<dyn Clock>,
+    /// Log entries between two snapshots.
+    pub snapshot_every_entries: u64,
+    /// Log entries kept behind a snapshot.
+    pub keep_entries: u64,
+    /// Bytes of one file of the log.
+    pub segment_bytes: usize,
+}
+
+impl StoreConfig {
+    /// The usual settings for a node that keeps its data in `dir`.
+    pub fn new(dir: impl Into<PathBuf>, node_id: u64, cluster: impl Into<String>) -> Self {
+        Self {
+            dir: dir.into(),
+            node_id,
+            cluster: cluster.into(),
+            clock: Arc::new(SystemClock::default()),
+            snapshot_every_entries: SNAPSHOT_EVERY_ENTRIES,
+            keep_entries: KEEP_ENTRIES,
+            segment_bytes: SEGMENT_BYTES,
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The state on disk: RocksDB without its own log.
+//!
+//! The raft log is the log. The rows that an entry changed and the id of the entry are written in
+//! one batch, so after a crash the state is some earlier one, whole, and names the entry from
+//! which to go on. Everything is in one column family: a batch is then atomic without a log.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
+
+use rocksdb::checkpoint::Checkpoint;
+use rocksdb::{DB, FlushOptions, IteratorMode, Options, WriteBatch, WriteOptions};
+use serde::{Deserialize, Serialize};
+
+use crate::codec::{self, CodecError};
+use crate::machine::Row;
+use crate::raft::types::{LogId, StoredMembership};
+
+const META_KEY: &[u8] = b"m/applied";
+const ROW_PREFIX: u8 = b'r';
+const ROW_END: &[u8] = b"s";
+/// Rows waiting in memory for a flush.
+const WRITE_BUFFER_BYTES: usize = 16 << 20;
+/// Table files kept open.
+const OPEN_FILES_MAX: i32 = 256;
+/// RocksDB's own text logs kept.
+const TEXT_LOGS_MAX: usize = 2;
+
+/// The state engine failed.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// RocksDB says so.
+    #[error("{action} the state in {path}")]
+    Rocks {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: rocksdb::Error,
+    },
+    /// A stored value is unreadable.
+    #[error("the state in {path} holds an unreadable value under {key}")]
+    Value {
+        /// Where.
+        path: PathBuf,
+        /// Which, readable as far as it can be.
+        key: String,
+        /// The cause.
+        #[source]
+        source: CodecError,
+    },
+    /// The store was shut down.
+    #[error("the state engine is closed")]
+    Closed,
+}
+
+impl From<EngineError> for std::io::Error {
+    fn from(error: EngineError) -> Self {
+        Self::other(error)
+    }
+}
+
+/// How far the state has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    pub(crate) last_applied: Option<LogId>,
+    pub(crate) membership: StoredMembership,
+    /// Index of the last entry that changed an object.
+    pub(crate) revision: u64,
+}
+
+/// Keeps rows and how far they have come.
+pub(crate) trait StateEngine: std::fmt::Debug + Send + Sync + 'static {
+    /// How far the rows have come.
+    fn progress(&self) -> Result<Progress, EngineError>;
+    /// Shows every row to `each`.
+    fn rows(
+        &self,
+        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError>,
+    ) -> Result<(), EngineError>;
+    /// Writes rows and progress as one; durable only after [`flush`](Self::flush).
+    fn commit(&self, rows: &[Row], progress: &Progress) -> Result<(), EngineError>;
+    /// Makes all that was committed durable.
+    fn flush(&self) -> Result<(), EngineError>;
+    /// Makes a copy in `dir`, which must not exist, and returns how far the copy has come. The
+    /// copy contains everything committed before, and everything in it is durable here too.
+    fn checkpoint(&self, dir: &Path) -> Result<Progress, EngineError>;
+    /// Becomes the copy in `dir`; durable when it returns.
+    fn replace(&self, dir: &Path) -> Result<Progress, EngineError>;
+    /// Flushes and lets go of the files.
+    fn close(&self) -> Result<(), EngineError>;
+}
+
+/// [`StateEngine`] on RocksDB.
+#[derive(Debug)]
+pub(crate) struct Rocks {
+    path: PathBuf,
+    db: RwLock<Option<Arc<DB>>>,
+}
+
+impl Rocks {
+    pub(crate) fn open(path: &Path) -> Result<Self, EngineError> {
+        let db = DB::open(&options(), path).map_err(|e| rocks_error("open", path, e))?;
+        Ok(Self {
+            path: path.to_owned(),
+            db: RwLock::new(Some(Arc::new(db))),
+        })
+    }
+
+    fn db(&self) -> Result<Arc<DB>, EngineError> {
+        let db = self
+            .db
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        db.clone().ok_or(EngineError::Closed)
+    }
+
+    fn error(&self, action: &'static str) -> impl Fn(rocksdb::Error) -> EngineError {
+        let path = self.path.clone();
+        move |e| rocks_error(action, &path, e)
+    }
+
+    fn write(&self, db: &DB, batch: WriteBatch) -> Result<(), EngineError> {
+        let mut options = WriteOptions::default();
+        options.disable_wal(true);
+        db.write_opt(batch, &options).map_err(self.error("write"))
+    }
+
+    fn flush_db(&self, db: &DB) -> Result<(), EngineError> {
+        let mut options = FlushOptions::default();
+        options.set_wait(true);
+        db.flush_opt(&options).map_err(self.error("flush"))
+    }
+}
+
+impl StateEngine for Rocks {
+    fn progress(&self) -> Result<Progress, EngineError> {
+        read_progress(&*self.db()?, &self.path)
+    }
+
+    fn rows(
+        &self,
+        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError>,
+    ) -> Result<(), EngineError> {
+        let db = self.db()?;
+        for row in db.iterator(IteratorMode::From(
+            &[ROW_PREFIX],
+            rocksdb::Direction::Forward,
+        )) {
+            let (key, value) = row.map_err(self.error("read"))?;
+            let Some((&ROW_PREFIX, name)) = key.split_first() else {
+                break;
+            };
+            each(name, &value).map_err(|source| value_error(&self.path, &key, source))?;
+        }
+        Ok(())
+    }
+
+    fn commit(&self, rows: &[Row], progress: &Progress) -> Result<(), EngineError> {
+        let mut batch = WriteBatch::default();
+        for row in rows {
+            match &row.value {
+                Some(value) => batch.put(row_key(&row.key), value),
+                None => batch.delete(row_key(&row.key)),
+            }
+        }
+        put_progress(&mut batch, progress, &self.path)?;
+        self.write(&*self.db()?, batch)
+    }
+
+    fn flush(&self) -> Result<(), EngineError> {
+        self.flush_db(&*self.db()?)
+    }
+
+    fn checkpoint(&self, dir: &Path) -> Result<Progress, EngineError> {
+        let db = self.db()?;
+        let checkpoint = Checkpoint::new(&db).map_err(self.error("checkpoint"))?;
+        checkpoint
+            .create_checkpoint(dir)
+            .map_err(self.error("checkpoint"))?;
+        read_progress(&open_copy(dir)?, dir)
+    }
+
+    fn replace(&self, dir: &Path) -> Result<Progress, EngineError> {
+        let copy = open_copy(dir)?;
+        let progress = read_progress(&copy, dir)?;
+        let mut batch = WriteBatch::default();
+        batch.delete_range(&[ROW_PREFIX][..], ROW_END);
+        for row in copy.iterator(IteratorMode::From(
+            &[ROW_PREFIX],
+            rocksdb::Direction::Forward,
+        )) {
+            let (key, value) = row.map_err(|e| rocks_error("read", dir, e))?;
+            if key.first() != Some(&ROW_PREFIX) {
+                break;
+            }
+            batch.put(key, value);
+        }
+        put_progress(&mut batch, &progress, &self.path)?;
+        let db = self.db()?;
+        self.write(&db, batch)?;
+        self.flush_db(&db)?;
+        Ok(progress)
+    }
+
+    fn close(&self) -> Result<(), EngineError> {
+        let db = self
+            .db
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .take();
+        match db {
+            Some(db) => self.flush_db(&db),
+            None => Ok(()),
+        }
+    }
+}
+
+fn options() -> Options {
+    let mut options = Options::default();
+    options.create_if_missing(true);
+    options.set_compression_type(rocksdb::DBCompressionType::Lz4);
+    options.set_write_buffer_size(WRITE_BUFFER_BYTES);
+    options.set_max_open_files(OPEN_FILES_MAX);
+    options.set_keep_log_file_num(TEXT_LOGS_MAX);
+    options.set_paranoid_checks(true);
+    options
+}
+
+fn open_copy(dir: &Path) -> Result<DB, EngineError> {
+    DB::open_for_read_only(&Options::default(), dir, false)
+        .map_err(|e| rocks_error("open the copy of", dir, e))
+}
+
+fn row_key(key: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(key.len() + 1);
+    out.push(ROW_PREFIX);
+    out.extend_from_slice(key);
+    out
+}
+
+fn put_progress(
+    batch: &mut WriteBatch,
+    progress: &Progress,
+    path: &Path,
+) -> Result<(), EngineError> {
+    let value = codec::encode(progress).map_err(|e| value_error(path, META_KEY, e))?;
+    batch.put(META_KEY, value);
+    Ok(())
+}
+
+fn read_progress(db: &DB, path: &Path) -> Result<Progress, EngineError> {
+    match db.get(META_KEY).map_err(|e| rocks_error("read", path, e))? {
+        Some(bytes) => codec::decode(&bytes).map_err(|e| value_error(path, META_KEY, e)),
+        None => Ok(Progress::default()),
+    }
+}
+
+fn rocks_error(action: &'static str, path: &Path, source: rocksdb::Error) -> EngineError {
+    EngineError::Rocks {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn value_error(path: &Path, key: &[u8], source: CodecError) -> EngineError {
+    let key = key.escape_ascii().to_string();
+    EngineError::Value {
+        path: path.to_owned(),
+        key,
+        source,
+    }
+}

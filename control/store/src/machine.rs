@@ -1,0 +1,72 @@
+//! What the store asks of the state it keeps.
+
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::codec::CodecError;
+
+/// What one command gave.
+#[derive(Debug)]
+pub struct Outcome<M: StateMachine> {
+    /// The answer, or why the command was refused. A refused command changes nothing.
+    pub result: Result<M::Reply, M::Rejection>,
+    /// The objects that are different now.
+    pub changes: Vec<M::Change>,
+}
+
+/// One object as it lies in the state engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Unique over all kinds of objects.
+    pub key: Vec<u8>,
+    /// The encoded object, `None` when it is gone. See [`encode_row`].
+    pub value: Option<Vec<u8>>,
+}
+
+/// A pure, deterministic state: equal commands in equal order give equal states on all nodes.
+///
+/// `Default` is the empty state. The store keeps it in memory and mirrors each change into the
+/// state engine as a [`Row`].
+pub trait StateMachine: Debug + Default + Send + Sync + 'static {
+    /// What changes the state.
+    type Command: Serialize + DeserializeOwned + Send + Sync + 'static;
+    /// What a successful command answers.
+    type Reply: Debug + Send + Sync + 'static;
+    /// Why a command was refused.
+    type Rejection: std::error::Error + Send + Sync + 'static;
+    /// Names one changed object.
+    type Change: Clone + Debug + Send + Sync + 'static;
+
+    /// Applies one command. A refused command must leave the state as it was.
+    fn apply(&mut self, command: &Self::Command) -> Outcome<Self>;
+
+    /// How the object that `change` names is stored after the change.
+    ///
+    /// # Errors
+    /// When the object cannot be encoded, which stops the node.
+    fn row(&self, change: &Self::Change) -> Result<Row, CodecError>;
+
+    /// Takes back a row that an earlier run stored.
+    ///
+    /// # Errors
+    /// When the row is not one of this state's, which refuses the start.
+    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), CodecError>;
+}
+
+/// The form in which objects are stored: a version byte, then CBOR.
+///
+/// # Errors
+/// When the value has no CBOR form.
+pub fn encode_row<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
+    crate::codec::encode(value)
+}
+
+/// Reads what [`encode_row`] wrote.
+///
+/// # Errors
+/// When the bytes are damaged or of a newer version.
+pub fn decode_row<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
+    crate::codec::decode(bytes)
+}

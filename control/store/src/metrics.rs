@@ -1,0 +1,50 @@
+//! What a node tells about itself.
+
+use openraft::RaftMetrics;
+
+use crate::raft::types::TypeConfig;
+
+/// A node at one moment. Log positions are indexes of entries; `None` before the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metrics {
+    /// This node.
+    pub node_id: u64,
+    /// `leader`, `follower`, `candidate` or `learner`.
+    pub role: String,
+    /// Who leads, if known.
+    pub leader: Option<u64>,
+    /// The current term.
+    pub term: u64,
+    /// Last entry in the log.
+    pub last_log: Option<u64>,
+    /// Last entry known to be on a majority.
+    pub committed: Option<u64>,
+    /// Last entry in the state.
+    pub applied: Option<u64>,
+    /// Last entry in the newest snapshot.
+    pub snapshot: Option<u64>,
+    /// Last entry that the log no longer has.
+    pub purged: Option<u64>,
+    /// Files of the log.
+    pub log_segments: usize,
+    /// Proposals that wait to be sent.
+    pub proposals_waiting: usize,
+}
+
+impl Metrics {
+    pub(crate) fn of(raft: &RaftMetrics<TypeConfig>, waiting: usize, segments: usize) -> Self {
+        Self {
+            node_id: raft.id,
+            role: format!("{:?}", raft.state).to_lowercase(),
+            leader: raft.current_leader,
+            term: raft.current_term,
+            last_log: raft.last_log_index,
+            committed: raft.local_committed.map(|id| id.index),
+            applied: raft.last_applied.map(|id| id.index),
+            snapshot: raft.snapshot.map(|id| id.index),
+            purged: raft.purged.map(|id| id.index),
+            log_segments: segments,
+            proposals_waiting: waiting,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! openraft behind our own seams: the log, the state machine and the transport.
+
+pub(crate) mod config;
+pub(crate) mod log;
+pub(crate) mod network;
+pub(crate) mod types;

@@ -1,0 +1,186 @@
+//! Snapshots: copies of the state engine, made of hard links, so that one costs what changed since
+//! the last one and not the whole state.
+//!
+//! A snapshot is a directory `<term>-<index>` that holds `state/`, the copy, and `META`, how far
+//! it has come. It is made under a temporary name and renamed when it is whole.
+
+use std::path::{Path, PathBuf};
+
+use crate::codec;
+use crate::engine::{EngineError, Progress, StateEngine};
+use crate::raft::types::SnapshotMeta;
+use crate::wal::segment::sync_dir;
+
+const META: &str = "META";
+const STATE: &str = "state";
+const TEMPORARY: &str = "tmp-";
+
+/// A snapshot on disk, as Raft hands it around.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SnapshotDir(pub(crate) PathBuf);
+
+impl SnapshotDir {
+    /// The copy of the state engine.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.0.join(STATE)
+    }
+}
+
+/// Making, finding or reading a snapshot failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The state engine could not copy itself.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A file operation failed.
+    #[error("{action} snapshot {path}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// `META` is damaged.
+    #[error("snapshot {path} is damaged: {reason}. Remove that directory to start without it")]
+    Damaged {
+        /// Which snapshot.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl From<SnapshotError> for std::io::Error {
+    fn from(error: SnapshotError) -> Self {
+        Self::other(error)
+    }
+}
+
+/// The directory that holds the snapshots.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshots(PathBuf);
+
+impl Snapshots {
+    /// Opens `dir` and removes snapshots that were not finished.
+    pub(crate) fn open(dir: &Path) -> Result<Self, SnapshotError> {
+        std::fs::create_dir_all(dir).map_err(|e| io_error("create", dir, e))?;
+        let snapshots = Self(dir.to_owned());
+        for name in snapshots.names()? {
+            if name.starts_with(TEMPORARY) {
+                snapshots.remove(&name)?;
+            }
+        }
+        Ok(snapshots)
+    }
+
+    /// Makes a snapshot of what `engine` holds now and removes older ones.
+    pub(crate) fn make(
+        &self,
+        engine: &dyn StateEngine,
+    ) -> Result<(SnapshotMeta, SnapshotDir), SnapshotError> {
+        let temporary = SnapshotDir(self.0.join(format!("{TEMPORARY}{}", uuid::Uuid::new_v4())));
+        std::fs::create_dir(&temporary.0).map_err(|e| io_error("create", &temporary.0, e))?;
+        let progress = engine.checkpoint(&temporary.state())?;
+        self.write_meta(&temporary.0, &progress)?;
+
+        let (term, index) = progress
+            .last_applied
+            .map_or((0, 0), |id| (id.committed_leader_id().term, id.index));
+        let name = format!("{term:020}-{index:020}");
+        let made = SnapshotDir(self.0.join(&name));
+        if made.0.exists() {
+            // The same state was copied before.
+            std::fs::remove_dir_all(&temporary.0)
+                .map_err(|e| io_error("remove", &temporary.0, e))?;
+        } else {
+            std::fs::rename(&temporary.0, &made.0).map_err(|e| io_error("name", &made.0, e))?;
+            sync_dir(&self.0).map_err(|e| io_error("sync", &self.0, e))?;
+        }
+        self.remove_all_but(&name)?;
+        Ok((meta(&progress), made))
+    }
+
+    /// The newest snapshot.
+    pub(crate) fn newest(&self) -> Result<Option<(SnapshotMeta, SnapshotDir)>, SnapshotError> {
+        let Some(name) = self
+            .names()?
+            .into_iter()
+            .rfind(|n| !n.starts_with(TEMPORARY))
+        else {
+            return Ok(None);
+        };
+        let dir = SnapshotDir(self.0.join(name));
+        let path = dir.0.join(META);
+        let bytes = std::fs::read(&path).map_err(|e| io_error("read", &path, e))?;
+        let damaged = |reason: String| SnapshotError::Damaged {
+            path: dir.0.clone(),
+            reason,
+        };
+        let (crc, value) = bytes
+            .split_first_chunk::<4>()
+            .ok_or_else(|| damaged("META is cut".to_owned()))?;
+        if crc32fast::hash(value).to_le_bytes() != *crc {
+            return Err(damaged("the checksum of META does not match".to_owned()));
+        }
+        let progress: Progress = codec::decode(value).map_err(|e| damaged(e.to_string()))?;
+        Ok(Some((meta(&progress), dir)))
+    }
+
+    fn write_meta(&self, dir: &Path, progress: &Progress) -> Result<(), SnapshotError> {
+        let path = dir.join(META);
+        let write = || -> std::io::Result<()> {
+            let value = codec::encode(progress)?;
+            let mut bytes = crc32fast::hash(&value).to_le_bytes().to_vec();
+            bytes.extend_from_slice(&value);
+            std::fs::write(&path, bytes)?;
+            std::fs::File::open(&path)?.sync_all()?;
+            sync_dir(dir)
+        };
+        write().map_err(|e| io_error("write", &path, e))
+    }
+
+    fn remove_all_but(&self, keep: &str) -> Result<(), SnapshotError> {
+        for name in self.names()? {
+            if name != keep && !name.starts_with(TEMPORARY) {
+                self.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> Result<(), SnapshotError> {
+        let path = self.0.join(name);
+        std::fs::remove_dir_all(&path).map_err(|e| io_error("remove", &path, e))
+    }
+
+    /// Sorted: terms and indexes are written with leading zeros.
+    fn names(&self) -> Result<Vec<String>, SnapshotError> {
+        let list = || -> std::io::Result<Vec<String>> {
+            let mut names = Vec::new();
+            for entry in std::fs::read_dir(&self.0)? {
+                names.push(entry?.file_name().to_string_lossy().into_owned());
+            }
+            names.sort_unstable();
+            Ok(names)
+        };
+        list().map_err(|e| io_error("list", &self.0, e))
+    }
+}
+
+fn meta(progress: &Progress) -> SnapshotMeta {
+    SnapshotMeta {
+        last_log_id: progress.last_applied,
+        last_membership: progress.membership.clone(),
+    }
+}
+
+fn io_error(action: &'static str, path: &Path, source: std::io::Error) -> SnapshotError {
+    SnapshotError::Io {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,316 @@
+//! The handle that the rest of the control plane holds.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use openraft::ReadPolicy;
+use openraft::async_runtime::WatchReceiver;
+use openraft::errors::{Fatal, LinearizableReadError, RaftError};
+use proto_types::Timestamp;
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::applier::Shared;
+use crate::clock::Clock;
+use crate::codec;
+use crate::config::{PROPOSE_TIMEOUT, READ_TIMEOUT, StoreConfig};
+use crate::engine::Rocks;
+use crate::error::{OpenError, ProposeError, StoreError};
+use crate::identity::DirLock;
+use crate::machine::StateMachine;
+use crate::metrics::Metrics;
+use crate::open::{self, Node, Opened};
+use crate::proposer::{COMMAND_BYTES_MAX, PROPOSALS_MAX, Proposal, Proposer};
+use crate::raft::types::TypeConfig;
+use crate::wal::Wal;
+use crate::watch::{Revision, Subscription};
+
+/// The replicated store; cheap to clone.
+#[derive(Debug)]
+pub struct Store<M: StateMachine>(Arc<Inner<M>>);
+
+impl<M: StateMachine> Clone for Store<M> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+struct Inner<M: StateMachine> {
+    node_id: u64,
+    raft: Arc<Node<M>>,
+    shared: Arc<Shared<M, Rocks>>,
+    wal: Arc<Wal>,
+    clock: Arc<dyn Clock>,
+    proposals: mpsc::Sender<Proposal<M>>,
+    stop: CancellationToken,
+    /// Taken by whoever shuts down.
+    held: Mutex<Option<(Runtime, DirLock)>>,
+}
+
+impl<M: StateMachine> std::fmt::Debug for Inner<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("node", &self.node_id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<M: StateMachine> Drop for Inner<M> {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        let held = self
+            .held
+            .get_mut()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .take();
+        if let Some((runtime, _lock)) = held {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl<M: StateMachine> Store<M> {
+    /// Opens the data directory and starts the node. A new directory becomes a cluster of one.
+    /// A node alone is ready when this returns: it leads and has applied its whole log.
+    ///
+    /// # Errors
+    /// When the directory is in use, damaged or another node's; the message says the way out.
+    pub async fn open(config: StoreConfig) -> Result<Self, OpenError> {
+        let clock = config.clock.clone();
+        let node_id = config.node_id;
+        let dir = config.dir.clone();
+        let opened = tokio::task::spawn_blocking(move || open::open::<M>(&config)).await;
+        let opened = opened.unwrap_or_else(|e| {
+            let source = std::io::Error::other(e);
+            Err(OpenError::Io {
+                action: "open",
+                path: dir,
+                source,
+            })
+        })?;
+        let Opened {
+            raft,
+            shared,
+            wal,
+            runtime,
+            lock,
+        } = opened;
+        let (proposals, waiting) = mpsc::channel(PROPOSALS_MAX);
+        let stop = CancellationToken::new();
+        let proposer = Proposer {
+            raft: raft.clone(),
+            proposals: waiting,
+            stop: stop.clone(),
+        };
+        runtime.spawn(proposer.run());
+        let held = Mutex::new(Some((runtime, lock)));
+        let inner = Inner {
+            node_id,
+            raft,
+            shared,
+            wal,
+            clock,
+            proposals,
+            stop,
+            held,
+        };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Has `command` applied. Success means: durable on a majority and applied here.
+    ///
+    /// # Errors
+    /// [`ProposeError::Rejected`] when the state refused it and nothing changed; otherwise see
+    /// [`StoreError`].
+    pub async fn propose_unchecked(
+        &self,
+        command: &M::Command,
+    ) -> Result<M::Reply, ProposeError<M::Rejection>> {
+        let command =
+            Bytes::from(codec::encode(command).map_err(|e| StoreError::Fatal(e.to_string()))?);
+        if command.len() > COMMAND_BYTES_MAX {
+            let (bytes, max) = (command.len(), COMMAND_BYTES_MAX);
+            return Err(StoreError::TooLarge { bytes, max }.into());
+        }
+        if self.0.stop.is_cancelled() {
+            return Err(StoreError::ShutDown.into());
+        }
+        let (answer, wait) = oneshot::channel();
+        self.0
+            .proposals
+            .try_send(Proposal { command, answer })
+            .map_err(|e| match e {
+                mpsc::error::TrySendError::Full(_) => StoreError::Busy {
+                    waiting: PROPOSALS_MAX,
+                },
+                mpsc::error::TrySendError::Closed(_) => StoreError::ShutDown,
+            })?;
+        match tokio::time::timeout(PROPOSE_TIMEOUT, wait).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => {
+                let reason = "this node stopped while the write was on its way";
+                Err(StoreError::OutcomeUnknown { reason }.into())
+            }
+            Err(_) => {
+                let reason = "no majority confirmed it in time";
+                Err(StoreError::OutcomeUnknown { reason }.into())
+            }
+        }
+    }
+
+    /// Reads a state that contains every write acknowledged before the call, on any node.
+    ///
+    /// `read` runs under a lock that holds up writes: it should look and copy, not compute.
+    ///
+    /// # Errors
+    /// When this node does not lead or cannot reach a majority.
+    pub async fn read<T>(&self, read: impl FnOnce(&M) -> T) -> Result<T, StoreError> {
+        self.read_versioned(|state, _| read(state)).await
+    }
+
+    /// Like [`read`](Self::read), with the revision of what is read.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn read_versioned<T>(
+        &self,
+        read: impl FnOnce(&M, Revision) -> T,
+    ) -> Result<T, StoreError> {
+        if self.0.stop.is_cancelled() {
+            return Err(StoreError::ShutDown);
+        }
+        let confirm = self.0.raft.ensure_linearizable(ReadPolicy::ReadIndex);
+        match tokio::time::timeout(READ_TIMEOUT, confirm).await {
+            Ok(Ok(_)) => self.read_local_versioned(read),
+            Ok(Err(error)) => Err(read_error(error)),
+            Err(_) => Err(StoreError::NoQuorum),
+        }
+    }
+
+    /// Reads what this node has applied; it may be older than what others have acknowledged.
+    ///
+    /// # Errors
+    /// When the state machine panicked.
+    pub fn read_local<T>(&self, read: impl FnOnce(&M) -> T) -> Result<T, StoreError> {
+        self.read_local_versioned(|state, _| read(state))
+    }
+
+    fn read_local_versioned<T>(
+        &self,
+        read: impl FnOnce(&M, Revision) -> T,
+    ) -> Result<T, StoreError> {
+        let state = self.0.shared.state.read();
+        let state =
+            state.map_err(|_| StoreError::Fatal("the state machine panicked".to_owned()))?;
+        Ok(read(&state.machine, state.revision))
+    }
+
+    /// Subscribes to changes from now on. Subscribe first, then read.
+    pub fn watch(&self) -> Subscription<M::Change> {
+        self.0.shared.hub.subscribe()
+    }
+
+    /// The time to put into a command.
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    /// This node's id.
+    pub fn node_id(&self) -> u64 {
+        self.0.node_id
+    }
+
+    /// The node that leads, as far as this one knows.
+    pub fn leader(&self) -> Option<u64> {
+        self.0.raft.metrics().borrow_watched().current_leader
+    }
+
+    /// Does this node lead, as far as it knows? A linearizable [`read`](Self::read) is the proof.
+    pub fn is_leader(&self) -> bool {
+        self.leader() == Some(self.0.node_id)
+    }
+
+    /// The current term; grows with each election and so with each restart of a node alone.
+    /// Orders to hardware carry it.
+    pub fn term(&self) -> u64 {
+        self.0.raft.metrics().borrow_watched().current_term
+    }
+
+    /// What the node is doing, for people and monitoring.
+    pub fn metrics(&self) -> Metrics {
+        let waiting = PROPOSALS_MAX - self.0.proposals.capacity();
+        Metrics::of(
+            &self.0.raft.metrics().borrow_watched(),
+            waiting,
+            self.0.wal.segments(),
+        )
+    }
+
+    /// Makes a snapshot now; returns when it is made and the log behind it purged or kept.
+    ///
+    /// # Errors
+    /// When the node stopped, or the snapshot is not made in time.
+    pub async fn snapshot(&self) -> Result<(), StoreError> {
+        const TIMEOUT: Duration = Duration::from_secs(60);
+        let fatal = |e: Fatal<_>| StoreError::Fatal(e.to_string());
+        let applied = self.0.shared.progress().last_applied;
+        self.0.raft.trigger().snapshot().await.map_err(fatal)?;
+        let wait = self.0.raft.wait(Some(TIMEOUT));
+        wait.metrics(|m| m.snapshot >= applied, "snapshot")
+            .await
+            .map(|_| ())
+            .map_err(|e| StoreError::Fatal(e.to_string()))
+    }
+
+    /// Waits until the node has stopped, by [`shutdown`](Self::shutdown) or by itself; then the
+    /// process should end. Returns the reason if it was a fatal error.
+    pub async fn stopped(&self) -> Option<String> {
+        let mut metrics = self.0.raft.metrics();
+        loop {
+            match &metrics.borrow_and_update().running_state {
+                Ok(()) => {}
+                Err(Fatal::Stopped) => return None,
+                Err(fatal) => return Some(fatal.to_string()),
+            }
+            if metrics.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+
+    /// Stops the node: what waits is refused, what is on its way is finished, the state is
+    /// flushed and the directory is free again. A second call does nothing.
+    pub async fn shutdown(&self) {
+        self.0.stop.cancel();
+        let held = self
+            .0
+            .held
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .take();
+        let Some((runtime, lock)) = held else { return };
+        if let Err(error) = self.0.raft.shutdown().await {
+            tracing::warn!(error = %error, "raft did not stop cleanly");
+        }
+        let (shared, wal) = (self.0.shared.clone(), self.0.wal.clone());
+        let close = move || open::close(&shared, &wal, runtime, lock);
+        if let Err(error) = tokio::task::spawn_blocking(close).await {
+            tracing::error!(error = %error, "closing the store panicked");
+        }
+    }
+}
+
+fn read_error(error: RaftError<TypeConfig, LinearizableReadError<TypeConfig>>) -> StoreError {
+    match error {
+        RaftError::APIError(LinearizableReadError::ForwardToLeader(forward)) => {
+            StoreError::NotLeader {
+                leader: forward.leader_id,
+            }
+        }
+        RaftError::APIError(LinearizableReadError::QuorumNotEnough(_)) => StoreError::NoQuorum,
+        RaftError::Fatal(Fatal::Stopped) => StoreError::ShutDown,
+        RaftError::Fatal(fatal) => StoreError::Fatal(fatal.to_string()),
+    }
+}

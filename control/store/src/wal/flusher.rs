@@ -1,0 +1,271 @@
+//! The one thread that writes the log: takes what waits, writes it once, syncs once, then tells
+//! everybody. Votes, truncations and entries go through the same queue, so their order on disk is
+//! the order in which Raft asked.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use openraft::storage::IOFlushed;
+use serde::Serialize;
+use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
+
+use super::frame::{self, Kind};
+use super::index::{Index, Place};
+use super::segment::{self, Head, Segment};
+use crate::codec;
+use crate::raft::types::{Entry, LogId, TypeConfig, Vote};
+
+/// Bytes gathered for one write; more waits for the next one.
+const WRITE_BYTES_MAX: usize = 4 << 20;
+
+/// What the flusher is asked to do.
+pub(crate) enum Job {
+    Append(Vec<Entry>, IOFlushed<TypeConfig>),
+    Vote(Vote, oneshot::Sender<()>),
+    /// Entries after this one are gone.
+    Truncate(Option<LogId>, oneshot::Sender<()>),
+    /// Entries up to this one are gone.
+    Purge(LogId, oneshot::Sender<()>),
+    /// Not synced: it speeds up a restart and proves what was acknowledged, no more.
+    Committed(Option<LogId>),
+}
+
+/// Who waits for the next sync.
+enum Waiter {
+    Append(IOFlushed<TypeConfig>),
+    Other(oneshot::Sender<()>),
+}
+
+pub(crate) struct Flusher {
+    pub(crate) dir: PathBuf,
+    pub(crate) cluster: Uuid,
+    pub(crate) node: u64,
+    pub(crate) segment_bytes: usize,
+    pub(crate) index: Arc<Mutex<Index>>,
+    pub(crate) jobs: mpsc::Receiver<Job>,
+    /// Highest entry index that each closed segment ever held.
+    pub(crate) closed: BTreeMap<u64, Option<u64>>,
+    pub(crate) active: Segment,
+    pub(crate) active_highest: Option<u64>,
+    /// Where the next frame goes.
+    pub(crate) end: usize,
+    /// Where the frames of the running epoch begin.
+    pub(crate) window: usize,
+    pub(crate) epoch: u64,
+    /// As of the last record written, for the head of the next segment.
+    pub(crate) vote: Option<Vote>,
+    pub(crate) committed: Option<LogId>,
+    pub(crate) purged: Option<LogId>,
+    // Gathered, not yet written.
+    pub(crate) buffer: Vec<u8>,
+    pub(crate) places: Vec<(LogId, Place)>,
+}
+
+impl Flusher {
+    /// Runs until the log is closed, then writes what is left.
+    ///
+    /// A failed write or sync ends the process: the state of the page cache is unknown after it,
+    /// so neither a retry nor an answer can be right.
+    pub(crate) fn run(mut self) {
+        while let Some(first) = self.jobs.blocking_recv() {
+            if let Err(error) = self.round(first) {
+                tracing::error!(
+                    file = %segment::path(&self.dir, self.active.number).display(),
+                    error = %error,
+                    "raft log cannot be written; stopping the process"
+                );
+                std::process::abort();
+            }
+        }
+    }
+
+    /// One gathering of jobs, one sync.
+    fn round(&mut self, first: Job) -> io::Result<()> {
+        let mut waiters = Vec::new();
+        let mut committed = None;
+        let mut purged = false;
+        let mut next = Some(first);
+        while let Some(job) = next {
+            match job {
+                Job::Append(entries, done) => {
+                    for entry in &entries {
+                        self.entry(entry)?;
+                    }
+                    waiters.push(Waiter::Append(done));
+                }
+                Job::Vote(vote, done) => {
+                    self.vote = Some(vote);
+                    self.record(Kind::Vote, &vote)?;
+                    waiters.push(Waiter::Other(done));
+                }
+                Job::Truncate(last, done) => {
+                    self.record(Kind::Truncate, &last)?;
+                    waiters.push(Waiter::Other(done));
+                }
+                Job::Purge(upto, done) => {
+                    self.purged = self.purged.max(Some(upto));
+                    self.record(Kind::Purge, &upto)?;
+                    waiters.push(Waiter::Other(done));
+                    purged = true;
+                }
+                Job::Committed(log_id) => committed = Some(log_id),
+            }
+            next = if self.buffer.len() < WRITE_BYTES_MAX {
+                self.jobs.try_recv().ok()
+            } else {
+                None
+            };
+        }
+        if waiters.is_empty() {
+            self.write_committed(committed)?;
+            return self.write();
+        }
+        self.write()?;
+        self.sync()?;
+        if purged {
+            self.delete_segments()?;
+        }
+        for waiter in waiters {
+            waiter.tell();
+        }
+        self.write_committed(committed)?;
+        self.write()
+    }
+
+    fn write_committed(&mut self, committed: Option<Option<LogId>>) -> io::Result<()> {
+        let Some(committed) = committed else {
+            return Ok(());
+        };
+        self.committed = committed;
+        self.record(Kind::Committed, &committed)
+    }
+
+    fn entry(&mut self, entry: &Entry) -> io::Result<()> {
+        let payload = codec::encode(entry)?;
+        let (segment, offset) = self.frame(Kind::Entry, &payload)?;
+        let log_id = entry.log_id;
+        self.active_highest = self.active_highest.max(Some(log_id.index));
+        self.places.push((
+            log_id,
+            Place {
+                segment,
+                offset,
+                bytes: payload.len(),
+            },
+        ));
+        Ok(())
+    }
+
+    fn record<T: Serialize>(&mut self, kind: Kind, value: &T) -> io::Result<()> {
+        self.frame(kind, &codec::encode(value)?).map(|_| ())
+    }
+
+    /// Gathers one frame, on a new segment if this one is full. Returns where its payload will be.
+    fn frame(&mut self, kind: Kind, payload: &[u8]) -> io::Result<(u64, u64)> {
+        if payload.len() > frame::PAYLOAD_BYTES_MAX {
+            let message = format!("a record of {} bytes is too large", payload.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        if self.end + self.buffer.len() + frame::frame_bytes(payload.len()) > self.active.capacity {
+            self.write()?;
+            self.sync()?;
+            self.rotate(payload.len())?;
+        }
+        // A segment's capacity is far below 4 GiB.
+        let window = u32::try_from(self.window).map_err(io::Error::other)?;
+        let (salt, epoch) = (self.active.salt, self.epoch);
+        let at = frame::write(&mut self.buffer, salt, kind, epoch, window, payload);
+        Ok((self.active.number, (self.end + at) as u64))
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        self.active
+            .file
+            .write_all_at(&self.buffer, self.end as u64)?;
+        self.end += self.buffer.len();
+        self.buffer.clear();
+        if self.buffer.capacity() > 2 * WRITE_BYTES_MAX {
+            self.buffer = Vec::new();
+        }
+        let mut index = lock(&self.index);
+        for (log_id, place) in self.places.drain(..) {
+            index.place(log_id, place);
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.active.file.sync_data()?;
+        self.epoch += 1;
+        self.window = self.end;
+        Ok(())
+    }
+
+    /// Goes on in a new segment; everything before is synced.
+    fn rotate(&mut self, payload: usize) -> io::Result<()> {
+        let head = Head {
+            cluster: self.cluster,
+            node: self.node,
+            number: self.active.number + 1,
+            vote: self.vote,
+            committed: self.committed,
+            purged: self.purged,
+        };
+        let (segment, end) =
+            segment::create(&self.dir, &head, self.epoch, payload, self.segment_bytes)?;
+        let reader = Arc::new(segment.file.try_clone()?);
+        lock(&self.index).add_file(segment.number, reader);
+        let closed = std::mem::replace(&mut self.active, segment);
+        self.closed
+            .insert(closed.number, self.active_highest.take());
+        (self.end, self.window) = (end, end);
+        self.epoch += 1;
+        Ok(())
+    }
+
+    /// Removes the oldest segments that hold purged entries only. The purge is durable by now.
+    fn delete_segments(&mut self) -> io::Result<()> {
+        let Some(purged) = self.purged else {
+            return Ok(());
+        };
+        let mut deleted = false;
+        while let Some(oldest) = self.closed.first_entry() {
+            if oldest.get().is_some_and(|highest| highest > purged.index) {
+                break;
+            }
+            let (number, _) = oldest.remove_entry();
+            lock(&self.index).remove_file(number);
+            std::fs::remove_file(segment::path(&self.dir, number))?;
+            deleted = true;
+        }
+        if deleted {
+            segment::sync_dir(&self.dir)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Waiter {
+    fn tell(self) {
+        match self {
+            Self::Append(done) => done.io_completed(Ok(())),
+            // Whoever asked may be gone.
+            Self::Other(done) => drop(done.send(())),
+        }
+    }
+}
+
+/// No code panics while it holds this lock.
+pub(crate) fn lock(index: &Mutex<Index>) -> std::sync::MutexGuard<'_, Index> {
+    index
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
