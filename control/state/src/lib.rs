@@ -1,1 +1,40 @@
-//! The pure replicated state machine: commands in, replies and changes out.
+//! The replicated state of metalmesh as a pure machine: commands in, replies and changes out.
+//!
+//! ```text
+//! apply(&mut Tables, &Command) -> Outcome { result, changes, revision }
+//! ```
+//!
+//! No clock, no randomness, no I/O: whoever proposes a command puts the time, the ids and the
+//! hashes of secrets into it, so that every replica computes the same. What belongs together is
+//! one command: an allocation takes machine, addresses, numbers and orders at once or not at all.
+//!
+//! Invariants:
+//! - an error leaves the tables as they were, revision included;
+//! - `revision` counts the commands that changed something; it serves as the generation of every
+//!   desired state that is derived from the tables;
+//! - observations (heartbeats, BMC reports) do not touch `meta.updated_at`, so that they do not
+//!   break an optimistic lock;
+//! - a machine whose disks may hold data (`dirty`) is never on offer.
+//!
+//! Start at [`apply`] and [`Op`]; [`life`] holds what agents are told, derived from the tables.
+
+mod apply;
+mod change;
+mod command;
+pub mod entities;
+mod hardware;
+mod ipam;
+pub mod life;
+mod reply;
+mod tables;
+mod version;
+
+pub use apply::{Outcome, apply};
+pub use change::{Change, CodecError};
+pub use command::*;
+pub use entities::*;
+pub use hardware::{match_size, matching_sizes};
+pub use proto_errors::{Error as StateError, ErrorCode, ErrorKind};
+pub use reply::Reply;
+pub use tables::{Entity, Kind, Record, Tables};
+pub use version::{ImageVersion, newest_image, parse_image_id};

@@ -1,0 +1,362 @@
+//! Commands about machines: by users, by admins, by hammer, by the BMC agent, by the clock.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::IpAddr;
+
+use proto_types::{
+    AllocationId, Digest, ImageId, LayoutId, MacAddr, MachineId, NetworkId, OrderId, PartitionId,
+    ProjectId, SizeId, Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::entities::{
+    AllocationType, Availability, Bios, BmcAction, DiskWipe, EventKind, FirewallRules, Fru,
+    Hardware, Labels, LabelsUpdate, Lock,
+};
+
+/// A network that an allocation asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WantedNetwork {
+    /// Which.
+    pub network: NetworkId,
+    /// Addresses that the project has already; new ones of each version when empty.
+    #[serde(default)]
+    pub ips: Vec<IpAddr>,
+}
+
+/// A client's key: the same key and request give the same machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdempotencyRequest {
+    /// The client's key.
+    pub key: String,
+    /// SHA-256 of the request as the client sent it.
+    pub request: Digest,
+}
+
+/// See [`Op::AllocateMachine`](crate::Op::AllocateMachine).
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct AllocateMachine {
+    /// Id of the allocation, new each time.
+    pub id: AllocationId,
+    /// For whom.
+    pub project: ProjectId,
+    /// This machine and no other; tainted is fine then. Only for admins: the API checks.
+    #[serde(default)]
+    pub machine: Option<MachineId>,
+    /// Shown name.
+    pub name: String,
+    /// Free text.
+    #[serde(default)]
+    pub description: String,
+    /// Host name; `metal` without one.
+    #[serde(default)]
+    pub hostname: Option<String>,
+    /// Where; required without a machine.
+    #[serde(default)]
+    pub partition: Option<PartitionId>,
+    /// What; required without a machine.
+    #[serde(default)]
+    pub size: Option<SizeId>,
+    /// Exact image, or `os-major.minor` for the newest supported patch.
+    pub image: ImageId,
+    /// Layout; the one whose constraints match without it.
+    #[serde(default)]
+    pub layout: Option<LayoutId>,
+    /// Keys that may log in.
+    #[serde(default)]
+    pub ssh_public_keys: Vec<String>,
+    /// Base64.
+    #[serde(default)]
+    pub userdata: String,
+    /// Labels.
+    #[serde(default)]
+    pub labels: Labels,
+    /// At least one.
+    pub networks: Vec<WantedNetwork>,
+    /// Machines with equal ones are spread over racks.
+    #[serde(default)]
+    pub placement_labels: Labels,
+    /// Those of the partition without.
+    #[serde(default)]
+    pub dns_servers: Vec<IpAddr>,
+    /// Those of the partition without.
+    #[serde(default)]
+    pub ntp_servers: Vec<String>,
+    /// What it is used as.
+    #[serde(default)]
+    pub kind: AllocationType,
+    /// Of a firewall.
+    #[serde(default)]
+    pub firewall_rules: FirewallRules,
+    /// Chooses among machines that are equally good; random, from the proposer.
+    pub seed: u64,
+    /// The client's key.
+    #[serde(default)]
+    pub idempotency: Option<IdempotencyRequest>,
+}
+
+impl fmt::Debug for AllocateMachine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AllocateMachine")
+            .field("id", &self.id)
+            .field("project", &self.project)
+            .field("machine", &self.machine)
+            .field("name", &self.name)
+            .field("partition", &self.partition)
+            .field("size", &self.size)
+            .field("image", &self.image)
+            .field("networks", &self.networks)
+            .field("userdata", &"<redacted>")
+            .finish_non_exhaustive()
+    }
+}
+
+/// See [`Op::UpdateMachine`](crate::Op::UpdateMachine). Fields that are none stay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UpdateMachine {
+    /// Which.
+    pub id: MachineId,
+    /// Guard.
+    pub lock: Lock,
+    /// Who must have it.
+    pub project: ProjectId,
+    /// Free text.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Labels of the allocation.
+    #[serde(default)]
+    pub labels: Option<LabelsUpdate>,
+    /// Keys that may log in; used at the next installation.
+    #[serde(default)]
+    pub ssh_public_keys: Option<Vec<String>>,
+}
+
+/// See [`Op::FreeMachine`](crate::Op::FreeMachine).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FreeMachine {
+    /// Which.
+    pub id: MachineId,
+    /// Who must have it; anyone when an admin frees it.
+    #[serde(default)]
+    pub project: Option<ProjectId>,
+}
+
+/// See [`Op::SetMachineState`](crate::Op::SetMachineState).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SetMachineState {
+    /// Which.
+    pub id: MachineId,
+    /// Whether users may have it.
+    pub state: Availability,
+    /// Why.
+    #[serde(default)]
+    pub description: String,
+}
+
+/// See [`Op::DeleteMachine`](crate::Op::DeleteMachine).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeleteMachine {
+    /// Which.
+    pub id: MachineId,
+}
+
+/// See [`Op::OrderBmc`](crate::Op::OrderBmc).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OrderBmc {
+    /// For which machine.
+    pub machine: MachineId,
+    /// Who must have it; anyone when an admin orders.
+    #[serde(default)]
+    pub project: Option<ProjectId>,
+    /// What to do.
+    pub action: BmcAction,
+    /// Said about it, for the LED.
+    #[serde(default)]
+    pub description: String,
+}
+
+/// See [`Op::BmcOrderDone`](crate::Op::BmcOrderDone).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BmcOrderDone {
+    /// Which.
+    pub id: OrderId,
+    /// Where the agent is: must be the order's partition.
+    pub partition: PartitionId,
+    /// Why it was not carried out.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// Power as read after the order.
+    #[serde(default)]
+    pub power_state: Option<String>,
+}
+
+/// What the agent found at one BMC.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BmcReading {
+    /// SMBIOS UUID; readings without one are of no use here.
+    pub machine: Option<MachineId>,
+    /// host:port.
+    pub address: String,
+    /// Its address.
+    pub mac: String,
+    /// `redfish` or `ipmi`.
+    pub interface: String,
+    /// Firmware version of the BMC.
+    pub bmc_version: String,
+    /// Firmware of the machine.
+    pub bios_version: String,
+    /// Maker of that.
+    pub bios_vendor: String,
+    /// `on`, `off` or `unknown`.
+    pub power_state: String,
+    /// `on`, `off`, `blinking`; empty when unknown.
+    pub led_state: String,
+    /// Field-replaceable-unit data.
+    pub fru: Fru,
+    /// Why the BMC could not be read.
+    pub error: Option<String>,
+    /// When it was read.
+    pub observed_at: Timestamp,
+}
+
+/// See [`Op::ReportBmc`](crate::Op::ReportBmc).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportBmc {
+    /// Where the agent is.
+    pub partition: PartitionId,
+    /// What it found.
+    pub readings: Vec<BmcReading>,
+}
+
+/// See [`Op::MachineSeen`](crate::Op::MachineSeen).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MachineSeen {
+    /// Which.
+    pub id: MachineId,
+    /// Where pixie is.
+    pub partition: PartitionId,
+    /// Where the request came from.
+    pub mac: MacAddr,
+    /// Time of the packet; older than now when pixie kept it.
+    pub seen_at: Timestamp,
+}
+
+/// See [`Op::RegisterMachine`](crate::Op::RegisterMachine).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RegisterMachine {
+    /// Which.
+    pub id: MachineId,
+    /// Version of hammer.
+    #[serde(default)]
+    pub hammer_version: String,
+    /// Changes with each boot.
+    pub boot_id: String,
+    /// What it is made of.
+    pub hardware: Hardware,
+    /// Firmware's identity.
+    #[serde(default)]
+    pub bios: Bios,
+    /// Field-replaceable-unit data as seen in band.
+    #[serde(default)]
+    pub fru: Fru,
+    /// Address of the BMC as seen in band; empty without one.
+    #[serde(default)]
+    pub bmc_address: String,
+    /// MAC address of the BMC as seen in band.
+    #[serde(default)]
+    pub bmc_mac: String,
+    /// Firmware version of the BMC as seen in band.
+    #[serde(default)]
+    pub bmc_version: String,
+}
+
+/// See [`Op::MachineEvent`](crate::Op::MachineEvent).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MachineEvent {
+    /// Which.
+    pub id: MachineId,
+    /// What happened.
+    pub kind: EventKind,
+    /// Said about it.
+    #[serde(default)]
+    pub message: String,
+    /// The sender's time; not believed beyond reason.
+    pub time: Timestamp,
+}
+
+/// See [`Op::WipeDone`](crate::Op::WipeDone).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WipeDone {
+    /// Which.
+    pub id: MachineId,
+    /// Disk by disk.
+    pub disks: Vec<DiskWipe>,
+}
+
+/// See [`Op::InstallDone`](crate::Op::InstallDone).
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct InstallDone {
+    /// Which.
+    pub id: MachineId,
+    /// Of which allocation.
+    pub allocation: AllocationId,
+    /// Why it failed; none on success.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// The step that failed.
+    #[serde(default)]
+    pub step: String,
+    /// Whether another try may help.
+    #[serde(default)]
+    pub retryable: bool,
+    /// The last lines of hammer's log.
+    #[serde(default)]
+    pub log_tail: String,
+    /// Password of the console.
+    #[serde(default)]
+    pub console_password: String,
+    /// Disk that the system is on.
+    #[serde(default)]
+    pub primary_disk: String,
+}
+
+impl fmt::Debug for InstallDone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InstallDone")
+            .field("id", &self.id)
+            .field("allocation", &self.allocation)
+            .field("error", &self.error)
+            .field("step", &self.step)
+            .field("retryable", &self.retryable)
+            .field("console_password", &"<redacted>")
+            .finish_non_exhaustive()
+    }
+}
+
+/// See [`Op::PhoneHome`](crate::Op::PhoneHome).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PhoneHome {
+    /// Which.
+    pub id: MachineId,
+    /// Of its identity: must be the project that has the machine.
+    pub project: ProjectId,
+    /// Said about it: kernel, uptime.
+    #[serde(default)]
+    pub message: String,
+    /// The sender's time.
+    pub time: Timestamp,
+}
+
+/// See [`Op::Tick`](crate::Op::Tick).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tick {
+    /// Since when this leader listens: silence before it proves nothing.
+    pub listening_since: Timestamp,
+    /// Partitions that are cut off: their machines are not judged.
+    pub unobserved: BTreeSet<PartitionId>,
+    /// Heartbeats that the leader kept in memory, its own time.
+    pub heard: BTreeMap<MachineId, Timestamp>,
+}

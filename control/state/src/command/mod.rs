@@ -1,0 +1,213 @@
+//! Commands: everything that can change the state, with all that the change needs.
+
+mod agents;
+mod catalog;
+mod machine;
+mod network;
+mod tenancy;
+
+use proto_types::Timestamp;
+use serde::{Deserialize, Serialize};
+
+pub use agents::*;
+pub use catalog::*;
+pub use machine::*;
+pub use network::*;
+pub use tenancy::*;
+
+/// Version of the commands that this code writes.
+pub const COMMAND_VERSION: u32 = 1;
+
+/// A change to the state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    /// Version of the format; a node refuses newer ones than it knows.
+    pub version: u32,
+    /// The proposer's time: the only time that `apply` knows.
+    pub now: Timestamp,
+    /// Login or SPIFFE id of who wants it; for records, not for authorisation.
+    pub actor: String,
+    /// What is wanted.
+    pub op: Op,
+}
+
+impl Command {
+    /// A command of the current version.
+    pub fn new(now: Timestamp, actor: impl Into<String>, op: impl Into<Op>) -> Self {
+        Self {
+            version: COMMAND_VERSION,
+            now,
+            actor: actor.into(),
+            op: op.into(),
+        }
+    }
+}
+
+macro_rules! ops {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        /// What can be wanted; the payload has the same name. The doc of each names its reply.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        pub enum Op { $($(#[$doc])* $name(Box<$name>),)* }
+
+        impl Op {
+            /// Its name, for logs.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$name(_) => stringify!($name),)* }
+            }
+        }
+
+        $(impl From<$name> for Op {
+            fn from(op: $name) -> Self {
+                Self::$name(Box::new(op))
+            }
+        })*
+    };
+}
+
+ops! {
+    /// → `Reply::Tenant`
+    CreateTenant;
+    /// → `Reply::Tenant`
+    UpdateTenant;
+    /// → `Reply::Tenant` as it was
+    DeleteTenant;
+    /// Adds a member or changes the role of one. → `Reply::Tenant`
+    SetTenantMember;
+    /// → `Reply::Tenant`
+    RemoveTenantMember;
+    /// → `Reply::Project`
+    CreateProject;
+    /// → `Reply::Project`
+    UpdateProject;
+    /// Refused while it holds anything. → `Reply::Project` as it was
+    DeleteProject;
+    /// Adds a member or changes the role of one. → `Reply::Project`
+    SetProjectMember;
+    /// → `Reply::Project`
+    RemoveProjectMember;
+    /// → `Reply::Token`
+    CreateToken;
+    /// → `Reply::Token`
+    UpdateToken;
+    /// Idempotent. → `Reply::Token`
+    RevokeToken;
+    /// Remembers the last use; propose at most each few minutes. → `Reply::None`
+    TouchToken;
+
+    /// → `Reply::Partition`
+    CreatePartition;
+    /// → `Reply::Partition`
+    UpdatePartition;
+    /// → `Reply::Partition` as it was
+    DeletePartition;
+    /// Refused when it overlaps another size. → `Reply::Size`
+    CreateSize;
+    /// → `Reply::Size`
+    UpdateSize;
+    /// → `Reply::Size` as it was
+    DeleteSize;
+    /// → `Reply::SizeReservation`
+    CreateSizeReservation;
+    /// → `Reply::SizeReservation`
+    UpdateSizeReservation;
+    /// → `Reply::SizeReservation` as it was
+    DeleteSizeReservation;
+    /// → `Reply::SizeImageConstraint`
+    CreateSizeImageConstraint;
+    /// → `Reply::SizeImageConstraint`
+    UpdateSizeImageConstraint;
+    /// → `Reply::SizeImageConstraint` as it was
+    DeleteSizeImageConstraint;
+    /// → `Reply::Image`
+    CreateImage;
+    /// → `Reply::Image`
+    UpdateImage;
+    /// Refused while machines have it. → `Reply::Image` as it was
+    DeleteImage;
+    /// → `Reply::Layout`
+    CreateLayout;
+    /// → `Reply::Layout`
+    UpdateLayout;
+    /// → `Reply::Layout` as it was
+    DeleteLayout;
+
+    /// By an admin: any type. → `Reply::Network`
+    CreateNetwork;
+    /// By a user: a child of the partition's super network, or of a given one. → `Reply::Network`
+    CreateChildNetwork;
+    /// → `Reply::Network`
+    UpdateNetwork;
+    /// Refused while it has children, machines or addresses. → `Reply::Network` as it was
+    DeleteNetwork;
+    /// → `Reply::Ip`
+    CreateIp;
+    /// → `Reply::Ip`
+    UpdateIp;
+    /// Refused while a machine has it. → `Reply::Ip` as it was
+    DeleteIp;
+
+    /// Chooses a machine and gives it everything. → `Reply::Machine`
+    AllocateMachine;
+    /// → `Reply::Machine`
+    UpdateMachine;
+    /// Begins the way back; see `Phase::ReclaimPowerOff`. Idempotent. → `Reply::Machine`
+    FreeMachine;
+    /// By an admin. Setting a held machine available starts its way out. → `Reply::Machine`
+    SetMachineState;
+    /// Forgets a machine that nobody has. → `Reply::Machine` as it was
+    DeleteMachine;
+    /// By a user or admin. → `Reply::BmcOrder`
+    OrderBmc;
+    /// By the BMC agent; idempotent. → `Reply::BmcOrder`
+    BmcOrderDone;
+    /// By the BMC agent: propose only what changed. → `Reply::MachineIds` of new machines
+    ReportBmc;
+
+    /// By pixie: a machine asked for a boot. → `Reply::Machine`
+    MachineSeen;
+    /// By hammer. → `Reply::Machine`
+    RegisterMachine;
+    /// By hammer or a leaf. → `Reply::EventLog`
+    MachineEvent;
+    /// By hammer. → `Reply::Machine`
+    WipeDone;
+    /// By hammer. → `Reply::Machine`
+    InstallDone;
+    /// By an installed machine, under its project's identity. → `Reply::EventLog`
+    PhoneHome;
+    /// By the leader, each few seconds: liveliness, deadlines, purges. → `Reply::None`
+    Tick;
+
+    /// By a core agent. → `Reply::Switch`
+    RegisterSwitch;
+    /// By a core agent: propose only what changed, see `life::switch_report_matters`.
+    /// → `Reply::Switch`
+    ReportSwitch;
+    /// → `Reply::Switch`
+    UpdateSwitch;
+    /// → `Reply::Switch`
+    SetSwitchPort;
+    /// Refused while machines are cabled to it, unless forced. → `Reply::Switch` as it was
+    DeleteSwitch;
+
+    /// → `Reply::JoinTicket`
+    CreateJoinTicket;
+    /// Once only. → `Reply::JoinTicket`
+    RedeemJoinTicket;
+    /// Idempotent. → `Reply::JoinTicket`
+    RevokeJoinTicket;
+    /// Older tickets of the machine end. → `Reply::BootTicket`
+    IssueBootTicket;
+    /// Once only. → `Reply::BootTicket`
+    RedeemBootTicket;
+    /// → `Reply::None`
+    RecordCertificate;
+    /// By serial number or identity. → `Reply::Serials` that were revoked now
+    RevokeCertificates;
+    /// → `Reply::None`
+    PutCa;
+    /// → `Reply::None`
+    PutSigningKey;
+    /// → `Reply::None`
+    AppendAudit;
+}

@@ -1,0 +1,300 @@
+//! Machines: what they are, what is to become of them, and why.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use proto_types::{MacAddr, MachineId, PartitionId, SizeId, SwitchId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::{Allocation, Bios, Bmc, Fru, Hardware, Meta};
+
+/// How many wipe reports a machine keeps.
+pub const WIPES_MAX: usize = 5;
+
+/// Where a machine stands in its life. With `since` and `reason` it is all that a person needs to
+/// see, and all that control needs to go on after a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Seen, never registered.
+    New,
+    /// Registered, its disks are being wiped.
+    Wiping,
+    /// Clean and registered: on offer as soon as it says "Waiting".
+    Waiting,
+    /// Allocated; hammer installs.
+    Installing,
+    /// Installed; the BMC is told to boot from disk.
+    BootOrder,
+    /// Hammer is told to reboot; the installed system comes up.
+    Rebooting,
+    /// The installed system phoned home.
+    Running,
+    /// Freed; the BMC is told to power off. Everything of the allocation is still there.
+    ReclaimPowerOff,
+    /// Powered off and the allocation gone; the switch moves the port.
+    ReclaimPorts,
+    /// The BMC is told to boot from the network and to power on.
+    ReclaimBoot,
+    /// Powered on; hammer has to come up and register.
+    ReclaimRegister,
+    /// Held out of service; a person has to look. See [`HoldCause`].
+    Held(HoldCause),
+}
+
+impl Phase {
+    /// Short name for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Wiping => "wiping",
+            Self::Waiting => "waiting",
+            Self::Installing => "installing",
+            Self::BootOrder => "boot-order",
+            Self::Rebooting => "rebooting",
+            Self::Running => "running",
+            Self::ReclaimPowerOff => "reclaim-power-off",
+            Self::ReclaimPorts => "reclaim-ports",
+            Self::ReclaimBoot => "reclaim-boot",
+            Self::ReclaimRegister => "reclaim-register",
+            Self::Held(_) => "held",
+        }
+    }
+    /// Whether the machine is on its way back from a tenant.
+    pub const fn is_reclaim(self) -> bool {
+        matches!(
+            self,
+            Self::ReclaimPowerOff | Self::ReclaimPorts | Self::ReclaimBoot | Self::ReclaimRegister
+        )
+    }
+}
+
+/// Why a machine is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldCause {
+    /// The installation failed for good; the allocation is still there. Way out: free it.
+    Install,
+    /// A disk could not be wiped. Way out: an admin sets it available, and it is wiped again.
+    Wipe,
+    /// The BMC did not do its part of a reclaim; the port is isolated when the power could not be
+    /// cut. Way out: an admin sets it available, and the reclaim starts over.
+    Bmc,
+}
+
+/// Whether users may have the machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Availability {
+    /// Yes.
+    #[default]
+    Available,
+    /// Only by its id.
+    Tainted,
+    /// No, and nothing may be done to it.
+    Locked,
+}
+
+/// Whether users may have the machine, who says so and why.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Condition {
+    /// Whether users may have it.
+    pub state: Availability,
+    /// Why.
+    pub description: String,
+    /// Who says so.
+    pub issuer: String,
+}
+
+/// The segment that a machine's ports belong in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Segment {
+    /// Where machines boot from the network.
+    #[default]
+    Provisioning,
+    /// The one of the allocation's child network.
+    Tenant,
+    /// None: nobody knows what runs on it.
+    Isolated,
+}
+
+/// A cable, as LLDP shows it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PortLink {
+    /// The switch.
+    pub switch: SwitchId,
+    /// Its port.
+    pub port: String,
+    /// The machine's NIC.
+    pub mac: MacAddr,
+}
+
+/// The identify LED.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Led {
+    /// `on`, `off`, `blinking`; empty when unknown.
+    pub value: String,
+    /// Why it is on.
+    pub description: String,
+}
+
+/// How a disk was wiped.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DiskWipe {
+    /// Device path.
+    pub name: String,
+    /// Serial number.
+    pub serial: String,
+    /// `nvme-format`, `ata-secure-erase`, `discard`, `zero`.
+    pub method: String,
+    /// Why it failed; none when it did not.
+    pub error: Option<String>,
+    /// Milliseconds.
+    pub duration_ms: u64,
+}
+
+/// One wipe of all disks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WipeRecord {
+    /// When it was reported.
+    pub at: Timestamp,
+    /// Disk by disk.
+    pub disks: Vec<DiskWipe>,
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The key: SMBIOS UUID.
+    pub id: MachineId,
+    /// Head.
+    pub meta: Meta,
+    /// Where it is.
+    #[serde(default)]
+    pub partition: Option<PartitionId>,
+    /// Rack, from the switch that it is cabled to.
+    #[serde(default)]
+    pub rack: String,
+    /// Room, from the switch that it is cabled to.
+    #[serde(default)]
+    pub room: String,
+    /// The one size that matches.
+    #[serde(default)]
+    pub size: Option<SizeId>,
+    /// What it is made of.
+    #[serde(default)]
+    pub hardware: Hardware,
+    /// Firmware's identity.
+    #[serde(default)]
+    pub bios: Bios,
+    /// What its BMC is.
+    #[serde(default)]
+    pub bmc: Option<Bmc>,
+    /// Field-replaceable-unit data.
+    #[serde(default)]
+    pub fru: Fru,
+    /// Identify LED.
+    #[serde(default)]
+    pub led: Led,
+    /// Version of hammer that registered it.
+    #[serde(default)]
+    pub hammer_version: String,
+    /// Changes with each boot into hammer.
+    #[serde(default)]
+    pub boot_id: String,
+    /// Addresses that it asked pixie from.
+    #[serde(default)]
+    pub boot_macs: BTreeSet<MacAddr>,
+    /// Its cables.
+    #[serde(default)]
+    pub links: Vec<PortLink>,
+    /// Where its ports belong.
+    #[serde(default)]
+    pub segment: Segment,
+    /// Where it stands.
+    pub phase: Phase,
+    /// Since when.
+    pub since: Timestamp,
+    /// Why; empty when the phase says it all.
+    #[serde(default)]
+    pub reason: String,
+    /// How often the current step was tried.
+    #[serde(default)]
+    pub step_attempts: u32,
+    /// Whether somebody's data may be on its disks. Never on offer while it is set.
+    pub dirty: bool,
+    /// Disks that were wiped since the last allocation: serial number, or name and size.
+    #[serde(default)]
+    pub clean_disks: BTreeSet<String>,
+    /// The last wipes, newest last.
+    #[serde(default)]
+    pub wipes: Vec<WipeRecord>,
+    /// Whether users may have it.
+    #[serde(default)]
+    pub condition: Condition,
+    /// Who has it.
+    #[serde(default)]
+    pub allocation: Option<Allocation>,
+}
+
+impl Machine {
+    /// A machine that was just seen for the first time; its disks may hold anything.
+    pub(crate) fn seen(id: MachineId, partition: Option<PartitionId>, now: Timestamp) -> Self {
+        Self {
+            id,
+            meta: Meta::default(),
+            partition,
+            rack: String::new(),
+            room: String::new(),
+            size: None,
+            hardware: Hardware::default(),
+            bios: Bios::default(),
+            bmc: None,
+            fru: Fru::default(),
+            led: Led::default(),
+            hammer_version: String::new(),
+            boot_id: String::new(),
+            boot_macs: BTreeSet::new(),
+            links: Vec::new(),
+            segment: Segment::Provisioning,
+            phase: Phase::New,
+            since: now,
+            reason: String::new(),
+            step_attempts: 0,
+            dirty: true,
+            clean_disks: BTreeSet::new(),
+            wipes: Vec::new(),
+            condition: Condition::default(),
+            allocation: None,
+        }
+    }
+
+    /// All addresses that it may boot from.
+    pub fn macs(&self) -> BTreeSet<MacAddr> {
+        self.hardware
+            .nics
+            .iter()
+            .map(|nic| nic.mac)
+            .chain(self.boot_macs.iter().copied())
+            .collect()
+    }
+
+    /// Enters a phase; the step's attempts start over.
+    pub(crate) fn enter(&mut self, phase: Phase, now: Timestamp, reason: impl Into<String>) {
+        self.phase = phase;
+        self.since = now;
+        self.reason = reason.into();
+        self.step_attempts = 0;
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}

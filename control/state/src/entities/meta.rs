@@ -1,0 +1,118 @@
+//! What every object carries.
+
+use std::collections::BTreeMap;
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Labels: free key-value pairs of users, and system labels under our and metal-stack's domains.
+pub type Labels = BTreeMap<String, String>;
+
+/// Head of every object that users can change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Meta {
+    /// Labels.
+    pub labels: Labels,
+    /// When the object came to exist.
+    pub created_at: Timestamp,
+    /// Time of the last change of intent; strictly increasing, so that it serves as a lock.
+    pub updated_at: Timestamp,
+    /// Counts the changes of intent, from 1. Observations do not count.
+    pub generation: u64,
+}
+
+impl Meta {
+    /// Head with only labels; the rest is filled in by `apply`.
+    pub fn labelled(labels: Labels) -> Self {
+        Self {
+            labels,
+            ..Self::default()
+        }
+    }
+    pub(crate) fn create(&mut self, now: Timestamp) {
+        self.created_at = now;
+        self.updated_at = now;
+        self.generation = 1;
+    }
+    pub(crate) fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now.max(self.updated_at.plus_ms(1));
+        self.generation += 1;
+    }
+}
+
+/// How an update is guarded against a change in between (`UpdateMeta` of the contract).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lock {
+    /// The object's `updated_at` must still be this.
+    Client(Timestamp),
+    /// No guard: the change applies to whatever is there.
+    Server,
+}
+
+impl Lock {
+    /// Refuses with `Aborted` when the object changed.
+    pub(crate) fn check(self, kind: &str, key: &str, meta: &Meta) -> Result<(), Error> {
+        match self {
+            Self::Client(seen) if seen != meta.updated_at => Err(Error::new(
+                ErrorCode::Conflict,
+                format!(
+                    "{kind} \"{key}\" was changed at {} (you saw {seen})",
+                    meta.updated_at
+                ),
+            )
+            .object(kind, key)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A change of labels (`UpdateLabels` of the contract).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LabelsUpdate {
+    /// These and no others.
+    Replace(Labels),
+    /// Set some, remove others.
+    Patch {
+        /// To set.
+        update: Labels,
+        /// To remove; unknown keys are ignored.
+        remove: Vec<String>,
+    },
+}
+
+impl LabelsUpdate {
+    pub(crate) fn apply(&self, labels: &mut Labels) {
+        match self {
+            Self::Replace(new) => labels.clone_from(new),
+            Self::Patch { update, remove } => {
+                labels.retain(|key, _| !remove.contains(key));
+                labels.extend(update.iter().map(|(k, v)| (k.clone(), v.clone())));
+            }
+        }
+    }
+}
+
+/// Label keys with a meaning.
+pub mod label {
+    /// On a partition: VNI of the segment that unallocated machines boot in.
+    pub const PROVISIONING_VNI: &str = "metalmesh.dev/provisioning-vni";
+    /// On a partition: underlay addresses, comma separated, of exit routers; every tenant segment
+    /// of the partition is flooded to them as well.
+    pub const EXIT_VTEPS: &str = "metalmesh.dev/exit-vteps";
+    /// On a partition: Ethernet MTU inside segments, bytes.
+    pub const SEGMENT_MTU: &str = "metalmesh.dev/segment-mtu";
+    /// On an image: `sha256:<hex>` or `sha512:<hex>` of the compressed file.
+    pub const DIGEST: &str = "metalmesh.dev/digest";
+    /// On an address: the machine that has it.
+    pub const MACHINE_ID: &str = "machine.metal-stack.io/id";
+    /// On a machine: its AS number while allocated.
+    pub const MACHINE_ASN: &str = "machine.metal-stack.io/network.primary.asn";
+    /// On a machine: its rack.
+    pub const MACHINE_RACK: &str = "machine.metal-stack.io/rack";
+    /// On a machine: the serial number of its chassis.
+    pub const MACHINE_CHASSIS: &str = "machine.metal-stack.io/chassis";
+}

@@ -1,0 +1,107 @@
+//! Orders to BMCs: an outbox, kept until the agent says how each ended.
+
+use proto_types::{MachineId, OrderId, PartitionId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// How many ended orders a machine keeps.
+pub const ORDERS_KEPT_MAX: usize = 10;
+/// How many open orders a machine may have; more are refused.
+pub const ORDERS_OPEN_MAX: usize = 16;
+/// How long an order is good by default, milliseconds.
+pub const ORDER_DEADLINE_MS: u64 = 60_000;
+
+/// What a BMC can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BmcAction {
+    /// Power on.
+    PowerOn,
+    /// Power off, hard.
+    PowerOff,
+    /// Reset.
+    PowerReset,
+    /// Off and on.
+    PowerCycle,
+    /// Boot from the network until told otherwise.
+    BootPxe,
+    /// Boot from disk until told otherwise.
+    BootDisk,
+    /// Into the firmware's menu, once.
+    BootBios,
+    /// Identify LED on.
+    LedOn,
+    /// Identify LED off.
+    LedOff,
+}
+
+impl BmcAction {
+    /// Short name for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PowerOn => "power-on",
+            Self::PowerOff => "power-off",
+            Self::PowerReset => "power-reset",
+            Self::PowerCycle => "power-cycle",
+            Self::BootPxe => "boot-pxe",
+            Self::BootDisk => "boot-disk",
+            Self::BootBios => "boot-bios",
+            Self::LedOn => "led-on",
+            Self::LedOff => "led-off",
+        }
+    }
+}
+
+/// How an order stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderState {
+    /// Not ended yet.
+    Open,
+    /// Carried out.
+    Done,
+    /// Not carried out; `error` says why.
+    Failed,
+    /// Nobody answered in time.
+    Expired,
+    /// Overtaken by a change of plan.
+    Cancelled,
+}
+
+/// Who waits for an order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderPurpose {
+    /// A person.
+    User(String),
+    /// The life cycle: the phase that gave it waits.
+    Life,
+}
+
+/// An order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BmcOrder {
+    /// The key: a UUIDv7.
+    pub id: OrderId,
+    /// For which machine.
+    pub machine: MachineId,
+    /// Where that machine is: whose agent carries it out.
+    pub partition: PartitionId,
+    /// What to do.
+    pub action: BmcAction,
+    /// Who waits.
+    pub purpose: OrderPurpose,
+    /// Orders of one machine are carried out in this order.
+    pub sequence: u64,
+    /// How it stands.
+    pub state: OrderState,
+    /// Since when it is there.
+    pub created_at: Timestamp,
+    /// Not carried out after this.
+    pub deadline: Timestamp,
+    /// When it ended.
+    #[serde(default)]
+    pub finished_at: Option<Timestamp>,
+    /// Why it was not carried out.
+    #[serde(default)]
+    pub error: Option<String>,
+}

@@ -1,0 +1,177 @@
+//! Records of control itself: keys, audit, idempotency.
+
+use std::fmt;
+
+use proto_types::{AllocationId, Digest, MachineId, ProjectId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// How many audit entries are kept; the oldest go first.
+pub const AUDIT_MAX: usize = 10_000;
+
+/// A certificate authority: its key is sealed before it comes here.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaRecord {
+    /// The key: `root`, `agents-1`, ...
+    pub id: String,
+    /// Certificate, DER.
+    #[serde(with = "blob")]
+    pub certificate: Vec<u8>,
+    /// Sealed private key; opaque here.
+    #[serde(with = "blob")]
+    pub sealed_key: Vec<u8>,
+    /// When it came to exist.
+    pub created_at: Timestamp,
+    /// End of validity.
+    pub not_after: Timestamp,
+    /// Trusted still, but signs no more.
+    #[serde(default)]
+    pub retired: bool,
+}
+
+/// A key that signs tokens: sealed before it comes here.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SigningKey {
+    /// The key: `kid` of the tokens.
+    pub id: String,
+    /// Sealed private key; opaque here.
+    #[serde(with = "blob")]
+    pub sealed_key: Vec<u8>,
+    /// Public key, SubjectPublicKeyInfo DER.
+    #[serde(with = "blob")]
+    pub public_key: Vec<u8>,
+    /// When it came to exist.
+    pub created_at: Timestamp,
+    /// Tokens of it are refused after this.
+    pub not_after: Timestamp,
+    /// Verifies still, but signs no more.
+    #[serde(default)]
+    pub retired: bool,
+}
+
+/// Which half of a call an entry is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditPhase {
+    /// What was asked.
+    Request,
+    /// What came of it.
+    Response,
+}
+
+/// Who did what, when, from where, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditEntry {
+    /// The key: counts up, given by `apply`.
+    #[serde(default)]
+    pub sequence: u64,
+    /// Id of the call; both phases have the same.
+    pub id: String,
+    /// When.
+    pub time: Timestamp,
+    /// Login of the caller, or SPIFFE id.
+    #[serde(default)]
+    pub user: String,
+    /// Tenant of the call.
+    #[serde(default)]
+    pub tenant: String,
+    /// Project of the call.
+    #[serde(default)]
+    pub project: Option<String>,
+    /// Full method name.
+    pub method: String,
+    /// The message as JSON, without secrets.
+    #[serde(default)]
+    pub body: Option<String>,
+    /// Address of the caller.
+    #[serde(default)]
+    pub source_ip: String,
+    /// Status code of gRPC; of responses.
+    #[serde(default)]
+    pub result_code: Option<i32>,
+    /// Which half.
+    pub phase: AuditPhase,
+}
+
+/// What a client's key stands for: the same key and request give the same answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Idempotency {
+    /// Project of the request.
+    pub project: ProjectId,
+    /// The client's key.
+    pub key: String,
+    /// SHA-256 of the request.
+    pub request: Digest,
+    /// Machine that it got.
+    pub machine: MachineId,
+    /// Allocation that it got.
+    pub allocation: AllocationId,
+    /// Forgotten after this.
+    pub expires_at: Timestamp,
+}
+
+/// Key of an [`Idempotency`].
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct IdempotencyKey {
+    /// Project of the request.
+    pub project: ProjectId,
+    /// The client's key.
+    pub key: String,
+}
+
+impl fmt::Display for IdempotencyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.project, self.key)
+    }
+}
+
+impl fmt::Debug for CaRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CaRecord")
+            .field("id", &self.id)
+            .field("sealed_key", &"<redacted>")
+            .field("not_after", &self.not_after)
+            .field("retired", &self.retired)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SigningKey")
+            .field("id", &self.id)
+            .field("sealed_key", &"<redacted>")
+            .field("not_after", &self.not_after)
+            .field("retired", &self.retired)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Bytes as a byte string, not as a list of numbers.
+pub(crate) mod blob {
+    use serde::de::{Error, SeqAccess, Visitor};
+    use serde::{Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(bytes)
+    }
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        struct Bytes;
+        impl<'de> Visitor<'de> for Bytes {
+            type Value = Vec<u8>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("bytes")
+            }
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+                Ok(bytes.to_vec())
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<u8>, A::Error> {
+                let mut bytes = Vec::new();
+                while let Some(byte) = seq.next_element()? {
+                    bytes.push(byte);
+                }
+                Ok(bytes)
+            }
+        }
+        from.deserialize_byte_buf(Bytes)
+    }
+}

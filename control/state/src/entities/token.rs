@@ -1,0 +1,88 @@
+//! API tokens: the store is the truth for roles and revocation, the JWT only names the token.
+
+use std::collections::BTreeMap;
+
+use proto_types::{Timestamp, TokenId};
+use serde::{Deserialize, Serialize};
+
+use super::{Meta, ProjectRole, TenantRole};
+
+/// Roles over everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EditorViewer {
+    /// Changes.
+    Editor,
+    /// Reads.
+    Viewer,
+}
+
+/// What a token was made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenType {
+    /// Made through the API, carries its own roles.
+    Api,
+    /// Made by a login; roles are those of the user at each request.
+    User,
+}
+
+/// Methods that a token may call on a subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodPermission {
+    /// Project, tenant or machine, or `*`.
+    pub subject: String,
+    /// Full method names.
+    pub methods: Vec<String>,
+}
+
+/// A token; its secret (the signed JWT) is nowhere in the state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// The key: `jti` of the JWT.
+    pub id: TokenId,
+    /// Login that it acts as.
+    pub user: String,
+    /// Head.
+    pub meta: Meta,
+    /// Free text.
+    #[serde(default)]
+    pub description: String,
+    /// Extra methods.
+    #[serde(default)]
+    pub permissions: Vec<MethodPermission>,
+    /// End of validity.
+    pub expires: Timestamp,
+    /// Begin of validity.
+    pub issued_at: Timestamp,
+    /// What it was made for.
+    pub token_type: TokenType,
+    /// Role by project id, or `*`.
+    #[serde(default)]
+    pub project_roles: BTreeMap<String, ProjectRole>,
+    /// Role by tenant login, or `*`.
+    #[serde(default)]
+    pub tenant_roles: BTreeMap<String, TenantRole>,
+    /// Role over everything.
+    #[serde(default)]
+    pub admin_role: Option<EditorViewer>,
+    /// Role of infrastructure agents.
+    #[serde(default)]
+    pub infra_role: Option<EditorViewer>,
+    /// Role by machine id.
+    #[serde(default)]
+    pub machine_roles: BTreeMap<String, EditorViewer>,
+    /// When it was revoked.
+    #[serde(default)]
+    pub revoked_at: Option<Timestamp>,
+    /// When it was last used; coarse, see `Op::TouchToken`.
+    #[serde(default)]
+    pub last_used: Option<Timestamp>,
+}
+
+impl Token {
+    /// Whether it is good at this time.
+    pub fn is_valid(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && now < self.expires
+    }
+}

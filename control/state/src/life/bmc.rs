@@ -1,0 +1,33 @@
+//! What BMC agents have to do.
+
+use std::sync::Arc;
+
+use proto_types::{MachineId, PartitionId};
+
+use crate::entities::{BmcOrder, OrderState};
+use crate::tables::Tables;
+
+/// Open orders of a partition, oldest first.
+pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder>> {
+    let mut orders: Vec<_> = tables
+        .index()
+        .open_orders
+        .get(partition)
+        .into_iter()
+        .flatten()
+        .filter_map(|id| tables.get::<BmcOrder>(id))
+        .filter(|order| order.state == OrderState::Open)
+        .cloned()
+        .collect();
+    orders.sort_by_key(|order| order.sequence);
+    orders
+}
+
+/// Orders of a machine that are remembered, oldest first.
+pub fn machine_orders(tables: &Tables, machine: MachineId) -> impl Iterator<Item = &Arc<BmcOrder>> {
+    let orders = tables.index().machine_orders.get(&machine);
+    orders
+        .into_iter()
+        .flat_map(|by_age| by_age.values())
+        .filter_map(|id| tables.get::<BmcOrder>(id))
+}

@@ -1,0 +1,19 @@
+//! What agents are told, derived from the tables: nothing here is stored.
+//!
+//! Each answer is the whole desired state. Its generation is [`Tables::revision`]: send again
+//! when the content differs from what was sent last, with the revision of that moment.
+
+mod bmc;
+mod boot;
+mod orders;
+mod reports;
+mod switch;
+
+pub use bmc::{bmc_desired, machine_orders};
+pub use boot::{BootTarget, MachineBoot, boot_desired, boot_target};
+pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order};
+pub use reports::{bmc_reading_matters, event_is_heartbeat, switch_report_matters};
+pub use switch::{PortIntent, SegmentIntent, SwitchDesired, port_vni, switch_desired};
+
+#[cfg(doc)]
+use crate::Tables;

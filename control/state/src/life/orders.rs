@@ -1,0 +1,191 @@
+//! What hammer is told.
+
+use std::net::IpAddr;
+
+use proto_types::{AllocationId, Digest, ImageId, MachineId, ProjectId};
+
+use crate::entities::{Allocation, AllocationNetwork, Disk, Image, Layout, Machine, Phase};
+use crate::tables::Tables;
+
+/// What hammer does now.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MachineOrder {
+    /// Nothing new: send nothing.
+    Nothing,
+    /// Wipe every disk, then report.
+    Wipe,
+    /// Say "Waiting" and stay.
+    Wait,
+    /// Install.
+    Install(Box<InstallOrder>),
+    /// Reboot into the installed system.
+    Reboot,
+    /// Stay up, do nothing.
+    Hold {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// An image to install.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageOrder {
+    /// Id.
+    pub id: ImageId,
+    /// Where the compressed tar file is.
+    pub url: String,
+    /// What it must be.
+    pub digest: Digest,
+}
+
+/// Everything that an installation needs, beside where control is.
+#[derive(Clone, PartialEq)]
+pub struct InstallOrder {
+    /// Allocation.
+    pub allocation: AllocationId,
+    /// Whose it is.
+    pub project: ProjectId,
+    /// Host name.
+    pub hostname: String,
+    /// Image.
+    pub image: ImageOrder,
+    /// Layout; partitions are named `<disk>:<number>` in it.
+    pub layout: Layout,
+    /// Keys that may log in.
+    pub ssh_public_keys: Vec<String>,
+    /// Base64 as the user gave it.
+    pub userdata: String,
+    /// Networks.
+    pub networks: Vec<AllocationNetwork>,
+    /// Name servers.
+    pub dns_servers: Vec<IpAddr>,
+    /// Time servers.
+    pub ntp_servers: Vec<String>,
+    /// Number of the attempt, from 1.
+    pub attempt: u32,
+}
+
+impl std::fmt::Debug for InstallOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InstallOrder")
+            .field("allocation", &self.allocation)
+            .field("image", &self.image)
+            .field("layout", &self.layout.id)
+            .field("userdata", &"<redacted>")
+            .field("attempt", &self.attempt)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What hammer on this machine does now.
+pub fn machine_order(tables: &Tables, machine: MachineId) -> MachineOrder {
+    let hold = |reason: &str| MachineOrder::Hold {
+        reason: reason.to_owned(),
+    };
+    let Some(machine) = tables.get::<Machine>(&machine) else {
+        return hold("the machine is not known");
+    };
+    match machine.phase {
+        Phase::New => hold("the machine did not register yet"),
+        Phase::Wiping => MachineOrder::Wipe,
+        Phase::Waiting if machine.dirty => MachineOrder::Wipe,
+        Phase::Waiting => MachineOrder::Wait,
+        Phase::Installing => match &machine.allocation {
+            Some(allocation) => install(tables, allocation),
+            None => hold("the machine has no allocation"),
+        },
+        Phase::BootOrder => MachineOrder::Nothing,
+        Phase::Rebooting | Phase::Running => MachineOrder::Reboot,
+        Phase::ReclaimPowerOff
+        | Phase::ReclaimPorts
+        | Phase::ReclaimBoot
+        | Phase::ReclaimRegister => hold("the machine is being reclaimed"),
+        Phase::Held(_) => hold(&machine.reason),
+    }
+}
+
+fn install(tables: &Tables, allocation: &Allocation) -> MachineOrder {
+    let image = tables.get::<Image>(&allocation.image);
+    let Some((image, digest)) = image.and_then(|image| Some((image, image.digest()?))) else {
+        let reason = format!("image {} is gone or has no digest", allocation.image);
+        return MachineOrder::Hold { reason };
+    };
+    MachineOrder::Install(Box::new(InstallOrder {
+        allocation: allocation.id,
+        project: allocation.project,
+        hostname: allocation.hostname.clone(),
+        image: ImageOrder {
+            id: image.id.clone(),
+            url: image.url.clone(),
+            digest,
+        },
+        layout: by_partition(&allocation.layout),
+        ssh_public_keys: allocation.ssh_public_keys.clone(),
+        userdata: allocation.userdata.clone(),
+        networks: allocation.networks.clone(),
+        dns_servers: allocation.dns_servers.clone(),
+        ntp_servers: allocation.ntp_servers.clone(),
+        attempt: allocation.install.attempt,
+    }))
+}
+
+/// The layout with `/dev/sda2` written as `/dev/sda:2`, so that hammer need not guess.
+fn by_partition(layout: &Layout) -> Layout {
+    let mut layout = layout.clone();
+    let disks = layout.disks.clone();
+    for filesystem in &mut layout.filesystems {
+        filesystem.device = partition_of(&disks, &filesystem.device);
+    }
+    let raids = layout.raids.iter_mut().flat_map(|raid| &mut raid.devices);
+    let groups = layout
+        .volume_groups
+        .iter_mut()
+        .flat_map(|group| &mut group.devices);
+    for device in raids.chain(groups) {
+        *device = partition_of(&disks, device);
+    }
+    layout
+}
+
+fn partition_of(disks: &[Disk], device: &str) -> String {
+    disks
+        .iter()
+        .find_map(|disk| {
+            let rest = device.strip_prefix(disk.device.as_str())?;
+            let number = rest.strip_prefix('p').unwrap_or(rest).parse::<u32>().ok()?;
+            let known = disk.partitions.iter().any(|p| p.number == number);
+            known.then(|| format!("{}:{number}", disk.device))
+        })
+        .unwrap_or_else(|| device.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entities::DiskPartition;
+
+    #[test]
+    fn partitions_are_named_by_disk_and_number() {
+        let partition = |number| DiskPartition {
+            number,
+            label: None,
+            size_mib: 0,
+            gpt_type: None,
+        };
+        let disk = |device: &str| Disk {
+            device: device.into(),
+            partitions: vec![partition(1), partition(2)],
+        };
+        let disks = [disk("/dev/sda"), disk("/dev/nvme0n1"), disk("@first")];
+        for (device, expected) in [
+            ("/dev/sda2", "/dev/sda:2"),
+            ("/dev/nvme0n1p1", "/dev/nvme0n1:1"),
+            ("/dev/sda3", "/dev/sda3"),
+            ("/dev/md1", "/dev/md1"),
+            ("/dev/sda:2", "/dev/sda:2"),
+            ("@first:1", "@first:1"),
+        ] {
+            assert_eq!(partition_of(&disks, device), expected, "{device}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Which reports are worth a write: heartbeats stay in the leader's memory.
+
+use proto_types::{MachineId, Timestamp};
+
+use crate::command::{BmcReading, ReportSwitch};
+use crate::entities::{Bmc, EventKind, EventLog, Liveliness, Machine, Switch};
+use crate::tables::Tables;
+
+/// Beyond this age a stored BMC report is written again although nothing changed, milliseconds:
+/// an issue is raised for those older than 20 minutes.
+const BMC_REFRESH_MS: u64 = 10 * 60_000;
+
+/// Whether an event would only renew the time of the last sign of life, so that the leader may
+/// keep it in memory and hand it to the next `Tick`.
+pub fn event_is_heartbeat(tables: &Tables, machine: MachineId, kind: EventKind) -> bool {
+    let Some(log) = tables.get::<EventLog>(&machine) else {
+        return false;
+    };
+    let repeats = match kind {
+        EventKind::Alive => log.state.is_some(),
+        EventKind::PhonedHome => log.state == Some(EventKind::PhonedHome),
+        _ => false,
+    };
+    repeats && log.liveliness == Liveliness::Alive
+}
+
+/// Whether a report says anything new about the switch, beside that it is there.
+pub fn switch_report_matters(tables: &Tables, report: &ReportSwitch) -> bool {
+    let Some(switch) = tables.get::<Switch>(&report.id) else {
+        return true;
+    };
+    let error = switch.sync.error.as_ref().map(|(_, error)| error);
+    let ports_differ = report.ports.iter().any(|(name, seen)| {
+        switch
+            .ports
+            .get(name)
+            .is_none_or(|port| port.observed.as_ref() != Some(seen))
+    });
+    ports_differ
+        || error != report.error.as_ref()
+        || switch.sync.applied_generation != report.applied_generation
+        || switch.sync.applied_term != report.applied_term
+}
+
+/// Whether a reading says anything new about the machine's BMC.
+pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp) -> bool {
+    let Some(id) = reading.machine else {
+        return false;
+    };
+    let Some(machine) = tables.get::<Machine>(&id) else {
+        return true;
+    };
+    let Some(bmc) = &machine.bmc else { return true };
+    let fresh = Bmc {
+        updated_at: bmc.updated_at,
+        ..bmc_of(reading)
+    };
+    *bmc != fresh
+        || (!reading.led_state.is_empty() && machine.led.value != reading.led_state)
+        || now.since_ms(bmc.updated_at) > BMC_REFRESH_MS
+}
+
+pub(crate) fn bmc_of(reading: &BmcReading) -> Bmc {
+    Bmc {
+        address: reading.address.clone(),
+        mac: reading.mac.clone(),
+        interface: reading.interface.clone(),
+        version: reading.bmc_version.clone(),
+        power_state: reading.power_state.clone(),
+        error: reading.error.clone(),
+        updated_at: reading.observed_at,
+    }
+}

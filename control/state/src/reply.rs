@@ -1,0 +1,77 @@
+//! What a command answers.
+
+use std::sync::Arc;
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::MachineId;
+use serde::{Deserialize, Serialize};
+
+use crate::entities::{
+    BmcOrder, BootTicket, EventLog, Image, Ip, JoinTicket, Layout, Machine, Network, Partition,
+    Project, Size, SizeImageConstraint, SizeReservation, Switch, Tenant, Token,
+};
+
+macro_rules! replies {
+    ($($name:ident $into:ident;)*) => {
+        /// The answer to a command; which one, the command's doc says.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        pub enum Reply {
+            /// Nothing to say.
+            None,
+            /// Machines.
+            MachineIds(Vec<MachineId>),
+            /// Serial numbers of certificates.
+            Serials(Vec<String>),
+            $(#[doc = stringify!($name)] $name(Arc<$name>),)*
+        }
+
+        impl Reply {
+            $(
+                /// The object of this kind; `Internal` when the answer is another.
+                pub fn $into(self) -> Result<Arc<$name>, Error> {
+                    match self {
+                        Self::$name(it) => Ok(it),
+                        other => Err(other.unexpected(stringify!($name))),
+                    }
+                }
+            )*
+        }
+
+        $(impl From<Arc<$name>> for Reply {
+            fn from(it: Arc<$name>) -> Self {
+                Self::$name(it)
+            }
+        })*
+    };
+}
+
+replies! {
+    Tenant tenant;
+    Project project;
+    Token token;
+    Partition partition;
+    Size size;
+    SizeReservation size_reservation;
+    SizeImageConstraint size_image_constraint;
+    Image image;
+    Layout layout;
+    Network network;
+    Ip ip;
+    Machine machine;
+    EventLog event_log;
+    Switch switch;
+    BmcOrder bmc_order;
+    JoinTicket join_ticket;
+    BootTicket boot_ticket;
+}
+
+impl Reply {
+    fn unexpected(&self, wanted: &str) -> Error {
+        let got = format!("{self:?}");
+        let got = got.split(['(', ' ']).next().unwrap_or_default();
+        Error::new(
+            ErrorCode::Internal,
+            format!("the answer is {got} where {wanted} was due"),
+        )
+    }
+}

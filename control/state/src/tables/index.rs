@@ -1,0 +1,161 @@
+//! Indexes: derived from the tables, never stored, rebuilt by loading.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proto_types::{MachineId, NetworkId, OrderId, PartitionId, ProjectId, SwitchId};
+
+use crate::entities::{BmcOrder, Certificate, Ip, IpKey, Machine, Network, OrderState};
+
+/// Ways to find objects by something else than their key.
+#[derive(Debug, Clone, Default)]
+pub struct Index {
+    /// Machine at a switch port.
+    pub(crate) port_machine: BTreeMap<(SwitchId, String), MachineId>,
+    /// Machine that has an AS number.
+    pub(crate) asn_machine: BTreeMap<u32, MachineId>,
+    /// Machines that a project has.
+    pub(crate) project_machines: BTreeMap<ProjectId, BTreeSet<MachineId>>,
+    /// Machines in a partition.
+    pub(crate) partition_machines: BTreeMap<PartitionId, BTreeSet<MachineId>>,
+    /// How many networks have a VRF.
+    pub(crate) vrf_networks: BTreeMap<u32, usize>,
+    /// Networks that came out of a network.
+    pub(crate) children: BTreeMap<NetworkId, BTreeSet<NetworkId>>,
+    /// Addresses out of a network.
+    pub(crate) network_ips: BTreeMap<NetworkId, BTreeSet<IpKey>>,
+    /// Orders of a machine by sequence.
+    pub(crate) machine_orders: BTreeMap<MachineId, BTreeMap<u64, OrderId>>,
+    /// Open orders of a partition.
+    pub(crate) open_orders: BTreeMap<PartitionId, BTreeSet<OrderId>>,
+    /// Certificates for a machine.
+    pub(crate) machine_certificates: BTreeMap<MachineId, BTreeSet<String>>,
+}
+
+pub(crate) trait Indexed {
+    fn add_to(&self, index: &mut Index);
+    fn remove_from(&self, index: &mut Index);
+}
+
+fn insert<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: K, value: V) {
+    map.entry(key).or_default().insert(value);
+}
+
+fn remove<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &K, value: &V) {
+    if let Some(set) = map.get_mut(key) {
+        set.remove(value);
+        if set.is_empty() {
+            map.remove(key);
+        }
+    }
+}
+
+impl Indexed for Machine {
+    fn add_to(&self, index: &mut Index) {
+        for link in &self.links {
+            index
+                .port_machine
+                .insert((link.switch.clone(), link.port.clone()), self.id);
+        }
+        if let Some(partition) = &self.partition {
+            insert(&mut index.partition_machines, partition.clone(), self.id);
+        }
+        if let Some(allocation) = &self.allocation {
+            index.asn_machine.insert(allocation.asn.0, self.id);
+            insert(&mut index.project_machines, allocation.project, self.id);
+        }
+    }
+    fn remove_from(&self, index: &mut Index) {
+        for link in &self.links {
+            let port = (link.switch.clone(), link.port.clone());
+            if index.port_machine.get(&port) == Some(&self.id) {
+                index.port_machine.remove(&port);
+            }
+        }
+        if let Some(partition) = &self.partition {
+            remove(&mut index.partition_machines, partition, &self.id);
+        }
+        if let Some(allocation) = &self.allocation {
+            index.asn_machine.remove(&allocation.asn.0);
+            remove(&mut index.project_machines, &allocation.project, &self.id);
+        }
+    }
+}
+
+impl Indexed for Network {
+    fn add_to(&self, index: &mut Index) {
+        if let Some(vrf) = self.vrf {
+            *index.vrf_networks.entry(vrf).or_default() += 1;
+        }
+        if let Some(parent) = &self.parent {
+            insert(&mut index.children, parent.clone(), self.id.clone());
+        }
+    }
+    fn remove_from(&self, index: &mut Index) {
+        if let Some(vrf) = self.vrf {
+            let count = index.vrf_networks.entry(vrf).or_default();
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                index.vrf_networks.remove(&vrf);
+            }
+        }
+        if let Some(parent) = &self.parent {
+            remove(&mut index.children, parent, &self.id);
+        }
+    }
+}
+
+impl Indexed for Ip {
+    fn add_to(&self, index: &mut Index) {
+        let key = IpKey {
+            namespace: self.namespace,
+            ip: self.ip,
+        };
+        insert(&mut index.network_ips, self.network.clone(), key);
+    }
+    fn remove_from(&self, index: &mut Index) {
+        let key = IpKey {
+            namespace: self.namespace,
+            ip: self.ip,
+        };
+        remove(&mut index.network_ips, &self.network, &key);
+    }
+}
+
+impl Indexed for BmcOrder {
+    fn add_to(&self, index: &mut Index) {
+        index
+            .machine_orders
+            .entry(self.machine)
+            .or_default()
+            .insert(self.sequence, self.id);
+        if self.state == OrderState::Open {
+            insert(&mut index.open_orders, self.partition.clone(), self.id);
+        }
+    }
+    fn remove_from(&self, index: &mut Index) {
+        if let Some(orders) = index.machine_orders.get_mut(&self.machine) {
+            orders.remove(&self.sequence);
+            if orders.is_empty() {
+                index.machine_orders.remove(&self.machine);
+            }
+        }
+        remove(&mut index.open_orders, &self.partition, &self.id);
+    }
+}
+
+impl Indexed for Certificate {
+    fn add_to(&self, index: &mut Index) {
+        if let Some(machine) = self.machine {
+            insert(
+                &mut index.machine_certificates,
+                machine,
+                self.serial.clone(),
+            );
+        }
+    }
+    fn remove_from(&self, index: &mut Index) {
+        if let Some(machine) = self.machine {
+            remove(&mut index.machine_certificates, &machine, &self.serial);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The tables: one ordered map per kind of object, and indexes derived from them.
+
+mod index;
+mod tx;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use proto_errors::Error;
+use proto_types::{
+    BootTicketId, ImageId, JoinTicketId, LayoutId, MachineId, NetworkId, OrderId, PartitionId,
+    ProjectId, ReservationId, SizeId, SwitchId, TenantId, TokenId,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::change::{CodecError, decode, encode};
+use crate::entities::*;
+
+pub(crate) use index::{Index, Indexed};
+pub(crate) use tx::{Headed, Tx};
+
+/// An object that a table holds.
+pub trait Entity:
+    Clone + fmt::Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+    /// What it is found by.
+    type Key: Clone + Ord + fmt::Debug + fmt::Display + Send + Sync + 'static;
+    /// Its kind.
+    const KIND: Kind;
+    /// Its key.
+    fn key(&self) -> Self::Key;
+    #[doc(hidden)]
+    fn table(tables: &Tables) -> &BTreeMap<Self::Key, Arc<Self>>;
+    #[doc(hidden)]
+    fn table_mut(tables: &mut Tables) -> &mut BTreeMap<Self::Key, Arc<Self>>;
+    #[doc(hidden)]
+    fn record(this: Arc<Self>) -> Record;
+    #[doc(hidden)]
+    fn index(&self, _index: &mut Index) {}
+    #[doc(hidden)]
+    fn unindex(&self, _index: &mut Index) {}
+}
+
+macro_rules! tables {
+    ($($(#[$mark:ident])? $entity:ident $field:ident $key:ty, $name:literal, $id:expr;)*) => {
+        /// Kinds of objects. The names are for storage and for people and never change.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Kind { $(#[doc = $name] $entity,)* }
+
+        impl Kind {
+            /// Every kind.
+            pub const ALL: &'static [Self] = &[$(Self::$entity,)*];
+            /// Name for storage and for people.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$entity => $name,)* }
+            }
+        }
+
+        /// An object of any kind; cheap to clone.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Record { $(#[doc = $name] $entity(Arc<$entity>),)* }
+
+        impl Record {
+            /// Its kind.
+            pub const fn kind(&self) -> Kind {
+                match self { $(Self::$entity(_) => Kind::$entity,)* }
+            }
+            /// Its key as text.
+            pub fn key(&self) -> String {
+                match self { $(Self::$entity(it) => it.key().to_string(),)* }
+            }
+            /// As bytes for storage: CBOR, fields by name, so that fields can be added.
+            pub fn encode(&self) -> Result<Vec<u8>, CodecError> {
+                match self { $(Self::$entity(it) => encode(Kind::$entity, it.as_ref()),)* }
+            }
+            /// Back from bytes.
+            pub fn decode(kind: Kind, bytes: &[u8]) -> Result<Self, CodecError> {
+                match kind { $(Kind::$entity => decode(kind, bytes).map(Self::$entity),)* }
+            }
+        }
+
+        /// All objects, in memory. Cloning copies pointers, not objects.
+        #[derive(Clone, Default)]
+        pub struct Tables {
+            revision: u64,
+            index: Index,
+            $($field: BTreeMap<$key, Arc<$entity>>,)*
+        }
+
+        impl Tables {
+            /// Puts a stored object in its place, at start or out of a snapshot.
+            pub fn load(&mut self, kind: Kind, bytes: &[u8]) -> Result<(), CodecError> {
+                match Record::decode(kind, bytes)? {
+                    $(Record::$entity(it) => { self.put_raw(it); })*
+                }
+                Ok(())
+            }
+            /// Every object, kind by kind in the order of keys.
+            pub fn dump(&self) -> impl Iterator<Item = Record> + '_ {
+                std::iter::empty()
+                    $(.chain(self.$field.values().map(|it| Record::$entity(Arc::clone(it)))))*
+            }
+        }
+
+        $(impl Entity for $entity {
+            type Key = $key;
+            const KIND: Kind = Kind::$entity;
+            fn key(&self) -> $key {
+                let get: fn(&Self) -> $key = $id;
+                get(self)
+            }
+            fn table(tables: &Tables) -> &BTreeMap<$key, Arc<Self>> {
+                &tables.$field
+            }
+            fn table_mut(tables: &mut Tables) -> &mut BTreeMap<$key, Arc<Self>> {
+                &mut tables.$field
+            }
+            fn record(this: Arc<Self>) -> Record {
+                Record::$entity(this)
+            }
+            $(tables!(@$mark);)?
+        })*
+    };
+    (@indexed) => {
+        fn index(&self, index: &mut Index) {
+            Indexed::add_to(self, index);
+        }
+        fn unindex(&self, index: &mut Index) {
+            Indexed::remove_from(self, index);
+        }
+    };
+}
+
+tables! {
+    Tenant tenants TenantId, "tenant", |it| it.login.clone();
+    Project projects ProjectId, "project", |it| it.id;
+    Token tokens TokenId, "token", |it| it.id;
+    Partition partitions PartitionId, "partition", |it| it.id.clone();
+    Size sizes SizeId, "size", |it| it.id.clone();
+    SizeReservation reservations ReservationId, "size-reservation", |it| it.id;
+    SizeImageConstraint image_constraints SizeId, "size-image-constraint", |it| it.size.clone();
+    Image images ImageId, "image", |it| it.id.clone();
+    Layout layouts LayoutId, "filesystem-layout", |it| it.id.clone();
+    #[indexed] Network networks NetworkId, "network", |it| it.id.clone();
+    #[indexed] Ip ips IpKey, "ip", |it| IpKey { namespace: it.namespace, ip: it.ip };
+    #[indexed] Machine machines MachineId, "machine", |it| it.id;
+    EventLog event_logs MachineId, "event-log", |it| it.machine;
+    Switch switches SwitchId, "switch", |it| it.id.clone();
+    #[indexed] BmcOrder orders OrderId, "bmc-order", |it| it.id;
+    JoinTicket join_tickets JoinTicketId, "join-ticket", |it| it.id;
+    BootTicket boot_tickets BootTicketId, "boot-ticket", |it| it.id;
+    #[indexed] Certificate certificates String, "certificate", |it| it.serial.clone();
+    CaRecord cas String, "ca", |it| it.id.clone();
+    SigningKey signing_keys String, "signing-key", |it| it.id.clone();
+    AuditEntry audit u64, "audit", |it| it.sequence;
+    Idempotency idempotency IdempotencyKey, "idempotency",
+        |it| IdempotencyKey { project: it.project, key: it.key.clone() };
+}
+
+impl Tables {
+    /// Nothing at all.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// How many commands changed something so far: the generation of everything derived.
+    pub const fn revision(&self) -> u64 {
+        self.revision
+    }
+    /// Restores the count, at start or out of a snapshot.
+    pub const fn set_revision(&mut self, revision: u64) {
+        self.revision = revision;
+    }
+    /// The object of this key.
+    pub fn get<T: Entity>(&self, key: &T::Key) -> Option<&Arc<T>> {
+        T::table(self).get(key)
+    }
+    /// The object of this key, or `NotFound` with its kind and key.
+    pub fn require<T: Entity>(&self, key: &T::Key) -> Result<&Arc<T>, Error> {
+        self.get::<T>(key)
+            .ok_or_else(|| Error::not_found(T::KIND.as_str(), key))
+    }
+    /// Every object of a kind, in the order of keys.
+    pub fn all<T: Entity>(&self) -> impl DoubleEndedIterator<Item = &Arc<T>> + '_ {
+        T::table(self).values()
+    }
+    /// The table of a kind, for ranges and lookups.
+    pub fn table<T: Entity>(&self) -> &BTreeMap<T::Key, Arc<T>> {
+        T::table(self)
+    }
+    /// SHA-256 over everything: equal on all replicas at the same revision.
+    pub fn state_hash(&self) -> Result<[u8; 32], CodecError> {
+        let mut hash = Sha256::new();
+        hash.update(self.revision.to_be_bytes());
+        for record in self.dump() {
+            let bytes = record.encode()?;
+            hash.update(record.kind().as_str());
+            hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hash.update(bytes);
+        }
+        Ok(hash.finalize().into())
+    }
+
+    pub(crate) const fn index(&self) -> &Index {
+        &self.index
+    }
+    pub(crate) fn put_raw<T: Entity>(&mut self, value: Arc<T>) -> Option<Arc<T>> {
+        let old = T::table_mut(self).insert(value.key(), Arc::clone(&value));
+        if let Some(old) = &old {
+            old.unindex(&mut self.index);
+        }
+        value.index(&mut self.index);
+        old
+    }
+    pub(crate) fn remove_raw<T: Entity>(&mut self, key: &T::Key) -> Option<Arc<T>> {
+        let old = T::table_mut(self).remove(key);
+        if let Some(old) = &old {
+            old.unindex(&mut self.index);
+        }
+        old
+    }
+}
+
+impl PartialEq for Tables {
+    fn eq(&self, other: &Self) -> bool {
+        self.revision == other.revision && self.dump().eq(other.dump())
+    }
+}
+
+impl fmt::Debug for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tables")
+            .field("revision", &self.revision)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|kind| kind.as_str() == text)
+            .ok_or_else(|| Error::invalid("kind", format!("\"{text}\" is not one that we know")))
+    }
+}

@@ -1,0 +1,164 @@
+//! A transaction: writes go to the tables at once and are undone when the command fails.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proto_errors::Error;
+use proto_types::Timestamp;
+use sha2::{Digest as _, Sha256};
+use uuid::{Builder, Uuid};
+
+use super::{Entity, Kind, Record, Tables};
+use crate::change::Change;
+use crate::entities::Meta;
+
+type Undo = Box<dyn FnOnce(&mut Tables)>;
+
+/// One command at work.
+pub(crate) struct Tx<'a> {
+    tables: &'a mut Tables,
+    /// Time of the command.
+    pub(crate) now: Timestamp,
+    /// Who wants it.
+    pub(crate) actor: &'a str,
+    undo: Vec<Undo>,
+    touched: BTreeMap<(Kind, String), Option<Record>>,
+    derived: u64,
+}
+
+impl<'a> Tx<'a> {
+    pub(crate) fn new(tables: &'a mut Tables, now: Timestamp, actor: &'a str) -> Self {
+        Self {
+            tables,
+            now,
+            actor,
+            undo: Vec::new(),
+            touched: BTreeMap::new(),
+            derived: 0,
+        }
+    }
+
+    pub(crate) fn tables(&self) -> &Tables {
+        self.tables
+    }
+    pub(crate) fn get<T: Entity>(&self, key: &T::Key) -> Option<&Arc<T>> {
+        self.tables.get::<T>(key)
+    }
+    /// A copy to change, or `NotFound`.
+    pub(crate) fn require<T: Entity>(&self, key: &T::Key) -> Result<T, Error> {
+        self.tables.require::<T>(key).map(|it| T::clone(it))
+    }
+
+    /// Writes an object as it is: an observation, or a record without a head.
+    /// An object that did not change is not written.
+    pub(crate) fn save<T: Entity>(&mut self, value: T) -> Arc<T> {
+        let key = value.key();
+        if let Some(old) = self.tables.get::<T>(&key)
+            && **old == value
+        {
+            return Arc::clone(old);
+        }
+        let value = Arc::new(value);
+        let old = self.tables.put_raw(Arc::clone(&value));
+        self.touched.insert(
+            (T::KIND, key.to_string()),
+            Some(T::record(Arc::clone(&value))),
+        );
+        self.undo.push(Box::new(move |tables| {
+            match old {
+                Some(old) => drop(tables.put_raw(old)),
+                None => drop(tables.remove_raw::<T>(&key)),
+            };
+        }));
+        value
+    }
+
+    /// A new object; refuses a key that is there.
+    pub(crate) fn create<T: Entity + Headed>(&mut self, mut value: T) -> Result<Arc<T>, Error> {
+        let key = value.key();
+        if self.tables.get::<T>(&key).is_some() {
+            return Err(Error::already_exists(T::KIND.as_str(), key));
+        }
+        value.meta_mut().create(self.now);
+        Ok(self.save(value))
+    }
+
+    /// A change of intent: counts as a generation.
+    pub(crate) fn update<T: Entity + Headed>(&mut self, mut value: T) -> Arc<T> {
+        value.meta_mut().touch(self.now);
+        self.save(value)
+    }
+
+    pub(crate) fn delete<T: Entity>(&mut self, key: &T::Key) -> Option<Arc<T>> {
+        let old = self.tables.remove_raw::<T>(key)?;
+        self.touched.insert((T::KIND, key.to_string()), None);
+        let back = Arc::clone(&old);
+        self.undo
+            .push(Box::new(move |tables| drop(tables.put_raw(back))));
+        Some(old)
+    }
+
+    /// An id that every replica computes alike: UUIDv7 of the command's time, with bits out of
+    /// the revision and a counter in place of randomness.
+    pub(crate) fn derive_uuid(&mut self) -> Uuid {
+        self.derived += 1;
+        let mut hash = Sha256::new();
+        hash.update(self.tables.revision.to_be_bytes());
+        hash.update(self.derived.to_be_bytes());
+        hash.update(self.now.ms().to_be_bytes());
+        let mut bits = [0u8; 10];
+        bits.iter_mut()
+            .zip(hash.finalize())
+            .for_each(|(to, from)| *to = from);
+        Builder::from_unix_timestamp_millis(self.now.ms(), &bits).into_uuid()
+    }
+
+    /// A number that grows with every use, over all commands.
+    pub(crate) fn next_sequence(&mut self) -> u64 {
+        self.derived += 1;
+        (self.tables.revision << 20) | self.derived
+    }
+
+    /// Keeps what was written; counts a revision when anything was.
+    pub(crate) fn commit(self) -> Vec<Change> {
+        if self.touched.is_empty() {
+            return Vec::new();
+        }
+        self.tables.revision += 1;
+        self.touched
+            .into_iter()
+            .map(|((kind, key), record)| Change { kind, key, record })
+            .collect()
+    }
+
+    /// Takes everything back.
+    pub(crate) fn abort(self) {
+        for undo in self.undo.into_iter().rev() {
+            undo(self.tables);
+        }
+    }
+}
+
+/// An object with a head.
+pub(crate) trait Headed {
+    fn meta_mut(&mut self) -> &mut Meta;
+    fn meta(&self) -> &Meta;
+}
+
+macro_rules! headed {
+    ($($entity:ident)*) => {
+        $(impl Headed for crate::entities::$entity {
+            fn meta_mut(&mut self) -> &mut Meta {
+                &mut self.meta
+            }
+            fn meta(&self) -> &Meta {
+                &self.meta
+            }
+        })*
+    };
+}
+
+headed! {
+    Tenant Project Token Partition Size SizeReservation SizeImageConstraint Image Layout Network
+    Ip Machine Switch
+}
