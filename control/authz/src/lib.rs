@@ -1,1 +1,33 @@
-//! Who may do what: the table generated from the proto options.
+//! Who may do what in the public API.
+//!
+//! The table is the contract itself: each method names in its options the one kind of caller it
+//! is for and the exact roles ([`proto_public::Scope`]); a build without them fails. Roles are
+//! sets, not a ladder: an owner may call only what lists OWNER.
+//!
+//! [`authorise`] decides a typed request, [`authorise_path`] a call known by its path. Both need
+//! a [`Principal`] (what the token says) and a [`Directory`] (what the state says now: losing a
+//! membership or a role narrows every token at once). They yield a [`Permit`], which the store
+//! asks for with each write and which nobody outside this crate can make; writes that no caller
+//! asked for name their [`SystemActor`].
+//!
+//! Invariants: what a caller may not see is not found, never forbidden; deciding neither
+//! allocates on the way to a refusal of the table nor builds strings for a permit's subject
+//! other than one copy; a token never reaches further than its user does now.
+//!
+//! [`may_grant`] keeps a new token from exceeding the one that asks for it.
+
+mod decide;
+mod denied;
+mod directory;
+mod grant;
+mod permit;
+mod principal;
+mod roles;
+
+pub use decide::{authorise, authorise_path};
+pub use denied::Denied;
+pub use directory::{Directory, Memberships};
+pub use grant::{Elevation, may_grant};
+pub use permit::{Actor, Permit, SystemActor};
+pub use principal::{MethodSet, Permissions, Principal, Rights, TokenKind};
+pub use roles::{project_role, tenant_role};

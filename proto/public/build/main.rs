@@ -2,6 +2,11 @@
 //! installed protoc, embeds their descriptors, and refuses a method that does not say who may
 //! call it and whether the call is audited.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "it is how a build script talks to cargo"
+)]
+
 mod lint;
 mod requests;
 mod validate_proto;

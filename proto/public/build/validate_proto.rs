@@ -26,7 +26,7 @@ pub(crate) fn include_dir(manifest: &Path) -> Result<PathBuf, Box<dyn std::error
         .ok_or_else(|| format!("cargo metadata knows no package {PACKAGE}"))?;
     let dir = Path::new(package)
         .parent()
-        .unwrap_or(Path::new("/"))
+        .unwrap_or_else(|| Path::new("/"))
         .join("proto");
     if !dir.join(FILE).is_file() {
         return Err(format!("{PACKAGE} has no {FILE} below {}", dir.display()).into());

@@ -1,0 +1,178 @@
+//! The decision: method, caller, subject in; permit or refusal out.
+
+use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
+use proto_public::{Method, Request, Scope, method};
+
+use crate::principal::ALL;
+use crate::roles::{Role, project_role, reaches, tenant_role};
+use crate::{Denied, Directory, Permit, Principal, TokenKind};
+
+/// Decides a typed request; method and subject come from its type.
+pub fn authorise<R: Request>(
+    who: &Principal,
+    directory: &dyn Directory,
+    request: &R,
+) -> Result<Permit, Denied> {
+    decide(R::method(), who, directory, request.subject())
+}
+
+/// Decides a call by its path; `subject` is the value of the request's subject field, where the
+/// method's scope has one ([`Scope::subject_field`]).
+pub fn authorise_path(
+    path: &str,
+    who: &Principal,
+    directory: &dyn Directory,
+    subject: Option<&str>,
+) -> Result<Permit, Denied> {
+    let method = method(path).ok_or_else(|| Denied::UnknownMethod(path.to_owned()))?;
+    decide(method, who, directory, subject)
+}
+
+pub(crate) fn decide(
+    method: &'static Method,
+    who: &Principal,
+    directory: &dyn Directory,
+    subject: Option<&str>,
+) -> Result<Permit, Denied> {
+    let permit = || Permit::new(method, who, subject);
+    if method.scope == Scope::Public {
+        return Ok(permit());
+    }
+    if who.kind == TokenKind::Anonymous {
+        return Err(Denied::Unauthenticated);
+    }
+    if is_admin(method, who) {
+        return Ok(permit());
+    }
+    let subject = subject.unwrap_or_default();
+    let case = Case {
+        method,
+        who,
+        directory,
+        subject,
+    };
+    match case.allowed() {
+        Ok(true) => Ok(permit()),
+        // Who views everything is not told that it does not exist.
+        Err(Denied::NotFound { .. }) if case.views_all() => Err(Denied::forbidden(method)),
+        Ok(false) => Err(Denied::forbidden(method)),
+        Err(denied) => Err(denied),
+    }
+}
+
+/// An admin editor may call everything on everything; an admin viewer whatever lists a viewer.
+fn is_admin(method: &Method, who: &Principal) -> bool {
+    if who.kind != TokenKind::Api {
+        return false;
+    }
+    match who.rights.admin_role {
+        Some(AdminRole::Editor) => true,
+        Some(AdminRole::Viewer) => match &method.scope {
+            Scope::Public | Scope::Own => true,
+            Scope::Tenant(roles) => roles.contains(&TenantRole::Viewer),
+            Scope::Project(roles) => roles.contains(&ProjectRole::Viewer),
+            Scope::Machine(roles) => roles.contains(&MachineRole::Viewer),
+            Scope::Admin(roles) => roles.contains(&AdminRole::Viewer),
+            Scope::Infra(roles) => roles.contains(&InfraRole::Viewer),
+        },
+        Some(AdminRole::Unspecified) | None => false,
+    }
+}
+
+/// One call to be decided.
+struct Case<'a> {
+    method: &'static Method,
+    who: &'a Principal,
+    directory: &'a dyn Directory,
+    subject: &'a str,
+}
+
+impl Case<'_> {
+    fn allowed(&self) -> Result<bool, Denied> {
+        match &self.method.scope {
+            Scope::Public => Ok(true),
+            Scope::Own => Ok(self.who.kind == TokenKind::User || self.listed()),
+            Scope::Tenant(roles) => self.tenant(roles),
+            Scope::Project(roles) => self.project(roles),
+            Scope::Machine(roles) => self.machine(roles),
+            Scope::Infra(roles) => Ok(self.infra(roles)),
+            Scope::Admin(_) => Ok(self.listed()),
+        }
+    }
+
+    fn views_all(&self) -> bool {
+        self.who.kind == TokenKind::Api && self.who.rights.admin_role == Some(AdminRole::Viewer)
+    }
+
+    /// The token lists this very method, for this subject or for all.
+    fn listed(&self) -> bool {
+        self.who.kind == TokenKind::Api
+            && self
+                .who
+                .rights
+                .permissions
+                .allow(self.subject, self.method.index)
+    }
+
+    fn tenant(&self, roles: &[TenantRole]) -> Result<bool, Denied> {
+        let now = tenant_role(self.directory, &self.who.user, self.subject);
+        let rights = &self.who.rights.tenant_roles;
+        let token = rights
+            .get(self.subject)
+            .or_else(|| rights.get(ALL))
+            .copied();
+        self.member("tenant", roles, now, token)
+    }
+
+    fn project(&self, roles: &[ProjectRole]) -> Result<bool, Denied> {
+        let now = project_role(self.directory, &self.who.user, self.subject);
+        let rights = &self.who.rights.project_roles;
+        let token = rights
+            .get(self.subject)
+            .or_else(|| rights.get(ALL))
+            .copied();
+        self.member("project", roles, now, token)
+    }
+
+    /// `now` is the user's own role, `token` the one its API token carries.
+    fn member<R: Role>(
+        &self,
+        kind: &'static str,
+        roles: &[R],
+        now: Option<R>,
+        token: Option<R>,
+    ) -> Result<bool, Denied> {
+        let unseen = || Denied::not_found(kind, self.subject);
+        let now = now.ok_or_else(unseen)?;
+        if self.who.kind == TokenKind::User {
+            return Ok(roles.contains(&now));
+        }
+        if token.is_none() && !self.who.rights.permissions.knows(self.subject) {
+            return Err(unseen());
+        }
+        let granted = token.is_some_and(|role| roles.contains(&role)) || self.listed();
+        Ok(granted && reaches(now, roles))
+    }
+
+    /// Machine roles come from a token made for one machine; there is no membership to lose.
+    fn machine(&self, roles: &[MachineRole]) -> Result<bool, Denied> {
+        if self.who.kind != TokenKind::Api {
+            return Ok(false);
+        }
+        let rights = &self.who.rights.machine_roles;
+        let role = rights.get(self.subject).or_else(|| rights.get(ALL));
+        if role.is_some_and(|role| roles.contains(role)) || self.listed() {
+            return Ok(true);
+        }
+        if role.is_none() && !rights.is_empty() {
+            return Err(Denied::not_found("machine", self.subject));
+        }
+        Ok(false)
+    }
+
+    fn infra(&self, roles: &[InfraRole]) -> bool {
+        let role = self.who.rights.infra_role;
+        self.who.kind == TokenKind::Api
+            && (role.is_some_and(|role| roles.contains(&role)) || self.listed())
+    }
+}

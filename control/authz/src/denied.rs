@@ -1,0 +1,94 @@
+//! Why a call was refused, and how much of that the caller may learn.
+
+use proto_errors::{Error, ErrorCode};
+use proto_public::{Method, Scope};
+
+/// A refusal.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// No method of that path.
+    #[error("method {0} is unknown")]
+    UnknownMethod(String),
+    /// The method wants a caller with a token.
+    #[error("a token is needed")]
+    Unauthenticated,
+    /// The caller may not know whether the subject exists.
+    #[error("{kind} {subject:?} not found")]
+    NotFound {
+        /// `tenant`, `project` or `machine`.
+        kind: &'static str,
+        /// As the request named it.
+        subject: String,
+    },
+    /// The caller sees the subject, or there is none, but has no role that the method lists.
+    #[error("{path} is not allowed: {needs}")]
+    Forbidden {
+        /// The method's path.
+        path: &'static str,
+        /// The roles that would do.
+        needs: String,
+    },
+}
+
+impl Denied {
+    pub(crate) fn not_found(kind: &'static str, subject: &str) -> Self {
+        Self::NotFound {
+            kind,
+            subject: subject.to_owned(),
+        }
+    }
+
+    pub(crate) fn forbidden(method: &'static Method) -> Self {
+        let needs = match &method.scope {
+            Scope::Public | Scope::Own => "the token does not list it".to_owned(),
+            Scope::Tenant(r) => format!("needs a tenant role of {}", list(r, "TENANT_ROLE_")),
+            Scope::Project(r) => format!("needs a project role of {}", list(r, "PROJECT_ROLE_")),
+            Scope::Machine(_) => "it is for machines".to_owned(),
+            Scope::Admin(r) => format!("needs an admin role of {}", list(r, "ADMIN_ROLE_")),
+            Scope::Infra(_) => "it is for agents".to_owned(),
+        };
+        Self::Forbidden {
+            path: &method.path,
+            needs,
+        }
+    }
+}
+
+trait RoleName: Copy {
+    fn name(self) -> &'static str;
+}
+
+macro_rules! role_name {
+    ($($role:ident),*) => {$(
+        impl RoleName for proto_public::api::v2::$role {
+            fn name(self) -> &'static str {
+                self.as_str_name()
+            }
+        }
+    )*};
+}
+role_name!(TenantRole, ProjectRole, AdminRole);
+
+fn list<R: RoleName>(roles: &[R], prefix: &str) -> String {
+    let names: Vec<String> = roles
+        .iter()
+        .map(|r| r.name().trim_start_matches(prefix).to_ascii_lowercase())
+        .collect();
+    names.join(" or ")
+}
+
+impl From<Denied> for Error {
+    fn from(denied: Denied) -> Self {
+        let code = match &denied {
+            Denied::UnknownMethod(_) => ErrorCode::Unimplemented,
+            Denied::Unauthenticated => ErrorCode::Unauthenticated,
+            Denied::NotFound { .. } => ErrorCode::NotFound,
+            Denied::Forbidden { .. } => ErrorCode::PermissionDenied,
+        };
+        let error = Self::new(code, denied.to_string());
+        match denied {
+            Denied::NotFound { kind, subject } => error.object(kind, subject),
+            _ => error,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The proof that somebody may do what is about to be done.
+
+use proto_public::Method;
+
+use crate::Principal;
+
+/// Made only by `authorise` after a yes, or by [`Permit::system`]. The store asks for one with
+/// each write and hands its actor to the audit trail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permit {
+    actor: Actor,
+    path: Option<&'static str>,
+    audited: bool,
+    subject: Option<Box<str>>,
+}
+
+/// Who acts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Actor {
+    /// Somebody without a token.
+    Anonymous,
+    /// The bearer of a token.
+    User {
+        /// Login.
+        user: Box<str>,
+        /// Id of the token, not its secret.
+        token: Box<str>,
+    },
+    /// We ourselves.
+    System(SystemActor),
+}
+
+/// The parts of the control plane that write without being asked by a caller. Closed on purpose:
+/// a new one is a decision that shows up in review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SystemActor {
+    /// Writes what authenticated agents report over the mesh.
+    Gateway,
+    /// Carries intent out: life cycles, orders, releases.
+    Reconcile,
+    /// Issues, renews and revokes certificates and tickets.
+    Pki,
+    /// Sets a fresh cluster up.
+    Bootstrap,
+    /// Writes the audit trail.
+    Audit,
+}
+
+impl Permit {
+    /// For a write that the system makes by itself.
+    pub fn system(actor: SystemActor) -> Self {
+        Self {
+            actor: Actor::System(actor),
+            path: None,
+            audited: false,
+            subject: None,
+        }
+    }
+
+    pub(crate) fn new(method: &'static Method, who: &Principal, subject: Option<&str>) -> Self {
+        let actor = if who.user.is_empty() {
+            Actor::Anonymous
+        } else {
+            Actor::User {
+                user: who.user.as_str().into(),
+                token: who.token.as_str().into(),
+            }
+        };
+        Self {
+            actor,
+            path: Some(&method.path),
+            audited: method.audited,
+            subject: subject.map(Into::into),
+        }
+    }
+
+    /// Who acts.
+    pub fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
+    /// The method that was called; none for the system.
+    pub fn path(&self) -> Option<&'static str> {
+        self.path
+    }
+
+    /// Whether the contract wants this call in the audit trail.
+    pub fn audited(&self) -> bool {
+        self.audited
+    }
+
+    /// The tenant, project or machine for which the call was permitted.
+    pub fn subject(&self) -> Option<&str> {
+        self.subject.as_deref()
+    }
+}
