@@ -1,0 +1,327 @@
+//! The key exchange that opens a session (specification, 13.17 to 13.24), without I/O.
+
+use std::fmt;
+
+use crate::credentials::Credentials;
+use crate::{CipherSuite, IpmiError};
+
+/// Administrator, looked up by name alone (table 13-11).
+const ROLE: u8 = 0x14;
+const RANDOM: usize = 16;
+
+/// Our side of an exchange, from the first message to the session's keys.
+pub struct Exchange {
+    suite: CipherSuite,
+    credentials: Credentials,
+    /// Session id that the BMC uses when it talks to us.
+    console: u32,
+    /// Session id that we use when we talk to the BMC.
+    managed: u32,
+    console_random: [u8; RANDOM],
+    managed_random: [u8; RANDOM],
+    guid: [u8; 16],
+}
+
+impl Exchange {
+    /// `console` and `random` are fresh random numbers; `console` is not 0.
+    #[must_use]
+    pub fn new(
+        suite: CipherSuite,
+        credentials: Credentials,
+        console: u32,
+        random: [u8; RANDOM],
+    ) -> Self {
+        Self {
+            suite,
+            credentials,
+            console,
+            managed: 0,
+            console_random: random,
+            managed_random: [0; RANDOM],
+            guid: [0; 16],
+        }
+    }
+
+    /// RMCP+ Open Session Request (13.17).
+    #[must_use]
+    pub fn open_request(&self) -> Vec<u8> {
+        let mut body = vec![0, 0x04, 0, 0];
+        body.extend(self.console.to_le_bytes());
+        let algorithms = [self.suite.authentication(), self.suite.integrity(), 0x01];
+        for (kind, algorithm) in (0u8..).zip(algorithms) {
+            body.extend([kind, 0, 0, 8, algorithm, 0, 0, 0]);
+        }
+        body
+    }
+
+    /// Takes the answer to [`Self::open_request`].
+    ///
+    /// # Errors
+    /// [`IpmiError::Refused`] with the BMC's status, or [`IpmiError::Malformed`].
+    pub fn open_response(&mut self, body: &[u8]) -> Result<(), IpmiError> {
+        let what = "the session request";
+        status(body, what)?;
+        let id = body.get(8..12).ok_or(IpmiError::Malformed { what })?;
+        self.managed = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
+        Ok(())
+    }
+
+    /// RAKP message 1 (13.20).
+    #[must_use]
+    pub fn message1(&self) -> Vec<u8> {
+        let mut body = vec![0, 0, 0, 0];
+        body.extend(self.managed.to_le_bytes());
+        body.extend(self.console_random);
+        body.extend([ROLE, 0, 0]);
+        body.extend(&self.name()[1..]);
+        body
+    }
+
+    /// Takes RAKP message 2 (13.21) and checks that the BMC knows the password too.
+    ///
+    /// # Errors
+    /// [`IpmiError::WrongPassword`], [`IpmiError::Refused`] or [`IpmiError::Malformed`].
+    pub fn message2(&mut self, body: &[u8]) -> Result<(), IpmiError> {
+        let what = "RAKP message 2";
+        status(body, "the user")?;
+        let malformed = || IpmiError::Malformed { what };
+        let code = body
+            .get(40..40 + self.suite.hmac_len())
+            .ok_or_else(malformed)?;
+        self.managed_random.copy_from_slice(&body[8..24]);
+        self.guid.copy_from_slice(&body[24..40]);
+        let console = self.console.to_le_bytes();
+        let managed = self.managed.to_le_bytes();
+        let name = self.name();
+        let parts: [&[u8]; 6] = [
+            &console,
+            &managed,
+            &self.console_random,
+            &self.managed_random,
+            &self.guid,
+            &name,
+        ];
+        if self.suite.verify(self.credentials.password(), &parts, code) {
+            return Ok(());
+        }
+        Err(IpmiError::WrongPassword)
+    }
+
+    /// RAKP message 3 (13.22): our proof of the password.
+    #[must_use]
+    pub fn message3(&self) -> Vec<u8> {
+        let mut body = vec![0, 0, 0, 0];
+        body.extend(self.managed.to_le_bytes());
+        let console = self.console.to_le_bytes();
+        let parts: [&[u8]; 3] = [&self.managed_random, &console, &self.name()];
+        body.extend(self.suite.hmac(self.credentials.password(), &parts));
+        body
+    }
+
+    /// Takes RAKP message 4 (13.23) and yields the keys of the session.
+    ///
+    /// # Errors
+    /// [`IpmiError::WrongPassword`], [`IpmiError::Refused`] or [`IpmiError::Malformed`].
+    pub fn message4(&self, body: &[u8]) -> Result<Keys, IpmiError> {
+        status(body, "the password")?;
+        let length = self.suite.integrity_len();
+        let what = "RAKP message 4";
+        let code = body
+            .get(8..8 + length)
+            .ok_or(IpmiError::Malformed { what })?;
+        let parts: [&[u8]; 3] = [&self.console_random, &self.managed_random, &self.name()];
+        let session_key = self.suite.hmac(self.credentials.password(), &parts);
+        let managed = self.managed.to_le_bytes();
+        let parts: [&[u8]; 3] = [&self.console_random, &managed, &self.guid];
+        if !self.suite.verify(&session_key, &parts, code) {
+            return Err(IpmiError::WrongPassword);
+        }
+        Ok(Keys::derive(self.suite, &session_key))
+    }
+
+    /// The session id that packets to the BMC carry.
+    #[must_use]
+    pub fn managed(&self) -> u32 {
+        self.managed
+    }
+
+    /// Role, length of the name, name: as the codes of the exchange take them.
+    fn name(&self) -> Vec<u8> {
+        let user = self.credentials.user();
+        let mut name = vec![ROLE, u8::try_from(user.len()).unwrap_or(u8::MAX)];
+        name.extend(user);
+        name
+    }
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange")
+            .field("suite", &self.suite)
+            .finish_non_exhaustive()
+    }
+}
+
+fn status(body: &[u8], what: &'static str) -> Result<(), IpmiError> {
+    match body.get(1) {
+        None => Err(IpmiError::Malformed { what }),
+        Some(0) => Ok(()),
+        Some(0x11) => Err(IpmiError::NoSuite),
+        Some(&status) => Err(IpmiError::Refused { what, status }),
+    }
+}
+
+/// The keys of a session (13.31, 13.32). Printing them shows the suite alone.
+pub struct Keys {
+    suite: CipherSuite,
+    integrity: Vec<u8>,
+    encryption: [u8; 16],
+}
+
+impl Keys {
+    #[must_use]
+    pub fn derive(suite: CipherSuite, session_key: &[u8]) -> Self {
+        let second = suite.hmac(session_key, &[&[0x02; 20]]);
+        let mut encryption = [0; 16];
+        encryption.copy_from_slice(&second[..16]);
+        Self {
+            suite,
+            integrity: suite.hmac(session_key, &[&[0x01; 20]]),
+            encryption,
+        }
+    }
+
+    pub(crate) fn suite(&self) -> CipherSuite {
+        self.suite
+    }
+
+    pub(crate) fn encryption(&self) -> &[u8; 16] {
+        &self.encryption
+    }
+
+    pub(crate) fn integrity_code(&self, packet: &[u8]) -> Vec<u8> {
+        let mut code = self.suite.hmac(&self.integrity, &[packet]);
+        code.truncate(self.suite.integrity_len());
+        code
+    }
+
+    pub(crate) fn verify(&self, packet: &[u8], code: &[u8]) -> bool {
+        code.len() == self.suite.integrity_len()
+            && self.suite.verify(&self.integrity, &[packet], code)
+    }
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys")
+            .field("suite", &self.suite)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The BMC's side, computed from the specification's formulas.
+    struct Bmc {
+        suite: CipherSuite,
+        password: &'static [u8],
+        console: u32,
+        console_random: [u8; 16],
+        name: Vec<u8>,
+    }
+
+    const MANAGED: u32 = 0x0000_00aa;
+    const MANAGED_RANDOM: [u8; 16] = [9; 16];
+    const GUID: [u8; 16] = [5; 16];
+
+    impl Bmc {
+        fn message2(&self) -> Vec<u8> {
+            let mut body = vec![0, 0, 0, 0];
+            body.extend(self.console.to_le_bytes());
+            body.extend(MANAGED_RANDOM);
+            body.extend(GUID);
+            let (console, managed) = (self.console.to_le_bytes(), MANAGED.to_le_bytes());
+            let parts: [&[u8]; 6] = [
+                &console,
+                &managed,
+                &self.console_random,
+                &MANAGED_RANDOM,
+                &GUID,
+                &self.name,
+            ];
+            body.extend(self.suite.hmac(self.password, &parts));
+            body
+        }
+
+        fn message4(&self) -> Vec<u8> {
+            let parts: [&[u8]; 3] = [&self.console_random, &MANAGED_RANDOM, &self.name];
+            let session_key = self.suite.hmac(self.password, &parts);
+            let parts: [&[u8]; 3] = [&self.console_random, &MANAGED.to_le_bytes(), &GUID];
+            let mut code = self.suite.hmac(&session_key, &parts);
+            code.truncate(self.suite.integrity_len());
+            [vec![0, 0, 0, 0, 1, 0, 0, 0], code].concat()
+        }
+    }
+
+    fn pair(suite: CipherSuite, theirs: &'static [u8]) -> (Exchange, Bmc) {
+        let credentials = Credentials::new("admin", "secret").expect("short enough");
+        let exchange = Exchange::new(suite, credentials, 0x1234, [7; 16]);
+        let bmc = Bmc {
+            suite,
+            password: theirs,
+            console: 0x1234,
+            console_random: [7; 16],
+            name: b"\x14\x05admin".to_vec(),
+        };
+        (exchange, bmc)
+    }
+
+    fn opened(exchange: &mut Exchange) {
+        let mut body = vec![0, 0, 4, 0, 0x34, 0x12, 0, 0];
+        body.extend(MANAGED.to_le_bytes());
+        exchange.open_response(&body).expect("the BMC agrees");
+    }
+
+    #[test]
+    fn both_sides_agree_on_the_keys() {
+        for suite in CipherSuite::PREFERRED {
+            let (mut exchange, bmc) = pair(suite, b"secret");
+            opened(&mut exchange);
+            exchange
+                .message2(&bmc.message2())
+                .expect("the BMC knows the password");
+            let keys = exchange
+                .message4(&bmc.message4())
+                .expect("and proves it again");
+            assert_eq!(keys.suite(), suite);
+        }
+    }
+
+    #[test]
+    fn a_bmc_with_another_password_is_refused() {
+        for suite in CipherSuite::PREFERRED {
+            let (mut exchange, bmc) = pair(suite, b"another");
+            opened(&mut exchange);
+            let got = exchange.message2(&bmc.message2());
+            assert!(matches!(got, Err(IpmiError::WrongPassword)), "{got:?}");
+        }
+    }
+
+    #[test]
+    fn refusals_and_short_answers_are_errors() {
+        let (mut exchange, _) = pair(CipherSuite::Sha1, b"secret");
+        let no_suite = exchange.open_response(&[0, 0x11, 0, 0]);
+        assert!(matches!(no_suite, Err(IpmiError::NoSuite)), "{no_suite:?}");
+        let unknown = exchange.message2(&[0, 0x0d, 0, 0]);
+        assert!(
+            matches!(unknown, Err(IpmiError::Refused { status: 0x0d, .. })),
+            "{unknown:?}"
+        );
+        for size in 0..60 {
+            assert!(exchange.message2(&vec![0; size]).is_err(), "{size}");
+        }
+        assert!(exchange.message4(&[0; 8]).is_err());
+    }
+}
