@@ -98,14 +98,20 @@ impl Contexts {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(source) => {
-                return Err(ClientError::File { action: "read", path: path.to_owned(), source });
+                return Err(ClientError::File {
+                    action: "read",
+                    path: path.to_owned(),
+                    source,
+                });
             }
         };
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        serde_norway::from_str(&text)
-            .map_err(|source| ClientError::ContextFile { path: path.to_owned(), source })
+        serde_norway::from_str(&text).map_err(|source| ClientError::ContextFile {
+            path: path.to_owned(),
+            source,
+        })
     }
 
     /// Writes the file whole and at once, readable by its owner alone.
@@ -113,12 +119,24 @@ impl Contexts {
     /// # Errors
     /// When it cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), ClientError> {
-        let text = serde_norway::to_string(self)
-            .map_err(|source| ClientError::ContextFile { path: path.to_owned(), source })?;
-        let failed =
-            |source| ClientError::File { action: "write", path: path.to_owned(), source };
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        let text = serde_norway::to_string(self).map_err(|source| ClientError::ContextFile {
+            path: path.to_owned(),
+            source,
+        })?;
+        let failed = |source| ClientError::File {
+            action: "write",
+            path: path.to_owned(),
+            source,
+        };
+        if let Some(folder) = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+        {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)
+                .map_err(failed)?;
         }
         let partial = path.with_extension("yaml.new");
         // A file left by an interrupted run might have other permissions.
@@ -132,7 +150,9 @@ impl Contexts {
             .mode(0o600)
             .open(&partial)
             .map_err(failed)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(failed)?;
         fs::rename(&partial, path).map_err(failed)
     }
 
@@ -149,12 +169,18 @@ impl Contexts {
 
     /// The context in use.
     pub fn current(&self) -> Option<&Context> {
-        self.current_context.as_deref().and_then(|name| self.get(name).ok())
+        self.current_context
+            .as_deref()
+            .and_then(|name| self.get(name).ok())
     }
 
     /// Adds or replaces a context.
     pub fn put(&mut self, context: Context) {
-        match self.contexts.iter_mut().find(|known| known.name == context.name) {
+        match self
+            .contexts
+            .iter_mut()
+            .find(|known| known.name == context.name)
+        {
             Some(known) => *known = context,
             None => self.contexts.push(context),
         }
@@ -245,6 +271,9 @@ mod tests {
         let path = folder.path().join("config.yaml");
         assert_eq!(Contexts::load(&path).unwrap(), Contexts::default());
         fs::write(&path, "contexts: 5").unwrap();
-        assert!(matches!(Contexts::load(&path), Err(ClientError::ContextFile { .. })));
+        assert!(matches!(
+            Contexts::load(&path),
+            Err(ClientError::ContextFile { .. })
+        ));
     }
 }

@@ -33,8 +33,17 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 /// Methods that only read, by the first word of their name: repeating them does no harm.
-const READS: [&str; 9] =
-    ["Get", "List", "Latest", "Match", "Issues", "Capacity", "Try", "InviteGet", "TokenScoped"];
+const READS: [&str; 9] = [
+    "Get",
+    "List",
+    "Latest",
+    "Match",
+    "Issues",
+    "Capacity",
+    "Try",
+    "InviteGet",
+    "TokenScoped",
+];
 
 /// A connection with a token. Cloning shares the connection.
 #[derive(Debug, Clone)]
@@ -72,7 +81,10 @@ impl Session {
             .as_ref()
             .map(|token| bearer(token.expose()).ok_or(ClientError::Token("the context".into())))
             .transpose()?;
-        Ok(Self { channel: endpoint.connect_lazy(), authorization })
+        Ok(Self {
+            channel: endpoint.connect_lazy(),
+            authorization,
+        })
     }
 
     async fn send(self, request: Request<Body>) -> Result<Response<Body>, Error> {
@@ -81,7 +93,11 @@ impl Session {
             parts.headers.insert(AUTHORIZATION, authorization.clone());
         }
         // A request that cannot be collected ends at the server as an empty one and is refused.
-        let body = body.collect().await.map(|all| all.to_bytes()).unwrap_or_default();
+        let body = body
+            .collect()
+            .await
+            .map(|all| all.to_bytes())
+            .unwrap_or_default();
         let repeatable = is_read(parts.uri.path()) || parts.headers.contains_key("idempotency-key");
         let mut pause = BACKOFF_FIRST;
         for attempt in 1.. {
@@ -93,7 +109,11 @@ impl Session {
             if !again || attempt >= CALL_ATTEMPTS {
                 return outcome;
             }
-            tracing::debug!(attempt, path = parts.uri.path(), "the server is away, trying again");
+            tracing::debug!(
+                attempt,
+                path = parts.uri.path(),
+                "the server is away, trying again"
+            );
             tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..=1.0))).await;
             pause = (pause * 2).min(BACKOFF_MAX);
         }
@@ -106,7 +126,12 @@ impl Session {
         body: Bytes,
     ) -> Result<Response<Body>, Error> {
         let request = Request::from_parts(parts.clone(), Body::new(Full::new(body)));
-        self.channel.clone().ready_oneshot().await?.call(request).await
+        self.channel
+            .clone()
+            .ready_oneshot()
+            .await?
+            .call(request)
+            .await
     }
 }
 
@@ -126,7 +151,9 @@ impl Service<Request<Body>> for Session {
 
 fn tls_config(settings: &Settings) -> Result<ClientTlsConfig, ClientError> {
     let tls = ClientTlsConfig::new();
-    let Some(path) = &settings.ca_file else { return Ok(tls.with_native_roots()) };
+    let Some(path) = &settings.ca_file else {
+        return Ok(tls.with_native_roots());
+    };
     let pem = fs::read(path).map_err(|source| ClientError::File {
         action: "read",
         path: path.clone(),
@@ -190,7 +217,9 @@ impl Client {
     /// # Errors
     /// As [`Session::new`].
     pub fn new(settings: &Settings) -> Result<Self, ClientError> {
-        Ok(Self { session: Session::new(settings)? })
+        Ok(Self {
+            session: Session::new(settings)?,
+        })
     }
 
     /// The connection, for services that have no accessor here.

@@ -33,7 +33,12 @@ pub struct Settings {
 impl Settings {
     /// A server without a token.
     pub fn new(api_url: impl Into<String>) -> Self {
-        Self { api_url: api_url.into(), token: None, ca_file: None, default_project: None }
+        Self {
+            api_url: api_url.into(),
+            token: None,
+            ca_file: None,
+            default_project: None,
+        }
     }
 
     /// The same with a token.
@@ -61,9 +66,11 @@ impl Settings {
             Some(name) => Some(contexts.get(name)?),
             None => contexts.current(),
         };
-        let given = api_url
-            .map(str::to_owned)
-            .or_else(|| context.is_none().then(|| get(ENV_URL).or_else(|| get(ENV_URL_OTHERS)))?);
+        let given = api_url.map(str::to_owned).or_else(|| {
+            context
+                .is_none()
+                .then(|| get(ENV_URL).or_else(|| get(ENV_URL_OTHERS)))?
+        });
         let from_environment = || match context {
             Some(_) => Ok(None),
             None => environment_token(&get),
@@ -74,7 +81,10 @@ impl Settings {
                 Some(token) => Some(token),
                 None => context_token(chosen)?,
             };
-            return Ok(Self { token, ..Self::of(chosen, chosen.api_url.clone()) });
+            return Ok(Self {
+                token,
+                ..Self::of(chosen, chosen.api_url.clone())
+            });
         };
         let same = chosen.filter(|chosen| chosen.api_url == api_url);
         let token = match (from_environment()?, same) {
@@ -83,8 +93,14 @@ impl Settings {
             (None, None) => None,
         };
         match chosen {
-            Some(chosen) => Ok(Self { token, ..Self::of(chosen, api_url) }),
-            None => Ok(Self { token, ..Self::new(api_url) }),
+            Some(chosen) => Ok(Self {
+                token,
+                ..Self::of(chosen, api_url)
+            }),
+            None => Ok(Self {
+                token,
+                ..Self::new(api_url)
+            }),
         }
     }
 
@@ -98,9 +114,7 @@ impl Settings {
     }
 }
 
-fn environment_token(
-    get: &impl Fn(&str) -> Option<String>,
-) -> Result<Option<Secret>, ClientError> {
+fn environment_token(get: &impl Fn(&str) -> Option<String>) -> Result<Option<Secret>, ClientError> {
     if let Some(path) = get(ENV_TOKEN_FILE).or_else(|| get(ENV_TOKEN_FILE_OTHERS)) {
         return read_token(Path::new(&path)).map(Some);
     }
@@ -154,24 +168,45 @@ mod tests {
         environment: &[(&str, &str)],
     ) -> (String, Option<String>) {
         let get = |name: &str| {
-            environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            environment
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
         };
         let settings = Settings::resolve(&contexts(), context, url, get).unwrap();
-        (settings.api_url, settings.token.map(|token| token.expose().to_owned()))
+        (
+            settings.api_url,
+            settings.token.map(|token| token.expose().to_owned()),
+        )
     }
 
     #[test]
     fn precedence() {
         let url = |text: &str, token: Option<&str>| (text.to_owned(), token.map(str::to_owned));
-        assert_eq!(resolved(None, None, &[]), url("http://a:1", Some("token-a")));
-        assert_eq!(resolved(Some("b"), None, &[]), url("http://b:1", Some("token-b")));
+        assert_eq!(
+            resolved(None, None, &[]),
+            url("http://a:1", Some("token-a"))
+        );
+        assert_eq!(
+            resolved(Some("b"), None, &[]),
+            url("http://b:1", Some("token-b"))
+        );
         let foreign = [(ENV_URL, "http://c:1")];
         assert_eq!(resolved(None, None, &foreign), url("http://c:1", None));
-        assert_eq!(resolved(None, Some("http://a:1"), &[]), url("http://a:1", Some("token-a")));
-        assert_eq!(resolved(None, Some("http://d:1"), &[]), url("http://d:1", None));
+        assert_eq!(
+            resolved(None, Some("http://a:1"), &[]),
+            url("http://a:1", Some("token-a"))
+        );
+        assert_eq!(
+            resolved(None, Some("http://d:1"), &[]),
+            url("http://d:1", None)
+        );
         let both = [(ENV_URL_OTHERS, "http://c:1"), (ENV_TOKEN_OTHERS, "t")];
         assert_eq!(resolved(None, None, &both), url("http://c:1", Some("t")));
-        assert_eq!(resolved(Some("b"), None, &both), url("http://b:1", Some("token-b")));
+        assert_eq!(
+            resolved(Some("b"), None, &both),
+            url("http://b:1", Some("token-b"))
+        );
     }
 
     #[test]

@@ -1,2 +1,52 @@
 //! metalmesh, the command line of admins and tenants.
-fn main() {}
+//!
+//! `args` is what people type, `cmd/` has one module a resource, `output` prints tables, JSON
+//! and YAML, `app` holds the connection and finds things by name, `explain` turns a server's
+//! refusal into what to do next. Results go to stdout, progress and errors to stderr.
+
+#![allow(clippy::print_stdout, reason = "a command line prints its results")]
+
+mod app;
+mod args;
+mod cmd;
+mod explain;
+mod files;
+mod output;
+mod show;
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use args::Cli;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    // One TLS provider, chosen before the first connection; a second choice would be an error.
+    if rustls::crypto::ring::default_provider()
+        .install_default()
+        .is_err()
+    {
+        eprintln!("error: TLS was set up twice");
+        return ExitCode::FAILURE;
+    }
+    let cli = Cli::parse();
+    let filter = if cli.global.debug {
+        "debug,h2=info,hyper=info"
+    } else {
+        "warn"
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::new(filter))
+        .with_writer(std::io::stderr)
+        .init();
+    match cmd::run(cli).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}", explain::explain(&error));
+            ExitCode::FAILURE
+        }
+    }
+}

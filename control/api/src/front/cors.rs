@@ -21,7 +21,10 @@ pub(super) fn preflight() -> Response<ReplyBody> {
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("POST"),
+    );
     // A star does not cover Authorization, so the headers of the protocols are listed.
     headers.insert(
         ACCESS_CONTROL_ALLOW_HEADERS,

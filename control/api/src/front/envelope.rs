@@ -34,8 +34,10 @@ pub(super) fn frame(flags: u8, message: &[u8]) -> Bytes {
 pub(super) fn take_frame(buffer: &mut BytesMut) -> Option<(u8, Bytes)> {
     let (header, rest) = buffer.split_at_checked(HEADER_BYTES)?;
     let flags = header[0];
-    let length = usize::try_from(u32::from_be_bytes([header[1], header[2], header[3], header[4]]))
-        .unwrap_or(usize::MAX);
+    let length = usize::try_from(u32::from_be_bytes([
+        header[1], header[2], header[3], header[4],
+    ]))
+    .unwrap_or(usize::MAX);
     if rest.len() < length {
         return None;
     }
@@ -51,7 +53,9 @@ pub(super) fn take_frame(buffer: &mut BytesMut) -> Option<(u8, Bytes)> {
 pub(super) fn single_message(body: Bytes, compression: Compression) -> Result<Bytes, Status> {
     let mut buffer = BytesMut::from(body);
     let Some((flags, message)) = take_frame(&mut buffer) else {
-        return Err(Status::invalid_argument("the request holds no whole message"));
+        return Err(Status::invalid_argument(
+            "the request holds no whole message",
+        ));
     };
     if !buffer.is_empty() {
         return Err(Status::invalid_argument(
@@ -64,7 +68,9 @@ pub(super) fn single_message(body: Bytes, compression: Compression) -> Result<By
         (FLAG_COMPRESSED, Compression::Identity) => Err(Status::invalid_argument(
             "a message is marked compressed, but the request names no compression",
         )),
-        _ => Err(Status::invalid_argument("a message carries unknown frame flags")),
+        _ => Err(Status::invalid_argument(
+            "a message carries unknown frame flags",
+        )),
     }
 }
 
@@ -90,7 +96,9 @@ pub(super) fn inflate(data: &[u8]) -> Result<Bytes, Status> {
 
 /// The error of a request above the limit.
 pub(super) fn too_large() -> Status {
-    Status::resource_exhausted(format!("the request is larger than {MESSAGE_BYTES_MAX} bytes"))
+    Status::resource_exhausted(format!(
+        "the request is larger than {MESSAGE_BYTES_MAX} bytes"
+    ))
 }
 
 #[cfg(test)]
@@ -114,7 +122,10 @@ mod tests {
         let plain = single_message(frame(0, b"abc"), Compression::Identity).unwrap();
         assert_eq!(&plain[..], b"abc");
         let zipped = frame(FLAG_COMPRESSED, &gzip(b"abc"));
-        assert_eq!(&single_message(zipped, Compression::Gzip).unwrap()[..], b"abc");
+        assert_eq!(
+            &single_message(zipped, Compression::Gzip).unwrap()[..],
+            b"abc"
+        );
     }
 
     #[test]
@@ -123,7 +134,10 @@ mod tests {
         two.extend_from_slice(&frame(0, b"b"));
         let cases: [(Bytes, Compression); 6] = [
             (Bytes::new(), Compression::Identity),
-            (Bytes::from_static(&[0, 0, 0, 0, 9, 1]), Compression::Identity),
+            (
+                Bytes::from_static(&[0, 0, 0, 0, 9, 1]),
+                Compression::Identity,
+            ),
             (two.freeze(), Compression::Identity),
             (frame(FLAG_COMPRESSED, b"x"), Compression::Identity),
             (frame(FLAG_COMPRESSED, b"not gzip"), Compression::Gzip),
@@ -140,6 +154,9 @@ mod tests {
         let bomb = gzip(&vec![0; MESSAGE_BYTES_MAX + 1]);
         assert!(bomb.len() < 64 << 10);
         assert_eq!(inflate(&bomb).unwrap_err().code(), Code::ResourceExhausted);
-        assert_eq!(inflate(&gzip(&vec![0; MESSAGE_BYTES_MAX])).unwrap().len(), MESSAGE_BYTES_MAX);
+        assert_eq!(
+            inflate(&gzip(&vec![0; MESSAGE_BYTES_MAX])).unwrap().len(),
+            MESSAGE_BYTES_MAX
+        );
     }
 }

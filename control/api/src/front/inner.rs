@@ -57,7 +57,12 @@ const TRANSPORT_HEADERS: [&str; 10] = [
 ];
 
 /// The request that a handler sees.
-pub(super) fn request(path: &str, headers: &HeaderMap, extensions: Extensions, message: &[u8]) -> Request<Body> {
+pub(super) fn request(
+    path: &str,
+    headers: &HeaderMap,
+    extensions: Extensions,
+    message: &[u8],
+) -> Request<Body> {
     let mut request = Request::new(Body::new(Full::new(frame(0, message))));
     *request.method_mut() = HttpMethod::POST;
     if let Ok(uri) = path.parse() {
@@ -88,8 +93,15 @@ impl Answer {
     /// Reads the head of the answer.
     pub(super) fn new(response: Response<Body>) -> Self {
         let (parts, body) = response.into_parts();
-        let outcome = parts.headers.contains_key(GRPC_STATUS).then(|| outcome(&parts.headers));
-        Self { body, buffer: BytesMut::new(), outcome }
+        let outcome = parts
+            .headers
+            .contains_key(GRPC_STATUS)
+            .then(|| outcome(&parts.headers));
+        Self {
+            body,
+            buffer: BytesMut::new(),
+            outcome,
+        }
     }
 
     /// The status, when the answer is nothing but a status.

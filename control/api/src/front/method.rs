@@ -52,16 +52,15 @@ impl Method {
         }
         let mut reader = serde_json::Deserializer::from_slice(json);
         let options = DeserializeOptions::new().deny_unknown_fields(false);
-        let message = DynamicMessage::deserialize_with_options(
-            self.input.clone(),
-            &mut reader,
-            &options,
-        )
-        .and_then(|message| reader.end().map(|()| message))
-        .map_err(|error| {
-            let name = self.input.full_name();
-            Status::invalid_argument(format!("the request is not the JSON of a {name}: {error}"))
-        })?;
+        let message =
+            DynamicMessage::deserialize_with_options(self.input.clone(), &mut reader, &options)
+                .and_then(|message| reader.end().map(|()| message))
+                .map_err(|error| {
+                    let name = self.input.full_name();
+                    Status::invalid_argument(format!(
+                        "the request is not the JSON of a {name}: {error}"
+                    ))
+                })?;
         Ok(message.encode_to_vec().into())
     }
 
@@ -72,7 +71,9 @@ impl Method {
     pub fn to_json(&self, message: Bytes) -> Result<Bytes, Status> {
         let broken = || Status::internal("the answer cannot be written as JSON");
         let message = DynamicMessage::decode(self.output.clone(), message).map_err(|_| broken())?;
-        serde_json::to_vec(&message).map(Bytes::from).map_err(|_| broken())
+        serde_json::to_vec(&message)
+            .map(Bytes::from)
+            .map_err(|_| broken())
     }
 }
 
@@ -86,9 +87,16 @@ impl Methods {
     /// All methods of all services in the pool.
     pub fn from_pool(pool: &DescriptorPool) -> Self {
         let methods = pool.services().flat_map(|service| {
-            service.methods().map(|method| Method::new(&method)).collect::<Vec<_>>()
+            service
+                .methods()
+                .map(|method| Method::new(&method))
+                .collect::<Vec<_>>()
         });
-        Self { by_path: methods.map(|method| (method.path.clone(), method)).collect() }
+        Self {
+            by_path: methods
+                .map(|method| (method.path.clone(), method))
+                .collect(),
+        }
     }
 
     /// The method at a request's path.

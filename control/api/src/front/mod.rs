@@ -83,7 +83,11 @@ impl<S: Clone, G> Clone for Front<S, G> {
 impl<S: Inner, G: Gate> Front<S, G> {
     /// Puts the gate and the protocols in front of `inner`.
     pub fn new(pool: &DescriptorPool, gate: Arc<G>, inner: S) -> Self {
-        Self { methods: Arc::new(Methods::from_pool(pool)), gate, inner }
+        Self {
+            methods: Arc::new(Methods::from_pool(pool)),
+            gate,
+            inner,
+        }
     }
 
     /// Answers one HTTP request.
@@ -119,7 +123,10 @@ impl<S: Inner, G: Gate> Front<S, G> {
         B::Error: Into<BoxError>,
     {
         if parts.method != HttpMethod::POST {
-            return reply::plain(StatusCode::METHOD_NOT_ALLOWED, "methods of the API take POST\n");
+            return reply::plain(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "methods of the API take POST\n",
+            );
         }
         let Some(protocol) = Protocol::from_headers(&parts.headers) else {
             let text = "use a content type of Connect, gRPC or gRPC-Web, e.g. application/json\n";
@@ -134,12 +141,18 @@ impl<S: Inner, G: Gate> Front<S, G> {
             return reply::error(protocol, unimplemented(path));
         };
         let streaming_frames = protocol.framing == Framing::ConnectStream;
-        let connect = matches!(protocol.framing, Framing::ConnectUnary | Framing::ConnectStream);
+        let connect = matches!(
+            protocol.framing,
+            Framing::ConnectUnary | Framing::ConnectStream
+        );
         if connect && streaming_frames != method.streams {
             let text = "this method needs the other kind of Connect content type\n";
             return reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
         }
-        match self.dispatch(protocol, method, &parts.headers, body, peer).await {
+        match self
+            .dispatch(protocol, method, &parts.headers, body, peer)
+            .await
+        {
             Ok(response) => response,
             Err(status) => reply::error(protocol, name_unimplemented(status, path)),
         }
@@ -162,7 +175,12 @@ impl<S: Inner, G: Gate> Front<S, G> {
         let body = read(body).await?;
         let message = request_message(protocol, compression, method, body)?;
         let work = async {
-            let call = Call { method, headers, peer, message: &message };
+            let call = Call {
+                method,
+                headers,
+                peer,
+                message: &message,
+            };
             let extensions = self.gate.admit(call).await?;
             let request = inner::request(&method.path, headers, extensions, &message);
             let response = match self.inner.clone().oneshot(request).await {
@@ -199,7 +217,9 @@ where
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(envelope::too_large()),
         Ok(Err(_)) => Err(Status::cancelled("the request ended early")),
-        Err(_) => Err(Status::deadline_exceeded("the request's body took too long")),
+        Err(_) => Err(Status::deadline_exceeded(
+            "the request's body took too long",
+        )),
     }
 }
 

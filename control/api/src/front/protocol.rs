@@ -59,7 +59,12 @@ impl Protocol {
     fn from_content_type(value: &str) -> Option<Self> {
         use Codec::{Json, Proto};
         use Framing::{ConnectStream, ConnectUnary, Grpc, GrpcWeb};
-        let media = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let media = value
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase();
         let (framing, codec) = match media.as_str() {
             "application/proto" => (ConnectUnary, Proto),
             "application/json" => (ConnectUnary, Json),
@@ -125,7 +130,9 @@ impl Protocol {
             }
             Framing::Grpc | Framing::GrpcWeb { .. } => ("grpc-timeout", parse_grpc_timeout),
         };
-        let Some(value) = headers.get(name) else { return Ok(None) };
+        let Some(value) = headers.get(name) else {
+            return Ok(None);
+        };
         let timeout = value.to_str().ok().and_then(parse).ok_or_else(|| {
             Status::invalid_argument(format!("the header {name} is not a timeout"))
         })?;
@@ -155,7 +162,11 @@ fn parse_grpc_timeout(value: &str) -> Option<Duration> {
 
 fn digits(value: &str, most: usize) -> Option<u64> {
     let plain = !value.is_empty() && value.len() <= most;
-    if plain && value.bytes().all(|byte| byte.is_ascii_digit()) { value.parse().ok() } else { None }
+    if plain && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        value.parse().ok()
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -165,13 +176,28 @@ mod tests {
     #[test]
     fn content_types() {
         let cases = [
-            ("application/proto", Some((Framing::ConnectUnary, Codec::Proto))),
-            ("Application/JSON; charset=utf-8", Some((Framing::ConnectUnary, Codec::Json))),
-            ("application/connect+json", Some((Framing::ConnectStream, Codec::Json))),
+            (
+                "application/proto",
+                Some((Framing::ConnectUnary, Codec::Proto)),
+            ),
+            (
+                "Application/JSON; charset=utf-8",
+                Some((Framing::ConnectUnary, Codec::Json)),
+            ),
+            (
+                "application/connect+json",
+                Some((Framing::ConnectStream, Codec::Json)),
+            ),
             ("application/grpc", Some((Framing::Grpc, Codec::Proto))),
             ("application/grpc+json", Some((Framing::Grpc, Codec::Json))),
-            ("application/grpc-web-text", Some((Framing::GrpcWeb { text: true }, Codec::Proto))),
-            ("application/grpc-web+json", Some((Framing::GrpcWeb { text: false }, Codec::Json))),
+            (
+                "application/grpc-web-text",
+                Some((Framing::GrpcWeb { text: true }, Codec::Proto)),
+            ),
+            (
+                "application/grpc-web+json",
+                Some((Framing::GrpcWeb { text: false }, Codec::Json)),
+            ),
             ("text/plain", None),
             ("application/grpc+thrift", None),
         ];
@@ -188,7 +214,10 @@ mod tests {
         for bad in ["", "S", "5", "5x", "-1S", "123456789S", "1\u{e4}"] {
             assert_eq!(parse_grpc_timeout(bad), None, "{bad}");
         }
-        assert_eq!(parse_connect_timeout("2500"), Some(Duration::from_millis(2500)));
+        assert_eq!(
+            parse_connect_timeout("2500"),
+            Some(Duration::from_millis(2500))
+        );
         assert_eq!(parse_connect_timeout("+5"), None);
         assert_eq!(parse_connect_timeout("12345678901"), None);
     }

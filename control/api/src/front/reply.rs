@@ -40,7 +40,10 @@ pub(super) fn error(protocol: Protocol, status: Status) -> Response<ReplyBody> {
         }
         Framing::ConnectStream | Framing::GrpcWeb { .. } => {
             let end = end_frame(protocol, Err(status));
-            head(protocol, StreamBody::new(stream::iter([Ok(end)])).boxed_unsync())
+            head(
+                protocol,
+                StreamBody::new(stream::iter([Ok(end)])).boxed_unsync(),
+            )
         }
     }
 }
@@ -54,8 +57,14 @@ pub(super) fn unary(protocol: Protocol, method: &Method, message: Bytes) -> Resp
     if protocol.framing == Framing::ConnectUnary {
         return head(protocol, full(message));
     }
-    let frames = [Ok(message_frame(protocol, &message)), Ok(end_frame(protocol, Ok(())))];
-    head(protocol, StreamBody::new(stream::iter(frames)).boxed_unsync())
+    let frames = [
+        Ok(message_frame(protocol, &message)),
+        Ok(end_frame(protocol, Ok(()))),
+    ];
+    head(
+        protocol,
+        StreamBody::new(stream::iter(frames)).boxed_unsync(),
+    )
 }
 
 /// A streaming answer, ended by the handler or at the deadline.
@@ -75,9 +84,8 @@ pub(super) fn streaming(
                     .await
                     .unwrap_or_else(|_| Err(Err(deadline_exceeded()))),
             };
-            let next = next.and_then(|message| {
-                encode(protocol.codec, &method, message).map_err(Err)
-            });
+            let next =
+                next.and_then(|message| encode(protocol.codec, &method, message).map_err(Err));
             Some(match next {
                 Ok(message) => (Ok(message_frame(protocol, &message)), Some(answer)),
                 Err(outcome) => (Ok(end_frame(protocol, outcome)), None),

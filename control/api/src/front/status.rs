@@ -52,7 +52,10 @@ pub(super) fn connect_code(code: Code) -> (&'static str, StatusCode) {
         Code::DataLoss => ("data_loss", 500),
         Code::Unauthenticated => ("unauthenticated", 401),
     };
-    (name, StatusCode::from_u16(http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
+    (
+        name,
+        StatusCode::from_u16(http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+    )
 }
 
 /// Connect's error object: code, message, details.
@@ -121,15 +124,17 @@ pub(super) fn web_trailers(outcome: &Result<(), Status>) -> Vec<u8> {
 /// gRPC's message encoding: printable ASCII but `%` stays, all other bytes become `%XX`.
 fn percent_encode(message: &str) -> String {
     use std::fmt::Write;
-    message.bytes().fold(String::with_capacity(message.len()), |mut out, byte| {
-        if (0x20..=0x7e).contains(&byte) && byte != b'%' {
-            out.push(char::from(byte));
-        } else {
-            // Writing to a String cannot fail.
-            let _infallible = write!(out, "%{byte:02X}");
-        }
-        out
-    })
+    message
+        .bytes()
+        .fold(String::with_capacity(message.len()), |mut out, byte| {
+            if (0x20..=0x7e).contains(&byte) && byte != b'%' {
+                out.push(char::from(byte));
+            } else {
+                // Writing to a String cannot fail.
+                let _infallible = write!(out, "%{byte:02X}");
+            }
+            out
+        })
 }
 
 #[cfg(test)]
@@ -151,8 +156,7 @@ mod tests {
                 value: vec![1, 2, 3, 4],
             }],
         };
-        let status =
-            Status::with_details(Code::NotFound, "gone", details.encode_to_vec().into());
+        let status = Status::with_details(Code::NotFound, "gone", details.encode_to_vec().into());
         let error = connect_error(&status);
         assert_eq!(error["code"], "not_found");
         assert_eq!(error["message"], "gone");

@@ -92,7 +92,10 @@ pub struct Issuer {
 
 impl std::fmt::Debug for Issuer {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Issuer").field("name", &self.name).field("key", &"<redacted>").finish()
+        out.debug_struct("Issuer")
+            .field("name", &self.name)
+            .field("key", &"<redacted>")
+            .finish()
     }
 }
 
@@ -115,7 +118,11 @@ impl Issuer {
         let random = SystemRandom::new();
         let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8, &random)
             .map_err(|_| TokenError::Key)?;
-        Ok(Self { name: name.into(), key, random })
+        Ok(Self {
+            name: name.into(),
+            key,
+            random,
+        })
     }
 
     /// Signs a token of the user for the time given, in seconds since 1970.
@@ -140,12 +147,17 @@ impl Issuer {
             exp: expires_s,
             kind,
         };
-        let header = Header { alg: "ES256", typ: Some("JWT") };
+        let header = Header {
+            alg: "ES256",
+            typ: Some("JWT"),
+        };
         let mut text = encode(&header)?;
         text.push('.');
         text.push_str(&encode(&claims)?);
-        let signature =
-            self.key.sign(&self.random, text.as_bytes()).map_err(|_| TokenError::Key)?;
+        let signature = self
+            .key
+            .sign(&self.random, text.as_bytes())
+            .map_err(|_| TokenError::Key)?;
         text.push('.');
         URL_SAFE_NO_PAD.encode_string(signature.as_ref(), &mut text);
         Ok(text)
@@ -195,7 +207,9 @@ fn encode(value: &impl Serialize) -> Result<String, TokenError> {
 }
 
 fn decode(part: &str) -> Result<Vec<u8>, TokenError> {
-    URL_SAFE_NO_PAD.decode(part).map_err(|_| TokenError::Malformed)
+    URL_SAFE_NO_PAD
+        .decode(part)
+        .map_err(|_| TokenError::Malformed)
 }
 
 #[cfg(test)]
@@ -209,7 +223,9 @@ mod tests {
     #[test]
     fn round_trip() {
         let issuer = issuer("https://mesh");
-        let token = issuer.sign(TokenKind::Api, "anna", "id-1", 1000, 2000).unwrap();
+        let token = issuer
+            .sign(TokenKind::Api, "anna", "id-1", 1000, 2000)
+            .unwrap();
         let claims = issuer.verify(&token, 1500).unwrap();
         assert_eq!((claims.sub.as_str(), claims.jti.as_str()), ("anna", "id-1"));
         assert_eq!(claims.kind, TokenKind::Api);
@@ -218,8 +234,12 @@ mod tests {
     #[test]
     fn bad_tokens() {
         let ours = issuer("https://mesh");
-        let good = ours.sign(TokenKind::Api, "anna", "id-1", 1000, 2000).unwrap();
-        let foreign = issuer("https://mesh").sign(TokenKind::Api, "a", "b", 1000, 2000).unwrap();
+        let good = ours
+            .sign(TokenKind::Api, "anna", "id-1", 1000, 2000)
+            .unwrap();
+        let foreign = issuer("https://mesh")
+            .sign(TokenKind::Api, "a", "b", 1000, 2000)
+            .unwrap();
         let parts: Vec<&str> = good.split('.').collect();
         let none = URL_SAFE_NO_PAD.encode(r#"{"alg":"none"}"#);
         let hs = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
@@ -230,8 +250,16 @@ mod tests {
             ("a.b.c".into(), 1500, TokenError::Malformed),
             ("x".repeat(TOKEN_BYTES_MAX + 1), 1500, TokenError::Malformed),
             (format!("{none}.{}.", parts[1]), 1500, TokenError::Algorithm),
-            (format!("{hs}.{}.{}", parts[1], parts[2]), 1500, TokenError::Algorithm),
-            (format!("{other}.{}.{}", parts[1], parts[2]), 1500, TokenError::Signature),
+            (
+                format!("{hs}.{}.{}", parts[1], parts[2]),
+                1500,
+                TokenError::Algorithm,
+            ),
+            (
+                format!("{other}.{}.{}", parts[1], parts[2]),
+                1500,
+                TokenError::Signature,
+            ),
             (foreign, 1500, TokenError::Signature),
             (good.clone(), 2000, TokenError::Expired),
             (good, 900, TokenError::Early),

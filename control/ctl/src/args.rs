@@ -1,0 +1,111 @@
+//! What people type.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::cmd::{
+    audit, context, filesystem, image, ip, join, machine, misc, network, partition, project, size,
+    switch, tenant, token,
+};
+use crate::output::Format;
+
+/// Bare-metal machines from the command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "metalmesh",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags of every command.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// How to print results.
+    #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
+    pub(crate) output: Format,
+    /// The context file [default: METALMESH_CONFIG, or ~/.config/metalmesh/config.yaml].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The context to use instead of the current one.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// The server, instead of the context's.
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) api_url: Option<String>,
+    /// The project, by id or name, instead of the context's.
+    #[arg(short, long, global = true, value_name = "PROJECT")]
+    pub(crate) project: Option<String>,
+    /// Ask as an administrator, over all projects.
+    #[arg(short = 'A', long, global = true, conflicts_with = "project")]
+    pub(crate) all: bool,
+    /// Show what happens on the way, on stderr.
+    #[arg(long, global = true)]
+    pub(crate) debug: bool,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Servers and who one is there.
+    #[command(subcommand, visible_alias = "ctx")]
+    Context(context::Command),
+    /// Tenants: who pays and owns projects.
+    #[command(subcommand)]
+    Tenant(tenant::Command),
+    /// Projects: what machines, networks and addresses belong to.
+    #[command(subcommand)]
+    Project(project::Command),
+    /// Access tokens.
+    #[command(subcommand)]
+    Token(token::Command),
+    /// Partitions: places with machines.
+    #[command(subcommand)]
+    Partition(partition::Command),
+    /// Sizes: kinds of machines.
+    #[command(subcommand)]
+    Size(size::Command),
+    /// Operating system images.
+    #[command(subcommand)]
+    Image(image::Command),
+    /// Filesystem layouts.
+    #[command(subcommand, visible_alias = "fsl")]
+    Filesystem(filesystem::Command),
+    /// Networks.
+    #[command(subcommand)]
+    Network(network::Command),
+    /// IP addresses.
+    #[command(subcommand)]
+    Ip(ip::Command),
+    /// Machines.
+    #[command(subcommand)]
+    Machine(machine::Command),
+    /// Switches.
+    #[command(subcommand)]
+    Switch(switch::Command),
+    /// One-time tickets by which agents join.
+    #[command(subcommand)]
+    Join(join::Command),
+    /// Who did what.
+    #[command(subcommand)]
+    Audit(audit::Command),
+    /// Create or update resources from a YAML or JSON file.
+    Apply(misc::Apply),
+    /// Who the server thinks that one is.
+    Whoami,
+    /// Methods that one may call.
+    Methods,
+    /// Health of the control plane.
+    Health,
+    /// Version of this program and of the server.
+    Version,
+    /// A completion script for a shell.
+    Completion(misc::Completion),
+}

@@ -1,0 +1,93 @@
+//! `metalmesh filesystem`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::Subcommand;
+use proto_public::admin::v2 as admin;
+use proto_public::admin::v2::filesystem_service_match_request::Match;
+use proto_public::api::v2::{FilesystemServiceGetRequest, FilesystemServiceListRequest};
+
+use super::given;
+use crate::app::App;
+use crate::files;
+use crate::output::from_json;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Create a layout from a YAML or JSON file, `-` for stdin; `show -o yaml` prints that form.
+    Create {
+        #[arg(short, long, value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// List layouts.
+    #[command(visible_alias = "list")]
+    Ls,
+    /// Show a layout.
+    #[command(visible_alias = "describe")]
+    Show { id: String },
+    /// Which layout a size and an image would get.
+    Match {
+        #[arg(long)]
+        size: String,
+        #[arg(long)]
+        image: String,
+    },
+    /// Delete a layout.
+    #[command(visible_alias = "delete")]
+    Rm { id: String },
+}
+
+pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+    match command {
+        Command::Create { file } => {
+            let text = files::read(&file)?;
+            let value: serde_json::Value = serde_norway::from_str(&text)
+                .with_context(|| format!("{} is neither YAML nor JSON", file.display()))?;
+            let layout = from_json("metalstack.api.v2.FilesystemLayout", &value)?;
+            let request = admin::FilesystemServiceCreateRequest {
+                filesystem_layout: Some(layout),
+            };
+            let answer = app
+                .client
+                .admin_filesystems()
+                .create(request)
+                .await?
+                .into_inner();
+            app.output.one(&given(answer.filesystem_layout)?)
+        }
+        Command::Ls => {
+            let request = FilesystemServiceListRequest { id: None };
+            let answer = app.client.filesystems().list(request).await?.into_inner();
+            app.output.list(&answer.filesystem_layouts)
+        }
+        Command::Show { id } => {
+            let request = FilesystemServiceGetRequest { id };
+            let answer = app.client.filesystems().get(request).await?.into_inner();
+            app.output.one(&given(answer.filesystem_layout)?)
+        }
+        Command::Match { size, image } => {
+            let pair = Match::SizeAndImage(admin::MatchImageAndSize { size, image });
+            let request = admin::FilesystemServiceMatchRequest {
+                r#match: Some(pair),
+            };
+            let answer = app
+                .client
+                .admin_filesystems()
+                .r#match(request)
+                .await?
+                .into_inner();
+            app.output.one(&given(answer.filesystem_layout)?)
+        }
+        Command::Rm { id } => {
+            let request = admin::FilesystemServiceDeleteRequest { id };
+            let answer = app
+                .client
+                .admin_filesystems()
+                .delete(request)
+                .await?
+                .into_inner();
+            app.output.one(&given(answer.filesystem_layout)?)
+        }
+    }
+}

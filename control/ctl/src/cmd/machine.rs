@@ -1,0 +1,418 @@
+//! `metalmesh machine`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::{Args, Subcommand, ValueEnum};
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::{
+    Machine, MachineAllocationNetwork, MachineAllocationType, MachineQuery,
+    MachineServiceBmcCommandRequest, MachineServiceCreateRequest, MachineServiceDeleteRequest,
+    MachineServiceGetBmcRequest, MachineServiceUpdateRequest,
+};
+use tonic::Request;
+use tonic::metadata::MetadataValue;
+
+mod details;
+mod wait;
+
+use super::{given, label_patch, server_lock};
+use crate::app::App;
+use crate::files;
+use crate::output::print_table;
+use crate::text::{enum_text, enum_value, labels, or_dash, parse_duration};
+use wait::Goal;
+
+/// How long an installation may take before `--wait` gives up.
+const WAIT_DEFAULT: &str = "30m";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Allocate a machine and install it.
+    #[command(visible_alias = "allocate")]
+    Create(Box<Create>),
+    /// List machines: the project's, or all with --all.
+    #[command(visible_alias = "list")]
+    Ls {
+        #[arg(long)]
+        partition: Option<String>,
+        #[arg(long)]
+        size: Option<String>,
+    },
+    /// Show a machine: state and reason, hardware, networks, events.
+    #[command(visible_alias = "describe")]
+    Show { machine: String },
+    /// Change an allocated machine's description or labels.
+    Update {
+        machine: String,
+        #[arg(long)]
+        description: Option<String>,
+        /// Set (`a=b`) or remove (`a-`) a label.
+        #[arg(long = "label", value_name = "LABEL")]
+        labels: Vec<String>,
+    },
+    /// Give a machine back: it is switched off, wiped, and waits again.
+    #[command(visible_aliases = ["delete", "rm"])]
+    Free {
+        machine: String,
+        #[command(flatten)]
+        wait: Wait,
+    },
+    /// Power and boot device through the BMC.
+    Power { machine: String, command: Power },
+    /// What happened to a machine.
+    Events { machine: String },
+    /// What is wrong with machines, as an administrator.
+    Issues { machine: Option<String> },
+    /// Take a machine out of the pool or put it back, as an administrator.
+    SetState {
+        machine: String,
+        /// available, locked or tainted.
+        state: String,
+        /// Why.
+        #[arg(long, default_value = "")]
+        reason: String,
+    },
+    /// The machine's BMC as it reports itself; never its password.
+    Bmc { machine: String },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Wait {
+    /// Wait until it is done, showing each step.
+    #[arg(long)]
+    wait: bool,
+    /// How long to wait.
+    #[arg(long, default_value = WAIT_DEFAULT, value_parser = parse_duration)]
+    timeout: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    /// What it is called.
+    #[arg(long)]
+    name: String,
+    #[arg(long)]
+    description: Option<String>,
+    #[arg(long)]
+    hostname: Option<String>,
+    #[arg(long, required_unless_present = "machine")]
+    partition: Option<String>,
+    #[arg(long, required_unless_present = "machine")]
+    size: Option<String>,
+    /// This very machine, as an administrator.
+    #[arg(long, value_name = "UUID", conflicts_with_all = ["partition", "size"])]
+    machine: Option<String>,
+    #[arg(long)]
+    image: String,
+    #[arg(long, value_name = "LAYOUT")]
+    filesystem_layout: Option<String>,
+    /// A network, with addresses of one's own after a colon: NETWORK[:IP,IP].
+    #[arg(long = "network", value_name = "NETWORK[:IP]", required = true)]
+    networks: Vec<String>,
+    /// File with a public SSH key.
+    #[arg(long = "ssh-key", value_name = "FILE")]
+    ssh_keys: Vec<PathBuf>,
+    /// File with user data for cloud-init or Ignition.
+    #[arg(long, value_name = "FILE")]
+    userdata: Option<PathBuf>,
+    #[arg(long = "label", value_name = "NAME=VALUE")]
+    labels: Vec<String>,
+    /// Spread machines with the same placement labels over racks.
+    #[arg(long = "placement-label", value_name = "NAME=VALUE")]
+    placement_labels: Vec<String>,
+    /// The same key gives the same machine again; made up without it.
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    #[command(flatten)]
+    wait: Wait,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Power {
+    On,
+    Off,
+    Reset,
+    Cycle,
+    /// Into the firmware's menu.
+    Bios,
+    /// From disk from now on.
+    Disk,
+    /// From the network from now on.
+    Pxe,
+    LedOn,
+    LedOff,
+}
+
+impl Power {
+    fn short_name(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+            Self::Reset => "reset",
+            Self::Cycle => "cycle",
+            Self::Bios => "boot-to-bios",
+            Self::Disk => "boot-from-disk",
+            Self::Pxe => "boot-from-pxe",
+            Self::LedOn => "identify-led-on",
+            Self::LedOff => "identify-led-off",
+        }
+    }
+}
+
+pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+    match command {
+        Command::Create(create) => make(app, *create).await,
+        Command::Ls { partition, size } => {
+            let query = MachineQuery {
+                partition,
+                size,
+                ..Default::default()
+            };
+            app.output.list(&app.machines(query).await?)
+        }
+        Command::Show { machine } => {
+            let machine = app.machine(&app.machine_id(&machine).await?).await?;
+            app.output.one_with(&machine, details::print)
+        }
+        Command::Update {
+            machine,
+            description,
+            labels,
+        } => {
+            let request = MachineServiceUpdateRequest {
+                uuid: app.machine_id(&machine).await?,
+                update_meta: server_lock(),
+                project: app.need_project().await?,
+                description,
+                labels: label_patch(&labels)?,
+                ssh_public_keys: Vec::new(),
+            };
+            let answer = app.client.machines().update(request).await?.into_inner();
+            app.output.one(&given(answer.machine)?)
+        }
+        Command::Free { machine, wait } => free(app, &machine, wait).await,
+        Command::Power { machine, command } => power(app, &machine, command).await,
+        Command::Events { machine } => {
+            let machine = app.machine(&app.machine_id(&machine).await?).await?;
+            let events = machine
+                .recent_provisioning_events
+                .unwrap_or_default()
+                .events;
+            app.output.list(&events)
+        }
+        Command::Issues { machine } => issues(app, machine).await,
+        Command::SetState {
+            machine,
+            state,
+            reason,
+        } => {
+            let request = admin::MachineServiceSetStateRequest {
+                uuid: app.machine_id(&machine).await?,
+                state: enum_value("metalstack.api.v2.MachineState", &state)?,
+                description: reason,
+            };
+            let answer = app
+                .client
+                .admin_machines()
+                .set_state(request)
+                .await?
+                .into_inner();
+            app.output.one(&given(answer.machine)?)
+        }
+        Command::Bmc { machine } => bmc(app, &machine).await,
+    }
+}
+
+async fn make(app: &App, create: Create) -> Result<()> {
+    let wait = create.wait;
+    let key = create
+        .idempotency_key
+        .clone()
+        .unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+    let keys = create
+        .ssh_keys
+        .iter()
+        .map(|path| Ok(files::read(path)?.trim().to_owned()));
+    let userdata = create.userdata.as_deref().map(files::read).transpose()?;
+    let message = MachineServiceCreateRequest {
+        project: app.need_project().await?,
+        uuid: create.machine,
+        name: create.name,
+        description: create.description,
+        hostname: create.hostname,
+        partition: create.partition,
+        size: create.size,
+        image: create.image,
+        filesystem_layout: create.filesystem_layout,
+        ssh_public_keys: keys.collect::<Result<_>>()?,
+        userdata: userdata.map(encode),
+        labels: labels(&create.labels)?,
+        networks: create.networks.iter().map(|flag| network(flag)).collect(),
+        placement_labels: labels(&create.placement_labels)?,
+        dns_servers: Vec::new(),
+        ntp_servers: Vec::new(),
+        allocation_type: MachineAllocationType::Machine.into(),
+        firewall_spec: None,
+    };
+    let mut request = Request::new(message);
+    let value = MetadataValue::try_from(key.as_str())
+        .context("the idempotency key has characters that a header cannot carry")?;
+    request.metadata_mut().insert("idempotency-key", value);
+    let machine = given(
+        app.client
+            .machines()
+            .create(request)
+            .await?
+            .into_inner()
+            .machine,
+    )?;
+    if !wait.wait {
+        return app.output.one(&machine);
+    }
+    let machine = wait::until(app, &machine.uuid, Goal::Installed, wait.timeout).await?;
+    app.output.one(&machine)
+}
+
+fn encode(userdata: String) -> String {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.encode(userdata)
+}
+
+/// `NETWORK` or `NETWORK:IP,IP`.
+fn network(flag: &str) -> MachineAllocationNetwork {
+    let (network, ips) = flag.split_once(':').unwrap_or((flag, ""));
+    let ips = ips
+        .split(',')
+        .filter(|ip| !ip.is_empty())
+        .map(str::to_owned)
+        .collect();
+    MachineAllocationNetwork {
+        network: network.to_owned(),
+        ips,
+    }
+}
+
+async fn free(app: &App, machine: &str, wait: Wait) -> Result<()> {
+    let uuid = app.machine_id(machine).await?;
+    let freed: Option<Machine> = if let Some(project) = app.project().await? {
+        let request = MachineServiceDeleteRequest {
+            uuid: uuid.clone(),
+            project,
+        };
+        app.client
+            .machines()
+            .delete(request)
+            .await?
+            .into_inner()
+            .machine
+    } else {
+        let request = admin::MachineServiceDeleteRequest { uuid: uuid.clone() };
+        app.client
+            .admin_machines()
+            .delete(request)
+            .await?
+            .into_inner()
+            .machine
+    };
+    if !wait.wait {
+        return app.output.one(&given(freed)?);
+    }
+    match wait::until(app, &uuid, Goal::Waiting, wait.timeout).await {
+        Ok(machine) => app.output.one(&machine),
+        // A tenant's machine leaves its project when it is free: it is gone from here.
+        Err(error) if wait::is_gone(&error) => app.output.one(&given(freed)?),
+        Err(error) => Err(error),
+    }
+}
+
+async fn power(app: &App, machine: &str, power: Power) -> Result<()> {
+    let uuid = app.machine_id(machine).await?;
+    let command = enum_value("metalstack.api.v2.MachineBMCCommand", power.short_name())?;
+    let task = if let Some(project) = app.project().await? {
+        let request = MachineServiceBmcCommandRequest {
+            uuid,
+            project,
+            command,
+        };
+        app.client
+            .machines()
+            .bmc_command(request)
+            .await?
+            .into_inner()
+            .task_id
+    } else {
+        let request = admin::MachineServiceBmcCommandRequest { uuid, command };
+        app.client
+            .admin_machines()
+            .bmc_command(request)
+            .await?
+            .into_inner()
+            .task_id
+    };
+    eprintln!("ordered ({task}); the BMC's answer shows in: metalmesh machine events");
+    Ok(())
+}
+
+async fn issues(app: &App, machine: Option<String>) -> Result<()> {
+    let uuid = match machine {
+        Some(machine) => Some(app.machine_id(&machine).await?),
+        None => None,
+    };
+    let query = proto_public::api::v2::MachineIssuesQuery {
+        machine_query: Some(MachineQuery {
+            uuid,
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let request = admin::MachineServiceIssuesRequest { query: Some(query) };
+    let answer = app
+        .client
+        .admin_machines()
+        .issues(request)
+        .await?
+        .into_inner();
+    let name = "metalstack.admin.v2.MachineServiceIssuesResponse";
+    app.output.message(name, &answer, |answer| {
+        let rows = answer.issues.iter().flat_map(|machine| {
+            machine.issues.iter().map(|issue| {
+                vec![
+                    machine.uuid.clone(),
+                    enum_text("metalstack.api.v2.MachineIssueSeverity", issue.severity),
+                    enum_text("metalstack.api.v2.MachineIssueType", issue.r#type),
+                    issue.description.clone(),
+                    or_dash(issue.details.clone()),
+                ]
+            })
+        });
+        print_table(
+            &["machine", "severity", "issue", "description", "details"],
+            rows,
+        );
+    })
+}
+
+async fn bmc(app: &App, machine: &str) -> Result<()> {
+    let uuid = app.machine_id(machine).await?;
+    let found = if let Some(project) = app.project().await? {
+        let request = MachineServiceGetBmcRequest { uuid, project };
+        app.client
+            .machines()
+            .get_bmc(request)
+            .await?
+            .into_inner()
+            .bmc_details
+    } else {
+        let request = admin::MachineServiceGetBmcRequest { uuid };
+        app.client
+            .admin_machines()
+            .get_bmc(request)
+            .await?
+            .into_inner()
+            .bmc_details
+    };
+    let name = "metalstack.api.v2.MachineBMCDetails";
+    app.output.message(name, &given(found)?, details::print_bmc)
+}

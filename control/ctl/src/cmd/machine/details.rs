@@ -1,0 +1,193 @@
+//! `metalmesh machine show` for people.
+
+use proto_public::api::v2::{Machine, MachineAllocation, MachineBmcDetails, MachineHardware};
+
+use crate::output::{Row, print_table};
+use crate::show::{event_name, last_event, machine_state, reason};
+use crate::text::{age, bytes, enum_text, meta_age, moment, or_dash, show_labels};
+
+/// How many events are shown; `machine events` has all.
+const EVENTS_SHOWN: usize = 10;
+
+fn line(title: &str, value: impl Into<String>) {
+    println!("{:<14}{}", format!("{title}:"), value.into());
+}
+
+/// All of a machine, one screen.
+pub(crate) fn print(machine: &Machine) {
+    line("machine", machine.uuid.clone());
+    line(
+        "partition",
+        machine
+            .partition
+            .as_ref()
+            .map(|p| p.id.clone())
+            .unwrap_or_default(),
+    );
+    line(
+        "size",
+        machine
+            .size
+            .as_ref()
+            .map_or_else(|| "-".into(), |s| or_dash(s.id.clone())),
+    );
+    if !machine.rack.is_empty() {
+        line("rack", machine.rack.clone());
+    }
+    line("state", machine_state(machine));
+    line("reason", reason(machine));
+    let liveliness = machine
+        .status
+        .as_ref()
+        .map_or(0, |status| status.liveliness);
+    line(
+        "liveliness",
+        enum_text("metalstack.api.v2.MachineLiveliness", liveliness),
+    );
+    line("last event", last_event(machine));
+    error_event(machine);
+    line("labels", or_dash(show_labels(machine.meta.as_ref())));
+    if let Some(allocation) = &machine.allocation {
+        print_allocation(allocation);
+    }
+    if let Some(hardware) = &machine.hardware {
+        print_hardware(hardware);
+    }
+    print_events(machine);
+}
+
+fn error_event(machine: &Machine) {
+    let recent = machine.recent_provisioning_events.as_ref();
+    let Some(error) = recent.and_then(|recent| recent.last_error_event.as_ref()) else {
+        return;
+    };
+    if error.event == 0 && error.message.is_empty() {
+        return;
+    }
+    let when = age(error.time.as_ref());
+    line(
+        "last error",
+        format!("{} {when} ago: {}", event_name(error), error.message),
+    );
+}
+
+fn print_allocation(allocation: &MachineAllocation) {
+    println!("\nALLOCATION");
+    line("name", allocation.name.clone());
+    if !allocation.description.is_empty() {
+        line("description", allocation.description.clone());
+    }
+    line("hostname", allocation.hostname.clone());
+    line("project", allocation.project.clone());
+    line(
+        "image",
+        allocation
+            .image
+            .as_ref()
+            .map(|i| i.id.clone())
+            .unwrap_or_default(),
+    );
+    let layout = allocation
+        .filesystem_layout
+        .as_ref()
+        .map(|layout| layout.id.clone());
+    line("layout", or_dash(layout.unwrap_or_default()));
+    line("created by", or_dash(allocation.created_by.clone()));
+    line("age", meta_age(allocation.meta.as_ref()));
+    line("ssh keys", allocation.ssh_public_keys.len().to_string());
+    println!("\nNETWORKS");
+    let rows = allocation.networks.iter().map(|network| {
+        vec![
+            network.network.clone(),
+            enum_text("metalstack.api.v2.NetworkType", network.network_type),
+            network.ips.join(","),
+            network.prefixes.join(","),
+            network.vrf.to_string(),
+            network.asn.to_string(),
+        ]
+    });
+    print_table(&["network", "type", "ips", "prefixes", "vrf", "asn"], rows);
+}
+
+#[expect(deprecated, reason = "machines have no other field for the address")]
+fn print_hardware(hardware: &MachineHardware) {
+    let cores: u32 = hardware.cpus.iter().map(|cpu| cpu.cores).sum();
+    println!("\nHARDWARE");
+    line("memory", bytes(hardware.memory));
+    let model = hardware
+        .cpus
+        .first()
+        .map(|cpu| cpu.model.clone())
+        .unwrap_or_default();
+    line("cores", format!("{cores} {model}"));
+    let disks = hardware
+        .disks
+        .iter()
+        .map(|disk| vec![disk.name.clone(), bytes(disk.size)]);
+    println!("\nDISKS");
+    print_table(&["device", "size"], disks);
+    println!("\nNICS");
+    let nics = hardware.nics.iter().map(|nic| {
+        let neighbors = nic
+            .neighbors
+            .iter()
+            .map(|n| format!("{} {}", n.hostname, n.name));
+        vec![
+            nic.name.clone(),
+            nic.mac.clone(),
+            or_dash(neighbors.collect::<Vec<_>>().join(",")),
+        ]
+    });
+    print_table(&["name", "mac", "neighbour"], nics);
+}
+
+fn print_events(machine: &Machine) {
+    let Some(recent) = &machine.recent_provisioning_events else {
+        return;
+    };
+    let mut events: Vec<_> = recent.events.iter().collect();
+    events.sort_by_key(|e| std::cmp::Reverse(e.time.map(|time| (time.seconds, time.nanos))));
+    println!("\nEVENTS");
+    type Event = proto_public::api::v2::MachineProvisioningEvent;
+    let rows = events
+        .into_iter()
+        .take(EVENTS_SHOWN)
+        .map(|event| event.cells(false));
+    print_table(&Event::titles(false), rows);
+}
+
+/// A BMC as it reports itself.
+pub(crate) fn print_bmc(details: &MachineBmcDetails) {
+    line("machine", details.uuid.clone());
+    line("partition", details.partition.clone());
+    let Some(report) = &details.bmc_report else {
+        return;
+    };
+    if let Some(bmc) = &report.bmc {
+        line("address", or_dash(bmc.address.clone()));
+        line("mac", or_dash(bmc.mac.clone()));
+        line("interface", or_dash(bmc.interface.clone()));
+        line("version", or_dash(bmc.version.clone()));
+        line("power", or_dash(bmc.power_state.clone()));
+    }
+    if let Some(bios) = &report.bios {
+        line(
+            "firmware",
+            format!("{} {} {}", bios.vendor, bios.version, bios.date),
+        );
+    }
+    if let Some(fru) = &report.fru {
+        line(
+            "product",
+            fru.product_manufacturer.clone().unwrap_or_default(),
+        );
+        line(
+            "serial",
+            or_dash(fru.product_serial.clone().unwrap_or_default()),
+        );
+    }
+    if let Some(led) = &report.led_state {
+        line("led", or_dash(led.value.clone()));
+    }
+    line("reported", moment(report.updated_at.as_ref()));
+}

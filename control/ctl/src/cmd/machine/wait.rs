@@ -1,0 +1,93 @@
+//! `--wait`: until a machine is where it should be, showing each step on stderr.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use proto_public::api::v2::{Machine, MachineProvisioningEventType as Event};
+use tokio::time::{Instant, sleep};
+use tonic::{Code, Status};
+
+use crate::app::App;
+use crate::show::{event_name, last_event, machine_state, reason};
+
+/// Pause between two looks.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Where the machine should get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// Its system phoned home.
+    Installed,
+    /// It can be allocated again.
+    Waiting,
+}
+
+/// Whether the machine left what one may see.
+pub(crate) fn is_gone(error: &anyhow::Error) -> bool {
+    let status = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Status>());
+    status.is_some_and(|status| status.code() == Code::NotFound)
+}
+
+/// Waits; an error tells how far it got.
+pub(crate) async fn until(app: &App, uuid: &str, goal: Goal, limit: Duration) -> Result<Machine> {
+    let start = Instant::now();
+    let mut shown = String::new();
+    loop {
+        let machine = app.machine(uuid).await?;
+        let step = step(&machine);
+        if step != shown {
+            eprintln!("{:>5}s  {step}", start.elapsed().as_secs());
+            shown = step;
+        }
+        if reached(&machine, goal) {
+            return Ok(machine);
+        }
+        if machine_state(&machine) == "tainted" {
+            bail!(
+                "the machine is held: {}; see: metalmesh machine show {uuid}",
+                reason(&machine)
+            );
+        }
+        if start.elapsed() >= limit {
+            bail!(
+                "not done after {}s, last was {shown}; it goes on, see: metalmesh machine show {uuid}",
+                limit.as_secs()
+            );
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+fn step(machine: &Machine) -> String {
+    let recent = machine.recent_provisioning_events.as_ref();
+    let newest = recent.and_then(|recent| {
+        recent
+            .events
+            .iter()
+            .max_by_key(|event| event.time.map(|t| (t.seconds, t.nanos)))
+    });
+    let Some(newest) = newest else {
+        return last_event(machine);
+    };
+    if newest.message.is_empty() {
+        return event_name(newest);
+    }
+    format!("{}: {}", event_name(newest), newest.message)
+}
+
+fn reached(machine: &Machine, goal: Goal) -> bool {
+    let recent = machine.recent_provisioning_events.as_ref();
+    let newest = recent.and_then(|recent| {
+        recent
+            .events
+            .iter()
+            .max_by_key(|event| event.time.map(|t| (t.seconds, t.nanos)))
+    });
+    let event = newest.map(|newest| newest.event());
+    match goal {
+        Goal::Installed => machine.allocation.is_some() && event == Some(Event::PhonedHome),
+        Goal::Waiting => machine.allocation.is_none() && event == Some(Event::Waiting),
+    }
+}

@@ -1,0 +1,93 @@
+//! The commands, one module a resource.
+
+pub(crate) mod audit;
+pub(crate) mod context;
+pub(crate) mod filesystem;
+pub(crate) mod image;
+pub(crate) mod ip;
+pub(crate) mod join;
+pub(crate) mod machine;
+pub(crate) mod misc;
+pub(crate) mod network;
+pub(crate) mod partition;
+pub(crate) mod project;
+pub(crate) mod size;
+pub(crate) mod switch;
+pub(crate) mod tenant;
+pub(crate) mod token;
+
+use anyhow::{Context as _, Result};
+use proto_public::api::v2::{
+    Labels, LabelsPatch, OptimisticLockingStrategy, UpdateLabels, UpdateMeta, update_labels,
+};
+
+use crate::app::App;
+use crate::args::{Cli, Command};
+use crate::text::pairs;
+
+/// Runs what was typed.
+pub(crate) async fn run(cli: Cli) -> Result<()> {
+    let command = match cli.command {
+        Command::Context(command) => return context::run(&cli.global, command),
+        Command::Completion(command) => return misc::completion(&command),
+        Command::Version => return misc::version(&cli.global).await,
+        command => command,
+    };
+    let app = App::new(&cli.global)?;
+    match command {
+        Command::Tenant(command) => tenant::run(&app, command).await,
+        Command::Project(command) => project::run(&app, command).await,
+        Command::Token(command) => token::run(&app, &cli.global, command).await,
+        Command::Partition(command) => partition::run(&app, command).await,
+        Command::Size(command) => size::run(&app, command).await,
+        Command::Image(command) => image::run(&app, command).await,
+        Command::Filesystem(command) => filesystem::run(&app, command).await,
+        Command::Network(command) => network::run(&app, command).await,
+        Command::Ip(command) => ip::run(&app, command).await,
+        Command::Machine(command) => machine::run(&app, command).await,
+        Command::Switch(command) => switch::run(&app, command).await,
+        Command::Join(command) => join::run(&app, command).await,
+        Command::Audit(command) => audit::run(&app, command).await,
+        Command::Apply(command) => misc::apply(&app, &command).await,
+        Command::Whoami => misc::whoami(&app).await,
+        Command::Methods => misc::methods(&app).await,
+        Command::Health => misc::health(&app).await,
+        Command::Context(_) | Command::Completion(_) | Command::Version => Ok(()),
+    }
+}
+
+/// What an answer must hold.
+fn given<T>(part: Option<T>) -> Result<T> {
+    part.context("the server's answer lacks the object")
+}
+
+/// An update that the server locks by itself: people see the newest state anyway.
+fn server_lock() -> Option<UpdateMeta> {
+    let strategy = OptimisticLockingStrategy::Server;
+    Some(UpdateMeta {
+        updated_at: None,
+        locking_strategy: strategy.into(),
+    })
+}
+
+/// Labels to set (`a=b`) and to remove (`a-`); nothing without any.
+fn label_patch(flags: &[String]) -> Result<Option<UpdateLabels>> {
+    if flags.is_empty() {
+        return Ok(None);
+    }
+    let is_removal = |flag: &&String| flag.ends_with('-') && !flag.contains('=');
+    let (remove, set): (Vec<&String>, Vec<&String>) = flags.iter().partition(is_removal);
+    let set: Vec<String> = set.into_iter().cloned().collect();
+    let patch = LabelsPatch {
+        update: Some(Labels {
+            labels: pairs(&set)?,
+        }),
+        remove: remove
+            .iter()
+            .map(|flag| flag.trim_end_matches('-').to_owned())
+            .collect(),
+    };
+    Ok(Some(UpdateLabels {
+        strategy: Some(update_labels::Strategy::Patch(patch)),
+    }))
+}

@@ -1,0 +1,215 @@
+//! `metalmesh partition`.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::{
+    DnsServer, Meta, NtpServer, Partition, PartitionBootConfiguration, PartitionServiceGetRequest,
+    PartitionServiceListRequest,
+};
+
+use super::{given, label_patch, server_lock};
+use crate::app::App;
+use crate::output::print_table;
+use crate::text::labels;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Create a partition.
+    Create {
+        id: String,
+        #[command(flatten)]
+        fields: Fields,
+    },
+    /// List partitions.
+    #[command(visible_alias = "list")]
+    Ls,
+    /// Show a partition.
+    #[command(visible_alias = "describe")]
+    Show { id: String },
+    /// Change a partition.
+    Update {
+        id: String,
+        #[command(flatten)]
+        fields: Fields,
+    },
+    /// Delete an unused partition.
+    #[command(visible_alias = "delete")]
+    Rm { id: String },
+    /// Machines by size: free, waiting, allocated, faulty.
+    Capacity {
+        partition: Option<String>,
+        #[arg(long)]
+        size: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Fields {
+    #[arg(long)]
+    description: Option<String>,
+    /// Address of a DNS server of its machines; at most three.
+    #[arg(long = "dns", value_name = "IP")]
+    dns: Vec<String>,
+    /// Time server of its machines; at most ten.
+    #[arg(long = "ntp", value_name = "HOST")]
+    ntp: Vec<String>,
+    /// Kernel that machines boot from the network.
+    #[arg(long, value_name = "URL", requires = "boot_image")]
+    boot_kernel: Option<String>,
+    /// The initramfs beside it.
+    #[arg(long, value_name = "URL", requires = "boot_kernel")]
+    boot_image: Option<String>,
+    /// The kernel's command line.
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "boot_kernel",
+        default_value = ""
+    )]
+    boot_cmdline: String,
+    /// Address of a management service, host:port.
+    #[arg(long = "mgmt", value_name = "HOST:PORT")]
+    mgmt: Vec<String>,
+    /// A label, as NAME=VALUE; on update also NAME- to remove it.
+    #[arg(long = "label", value_name = "LABEL")]
+    labels: Vec<String>,
+}
+
+impl Fields {
+    fn boot(&self) -> Option<PartitionBootConfiguration> {
+        let (kernel, image) = (self.boot_kernel.clone()?, self.boot_image.clone()?);
+        Some(PartitionBootConfiguration {
+            image_url: image,
+            kernel_url: kernel,
+            commandline: self.boot_cmdline.clone(),
+        })
+    }
+
+    fn dns(&self) -> Vec<DnsServer> {
+        self.dns
+            .iter()
+            .map(|ip| DnsServer { ip: ip.clone() })
+            .collect()
+    }
+
+    fn ntp(&self) -> Vec<NtpServer> {
+        self.ntp
+            .iter()
+            .map(|address| NtpServer {
+                address: address.clone(),
+            })
+            .collect()
+    }
+}
+
+pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+    match command {
+        Command::Create { id, fields } => {
+            let partition = Partition {
+                id,
+                meta: Some(Meta {
+                    labels: labels(&fields.labels)?,
+                    ..Default::default()
+                }),
+                description: fields.description.clone().unwrap_or_default(),
+                boot_configuration: fields.boot(),
+                dns_servers: fields.dns(),
+                ntp_servers: fields.ntp(),
+                mgmt_service_addresses: fields.mgmt.clone(),
+            };
+            let request = admin::PartitionServiceCreateRequest {
+                partition: Some(partition),
+            };
+            let answer = app
+                .client
+                .admin_partitions()
+                .create(request)
+                .await?
+                .into_inner();
+            app.output.one(&given(answer.partition)?)
+        }
+        Command::Ls => {
+            let request = PartitionServiceListRequest { query: None };
+            let answer = app.client.partitions().list(request).await?.into_inner();
+            app.output.list(&answer.partitions)
+        }
+        Command::Show { id } => {
+            let request = PartitionServiceGetRequest { id };
+            let answer = app.client.partitions().get(request).await?.into_inner();
+            app.output.one(&given(answer.partition)?)
+        }
+        Command::Update { id, fields } => {
+            let request = admin::PartitionServiceUpdateRequest {
+                id,
+                update_meta: server_lock(),
+                description: fields.description.clone(),
+                boot_configuration: fields.boot(),
+                dns_servers: fields.dns(),
+                ntp_servers: fields.ntp(),
+                mgmt_service_addresses: fields.mgmt.clone(),
+                labels: label_patch(&fields.labels)?,
+            };
+            let answer = app
+                .client
+                .admin_partitions()
+                .update(request)
+                .await?
+                .into_inner();
+            app.output.one(&given(answer.partition)?)
+        }
+        Command::Rm { id } => {
+            let request = admin::PartitionServiceDeleteRequest { id };
+            let answer = app
+                .client
+                .admin_partitions()
+                .delete(request)
+                .await?
+                .into_inner();
+            app.output.one(&given(answer.partition)?)
+        }
+        Command::Capacity { partition, size } => capacity(app, partition, size).await,
+    }
+}
+
+async fn capacity(app: &App, id: Option<String>, size: Option<String>) -> Result<()> {
+    let project = app.project().await?;
+    let request = admin::PartitionServiceCapacityRequest { id, size, project };
+    let answer = app
+        .client
+        .admin_partitions()
+        .capacity(request)
+        .await?
+        .into_inner();
+    let name = "metalstack.admin.v2.PartitionServiceCapacityResponse";
+    app.output.message(name, &answer, |answer| {
+        let rows = answer.partition_capacity.iter().flat_map(|partition| {
+            partition.machine_size_capacities.iter().map(|c| {
+                let numbers = [
+                    c.total,
+                    c.free,
+                    c.waiting,
+                    c.allocated,
+                    c.phoned_home,
+                    c.faulty,
+                    c.other,
+                ];
+                let mut row = vec![partition.partition.clone(), c.size.clone()];
+                row.extend(numbers.map(|number| number.to_string()));
+                row
+            })
+        });
+        let titles = [
+            "partition",
+            "size",
+            "total",
+            "free",
+            "waiting",
+            "allocated",
+            "phoned home",
+            "faulty",
+            "other",
+        ];
+        print_table(&titles, rows);
+    })
+}

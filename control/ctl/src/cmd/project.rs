@@ -1,0 +1,140 @@
+//! `metalmesh project`.
+
+use anyhow::Result;
+use clap::Subcommand;
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::{
+    Project, ProjectQuery, ProjectServiceCreateRequest, ProjectServiceDeleteRequest,
+    ProjectServiceGetRequest, ProjectServiceListRequest, ProjectServiceUpdateRequest,
+};
+use tonic::Code;
+
+use super::{given, label_patch, server_lock};
+use crate::app::App;
+use crate::output::{Row, print_table};
+use crate::text::{enum_text, labels};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Create a project.
+    Create {
+        name: String,
+        /// Whose project it is.
+        #[arg(long)]
+        tenant: String,
+        #[arg(long, default_value = "")]
+        description: String,
+        #[arg(long = "label", value_name = "NAME=VALUE")]
+        labels: Vec<String>,
+    },
+    /// List projects.
+    #[command(visible_alias = "list")]
+    Ls {
+        #[arg(long)]
+        tenant: Option<String>,
+    },
+    /// Show a project and its members.
+    #[command(visible_alias = "describe")]
+    Show { project: String },
+    /// Change a project.
+    Update {
+        project: String,
+        #[arg(long)]
+        name: Option<String>,
+        #[arg(long)]
+        description: Option<String>,
+        /// Set (`a=b`) or remove (`a-`) a label.
+        #[arg(long = "label", value_name = "LABEL")]
+        labels: Vec<String>,
+    },
+    /// Delete an empty project.
+    #[command(visible_alias = "delete")]
+    Rm { project: String },
+}
+
+pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+    match command {
+        Command::Create {
+            name,
+            tenant,
+            description,
+            labels: flags,
+        } => {
+            let request = ProjectServiceCreateRequest {
+                login: tenant,
+                name,
+                description,
+                avatar_url: None,
+                labels: labels(&flags)?,
+            };
+            let answer = app.client.projects().create(request).await?.into_inner();
+            app.output.one(&given(answer.project)?)
+        }
+        Command::Ls { tenant } => list(app, tenant).await,
+        Command::Show { project } => show(app, &project).await,
+        Command::Update {
+            project,
+            name,
+            description,
+            labels,
+        } => {
+            let request = ProjectServiceUpdateRequest {
+                project: app.project_id(&project).await?,
+                update_meta: server_lock(),
+                name,
+                description,
+                avatar_url: None,
+                labels: label_patch(&labels)?,
+            };
+            let answer = app.client.projects().update(request).await?.into_inner();
+            app.output.one(&given(answer.project)?)
+        }
+        Command::Rm { project } => {
+            let project = app.project_id(&project).await?;
+            let request = ProjectServiceDeleteRequest { project };
+            let answer = app.client.projects().delete(request).await?.into_inner();
+            app.output.one(&given(answer.project)?)
+        }
+    }
+}
+
+async fn list(app: &App, tenant: Option<String>) -> Result<()> {
+    let query = ProjectQuery {
+        tenant,
+        ..Default::default()
+    };
+    let all = admin::ProjectServiceListRequest {
+        query: Some(query.clone()),
+    };
+    let projects = match app.client.admin_projects().list(all).await {
+        Ok(answer) => answer.into_inner().projects,
+        Err(status) if status.code() == Code::PermissionDenied => {
+            let own = ProjectServiceListRequest { query: Some(query) };
+            app.client.projects().list(own).await?.into_inner().projects
+        }
+        Err(status) => return Err(status.into()),
+    };
+    app.output.list(&projects)
+}
+
+async fn show(app: &App, project: &str) -> Result<()> {
+    let request = ProjectServiceGetRequest {
+        project: app.project_id(project).await?,
+    };
+    let answer = app.client.projects().get(request).await?.into_inner();
+    let members = answer.project_members;
+    app.output.one_with(&given(answer.project)?, |project| {
+        print_table(&Project::titles(true), [project.cells(true)]);
+        println!();
+        let rows = members.iter().map(|member| {
+            let role = enum_text("metalstack.api.v2.ProjectRole", member.role);
+            let from = if member.inherited_membership {
+                "tenant"
+            } else {
+                "project"
+            };
+            vec![member.id.clone(), role, from.to_owned()]
+        });
+        print_table(&["member", "role", "through"], rows);
+    })
+}

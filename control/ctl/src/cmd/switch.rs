@@ -1,0 +1,120 @@
+//! `metalmesh switch`.
+
+use anyhow::{Context as _, Result};
+use clap::{Subcommand, ValueEnum};
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::{Switch, SwitchPortStatus, SwitchQuery};
+
+use super::given;
+use crate::app::App;
+use crate::output::{Row, print_table};
+use crate::show::port_actual;
+use crate::text::{age, enum_text, or_dash};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List switches.
+    #[command(visible_alias = "list")]
+    Ls {
+        #[arg(long)]
+        partition: Option<String>,
+    },
+    /// Show a switch and its ports.
+    #[command(visible_alias = "describe")]
+    Show { id: String },
+    /// Switch a port on or off.
+    Port {
+        id: String,
+        port: String,
+        state: PortState,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum PortState {
+    Up,
+    Down,
+}
+
+pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+    match command {
+        Command::Ls { partition } => {
+            let query = SwitchQuery {
+                partition,
+                ..Default::default()
+            };
+            let request = admin::SwitchServiceListRequest { query: Some(query) };
+            let answer = app
+                .client
+                .admin_switches()
+                .list(request)
+                .await?
+                .into_inner();
+            app.output.list(&answer.switches)
+        }
+        Command::Show { id } => {
+            let request = admin::SwitchServiceGetRequest { id };
+            let answer = app.client.admin_switches().get(request).await?.into_inner();
+            app.output.one_with(&given(answer.switch)?, details)
+        }
+        Command::Port { id, port, state } => {
+            let status = match state {
+                PortState::Up => SwitchPortStatus::Up,
+                PortState::Down => SwitchPortStatus::Down,
+            };
+            let request = admin::SwitchServicePortRequest {
+                id,
+                nic_name: port,
+                status: status.into(),
+            };
+            let answer = app
+                .client
+                .admin_switches()
+                .port(request)
+                .await?
+                .into_inner();
+            app.output
+                .one_with(&answer.switch.context("no switch came back")?, details)
+        }
+    }
+}
+
+fn details(switch: &Switch) {
+    print_table(&Switch::titles(true), [switch.cells(true)]);
+    if let Some(error) = switch
+        .last_sync_error
+        .as_ref()
+        .and_then(|sync| sync.error.as_ref())
+    {
+        let when = age(switch
+            .last_sync_error
+            .as_ref()
+            .and_then(|sync| sync.time.as_ref()));
+        println!("\nlast error {when} ago: {error}");
+    }
+    println!();
+    let machine_at = |port: &str| {
+        let found = switch
+            .machine_connections
+            .iter()
+            .find(|connection| connection.nic.as_ref().is_some_and(|nic| nic.name == port));
+        found
+            .map(|connection| connection.machine_id.clone())
+            .unwrap_or_default()
+    };
+    let rows = switch.nics.iter().map(|nic| {
+        let desired = nic
+            .state
+            .as_ref()
+            .and_then(|state| state.desired)
+            .unwrap_or_default();
+        vec![
+            nic.name.clone(),
+            enum_text("metalstack.api.v2.SwitchPortStatus", desired),
+            port_actual(nic),
+            or_dash(nic.vrf.clone().unwrap_or_default()),
+            or_dash(machine_at(&nic.name)),
+        ]
+    });
+    print_table(&["port", "desired", "actual", "segment", "machine"], rows);
+}

@@ -1,0 +1,294 @@
+//! `metalmesh token`.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::{Args, Subcommand};
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::{
+    AdminPermissions, PermissionsByVisibility, ProjectPermissions, PublicPermissions,
+    SelfPermissions, TenantPermissions, Token, TokenQuery, TokenServiceCreateRequest,
+    TokenServiceGetRequest, TokenServiceListRequest, TokenServiceRefreshRequest,
+    TokenServiceRevokeRequest, TokenServiceUpdateRequest, permissions_by_visibility::Visibility,
+};
+use proto_public::{Scope, method};
+
+use super::{context, given, label_patch, server_lock};
+use crate::app::App;
+use crate::args::Global;
+use crate::files;
+use crate::text::{enum_value, labels, pairs, parse_duration};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Create a token; its secret is shown once.
+    Create(Box<Create>),
+    /// List tokens.
+    #[command(visible_alias = "list")]
+    Ls {
+        /// Of this user, as an administrator.
+        #[arg(long)]
+        user: Option<String>,
+    },
+    /// Show a token, without its secret.
+    #[command(visible_alias = "describe")]
+    Show { id: String },
+    /// Revoke a token: it is of no use from then on.
+    #[command(visible_aliases = ["rm", "delete"])]
+    Revoke {
+        id: String,
+        /// Whose token it is, as an administrator.
+        #[arg(long)]
+        user: Option<String>,
+    },
+    /// A new token with the same rights as the one in use.
+    Refresh {
+        /// Write the secret to this new file instead of stdout.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Change a token's description or labels.
+    Update {
+        id: String,
+        #[arg(long)]
+        description: Option<String>,
+        /// Set (`a=b`) or remove (`a-`) a label.
+        #[arg(long = "label", value_name = "LABEL")]
+        labels: Vec<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    #[arg(long, default_value = "")]
+    description: String,
+    /// For another user, as an administrator.
+    #[arg(long)]
+    user: Option<String>,
+    /// How long it lasts, 10m to 365d.
+    #[arg(long, default_value = "8h", value_parser = parse_duration)]
+    expires: Duration,
+    /// A role in a project, or in all with `*`: PROJECT=owner, editor or viewer.
+    #[arg(long = "project-role", value_name = "PROJECT=ROLE")]
+    project_roles: Vec<String>,
+    /// A role in a tenant: TENANT=owner, editor, viewer or guest.
+    #[arg(long = "tenant-role", value_name = "TENANT=ROLE")]
+    tenant_roles: Vec<String>,
+    /// A role for a machine: UUID=editor or viewer.
+    #[arg(long = "machine-role", value_name = "UUID=ROLE")]
+    machine_roles: Vec<String>,
+    /// editor or viewer.
+    #[arg(long)]
+    admin_role: Option<String>,
+    /// editor or viewer.
+    #[arg(long)]
+    infra_role: Option<String>,
+    /// A single method, with its subject where it has one: [SUBJECT=]/package.Service/Method.
+    #[arg(long = "permission", value_name = "PERMISSION")]
+    permissions: Vec<String>,
+    #[arg(long = "label", value_name = "NAME=VALUE")]
+    labels: Vec<String>,
+    /// Write the secret to this new file (mode 0600) instead of stdout.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Store it as a context of this name instead of showing it.
+    #[arg(long, value_name = "NAME", conflicts_with = "out")]
+    add_context: Option<String>,
+}
+
+pub(crate) async fn run(app: &App, global: &Global, command: Command) -> Result<()> {
+    match command {
+        Command::Create(create) => make(app, global, *create).await,
+        Command::Ls { user } => list(app, user).await,
+        Command::Show { id } => {
+            let answer = app
+                .client
+                .tokens()
+                .get(TokenServiceGetRequest { uuid: id })
+                .await?;
+            app.output.one(&given(answer.into_inner().token)?)
+        }
+        Command::Revoke { id, user: None } => {
+            app.client
+                .tokens()
+                .revoke(TokenServiceRevokeRequest { uuid: id })
+                .await?;
+            Ok(())
+        }
+        Command::Revoke {
+            id,
+            user: Some(user),
+        } => {
+            let request = admin::TokenServiceRevokeRequest { uuid: id, user };
+            app.client.admin_tokens().revoke(request).await?;
+            Ok(())
+        }
+        Command::Refresh { out } => {
+            let answer = app
+                .client
+                .tokens()
+                .refresh(TokenServiceRefreshRequest {})
+                .await?;
+            let answer = answer.into_inner();
+            hand_over(app, &given(answer.token)?, &answer.secret, out)
+        }
+        Command::Update {
+            id,
+            description,
+            labels,
+        } => {
+            let request = TokenServiceUpdateRequest {
+                uuid: id,
+                update_meta: server_lock(),
+                description,
+                labels: label_patch(&labels)?,
+                ..Default::default()
+            };
+            let answer = app.client.tokens().update(request).await?.into_inner();
+            app.output.one(&given(answer.token)?)
+        }
+    }
+}
+
+async fn list(app: &App, user: Option<String>) -> Result<()> {
+    let query = TokenQuery {
+        user: user.clone(),
+        ..Default::default()
+    };
+    let tokens = if app.everything() || user.is_some() {
+        let request = admin::TokenServiceListRequest { query: Some(query) };
+        app.client
+            .admin_tokens()
+            .list(request)
+            .await?
+            .into_inner()
+            .tokens
+    } else {
+        let request = TokenServiceListRequest { query: Some(query) };
+        app.client.tokens().list(request).await?.into_inner().tokens
+    };
+    app.output.list(&tokens)
+}
+
+async fn make(app: &App, global: &Global, create: Create) -> Result<()> {
+    let project_roles = project_roles(app, &create.project_roles).await?;
+    let only = match project_roles.keys().collect::<Vec<_>>().as_slice() {
+        [one] if *one != "*" => Some((*one).clone()),
+        _ => None,
+    };
+    let request = TokenServiceCreateRequest {
+        description: create.description,
+        permissions: permissions(&create.permissions)?,
+        expires: Some(prost_types::Duration {
+            seconds: i64::try_from(create.expires.as_secs()).context("--expires is too long")?,
+            nanos: 0,
+        }),
+        project_roles,
+        tenant_roles: roles(&create.tenant_roles, "metalstack.api.v2.TenantRole")?,
+        admin_role: role(create.admin_role.as_deref(), "metalstack.api.v2.AdminRole")?,
+        infra_role: role(create.infra_role.as_deref(), "metalstack.api.v2.InfraRole")?,
+        machine_roles: roles(&create.machine_roles, "metalstack.api.v2.MachineRole")?,
+        labels: labels(&create.labels)?,
+    };
+    let (token, secret) = if create.user.is_some() {
+        let request = admin::TokenServiceCreateRequest {
+            user: create.user,
+            token_create_request: Some(request),
+        };
+        let answer = app
+            .client
+            .admin_tokens()
+            .create(request)
+            .await?
+            .into_inner();
+        (given(answer.token)?, answer.secret)
+    } else {
+        let answer = app.client.tokens().create(request).await?.into_inner();
+        (given(answer.token)?, answer.secret)
+    };
+    match create.add_context {
+        Some(name) => {
+            context::add_with_token(global, &app.settings, &name, &secret, only)?;
+            app.output.one(&token)
+        }
+        None => hand_over(app, &token, &secret, create.out),
+    }
+}
+
+/// Shows the secret once, or keeps it in a file.
+fn hand_over(app: &App, token: &Token, secret: &str, out: Option<PathBuf>) -> Result<()> {
+    if let Some(path) = out {
+        files::write_private(&path, &format!("{secret}\n"))?;
+        return app.output.one(token);
+    }
+    let mut value = serde_json::Map::new();
+    value.insert("token".into(), crate::output::to_json(token)?);
+    value.insert("secret".into(), secret.into());
+    app.output.secret(secret, &value.into())
+}
+
+async fn project_roles(app: &App, flags: &[String]) -> Result<HashMap<String, i32>> {
+    let mut out = HashMap::new();
+    for (project, role) in roles(flags, "metalstack.api.v2.ProjectRole")? {
+        let project = if project == "*" {
+            project
+        } else {
+            app.project_id(&project).await?
+        };
+        out.insert(project, role);
+    }
+    Ok(out)
+}
+
+fn roles(flags: &[String], kind: &str) -> Result<HashMap<String, i32>> {
+    pairs(flags)?
+        .into_iter()
+        .map(|(subject, role)| Ok((subject, enum_value(kind, &role)?)))
+        .collect()
+}
+
+fn role(text: Option<&str>, kind: &str) -> Result<Option<i32>> {
+    text.map(|text| enum_value(kind, text)).transpose()
+}
+
+/// Single methods, grouped as the contract wants them by what they need.
+fn permissions(flags: &[String]) -> Result<Vec<PermissionsByVisibility>> {
+    flags.iter().map(|flag| permission(flag)).collect()
+}
+
+fn permission(flag: &str) -> Result<PermissionsByVisibility> {
+    let (subject, path) = flag.split_once('=').unwrap_or(("", flag));
+    let known =
+        method(path).with_context(|| format!("{path:?} is no method; see: metalmesh methods"))?;
+    let methods = vec![path.to_owned()];
+    let subject = || {
+        if subject.is_empty() {
+            "*".to_owned()
+        } else {
+            subject.to_owned()
+        }
+    };
+    let visibility = match known.scope {
+        Scope::Public => Visibility::Public(PublicPermissions { methods }),
+        Scope::Own => Visibility::Self_(SelfPermissions { methods }),
+        Scope::Tenant(_) => Visibility::Tenant(TenantPermissions {
+            login: subject(),
+            methods,
+        }),
+        Scope::Project(_) => Visibility::Project(ProjectPermissions {
+            project: subject(),
+            methods,
+        }),
+        Scope::Machine(_) => Visibility::Machine(proto_public::api::v2::MachinePermissions {
+            uuid: subject(),
+            methods,
+        }),
+        Scope::Admin(_) => Visibility::Admin(AdminPermissions { methods }),
+        Scope::Infra(_) => Visibility::Infra(proto_public::api::v2::InfraPermissions { methods }),
+    };
+    Ok(PermissionsByVisibility {
+        visibility: Some(visibility),
+    })
+}

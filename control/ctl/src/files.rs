@@ -1,0 +1,55 @@
+//! Files that only their owner may read.
+
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+/// Largest file that is read: no document or key is near it, in bytes.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// Writes a new file with mode 0600; an existing one is refused.
+pub(crate) fn write_private(path: &Path, content: &str) -> Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .with_context(|| format!("cannot create {}", path.display()))?;
+    file.write_all(content.as_bytes())
+        .and_then(|()| file.sync_all())
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Reads a file, or stdin for `-`.
+pub(crate) fn read(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    let named = || format!("cannot read {}", path.display());
+    if path == Path::new("-") {
+        std::io::stdin()
+            .take(FILE_BYTES_MAX)
+            .read_to_string(&mut text)
+            .with_context(named)?;
+        return Ok(text);
+    }
+    let mut file = std::fs::File::open(path)
+        .with_context(named)?
+        .take(FILE_BYTES_MAX);
+    file.read_to_string(&mut text).with_context(named)?;
+    Ok(text)
+}
+
+/// Reads a token: one line of printable characters.
+pub(crate) fn read_token(path: &Path) -> Result<String> {
+    let text = read(path)?;
+    let token = text.trim();
+    let printable = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+    ensure!(
+        printable,
+        "{} holds no token: one line of printable characters",
+        path.display()
+    );
+    Ok(token.to_owned())
+}

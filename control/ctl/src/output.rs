@@ -1,0 +1,140 @@
+//! Results as tables, JSON or YAML.
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use comfy_table::{ContentArrangement, Table, presets};
+use prost::Message;
+use serde_json::Value;
+
+/// How to print results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Table,
+    /// More columns.
+    Wide,
+    Json,
+    Yaml,
+}
+
+/// A message that has a row in a table.
+pub(crate) trait Row: Message {
+    /// Its full name in the contract.
+    const NAME: &'static str;
+    /// Titles of the columns; those of wide tables come last.
+    fn titles(wide: bool) -> Vec<&'static str>;
+    /// Its cells, as many as titles.
+    fn cells(&self, wide: bool) -> Vec<String>;
+}
+
+impl Format {
+    fn is_table(self) -> bool {
+        matches!(self, Self::Table | Self::Wide)
+    }
+
+    /// Prints many.
+    pub(crate) fn list<M: Row>(self, messages: &[M]) -> Result<()> {
+        if self.is_table() {
+            print_rows(self == Self::Wide, messages);
+            return Ok(());
+        }
+        let values = messages.iter().map(to_json).collect::<Result<Vec<_>>>()?;
+        self.value(&Value::Array(values))
+    }
+
+    /// Prints one.
+    pub(crate) fn one<M: Row>(self, message: &M) -> Result<()> {
+        self.one_with(message, |message| {
+            print_rows(self == Self::Wide, std::slice::from_ref(message));
+        })
+    }
+
+    /// Prints one, for people as `details` likes it.
+    pub(crate) fn one_with<M: Row>(self, message: &M, details: impl FnOnce(&M)) -> Result<()> {
+        if self.is_table() {
+            details(message);
+            return Ok(());
+        }
+        self.value(&to_json(message)?)
+    }
+
+    /// Prints JSON that is there already; tables have it as JSON.
+    pub(crate) fn value(self, value: &Value) -> Result<()> {
+        if self == Self::Yaml {
+            print!(
+                "{}",
+                serde_norway::to_string(value).context("cannot write YAML")?
+            );
+        } else {
+            println!(
+                "{}",
+                serde_json::to_string_pretty(value).context("cannot write JSON")?
+            );
+        }
+        Ok(())
+    }
+
+    /// Prints a secret: alone for people and scripts, with its object as JSON or YAML.
+    pub(crate) fn secret(self, secret: &str, whole: &Value) -> Result<()> {
+        if self.is_table() {
+            println!("{secret}");
+            return Ok(());
+        }
+        self.value(whole)
+    }
+
+    /// Prints one message of a type without a table.
+    pub(crate) fn message<M: Message>(
+        self,
+        name: &str,
+        message: &M,
+        details: impl FnOnce(&M),
+    ) -> Result<()> {
+        if self.is_table() {
+            details(message);
+            return Ok(());
+        }
+        self.value(&message_json(name, message)?)
+    }
+}
+
+/// The JSON form of a message.
+pub(crate) fn to_json<M: Row>(message: &M) -> Result<Value> {
+    message_json(M::NAME, message)
+}
+
+fn message_json<M: Message>(name: &str, message: &M) -> Result<Value> {
+    let descriptor = proto_public::message(name).context("unknown message type")?;
+    let decoded = proto_public::json::decode(&descriptor, &message.encode_to_vec())?;
+    Ok(serde_json::from_slice(&proto_public::json::print_full(
+        &decoded,
+    )?)?)
+}
+
+/// A message from its JSON form.
+pub(crate) fn from_json<M: Message + Default>(name: &str, value: &Value) -> Result<M> {
+    let descriptor = proto_public::message(name).context("unknown message type")?;
+    let bytes = proto_public::json::to_proto(&descriptor, value.to_string().as_bytes())?;
+    Ok(M::decode(bytes.as_slice())?)
+}
+
+fn print_rows<M: Row>(wide: bool, messages: &[M]) {
+    let rows = messages.iter().map(|message| message.cells(wide));
+    print_table(&M::titles(wide), rows);
+}
+
+/// Prints a plain table.
+pub(crate) fn print_table(titles: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(titles.iter().map(|title| title.to_uppercase()));
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    for line in table.to_string().lines() {
+        println!("{}", line.trim_end());
+    }
+}
