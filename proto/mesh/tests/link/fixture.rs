@@ -1,0 +1,272 @@
+//! A CA, a server with services that wait when told to, and clients of any identity.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use proto_identity::profile::{Authority, Purpose};
+use proto_identity::tls::{self, NodeCertificate};
+use proto_identity::{CertificateDer, CertificateRequest, Credential, Key, PeerIdentity, Roots};
+use proto_link::*;
+use proto_mesh::*;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+pub const DOMAIN: &str = "mesh.test";
+pub const HOUR: Duration = Duration::from_secs(3600);
+/// Longer than any wait of a test that works.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const CORE: &str = "spiffe://mesh.test/partition/p1/core/leaf1";
+
+pub struct Ca {
+    pub root: Authority,
+    agents: Authority,
+    nodes: Authority,
+}
+
+impl Ca {
+    pub fn new() -> Self {
+        let now = now_ms();
+        let root = Authority::root(DOMAIN, now).unwrap();
+        let agents = root.intermediate(Purpose::Agents, now).unwrap();
+        let nodes = root.intermediate(Purpose::Nodes, now).unwrap();
+        Self {
+            root,
+            agents,
+            nodes,
+        }
+    }
+
+    pub fn roots(&self) -> Vec<CertificateDer<'static>> {
+        vec![self.root.certificate().clone()]
+    }
+
+    pub fn issue(&self, id: &str, life: Duration) -> Credential {
+        let id = id.parse::<proto_identity::SpiffeId>().unwrap();
+        let by = match Purpose::of(id.subject()) {
+            Purpose::Agents => &self.agents,
+            Purpose::Nodes => &self.nodes,
+        };
+        self.issue_by(by, &id, now_ms(), life)
+    }
+
+    /// Two hours ago, for one.
+    pub fn issue_ended(&self, id: &str) -> Credential {
+        let id = id.parse::<proto_identity::SpiffeId>().unwrap();
+        let by = match Purpose::of(id.subject()) {
+            Purpose::Agents => &self.agents,
+            Purpose::Nodes => &self.nodes,
+        };
+        self.issue_by(by, &id, now_ms() - 7_200_000, HOUR)
+    }
+
+    /// By the wrong intermediate.
+    pub fn issue_crossed(&self, id: &str) -> Credential {
+        self.issue_by(&self.agents, &id.parse().unwrap(), now_ms(), HOUR)
+    }
+
+    fn issue_by(
+        &self,
+        by: &Authority,
+        id: &proto_identity::SpiffeId,
+        from_ms: u64,
+        life: Duration,
+    ) -> Credential {
+        let key = Key::generate().unwrap();
+        let request = CertificateRequest::verify(&key.request().unwrap()).unwrap();
+        let leaf = by.issue(id, &request, from_ms, life).unwrap();
+        Credential {
+            key,
+            chain: vec![leaf, by.certificate().clone()],
+            roots: self.roots(),
+        }
+    }
+}
+
+/// Revokes by fingerprint.
+pub struct Revoked(watch::Sender<Vec<String>>, watch::Sender<u64>);
+
+impl Revoked {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self(watch::Sender::new(Vec::new()), watch::Sender::new(0)))
+    }
+
+    pub fn add(&self, fingerprint: String) {
+        self.0.send_modify(|list| list.push(fingerprint));
+        self.1.send_modify(|n| *n += 1);
+    }
+}
+
+impl Revocations for Revoked {
+    fn is_revoked(&self, peer: &PeerIdentity) -> bool {
+        self.0.borrow().contains(&peer.fingerprint)
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.1.subscribe()
+    }
+}
+
+/// Calls of `register` take a permit; streams send what `desired` holds.
+pub struct Gate {
+    pub permits: Semaphore,
+    pub entered: AtomicUsize,
+    pub desired: watch::Sender<u64>,
+    pub gone: mpsc::UnboundedSender<()>,
+}
+
+#[derive(Clone)]
+pub struct Fake(pub Arc<Gate>);
+
+struct Guard(mpsc::UnboundedSender<()>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
+impl EnrolService for Fake {
+    async fn join(&self, peer: &Peer, request: JoinRequest) -> Result<Certificate, LinkStatus> {
+        assert!(peer.id().is_none());
+        if request.ticket_id == "bad" {
+            return Err(LinkStatus::permission_denied("no such ticket").with_catalogue(1501));
+        }
+        Ok(Certificate {
+            identity: request.ticket_id,
+            ..Default::default()
+        })
+    }
+
+    async fn resume(&self, _: &Peer, _: ResumeRequest) -> Result<Certificate, LinkStatus> {
+        Err(LinkStatus::permission_denied("no"))
+    }
+}
+
+impl SwitchService for Fake {
+    async fn register(
+        &self,
+        peer: &Peer,
+        _: SwitchRegisterRequest,
+    ) -> Result<SwitchRegisterResponse, LinkStatus> {
+        assert_eq!(peer.id().unwrap().to_string(), CORE);
+        self.0.entered.fetch_add(1, Ordering::SeqCst);
+        let _gone = Guard(self.0.gone.clone());
+        drop(self.0.permits.acquire().await);
+        Ok(SwitchRegisterResponse {})
+    }
+
+    async fn desired(
+        &self,
+        _: &Peer,
+        _: SwitchDesiredRequest,
+        mut out: Sink<'_, SwitchDesired>,
+    ) -> Result<(), LinkStatus> {
+        let _gone = Guard(self.0.gone.clone());
+        let mut desired = self.0.desired.subscribe();
+        loop {
+            let generation = *desired.borrow_and_update();
+            if generation == u64::MAX {
+                return Ok(());
+            }
+            out.send(&SwitchDesired {
+                generation,
+                ..Default::default()
+            })
+            .await?;
+            desired
+                .changed()
+                .await
+                .map_err(|_| LinkStatus::unavailable("over"))?;
+        }
+    }
+
+    async fn report(&self, _: &Peer, _: SwitchReport) -> Result<SwitchReportResponse, LinkStatus> {
+        Ok(SwitchReportResponse {})
+    }
+}
+
+pub struct Server {
+    pub addr: SocketAddr,
+    pub gate: Arc<Gate>,
+    pub gone: mpsc::UnboundedReceiver<()>,
+    pub revoked: Arc<Revoked>,
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+impl Server {
+    pub fn start(ca: &Ca, node: &Credential) -> Self {
+        Self::start_at(ca, node, "127.0.0.1:0".parse().unwrap())
+    }
+
+    pub fn start_at(ca: &Ca, node: &Credential, bind: SocketAddr) -> Self {
+        let (gone_tx, gone) = mpsc::unbounded_channel();
+        let gate = Arc::new(Gate {
+            permits: Semaphore::new(0),
+            entered: AtomicUsize::new(0),
+            desired: watch::Sender::new(1),
+            gone: gone_tx,
+        });
+        let fake = Fake(gate.clone());
+        let revoked = Revoked::new();
+        let own = NodeCertificate::new(node).unwrap();
+        let server = MeshServer::bind(MeshServerConfig {
+            bind,
+            tls: tls::server_config(&ca.roots(), own, ALPN).unwrap(),
+            trust_domain: DOMAIN.into(),
+            router: Router::new()
+                .add(EnrolServiceServer::new(fake.clone()))
+                .add(SwitchServiceServer::new(fake)),
+            revocations: revoked.clone(),
+        })
+        .unwrap();
+        let addr = server.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(server.run(stop.clone()));
+        Self {
+            addr,
+            gate,
+            gone,
+            revoked,
+            stop,
+            tasks,
+        }
+    }
+
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+pub fn client(addr: SocketAddr, roots: Roots, credential: Option<&Credential>) -> MeshClient {
+    let tls = tls::client_config(roots, credential, ALPN).unwrap();
+    MeshClient::new(MeshClientConfig {
+        addresses: vec![addr.to_string()],
+        tls,
+    })
+    .unwrap()
+}
+
+/// Waits until the client's state is as `want` says.
+pub async fn until(mesh: &MeshClient, want: impl Fn(&SessionState) -> bool) -> SessionState {
+    let mut state = mesh.state();
+    let found = tokio::time::timeout(PATIENCE, state.wait_for(|s| want(s))).await;
+    match found {
+        Ok(state) => state.unwrap().clone(),
+        Err(_) => panic!("state stays {:?}", mesh.state().borrow().clone()),
+    }
+}
+
+/// Waits until `what` holds.
+pub async fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let end = tokio::time::Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(tokio::time::Instant::now() < end, "never: {what}");
+        tokio::task::yield_now().await;
+    }
+}

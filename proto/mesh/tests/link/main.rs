@@ -1,0 +1,7 @@
+//! The link over real QUIC on loopback: who gets in, what ends a session, what survives.
+
+#![allow(unreachable_pub, reason = "modules of one test")]
+
+mod calls;
+mod fixture;
+mod trust;
