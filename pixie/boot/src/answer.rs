@@ -35,8 +35,8 @@ pub enum NoAnswer {
     OtherServer,
     #[error("no lease")]
     Lease(#[source] LeaseError),
-    #[error("BMCs are given no addresses here: no bmc range is configured")]
-    NoBmcRange,
+    #[error("no address range is configured for this kind of client")]
+    NoRange,
     #[error("the message wants no answer; a lease ended: {ended}")]
     Noted {
         /// Whether the lease book changed.
@@ -194,14 +194,11 @@ impl Network {
     }
 
     fn pool(&self, client: &Client) -> Result<(Pool, &Range), NoAnswer> {
-        match client.class {
-            ClientClass::Bmc => self
-                .bmcs
-                .as_ref()
-                .map(|r| (Pool::Bmcs, r))
-                .ok_or(NoAnswer::NoBmcRange),
-            _ => Ok((Pool::Machines, &self.machines)),
-        }
+        let (pool, range) = match client.class {
+            ClientClass::Bmc => (Pool::Bmcs, &self.bmcs),
+            _ => (Pool::Machines, &self.machines),
+        };
+        Ok((pool, range.as_ref().ok_or(NoAnswer::NoRange)?))
     }
 
     fn give(

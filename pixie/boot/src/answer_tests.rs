@@ -25,7 +25,7 @@ fn network() -> Network {
     Network {
         address: US,
         subnet,
-        machines: range(100, 101),
+        machines: Some(range(100, 101)),
         bmcs: Some(range(200, 201)),
         bmc_match: BmcMatch {
             vendor_classes: vec!["iDRAC".into()],
@@ -171,7 +171,7 @@ fn bmcs_have_a_pool_of_their_own() {
         ..network()
     };
     let refused = without.answer(&mut book, &Machines::default(), &request, 0);
-    assert_eq!(refused, Err(NoAnswer::NoBmcRange));
+    assert_eq!(refused, Err(NoAnswer::NoRange));
 }
 
 #[test]

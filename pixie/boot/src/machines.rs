@@ -16,7 +16,7 @@ pub enum Target {
 }
 
 /// One machine of the table.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Machine {
     pub id: MachineId,
     pub target: Target,

@@ -99,8 +99,8 @@ pub struct Network {
     /// Our own address there: DHCP server identifier, TFTP and HTTP server.
     pub address: Ipv4Addr,
     pub subnet: Ipv4Net,
-    /// Addresses for machines.
-    pub machines: Range,
+    /// Addresses for machines; without it they are given none.
+    pub machines: Option<Range>,
     /// Addresses for BMCs; without it BMCs are given none.
     pub bmcs: Option<Range>,
     pub bmc_match: BmcMatch,

@@ -23,6 +23,8 @@ pub fn identify(http_base: &str, mac: MacAddr) -> String {
 pub struct Hammer<'a> {
     pub http_base: &'a str,
     pub machine: MachineId,
+    /// The card that it boots over.
+    pub mac: MacAddr,
     /// Pixie's own kernel command line.
     pub commandline: &'a str,
     /// Control's addition to it.
@@ -33,7 +35,10 @@ pub struct Hammer<'a> {
 #[must_use]
 pub fn hammer(hammer: &Hammer<'_>) -> String {
     let Hammer {
-        http_base, machine, ..
+        http_base,
+        machine,
+        mac,
+        ..
     } = hammer;
     let commandline = [hammer.commandline, hammer.extra]
         .iter()
@@ -46,7 +51,7 @@ pub fn hammer(hammer: &Hammer<'_>) -> String {
          echo metalmesh: machine {machine} starts the installer\n\
          :again\n\
          imgfree\n\
-         kernel {http_base}/kernel initrd=initrd.img metalmesh.pixie={http_base} {commandline} \
+         kernel {http_base}/kernel initrd=initrd.img metalmesh.pixie={http_base} metalmesh.mac={mac} {commandline} \
          || goto failed\n\
          initrd --name initrd.img {http_base}/initrd || goto failed\n\
          boot || goto failed\n\
@@ -110,13 +115,14 @@ mod tests {
         let script = hammer(&Hammer {
             http_base: BASE,
             machine: id(),
+            mac: MAC,
             commandline: "console=ttyS0,115200n8  panic=30",
             extra: "debug=1 evil=${net0/ip} a || b\nexit",
         });
         assert!(script.starts_with("#!ipxe\n"));
         assert!(script.contains(
             "kernel http://10.77.1.2:8080/kernel initrd=initrd.img \
-             metalmesh.pixie=http://10.77.1.2:8080 console=ttyS0,115200n8 panic=30 \
+             metalmesh.pixie=http://10.77.1.2:8080 metalmesh.mac=52:54:00:77:01:01 console=ttyS0,115200n8 panic=30 \
              debug=1 a b exit || goto failed\n"
         ));
         assert!(script.contains("initrd --name initrd.img http://10.77.1.2:8080/initrd ||"));

@@ -1,2 +1,2 @@
-//! metalmesh-pixie: DHCP, TFTP and HTTP boot of one partition.
+//! The `metalmesh-pixie` binary.
 fn main() {}

@@ -1,0 +1,176 @@
+//! The DHCP task of one network: packets in, the decision, packets out.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::sync::Arc;
+
+use pixie_boot::{Client, ClientClass, NoAnswer};
+use pixie_wire::dhcp::{Kind, Message, code};
+use tokio::net::UdpSocket;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::now_ms;
+use crate::config::Mode;
+use crate::netdev;
+use crate::state::Shared;
+
+const SERVER_PORT: u16 = 67;
+const CLIENT_PORT: u16 = 68;
+/// PXE's second port: a boot client asks there when the offer alone does not do.
+const PROXY_PORT: u16 = 4011;
+/// Larger than any Ethernet frame a client sends.
+const PACKET_LEN_MAX: usize = 4096;
+
+/// The sockets of one network's DHCP.
+#[derive(Debug)]
+pub(crate) struct Dhcp {
+    shared: Arc<Shared>,
+    network: usize,
+    socket: UdpSocket,
+    proxy_socket: Option<UdpSocket>,
+}
+
+impl Dhcp {
+    /// Opens the sockets.
+    pub(crate) fn bind(shared: Arc<Shared>, network: usize) -> std::io::Result<Self> {
+        let config = &shared.config.networks[network];
+        let socket = netdev::udp_on(&config.interface, SERVER_PORT)?;
+        let proxy_socket = match config.mode {
+            Mode::Server => None,
+            Mode::Proxy => Some(netdev::udp_on(&config.interface, PROXY_PORT)?),
+        };
+        Ok(Self {
+            shared,
+            network,
+            socket,
+            proxy_socket,
+        })
+    }
+
+    /// Serves until stopped.
+    pub(crate) async fn run(self, stop: CancellationToken) -> std::io::Result<()> {
+        let mut buffer = vec![0_u8; PACKET_LEN_MAX];
+        let mut proxy_buffer = vec![0_u8; PACKET_LEN_MAX];
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                received = self.socket.recv_from(&mut buffer) => {
+                    let (len, _) = received?;
+                    self.on_packet(&buffer[..len]).await;
+                }
+                received = receive(self.proxy_socket.as_ref(), &mut proxy_buffer) => {
+                    let (len, from) = received?;
+                    self.on_proxy_packet(&proxy_buffer[..len], from).await;
+                }
+            }
+        }
+    }
+
+    async fn on_packet(&self, bytes: &[u8]) {
+        let Some(request) = decode(bytes) else { return };
+        let config = &self.shared.config.networks[self.network];
+        let reply = match config.mode {
+            Mode::Server => self.serve(&request).await,
+            Mode::Proxy if request.kind == Kind::Discover => {
+                let machines = &self.shared.desired().machines;
+                log_refusal(&request, config.network.answer_as_proxy(machines, &request))
+            }
+            Mode::Proxy => None,
+        };
+        if let Some(reply) = reply {
+            let to = destination(&request, &reply);
+            self.send(&self.socket, &reply, to).await;
+        }
+    }
+
+    async fn on_proxy_packet(&self, bytes: &[u8], from: SocketAddr) {
+        let Some(request) = decode(bytes) else { return };
+        let config = &self.shared.config.networks[self.network];
+        let machines = &self.shared.desired().machines;
+        let reply = log_refusal(&request, config.network.answer_as_proxy(machines, &request));
+        if let (Some(reply), Some(socket)) = (reply, &self.proxy_socket) {
+            self.send(socket, &reply, from).await;
+        }
+    }
+
+    /// Decides as the DHCP server; when it returns a reply, the lease is on disk.
+    async fn serve(&self, request: &Message) -> Option<Message> {
+        let network = &self.shared.config.networks[self.network].network;
+        let desired = self.shared.desired();
+        let answer = self.shared.with_book(self.network, |book| {
+            network.answer(book, &desired.machines, request, now_ms())
+        })?;
+        let changed = match &answer {
+            Ok(answer) => answer.persist,
+            Err(NoAnswer::Noted { ended }) => *ended,
+            Err(_) => false,
+        };
+        if changed {
+            if let Err(error) = self.shared.persist_leases().await {
+                // Not acknowledged: the client asks again, or takes another server.
+                tracing::error!(mac = %request.chaddr, %error, "lease not written");
+                return None;
+            }
+            if Client::of(request, &network.bmc_match).class == ClientClass::Bmc {
+                self.shared.bmc_leases_changed.notify_one();
+            }
+        }
+        log_refusal(request, answer).map(|answer| answer.message)
+    }
+
+    async fn send(&self, socket: &UdpSocket, reply: &Message, to: SocketAddr) {
+        let boot_file = reply.options.text(code::BOOT_FILE).unwrap_or_default();
+        match socket.send_to(&reply.encode(), to).await {
+            Ok(_) => tracing::info!(
+                mac = %reply.chaddr, kind = ?reply.kind, address = %reply.yiaddr, %to, boot_file,
+                "DHCP answer"
+            ),
+            Err(error) => tracing::warn!(mac = %reply.chaddr, %to, %error, "DHCP answer not sent"),
+        }
+    }
+}
+
+/// Receives on a socket that may not be there; then it waits for ever.
+async fn receive(
+    socket: Option<&UdpSocket>,
+    buffer: &mut [u8],
+) -> std::io::Result<(usize, SocketAddr)> {
+    match socket {
+        Some(socket) => socket.recv_from(buffer).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn decode(bytes: &[u8]) -> Option<Message> {
+    Message::decode(bytes)
+        .inspect_err(|error| tracing::debug!(%error, "packet dropped"))
+        .ok()
+}
+
+fn log_refusal<T>(request: &Message, answer: Result<T, NoAnswer>) -> Option<T> {
+    match answer {
+        Ok(answer) => Some(answer),
+        Err(reason @ NoAnswer::Lease(_)) => {
+            let error = std::error::Error::source(&reason).map(ToString::to_string);
+            tracing::warn!(mac = %request.chaddr, kind = ?request.kind, ?error, "no lease");
+            None
+        }
+        Err(reason) => {
+            tracing::debug!(mac = %request.chaddr, kind = ?request.kind, %reason, "no answer");
+            None
+        }
+    }
+}
+
+/// RFC 2131 §4.1: to the relay, else to the client's address when it uses one, else to all. A
+/// client without an address cannot be reached by unicast from an ordinary socket, so it gets a
+/// broadcast whatever its flag says.
+fn destination(request: &Message, reply: &Message) -> SocketAddr {
+    let (address, port) = if !request.giaddr.is_unspecified() {
+        (request.giaddr, SERVER_PORT)
+    } else if !request.ciaddr.is_unspecified() && reply.kind != Kind::Nak {
+        (request.ciaddr, CLIENT_PORT)
+    } else {
+        (Ipv4Addr::BROADCAST, CLIENT_PORT)
+    };
+    SocketAddr::V4(SocketAddrV4::new(address, port))
+}

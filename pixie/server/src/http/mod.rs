@@ -1,0 +1,227 @@
+//! The HTTP listener of one network: scripts, files, tickets, health.
+
+mod files;
+mod scripts;
+mod tickets;
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::now_ms;
+use crate::state::Shared;
+
+/// Connections at once; more wait in the listen queue.
+const CONNECTIONS_MAX: usize = 512;
+/// A client that says nothing for so long is let go.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Sent data that is not acknowledged for so long: the machine was switched off.
+const USER_TIMEOUT: Duration = Duration::from_secs(60);
+const ASSET_NAME_LEN_MAX: usize = 128;
+
+pub(crate) type Body = BoxBody<Bytes, io::Error>;
+
+/// One request's surroundings.
+#[derive(Clone)]
+struct Context {
+    shared: Arc<Shared>,
+    network: usize,
+    from: Ipv4Addr,
+}
+
+/// Serves one network.
+#[derive(Debug)]
+pub(crate) struct Http {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    network: usize,
+}
+
+impl Http {
+    /// Opens the listener on the network's own address.
+    pub(crate) async fn bind(shared: Arc<Shared>, network: usize) -> io::Result<Self> {
+        let address = shared.config.networks[network].network.address;
+        let listener = TcpListener::bind((address, shared.config.http_port)).await?;
+        Ok(Self {
+            listener,
+            shared,
+            network,
+        })
+    }
+
+    /// Serves until stopped.
+    pub(crate) async fn run(self, stop: CancellationToken) -> io::Result<()> {
+        let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let mut connections = JoinSet::new();
+        loop {
+            let slot = Arc::clone(&slots)
+                .acquire_owned()
+                .await
+                .map_err(io::Error::other)?;
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                Some(done) = connections.join_next() => {
+                    if let Err(error) = done && error.is_panic() {
+                        return Err(io::Error::other(error));
+                    }
+                }
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, SocketAddr::V4(from))) => {
+                        let context = Context {
+                            shared: Arc::clone(&self.shared),
+                            network: self.network,
+                            from: *from.ip(),
+                        };
+                        connections.spawn(serve(stream, context, slot));
+                    }
+                    Ok(_) => {}
+                    // Of one connection, or for want of descriptors: the next may do.
+                    Err(error) => {
+                        tracing::warn!(%error, "connection not accepted");
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                    }
+                },
+            }
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, context: Context, slot: OwnedSemaphorePermit) {
+    let socket = socket2::SockRef::from(&stream);
+    if let Err(error) = socket.set_tcp_user_timeout(Some(USER_TIMEOUT)) {
+        tracing::debug!(%error, "no TCP user timeout");
+    }
+    let from = context.from;
+    let service = service_fn(move |request| {
+        let context = context.clone();
+        async move { Ok::<_, Infallible>(respond(&context, request).await) }
+    });
+    let done = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    if let Err(error) = done {
+        tracing::debug!(%from, %error, "connection ended");
+    }
+    drop(slot);
+}
+
+async fn respond(context: &Context, request: Request<Incoming>) -> Response<Body> {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let config = &context.shared.config;
+    let read = method == Method::GET || method == Method::HEAD;
+    let response = match path.as_str() {
+        "/v1/ticket" if method == Method::POST => tickets::ticket(context, request).await,
+        "/v1/boot.ipxe" if read => {
+            scripts::script(context, request.uri().query().unwrap_or_default()).await
+        }
+        "/kernel" if read => files::file(&config.kernel, &request).await,
+        "/initrd" if read => files::file(&config.initrd, &request).await,
+        "/healthz" if read => health(context),
+        path => match path.strip_prefix("/assets/") {
+            Some(name) if read && is_asset_name(name) => {
+                files::file(&config.assets.join(name), &request).await
+            }
+            _ => plain(StatusCode::NOT_FOUND, "no such thing here\n"),
+        },
+    };
+    let status = response.status().as_u16();
+    tracing::info!(from = %context.from, %method, path, status, "HTTP");
+    response
+}
+
+/// A bare file name of letters, digits, dots, dashes and underscores that starts with no dot.
+pub(crate) fn is_asset_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+    (1..=ASSET_NAME_LEN_MAX).contains(&name.len())
+        && !name.starts_with('.')
+        && name.bytes().all(plain)
+}
+
+fn health(context: &Context) -> Response<Body> {
+    let shared = &context.shared;
+    let desired = shared.desired();
+    let answered_ms = shared.control_answered_ms();
+    let age_s = (answered_ms > 0).then(|| now_ms().saturating_sub(answered_ms) / 1000);
+    let body = serde_json::json!({
+        "status": "ok",
+        "control_answered_s_ago": age_s,
+        "generation": desired.generation,
+        "machines": desired.machines.len(),
+        "leases": shared.lease_count(),
+        "events_waiting": shared.spool.len(),
+    });
+    json(StatusCode::OK, &body)
+}
+
+fn full(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into())
+        .map_err(|never| match never {})
+        .boxed()
+}
+
+fn with_type(status: StatusCode, kind: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+fn plain(status: StatusCode, text: impl Into<String>) -> Response<Body> {
+    with_type(status, "text/plain", full(text.into()))
+}
+
+fn json(status: StatusCode, value: &serde_json::Value) -> Response<Body> {
+    with_type(status, "application/json", full(value.to_string()))
+}
+
+/// A refusal that a machine understands: `{"error": …}`, with when to try again.
+fn refusal(status: StatusCode, reason: &str, retry_s: Option<u32>) -> Response<Body> {
+    let mut response = json(status, &serde_json::json!({ "error": reason }));
+    if let Some(seconds) = retry_s {
+        response
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn asset_names_are_bare() {
+        assert!(is_asset_name("undionly.kpxe"));
+        for name in [
+            "",
+            ".",
+            "..",
+            ".hidden",
+            "a/b",
+            "a b",
+            "%2e",
+            &"a".repeat(129),
+        ] {
+            assert!(!is_asset_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The iPXE script of a machine: who asks, what control says, what it boots.
+
+use std::time::Duration;
+
+use hyper::{Response, StatusCode};
+use pixie_boot::{Target, script};
+use proto_types::{MacAddr, MachineId};
+use tokio::time::timeout;
+
+use super::{Body, Context, plain};
+use crate::clock::now_ms;
+use crate::control::{ControlError, Seen};
+
+/// How long a machine waits for control's word before it boots by what pixie knows.
+const CONTROL_WAIT: Duration = Duration::from_secs(2);
+
+/// What iPXE says of itself in the query.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Query {
+    mac: Option<MacAddr>,
+    /// Absent in the first request of a boot; empty when the firmware has none.
+    uuid: Option<String>,
+    arch: u16,
+    /// A held machine looks again: no new boot.
+    again: bool,
+}
+
+impl Query {
+    fn parse(text: &str) -> Self {
+        let mut query = Self::default();
+        let (mut platform, mut buildarch) = ("", "");
+        for (name, value) in text.split('&').filter_map(|pair| pair.split_once('=')) {
+            match name {
+                "mac" => query.mac = value.replace('-', ":").parse().ok(),
+                "uuid" => query.uuid = Some(value.into()),
+                "platform" => platform = value,
+                "buildarch" => buildarch = value,
+                "again" => query.again = value == "1",
+                _ => {}
+            }
+        }
+        query.arch = match (platform, buildarch) {
+            ("efi", "i386") => 6,
+            ("efi", "arm64") => 11,
+            ("efi", _) => 7,
+            _ => 0,
+        };
+        query
+    }
+}
+
+/// Answers with a script.
+pub(super) async fn script(context: &Context, query: &str) -> Response<Body> {
+    let query = Query::parse(query);
+    let network = &context.shared.config.networks[context.network].network;
+    let base = network.http_base();
+    let Some(mac) = query.mac else {
+        return plain(StatusCode::BAD_REQUEST, "mac is missing or wrong\n");
+    };
+    if context.shared.holder(context.network, context.from) != Some(mac) {
+        tracing::warn!(%mac, from = %context.from, "script refused: the address is not its lease");
+        return plain(
+            StatusCode::FORBIDDEN,
+            "this address is not the lease of that mac\n",
+        );
+    }
+    let Some(uuid) = query.uuid else {
+        return plain(StatusCode::OK, script::identify(&base, mac));
+    };
+    let Some(machine) = identify(context, &uuid, mac) else {
+        tracing::warn!(%mac, uuid, "no SMBIOS UUID");
+        let why = "the firmware tells no SMBIOS UUID";
+        return plain(StatusCode::OK, script::nothing(&base, mac, why));
+    };
+    let seen = Seen {
+        machine,
+        mac,
+        arch: query.arch,
+        seen_ms: now_ms(),
+    };
+    let said = if query.again {
+        None
+    } else {
+        ask(context, seen).await
+    };
+    let known = context.shared.desired().machines.find(Some(machine), mac);
+    // A machine that nobody knows boots hammer: that is how it becomes known.
+    let target = said
+        .or_else(|| known.map(|m| m.target))
+        .unwrap_or(Target::Hammer);
+    context
+        .shared
+        .boots()
+        .note(machine, mac, target == Target::Hammer, now_ms());
+    tracing::info!(%machine, %mac, ?target, known = known.is_some(), "script");
+    let text = match target {
+        Target::Hammer => script::hammer(&script::Hammer {
+            http_base: &base,
+            machine,
+            mac,
+            commandline: &context.shared.config.commandline,
+            extra: &context.shared.desired().commandline,
+        }),
+        Target::Disk => script::disk(machine),
+        Target::Nothing => script::nothing(
+            &base,
+            mac,
+            &format!("machine {machine} is held out of service"),
+        ),
+    };
+    plain(StatusCode::OK, text)
+}
+
+/// Which machine asks: by its UUID, else, when that is blank, by its Ethernet address.
+fn identify(context: &Context, uuid: &str, mac: MacAddr) -> Option<MachineId> {
+    let told = uuid.parse::<MachineId>().ok();
+    told.filter(|id| !id.uuid().is_nil() && !id.uuid().is_max())
+        .or_else(|| {
+            context
+                .shared
+                .desired()
+                .machines
+                .find(None, mac)
+                .map(|machine| machine.id)
+        })
+}
+
+/// Tells control of the boot; what it says decides, as it is newer than the table. Without an
+/// answer in time the event goes to the spool.
+async fn ask(context: &Context, seen: Seen) -> Option<Target> {
+    let shared = &context.shared;
+    match timeout(CONTROL_WAIT, shared.control.seen(seen)).await {
+        Ok(Ok(target)) => {
+            shared.control_answered();
+            target
+        }
+        Ok(Err(ControlError::Refused(reason))) => {
+            tracing::warn!(machine = %seen.machine, mac = %seen.mac, reason, "event refused");
+            None
+        }
+        Ok(Err(ControlError::Away(_))) | Err(_) => {
+            shared.spool.add(seen);
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_query_of_ipxe_is_read() {
+        let query = Query::parse(
+            "mac=52-54-00-77-01-01&uuid=6f1c&platform=efi&buildarch=x86_64&again=1&x&y=",
+        );
+        assert_eq!(query.mac, Some(MacAddr([0x52, 0x54, 0, 0x77, 1, 1])));
+        assert_eq!(query.uuid.as_deref(), Some("6f1c"));
+        assert_eq!((query.arch, query.again), (7, true));
+        assert_eq!(Query::parse("uuid=&platform=pcbios&buildarch=i386").arch, 0);
+        assert_eq!(Query::parse("mac=1"), Query::default());
+        assert_eq!(Query::parse("platform=efi&buildarch=arm64").arch, 11);
+    }
+}

@@ -1,0 +1,111 @@
+//! The boot ticket: what lets an installer that just booted enrol as its machine, once.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CACHE_CONTROL, HeaderValue};
+use hyper::{Request, Response, StatusCode};
+use pixie_boot::TicketRefusal;
+use proto_types::{MacAddr, MachineId};
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use super::{Body, Context, json, refusal};
+use crate::clock::now_ms;
+use crate::control::{ControlError, Ticket};
+
+const BODY_LEN_MAX: usize = 4096;
+const BODY_WAIT: Duration = Duration::from_secs(10);
+const CONTROL_WAIT: Duration = Duration::from_secs(10);
+/// When an installer asks again while control is away, seconds.
+const RETRY_S: u32 = 5;
+
+#[derive(Deserialize)]
+struct Wanted {
+    uuid: MachineId,
+    mac: MacAddr,
+}
+
+/// Answers a request for a ticket.
+pub(super) async fn ticket(context: &Context, request: Request<Incoming>) -> Response<Body> {
+    let wanted = match read(request).await {
+        Ok(wanted) => wanted,
+        Err(reason) => return refusal(StatusCode::BAD_REQUEST, &reason, None),
+    };
+    let Wanted { uuid: machine, mac } = wanted;
+    let holder = context.shared.holder(context.network, context.from);
+    let taken = context.shared.boots().take(machine, mac, holder, now_ms());
+    if let Err(reason) = taken {
+        tracing::warn!(%machine, %mac, from = %context.from, %reason, "ticket refused");
+        return refusal(status_of(reason), &reason.to_string(), None);
+    }
+    let issued = timeout(
+        CONTROL_WAIT,
+        context.shared.control.issue_ticket(machine, mac),
+    )
+    .await;
+    let issued = issued.unwrap_or_else(|_| Err(ControlError::Away("no answer in time".into())));
+    match issued {
+        Ok(ticket) => {
+            context.shared.control_answered();
+            tracing::info!(%machine, %mac, ticket = ticket.id, "ticket handed out");
+            answer(context, machine, &ticket)
+        }
+        Err(error) => {
+            context.shared.boots().give_back(machine);
+            tracing::warn!(%machine, %mac, %error, "no ticket");
+            match error {
+                ControlError::Away(_) => refusal(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "control is away, try again",
+                    Some(RETRY_S),
+                ),
+                ControlError::Refused(_) => {
+                    refusal(StatusCode::FORBIDDEN, &error.to_string(), None)
+                }
+            }
+        }
+    }
+}
+
+fn status_of(reason: TicketRefusal) -> StatusCode {
+    match reason {
+        TicketRefusal::Used => StatusCode::CONFLICT,
+        _ => StatusCode::FORBIDDEN,
+    }
+}
+
+async fn read(request: Request<Incoming>) -> Result<Wanted, String> {
+    let body = Limited::new(request.into_body(), BODY_LEN_MAX).collect();
+    let bytes = timeout(BODY_WAIT, body)
+        .await
+        .map_err(|_| "the body did not come".to_owned())?
+        .map_err(|_| format!("the body is cut or longer than {BODY_LEN_MAX} bytes"))?
+        .to_bytes();
+    serde_json::from_slice(&bytes)
+        .map_err(|error| format!("not {{\"uuid\", \"mac\"}} as JSON: {error}"))
+}
+
+fn answer(context: &Context, machine: MachineId, ticket: &Ticket) -> Response<Body> {
+    let roots: Vec<String> = ticket
+        .roots
+        .iter()
+        .map(|der| STANDARD.encode(der))
+        .collect();
+    let body = serde_json::json!({
+        "ticket_id": ticket.id,
+        "secret": URL_SAFE_NO_PAD.encode(&ticket.secret),
+        "roots": roots,
+        "control": context.shared.desired().control,
+        "time_ms": now_ms(),
+        "machine_uuid": machine.to_string(),
+    });
+    let mut response = json(StatusCode::OK, &body);
+    response
+        .headers_mut()
+        .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

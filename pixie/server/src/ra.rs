@@ -1,0 +1,88 @@
+//! Router advertisements on one interface: a multicast now and then, and one for each solicitation.
+//!
+//! We are no IPv6 router: the lifetime is zero and no prefix is named. The advertisement only tells
+//! clients that there is nothing to wait for.
+
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::time::Duration;
+
+use pixie_wire::ndp::{RouterAdvertisement, is_solicitation};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::UdpSocket;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::netdev;
+
+const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
+/// RFC 4861 §6.1.2: receivers drop an advertisement that has another hop limit.
+const HOP_LIMIT: u32 = 255;
+const PERIOD: Duration = Duration::from_secs(10);
+/// Solicitations may come in floods; this many answers a second at most.
+const ANSWER_GAP: Duration = Duration::from_millis(100);
+const PACKET_LEN_MAX: usize = 2048;
+
+/// An advertiser with its socket.
+#[derive(Debug)]
+pub(crate) struct Advertiser {
+    socket: UdpSocket,
+    packet: Vec<u8>,
+    to: SocketAddr,
+}
+
+impl Advertiser {
+    /// Opens the raw socket; needs `CAP_NET_RAW`.
+    pub(crate) fn bind(interface: &str) -> io::Result<Self> {
+        let index = netdev::index(interface)?;
+        let source = netdev::mac(interface)?;
+        let socket = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::ICMPV6))?;
+        socket.bind_device(Some(interface.as_bytes()))?;
+        socket.set_multicast_hops_v6(HOP_LIMIT)?;
+        socket.set_unicast_hops_v6(HOP_LIMIT)?;
+        socket.set_multicast_if_v6(index)?;
+        socket.set_multicast_loop_v6(false)?;
+        socket.join_multicast_v6(&ALL_ROUTERS, index)?;
+        socket.set_nonblocking(true)?;
+        let ra = RouterAdvertisement {
+            router_lifetime_s: 0,
+            source,
+            prefix: None,
+            mtu: None,
+        };
+        Ok(Self {
+            // To the kernel a raw socket with its checksum done for us is used just as UDP's.
+            socket: UdpSocket::from_std(socket.into())?,
+            packet: ra.encode(),
+            to: SocketAddr::V6(SocketAddrV6::new(ALL_NODES, 0, 0, index)),
+        })
+    }
+
+    /// Advertises until stopped. Failures to send are logged: IPv4 boot works without.
+    pub(crate) async fn run(self, stop: CancellationToken) -> io::Result<()> {
+        let mut ticks = interval(PERIOD);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut buffer = vec![0_u8; PACKET_LEN_MAX];
+        let mut last = Instant::now();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                _ = ticks.tick() => self.send().await,
+                received = self.socket.recv_from(&mut buffer) => {
+                    let (len, _) = received?;
+                    if is_solicitation(&buffer[..len]) && last.elapsed() >= ANSWER_GAP {
+                        last = Instant::now();
+                        self.send().await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn send(&self) {
+        if let Err(error) = self.socket.send_to(&self.packet, self.to).await {
+            tracing::debug!(%error, "router advertisement not sent");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! All tasks of one pixie, started together and stopped together.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::control::{Control, Desired};
+use crate::dhcp::Dhcp;
+use crate::http::Http;
+use crate::ra::Advertiser;
+use crate::report::run_reports;
+use crate::spool::run_spool;
+use crate::state::Shared;
+use crate::tftp::Tftp;
+
+/// Why pixie did not start or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum PixieError {
+    #[error("cannot use the state directory")]
+    State(#[source] io::Error),
+    #[error("cannot open {what} on {interface}")]
+    Open {
+        what: &'static str,
+        interface: String,
+        #[source]
+        source: io::Error,
+    },
+    #[error("a task failed")]
+    Task(#[source] io::Error),
+}
+
+/// A pixie with all its sockets open.
+#[derive(Debug)]
+pub struct Pixie {
+    shared: Arc<Shared>,
+    tasks: JoinSet<io::Result<()>>,
+    stop: CancellationToken,
+}
+
+/// Where new desired states go in.
+#[derive(Debug, Clone)]
+pub struct DesiredSink(Arc<Shared>);
+
+impl DesiredSink {
+    /// Replaces the desired state; `fresh` when control said it now, not the disk.
+    pub fn set(&self, desired: Desired, fresh: bool) {
+        if fresh {
+            self.0.control_answered();
+        }
+        self.0.set_desired(desired);
+    }
+}
+
+impl Pixie {
+    /// Opens all sockets and starts the tasks in the background.
+    ///
+    /// # Errors
+    /// When the state directory or a socket cannot be used.
+    pub async fn spawn(
+        config: Config,
+        control: Arc<dyn Control>,
+        state_dir: &Path,
+        stop: CancellationToken,
+    ) -> Result<Self, PixieError> {
+        let shared = Arc::new(Shared::open(config, control, state_dir).map_err(PixieError::State)?);
+        let mut tasks = JoinSet::new();
+        for (network, config) in shared.config.networks.iter().enumerate() {
+            let open = |what: &'static str| {
+                let interface = config.interface.clone();
+                move |source| PixieError::Open {
+                    what,
+                    interface,
+                    source,
+                }
+            };
+            let dhcp = Dhcp::bind(Arc::clone(&shared), network).map_err(open("DHCP"))?;
+            tasks.spawn(dhcp.run(stop.clone()));
+            let address = config.network.address;
+            let tftp = Tftp::bind(address, &shared.config.assets)
+                .await
+                .map_err(open("TFTP"))?;
+            tasks.spawn(tftp.run(stop.clone()));
+            let http = Http::bind(Arc::clone(&shared), network)
+                .await
+                .map_err(open("HTTP"))?;
+            tasks.spawn(http.run(stop.clone()));
+            if config.router_advertisements {
+                match Advertiser::bind(&config.interface) {
+                    Ok(advertiser) => {
+                        tasks.spawn(advertiser.run(stop.clone()));
+                    }
+                    // IPv4 boot works without, only slower.
+                    Err(error) => tracing::warn!(
+                        interface = config.interface, %error, "no router advertisements"
+                    ),
+                }
+            }
+        }
+        for background in ["spool", "reports"] {
+            let (shared, stop) = (Arc::clone(&shared), stop.clone());
+            tasks.spawn(async move {
+                match background {
+                    "spool" => run_spool(shared, stop).await,
+                    _ => run_reports(shared, stop).await,
+                }
+                Ok(())
+            });
+        }
+        Ok(Self {
+            shared,
+            tasks,
+            stop,
+        })
+    }
+
+    /// Where new desired states go in.
+    #[must_use]
+    pub fn desired_sink(&self) -> DesiredSink {
+        DesiredSink(Arc::clone(&self.shared))
+    }
+
+    /// Waits until it was stopped.
+    ///
+    /// # Errors
+    /// When a task failed before.
+    pub async fn run(mut self) -> Result<(), PixieError> {
+        let mut result = Ok(());
+        while let Some(done) = self.tasks.join_next().await {
+            let done = done.map_err(io::Error::other).and_then(|done| done);
+            if let Err(error) = done {
+                result = result.and(Err(PixieError::Task(error)));
+                self.stop.cancel();
+            }
+        }
+        result
+    }
+}

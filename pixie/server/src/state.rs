@@ -1,0 +1,156 @@
+//! What the tasks share. Locks are held for a decision, never across I/O.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use pixie_boot::{BootLog, Lease, LeaseBook, Pool};
+use proto_types::MacAddr;
+use tokio::sync::Notify;
+
+use crate::clock::now_ms;
+use crate::config::{Config, Mode};
+use crate::control::{BmcLease, Control, Desired};
+use crate::leasefile;
+use crate::spool::Spool;
+
+/// Everything the tasks of one pixie share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) control: Arc<dyn Control>,
+    pub(crate) spool: Spool,
+    /// Rings when a BMC's lease changed.
+    pub(crate) bmc_leases_changed: Notify,
+    books: Mutex<Vec<LeaseBook>>,
+    lease_file: PathBuf,
+    /// One writer at a time, so that an older book never replaces a newer one on disk.
+    lease_write: tokio::sync::Mutex<()>,
+    desired: RwLock<Arc<Desired>>,
+    boots: Mutex<BootLog>,
+    control_ms: AtomicU64,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Opens the state directory.
+    pub(crate) fn open(
+        config: Config,
+        control: Arc<dyn Control>,
+        state_dir: &std::path::Path,
+    ) -> std::io::Result<Self> {
+        std::fs::create_dir_all(state_dir)?;
+        let lease_file = state_dir.join("leases.json");
+        let leases = leasefile::read_leases(&lease_file)?;
+        let books = config
+            .networks
+            .iter()
+            .map(|n| {
+                let here = leases
+                    .iter()
+                    .filter(|l| n.network.subnet.contains(&l.address));
+                LeaseBook::from_leases(here.cloned())
+            })
+            .collect();
+        Ok(Self {
+            spool: Spool::open(state_dir.join("seen.json")),
+            control,
+            bmc_leases_changed: Notify::new(),
+            books: Mutex::new(books),
+            lease_file,
+            lease_write: tokio::sync::Mutex::new(()),
+            desired: RwLock::default(),
+            boots: Mutex::default(),
+            control_ms: AtomicU64::new(0),
+            config,
+        })
+    }
+
+    pub(crate) fn desired(&self) -> Arc<Desired> {
+        Arc::clone(&self.desired.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn set_desired(&self, desired: Desired) {
+        *self.desired.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(desired);
+    }
+
+    /// Notes that control answered.
+    pub(crate) fn control_answered(&self) {
+        self.control_ms.store(now_ms(), Ordering::Relaxed);
+    }
+
+    /// When control last answered, milliseconds since the epoch; 0 for never.
+    pub(crate) fn control_answered_ms(&self) -> u64 {
+        self.control_ms.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn boots(&self) -> MutexGuard<'_, BootLog> {
+        self.boots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn books(&self) -> MutexGuard<'_, Vec<LeaseBook>> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Decides with the lease book of a network in hand.
+    pub(crate) fn with_book<T>(
+        &self,
+        network: usize,
+        decide: impl FnOnce(&mut LeaseBook) -> T,
+    ) -> Option<T> {
+        self.books().get_mut(network).map(decide)
+    }
+
+    /// Writes all leases down; returns when they are on disk.
+    pub(crate) async fn persist_leases(&self) -> std::io::Result<()> {
+        let _writing = self.lease_write.lock().await;
+        let leases: Vec<Lease> = self
+            .books()
+            .iter()
+            .flat_map(LeaseBook::leases)
+            .cloned()
+            .collect();
+        let path = self.lease_file.clone();
+        tokio::task::spawn_blocking(move || leasefile::write_leases(&path, &leases))
+            .await
+            .map_err(std::io::Error::other)?
+    }
+
+    pub(crate) fn lease_count(&self) -> usize {
+        self.books().iter().map(|book| book.leases().count()).sum()
+    }
+
+    /// The running leases of BMCs.
+    pub(crate) fn bmc_leases(&self) -> Vec<BmcLease> {
+        let now_ms = now_ms();
+        self.books()
+            .iter()
+            .flat_map(LeaseBook::leases)
+            .filter(|l| l.pool == Pool::Bmcs && l.expires_ms > now_ms)
+            .map(|l| BmcLease {
+                mac: l.mac,
+                address: l.address,
+                expires_ms: l.expires_ms,
+            })
+            .collect()
+    }
+
+    /// Which Ethernet address is behind an IP address: by our own lease, or, where another server
+    /// gives the leases, by the kernel's neighbour table, which the request itself has filled.
+    pub(crate) fn holder(&self, network: usize, address: Ipv4Addr) -> Option<MacAddr> {
+        let config = self.config.networks.get(network)?;
+        match config.mode {
+            Mode::Server => self
+                .with_book(network, |book| book.holder(address, now_ms()))
+                .flatten(),
+            Mode::Proxy => crate::netdev::neighbour(address, &config.interface),
+        }
+    }
+}

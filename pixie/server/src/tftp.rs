@@ -1,0 +1,369 @@
+//! The TFTP task of one network: reads of the boot programs, nothing else.
+
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pixie_wire::tftp::{Packet, Request, error_code};
+use tokio::net::UdpSocket;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+const PORT: u16 = 69;
+/// Transfers at once; further requests wait for the client's repetition.
+const TRANSFERS_MAX: usize = 128;
+const BLOCK_LEN_DEFAULT: usize = 512;
+/// Fits an Ethernet frame without fragments: 1500 less IP, UDP and TFTP headers.
+const BLOCK_LEN_MAX: usize = 1468;
+const BLOCK_LEN_MIN: usize = 8;
+const WINDOW_MAX: u64 = 32;
+const TIMEOUT_DEFAULT: Duration = Duration::from_secs(1);
+const TIMEOUT_S_MAX: u64 = 30;
+/// Repetitions without progress before a client is given up.
+const REPEATS_MAX: u32 = 6;
+const PACKET_LEN_MAX: usize = 2048;
+
+/// Serves files of one directory on one address.
+#[derive(Debug)]
+pub(crate) struct Tftp {
+    socket: UdpSocket,
+    address: Ipv4Addr,
+    root: PathBuf,
+}
+
+impl Tftp {
+    /// Opens the socket.
+    pub(crate) async fn bind(address: Ipv4Addr, root: &Path) -> io::Result<Self> {
+        let socket = UdpSocket::bind((address, PORT)).await?;
+        Ok(Self {
+            socket,
+            address,
+            root: root.into(),
+        })
+    }
+
+    /// Serves until stopped.
+    pub(crate) async fn run(self, stop: CancellationToken) -> io::Result<()> {
+        let slots = Arc::new(Semaphore::new(TRANSFERS_MAX));
+        let mut transfers = JoinSet::new();
+        let mut buffer = vec![0_u8; PACKET_LEN_MAX];
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                Some(done) = transfers.join_next() => {
+                    if let Err(error) = done && error.is_panic() {
+                        return Err(io::Error::other(error));
+                    }
+                }
+                received = self.socket.recv_from(&mut buffer) => {
+                    let (len, from) = received?;
+                    let Ok(Packet::Read(request)) = Packet::decode(&buffer[..len]) else {
+                        self.refuse(from).await;
+                        continue;
+                    };
+                    let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else { continue };
+                    let (root, address) = (self.root.clone(), self.address);
+                    transfers.spawn(async move {
+                        let file = request.file.clone();
+                        match transfer(&root, address, from, &request).await {
+                            Ok(bytes) => tracing::info!(%from, file, bytes, "TFTP sent"),
+                            Err(error) => tracing::warn!(%from, file, %error, "TFTP failed"),
+                        }
+                        drop(slot);
+                    });
+                }
+            }
+        }
+    }
+
+    async fn refuse(&self, to: SocketAddr) {
+        let packet = error(error_code::ILLEGAL, "only read requests are served");
+        if let Err(error) = self.socket.send_to(&packet.encode(), to).await {
+            tracing::debug!(%to, %error, "TFTP refusal not sent");
+        }
+    }
+}
+
+fn error(code: u16, message: &str) -> Packet {
+    Packet::Error {
+        code,
+        message: message.into(),
+    }
+}
+
+/// What client and server agreed on.
+#[derive(Debug, PartialEq, Eq)]
+struct Terms {
+    block_len: usize,
+    window: u64,
+    timeout: Duration,
+    /// The options we took, to be acknowledged; empty when the client asked for none.
+    taken: Vec<(String, String)>,
+}
+
+impl Terms {
+    /// Takes each option as far as it is in bounds; what is not understood is left out, as
+    /// RFC 2347 wants.
+    fn of(request: &Request, file_len: u64) -> Self {
+        let mut terms = Self {
+            block_len: BLOCK_LEN_DEFAULT,
+            window: 1,
+            timeout: TIMEOUT_DEFAULT,
+            taken: Vec::new(),
+        };
+        for (name, value) in &request.options {
+            let Ok(number) = value.parse::<u64>() else {
+                continue;
+            };
+            let taken = match name.as_str() {
+                "tsize" => file_len,
+                "blksize" if number >= BLOCK_LEN_MIN as u64 => {
+                    let len = usize::try_from(number).unwrap_or(BLOCK_LEN_MAX);
+                    terms.block_len = len.min(BLOCK_LEN_MAX);
+                    terms.block_len as u64
+                }
+                "windowsize" if number >= 1 => {
+                    terms.window = number.min(WINDOW_MAX);
+                    terms.window
+                }
+                "timeout" if (1..=TIMEOUT_S_MAX).contains(&number) => {
+                    terms.timeout = Duration::from_secs(number);
+                    number
+                }
+                _ => continue,
+            };
+            terms.taken.push((name.clone(), taken.to_string()));
+        }
+        terms
+    }
+}
+
+/// Sends one file; returns its length.
+async fn transfer(
+    root: &Path,
+    address: Ipv4Addr,
+    to: SocketAddr,
+    request: &Request,
+) -> io::Result<u64> {
+    let socket = UdpSocket::bind((address, 0)).await?;
+    socket.connect(to).await?;
+    let file = match open(root, &request.file) {
+        Ok(file) => file,
+        Err(why) => {
+            socket
+                .send(&error(error_code::NOT_FOUND, "no such file").encode())
+                .await?;
+            return Err(why);
+        }
+    };
+    let len = file.metadata()?.len();
+    let terms = Terms::of(request, len);
+    let sender = Sender {
+        socket,
+        file,
+        len,
+        terms,
+    };
+    sender.run().await?;
+    Ok(len)
+}
+
+/// Opens a file of the asset directory by its bare name: no path leads out of it.
+fn open(root: &Path, name: &str) -> io::Result<File> {
+    let name = name.trim_start_matches('/');
+    if !crate::http::is_asset_name(name) {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "not a plain file name",
+        ));
+    }
+    let file = File::open(root.join(name))?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::NotFound, "not a file"))
+    }
+}
+
+struct Sender {
+    socket: UdpSocket,
+    file: File,
+    len: u64,
+    terms: Terms,
+}
+
+impl Sender {
+    /// The last block is the first that is not full, so a file of whole blocks ends with an
+    /// empty one.
+    fn blocks(&self) -> u64 {
+        self.len / self.terms.block_len as u64 + 1
+    }
+
+    async fn run(&self) -> io::Result<()> {
+        let mut acked = 0_u64;
+        if !self.terms.taken.is_empty() {
+            self.offer_terms().await?;
+        }
+        let mut repeats = 0;
+        while acked < self.blocks() {
+            let end = (acked + self.terms.window).min(self.blocks());
+            for block in acked + 1..=end {
+                self.send_block(block).await?;
+            }
+            match self.await_ack(acked, end).await? {
+                Some(progress) => {
+                    acked = progress;
+                    repeats = 0;
+                }
+                None => {
+                    repeats += 1;
+                    self.check_repeats(repeats)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn offer_terms(&self) -> io::Result<()> {
+        let offer = Packet::OptionAck(self.terms.taken.clone()).encode();
+        for repeats in 1.. {
+            self.socket.send(&offer).await?;
+            if let Some(Packet::Ack { block: 0 }) = self.receive(self.terms.timeout).await? {
+                break;
+            }
+            self.check_repeats(repeats)?;
+        }
+        Ok(())
+    }
+
+    fn check_repeats(&self, repeats: u32) -> io::Result<()> {
+        if repeats < REPEATS_MAX {
+            return Ok(());
+        }
+        Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the client does not answer",
+        ))
+    }
+
+    /// Waits for an acknowledgement inside the window. `None` when the window has to be sent
+    /// again: nothing came, or the client says that it misses the first block of it (only with a
+    /// window: without, a repeated acknowledgement is an echo and must be ignored, RFC 1123
+    /// §4.2.3.1).
+    async fn await_ack(&self, acked: u64, end: u64) -> io::Result<Option<u64>> {
+        let deadline = tokio::time::Instant::now() + self.terms.timeout;
+        loop {
+            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+            let Some(packet) = self.receive(left).await? else {
+                return Ok(None);
+            };
+            let Packet::Ack { block } = packet else {
+                continue;
+            };
+            // Block numbers wrap at 16 bits; a window is far smaller than that.
+            if let Some(full) = (acked + 1..=end).find(|full| *full as u16 == block) {
+                return Ok(Some(full));
+            }
+            if self.terms.window > 1 && block == acked as u16 {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The next packet of the client; none in time. An error packet ends the transfer.
+    async fn receive(&self, wait: Duration) -> io::Result<Option<Packet>> {
+        let mut buffer = [0_u8; 1024];
+        let Ok(received) = timeout(wait, self.socket.recv(&mut buffer)).await else {
+            return Ok(None);
+        };
+        match Packet::decode(&buffer[..received?]) {
+            // iPXE and UEFI ask for the size alone and then end the transfer so.
+            Ok(Packet::Error { code, message }) => Err(io::Error::other(format!(
+                "the client ended it: {code} {message}"
+            ))),
+            Ok(packet) => Ok(Some(packet)),
+            Err(_) => Ok(Some(error(error_code::UNDEFINED, ""))),
+        }
+    }
+
+    async fn send_block(&self, block: u64) -> io::Result<()> {
+        let start = (block - 1) * self.terms.block_len as u64;
+        let left = self.len.saturating_sub(start);
+        let len = usize::try_from(left)
+            .unwrap_or(usize::MAX)
+            .min(self.terms.block_len);
+        let mut bytes = vec![0_u8; len];
+        self.file.read_exact_at(&mut bytes, start)?;
+        let packet = Packet::Data {
+            block: block as u16,
+            bytes,
+        };
+        self.socket.send(&packet.encode()).await.map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(options: &[(&str, &str)]) -> Request {
+        let options = options
+            .iter()
+            .map(|(n, v)| ((*n).into(), (*v).into()))
+            .collect();
+        Request {
+            file: "f".into(),
+            mode: "octet".into(),
+            options,
+        }
+    }
+
+    #[test]
+    fn options_are_taken_within_bounds_and_the_rest_left_out() {
+        let terms = Terms::of(
+            &request(&[
+                ("tsize", "0"),
+                ("blksize", "65464"),
+                ("windowsize", "64"),
+                ("timeout", "0"),
+                ("multicast", ""),
+            ]),
+            99,
+        );
+        assert_eq!((terms.block_len, terms.window), (1468, 32));
+        let taken: Vec<_> = terms
+            .taken
+            .iter()
+            .map(|(n, v)| format!("{n}={v}"))
+            .collect();
+        assert_eq!(taken, ["tsize=99", "blksize=1468", "windowsize=32"]);
+        let plain = Terms::of(&request(&[("blksize", "4")]), 99);
+        assert_eq!((plain.block_len, plain.taken.len()), (512, 0));
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.efi"), b"x").unwrap();
+        std::fs::create_dir(dir.path().join("sub")).unwrap();
+        assert!(open(dir.path(), "/a.efi").is_ok());
+        for name in [
+            "../a.efi",
+            "sub",
+            "sub/x",
+            "",
+            "..",
+            ".",
+            "/etc/passwd",
+            "a.efi\\",
+        ] {
+            assert!(open(dir.path(), name).is_err(), "{name}");
+        }
+    }
+}
