@@ -10,6 +10,7 @@
 //! * [`methods`] and [`method`]: every method with its path, messages and authorisation.
 //! * [`Request`]: a typed request knows its method and its subject.
 //! * [`json`]: proto bytes to proto3 JSON and back, for the Connect protocol and the CLI.
+//! * [`validate`], [`validate_request`]: the rules that the contract itself carries.
 //! * [`enum_string`]: the short names of enum values ("waiting"), as clients print them.
 //!
 //! Invariant: nothing here is policy. Who is *granted* a call is `control-authz`'s matter.
@@ -17,9 +18,11 @@
 pub mod json;
 mod method;
 mod names;
+mod validate;
 
 pub use method::{Method, Request, Scope, method, methods};
 pub use names::{enum_number, enum_string};
+pub use validate::{Violation, Violations, validate, validate_request};
 
 use std::sync::LazyLock;
 
