@@ -22,6 +22,8 @@ const BACKOFF_MAX: Duration = Duration::from_secs(10);
 pub trait Fenced: Message + Default + Clone + PartialEq + Send + 'static {
     /// Raft term, then generation.
     fn fence(&self) -> (u64, u64);
+    /// The same content under another fence.
+    fn fenced(self, fence: (u64, u64)) -> Self;
 }
 
 macro_rules! fenced {
@@ -29,6 +31,9 @@ macro_rules! fenced {
         impl Fenced for $name {
             fn fence(&self) -> (u64, u64) {
                 (self.term, self.generation)
+            }
+            fn fenced(self, (term, generation): (u64, u64)) -> Self {
+                Self { term, generation, ..self }
             }
         }
     )*};
@@ -99,9 +104,23 @@ pub async fn run_desired<M, O, OF, F, FF>(
     }
 }
 
-/// Whether `next` is to be acted on after `newest`.
-fn is_news<M: Fenced>(newest: Option<&M>, next: &M) -> bool {
-    newest.is_none_or(|old| next.fence() >= old.fence() && next != old)
+/// What to do with a state that arrived.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Act on it.
+    News,
+    /// Says what is known under a newer fence: a new session or a new leader.
+    Repeated,
+    /// Older than what was seen: drop it.
+    Stale,
+}
+
+fn judge<M: Fenced>(newest: Option<&M>, next: &M) -> Verdict {
+    match newest {
+        Some(old) if next.fence() < old.fence() => Verdict::Stale,
+        Some(old) if old.clone().fenced(next.fence()) == *next => Verdict::Repeated,
+        _ => Verdict::News,
+    }
 }
 
 async fn take<M: Fenced>(
@@ -110,25 +129,24 @@ async fn take<M: Fenced>(
     cache: &Option<LastGood>,
     due: &mut Option<(M, Origin)>,
 ) {
-    if !is_news(newest.as_ref(), &next) {
-        if newest
-            .as_ref()
-            .is_some_and(|old| next.fence() < old.fence())
-        {
+    match judge(newest.as_ref(), &next) {
+        Verdict::News => {
+            if let Some(cache) = cache.clone() {
+                let copy = next.clone();
+                let stored = tokio::task::spawn_blocking(move || cache.store(&copy)).await;
+                if let Ok(Err(e)) = stored {
+                    warn!(error = %e, "desired state not cached");
+                }
+            }
+            *due = Some((next.clone(), Origin::Live));
+            *newest = Some(next);
+        }
+        Verdict::Repeated => *newest = Some(next),
+        Verdict::Stale => {
             let (term, generation) = next.fence();
             warn!(term, generation, "older desired state dropped");
         }
-        return;
     }
-    if let Some(cache) = cache.clone() {
-        let copy = next.clone();
-        let stored = tokio::task::spawn_blocking(move || cache.store(&copy)).await;
-        if let Ok(Err(e)) = stored {
-            warn!(error = %e, "desired state not cached");
-        }
-    }
-    *newest = Some(next.clone());
-    *due = Some((next, Origin::Live));
 }
 
 struct Source<M, O> {
@@ -186,5 +204,41 @@ where
                 .min(BACKOFF_MAX);
             sleep(pause.mul_f64(rand::rng().random_range(0.5..1.0))).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto_mesh::MachineOrder;
+    use proto_mesh::machine_order::{Hold, Order};
+
+    use super::*;
+
+    fn order(term: u64, generation: u64, reason: &str) -> MachineOrder {
+        let order = Some(Order::Hold(Hold {
+            reason: reason.to_owned(),
+        }));
+        MachineOrder {
+            term,
+            generation,
+            order,
+        }
+    }
+
+    #[test]
+    fn fences() {
+        let seen = order(3, 10, "a");
+        for (next, verdict) in [
+            (order(3, 11, "b"), Verdict::News),
+            (order(3, 10, "b"), Verdict::News),
+            (order(4, 1, "b"), Verdict::News),
+            (order(3, 12, "a"), Verdict::Repeated),
+            (order(3, 10, "a"), Verdict::Repeated),
+            (order(3, 9, "b"), Verdict::Stale),
+            (order(2, 99, "b"), Verdict::Stale),
+        ] {
+            assert_eq!(judge(Some(&seen), &next), verdict, "{next:?}");
+        }
+        assert_eq!(judge(None, &seen), Verdict::News);
     }
 }

@@ -9,8 +9,8 @@ use crate::IdentityError;
 
 /// Longest URI that [`SpiffeId::from_str`] looks at (the SPIFFE standard allows 2048).
 pub const URI_LEN_MAX: usize = 512;
-/// Longest name inside an identity.
-pub const NAME_LEN_MAX: usize = 64;
+/// Longest name inside an identity; partitions and switches have the same bound.
+pub const NAME_LEN_MAX: usize = 128;
 
 /// A trust domain and a subject in it.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -333,7 +333,7 @@ mod tests {
         ] {
             assert!(uri.parse::<SpiffeId>().is_err(), "{uri}");
         }
-        let long = format!("spiffe://m/node/{}", "x".repeat(65));
+        let long = format!("spiffe://m/node/{}", "x".repeat(129));
         assert!(long.parse::<SpiffeId>().is_err());
     }
 }
