@@ -20,6 +20,7 @@ pub mod control;
 mod dhcp;
 mod http;
 mod leasefile;
+pub mod mesh;
 mod netdev;
 mod ra;
 mod report;

@@ -1,2 +1,110 @@
-//! The `metalmesh-pixie` binary.
-fn main() {}
+//! The `metalmesh-pixie` binary: command line, wiring, signals.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agents_kit::{Agent, AgentArgs, AgentKind, KeyArgs, Origin, run_desired, telemetry};
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+use pixie_server::{Config, DesiredSink, Pixie, mesh};
+use proto_mesh::{BootDesired, BootDesiredRequest, BootServiceClient};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// Boots the machines of one partition from the network.
+#[derive(Debug, Parser)]
+#[command(name = "metalmesh-pixie", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve DHCP, TFTP and HTTP.
+    Run {
+        /// Configuration file, TOML.
+        #[arg(long, value_name = "FILE", env = "METALMESH_PIXIE_CONFIG")]
+        config: PathBuf,
+        #[command(flatten)]
+        agent: AgentArgs,
+    },
+    /// Print the fingerprint of this agent's key, to bind a join ticket to it.
+    Key(KeyArgs),
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    agents_kit::install_crypto_provider();
+    match Cli::parse().command {
+        Command::Run { config, agent } => run(config, agent).await,
+        #[expect(clippy::print_stdout, reason = "it is what the command is for")]
+        Command::Key(args) => {
+            println!("{}", args.fingerprint()?);
+            Ok(())
+        }
+    }
+}
+
+async fn run(path: PathBuf, args: AgentArgs) -> anyhow::Result<()> {
+    telemetry::init(args.log);
+    let config =
+        Config::read(&path).with_context(|| format!("configuration {}", path.display()))?;
+    let stop = CancellationToken::new();
+    let agent = tokio::select! {
+        agent = args.start(AgentKind::Pixie) => agent?,
+        signal = terminated() => return signal,
+    };
+    let control = Arc::new(mesh::MeshControl::new(&agent));
+    let pixie = Pixie::spawn(config, control, &args.state_dir, stop.clone()).await?;
+    let identity = agent.identity();
+    tracing::info!(
+        partition = identity.partition,
+        pixie = identity.id,
+        "serving"
+    );
+    let follow = follow(
+        agent.clone(),
+        pixie.desired_sink(),
+        args.control,
+        stop.clone(),
+    );
+    let until_signal = async {
+        let signal = terminated().await;
+        stop.cancel();
+        signal
+    };
+    let (served, (), signal) = tokio::join!(pixie.run(), follow, async {
+        tokio::select! {
+            signal = until_signal => signal,
+            () = stop.cancelled() => Ok(()),
+        }
+    });
+    agent.close().await;
+    served?;
+    signal
+}
+
+/// Hands each desired state on, first the one on disk.
+async fn follow(agent: Agent, sink: DesiredSink, control: Vec<String>, stop: CancellationToken) {
+    let client: BootServiceClient = agent.client();
+    let open = || client.desired(BootDesiredRequest {});
+    let on = |message: BootDesired, origin: Origin| {
+        let desired = mesh::desired(&message, &control);
+        let (generation, machines) = (desired.generation, desired.machines.len());
+        tracing::info!(generation, machines, ?origin, "desired state");
+        sink.set(desired, origin == Origin::Live);
+        std::future::ready(())
+    };
+    run_desired(&agent, open, agent.last_good("boot"), on, stop).await;
+}
+
+async fn terminated() -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}

@@ -13,7 +13,7 @@ fn each_kind_of_client_gets_an_address_and_its_boot_file() {
     let world = World::new();
     let _pixie = Running::start(&world, world.server_config());
     let script = "http://10.99.1.2:8080/v1/boot.ipxe?mac=52-54-00-99-01-01";
-    let rows: [(&[(u8, &[u8])], Option<&str>); 6] = [
+    let rows: [(Raw, Option<&str>); 6] = [
         (
             &[(60, b"PXEClient:Arch:00000:UNDI:002001"), (93, &[0, 0])],
             Some("undionly.kpxe"),
@@ -130,7 +130,7 @@ fn a_proxy_leaves_addresses_to_the_other_server() {
     }
     let world = World::new();
     let _pixie = Running::start(&world, world.config("mode = \"proxy\""));
-    let pxe: &[(u8, &[u8])] = &[(60, b"PXEClient:Arch:00007:UNDI:003000"), (93, &[0, 7])];
+    let pxe: Raw = &[(60, b"PXEClient:Arch:00007:UNDI:003000"), (93, &[0, 7])];
     let offer = ask(
         &world,
         message(Kind::Discover, pxe),

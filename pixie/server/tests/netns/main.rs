@@ -1,7 +1,14 @@
 //! Pixie on a real cable: real sockets in network namespaces, and peers that are not ours
 //! (udhcpc, curl, tftp).
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test ends where its ground is missing"
+)]
+
 mod dhcp;
+mod firmware;
 mod http;
 mod tftp;
 mod world;

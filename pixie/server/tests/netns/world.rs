@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -27,7 +27,7 @@ const WAIT: Duration = Duration::from_secs(20);
 pub(crate) fn skipped() -> bool {
     let skip = !nix::unistd::geteuid().is_root();
     if skip {
-        println!("SKIPPED: network namespaces need root");
+        eprintln!("SKIPPED: network namespaces need root");
     }
     skip
 }
@@ -49,14 +49,19 @@ pub(crate) fn have(program: &str) -> bool {
     let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
         .any(|dir| dir.join(program).exists());
     if !found {
-        println!("SKIPPED: {program} is not installed");
+        eprintln!("SKIPPED: {program} is not installed");
     }
     found
 }
 
 /// Waits for a condition with a deadline.
-pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let end = Instant::now() + WAIT;
+pub(crate) fn wait_for(what: &str, condition: impl FnMut() -> bool) {
+    wait_long(what, WAIT, condition);
+}
+
+/// Waits for a condition with a deadline of one's own.
+pub(crate) fn wait_long(what: &str, wait: Duration, mut condition: impl FnMut() -> bool) {
+    let end = Instant::now() + wait;
     while !condition() {
         assert!(Instant::now() < end, "waited in vain for {what}");
         std::thread::park_timeout(Duration::from_millis(20));
@@ -178,6 +183,59 @@ impl World {
         Command::new("ip").args(all).output().unwrap()
     }
 
+    /// Starts a machine with its network card on the cable. What it writes on its serial line
+    /// goes to the file `serial`.
+    pub(crate) fn machine(&self, args: &[&str]) -> Machine {
+        let ns = self.client_ns.as_str();
+        sh("ip", &["-n", ns, "link", "add", "br0", "type", "bridge"]);
+        sh("ip", &["-n", ns, "tuntap", "add", "t0", "mode", "tap"]);
+        // The bridge takes the lowest address of its ports; the machine's own must not be c0's.
+        sh(
+            "ip",
+            &[
+                "-n",
+                ns,
+                "link",
+                "set",
+                "c0",
+                "address",
+                "52:54:00:99:01:02",
+            ],
+        );
+        for device in ["c0", "t0"] {
+            sh("ip", &["-n", ns, "link", "set", device, "master", "br0"]);
+            sh("ip", &["-n", ns, "link", "set", device, "up"]);
+        }
+        sh("ip", &["-n", ns, "link", "set", "br0", "up"]);
+        let serial = format!("file:{}", self.dir.path().join("serial").display());
+        let child = Command::new("ip")
+            .args([
+                "netns",
+                "exec",
+                ns,
+                "qemu-system-x86_64",
+                "-machine",
+                "q35,graphics=off",
+            ])
+            .args([
+                "-accel", "tcg", "-cpu", "qemu64", "-m", "256", "-display", "none",
+            ])
+            .args([
+                "-nodefaults",
+                "-no-reboot",
+                "-uuid",
+                UUID,
+                "-serial",
+                &serial,
+            ])
+            .args(["-netdev", "tap,id=n0,ifname=t0,script=no,downscript=no"])
+            .args(args)
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        Machine(child)
+    }
+
     /// `curl` in the clients' namespace: status and body.
     pub(crate) fn curl(&self, path: &str, args: &[&str]) -> (u16, String) {
         let url = format!("http://{PIXIE}:8080{path}");
@@ -202,6 +260,16 @@ impl Drop for World {
                 "{ns} not removed"
             );
         }
+    }
+}
+
+/// A running machine; switched off when dropped.
+pub(crate) struct Machine(Child);
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
     }
 }
 
@@ -334,8 +402,11 @@ impl Drop for Running {
     }
 }
 
+/// Options as code and bytes.
+pub(crate) type Raw<'a> = &'a [(u8, &'a [u8])];
+
 /// A client's message.
-pub(crate) fn message(kind: Kind, options: &[(u8, &[u8])]) -> Message {
+pub(crate) fn message(kind: Kind, options: Raw<'_>) -> Message {
     let mut all = Options::default();
     for (code, value) in options {
         all.set(*code, *value);
@@ -397,7 +468,7 @@ pub(crate) fn ask(world: &World, request: Message, port: u16, wait: Duration) ->
 }
 
 /// The whole exchange of a client: discover, offer, request, acknowledgement.
-pub(crate) fn lease(world: &World, options: &[(u8, &[u8])]) -> Message {
+pub(crate) fn lease(world: &World, options: Raw<'_>) -> Message {
     let wait = Duration::from_secs(10);
     let offer = ask(world, message(Kind::Discover, options), 67, wait).expect("an offer");
     assert_eq!(offer.kind, Kind::Offer);

@@ -1,0 +1,187 @@
+//! Control over the mesh.
+
+use std::time::Duration;
+
+use agents_kit::Agent;
+use futures::future::BoxFuture;
+use pixie_boot::{Machines, Target};
+use proto_mesh::{
+    BmcLease as MeshLease, BootDesired, BootSeenRequest, BootServiceClient, BootTarget,
+    BootTicketRequest, LeaseReport, LinkStatus,
+};
+use proto_types::{MacAddr, MachineId};
+
+use crate::control::{BmcLease, Control, ControlError, Desired, Seen, Ticket};
+
+/// Deadline of a call that somebody waits for, and of one in the background.
+const FRONT_TIME: Duration = Duration::from_secs(8);
+const BACKGROUND_TIME: Duration = Duration::from_secs(30);
+
+/// The boot service of control.
+#[derive(Debug)]
+pub struct MeshControl {
+    client: BootServiceClient,
+}
+
+impl MeshControl {
+    /// Calls with the agent's session.
+    #[must_use]
+    pub fn new(agent: &Agent) -> Self {
+        Self {
+            client: agent.client(),
+        }
+    }
+}
+
+impl Control for MeshControl {
+    fn seen(&self, seen: Seen) -> BoxFuture<'_, Result<Option<Target>, ControlError>> {
+        Box::pin(async move {
+            let request = BootSeenRequest {
+                machine_uuid: seen.machine.to_string(),
+                mac: seen.mac.to_string(),
+                arch: seen.arch.into(),
+                seen_ms: seen.seen_ms,
+            };
+            let client = self.client.with_deadline(FRONT_TIME);
+            let response = client.seen(request).await.map_err(|e| error(&e))?;
+            Ok(target(response.target()))
+        })
+    }
+
+    fn issue_ticket(
+        &self,
+        machine: MachineId,
+        mac: MacAddr,
+    ) -> BoxFuture<'_, Result<Ticket, ControlError>> {
+        Box::pin(async move {
+            let request = BootTicketRequest {
+                machine_uuid: machine.to_string(),
+                mac: mac.to_string(),
+            };
+            let client = self.client.with_deadline(FRONT_TIME);
+            let ticket = client.issue_ticket(request).await.map_err(|e| error(&e))?;
+            Ok(Ticket {
+                id: ticket.ticket_id,
+                secret: ticket.secret,
+                roots: ticket.roots,
+            })
+        })
+    }
+
+    fn report_leases(&self, leases: Vec<BmcLease>) -> BoxFuture<'_, Result<(), ControlError>> {
+        Box::pin(async move {
+            let leases = leases
+                .into_iter()
+                .map(|lease| MeshLease {
+                    mac: lease.mac.to_string(),
+                    address: lease.address.to_string(),
+                    expires_ms: lease.expires_ms,
+                })
+                .collect();
+            let client = self.client.with_deadline(BACKGROUND_TIME);
+            client
+                .report_leases(LeaseReport { leases })
+                .await
+                .map(drop)
+                .map_err(|e| error(&e))
+        })
+    }
+}
+
+fn error(status: &LinkStatus) -> ControlError {
+    if status.is_transient() {
+        ControlError::Away(status.to_string())
+    } else {
+        ControlError::Refused(status.to_string())
+    }
+}
+
+fn target(target: BootTarget) -> Option<Target> {
+    match target {
+        BootTarget::Hammer => Some(Target::Hammer),
+        BootTarget::Disk => Some(Target::Disk),
+        BootTarget::None => Some(Target::Nothing),
+        BootTarget::Unspecified => None,
+    }
+}
+
+/// Reads a desired state. Machines that are malformed are left out and logged: one of them must
+/// not keep the others from booting. `fallback` is where control is when it does not say.
+#[must_use]
+pub fn desired(message: &BootDesired, fallback: &[String]) -> Desired {
+    let mut machines = Machines::default();
+    for machine in &message.machines {
+        let (Ok(id), Some(target)) = (
+            machine.machine_uuid.parse::<MachineId>(),
+            target(machine.target()),
+        ) else {
+            tracing::warn!(machine = machine.machine_uuid, "malformed machine left out");
+            continue;
+        };
+        let macs = machine
+            .macs
+            .iter()
+            .filter_map(|mac| mac.parse::<MacAddr>().ok());
+        machines.insert(id, macs, target);
+    }
+    let control = if message.control.is_empty() {
+        fallback.to_vec()
+    } else {
+        message.control.clone()
+    };
+    Desired {
+        generation: message.generation,
+        commandline: message.commandline.clone(),
+        control,
+        machines,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto_mesh::MachineBoot;
+
+    use super::*;
+
+    #[test]
+    fn malformed_machines_do_not_keep_others_from_booting() {
+        let uuid = "6f1c0001-0000-4000-8000-525400770101";
+        let machine = |uuid: &str, target: BootTarget| MachineBoot {
+            machine_uuid: uuid.into(),
+            macs: vec!["52:54:00:77:01:01".into(), "x".into()],
+            target: target.into(),
+        };
+        let message = BootDesired {
+            generation: 3,
+            machines: vec![
+                machine("nonsense", BootTarget::Disk),
+                machine(
+                    "6f1c0001-0000-4000-8000-525400770102",
+                    BootTarget::Unspecified,
+                ),
+                machine(uuid, BootTarget::Disk),
+            ],
+            ..BootDesired::default()
+        };
+        let desired = desired(&message, &["10.90.0.1:4443".into()]);
+        assert_eq!(desired.machines.len(), 1);
+        let mac = "52:54:00:77:01:01".parse().unwrap();
+        assert_eq!(
+            desired.machines.find(None, mac).unwrap().target,
+            Target::Disk
+        );
+        assert_eq!(desired.control, ["10.90.0.1:4443"]);
+    }
+
+    #[test]
+    fn only_what_may_pass_counts_as_away() {
+        assert!(matches!(
+            error(&LinkStatus::unavailable("x")),
+            ControlError::Away(_)
+        ));
+        assert!(matches!(
+            error(&LinkStatus::permission_denied("x")),
+            ControlError::Refused(_)
+        ));
+    }
+}
