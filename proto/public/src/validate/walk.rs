@@ -120,7 +120,7 @@ impl Plans {
                     let mut entries: Vec<_> = map.iter().collect();
                     entries.sort_by(|(a, _), (b, _)| a.as_str().cmp(&b.as_str()));
                     for (key, item) in entries {
-                        found.below(format_args!("[{}]", Key(key)), |found| {
+                        found.below(format_args!("[{}]", shown(key)), |found| {
                             self.entry(plan, key, item, found);
                         });
                     }
@@ -144,18 +144,14 @@ impl Plans {
     }
 }
 
-/// A key as it stands in a path.
-struct Key<'a>(&'a MapKey);
-
-impl std::fmt::Display for Key<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            MapKey::Bool(b) => write!(f, "{b}"),
-            MapKey::I32(n) => write!(f, "{n}"),
-            MapKey::I64(n) => write!(f, "{n}"),
-            MapKey::U32(n) => write!(f, "{n}"),
-            MapKey::U64(n) => write!(f, "{n}"),
-            MapKey::String(s) => write!(f, "{s:?}"),
-        }
+/// A key as it stands in a path: texts as in JSON.
+fn shown(key: &MapKey) -> String {
+    match key {
+        MapKey::Bool(b) => b.to_string(),
+        MapKey::I32(n) => n.to_string(),
+        MapKey::I64(n) => n.to_string(),
+        MapKey::U32(n) => n.to_string(),
+        MapKey::U64(n) => n.to_string(),
+        MapKey::String(text) => serde_json::Value::from(text.as_str()).to_string(),
     }
 }
