@@ -202,7 +202,9 @@ where
             let pause = BACKOFF_MIN
                 .saturating_mul(1 << self.failures.min(16))
                 .min(BACKOFF_MAX);
-            sleep(pause.mul_f64(rand::rng().random_range(0.5..1.0))).await;
+            // The generator must not live across the pause: it would tie the future to a thread.
+            let share = rand::rng().random_range(0.5..1.0);
+            sleep(pause.mul_f64(share)).await;
         }
     }
 }
