@@ -1,2 +1,79 @@
-//! metalmesh-core: the agent of one switch.
-fn main() {}
+//! The command line of metalmesh-core.
+#![expect(clippy::print_stdout, reason = "`key` prints its answer")]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use agents_core::config::Config;
+use agents_kit::{AgentArgs, AgentKind, KeyArgs};
+use agents_nos::linux::Linux;
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info};
+
+#[derive(Debug, Parser)]
+#[command(name = "metalmesh-core", version, about = "The agent of one switch.")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Keep the switch as control wants it
+    Run {
+        #[command(flatten)]
+        agent: AgentArgs,
+        /// Configuration of the switch, TOML
+        #[arg(long, value_name = "FILE", default_value = "/etc/metalmesh/core.toml")]
+        config: PathBuf,
+    },
+    /// Print the fingerprint of this agent's key, for `metalmesh join create`
+    Key(KeyArgs),
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    agents_kit::install_crypto_provider();
+    let result = match Args::parse().command {
+        Command::Run { agent, config } => {
+            agents_kit::telemetry::init(agent.log);
+            run(agent, config).await
+        }
+        Command::Key(key) => key
+            .fingerprint()
+            .map_err(Into::into)
+            .map(|text| println!("{text}")),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            error!(error = format!("{error:#}"), "stopped");
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: AgentArgs, config: PathBuf) -> Result<()> {
+    let config = Config::load(&config)?;
+    let switch = Linux::open(config.linux())?;
+    let agent = args.start(AgentKind::Core).await?;
+    info!(switch = %agent.identity().id, partition = %agent.identity().partition, "started");
+    let stop = CancellationToken::new();
+    let mut terminate = signal(SignalKind::terminate()).context("signal handler")?;
+    let work = agents_core::run(agent.clone(), config, switch, stop.clone());
+    tokio::pin!(work);
+    tokio::select! {
+        () = &mut work => return Ok(()),
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+    info!("stopping; the switch forwards on");
+    stop.cancel();
+    work.await;
+    agent.close().await;
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! metalmesh-core: the agent of one switch.
+//!
+//! Registers the switch with its ports, follows the desired state that control pushes, and keeps
+//! the switch there: whatever changes, by control, by an operator, by a cable, leads to one more
+//! pass of observe, plan, apply, verify. What the switch really is goes back to control on change
+//! and every ten seconds, with the LLDP neighbours of each port.
+//!
+//! Invariants: an order older than the newest seen is never applied (the kit fences by Raft term
+//! and generation); a switch that starts without control goes to the last state that it was
+//! given; nothing but the configured ports and our own bridges is ever touched.
+//!
+//! Entry points: [`config::Config`], [`run`].
+
+pub mod config;
+mod intent;
+mod neighbours;
+mod reconcile;
+mod report;
+
+use std::sync::Arc;
+
+use agents_kit::{Agent, Origin, run_desired};
+use agents_nos::SwitchOs;
+use agents_nos::lldp::Neighbours;
+use config::Config;
+pub use intent::intent;
+use proto_mesh::{SwitchDesired, SwitchDesiredRequest, SwitchServiceClient};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+/// Runs the agent on a switch until `stop`. The switch forwards on as it is afterwards.
+pub async fn run<S: SwitchOs + 'static>(
+    agent: Agent,
+    config: Config,
+    switch: S,
+    stop: CancellationToken,
+) {
+    let switch = Arc::new(switch);
+    let config = Arc::new(config);
+    let neighbours = Neighbours::default();
+    let (desired_in, desired) = watch::channel(None);
+    let (observed_in, observed) = watch::channel(reconcile::Outcome::default());
+    let mut tasks = JoinSet::new();
+
+    let reconciler = reconcile::Reconciler {
+        config: Arc::clone(&config),
+        switch: Arc::clone(&switch),
+        desired,
+        outcome: observed_in,
+    };
+    tasks.spawn(reconciler.run(stop.clone()));
+    tasks.spawn(neighbours::run(
+        agent.identity().id.clone(),
+        Arc::clone(&config),
+        observed.clone(),
+        neighbours.clone(),
+        stop.clone(),
+    ));
+    tasks.spawn(report::register(
+        agent.client(),
+        Arc::clone(&config),
+        Arc::clone(&switch),
+        observed.clone(),
+        stop.clone(),
+    ));
+    tasks.spawn(report::run(
+        agent.client(),
+        config,
+        observed,
+        neighbours,
+        stop.clone(),
+    ));
+    tasks.spawn(follow(agent, desired_in, stop));
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended
+            && let Ok(panic) = error.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+async fn follow(
+    agent: Agent,
+    desired: watch::Sender<Option<SwitchDesired>>,
+    stop: CancellationToken,
+) {
+    let client: SwitchServiceClient = agent.client();
+    let open = || {
+        let generation = desired.borrow().as_ref().map_or(0, |d| d.generation);
+        let client = client.clone();
+        async move { client.desired(SwitchDesiredRequest { generation }).await }
+    };
+    let on = |state: SwitchDesired, origin: Origin| {
+        info!(
+            term = state.term,
+            generation = state.generation,
+            ?origin,
+            "desired state"
+        );
+        desired.send_replace(Some(state));
+        std::future::ready(())
+    };
+    run_desired(&agent, open, agent.last_good("switch"), on, stop).await;
+}

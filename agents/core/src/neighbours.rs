@@ -1,0 +1,68 @@
+//! Keeps one LLDP speaker per front-panel port, also for ports that come later.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use agents_nos::lldp::{self, Neighbours, Speaker};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::reconcile::Outcome;
+
+/// Ports that one agent speaks on; larger switches do not exist.
+const PORTS_MAX: usize = 1024;
+
+struct Port {
+    came_up: Arc<Notify>,
+    up: bool,
+}
+
+pub(crate) async fn run(
+    switch: String,
+    config: Arc<Config>,
+    mut observed: watch::Receiver<Outcome>,
+    neighbours: Neighbours,
+    stop: CancellationToken,
+) {
+    let mut tasks = JoinSet::new();
+    let mut ports: BTreeMap<String, Port> = BTreeMap::new();
+    loop {
+        let state = observed.borrow_and_update().state.clone();
+        for (name, seen) in state.ports.iter().filter(|(n, _)| config.is_front(n)) {
+            if !ports.contains_key(name) && ports.len() < PORTS_MAX {
+                let came_up = Arc::new(Notify::new());
+                let speaker = Speaker {
+                    switch: switch.clone(),
+                    description: concat!("metalmesh-core ", env!("CARGO_PKG_VERSION")).to_owned(),
+                    port: name.clone(),
+                };
+                let speak = lldp::run(
+                    speaker,
+                    neighbours.clone(),
+                    Arc::clone(&came_up),
+                    stop.clone(),
+                );
+                tasks.spawn(speak);
+                ports.insert(
+                    name.clone(),
+                    Port {
+                        came_up,
+                        up: seen.oper_up,
+                    },
+                );
+            } else if let Some(port) = ports.get_mut(name) {
+                if seen.oper_up && !port.up {
+                    port.came_up.notify_one();
+                }
+                port.up = seen.oper_up;
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => break,
+            changed = observed.changed() => if changed.is_err() { break },
+        }
+    }
+    while tasks.join_next().await.is_some() {}
+}

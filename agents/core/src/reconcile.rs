@@ -1,0 +1,150 @@
+//! One pass after the other: observe, plan, apply, verify.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agents_nos::{OsError, SwitchOs, SwitchState, plan};
+use proto_mesh::SwitchDesired;
+use rand::Rng as _;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::config::Config;
+use crate::intent::intent;
+
+/// A pass without any news, so that drift in what sends no events is found too.
+const IDLE: Duration = Duration::from_secs(10);
+/// One change of ours makes several events; they lead to one more pass.
+const SETTLE: Duration = Duration::from_millis(100);
+const BACKOFF_MIN: Duration = Duration::from_millis(250);
+const BACKOFF_MAX: Duration = Duration::from_secs(10);
+
+/// What the last pass found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) state: SwitchState,
+    /// Term and generation that the switch is at.
+    pub(crate) applied: (u64, u64),
+    /// How long the last pass that changed something took.
+    pub(crate) took: Duration,
+    /// Why the switch is not, or not wholly, as desired; empty when it is.
+    pub(crate) error: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum PassError {
+    #[error("switch")]
+    Os(#[from] OsError),
+    #[error("the switch did not take {0} of the changes")]
+    Unverified(usize),
+}
+
+pub(crate) struct Reconciler<S> {
+    pub(crate) config: Arc<Config>,
+    pub(crate) switch: Arc<S>,
+    pub(crate) desired: watch::Receiver<Option<SwitchDesired>>,
+    pub(crate) outcome: watch::Sender<Outcome>,
+}
+
+impl<S: SwitchOs> Reconciler<S> {
+    /// Passes until `stop`; a pass that has begun is finished.
+    pub(crate) async fn run(mut self, stop: CancellationToken) {
+        let mut failures = 0_u32;
+        loop {
+            let desired = self.desired.borrow_and_update().clone();
+            failures = match self.pass(desired.as_ref()).await {
+                Ok(()) => 0,
+                Err(error) => {
+                    let error = chain(&error);
+                    warn!(error = %error, "pass failed");
+                    self.outcome.send_if_modified(|o| {
+                        let news = o.error != error;
+                        o.error = error;
+                        news
+                    });
+                    failures.saturating_add(1)
+                }
+            };
+            let rest = if failures == 0 {
+                IDLE
+            } else {
+                backoff(failures)
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                changed = self.desired.changed() => if changed.is_err() { return },
+                // A switch that fails is left in peace for a while, whatever it reports.
+                () = self.switch.changed(), if failures == 0 => sleep(SETTLE).await,
+                () = sleep(rest) => {}
+            }
+        }
+    }
+
+    async fn pass(&self, desired: Option<&SwitchDesired>) -> Result<(), PassError> {
+        let started = Instant::now();
+        let observed = self.switch.observe().await?;
+        let Some(desired) = desired else {
+            // Neither control nor cache has said anything yet: look, do not touch.
+            self.publish(Outcome {
+                state: observed,
+                ..Outcome::default()
+            });
+            return Ok(());
+        };
+        let (intent, mut problems) = intent(desired, &self.config);
+        let todo = plan(&observed, &intent);
+        problems.extend(todo.problems);
+        let mut state = observed;
+        let mut took = self.outcome.borrow().took;
+        if !todo.deltas.is_empty() {
+            for delta in &todo.deltas {
+                info!(?delta, generation = desired.generation, "apply");
+                self.switch.apply(delta).await?;
+            }
+            state = self.switch.observe().await?;
+            let rest = plan(&state, &intent).deltas;
+            if !rest.is_empty() {
+                return Err(PassError::Unverified(rest.len()));
+            }
+            took = started.elapsed();
+        }
+        let applied = (desired.term, desired.generation);
+        self.publish(Outcome {
+            state,
+            applied,
+            took,
+            error: problems.join("; "),
+        });
+        Ok(())
+    }
+
+    fn publish(&self, outcome: Outcome) {
+        self.outcome.send_if_modified(|old| {
+            let news = *old != outcome;
+            *old = outcome;
+            news
+        });
+    }
+}
+
+fn backoff(failures: u32) -> Duration {
+    let pause = BACKOFF_MIN
+        .saturating_mul(1 << failures.min(16))
+        .min(BACKOFF_MAX);
+    pause.mul_f64(rand::rng().random_range(0.5..1.0))
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        // Writing to a String does not fail.
+        write!(text, ": {cause}").ok();
+        source = cause.source();
+    }
+    text
+}

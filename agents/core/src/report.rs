@@ -1,0 +1,165 @@
+//! What goes to control: the registration, and what the switch is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agents_nos::lldp::Neighbours;
+use agents_nos::{Place, SwitchOs, SwitchState};
+use proto_mesh::{
+    LldpNeighbour, PortState, SwitchPort, SwitchRegisterRequest, SwitchReport, SwitchServiceClient,
+};
+use rand::Rng as _;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::config::Config;
+use crate::reconcile::Outcome;
+
+/// Report at least this often: it is the switch's sign of life.
+const EVERY: Duration = Duration::from_secs(10);
+/// Changes within this time share a report.
+const GATHER: Duration = Duration::from_millis(50);
+const REGISTER_RETRY: Duration = Duration::from_secs(5);
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Registers at the start, and again when the switch has got other ports.
+pub(crate) async fn register<S: SwitchOs>(
+    client: SwitchServiceClient,
+    config: Arc<Config>,
+    switch: Arc<S>,
+    mut observed: watch::Receiver<Outcome>,
+    stop: CancellationToken,
+) {
+    let client = client.with_deadline(DEADLINE);
+    let mut registered: Option<BTreeMap<String, String>> = None;
+    loop {
+        let ports = front_ports(&config, &observed.borrow_and_update().state);
+        let mut retry = false;
+        if !ports.is_empty() && registered.as_ref() != Some(&ports) {
+            let request = registration(&config, switch.as_ref(), &ports);
+            let answer = tokio::select! {
+                () = stop.cancelled() => return,
+                answer = client.register(request) => answer,
+            };
+            match answer {
+                Ok(_) => {
+                    info!(ports = ports.len(), "registered");
+                    registered = Some(ports);
+                }
+                Err(error) => {
+                    warn!(error = %error, "not registered");
+                    retry = true;
+                }
+            }
+        }
+        let pause = REGISTER_RETRY.mul_f64(rand::rng().random_range(0.5..1.0));
+        tokio::select! {
+            () = stop.cancelled() => return,
+            changed = observed.changed() => if changed.is_err() { return },
+            () = sleep(pause), if retry => {}
+        }
+    }
+}
+
+fn registration<S: SwitchOs>(
+    config: &Config,
+    switch: &S,
+    ports: &BTreeMap<String, String>,
+) -> SwitchRegisterRequest {
+    SwitchRegisterRequest {
+        rack: config.rack.clone(),
+        room: config.room.clone(),
+        management_ip: config.management_ip.to_string(),
+        vtep_ip: config.vtep.to_string(),
+        ports: ports
+            .iter()
+            .map(|(name, mac)| SwitchPort {
+                name: name.clone(),
+                mac: mac.clone(),
+            })
+            .collect(),
+        os_vendor: switch.vendor().to_owned(),
+        os_version: switch.version(),
+        agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+fn front_ports(config: &Config, state: &SwitchState) -> BTreeMap<String, String> {
+    let front = state.ports.iter().filter(|(name, _)| config.is_front(name));
+    front
+        .map(|(name, port)| (name.clone(), mac(port.mac)))
+        .collect()
+}
+
+fn mac(mac: [u8; 6]) -> String {
+    mac.map(|b| format!("{b:02x}")).join(":")
+}
+
+/// Reports on change and every ten seconds, until `stop`.
+pub(crate) async fn run(
+    client: SwitchServiceClient,
+    config: Arc<Config>,
+    mut observed: watch::Receiver<Outcome>,
+    neighbours: Neighbours,
+    stop: CancellationToken,
+) {
+    let client = client.with_deadline(DEADLINE);
+    loop {
+        let outcome = observed.borrow_and_update().clone();
+        let report = report(&config, &outcome, &neighbours);
+        let reported = tokio::select! {
+            () = stop.cancelled() => return,
+            reported = client.report(report) => reported,
+        };
+        if let Err(error) = reported {
+            // Not while control is away a line each ten seconds: the session logs that.
+            tracing::debug!(error = %error, "not reported");
+        }
+        let next = Instant::now() + EVERY;
+        tokio::select! {
+            () = stop.cancelled() => return,
+            changed = observed.changed() => if changed.is_err() { return } else { sleep(GATHER).await },
+            () = neighbours.changed() => sleep(GATHER).await,
+            () = sleep_until(next) => {}
+        }
+    }
+}
+
+fn report(config: &Config, outcome: &Outcome, neighbours: &Neighbours) -> SwitchReport {
+    let front = outcome
+        .state
+        .ports
+        .iter()
+        .filter(|(name, _)| config.is_front(name));
+    SwitchReport {
+        applied_term: outcome.applied.0,
+        applied_generation: outcome.applied.1,
+        sync_duration_ms: u64::try_from(outcome.took.as_millis()).unwrap_or(u64::MAX),
+        error: outcome.error.clone(),
+        ports: front
+            .map(|(name, port)| PortState {
+                name: name.clone(),
+                mac: mac(port.mac),
+                admin_up: port.admin_up,
+                oper_up: port.oper_up,
+                vni: match port.place {
+                    Place::Segment(vni) => vni.get(),
+                    Place::Isolated | Place::Foreign(_) => 0,
+                },
+                neighbours: neighbours.on(name).into_iter().map(neighbour).collect(),
+            })
+            .collect(),
+    }
+}
+
+fn neighbour(frame: proto_lldp::Frame) -> LldpNeighbour {
+    LldpNeighbour {
+        chassis_id: frame.chassis_id,
+        port_id: frame.port_id,
+        system_name: frame.system_name,
+        system_description: frame.system_description,
+    }
+}
