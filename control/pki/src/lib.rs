@@ -1,1 +1,35 @@
-//! The certificate authority, join tickets, renewal and revocation.
+//! The certificate authority of the mesh: tickets in, one-hour certificates out.
+//!
+//! At the first start a root and two intermediates (agents, nodes) are made and put into the
+//! replicated state, their keys sealed with a key that lives in a file of the node. A ticket is
+//! 32 random bytes of which the state holds the SHA-256; redeeming it is one replicated command,
+//! so that two racing agents cannot both use it. Each certificate is recorded before it is
+//! handed out, and renewing asks the record whether it was revoked.
+//!
+//! Invariants:
+//! - a private key of an agent never comes here, only requests signed by it;
+//! - what an identity may be follows from the ticket or the old certificate, never from the
+//!   request;
+//! - whoever has no valid ticket cannot make control write;
+//! - secrets are compared in constant time and appear in no log, error or `Debug`.
+//!
+//! Entry point: [`Pki::open`].
+
+mod ca;
+mod enrol;
+mod error;
+mod judge;
+mod record;
+mod revoked;
+mod seal;
+mod tickets;
+
+pub use ca::Pki;
+pub use enrol::{Enrol, Issued};
+pub use error::PkiError;
+pub use judge::{REPEAT_MAX, RESUME_MAX};
+pub use revoked::Revoked;
+pub use seal::SealingKey;
+pub use tickets::{
+    BOOT_TICKET_LIFE, JOIN_TICKET_LIFE, JOIN_TICKET_LIFE_MAX, NewBootTicket, NewJoinTicket,
+};
