@@ -22,17 +22,10 @@ use crate::watch::{Event, Hub, Revision};
 pub(crate) type Results<M> =
     Vec<Result<<M as StateMachine>::Reply, <M as StateMachine>::Rejection>>;
 
-/// The state in memory and when it last changed.
-#[derive(Debug, Default)]
-pub(crate) struct Versioned<M> {
-    pub(crate) machine: M,
-    pub(crate) revision: Revision,
-}
-
 /// The state, shared between the applier, readers and the snapshot builder.
 #[derive(Debug)]
 pub(crate) struct Shared<M: StateMachine, E> {
-    pub(crate) state: RwLock<Versioned<M>>,
+    pub(crate) state: RwLock<M>,
     pub(crate) engine: E,
     pub(crate) snapshots: Snapshots,
     pub(crate) hub: Hub<M::Change>,
@@ -45,11 +38,10 @@ impl<M: StateMachine, E: StateEngine> Shared<M, E> {
     /// Loads the state that `engine` holds.
     pub(crate) fn load(engine: E, snapshots: Snapshots) -> Result<Self, EngineError> {
         let progress = engine.progress()?;
-        let machine = load_machine(&engine)?;
-        let revision = Revision(progress.revision);
+        let machine = load_machine(&engine, progress.revision)?;
         let durable = AtomicU64::new(next_index(&progress));
         Ok(Self {
-            state: RwLock::new(Versioned { machine, revision }),
+            state: RwLock::new(machine),
             engine,
             snapshots,
             hub: Hub::new(),
@@ -101,9 +93,7 @@ impl<M: StateMachine, E: StateEngine> Shared<M, E> {
                 self.commit(&[], progress)?;
             }
             EntryPayload::Normal(batch) => {
-                applied.results = Some(Box::new(self.apply_batch(
-                    entry.log_id,
-                    &batch,
+                applied.results = Some(Box::new(self.apply_batch(&batch,
                     progress,
                 )?));
             }
@@ -113,7 +103,6 @@ impl<M: StateMachine, E: StateEngine> Shared<M, E> {
 
     fn apply_batch(
         &self,
-        log_id: LogId,
         batch: &Batch,
         mut progress: Progress,
     ) -> io::Result<Results<M>> {
@@ -124,28 +113,29 @@ impl<M: StateMachine, E: StateEngine> Shared<M, E> {
             .map(|bytes| codec::decode(bytes))
             .collect::<Result<_, _>>()?;
         let mut results = Vec::with_capacity(commands.len());
-        let mut changes = Vec::new();
-        let rows;
+        let mut events = Vec::new();
+        let mut rows = BTreeMap::new();
         {
             let mut state = self.state.write().map_err(|_| poisoned())?;
             for command in &commands {
-                let outcome = state.machine.apply(command);
-                changes.extend(outcome.changes);
+                let outcome = state.apply(command);
                 results.push(outcome.result);
+                // The last change of an object in an entry wins.
+                for change in &outcome.changes {
+                    let row = state.row(change)?;
+                    rows.insert(row.key, row.value);
+                }
+                if !outcome.changes.is_empty() {
+                    let revision = Revision(state.revision());
+                    events.push(Event::Changed { revision, changes: outcome.changes.into() });
+                }
             }
-            if !changes.is_empty() {
-                state.revision = Revision(log_id.index);
-                progress.revision = log_id.index;
-            }
-            rows = rows_of(&state.machine, &changes)?;
+            progress.revision = state.revision();
         }
+        let rows: Vec<Row> = rows.into_iter().map(|(key, value)| Row { key, value }).collect();
         self.commit(&rows, progress)?;
-        if !changes.is_empty() {
-            let revision = Revision(log_id.index);
-            self.hub.publish(Event::Changed {
-                revision,
-                changes: changes.into(),
-            });
+        for event in events {
+            self.hub.publish(event);
         }
         Ok(results)
     }
@@ -162,14 +152,8 @@ impl<M: StateMachine, E: StateEngine> Shared<M, E> {
     /// Becomes what `dir` holds; blocks on the disk.
     fn install(&self, dir: &SnapshotDir) -> io::Result<()> {
         let progress = self.engine.replace(&dir.state())?;
-        let machine = load_machine(&self.engine)?;
-        {
-            let mut state = self.state.write().map_err(|_| poisoned())?;
-            *state = Versioned {
-                machine,
-                revision: Revision(progress.revision),
-            };
-        }
+        let machine = load_machine(&self.engine, progress.revision)?;
+        *self.state.write().map_err(|_| poisoned())? = machine;
         self.durable
             .fetch_max(next_index(&progress), Ordering::AcqRel);
         *self
@@ -181,23 +165,14 @@ impl<M: StateMachine, E: StateEngine> Shared<M, E> {
     }
 }
 
-fn load_machine<M: StateMachine>(engine: &dyn StateEngine) -> Result<M, EngineError> {
+fn load_machine<M: StateMachine>(
+    engine: &dyn StateEngine,
+    revision: u64,
+) -> Result<M, EngineError> {
     let mut machine = M::default();
     engine.rows(&mut |key, value| machine.load(key, value))?;
+    machine.set_revision(revision);
     Ok(machine)
-}
-
-/// One row for each object that changed; the last change of an object wins.
-fn rows_of<M: StateMachine>(machine: &M, changes: &[M::Change]) -> io::Result<Vec<Row>> {
-    let mut rows = BTreeMap::new();
-    for change in changes {
-        let row = machine.row(change)?;
-        rows.insert(row.key, row.value);
-    }
-    Ok(rows
-        .into_iter()
-        .map(|(key, value)| Row { key, value })
-        .collect())
 }
 
 fn next_index(progress: &Progress) -> u64 {

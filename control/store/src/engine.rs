@@ -66,7 +66,7 @@ impl From<EngineError> for std::io::Error {
 pub(crate) struct Progress {
     pub(crate) last_applied: Option<LogId>,
     pub(crate) membership: StoredMembership,
-    /// Index of the last entry that changed an object.
+    /// The state machine's count of commands that changed something.
     pub(crate) revision: u64,
 }
 

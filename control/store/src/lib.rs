@@ -1,6 +1,6 @@
 //! The replicated store: openraft over our own log, RocksDB under the state machine.
 //!
-//! A write is a command. [`Store::propose_unchecked`] has it written to the log, synced on a
+//! A write is a command. [`Store::propose`] has it written to the log, synced on a
 //! majority, applied to the state in memory, and only then answers. Reads see every write
 //! acknowledged before them. [`Store::watch`] tells who listens what changed.
 //!
@@ -30,6 +30,9 @@ mod proposer;
 mod raft;
 mod snapshot;
 mod store;
+mod tables;
+#[cfg(test)]
+mod tests;
 mod wal;
 mod watch;
 
@@ -46,4 +49,4 @@ pub use proposer::{BATCH_BYTES_MAX, BATCH_COMMANDS_MAX, COMMAND_BYTES_MAX, PROPO
 pub use snapshot::SnapshotError;
 pub use store::Store;
 pub use wal::WalError;
-pub use watch::{Event, Revision, Subscription, WATCH_BUFFER_ENTRIES};
+pub use watch::{Event, Revision, Subscription, WATCH_BUFFER_EVENTS};

@@ -38,9 +38,18 @@ pub trait StateMachine: Debug + Default + Send + Sync + 'static {
     type Rejection: std::error::Error + Send + Sync + 'static;
     /// Names one changed object.
     type Change: Clone + Debug + Send + Sync + 'static;
+    /// The proof that somebody may propose. The store only asks that there is one: who cannot
+    /// make it cannot write.
+    type Permit;
 
     /// Applies one command. A refused command must leave the state as it was.
     fn apply(&mut self, command: &Self::Command) -> Outcome<Self>;
+
+    /// Counts the commands that changed something.
+    fn revision(&self) -> u64;
+
+    /// Takes back the count that an earlier run had.
+    fn set_revision(&mut self, revision: u64);
 
     /// How the object that `change` names is stored after the change.
     ///

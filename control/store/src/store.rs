@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use control_state::Tables;
 use openraft::ReadPolicy;
 use openraft::async_runtime::WatchReceiver;
 use openraft::errors::{Fatal, LinearizableReadError, RaftError};
@@ -29,7 +30,7 @@ use crate::watch::{Revision, Subscription};
 
 /// The replicated store; cheap to clone.
 #[derive(Debug)]
-pub struct Store<M: StateMachine>(Arc<Inner<M>>);
+pub struct Store<M: StateMachine = Tables>(Arc<Inner<M>>);
 
 impl<M: StateMachine> Clone for Store<M> {
     fn clone(&self) -> Self {
@@ -124,8 +125,9 @@ impl<M: StateMachine> Store<M> {
     /// # Errors
     /// [`ProposeError::Rejected`] when the state refused it and nothing changed; otherwise see
     /// [`StoreError`].
-    pub async fn propose_unchecked(
+    pub async fn propose(
         &self,
+        _permit: &M::Permit,
         command: &M::Command,
     ) -> Result<M::Reply, ProposeError<M::Rejection>> {
         let command =
@@ -204,7 +206,7 @@ impl<M: StateMachine> Store<M> {
         let state = self.0.shared.state.read();
         let state =
             state.map_err(|_| StoreError::Fatal("the state machine panicked".to_owned()))?;
-        Ok(read(&state.machine, state.revision))
+        Ok(read(&state, Revision(state.revision())))
     }
 
     /// Subscribes to changes from now on. Subscribe first, then read.

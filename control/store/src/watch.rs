@@ -9,18 +9,17 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-/// Log entries with changes that a slow subscriber may be behind before it must resync.
-pub const WATCH_BUFFER_ENTRIES: usize = 4096;
+/// Commands with changes that a slow subscriber may be behind before it must resync.
+pub const WATCH_BUFFER_EVENTS: usize = 4096;
 
-/// Position in the history of the state: the log index of the entry that changed it last. Grows,
-/// with gaps; equal on all nodes.
+/// How many commands have changed the state so far; equal on all nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(pub u64);
 
 /// What a subscriber is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<C> {
-    /// These objects changed, in this order, by one log entry.
+    /// These objects changed, by one command.
     Changed {
         /// The state's revision after the changes.
         revision: Revision,
@@ -37,7 +36,7 @@ pub(crate) struct Hub<C>(broadcast::Sender<Event<C>>);
 
 impl<C: Clone + Debug + Send + 'static> Hub<C> {
     pub(crate) fn new() -> Self {
-        Self(broadcast::Sender::new(WATCH_BUFFER_ENTRIES))
+        Self(broadcast::Sender::new(WATCH_BUFFER_EVENTS))
     }
 
     /// Subscribers that there are not are no error.
@@ -87,7 +86,7 @@ mod tests {
     async fn a_slow_subscriber_is_told_to_resync_and_goes_on() {
         let hub = Hub::new();
         let mut slow = hub.subscribe();
-        for at in 0..=WATCH_BUFFER_ENTRIES as u64 {
+        for at in 0..=WATCH_BUFFER_EVENTS as u64 {
             hub.publish(changed(at));
         }
         assert_eq!(slow.next().await, Some(Event::Resync));

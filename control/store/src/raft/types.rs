@@ -46,7 +46,7 @@ pub(crate) type SnapshotMeta = openraft::alias::SnapshotMetaOf<TypeConfig>;
 ///
 /// Commands that wait at the same time travel in one entry: one log record and one apply serve
 /// all of them.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Batch(pub(crate) Vec<Bytes>);
 
 // Commands may hold sealed secrets, and Raft logs entries: neither form shows content.

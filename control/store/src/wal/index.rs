@@ -30,12 +30,13 @@ struct Slot {
 }
 
 /// The log as Raft sees it: changed at once, made durable behind.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Index {
     slots: BTreeMap<u64, Slot>,
     /// Oldest entry that may still be in memory.
     cached_from: u64,
     cached_bytes: usize,
+    pub(crate) cache_bytes_max: usize,
     files: BTreeMap<u64, Arc<File>>,
     pub(crate) purged: Option<LogId>,
     pub(crate) vote: Option<Vote>,
@@ -49,7 +50,27 @@ pub(crate) enum Found {
     OnDisk(LogId, Place, Arc<File>),
 }
 
+impl Default for Index {
+    fn default() -> Self {
+        Self {
+            slots: BTreeMap::new(),
+            cached_from: 0,
+            cached_bytes: 0,
+            cache_bytes_max: CACHE_BYTES_MAX,
+            files: BTreeMap::new(),
+            purged: None,
+            vote: None,
+            committed: None,
+        }
+    }
+}
+
 impl Index {
+    #[cfg(test)]
+    pub(crate) fn cached_bytes(&self) -> usize {
+        self.cached_bytes
+    }
+
     pub(crate) fn last(&self) -> Option<LogId> {
         self.slots
             .last_key_value()
@@ -91,7 +112,7 @@ impl Index {
     }
 
     fn evict(&mut self) {
-        while self.cached_bytes > CACHE_BYTES_MAX {
+        while self.cached_bytes > self.cache_bytes_max {
             let Some((index, slot)) = self.slots.range_mut(self.cached_from..).next() else {
                 break;
             };

@@ -98,6 +98,16 @@ impl Wal {
         lock(&self.index).segments()
     }
 
+    #[cfg(test)]
+    pub(crate) fn limit_cache(&self, bytes: usize) {
+        lock(&self.index).cache_bytes_max = bytes;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn cached_bytes(&self) -> usize {
+        lock(&self.index).cached_bytes()
+    }
+
     async fn send(&self, job: Job) -> io::Result<()> {
         let jobs = self
             .jobs

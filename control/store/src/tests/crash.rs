@@ -1,0 +1,127 @@
+//! kill -9 of a real process that writes: nothing acknowledged is lost, nothing appears that was
+//! not asked for.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use tokio::task::JoinSet;
+
+use super::*;
+
+const DIR_VARIABLE: &str = "CONTROL_STORE_CRASH_DIR";
+const ROUND_VARIABLE: &str = "CONTROL_STORE_CRASH_ROUND";
+const TASKS: u64 = 16;
+
+/// Not a test by itself: what the killed process runs. Each task writes one key after the other
+/// and prints each acknowledgement.
+#[test]
+#[ignore = "run by acknowledged_writes_survive_kill_9 in a process of its own"]
+fn writer_process() {
+    let Ok(dir) = std::env::var(DIR_VARIABLE) else { return };
+    let round = std::env::var(ROUND_VARIABLE).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async move {
+        let config = StoreConfig {
+            // Snapshots, purges and new segments happen while the knife falls.
+            snapshot_every_entries: 200,
+            keep_entries: 20,
+            ..config(Path::new(&dir))
+        };
+        let store: Store<Ledger> = Store::open(config).await.unwrap();
+        let mut tasks = JoinSet::new();
+        for task in 0..TASKS {
+            let (store, round) = (store.clone(), round.clone());
+            tasks.spawn(async move {
+                for n in 0_u64.. {
+                    put(&store, &format!("{round}/{task}/{n:08}"), &"v".repeat(200)).await;
+                    let mut out = std::io::stdout().lock();
+                    writeln!(out, "ack {task} {n}").unwrap();
+                    out.flush().unwrap();
+                }
+            });
+        }
+        tasks.join_next().await;
+    });
+}
+
+fn spawn_writer(dir: &Path, round: usize) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "tests::crash::writer_process", "--ignored", "--nocapture"])
+        .env(DIR_VARIABLE, dir)
+        .env(ROUND_VARIABLE, round.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Lets the writer acknowledge `acks` writes, kills it, and returns the last acknowledged number
+/// of each task. Lines already in the pipe count: they were acknowledged, too.
+fn run_and_kill(dir: &Path, round: usize, acks: usize) -> BTreeMap<u64, u64> {
+    let mut child = spawn_writer(dir, round);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut acknowledged = BTreeMap::new();
+    let mut seen = 0;
+    for line in lines {
+        // The last line may be cut by the kill.
+        let Ok(line) = line else { break };
+        let mut words = line.split(' ');
+        if words.next() != Some("ack") {
+            continue;
+        }
+        let numbers: Vec<u64> = words.filter_map(|w| w.parse().ok()).collect();
+        let [task, n] = numbers[..] else { continue };
+        acknowledged.insert(task, n);
+        seen += 1;
+        if seen == acks {
+            child.kill().unwrap();
+        }
+    }
+    child.wait().unwrap();
+    assert!(seen >= acks, "the writer stopped by itself after {seen} writes");
+    acknowledged
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn acknowledged_writes_survive_kill_9() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut history = Vec::new();
+    for (round, acks) in [40, 700, 3000].into_iter().enumerate() {
+        history.push(run_and_kill(dir.path(), round, acks));
+        let store = open(dir.path()).await;
+        let ledger = store.read(Ledger::clone).await.unwrap();
+        let metrics = store.metrics();
+        store.shutdown().await;
+        check(&ledger, &history);
+        println!(
+            "round {round}: {} keys, log {:?}, snapshot {:?}, purged {:?}",
+            ledger.entries.len(),
+            metrics.last_log,
+            metrics.snapshot,
+            metrics.purged
+        );
+        assert!(round < 2 || metrics.snapshot.is_some());
+    }
+}
+
+/// Of each task: all numbers up to the last acknowledged one, at most one more, without a gap.
+fn check(ledger: &Ledger, history: &[BTreeMap<u64, u64>]) {
+    let mut found: BTreeMap<(usize, u64), Vec<u64>> = BTreeMap::new();
+    for (key, value) in &ledger.entries {
+        assert_eq!(value.len(), 200, "{key}");
+        let parts: Vec<&str> = key.split('/').collect();
+        let owner = (parts[0].parse().unwrap(), parts[1].parse().unwrap());
+        found.entry(owner).or_default().push(parts[2].parse().unwrap());
+    }
+    for (round, acknowledged) in history.iter().enumerate() {
+        for (task, last) in acknowledged {
+            let numbers = found.get(&(round, *task)).unwrap();
+            let top = *numbers.last().unwrap();
+            assert_eq!(numbers, &(0..=top).collect::<Vec<_>>(), "round {round}, task {task}");
+            assert!(top >= *last, "round {round}, task {task}: write {last} is lost");
+            // A task has one write on its way, and its acknowledgement may die in the pipe.
+            assert!(top <= last + 2, "round {round}, task {task}: {top} was never proposed");
+        }
+    }
+}
