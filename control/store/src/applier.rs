@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
@@ -21,6 +22,14 @@ use crate::watch::{Event, Hub, Revision};
 /// What a command answered, in an entry's order.
 pub(crate) type Results<M> =
     Vec<Result<<M as StateMachine>::Reply, <M as StateMachine>::Rejection>>;
+
+/// What the commands of one entry did.
+struct Step<M: StateMachine> {
+    results: Results<M>,
+    events: Vec<Event<M::Change>>,
+    rows: Vec<Row>,
+    revision: u64,
+}
 
 /// The state, shared between the applier, readers and the snapshot builder.
 #[derive(Debug)]
@@ -93,51 +102,61 @@ impl<M: StateMachine, E: StateEngine> Shared<M, E> {
                 self.commit(&[], progress)?;
             }
             EntryPayload::Normal(batch) => {
-                applied.results = Some(Box::new(self.apply_batch(&batch,
-                    progress,
-                )?));
+                applied.results = Some(Box::new(self.apply_batch(&batch, progress)?));
             }
         }
         Ok(applied)
     }
 
-    fn apply_batch(
-        &self,
-        batch: &Batch,
-        mut progress: Progress,
-    ) -> io::Result<Results<M>> {
+    fn apply_batch(&self, batch: &Batch, mut progress: Progress) -> io::Result<Results<M>> {
         // The leader, too, applies what it wrote and not what it held: nodes cannot differ.
         let commands: Vec<M::Command> = batch
             .0
             .iter()
             .map(|bytes| codec::decode(bytes))
             .collect::<Result<_, _>>()?;
+        // openraft does not notice a panic here; an error stops it. The state's lock stays
+        // poisoned, so nobody reads what the panic left.
+        let run = AssertUnwindSafe(|| self.run(&commands));
+        let step = std::panic::catch_unwind(run).map_err(|_| poisoned())??;
+        progress.revision = step.revision;
+        self.commit(&step.rows, progress)?;
+        for event in step.events {
+            self.hub.publish(event);
+        }
+        Ok(step.results)
+    }
+
+    /// Applies commands to the state in memory.
+    fn run(&self, commands: &[M::Command]) -> io::Result<Step<M>> {
+        let mut state = self.state.write().map_err(|_| poisoned())?;
         let mut results = Vec::with_capacity(commands.len());
         let mut events = Vec::new();
         let mut rows = BTreeMap::new();
-        {
-            let mut state = self.state.write().map_err(|_| poisoned())?;
-            for command in &commands {
-                let outcome = state.apply(command);
-                results.push(outcome.result);
-                // The last change of an object in an entry wins.
-                for change in &outcome.changes {
-                    let row = state.row(change)?;
-                    rows.insert(row.key, row.value);
-                }
-                if !outcome.changes.is_empty() {
-                    let revision = Revision(state.revision());
-                    events.push(Event::Changed { revision, changes: outcome.changes.into() });
-                }
+        for command in commands {
+            let outcome = state.apply(command);
+            results.push(outcome.result);
+            // The last change of an object in an entry wins.
+            for change in &outcome.changes {
+                let row = state.row(change)?;
+                rows.insert(row.key, row.value);
             }
-            progress.revision = state.revision();
+            if !outcome.changes.is_empty() {
+                let revision = Revision(state.revision());
+                let changes = outcome.changes.into();
+                events.push(Event::Changed { revision, changes });
+            }
         }
-        let rows: Vec<Row> = rows.into_iter().map(|(key, value)| Row { key, value }).collect();
-        self.commit(&rows, progress)?;
-        for event in events {
-            self.hub.publish(event);
-        }
-        Ok(results)
+        let rows = rows
+            .into_iter()
+            .map(|(key, value)| Row { key, value })
+            .collect();
+        Ok(Step {
+            results,
+            events,
+            rows,
+            revision: state.revision(),
+        })
     }
 
     fn commit(&self, rows: &[Row], progress: Progress) -> io::Result<()> {

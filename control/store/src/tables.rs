@@ -14,8 +14,11 @@ impl StateMachine for Tables {
     type Permit = Permit;
 
     fn apply(&mut self, command: &Command) -> Outcome<Self> {
-        let control_state::Outcome { result, changes, revision: _ } =
-            control_state::apply(self, command);
+        let control_state::Outcome {
+            result,
+            changes,
+            revision: _,
+        } = control_state::apply(self, command);
         Outcome { result, changes }
     }
 
@@ -30,10 +33,19 @@ impl StateMachine for Tables {
     /// The key is `kind/key`; the value a version byte and the record's CBOR.
     fn row(&self, change: &Change) -> Result<Row, CodecError> {
         let key = format!("{}/{}", change.kind, change.key).into_bytes();
-        let Some(record) = &change.record else { return Ok(Row { key, value: None }) };
+        let Some(record) = &change.record else {
+            return Ok(Row { key, value: None });
+        };
         let mut value = vec![VERSION];
-        value.extend(record.encode().map_err(|e| CodecError::Encode(e.to_string()))?);
-        Ok(Row { key, value: Some(value) })
+        value.extend(
+            record
+                .encode()
+                .map_err(|e| CodecError::Encode(e.to_string()))?,
+        );
+        Ok(Row {
+            key,
+            value: Some(value),
+        })
     }
 
     fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), CodecError> {

@@ -19,7 +19,9 @@ const TASKS: u64 = 16;
 #[test]
 #[ignore = "run by acknowledged_writes_survive_kill_9 in a process of its own"]
 fn writer_process() {
-    let Ok(dir) = std::env::var(DIR_VARIABLE) else { return };
+    let Ok(dir) = std::env::var(DIR_VARIABLE) else {
+        return;
+    };
     let round = std::env::var(ROUND_VARIABLE).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async move {
@@ -48,7 +50,12 @@ fn writer_process() {
 
 fn spawn_writer(dir: &Path, round: usize) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "tests::crash::writer_process", "--ignored", "--nocapture"])
+        .args([
+            "--exact",
+            "tests::crash::writer_process",
+            "--ignored",
+            "--nocapture",
+        ])
         .env(DIR_VARIABLE, dir)
         .env(ROUND_VARIABLE, round.to_string())
         .stdout(Stdio::piped())
@@ -79,7 +86,10 @@ fn run_and_kill(dir: &Path, round: usize, acks: usize) -> BTreeMap<u64, u64> {
         }
     }
     child.wait().unwrap();
-    assert!(seen >= acks, "the writer stopped by itself after {seen} writes");
+    assert!(
+        seen >= acks,
+        "the writer stopped by itself after {seen} writes"
+    );
     acknowledged
 }
 
@@ -112,16 +122,29 @@ fn check(ledger: &Ledger, history: &[BTreeMap<u64, u64>]) {
         assert_eq!(value.len(), 200, "{key}");
         let parts: Vec<&str> = key.split('/').collect();
         let owner = (parts[0].parse().unwrap(), parts[1].parse().unwrap());
-        found.entry(owner).or_default().push(parts[2].parse().unwrap());
+        found
+            .entry(owner)
+            .or_default()
+            .push(parts[2].parse().unwrap());
     }
     for (round, acknowledged) in history.iter().enumerate() {
         for (task, last) in acknowledged {
             let numbers = found.get(&(round, *task)).unwrap();
             let top = *numbers.last().unwrap();
-            assert_eq!(numbers, &(0..=top).collect::<Vec<_>>(), "round {round}, task {task}");
-            assert!(top >= *last, "round {round}, task {task}: write {last} is lost");
+            assert_eq!(
+                numbers,
+                &(0..=top).collect::<Vec<_>>(),
+                "round {round}, task {task}"
+            );
+            assert!(
+                top >= *last,
+                "round {round}, task {task}: write {last} is lost"
+            );
             // A task has one write on its way, and its acknowledgement may die in the pipe.
-            assert!(top <= last + 2, "round {round}, task {task}: {top} was never proposed");
+            assert!(
+                top <= last + 2,
+                "round {round}, task {task}: {top} was never proposed"
+            );
         }
     }
 }

@@ -7,8 +7,10 @@ use super::*;
 use crate::{OpenError, WalError};
 
 fn newest_segment(dir: &Path) -> PathBuf {
-    let mut files: Vec<_> =
-        std::fs::read_dir(dir.join("log")).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(dir.join("log"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     files.sort();
     files.pop().unwrap()
 }
@@ -60,10 +62,16 @@ async fn damage_in_the_middle_is_refused_with_a_way_out() {
     std::fs::write(&file, &bytes).unwrap();
 
     let refused = Store::<Ledger>::open(config(dir.path())).await.unwrap_err();
-    assert!(matches!(refused, OpenError::Log(WalError::Corrupt { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, OpenError::Log(WalError::Corrupt { .. })),
+        "{refused:?}"
+    );
     let message = refused.to_string();
     assert!(message.contains(&file.display().to_string()), "{message}");
-    assert!(message.contains("restore this data directory from a backup"), "{message}");
+    assert!(
+        message.contains("restore this data directory from a backup"),
+        "{message}"
+    );
     assert_eq!(std::fs::read(&file).unwrap(), bytes, "nothing was changed");
 
     std::fs::write(&file, &clean).unwrap();
@@ -83,7 +91,10 @@ async fn a_log_that_lost_entries_is_refused() {
     copy_dir(older.path(), &dir.path().join("log"));
 
     let refused = Store::<Ledger>::open(config(dir.path())).await.unwrap_err();
-    assert!(matches!(refused, OpenError::LogBehindState { .. }), "{refused:?}");
+    assert!(
+        matches!(refused, OpenError::LogBehindState { .. }),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,8 +105,13 @@ async fn a_foreign_log_is_refused() {
     written(theirs.path()).await;
     std::fs::remove_dir_all(ours.path().join("log")).unwrap();
     copy_dir(&theirs.path().join("log"), &ours.path().join("log"));
-    let refused = Store::<Ledger>::open(config(ours.path())).await.unwrap_err();
-    assert!(matches!(refused, OpenError::Log(WalError::Foreign { .. })), "{refused:?}");
+    let refused = Store::<Ledger>::open(config(ours.path()))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(refused, OpenError::Log(WalError::Foreign { .. })),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,8 +14,13 @@ pub(crate) struct Ledger {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum LedgerCommand {
-    Put { key: String, value: String },
-    Remove { key: String },
+    Put {
+        key: String,
+        value: String,
+    },
+    Remove {
+        key: String,
+    },
     /// Always refused.
     Refuse,
     Panic,
@@ -44,11 +49,19 @@ impl StateMachine for Ledger {
                 self.entries.remove(key);
                 (key.clone(), None)
             }
-            LedgerCommand::Refuse => return Outcome { result: Err(Refused), changes: vec![] },
+            LedgerCommand::Refuse => {
+                return Outcome {
+                    result: Err(Refused),
+                    changes: vec![],
+                };
+            }
             LedgerCommand::Panic => panic!("asked to"),
         };
         self.revision += 1;
-        Outcome { result: Ok(self.revision), changes: vec![change] }
+        Outcome {
+            result: Ok(self.revision),
+            changes: vec![change],
+        }
     }
 
     fn revision(&self) -> u64 {
@@ -61,7 +74,10 @@ impl StateMachine for Ledger {
 
     fn row(&self, (key, value): &Self::Change) -> Result<Row, CodecError> {
         let value = value.as_ref().map(encode_row).transpose()?;
-        Ok(Row { key: key.clone().into_bytes(), value })
+        Ok(Row {
+            key: key.clone().into_bytes(),
+            value,
+        })
     }
 
     fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), CodecError> {

@@ -15,7 +15,10 @@ use crate::{Store, StoreConfig};
 pub(crate) use ledger::{Ledger, LedgerCommand, Refused};
 
 fn config(dir: &Path) -> StoreConfig {
-    StoreConfig { segment_bytes: 256 << 10, ..StoreConfig::new(dir, 1, "test") }
+    StoreConfig {
+        segment_bytes: 256 << 10,
+        ..StoreConfig::new(dir, 1, "test")
+    }
 }
 
 async fn open(dir: &Path) -> Store<Ledger> {
@@ -23,7 +26,10 @@ async fn open(dir: &Path) -> Store<Ledger> {
 }
 
 async fn put(store: &Store<Ledger>, key: &str, value: &str) -> u64 {
-    let command = LedgerCommand::Put { key: key.into(), value: value.into() };
+    let command = LedgerCommand::Put {
+        key: key.into(),
+        value: value.into(),
+    };
     store.propose(&(), &command).await.unwrap()
 }
 

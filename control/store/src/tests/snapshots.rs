@@ -20,7 +20,12 @@ async fn the_log_does_not_grow_for_ever() {
     };
     let store: Store<Ledger> = Store::open(small()).await.unwrap();
     for n in 0..300 {
-        put(&store, &format!("key-{}", n % 40), &format!("{n}-{}", "v".repeat(200))).await;
+        put(
+            &store,
+            &format!("key-{}", n % 40),
+            &format!("{n}-{}", "v".repeat(200)),
+        )
+        .await;
     }
     let grown = store.metrics();
     assert!(grown.log_segments > 4, "{grown:?}");
@@ -29,7 +34,11 @@ async fn the_log_does_not_grow_for_ever() {
     // The purge follows the snapshot.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while store.metrics().log_segments > 2 {
-        assert!(std::time::Instant::now() < deadline, "{:?}", store.metrics());
+        assert!(
+            std::time::Instant::now() < deadline,
+            "{:?}",
+            store.metrics()
+        );
         tokio::task::yield_now().await;
     }
     let purged = store.metrics().purged.unwrap();
@@ -68,14 +77,23 @@ async fn a_member_becomes_what_the_snapshot_holds() {
     store.snapshot().await.unwrap();
     store.shutdown().await;
 
-    let (meta, snapshot) =
-        Snapshots::open(&sender_dir.join("snapshots")).unwrap().newest().unwrap().unwrap();
+    let (meta, snapshot) = Snapshots::open(&sender_dir.join("snapshots"))
+        .unwrap()
+        .newest()
+        .unwrap()
+        .unwrap();
     let receiver_dir = dir.path().join("receiver");
     std::fs::create_dir_all(&receiver_dir).unwrap();
     let receiver = shared(&receiver_dir);
     // Something that the snapshot does not have must go.
-    let stale = crate::Row { key: b"stale".to_vec(), value: crate::encode_row(&"x").ok() };
-    receiver.engine.commit(&[stale], &receiver.progress()).unwrap();
+    let stale = crate::Row {
+        key: b"stale".to_vec(),
+        value: crate::encode_row(&"x").ok(),
+    };
+    receiver
+        .engine
+        .commit(&[stale], &receiver.progress())
+        .unwrap();
     let mut watch = receiver.hub.subscribe();
     let mut applier = Applier(receiver.clone());
     applier.install_snapshot(&meta, snapshot).await.unwrap();
@@ -85,10 +103,17 @@ async fn a_member_becomes_what_the_snapshot_holds() {
     assert_eq!(watch.next().await, Some(Event::Resync));
     let last = meta.last_log_id.unwrap().index;
     receiver.make_durable(last).unwrap();
-    assert!(receiver.make_durable(last + 1).is_err(), "the log must keep what the state lacks");
+    assert!(
+        receiver.make_durable(last + 1).is_err(),
+        "the log must keep what the state lacks"
+    );
     receiver.engine.close().unwrap();
     drop((applier, receiver));
-    assert_eq!(*shared(&receiver_dir).state.read().unwrap(), sent, "installed for good");
+    assert_eq!(
+        *shared(&receiver_dir).state.read().unwrap(),
+        sent,
+        "installed for good"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -18,7 +18,15 @@ async fn reopening_keeps_everything() {
         put(&store, &format!("key-{n}"), "first").await;
     }
     put(&store, "key-7", "second").await;
-    store.propose(&(), &LedgerCommand::Remove { key: "key-8".into() }).await.unwrap();
+    store
+        .propose(
+            &(),
+            &LedgerCommand::Remove {
+                key: "key-8".into(),
+            },
+        )
+        .await
+        .unwrap();
     let before = store.read(Ledger::clone).await.unwrap();
     let term = store.term();
     store.shutdown().await;
@@ -29,7 +37,10 @@ async fn reopening_keeps_everything() {
     assert_eq!(before, after);
     assert_eq!(after.entries["key-7"], "second");
     assert_eq!(after.entries.len(), 49);
-    assert!(store.term() > term, "a restart is a new term, which fences old orders");
+    assert!(
+        store.term() > term,
+        "a restart is a new term, which fences old orders"
+    );
     store.shutdown().await;
 }
 
@@ -81,7 +92,10 @@ async fn many_proposers_at_once() {
             for n in 0..EACH {
                 revisions.push(put(&store, &format!("{task}-{n}"), "x").await);
                 let key = format!("{task}-{n}");
-                let seen = store.read(|l: &Ledger| l.entries.contains_key(&key)).await.unwrap();
+                let seen = store
+                    .read(|l: &Ledger| l.entries.contains_key(&key))
+                    .await
+                    .unwrap();
                 assert!(seen, "a read after the acknowledgement must see the write");
             }
             revisions
@@ -94,10 +108,21 @@ async fn many_proposers_at_once() {
         revisions.extend(of_task);
     }
     revisions.sort_unstable();
-    assert_eq!(revisions, (1..=TASKS * EACH).collect::<Vec<_>>(), "each command applied once");
+    assert_eq!(
+        revisions,
+        (1..=TASKS * EACH).collect::<Vec<_>>(),
+        "each command applied once"
+    );
     let entries = store.metrics().last_log.unwrap();
-    println!("{} commands in {entries} entries, {:?}", TASKS * EACH, began.elapsed());
-    assert!(entries < TASKS * EACH, "commands that wait together share an entry");
+    println!(
+        "{} commands in {entries} entries, {:?}",
+        TASKS * EACH,
+        began.elapsed()
+    );
+    assert!(
+        entries < TASKS * EACH,
+        "commands that wait together share an entry"
+    );
     store.shutdown().await;
 }
 
@@ -109,11 +134,20 @@ async fn a_refused_command_changes_nothing() {
     let before = store.read(Ledger::clone).await.unwrap();
     let mut watch = store.watch();
     let refused = store.propose(&(), &LedgerCommand::Refuse).await;
-    assert!(matches!(refused, Err(ProposeError::Rejected(Refused))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ProposeError::Rejected(Refused))),
+        "{refused:?}"
+    );
     assert_eq!(store.read(Ledger::clone).await.unwrap(), before);
     put(&store, "other", "value").await;
-    let Some(Event::Changed { revision, .. }) = watch.next().await else { panic!("no event") };
-    assert_eq!(revision, Revision(2), "the refused command was not announced");
+    let Some(Event::Changed { revision, .. }) = watch.next().await else {
+        panic!("no event")
+    };
+    assert_eq!(
+        revision,
+        Revision(2),
+        "the refused command was not announced"
+    );
     store.shutdown().await;
 }
 
@@ -141,7 +175,10 @@ async fn watchers_see_every_change_in_order() {
         last.clone_from(&changes[0].1);
     }
     while tasks.join_next().await.is_some() {}
-    let now = store.read(|l| l.entries.get("shared").cloned()).await.unwrap();
+    let now = store
+        .read(|l| l.entries.get("shared").cloned())
+        .await
+        .unwrap();
     assert_eq!(now, last, "the last event is the last state");
     store.shutdown().await;
 }
@@ -158,7 +195,10 @@ async fn a_closed_store_says_so() {
     store.shutdown().await;
     store.shutdown().await;
     let refused = store.propose(&(), &LedgerCommand::Refuse).await;
-    assert!(matches!(refused, Err(ProposeError::Store(StoreError::ShutDown))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ProposeError::Store(StoreError::ShutDown))),
+        "{refused:?}"
+    );
     assert_eq!(store.read(|_| ()).await, Err(StoreError::ShutDown));
     assert_eq!(stopped.await, None);
     // The directory is free although a handle is still held.
@@ -172,7 +212,10 @@ async fn a_full_queue_refuses_and_loses_nothing() {
     let proposals = (0..4 * PROPOSALS_MAX).map(|n| {
         let store = store.clone();
         async move {
-            let command = LedgerCommand::Put { key: n.to_string(), value: String::new() };
+            let command = LedgerCommand::Put {
+                key: n.to_string(),
+                value: String::new(),
+            };
             store.propose(&(), &command).await
         }
     });
@@ -195,7 +238,15 @@ async fn a_command_has_a_largest_size() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
     let value = "x".repeat(COMMAND_BYTES_MAX + 1);
-    let refused = store.propose(&(), &LedgerCommand::Put { key: "k".into(), value }).await;
+    let refused = store
+        .propose(
+            &(),
+            &LedgerCommand::Put {
+                key: "k".into(),
+                value,
+            },
+        )
+        .await;
     let Err(ProposeError::Store(StoreError::TooLarge { max, .. })) = refused else {
         panic!("{refused:?}")
     };
@@ -204,7 +255,10 @@ async fn a_command_has_a_largest_size() {
     put(&store, "k", &"x".repeat(COMMAND_BYTES_MAX - 100)).await;
     store.shutdown().await;
     let store = open(dir.path()).await;
-    assert_eq!(store.read(|l| l.entries["k"].len()).await.unwrap(), COMMAND_BYTES_MAX - 100);
+    assert_eq!(
+        store.read(|l| l.entries["k"].len()).await.unwrap(),
+        COMMAND_BYTES_MAX - 100
+    );
     store.shutdown().await;
 }
 
@@ -215,9 +269,15 @@ async fn a_directory_has_one_owner() {
     let second = Store::<Ledger>::open(config(dir.path())).await;
     assert!(matches!(second, Err(OpenError::InUse { .. })), "{second:?}");
     store.shutdown().await;
-    let other = StoreConfig { node_id: 2, ..config(dir.path()) };
+    let other = StoreConfig {
+        node_id: 2,
+        ..config(dir.path())
+    };
     let foreign = Store::<Ledger>::open(other).await;
-    assert!(matches!(foreign, Err(OpenError::Foreign { .. })), "{foreign:?}");
+    assert!(
+        matches!(foreign, Err(OpenError::Foreign { .. })),
+        "{foreign:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -226,22 +286,40 @@ async fn a_panic_in_the_state_machine_stops_the_node() {
     let store = open(dir.path()).await;
     let lost = store.propose(&(), &LedgerCommand::Panic).await;
     assert!(
-        matches!(lost, Err(ProposeError::Store(StoreError::OutcomeUnknown { .. }))),
+        matches!(
+            lost,
+            Err(ProposeError::Store(StoreError::OutcomeUnknown { .. }))
+        ),
         "{lost:?}"
     );
-    assert!(store.stopped().await.is_some(), "the process is told to end");
-    assert!(matches!(store.read_local(|_| ()), Err(StoreError::Fatal(_))));
+    assert!(
+        store.stopped().await.is_some(),
+        "the process is told to end"
+    );
+    assert!(matches!(
+        store.read_local(|_| ()),
+        Err(StoreError::Fatal(_))
+    ));
     let refused = store.propose(&(), &LedgerCommand::Refuse).await;
-    assert!(matches!(refused, Err(ProposeError::Store(StoreError::Fatal(_)))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ProposeError::Store(StoreError::Fatal(_)))),
+        "{refused:?}"
+    );
     store.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn time_comes_from_the_clock_it_was_given() {
     let dir = tempfile::tempdir().unwrap();
-    let clock = Arc::new(crate::ManualClock::at(proto_types::Timestamp::from_ms(5000)));
-    let store: Store<Ledger> =
-        Store::open(StoreConfig { clock: clock.clone(), ..config(dir.path()) }).await.unwrap();
+    let clock = Arc::new(crate::ManualClock::at(proto_types::Timestamp::from_ms(
+        5000,
+    )));
+    let store: Store<Ledger> = Store::open(StoreConfig {
+        clock: clock.clone(),
+        ..config(dir.path())
+    })
+    .await
+    .unwrap();
     assert_eq!(store.now().ms(), 5000);
     clock.advance(7);
     assert_eq!(store.now().ms(), 5007);

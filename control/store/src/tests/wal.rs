@@ -12,16 +12,25 @@ use crate::raft::log::LogStore;
 use crate::raft::types::{Batch, Entry, LogId, TypeConfig, Vote};
 use crate::wal::{Owner, Wal, segment};
 
-const OWNER: Owner = Owner { cluster: Uuid::from_u128(7), node: 1 };
+const OWNER: Owner = Owner {
+    cluster: Uuid::from_u128(7),
+    node: 1,
+};
 
 fn log_id(term: u64, index: u64) -> LogId {
-    let leader = openraft::impls::leader_id_std::LeaderId { term, voted_for: 1_u64 };
+    let leader = openraft::impls::leader_id_std::LeaderId {
+        term,
+        voted_for: 1_u64,
+    };
     LogId::new(leader.to_committed(), index)
 }
 
 fn entry(term: u64, index: u64, bytes: usize) -> Entry {
     let batch = Batch(vec![vec![b'x'; bytes].into()]);
-    Entry { log_id: log_id(term, index), payload: EntryPayload::Normal(batch) }
+    Entry {
+        log_id: log_id(term, index),
+        payload: EntryPayload::Normal(batch),
+    }
 }
 
 fn open_wal(dir: &Path) -> Wal {
@@ -35,7 +44,12 @@ async fn append(wal: &Wal, entries: Vec<Entry>) {
 }
 
 async fn ids(wal: &Wal) -> Vec<LogId> {
-    wal.read(0..u64::MAX).await.unwrap().iter().map(|e| e.log_id).collect()
+    wal.read(0..u64::MAX)
+        .await
+        .unwrap()
+        .iter()
+        .map(|e| e.log_id)
+        .collect()
 }
 
 #[tokio::test]
@@ -43,14 +57,22 @@ async fn entries_are_readable_at_once_and_after_reopening() {
     let dir = tempfile::tempdir().unwrap();
     let wal = open_wal(dir.path());
     let (tx, rx) = TypeConfig::oneshot();
-    wal.append((0..5).map(|i| entry(1, i, 50)).collect(), IOFlushed::signal(tx)).await.unwrap();
+    wal.append(
+        (0..5).map(|i| entry(1, i, 50)).collect(),
+        IOFlushed::signal(tx),
+    )
+    .await
+    .unwrap();
     assert_eq!(ids(&wal).await.len(), 5, "before the sync");
     rx.await.unwrap().unwrap();
     wal.save_vote(Vote::new_committed(3, 1)).await.unwrap();
     wal.save_committed(Some(log_id(1, 3))).await.unwrap();
     drop(wal);
     let wal = open_wal(dir.path());
-    assert_eq!(ids(&wal).await, (0..5).map(|i| log_id(1, i)).collect::<Vec<_>>());
+    assert_eq!(
+        ids(&wal).await,
+        (0..5).map(|i| log_id(1, i)).collect::<Vec<_>>()
+    );
     assert_eq!(wal.read(2..4).await.unwrap()[1], entry(1, 3, 50));
     assert_eq!(wal.vote(), Some(Vote::new_committed(3, 1)));
     assert_eq!(wal.committed(), Some(log_id(1, 3)));
@@ -67,8 +89,10 @@ async fn a_truncated_tail_never_comes_back() {
     append(&wal, (5..8).map(|i| entry(2, i, 50)).collect()).await;
     copy_dir(dir.path(), image.path());
     let crashed = open_wal(image.path());
-    let expected: Vec<_> =
-        (0..5).map(|i| log_id(1, i)).chain((5..8).map(|i| log_id(2, i))).collect();
+    let expected: Vec<_> = (0..5)
+        .map(|i| log_id(1, i))
+        .chain((5..8).map(|i| log_id(2, i)))
+        .collect();
     assert_eq!(ids(&crashed).await, expected);
     assert_eq!(crashed.last(), Some(log_id(2, 7)));
 }
@@ -79,7 +103,11 @@ async fn holes_are_refused() {
     let wal = open_wal(dir.path());
     append(&wal, vec![entry(1, 0, 10)]).await;
     let (tx, _rx) = TypeConfig::oneshot();
-    assert!(wal.append(vec![entry(1, 2, 10)], IOFlushed::signal(tx)).await.is_err());
+    assert!(
+        wal.append(vec![entry(1, 2, 10)], IOFlushed::signal(tx))
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test]
@@ -94,14 +122,20 @@ async fn purging_removes_whole_segments_and_keeps_the_vote() {
     assert!(before.len() > 5, "{before:?}");
     wal.purge(log_id(1, 80)).await.unwrap();
     let after = segment::list(dir.path()).unwrap();
-    assert!(after.len() < 4 && after.first() > before.first(), "{after:?}");
+    assert!(
+        after.len() < 4 && after.first() > before.first(),
+        "{after:?}"
+    );
     assert_eq!(wal.segments(), after.len());
     drop(wal);
 
     let wal = open_wal(dir.path());
     assert_eq!(wal.purged(), Some(log_id(1, 80)));
     assert_eq!(wal.vote(), Some(Vote::new_committed(1, 1)));
-    assert_eq!(ids(&wal).await, (81..100).map(|i| log_id(1, i)).collect::<Vec<_>>());
+    assert_eq!(
+        ids(&wal).await,
+        (81..100).map(|i| log_id(1, i)).collect::<Vec<_>>()
+    );
     // Behind a snapshot from a leader the log begins anew.
     wal.purge(log_id(2, 500)).await.unwrap();
     append(&wal, vec![entry(2, 501, 10)]).await;
