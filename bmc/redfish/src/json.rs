@@ -1,0 +1,71 @@
+//! Reading Redfish's JSON: text that may be absent, null or a number, and links.
+
+use serde_json::Value;
+
+/// Longest message of an error that is repeated.
+const MESSAGE_LEN_MAX: usize = 300;
+
+/// A text; absent, null and blanks are empty.
+pub(crate) fn text(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_default().trim().to_owned()
+}
+
+/// The path of a link `{"@odata.id": …}`.
+pub(crate) fn link(value: &Value) -> Option<String> {
+    value["@odata.id"].as_str().map(str::to_owned)
+}
+
+/// The list of texts under a name; none when it is not there.
+pub(crate) fn texts(value: &Value, name: &str) -> Option<Vec<String>> {
+    let list = value[name].as_array()?;
+    Some(
+        list.iter()
+            .filter_map(|v| v.as_str().map(str::to_owned))
+            .collect(),
+    )
+}
+
+/// What an error answer says: its extended information, else its message, else its first bytes.
+pub(crate) fn error_message(body: &[u8]) -> String {
+    let parsed: Option<Value> = serde_json::from_slice(body).ok();
+    let told = parsed.as_ref().and_then(|value| {
+        let error = &value["error"];
+        let extended = error["@Message.ExtendedInfo"]
+            .get(0)
+            .map(|info| &info["Message"]);
+        extended
+            .into_iter()
+            .chain([&error["message"]])
+            .find_map(Value::as_str)
+    });
+    let message = match told {
+        Some(told) => told.to_owned(),
+        None => String::from_utf8_lossy(body.get(..MESSAGE_LEN_MAX).unwrap_or(body)).into_owned(),
+    };
+    message
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .take(MESSAGE_LEN_MAX)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_tell_the_most_precise_message() {
+        let body = br#"{"error": {"message": "general", "@Message.ExtendedInfo":
+            [{"Message": "the value\n  is wrong"}]}}"#;
+        assert_eq!(error_message(body), "the value is wrong");
+        assert_eq!(
+            error_message(br#"{"error": {"message": "general"}}"#),
+            "general"
+        );
+        assert_eq!(error_message(b"<html>oops"), "<html>oops");
+        assert_eq!(error_message(b""), "");
+        assert_eq!(error_message(&[b'x'; 5000]).len(), MESSAGE_LEN_MAX);
+    }
+}

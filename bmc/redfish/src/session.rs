@@ -1,0 +1,195 @@
+//! What is done with a BMC.
+
+use serde_json::Value;
+
+use crate::connection::{Answer, Connection, Credentials, Endpoint, Timing};
+use crate::error::RedfishError;
+use crate::inventory::{self, Chassis, Inventory, Manager};
+use crate::json::{link, text, texts};
+use crate::system::{BootOverride, Reset, System};
+
+const ROOT: &str = "/redfish/v1/";
+/// Members of a collection that are looked at.
+const MEMBERS_MAX: usize = 32;
+
+/// A session with one BMC: one connection, one request at a time.
+#[derive(Debug)]
+pub struct Session {
+    connection: Connection,
+}
+
+impl Session {
+    /// Prepares a session; the connection is opened with the first request.
+    ///
+    /// # Errors
+    /// [`RedfishError::TlsConfig`] when a root certificate is unusable.
+    pub fn new(
+        endpoint: Endpoint,
+        credentials: Credentials,
+        timing: Timing,
+    ) -> Result<Self, RedfishError> {
+        Ok(Self {
+            connection: Connection::new(endpoint, credentials, timing)?,
+        })
+    }
+
+    /// Reads the machine behind the BMC: the first physical one of its systems.
+    ///
+    /// # Errors
+    /// When the BMC does not answer, refuses, or has no system.
+    pub async fn system(&mut self) -> Result<System, RedfishError> {
+        let root = self.connection.get(ROOT).await?.value;
+        let systems = link(&root["Systems"]).ok_or_else(|| RedfishError::Malformed {
+            what: format!("GET {ROOT}"),
+            reason: "it links to no systems".into(),
+        })?;
+        let mut first = None;
+        for path in self.members(&systems).await? {
+            let value = self.connection.get(&path).await?.value;
+            let physical = matches!(text(&value, "SystemType").as_str(), "" | "Physical");
+            let system = System::read(&path, &value);
+            if physical {
+                return self.with_reset_values(system).await;
+            }
+            first = first.or(Some(system));
+        }
+        match first {
+            Some(system) => self.with_reset_values(system).await,
+            None => Err(RedfishError::Malformed {
+                what: format!("GET {systems}"),
+                reason: "the BMC has no system".into(),
+            }),
+        }
+    }
+
+    /// Reads a system again.
+    ///
+    /// # Errors
+    /// When the BMC does not answer.
+    pub async fn refresh(&mut self, system: &System) -> Result<System, RedfishError> {
+        let value = self.connection.get(&system.path).await?.value;
+        let mut again = System::read(&system.path, &value);
+        again.reset_values = again.reset_values.or_else(|| system.reset_values.clone());
+        Ok(again)
+    }
+
+    /// Reads machine, BMC and box. What only decorates is left empty when it cannot be read.
+    ///
+    /// # Errors
+    /// As [`Session::system`].
+    pub async fn inventory(&mut self) -> Result<Inventory, RedfishError> {
+        let system = self.system().await?;
+        let manager = match system.managers.first() {
+            Some(path) => self.manager(path).await,
+            None => Ok(Manager::default()),
+        };
+        let chassis = match system.chassis.first() {
+            Some(path) => self
+                .connection
+                .get(path)
+                .await
+                .map(|a| Chassis::read(&a.value)),
+            None => Ok(Chassis::default()),
+        };
+        let lacking = |what: &'static str| move |error: RedfishError| tracing::debug!(what, %error, "inventory incomplete");
+        Ok(Inventory {
+            system,
+            manager: manager.map_err(lacking("manager")).unwrap_or_default(),
+            chassis: chassis.map_err(lacking("chassis")).unwrap_or_default(),
+        })
+    }
+
+    /// Switches a machine. The BMC takes the order; whether the machine follows is seen by
+    /// [`Session::refresh`].
+    ///
+    /// # Errors
+    /// [`RedfishError::Unsupported`] when the BMC lists no such reset, else what it says.
+    pub async fn reset(&mut self, system: &System, reset: Reset) -> Result<(), RedfishError> {
+        let body = system.reset_body(reset)?;
+        let path = system
+            .reset_path
+            .as_deref()
+            .ok_or_else(|| RedfishError::Unsupported {
+                what: "resets of the system".into(),
+                allowed: "nothing".into(),
+            })?;
+        self.connection.post(path, &body).await.map(drop)
+    }
+
+    /// Sets the boot device; says whether it lasts longer than one boot.
+    ///
+    /// # Errors
+    /// [`RedfishError::Unsupported`] when the BMC lists no such target, else what it says.
+    pub async fn set_boot(
+        &mut self,
+        system: &System,
+        boot: BootOverride,
+    ) -> Result<bool, RedfishError> {
+        let (body, lasts) = system.boot_body(boot)?;
+        self.patch(&system.path, &body).await?;
+        Ok(lasts)
+    }
+
+    /// Switches the locator light, on the system or, where that has none, on its box.
+    ///
+    /// # Errors
+    /// What the BMC says.
+    pub async fn set_led(&mut self, system: &System, on: bool) -> Result<(), RedfishError> {
+        let body = system.led_body(on);
+        if system.led.is_none()
+            && let Some(path) = system.chassis.first().cloned()
+        {
+            let value = self.connection.get(&path).await?.value;
+            return self
+                .patch(&path, &System::read(&path, &value).led_body(on))
+                .await;
+        }
+        self.patch(&system.path, &body).await
+    }
+
+    /// Changes a resource. BMCs that guard against lost updates want the tag of what was read.
+    async fn patch(&mut self, path: &str, body: &Value) -> Result<(), RedfishError> {
+        let Answer { etag, .. } = self.connection.get(path).await?;
+        self.connection.patch(path, body, etag).await.map(drop)
+    }
+
+    async fn manager(&mut self, path: &str) -> Result<Manager, RedfishError> {
+        let value = self.connection.get(path).await?.value;
+        let mut manager = Manager::read(&value);
+        if let Some(interfaces) = link(&value["EthernetInterfaces"])
+            && let Ok(members) = self.members(&interfaces).await
+            && let Some(first) = members.first()
+        {
+            let interface = self.connection.get(first).await?.value;
+            manager.mac = inventory::mac(&interface);
+        }
+        Ok(manager)
+    }
+
+    async fn members(&mut self, path: &str) -> Result<Vec<String>, RedfishError> {
+        let value = self.connection.get(path).await?.value;
+        let members = value["Members"].as_array();
+        Ok(members
+            .into_iter()
+            .flatten()
+            .filter_map(link)
+            .take(MEMBERS_MAX)
+            .collect())
+    }
+
+    /// Some BMCs keep the allowable values in a resource of their own.
+    async fn with_reset_values(&mut self, mut system: System) -> Result<System, RedfishError> {
+        if system.reset_values.is_none()
+            && let Some(path) = system.reset_info.clone()
+        {
+            let info = self.connection.get(&path).await?.value;
+            let parameters = info["Parameters"].as_array();
+            system.reset_values = parameters
+                .into_iter()
+                .flatten()
+                .find(|p| text(p, "Name") == "ResetType")
+                .and_then(|p| texts(p, "AllowableValues"));
+        }
+        Ok(system)
+    }
+}
