@@ -1,0 +1,159 @@
+//! BMC agents: orders out, readings and ends of orders in.
+
+use std::sync::Arc;
+
+use control_state::life;
+use control_state::{
+    BmcAction as Action, BmcOrder as Order, BmcOrderDone as Done, BmcReading, Fru, Kind, ReportBmc,
+};
+use proto_link::{LinkStatus, Peer, Sink};
+use proto_mesh::{
+    BmcAction, BmcCandidate, BmcDesired, BmcDesiredRequest, BmcOrder, BmcOrderDone,
+    BmcOrderDoneResponse, BmcReport, BmcReportResponse, BmcService, BmcStatus, bmc_service,
+};
+use proto_types::{MachineId, Timestamp};
+
+use crate::desired::{self, Desire, Fence};
+use crate::serve::Shared;
+use crate::{access, convert, status};
+
+/// Readings in one report.
+const READINGS_MAX: usize = 10_000;
+/// Readings in one command.
+const READINGS_PER_COMMAND: usize = 500;
+
+impl BmcService for Shared {
+    async fn desired(
+        &self,
+        peer: &Peer,
+        _request: BmcDesiredRequest,
+        out: Sink<'_, BmcDesired>,
+    ) -> Result<(), LinkStatus> {
+        let partition = access::bmc(peer)?;
+        self.ears.partition(&partition, self.store.now());
+        let desire = Desire {
+            content: |tables: &control_state::Tables| {
+                let orders = life::bmc_desired(tables, &partition);
+                let candidates = self.leases.candidates(&partition, self.store.now());
+                Ok(Some((candidates, orders)))
+            },
+            message: |fence: Fence, content: &(Vec<BmcCandidate>, Vec<Arc<Order>>)| BmcDesired {
+                term: fence.term,
+                generation: fence.generation,
+                candidates: content.0.clone(),
+                orders: content.1.iter().map(|order| message(order)).collect(),
+            },
+            matters: |change| change.kind == Kind::BmcOrder,
+            beside: Some(self.leases.changes()),
+        };
+        desired::stream(&self.store, desire, out).await
+    }
+
+    async fn report(
+        &self,
+        peer: &Peer,
+        request: BmcReport,
+    ) -> Result<BmcReportResponse, LinkStatus> {
+        let partition = access::bmc(peer)?;
+        let now = self.store.now();
+        self.ears.partition(&partition, now);
+        if request.bmcs.len() > READINGS_MAX {
+            return Err(LinkStatus::resource_exhausted(
+                "too many readings in one report",
+            ));
+        }
+        let readings = request
+            .bmcs
+            .into_iter()
+            .map(reading)
+            .collect::<Result<Vec<_>, _>>()?;
+        let news: Vec<BmcReading> = self.look(|t| {
+            let matters = |r: &BmcReading| life::bmc_reading_matters(t, r, now);
+            readings.into_iter().filter(matters).collect()
+        })?;
+        let mut created = Vec::new();
+        for readings in news.chunks(READINGS_PER_COMMAND) {
+            let op = ReportBmc {
+                partition: partition.clone(),
+                readings: readings.to_vec(),
+            };
+            if let control_state::Reply::MachineIds(ids) = self.propose(peer, op).await? {
+                created.extend(ids.iter().map(ToString::to_string));
+            }
+        }
+        Ok(BmcReportResponse { created })
+    }
+
+    async fn order_done(
+        &self,
+        peer: &Peer,
+        request: BmcOrderDone,
+    ) -> Result<BmcOrderDoneResponse, LinkStatus> {
+        let partition = access::bmc(peer)?;
+        let began = self.store.now();
+        self.ears.partition(&partition, began);
+        let what = format!("order {}", request.id);
+        let op = Done {
+            id: request.id.parse().map_err(status::parse)?,
+            partition,
+            error: convert::non_empty(request.error),
+            power_state: convert::non_empty(request.power_state),
+        };
+        let result = self
+            .propose(peer, op)
+            .await
+            .map(|_| BmcOrderDoneResponse {});
+        self.trail
+            .record(&bmc_service::ORDER_DONE, peer, what, began, &result)
+            .await;
+        result
+    }
+}
+
+fn message(order: &Order) -> BmcOrder {
+    let action = match order.action {
+        Action::PowerOn => BmcAction::PowerOn,
+        Action::PowerOff => BmcAction::PowerOff,
+        Action::PowerReset => BmcAction::PowerReset,
+        Action::PowerCycle => BmcAction::PowerCycle,
+        Action::BootPxe => BmcAction::BootPxe,
+        Action::BootDisk => BmcAction::BootDisk,
+        Action::BootBios => BmcAction::BootBios,
+        Action::LedOn => BmcAction::LedOn,
+        Action::LedOff => BmcAction::LedOff,
+    };
+    BmcOrder {
+        id: order.id.to_string(),
+        machine_uuid: order.machine.to_string(),
+        action: action.into(),
+        deadline_ms: order.deadline.ms(),
+    }
+}
+
+fn reading(status: BmcStatus) -> Result<BmcReading, LinkStatus> {
+    let fru = status.fru.unwrap_or_default();
+    Ok(BmcReading {
+        machine: convert::optional::<MachineId>(&status.machine_uuid)
+            .map_err(crate::status::parse)?,
+        address: status.address,
+        mac: status.mac,
+        interface: status.interface,
+        bmc_version: status.bmc_version,
+        bios_version: status.bios_version,
+        bios_vendor: status.bios_vendor,
+        power_state: status.power_state,
+        led_state: status.led_state,
+        fru: Fru {
+            chassis_part_number: fru.chassis_part_number,
+            chassis_part_serial: fru.chassis_part_serial,
+            board_mfg: fru.board_mfg,
+            board_mfg_serial: fru.board_mfg_serial,
+            board_part_number: fru.board_part_number,
+            product_manufacturer: fru.product_manufacturer,
+            product_part_number: fru.product_part_number,
+            product_serial: fru.product_serial,
+        },
+        error: convert::non_empty(status.error),
+        observed_at: Timestamp::from_ms(status.observed_ms),
+    })
+}

@@ -1,0 +1,138 @@
+//! Boot servers: what machines boot, who asked for a boot, boot tickets.
+
+use control_state::life::{self, BootTarget as Target, MachineBoot as Boot};
+use control_state::{Kind, MachineSeen, Partition};
+use proto_link::{LinkStatus, Peer, Sink};
+use proto_mesh::{
+    BootDesired, BootDesiredRequest, BootSeenRequest, BootSeenResponse, BootService, BootTarget,
+    BootTicket, BootTicketRequest, LeaseReport, LeaseReportResponse, MachineBoot, boot_service,
+};
+use proto_types::Timestamp;
+
+use crate::desired::{self, Desire, Fence};
+use crate::leases::LEASES_MAX;
+use crate::serve::Shared;
+use crate::{access, status};
+
+impl BootService for Shared {
+    async fn desired(
+        &self,
+        peer: &Peer,
+        _request: BootDesiredRequest,
+        out: Sink<'_, BootDesired>,
+    ) -> Result<(), LinkStatus> {
+        let partition = access::pixie(peer)?;
+        self.ears.partition(&partition, self.store.now());
+        let desire = Desire {
+            content: |tables: &control_state::Tables| {
+                let known = tables.require::<Partition>(&partition);
+                let known = known.map_err(|e| status::refused(&e))?;
+                let commandline = known.boot.commandline.clone();
+                Ok(Some((commandline, life::boot_desired(tables, &partition))))
+            },
+            message: |fence: Fence, content: &(String, Vec<Boot>)| BootDesired {
+                term: fence.term,
+                generation: fence.generation,
+                commandline: content.0.clone(),
+                control: self.control.to_vec(),
+                machines: content.1.iter().map(message).collect(),
+            },
+            matters: |change| matches!(change.kind, Kind::Machine | Kind::Partition),
+            beside: None,
+        };
+        desired::stream(&self.store, desire, out).await
+    }
+
+    async fn seen(
+        &self,
+        peer: &Peer,
+        request: BootSeenRequest,
+    ) -> Result<BootSeenResponse, LinkStatus> {
+        let partition = access::pixie(peer)?;
+        let now = self.store.now();
+        self.ears.partition(&partition, now);
+        let id = request.machine_uuid.parse().map_err(status::parse)?;
+        let seen_at = if request.seen_ms == 0 {
+            now
+        } else {
+            Timestamp::from_ms(request.seen_ms)
+        };
+        let mac = request.mac.parse().map_err(status::parse)?;
+        self.propose(
+            peer,
+            MachineSeen {
+                id,
+                partition,
+                mac,
+                seen_at,
+            },
+        )
+        .await?;
+        let target = target(self.look(|t| life::boot_target(t, id))?);
+        Ok(BootSeenResponse {
+            target: target.into(),
+        })
+    }
+
+    async fn issue_ticket(
+        &self,
+        peer: &Peer,
+        request: BootTicketRequest,
+    ) -> Result<BootTicket, LinkStatus> {
+        let partition = access::pixie(peer)?;
+        let began = self.store.now();
+        self.ears.partition(&partition, began);
+        let machine = request.machine_uuid.parse().map_err(status::parse)?;
+        let mac = request.mac.parse().map_err(status::parse)?;
+        let id = peer
+            .id()
+            .ok_or_else(|| LinkStatus::unauthenticated("no certificate"))?;
+        let issued = self
+            .pki
+            .issue_boot_ticket(id, partition, machine, mac)
+            .await;
+        let result = issued.map_err(status::pki).map(|ticket| BootTicket {
+            ticket_id: ticket.id.to_string(),
+            secret: ticket.secret.to_vec(),
+            expires_ms: ticket.expires_at.ms(),
+            roots: self.pki.roots().iter().map(|der| der.to_vec()).collect(),
+        });
+        let what = format!("machine {machine} mac {mac}");
+        self.trail
+            .record(&boot_service::ISSUE_TICKET, peer, what, began, &result)
+            .await;
+        result
+    }
+
+    async fn report_leases(
+        &self,
+        peer: &Peer,
+        request: LeaseReport,
+    ) -> Result<LeaseReportResponse, LinkStatus> {
+        let partition = access::pixie(peer)?;
+        self.ears.partition(&partition, self.store.now());
+        if request.leases.len() > LEASES_MAX {
+            return Err(LinkStatus::resource_exhausted(
+                "too many leases in one report",
+            ));
+        }
+        self.leases.report(partition, &request.leases);
+        Ok(LeaseReportResponse {})
+    }
+}
+
+fn message(boot: &Boot) -> MachineBoot {
+    MachineBoot {
+        machine_uuid: boot.machine.to_string(),
+        macs: boot.macs.iter().map(ToString::to_string).collect(),
+        target: target(boot.target).into(),
+    }
+}
+
+fn target(target: Target) -> BootTarget {
+    match target {
+        Target::Hammer => BootTarget::Hammer,
+        Target::Disk => BootTarget::Disk,
+        Target::None => BootTarget::None,
+    }
+}

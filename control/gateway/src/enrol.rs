@@ -1,0 +1,142 @@
+//! First certificates, later ones, and those after a long absence.
+
+use control_pki::{Enrol, Issued};
+use control_state::{BootTicket, EventKind, EventLog, MachineEvent};
+use proto_identity::CertificateDer;
+use proto_link::{LinkStatus, Peer};
+use proto_mesh::{
+    Certificate, EnrolService, IdentityService, JoinRequest, RenewRequest, ResumeRequest,
+    enrol_service,
+};
+use proto_types::{MacAddr, MachineId};
+use tracing::info;
+
+use crate::serve::Shared;
+use crate::status;
+
+/// Longest chain that is looked at.
+const CHAIN_LEN_MAX: usize = 4;
+
+impl EnrolService for Shared {
+    async fn join(&self, peer: &Peer, request: JoinRequest) -> Result<Certificate, LinkStatus> {
+        let began = self.store.now();
+        let what = format!(
+            "ticket {} machine {}",
+            request.ticket_id, request.machine_uuid
+        );
+        let result = self.try_join(request).await;
+        if let Err(e) = &result {
+            info!(remote = %peer.remote(), what, error = %e, "join refused");
+        }
+        self.trail
+            .record(&enrol_service::JOIN, peer, what, began, &result)
+            .await;
+        result
+    }
+
+    async fn resume(&self, peer: &Peer, request: ResumeRequest) -> Result<Certificate, LinkStatus> {
+        let began = self.store.now();
+        if request.chain.len() > CHAIN_LEN_MAX {
+            return Err(LinkStatus::invalid_argument("the chain is too long"));
+        }
+        let chain: Vec<_> = request
+            .chain
+            .into_iter()
+            .map(CertificateDer::from)
+            .collect();
+        let result = self
+            .pki
+            .resume(&chain, &request.csr)
+            .await
+            .map_err(status::pki);
+        let result = result.map(certificate);
+        match &result {
+            Ok(c) => {
+                let what = c.identity.clone();
+                self.trail
+                    .record(&enrol_service::RESUME, peer, what, began, &result)
+                    .await;
+            }
+            Err(e) => info!(remote = %peer.remote(), error = %e, "resumption refused"),
+        }
+        result
+    }
+}
+
+impl Shared {
+    async fn try_join(&self, request: JoinRequest) -> Result<Certificate, LinkStatus> {
+        let machine = if request.machine_uuid.is_empty() {
+            None
+        } else {
+            let uuid: MachineId = request.machine_uuid.parse().map_err(status::parse)?;
+            let mac: MacAddr = request.mac.parse().map_err(status::parse)?;
+            Some((uuid, mac))
+        };
+        let enrol = Enrol {
+            ticket_id: request.ticket_id,
+            secret: request.secret,
+            request: request.csr,
+            machine,
+        };
+        let result = self
+            .pki
+            .enrol(&enrol)
+            .await
+            .map(certificate)
+            .map_err(status::pki);
+        if let (Err(e), Some((machine, _))) = (&result, machine) {
+            self.tell_admin(machine, e).await;
+        }
+        result
+    }
+
+    /// A machine that is just booting and cannot join says why, so that an admin sees it. Only
+    /// between its request for a boot and its first word, and once: a stranger who names the
+    /// machine can do no more than that.
+    async fn tell_admin(&self, machine: MachineId, refusal: &LinkStatus) {
+        let booting = self.look(|t| {
+            let asked = t
+                .all::<BootTicket>()
+                .any(|ticket| ticket.machine == machine);
+            let log = t.get::<EventLog>(&machine);
+            asked && log.is_some_and(|log| log.state == Some(EventKind::PxeBooting))
+        });
+        if refusal.is_transient() || !booting.unwrap_or(false) {
+            return;
+        }
+        let time = self.store.now();
+        let message = format!("join refused: {refusal}");
+        let event = MachineEvent {
+            id: machine,
+            kind: EventKind::Crashed,
+            message,
+            time,
+        };
+        let nobody = Peer::new(None, ([0, 0, 0, 0], 0).into());
+        if let Err(e) = self.propose(&nobody, event).await {
+            info!(machine = %machine, error = %e, "refused join not recorded");
+        }
+    }
+}
+
+impl IdentityService for Shared {
+    async fn renew(&self, peer: &Peer, request: RenewRequest) -> Result<Certificate, LinkStatus> {
+        let Some(identity) = peer.identity() else {
+            return Err(LinkStatus::unauthenticated("a certificate is needed"));
+        };
+        self.pki
+            .renew(identity, &request.csr)
+            .await
+            .map(certificate)
+            .map_err(status::pki)
+    }
+}
+
+pub(crate) fn certificate(issued: Issued) -> Certificate {
+    Certificate {
+        chain: issued.chain.iter().map(|der| der.to_vec()).collect(),
+        roots: issued.roots.iter().map(|der| der.to_vec()).collect(),
+        not_after_ms: issued.identity.not_after_ms,
+        identity: issued.identity.id.to_string(),
+    }
+}

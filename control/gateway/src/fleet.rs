@@ -1,0 +1,105 @@
+//! Who was heard when: in memory, never in the log.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use proto_types::{MachineId, PartitionId, Timestamp};
+
+/// A partition none of whose agents and machines said anything for so long is cut off,
+/// milliseconds. Core agents report each 10 s.
+const UNOBSERVED_AFTER_MS: u64 = 60_000;
+/// Machines that are remembered; the longest silent go first.
+const MACHINES_MAX: usize = 200_000;
+
+/// What the sessions of this node know of the fleet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fleet {
+    /// Since when this node listens.
+    pub listening_since: Timestamp,
+    /// When each machine was last heard.
+    pub heard: BTreeMap<MachineId, Timestamp>,
+    /// Partitions none of whose agents was heard lately: nothing in them can be judged.
+    pub unobserved: BTreeSet<PartitionId>,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    machines: BTreeMap<MachineId, Timestamp>,
+    partitions: BTreeMap<PartitionId, Timestamp>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Ears {
+    since: Timestamp,
+    heard: Mutex<Heard>,
+}
+
+impl Ears {
+    pub(crate) fn new(since: Timestamp) -> Self {
+        Self {
+            since,
+            heard: Mutex::default(),
+        }
+    }
+
+    /// An agent of this partition said something.
+    pub(crate) fn partition(&self, id: &PartitionId, now: Timestamp) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        match heard.partitions.get_mut(id) {
+            Some(at) => *at = now,
+            None => drop(heard.partitions.insert(id.clone(), now)),
+        }
+    }
+
+    /// A machine said something.
+    pub(crate) fn machine(&self, id: MachineId, now: Timestamp) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.machines.insert(id, now);
+        if heard.machines.len() > MACHINES_MAX {
+            let oldest = heard
+                .machines
+                .iter()
+                .min_by_key(|(_, at)| **at)
+                .map(|(id, _)| *id);
+            oldest.and_then(|id| heard.machines.remove(&id));
+        }
+    }
+
+    /// What is known now of these partitions.
+    pub(crate) fn fleet<'a>(
+        &self,
+        partitions: impl Iterator<Item = &'a PartitionId>,
+        now: Timestamp,
+    ) -> Fleet {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let silent = |id: &&PartitionId| {
+            let last = heard.partitions.get(*id).copied().unwrap_or(self.since);
+            now.since_ms(last) > UNOBSERVED_AFTER_MS
+        };
+        Fleet {
+            listening_since: self.since,
+            heard: heard.machines.clone(),
+            unobserved: partitions.filter(silent).cloned().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_partition_is_unobserved() {
+        let ears = Ears::new(Timestamp::from_ms(1000));
+        let (p1, p2): (PartitionId, PartitionId) = ("p1".parse().unwrap(), "p2".parse().unwrap());
+        let fleet = |now| {
+            ears.fleet([&p1, &p2].into_iter(), Timestamp::from_ms(now))
+                .unobserved
+        };
+        // A node that just began has heard nobody yet.
+        assert!(fleet(61_000).is_empty());
+        ears.partition(&p1, Timestamp::from_ms(30_000));
+        assert_eq!(fleet(61_001), BTreeSet::from([p2.clone()]));
+        assert_eq!(fleet(90_001).len(), 2);
+    }
+}

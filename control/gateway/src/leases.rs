@@ -1,0 +1,66 @@
+//! Addresses that pixie leased to BMCs: in memory, reported anew by each pixie.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use proto_mesh::{BmcCandidate, BmcLease};
+use proto_types::{PartitionId, Timestamp};
+use tokio::sync::watch;
+
+/// BMCs of one partition that are remembered.
+pub(crate) const LEASES_MAX: usize = 10_000;
+
+#[derive(Debug)]
+pub(crate) struct Leases {
+    /// By partition and MAC address: IP address and end.
+    known: Mutex<BTreeMap<PartitionId, BTreeMap<String, (String, u64)>>>,
+    changes: watch::Sender<u64>,
+}
+
+impl Leases {
+    pub(crate) fn new() -> Self {
+        Self {
+            known: Mutex::default(),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    /// Changes with each address that comes, moves or goes.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// What a pixie reports is all that it has leased.
+    pub(crate) fn report(&self, partition: PartitionId, leases: &[BmcLease]) {
+        let fresh: BTreeMap<_, _> = leases
+            .iter()
+            .take(LEASES_MAX)
+            .map(|l| (l.mac.clone(), (l.address.clone(), l.expires_ms)))
+            .collect();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = known.insert(partition, fresh.clone()).unwrap_or_default();
+        let addresses = |of: &BTreeMap<String, (String, u64)>| -> Vec<(String, String)> {
+            of.iter()
+                .map(|(mac, (address, _))| (mac.clone(), address.clone()))
+                .collect()
+        };
+        if addresses(&old) != addresses(&fresh) {
+            self.changes.send_modify(|n| *n += 1);
+        }
+    }
+
+    /// Where BMCs may be, by MAC address.
+    pub(crate) fn candidates(&self, partition: &PartitionId, now: Timestamp) -> Vec<BmcCandidate> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known
+            .get(partition)
+            .into_iter()
+            .flatten()
+            .filter(|(_, (_, end))| *end == 0 || *end > now.ms())
+            .map(|(mac, (address, _))| BmcCandidate {
+                address: address.clone(),
+                mac: mac.clone(),
+            })
+            .collect()
+    }
+}

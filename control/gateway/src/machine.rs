@@ -1,0 +1,331 @@
+//! Machines that run hammer.
+
+use control_state::life::{self, MachineOrder as Order};
+use control_state::{
+    Bios, BlockDevice, Cpu, DiskWipe, ErrorCode, EventKind, Firmware, Fru, Gpu, Hardware,
+    InstallDone, Kind, Machine, MachineEvent as Event, Neighbour, Nic, Phase, RegisterMachine,
+    StateError, WipeDone,
+};
+use proto_link::{LinkStatus, Peer, Sink};
+use proto_mesh::machine_order::{self as wire, Order as WireOrder};
+use proto_mesh::{
+    InstallReport, InstallReportResponse, MachineEvent, MachineEventResponse, MachineOrder,
+    MachineOrdersRequest, MachineRegisterRequest, MachineRegisterResponse, MachineService,
+    ProjectIdentityRequest, ProjectIdentityResponse, WipeReport, WipeReportResponse,
+    machine_service,
+};
+use proto_types::{MachineId, Timestamp};
+
+use crate::desired::{self, Desire, Fence};
+use crate::serve::Shared;
+use crate::{access, convert, install, status};
+
+/// How much of hammer's log travels into the state, bytes.
+const LOG_TAIL_MAX: usize = 16 * 1024;
+
+impl MachineService for Shared {
+    async fn register(
+        &self,
+        peer: &Peer,
+        request: MachineRegisterRequest,
+    ) -> Result<MachineRegisterResponse, LinkStatus> {
+        let id = access::machine(peer)?;
+        let began = self.store.now();
+        self.ears.machine(id, began);
+        let what = format!("machine {id}");
+        let result = match inventory(id, request) {
+            Ok(op) => self.propose(peer, op).await.and_then(registered),
+            Err(e) => Err(e),
+        };
+        self.trail
+            .record(&machine_service::REGISTER, peer, what, began, &result)
+            .await;
+        result
+    }
+
+    async fn orders(
+        &self,
+        peer: &Peer,
+        _request: MachineOrdersRequest,
+        out: Sink<'_, MachineOrder>,
+    ) -> Result<(), LinkStatus> {
+        let id = access::machine(peer)?;
+        self.ears.machine(id, self.store.now());
+        let desire = Desire {
+            content: |tables: &control_state::Tables| match life::machine_order(tables, id) {
+                Order::Nothing => Ok(None),
+                order => Ok(Some(order)),
+            },
+            message: |fence: Fence, order: &Order| MachineOrder {
+                term: fence.term,
+                generation: fence.generation,
+                order: self.order(order),
+            },
+            matters: |change| matches!(change.kind, Kind::Machine | Kind::Image),
+            beside: None,
+        };
+        desired::stream(&self.store, desire, out).await
+    }
+
+    async fn event(
+        &self,
+        peer: &Peer,
+        request: MachineEvent,
+    ) -> Result<MachineEventResponse, LinkStatus> {
+        let id = access::machine(peer)?;
+        let kind: EventKind = request.event.parse().map_err(|e| status::refused(&e))?;
+        if kind == EventKind::PhonedHome {
+            // That is for the installed system to say, under its own identity.
+            let code = ErrorCode::PermissionDenied;
+            return Err(status::refused(&StateError::new(code, code.title())));
+        }
+        let now = self.store.now();
+        self.ears.machine(id, now);
+        if self.look(|t| life::event_is_heartbeat(t, id, kind))? {
+            return Ok(MachineEventResponse {});
+        }
+        let time = if request.time_ms == 0 {
+            now
+        } else {
+            Timestamp::from_ms(request.time_ms)
+        };
+        self.propose(
+            peer,
+            Event {
+                id,
+                kind,
+                message: request.message,
+                time,
+            },
+        )
+        .await?;
+        Ok(MachineEventResponse {})
+    }
+
+    async fn wipe_done(
+        &self,
+        peer: &Peer,
+        request: WipeReport,
+    ) -> Result<WipeReportResponse, LinkStatus> {
+        let id = access::machine(peer)?;
+        let began = self.store.now();
+        self.ears.machine(id, began);
+        let wiped = |disk: proto_mesh::DiskWipe| DiskWipe {
+            name: disk.name,
+            serial: disk.serial,
+            method: disk.method,
+            error: convert::non_empty(disk.error),
+            duration_ms: disk.duration_ms,
+        };
+        let op = WipeDone {
+            id,
+            disks: request.disks.into_iter().map(wiped).collect(),
+        };
+        let what = format!("machine {id} disks {}", op.disks.len());
+        let result = self.propose(peer, op).await.map(|_| WipeReportResponse {});
+        self.trail
+            .record(&machine_service::WIPE_DONE, peer, what, began, &result)
+            .await;
+        result
+    }
+
+    async fn project_identity(
+        &self,
+        peer: &Peer,
+        request: ProjectIdentityRequest,
+    ) -> Result<ProjectIdentityResponse, LinkStatus> {
+        let id = access::machine(peer)?;
+        let began = self.store.now();
+        self.ears.machine(id, began);
+        let result = self.try_project_identity(id, &request.csr).await;
+        let what = format!("machine {id}");
+        self.trail
+            .record(
+                &machine_service::PROJECT_IDENTITY,
+                peer,
+                what,
+                began,
+                &result,
+            )
+            .await;
+        result
+    }
+
+    async fn install_done(
+        &self,
+        peer: &Peer,
+        request: InstallReport,
+    ) -> Result<InstallReportResponse, LinkStatus> {
+        let id = access::machine(peer)?;
+        let began = self.store.now();
+        self.ears.machine(id, began);
+        let what = format!("machine {id} allocation {}", request.allocation_uuid);
+        let cut = request.log_tail.len().saturating_sub(LOG_TAIL_MAX);
+        let op = InstallDone {
+            id,
+            allocation: request.allocation_uuid.parse().map_err(status::parse)?,
+            error: convert::non_empty(request.error),
+            step: request.step,
+            retryable: request.retryable,
+            log_tail: request.log_tail[request.log_tail.ceil_char_boundary(cut)..].to_owned(),
+            console_password: request.console_password,
+            primary_disk: request.primary_disk,
+        };
+        let result = self
+            .propose(peer, op)
+            .await
+            .map(|_| InstallReportResponse {});
+        self.trail
+            .record(&machine_service::INSTALL_DONE, peer, what, began, &result)
+            .await;
+        result
+    }
+}
+
+impl Shared {
+    /// Only while the machine is being installed: later its disk has an identity already.
+    async fn try_project_identity(
+        &self,
+        id: MachineId,
+        csr: &[u8],
+    ) -> Result<ProjectIdentityResponse, LinkStatus> {
+        let machine = self
+            .store
+            .read(|t| t.require::<Machine>(&id).cloned())
+            .await;
+        let machine = machine
+            .map_err(|e| status::store(&e))?
+            .map_err(|e| status::refused(&e))?;
+        if machine.phase != Phase::Installing {
+            let message = format!("machine \"{id}\" is {}, not being installed", machine.phase);
+            return Err(status::refused(&StateError::new(
+                ErrorCode::WrongPhase,
+                message,
+            )));
+        }
+        let issued = self
+            .pki
+            .issue_project_machine(&machine, csr)
+            .await
+            .map_err(status::pki)?;
+        let certificate = crate::enrol::certificate(issued);
+        Ok(ProjectIdentityResponse {
+            chain: certificate.chain,
+            roots: certificate.roots,
+            not_after_ms: certificate.not_after_ms,
+            identity: certificate.identity,
+        })
+    }
+
+    fn order(&self, order: &Order) -> Option<WireOrder> {
+        Some(match order {
+            Order::Nothing => return None,
+            Order::Wipe => WireOrder::Wipe(wire::Wipe {}),
+            Order::Wait => WireOrder::Wait(wire::Wait {}),
+            Order::Reboot => WireOrder::Reboot(wire::Reboot {}),
+            Order::Hold { reason } => WireOrder::Hold(wire::Hold {
+                reason: reason.clone(),
+            }),
+            Order::Install(order) => WireOrder::Install(install::message(order, &self.control)),
+        })
+    }
+}
+
+fn registered(reply: control_state::Reply) -> Result<MachineRegisterResponse, LinkStatus> {
+    let machine = reply.machine().map_err(|e| status::refused(&e))?;
+    Ok(MachineRegisterResponse {
+        size: machine
+            .size
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        partition: machine
+            .partition
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    })
+}
+
+fn inventory(
+    id: MachineId,
+    request: MachineRegisterRequest,
+) -> Result<RegisterMachine, LinkStatus> {
+    let firmware = match request.firmware() {
+        proto_mesh::Firmware::Unspecified => Firmware::Unknown,
+        proto_mesh::Firmware::Bios => Firmware::Bios,
+        proto_mesh::Firmware::Uefi => Firmware::Uefi,
+    };
+    let cpu = |cpu: proto_mesh::Cpu| Cpu {
+        vendor: cpu.vendor,
+        model: cpu.model,
+        cores: cpu.cores,
+        threads: cpu.threads,
+    };
+    let gpu = |gpu: proto_mesh::Gpu| Gpu {
+        vendor: gpu.vendor,
+        model: gpu.model,
+    };
+    let disk = |disk: proto_mesh::BlockDevice| BlockDevice {
+        name: disk.name,
+        size: disk.size,
+        serial: disk.serial,
+        model: disk.model,
+        rotational: disk.rotational,
+        removable: disk.removable,
+    };
+    let fru = request.fru.unwrap_or_default();
+    Ok(RegisterMachine {
+        id,
+        hammer_version: request.hammer_version,
+        boot_id: request.boot_id,
+        hardware: Hardware {
+            memory: request.memory,
+            cpus: request.cpus.into_iter().map(cpu).collect(),
+            gpus: request.gpus.into_iter().map(gpu).collect(),
+            disks: request.disks.into_iter().map(disk).collect(),
+            nics: request
+                .nics
+                .into_iter()
+                .map(nic)
+                .collect::<Result<_, _>>()?,
+            firmware,
+        },
+        bios: Bios {
+            version: request.bios_version,
+            vendor: request.bios_vendor,
+            date: request.bios_date,
+        },
+        fru: Fru {
+            chassis_part_serial: fru.chassis_serial,
+            board_mfg: fru.board_manufacturer,
+            board_mfg_serial: fru.board_serial,
+            product_manufacturer: fru.product_manufacturer,
+            product_part_number: fru.product_name,
+            product_serial: fru.product_serial,
+            ..Fru::default()
+        },
+        bmc_address: request.bmc_address,
+        bmc_mac: request.bmc_mac,
+        bmc_version: request.bmc_version,
+    })
+}
+
+fn nic(nic: proto_mesh::Nic) -> Result<Nic, LinkStatus> {
+    let neighbour = |n: proto_mesh::nic::Neighbour| Neighbour {
+        chassis_id: n.chassis_id,
+        port_id: n.port_id,
+        system_name: n.system_name,
+        system_description: String::new(),
+    };
+    Ok(Nic {
+        name: nic.name,
+        mac: nic.mac.parse().map_err(status::parse)?,
+        identifier: nic.identifier,
+        vendor: nic.vendor,
+        model: nic.model,
+        speed: nic.speed,
+        neighbours: nic.neighbours.into_iter().map(neighbour).collect(),
+        boot: nic.boot,
+    })
+}

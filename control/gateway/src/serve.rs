@@ -1,0 +1,244 @@
+//! Wires the services to a mesh endpoint.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use control_authz::{Permit, SystemActor};
+use control_pki::{Pki, PkiError, Revoked};
+use control_state::{Change, Command, Op, Partition, Reply, Tables};
+use control_store::{Store, StoreError, Subscription};
+use proto_identity::profile::LEAF_VALIDITY;
+use proto_identity::tls::{NodeCertificate, server_config};
+use proto_link::{ALPN, LinkStatus, MeshServer, MeshServerConfig, Peer, Router};
+use proto_mesh::{
+    BmcServiceServer, BootServiceServer, EnrolServiceServer, IdentityServiceServer,
+    MachineServiceServer, PhoneHomeServiceServer, SwitchServiceServer,
+};
+use proto_types::PartitionId;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, warn};
+
+use crate::audit::{Trail, Writer, trail};
+use crate::fleet::{Ears, Fleet};
+use crate::leases::Leases;
+use crate::{access, status};
+
+/// Pause after a node certificate could not be made.
+const RENEW_RETRY: Duration = Duration::from_secs(10);
+
+/// What a gateway needs.
+#[derive(Debug)]
+pub struct GatewayConfig {
+    /// UDP address of the mesh.
+    pub bind: SocketAddr,
+    /// The state.
+    pub store: Store,
+    /// The authority.
+    pub pki: Pki,
+    /// Where machines and agents reach the mesh, host:port: goes into desired state.
+    pub control: Vec<String>,
+}
+
+/// Why a gateway does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// The socket.
+    #[error("mesh endpoint {bind}")]
+    Bind {
+        /// Where.
+        bind: SocketAddr,
+        /// What happened.
+        #[source]
+        source: io::Error,
+    },
+    /// The authority.
+    #[error("certificate of the mesh endpoint")]
+    Pki(#[from] PkiError),
+    /// The state.
+    #[error("state")]
+    Store(#[from] StoreError),
+}
+
+/// Everything that the services share. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    pub(crate) pki: Pki,
+    pub(crate) control: Arc<[String]>,
+    pub(crate) ears: Arc<Ears>,
+    pub(crate) leases: Arc<Leases>,
+    pub(crate) trail: Trail,
+}
+
+/// The mesh endpoint of this node, bound.
+pub struct Gateway {
+    shared: Shared,
+    server: MeshServer,
+    own: Arc<NodeCertificate>,
+    revoked: (Arc<Revoked>, Subscription<Change>),
+    writer: Writer,
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Asks a gateway that runs. Cheap to clone.
+#[derive(Clone)]
+pub struct FleetView(Shared);
+
+impl fmt::Debug for FleetView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FleetView")
+    }
+}
+
+impl FleetView {
+    /// Who was heard when; for the passing of time.
+    pub fn fleet(&self) -> Fleet {
+        let Shared { store, ears, .. } = &self.0;
+        let partitions: Vec<PartitionId> = store
+            .read_local(|t| t.all::<Partition>().map(|p| p.id.clone()).collect())
+            .unwrap_or_default();
+        ears.fleet(partitions.iter(), store.now())
+    }
+}
+
+impl Gateway {
+    /// Binds the endpoint with a fresh certificate.
+    pub fn bind(config: GatewayConfig) -> Result<Self, GatewayError> {
+        let GatewayConfig {
+            bind,
+            store,
+            pki,
+            control,
+        } = config;
+        let node = store.node_id().to_string();
+        let credential = pki.node_credential(&node)?;
+        let own = NodeCertificate::new(&credential).map_err(PkiError::Identity)?;
+        let tls = server_config(&pki.roots(), own.clone(), ALPN).map_err(PkiError::Identity)?;
+        let revoked = Revoked::open(&store)?;
+        let (trail, writer) = trail(store.clone());
+        let shared = Shared {
+            ears: Arc::new(Ears::new(store.now())),
+            leases: Arc::new(Leases::new()),
+            control: control.into(),
+            store,
+            pki,
+            trail,
+        };
+        let server = MeshServer::bind(MeshServerConfig {
+            bind,
+            tls,
+            trust_domain: shared.pki.trust_domain().to_owned(),
+            router: router(&shared),
+            revocations: revoked.0.clone(),
+        })
+        .map_err(|source| GatewayError::Bind { bind, source })?;
+        Ok(Self {
+            shared,
+            server,
+            own,
+            revoked,
+            writer,
+        })
+    }
+
+    /// The bound address.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.server.local_addr()
+    }
+
+    /// A view on who was heard, for as long as anybody wants it.
+    pub fn fleet(&self) -> FleetView {
+        FleetView(self.shared.clone())
+    }
+
+    /// Serves until `stop`.
+    pub async fn run(self, stop: CancellationToken) {
+        let Self {
+            shared,
+            server,
+            own,
+            revoked: (revoked, events),
+            writer,
+        } = self;
+        let mut tasks = JoinSet::new();
+        tasks.spawn(revoked.follow(shared.store.clone(), events, stop.clone()));
+        tasks.spawn(renew_node(shared.clone(), own, stop.clone()));
+        // Sessions end first, so that their last records are still written.
+        let over = CancellationToken::new();
+        tasks.spawn(writer.run(over.clone()));
+        server.run(stop).await;
+        over.cancel();
+        while let Some(done) = tasks.join_next().await {
+            if let Err(e) = done {
+                error!(error = %e, "a task of the gateway panicked");
+            }
+        }
+    }
+}
+
+fn router(shared: &Shared) -> Router {
+    Router::new()
+        .add(EnrolServiceServer::new(shared.clone()))
+        .add(IdentityServiceServer::new(shared.clone()))
+        .add(SwitchServiceServer::new(shared.clone()))
+        .add(BmcServiceServer::new(shared.clone()))
+        .add(BootServiceServer::new(shared.clone()))
+        .add(MachineServiceServer::new(shared.clone()))
+        .add(PhoneHomeServiceServer::new(shared.clone()))
+}
+
+/// A fresh node certificate at half its life; sessions that are open stay.
+async fn renew_node(shared: Shared, own: Arc<NodeCertificate>, stop: CancellationToken) {
+    let mut pause = LEAF_VALIDITY / 2;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = sleep(pause) => {}
+        }
+        let node = shared.store.node_id().to_string();
+        let renewed = shared
+            .pki
+            .node_credential(&node)
+            .and_then(|fresh| own.replace(&fresh).map_err(PkiError::Identity));
+        pause = match renewed {
+            Ok(()) => LEAF_VALIDITY / 2,
+            Err(e) => {
+                warn!(error = %e, "certificate of the mesh endpoint not renewed");
+                RENEW_RETRY
+            }
+        };
+    }
+}
+
+impl Shared {
+    /// Has a command applied in the name of the caller.
+    pub(crate) async fn propose(
+        &self,
+        peer: &Peer,
+        op: impl Into<Op>,
+    ) -> Result<Reply, LinkStatus> {
+        let permit = Permit::system(SystemActor::Gateway);
+        let command = Command::new(self.store.now(), access::actor(peer), op);
+        self.store
+            .propose(&permit, &command)
+            .await
+            .map_err(status::propose)
+    }
+
+    /// Reads what this node has applied. Fine for deciding whether a report says anything new.
+    pub(crate) fn look<T>(&self, read: impl FnOnce(&Tables) -> T) -> Result<T, LinkStatus> {
+        self.store.read_local(read).map_err(|e| status::store(&e))
+    }
+}

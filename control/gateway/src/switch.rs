@@ -1,0 +1,162 @@
+//! Switches: what their core agents are told and tell.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use control_state::life::{self, SwitchDesired as Intent};
+use control_state::{Kind, Neighbour, PortObserved, RegisterSwitch, ReportSwitch};
+use proto_link::{LinkStatus, Peer, Sink};
+use proto_mesh::{
+    PortIntent, Segment, SwitchDesired, SwitchDesiredRequest, SwitchRegisterRequest,
+    SwitchRegisterResponse, SwitchReport, SwitchReportResponse, SwitchService, switch_service,
+};
+use proto_types::{MacAddr, PartitionId, SwitchId, Vni};
+
+use crate::desired::{self, Desire, Fence};
+use crate::serve::Shared;
+use crate::{access, convert, status};
+
+impl SwitchService for Shared {
+    async fn register(
+        &self,
+        peer: &Peer,
+        request: SwitchRegisterRequest,
+    ) -> Result<SwitchRegisterResponse, LinkStatus> {
+        let (partition, id) = access::switch(peer)?;
+        let began = self.store.now();
+        self.ears.partition(&partition, began);
+        let what = format!("switch {id}");
+        let result = match register(partition, id, request) {
+            Ok(op) => self
+                .propose(peer, op)
+                .await
+                .map(|_| SwitchRegisterResponse {}),
+            Err(e) => Err(e),
+        };
+        self.trail
+            .record(&switch_service::REGISTER, peer, what, began, &result)
+            .await;
+        result
+    }
+
+    async fn desired(
+        &self,
+        peer: &Peer,
+        _request: SwitchDesiredRequest,
+        out: Sink<'_, SwitchDesired>,
+    ) -> Result<(), LinkStatus> {
+        let (partition, id) = access::switch(peer)?;
+        self.ears.partition(&partition, self.store.now());
+        let desire = Desire {
+            content: |tables: &control_state::Tables| {
+                life::switch_desired(tables, &id)
+                    .map(Some)
+                    .map_err(|e| status::refused(&e))
+            },
+            message: |fence: Fence, intent: &Intent| message(fence, intent),
+            matters: |change| matches!(change.kind, Kind::Switch | Kind::Machine | Kind::Partition),
+            beside: None,
+        };
+        desired::stream(&self.store, desire, out).await
+    }
+
+    async fn report(
+        &self,
+        peer: &Peer,
+        request: SwitchReport,
+    ) -> Result<SwitchReportResponse, LinkStatus> {
+        let (partition, id) = access::switch(peer)?;
+        self.ears.partition(&partition, self.store.now());
+        let op = report(id, request)?;
+        if self.look(|t| life::switch_report_matters(t, &op))? {
+            self.propose(peer, op).await?;
+        }
+        Ok(SwitchReportResponse {})
+    }
+}
+
+fn register(
+    partition: PartitionId,
+    id: SwitchId,
+    request: SwitchRegisterRequest,
+) -> Result<RegisterSwitch, LinkStatus> {
+    let mut ports = BTreeMap::new();
+    for port in request.ports {
+        let mac = convert::optional::<MacAddr>(&port.mac).map_err(status::parse)?;
+        ports.insert(port.name, mac);
+    }
+    Ok(RegisterSwitch {
+        id,
+        partition,
+        rack: request.rack,
+        room: request.room,
+        management_ip: address(&request.management_ip, "management_ip")?,
+        vtep_ip: address(&request.vtep_ip, "vtep_ip")?,
+        ports,
+        os_vendor: request.os_vendor,
+        os_version: request.os_version,
+        agent_version: request.agent_version,
+    })
+}
+
+fn address(text: &str, field: &str) -> Result<Option<IpAddr>, LinkStatus> {
+    convert::optional(text)
+        .map_err(|_| LinkStatus::invalid_argument(format!("{field} must be an IP address")))
+}
+
+fn report(id: SwitchId, request: SwitchReport) -> Result<ReportSwitch, LinkStatus> {
+    let mut ports = BTreeMap::new();
+    for port in request.ports {
+        let neighbour = |n: proto_mesh::LldpNeighbour| Neighbour {
+            chassis_id: n.chassis_id,
+            port_id: n.port_id,
+            system_name: n.system_name,
+            system_description: n.system_description,
+        };
+        let observed = PortObserved {
+            admin_up: port.admin_up,
+            oper_up: port.oper_up,
+            vni: Vni::try_from(port.vni).map_err(status::parse)?,
+            neighbours: port.neighbours.into_iter().map(neighbour).collect(),
+        };
+        ports.insert(port.name, observed);
+    }
+    Ok(ReportSwitch {
+        id,
+        applied_term: request.applied_term,
+        applied_generation: request.applied_generation,
+        duration_ms: request.sync_duration_ms,
+        error: convert::non_empty(request.error),
+        ports,
+    })
+}
+
+fn message(fence: Fence, intent: &Intent) -> SwitchDesired {
+    SwitchDesired {
+        term: fence.term,
+        generation: fence.generation,
+        ports: intent
+            .ports
+            .iter()
+            .map(|port| PortIntent {
+                name: port.name.clone(),
+                vni: port.vni.into(),
+                admin_up: port.admin_up,
+            })
+            .collect(),
+        segments: intent
+            .segments
+            .iter()
+            .map(|segment| Segment {
+                vni: segment.vni.into(),
+                provisioning: segment.provisioning,
+                remote_vteps: segment
+                    .remote_vteps
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect(),
+                mtu: segment.mtu,
+            })
+            .collect(),
+    }
+}
