@@ -70,15 +70,15 @@ pub(crate) struct Progress {
     pub(crate) revision: u64,
 }
 
+/// Is shown the key and the value of a row.
+pub(crate) type EachRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError> + 'a;
+
 /// Keeps rows and how far they have come.
 pub(crate) trait StateEngine: std::fmt::Debug + Send + Sync + 'static {
     /// How far the rows have come.
     fn progress(&self) -> Result<Progress, EngineError>;
     /// Shows every row to `each`.
-    fn rows(
-        &self,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError>,
-    ) -> Result<(), EngineError>;
+    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), EngineError>;
     /// Writes rows and progress as one; durable only after [`flush`](Self::flush).
     fn commit(&self, rows: &[Row], progress: &Progress) -> Result<(), EngineError>;
     /// Makes all that was committed durable.
@@ -139,10 +139,7 @@ impl StateEngine for Rocks {
         read_progress(&*self.db()?, &self.path)
     }
 
-    fn rows(
-        &self,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError>,
-    ) -> Result<(), EngineError> {
+    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), EngineError> {
         let db = self.db()?;
         for row in db.iterator(IteratorMode::From(
             &[ROW_PREFIX],

@@ -7,6 +7,7 @@ mod damage;
 mod ledger;
 mod snapshots;
 mod store;
+mod tables;
 mod wal;
 
 use std::path::Path;

@@ -18,7 +18,7 @@ pub(crate) const SEGMENT_BYTES: usize = 16 << 20;
 /// Magic, salt and its checksum come before the first frame.
 pub(crate) const PREAMBLE_BYTES: usize = 16;
 const MAGIC: &[u8; 8] = b"MMWAL\0\0\x01";
-const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// The first frame of a segment: what older, perhaps deleted, segments had established.
 #[derive(Clone, Debug, Serialize, Deserialize)]

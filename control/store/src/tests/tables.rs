@@ -1,0 +1,93 @@
+//! The control plane's own state in the store.
+
+use control_authz::{Permit, SystemActor};
+use control_state::{Command, CreateTenant, DeleteTenant, ErrorKind, Op, Tables, Tenant};
+use proto_types::TenantId;
+
+use super::*;
+use crate::{Event, ProposeError, Revision};
+
+fn tenant(login: &str) -> CreateTenant {
+    CreateTenant {
+        login: login.parse().unwrap(),
+        name: login.to_owned(),
+        email: String::new(),
+        description: String::new(),
+        avatar_url: String::new(),
+        labels: Default::default(),
+        owner: None,
+    }
+}
+
+async fn propose(
+    store: &Store,
+    op: impl Into<Op>,
+) -> Result<control_state::Reply, ProposeError<control_state::StateError>> {
+    let permit = Permit::system(SystemActor::Bootstrap);
+    store
+        .propose(&permit, &Command::new(store.now(), "test", op))
+        .await
+}
+
+fn hash(tables: &Tables) -> [u8; 32] {
+    tables.state_hash().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_come_back_equal_from_rows_and_from_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = tempfile::tempdir().unwrap();
+    let live = dir.path().join("live");
+    let store: Store = Store::open(config(&live)).await.unwrap();
+    let mut watch = store.watch();
+    for n in 0..20 {
+        propose(&store, tenant(&format!("tenant-{n}")))
+            .await
+            .unwrap();
+    }
+    let gone: TenantId = "tenant-3".parse().unwrap();
+    propose(
+        &store,
+        DeleteTenant {
+            login: gone.clone(),
+        },
+    )
+    .await
+    .unwrap();
+    let (before, revision) = store.read_versioned(|t, r| (hash(t), r)).await.unwrap();
+    assert!(revision >= Revision(21));
+    let Some(Event::Changed { changes, .. }) = watch.next().await else {
+        panic!("no event")
+    };
+    assert!(
+        changes
+            .iter()
+            .any(|c| c.key == "tenant-0" && c.record.is_some())
+    );
+
+    let refused = propose(&store, tenant("tenant-1")).await;
+    let Err(ProposeError::Rejected(error)) = refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+    assert_eq!(
+        store.read(hash).await.unwrap(),
+        before,
+        "refused is unchanged"
+    );
+
+    // The crash image has little or nothing in its rows and replays the log.
+    copy_dir(&live, image.path());
+    store.shutdown().await;
+    for dir in [live.as_path(), image.path()] {
+        let store: Store = Store::open(config(dir)).await.unwrap();
+        assert_eq!(store.read(hash).await.unwrap(), before, "{}", dir.display());
+        assert!(
+            store
+                .read(|t| t.get::<Tenant>(&gone).is_none())
+                .await
+                .unwrap()
+        );
+        store.shutdown().await;
+    }
+}
