@@ -170,6 +170,7 @@ impl<M: StateMachine, E: StateEngine> Shared<M, E> {
 
     /// Becomes what `dir` holds; blocks on the disk.
     fn install(&self, dir: &SnapshotDir) -> io::Result<()> {
+        let dir = self.snapshots.adopt(dir)?;
         let progress = self.engine.replace(&dir.state())?;
         let machine = load_machine(&self.engine, progress.revision)?;
         *self.state.write().map_err(|_| poisoned())? = machine;

@@ -36,7 +36,15 @@ pub(crate) struct Opened<M: StateMachine> {
 /// Files in, running node out. Blocks on the disk.
 pub(crate) fn open<M: StateMachine>(config: &StoreConfig) -> Result<Opened<M>, OpenError> {
     let dir = &config.dir;
-    make_private(dir).map_err(|e| io_error("create", dir, e))?;
+    // The state holds sealed keys: nobody else needs to look at it.
+    for part in [
+        dir.clone(),
+        dir.join("state"),
+        dir.join("log"),
+        dir.join("snapshots"),
+    ] {
+        make_private(&part).map_err(|e| io_error("create", &part, e))?;
+    }
     let lock = identity::lock(dir)?;
     let identity = identity::claim(dir, &config.cluster, config.node_id)?;
 

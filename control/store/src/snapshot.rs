@@ -86,10 +86,7 @@ impl Snapshots {
         let progress = engine.checkpoint(&temporary.state())?;
         self.write_meta(&temporary.0, &progress)?;
 
-        let (term, index) = progress
-            .last_applied
-            .map_or((0, 0), |id| (id.committed_leader_id().term, id.index));
-        let name = format!("{term:020}-{index:020}");
+        let name = snapshot_name(&progress);
         let made = SnapshotDir(self.0.join(&name));
         if made.0.exists() {
             // The same state was copied before.
@@ -103,6 +100,22 @@ impl Snapshots {
         Ok((meta(&progress), made))
     }
 
+    /// Makes a complete snapshot from elsewhere on the same file system ours, before it is
+    /// installed: after a crash in between, the start installs it again.
+    pub(crate) fn adopt(&self, from: &SnapshotDir) -> Result<SnapshotDir, SnapshotError> {
+        if from.0.parent() == Some(self.0.as_path()) && !is_temporary(&from.0) {
+            return Ok(from.clone());
+        }
+        let name = snapshot_name(&read_meta(&from.0)?);
+        let ours = SnapshotDir(self.0.join(&name));
+        if !ours.0.exists() {
+            std::fs::rename(&from.0, &ours.0).map_err(|e| io_error("name", &ours.0, e))?;
+            sync_dir(&self.0).map_err(|e| io_error("sync", &self.0, e))?;
+        }
+        self.remove_all_but(&name)?;
+        Ok(ours)
+    }
+
     /// The newest snapshot.
     pub(crate) fn newest(&self) -> Result<Option<(SnapshotMeta, SnapshotDir)>, SnapshotError> {
         let Some(name) = self
@@ -113,19 +126,7 @@ impl Snapshots {
             return Ok(None);
         };
         let dir = SnapshotDir(self.0.join(name));
-        let path = dir.0.join(META);
-        let bytes = std::fs::read(&path).map_err(|e| io_error("read", &path, e))?;
-        let damaged = |reason: String| SnapshotError::Damaged {
-            path: dir.0.clone(),
-            reason,
-        };
-        let (crc, value) = bytes
-            .split_first_chunk::<4>()
-            .ok_or_else(|| damaged("META is cut".to_owned()))?;
-        if crc32fast::hash(value).to_le_bytes() != *crc {
-            return Err(damaged("the checksum of META does not match".to_owned()));
-        }
-        let progress: Progress = codec::decode(value).map_err(|e| damaged(e.to_string()))?;
+        let progress = read_meta(&dir.0)?;
         Ok(Some((meta(&progress), dir)))
     }
 
@@ -168,6 +169,35 @@ impl Snapshots {
         };
         list().map_err(|e| io_error("list", &self.0, e))
     }
+}
+
+/// Sorts by term and index.
+fn snapshot_name(progress: &Progress) -> String {
+    let (term, index) = progress
+        .last_applied
+        .map_or((0, 0), |id| (id.committed_leader_id().term, id.index));
+    format!("{term:020}-{index:020}")
+}
+
+fn is_temporary(dir: &Path) -> bool {
+    dir.file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY))
+}
+
+fn read_meta(dir: &Path) -> Result<Progress, SnapshotError> {
+    let path = dir.join(META);
+    let bytes = std::fs::read(&path).map_err(|e| io_error("read", &path, e))?;
+    let damaged = |reason: String| SnapshotError::Damaged {
+        path: dir.to_owned(),
+        reason,
+    };
+    let (crc, value) = bytes
+        .split_first_chunk::<4>()
+        .ok_or_else(|| damaged("META is cut".to_owned()))?;
+    if crc32fast::hash(value).to_le_bytes() != *crc {
+        return Err(damaged("the checksum of META does not match".to_owned()));
+    }
+    codec::decode(value).map_err(|e| damaged(e.to_string()))
 }
 
 fn meta(progress: &Progress) -> SnapshotMeta {

@@ -107,6 +107,11 @@ async fn a_member_becomes_what_the_snapshot_holds() {
         receiver.make_durable(last + 1).is_err(),
         "the log must keep what the state lacks"
     );
+    let newest = receiver.snapshots.newest().unwrap().unwrap();
+    assert_eq!(
+        newest.0, meta,
+        "what was received is the receiver's snapshot now"
+    );
     receiver.engine.close().unwrap();
     drop((applier, receiver));
     assert_eq!(

@@ -62,19 +62,21 @@ async fn a_crash_image_holds_what_was_acknowledged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_empty_node_is_ready_quickly() {
-    let dir = tempfile::tempdir().unwrap();
-    let began = Instant::now();
-    let store = open(dir.path()).await;
-    let took = began.elapsed();
-    println!("ready after {took:?}");
-    // The promise is one second; the bound here allows for a starved machine. It is below the
-    // election timeout, so it shows that nobody waited for one.
-    assert!(took < Duration::from_millis(1500), "{took:?}");
-    assert!(store.is_leader());
-    assert_eq!(store.leader(), Some(1));
-    assert_eq!(store.metrics().role, "leader");
-    store.shutdown().await;
+async fn an_empty_node_is_ready_in_a_second() {
+    let mut best = Duration::MAX;
+    // The best of some: the machine may be starved of CPU.
+    for _ in 0..5 {
+        let dir = tempfile::tempdir().unwrap();
+        let began = Instant::now();
+        let store = open(dir.path()).await;
+        best = best.min(began.elapsed());
+        assert!(store.is_leader());
+        assert_eq!(store.leader(), Some(1));
+        assert_eq!(store.metrics().role, "leader");
+        store.shutdown().await;
+    }
+    println!("ready after {best:?}");
+    assert!(best < Duration::from_secs(1), "{best:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -323,5 +325,44 @@ async fn time_comes_from_the_clock_it_was_given() {
     assert_eq!(store.now().ms(), 5000);
     clock.advance(7);
     assert_eq!(store.now().ms(), 5007);
+    store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a measurement"]
+async fn measure_writes_and_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let store: Store<Ledger> = Store::open(StoreConfig::new(dir.path(), 1, "test"))
+        .await
+        .unwrap();
+    for clients in [1_u64, 64, 256] {
+        let began = Instant::now();
+        let mut tasks = JoinSet::new();
+        for task in 0..clients {
+            let store = store.clone();
+            tasks.spawn(async move {
+                let mut took = Vec::new();
+                while began.elapsed() < Duration::from_secs(3) {
+                    let start = Instant::now();
+                    put(&store, &format!("{task}"), &"v".repeat(256)).await;
+                    took.push(start.elapsed());
+                }
+                took
+            });
+        }
+        let mut took: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
+        took.sort_unstable();
+        let rate = took.len() as f64 / began.elapsed().as_secs_f64();
+        let (p50, p99) = (took[took.len() / 2], took[took.len() * 99 / 100]);
+        println!("{clients} clients: {rate:.0} writes/s, p50 {p50:?}, p99 {p99:?}");
+    }
+    let began = Instant::now();
+    for _ in 0..2000 {
+        store.read(|l| l.entries.len()).await.unwrap();
+    }
+    println!(
+        "1 client: {:?} per linearizable read",
+        began.elapsed() / 2000
+    );
     store.shutdown().await;
 }
