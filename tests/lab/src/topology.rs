@@ -1,0 +1,170 @@
+//! The lab's cables and addresses.
+//!
+//! ```text
+//!            mgmt 10.90.0.0/24 (a bridge)
+//!   +-----------+-----------+-----------+-----------+------------+
+//!   control .1  services .2  exit .3    admin .5    leaf1 .11    bmc1 .101 …
+//!               | pixie,bmc  |                       |  |
+//!               |            +---- fabric -----------+  +-- swp1, swp2 … machines
+//!               +---- provisioning (10.77.1.0/24) ---+
+//! ```
+//!
+//! `exit` is the router of the tenants' segments and, at the same time, the tenant's laptop.
+
+use std::net::Ipv4Addr;
+
+use anyhow::Result;
+
+use crate::netns::{Namespace, cable};
+use crate::state::Record;
+
+pub const CONTROL: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 1);
+pub const SERVICES: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 2);
+pub const EXIT: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 3);
+pub const ADMIN: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 5);
+pub const LEAF: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 11);
+/// Underlay addresses.
+pub const LEAF_VTEP: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 11);
+pub const EXIT_VTEP: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 1);
+/// pixie's side of the provisioning segment.
+pub const PIXIE: Ipv4Addr = Ipv4Addr::new(10, 77, 1, 2);
+/// The provisioning segment.
+pub const PROVISIONING: &str = "10.77.1.0/24";
+/// Gateway of every tenant segment.
+pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 1);
+/// What tenants' networks are cut from.
+pub const TENANTS: &str = "10.100.0.0/16";
+/// Name of the leaf's port towards pixie.
+pub const UPLINK: &str = "up1";
+/// Room for VXLAN's 50 bytes.
+const FABRIC_MTU: u32 = 1600;
+
+/// The namespaces of a lab.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    mgmt: Namespace,
+    pub control: Namespace,
+    pub services: Namespace,
+    pub leaf: Namespace,
+    pub exit: Namespace,
+    pub admin: Namespace,
+}
+
+/// Name of the switch port of a machine, counted from 1.
+#[must_use]
+pub fn port(machine: usize) -> String {
+    format!("swp{machine}")
+}
+
+/// Management address of the BMC of a machine, counted from 1.
+#[must_use]
+pub fn bmc_address(machine: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 90, 0, u8::try_from(100 + machine).unwrap_or(u8::MAX))
+}
+
+impl Topology {
+    /// Makes all namespaces and cables but those of the machines.
+    ///
+    /// # Errors
+    /// What `ip` says.
+    pub fn build(record: &Record) -> Result<Self> {
+        let topology = Self {
+            mgmt: Namespace::create(record, "mgmt")?,
+            control: Namespace::create(record, "control")?,
+            services: Namespace::create(record, "services")?,
+            leaf: Namespace::create(record, "leaf1")?,
+            exit: Namespace::create(record, "exit")?,
+            admin: Namespace::create(record, "admin")?,
+        };
+        topology.management()?;
+        topology.fabric()?;
+        topology.routes()?;
+        Ok(topology)
+    }
+
+    /// The namespaces of a lab that was built before.
+    #[must_use]
+    pub fn existing(record: &Record) -> Self {
+        let named = |name| Namespace::existing(record, name);
+        Self {
+            mgmt: named("mgmt"),
+            control: named("control"),
+            services: named("services"),
+            leaf: named("leaf1"),
+            exit: named("exit"),
+            admin: named("admin"),
+        }
+    }
+
+    fn management(&self) -> Result<()> {
+        self.mgmt
+            .ip("link add mgmt0 type bridge mcast_snooping 0")?;
+        self.mgmt.ip("link set mgmt0 up")?;
+        for (namespace, address) in [
+            (&self.control, CONTROL),
+            (&self.services, SERVICES),
+            (&self.exit, EXIT),
+            (&self.admin, ADMIN),
+            (&self.leaf, LEAF),
+        ] {
+            self.attach(namespace, address)?;
+        }
+        Ok(())
+    }
+
+    /// Plugs a namespace into the management network.
+    fn attach(&self, namespace: &Namespace, address: Ipv4Addr) -> Result<()> {
+        let [_, _, _, last] = address.octets();
+        let plug = format!("plug{last}");
+        cable(namespace, "mgmt", &self.mgmt, &plug)?;
+        self.mgmt.ip(&format!("link set {plug} master mgmt0"))?;
+        namespace.ip(&format!("addr add {address}/24 dev mgmt"))
+    }
+
+    fn fabric(&self) -> Result<()> {
+        cable(&self.leaf, "fab0", &self.exit, "fab0")?;
+        for (namespace, vtep) in [(&self.leaf, LEAF_VTEP), (&self.exit, EXIT_VTEP)] {
+            namespace.ip(&format!("link set fab0 mtu {FABRIC_MTU}"))?;
+            namespace.ip(&format!("addr add {vtep}/24 dev fab0"))?;
+        }
+        cable(&self.services, "prov0", &self.leaf, UPLINK)?;
+        self.services.ip(&format!("addr add {PIXIE}/24 dev prov0"))
+    }
+
+    fn routes(&self) -> Result<()> {
+        for router in [&self.services, &self.exit] {
+            router.sysctl("net.ipv4.ip_forward=1")?;
+        }
+        self.exit.ip(&format!("addr add {GATEWAY}/32 dev lo"))?;
+        for namespace in [&self.control, &self.admin] {
+            namespace.ip(&format!("route add {PROVISIONING} via {SERVICES}"))?;
+            namespace.ip(&format!("route add {TENANTS} via {EXIT}"))?;
+        }
+        Ok(())
+    }
+
+    /// Makes the switch port of a machine and the namespace of its BMC.
+    ///
+    /// # Errors
+    /// What `ip` says.
+    pub fn add_machine(&self, record: &Record, machine: usize) -> Result<Namespace> {
+        let port = port(machine);
+        self.leaf.ip(&format!("tuntap add dev {port} mode tap"))?;
+        self.leaf.ip(&format!("link set {port} up"))?;
+        let bmc = Namespace::create(record, &format!("bmc{machine}"))?;
+        self.attach(&bmc, bmc_address(machine))?;
+        Ok(bmc)
+    }
+
+    /// Gives the exit router a leg in a tenant's segment.
+    ///
+    /// # Errors
+    /// What `ip` says.
+    pub fn open_segment(&self, vni: u32, prefix: &str) -> Result<()> {
+        let exit = &self.exit;
+        let device = format!("vx{vni}");
+        exit.ip(&format!("link add {device} type vxlan id {vni} local {EXIT_VTEP} dstport 4789 remote {LEAF_VTEP}"))?;
+        exit.ip(&format!("link set {device} up"))?;
+        exit.ip(&format!("route add {prefix} dev {device}"))
+    }
+}
