@@ -1,0 +1,52 @@
+//! Calls that must reach control: they wait for it as long as it takes.
+
+use std::time::Duration;
+
+use agents_kit::LinkStatus;
+
+const PAUSE_FIRST: Duration = Duration::from_millis(500);
+const PAUSE_LAST: Duration = Duration::from_secs(15);
+
+/// Repeats a call until control answers: a machine whose control is away has nothing better to do.
+/// Every call that goes through here may safely happen twice.
+///
+/// # Errors
+/// What control answers, when that is final.
+pub async fn persistent<T, F>(name: &str, mut call: impl FnMut() -> F) -> Result<T, LinkStatus>
+where
+    F: Future<Output = Result<T, LinkStatus>>,
+{
+    let mut pause = PAUSE_FIRST;
+    loop {
+        match call().await {
+            Err(error) if error.is_transient() => {
+                tracing::warn!(call = name, %error, "control does not answer; trying again");
+                tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
+                pause = (pause * 2).min(PAUSE_LAST);
+            }
+            done => return done,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn only_what_may_pass_is_repeated() {
+        let mut left = 3;
+        let done = persistent("x", || {
+            left -= 1;
+            let answer = if left > 0 {
+                Err(LinkStatus::unavailable("away"))
+            } else {
+                Ok(left)
+            };
+            async move { answer }
+        });
+        assert_eq!(done.await, Ok(0));
+        let refused = persistent("x", || async { Err::<(), _>(LinkStatus::not_found("no")) });
+        assert_eq!(refused.await, Err(LinkStatus::not_found("no")));
+    }
+}

@@ -1,0 +1,150 @@
+//! The kernel command line: where pixie is, and the few things that may be tuned.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+/// How long to listen for LLDP neighbours: a little over the 30 s that switches wait between two
+/// frames (IEEE 802.1AB msgTxInterval).
+const LLDP_WAIT_DEFAULT: Duration = Duration::from_secs(32);
+const LLDP_WAIT_MAX_S: u64 = 120;
+/// Arguments that the installed system inherits, since they belong to the machine.
+const INHERITED: [&str; 6] = [
+    "console",
+    "no_timer_check",
+    "nomodeset",
+    "earlyprintk",
+    "tsc",
+    "pci",
+];
+
+/// What `/proc/cmdline` says to hammer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cmdline {
+    /// `metalmesh.pixie=http://host:port`.
+    pub pixie: Option<String>,
+    /// `BOOTIF=01-52-54-…`, as iPXE and PXELINUX write it; lower case with colons.
+    pub boot_mac: Option<String>,
+    /// `ip=…` when it is static.
+    pub static_ip: Option<StaticIp>,
+    /// `metalmesh.lldp_wait=<seconds>`.
+    pub lldp_wait: Duration,
+    /// `metalmesh.debug`: log more.
+    pub debug: bool,
+    /// Arguments to hand on to the installed kernel, in order.
+    pub inherited: Vec<String>,
+}
+
+/// `ip=<client>:<server>:<gateway>:<netmask>:<host>:<device>:<autoconf>:<dns>`, as the kernel has
+/// it (Documentation/admin-guide/nfs/nfsroot.rst).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StaticIp {
+    pub address: Ipv4Addr,
+    pub prefix: u8,
+    pub gateway: Option<Ipv4Addr>,
+    /// Empty: the first with a carrier.
+    pub device: String,
+    pub dns: Vec<Ipv4Addr>,
+}
+
+impl Cmdline {
+    /// Reads the line; what it does not know is left to others.
+    #[must_use]
+    pub fn parse(line: &str) -> Self {
+        let mut out = Self {
+            pixie: None,
+            boot_mac: None,
+            static_ip: None,
+            lldp_wait: LLDP_WAIT_DEFAULT,
+            debug: false,
+            inherited: Vec::new(),
+        };
+        for word in line.split_whitespace() {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            match key {
+                "metalmesh.pixie" => out.pixie = Some(value.trim_end_matches('/').to_string()),
+                "metalmesh.lldp_wait" => {
+                    if let Ok(seconds) = value.parse::<u64>() {
+                        out.lldp_wait = Duration::from_secs(seconds.min(LLDP_WAIT_MAX_S));
+                    }
+                }
+                "metalmesh.debug" => out.debug = true,
+                "BOOTIF" => out.boot_mac = boot_mac(value),
+                "ip" => out.static_ip = static_ip(value),
+                _ if INHERITED.contains(&key) => out.inherited.push(word.to_string()),
+                _ => {}
+            }
+        }
+        out
+    }
+}
+
+/// PXELINUX writes the hardware type 01 before the address; iPXE's `${mac}` does not.
+fn boot_mac(value: &str) -> Option<String> {
+    let text = value.replace('-', ":").to_lowercase();
+    let mac = if text.len() == 20 {
+        text.strip_prefix("01:")?
+    } else {
+        text.as_str()
+    };
+    mac.parse::<pixie_wire::MacAddr>()
+        .ok()
+        .map(|m| m.to_string())
+}
+
+fn static_ip(value: &str) -> Option<StaticIp> {
+    let fields: Vec<&str> = value.split(':').collect();
+    let field = |at: usize| fields.get(at).copied().unwrap_or("");
+    let address = field(0).parse().ok()?;
+    let netmask: Ipv4Addr = field(3).parse().ok()?;
+    let prefix = u8::try_from(netmask.to_bits().leading_ones()).ok()?;
+    Some(StaticIp {
+        address,
+        prefix,
+        gateway: field(2).parse().ok(),
+        device: field(5).to_string(),
+        dns: (7..9).filter_map(|at| field(at).parse().ok()).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_pixie_writes() {
+        let c = Cmdline::parse(
+            "initrd=x metalmesh.pixie=http://10.77.1.2:8080/ console=tty0 console=ttyS0,115200 \
+             BOOTIF=01-52-54-00-AB-01-02 no_timer_check quiet metalmesh.lldp_wait=5",
+        );
+        assert_eq!(c.pixie.as_deref(), Some("http://10.77.1.2:8080"));
+        assert_eq!(c.boot_mac.as_deref(), Some("52:54:00:ab:01:02"));
+        assert_eq!(
+            c.inherited,
+            ["console=tty0", "console=ttyS0,115200", "no_timer_check"]
+        );
+        assert_eq!(c.lldp_wait, Duration::from_secs(5));
+    }
+
+    #[test]
+    fn boot_interface_in_each_spelling() {
+        for (text, want) in [
+            ("01-52-54-00-ab-01-02", Some("52:54:00:ab:01:02")),
+            ("52:54:00:AB:01:02", Some("52:54:00:ab:01:02")),
+            ("20-52-54-00-ab-01-02", None),
+            ("eth0", None),
+        ] {
+            assert_eq!(boot_mac(text).as_deref(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn static_addresses() {
+        let ip = static_ip("10.0.0.5::10.0.0.1:255.255.255.0:m1:eth0:none:1.1.1.1").unwrap();
+        assert_eq!((ip.prefix, ip.device.as_str()), (24, "eth0"));
+        assert_eq!(ip.gateway, Some(Ipv4Addr::new(10, 0, 0, 1)));
+        assert_eq!(ip.dns, [Ipv4Addr::new(1, 1, 1, 1)]);
+        for dhcp in ["dhcp", "on", "eth0:dhcp", "", "::::::"] {
+            assert_eq!(static_ip(dhcp), None, "{dhcp}");
+        }
+    }
+}

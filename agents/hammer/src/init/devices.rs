@@ -1,0 +1,106 @@
+//! Drivers: for each device that the kernel found, the module that says it fits.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use super::mounts;
+
+/// Loading a driver makes new devices appear; nothing is deeper than controller, bus, device.
+const ROUNDS_MAX: usize = 4;
+/// For a bus to find what hangs on it.
+const ROUND_PAUSE: Duration = Duration::from_millis(50);
+/// Needed by name: no device asks for them.
+const BY_NAME: [&str; 11] = [
+    "af_packet",
+    "dm_mod",
+    "dmi_sysfs",
+    "efivarfs",
+    "ext4",
+    "ipmi_devintf",
+    "nls_ascii",
+    "nls_cp437",
+    "raid1",
+    "sd_mod",
+    "vfat",
+];
+/// What asks for a driver in sysfs.
+const BUSES: &str = "/sys/bus";
+
+/// Loads drivers until no new device asks for one; how many were asked for.
+pub(super) fn load_drivers() -> usize {
+    let mut asked: BTreeSet<String> = BTreeSet::new();
+    for _ in 0..ROUNDS_MAX {
+        let new: Vec<String> = aliases(Path::new(BUSES))
+            .into_iter()
+            .filter(|a| asked.insert(a.clone()))
+            .collect();
+        if new.is_empty() {
+            break;
+        }
+        modprobe(&new);
+        thread::sleep(ROUND_PAUSE);
+    }
+    modprobe(&BY_NAME.map(str::to_string));
+    if let Some(failure) = mounts::efi_variables() {
+        super::say(&failure);
+    }
+    asked.len()
+}
+
+/// The aliases of all devices; one that has a driver may still get a better one, which costs
+/// nothing to ask for.
+fn aliases(buses: &Path) -> BTreeSet<String> {
+    let list = |path: &Path| {
+        fs::read_dir(path)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|e| e.path())
+    };
+    list(buses)
+        .flat_map(|bus| list(&bus.join("devices")).collect::<Vec<_>>())
+        .filter_map(|device| fs::read_to_string(device.join("modalias")).ok())
+        .map(|text| text.trim().to_string())
+        .filter(|alias| !alias.is_empty())
+        .collect()
+}
+
+/// One process for all: it reads its index once. A missing module is no failure here; what is
+/// missing shows when it is needed.
+fn modprobe(names: &[String]) {
+    let done = Command::new("/sbin/modprobe")
+        .args(["--all", "--quiet"])
+        .args(names)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if let Err(error) = done {
+        super::say(&format!("modprobe: {error}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_alias_once() {
+        let dir = tempfile::tempdir().unwrap();
+        for (device, alias) in [
+            ("pci/devices/0", "pci:a\n"),
+            ("pci/devices/1", "pci:a\n"),
+            ("virtio/devices/0", "virtio:b\n"),
+            ("acpi/devices/x", "\n"),
+        ] {
+            fs::create_dir_all(dir.path().join(device)).unwrap();
+            fs::write(dir.path().join(device).join("modalias"), alias).unwrap();
+        }
+        let got: Vec<String> = aliases(dir.path()).into_iter().collect();
+        assert_eq!(got, ["pci:a", "virtio:b"]);
+    }
+}

@@ -1,0 +1,233 @@
+//! The boot loader: GRUB for both firmwares, from the initramfs, without entering the new system.
+//!
+//! No entry is written to the firmware's own list: a machine boots from the network first, and
+//! control decides there whether it goes on to its disk. UEFI finds the loader at the path for
+//! removable media.
+
+use super::layout::{Fs, Plan};
+use crate::cmd::Cmd;
+
+/// Where the new system is mounted.
+pub(crate) const TARGET: &str = "/mnt";
+const GRUB_LIB: &str = "/usr/lib/grub";
+/// Seconds that a person has to reach the menu.
+const MENU_S: u32 = 1;
+/// What the core image needs to find its configuration, and the menu to load a kernel. Few
+/// modules on the disk is what makes this step short.
+const MODULES: &str = "all_video biosdisk boot cat chain configfile diskfilter echo ext2 fat gfxterm \
+    gzio halt linux ls lvm mdraid09 mdraid1x minicmd normal part_gpt part_msdos probe reboot search \
+    search_fs_uuid search_label serial sleep terminal test true";
+
+/// A kernel of the image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// Path on the file system that holds it, as GRUB sees it.
+    pub image: String,
+    /// Empty when the image has none.
+    pub initrd: String,
+}
+
+/// Finds the kernel to boot. `names` are the files in /boot; `links` says whether `/vmlinuz` and
+/// `/initrd.img` lead to one, which follows kernel updates. `None` when there is no kernel.
+#[must_use]
+pub fn kernel(names: &[String], links: bool, separate_boot: bool) -> Option<Kernel> {
+    if links && !separate_boot {
+        return Some(Kernel {
+            image: "/vmlinuz".into(),
+            initrd: "/initrd.img".into(),
+        });
+    }
+    let prefix = if separate_boot { "" } else { "/boot" };
+    let versions = names.iter().filter_map(|n| n.strip_prefix("vmlinuz-"));
+    let newest = versions.max_by_key(|v| version_key(v))?;
+    let initrd = [
+        format!("initrd.img-{newest}"),
+        format!("initramfs-{newest}.img"),
+    ];
+    let initrd = initrd.into_iter().find(|n| names.contains(n));
+    Some(Kernel {
+        image: format!("{prefix}/vmlinuz-{newest}"),
+        initrd: initrd.map_or_else(String::new, |n| format!("{prefix}/{n}")),
+    })
+}
+
+/// Numbers compare as numbers: 6.1.0-9 before 6.1.0-56.
+fn version_key(version: &str) -> Vec<u64> {
+    version
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|n| n.parse().ok())
+        .collect()
+}
+
+/// Command line of the installed kernel. Without an initrd the kernel itself must find the disk,
+/// which it can only by the partition's own id.
+#[must_use]
+pub fn command_line(root: &Fs, partuuid: Option<&str>, inherited: &[String]) -> String {
+    let mut words = vec![match partuuid {
+        Some(id) => format!("root=PARTUUID={id}"),
+        None => format!("root=UUID={}", root.uuid),
+    }];
+    words.push("ro".to_string());
+    words.extend(inherited.iter().cloned());
+    words.join(" ")
+}
+
+/// The whole of /boot/grub/grub.cfg.
+#[must_use]
+pub fn grub_cfg(kernel: &Kernel, boot_uuid: &str, command_line: &str) -> String {
+    let mut out = String::from("# Written at installation. A kernel's own update replaces it.\n");
+    out.push_str(&format!("set timeout={MENU_S}\nset default=0\n"));
+    // A console that is not there must not stop the boot.
+    if command_line.contains("ttyS") {
+        out.push_str("serial --unit=0 --speed=115200\n");
+        out.push_str("terminal_input console serial\nterminal_output console serial\n");
+    }
+    out.push_str("insmod part_gpt\ninsmod ext2\n");
+    out.push_str(&format!(
+        "search --no-floppy --fs-uuid --set=root {boot_uuid}\n"
+    ));
+    out.push_str("menuentry 'Linux' {\n");
+    out.push_str(&format!("  linux {} {command_line}\n", kernel.image));
+    if !kernel.initrd.is_empty() {
+        out.push_str(&format!("  initrd {}\n", kernel.initrd));
+    }
+    out.push_str("}\n");
+    out
+}
+
+/// For an image that has GRUB itself and makes its configuration anew.
+#[must_use]
+pub fn grub_default(command_line: &str) -> String {
+    let own: Vec<&str> = command_line
+        .split(' ')
+        .filter(|w| !w.starts_with("root=") && *w != "ro")
+        .collect();
+    let own = own.join(" ");
+    format!(
+        "GRUB_CMDLINE_LINUX=\"{own}\"\nGRUB_TERMINAL=\"console serial\"\nGRUB_TIMEOUT={MENU_S}\n"
+    )
+}
+
+/// grub-install for the firmware that this machine has.
+#[must_use]
+pub fn install_commands(plan: &Plan, uefi: bool) -> Vec<Cmd> {
+    let common = |platform: &str| {
+        vec![
+            format!("--target={platform}"),
+            format!("--directory={GRUB_LIB}/{platform}"),
+            format!("--boot-directory={TARGET}/boot"),
+            "--no-floppy".to_string(),
+            "--locales=".to_string(),
+            "--themes=".to_string(),
+            "--fonts=".to_string(),
+        ]
+    };
+    let modules = |unwanted: &[&str]| {
+        let wanted: Vec<&str> = MODULES
+            .split_whitespace()
+            .filter(|m| !unwanted.contains(m))
+            .collect();
+        format!("--install-modules={}", wanted.join(" "))
+    };
+    if uefi {
+        let mut args = common("x86_64-efi");
+        args.push(modules(&["biosdisk"]));
+        args.push(format!("--efi-directory={TARGET}/boot/efi"));
+        args.extend(["--removable".to_string(), "--no-nvram".to_string()]);
+        return vec![Cmd::new("grub-install", args)];
+    }
+    let each = |disk: &String| {
+        let mut args = common("i386-pc");
+        args.push(modules(&[]));
+        args.push(disk.clone());
+        Cmd::new("grub-install", args)
+    };
+    plan.bios_disks.iter().map(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &[&str]) -> Vec<String> {
+        list.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_newest_kernel_is_found() {
+        let boot = names(&[
+            "initrd.img-6.1.0-56-cloud-amd64",
+            "vmlinuz-6.1.0-56-cloud-amd64",
+            "vmlinuz-6.1.0-9-cloud-amd64",
+        ]);
+        let k = kernel(&boot, false, false).unwrap();
+        assert_eq!(k.image, "/boot/vmlinuz-6.1.0-56-cloud-amd64");
+        assert_eq!(k.initrd, "/boot/initrd.img-6.1.0-56-cloud-amd64");
+        assert_eq!(kernel(&boot, true, false).unwrap().image, "/vmlinuz");
+        assert_eq!(
+            kernel(&boot, true, true).unwrap().image,
+            "/vmlinuz-6.1.0-56-cloud-amd64"
+        );
+        assert_eq!(
+            kernel(&names(&["vmlinuz-1"]), false, false).unwrap().initrd,
+            ""
+        );
+        assert_eq!(kernel(&names(&["config-1"]), false, false), None);
+    }
+
+    #[test]
+    fn configuration() {
+        let root = Fs {
+            device: "/dev/vda3".into(),
+            path: "/".into(),
+            format: "ext4".into(),
+            uuid: "u-1".into(),
+            mount_options: vec![],
+        };
+        let line = command_line(&root, None, &names(&["console=ttyS0", "no_timer_check"]));
+        assert_eq!(line, "root=UUID=u-1 ro console=ttyS0 no_timer_check");
+        assert_eq!(
+            command_line(&root, Some("p-1"), &[]),
+            "root=PARTUUID=p-1 ro"
+        );
+        let k = Kernel {
+            image: "/vmlinuz".into(),
+            initrd: "/initrd.img".into(),
+        };
+        let cfg = grub_cfg(&k, "u-1", &line);
+        assert!(cfg.contains("  linux /vmlinuz root=UUID=u-1 ro console=ttyS0 no_timer_check\n"));
+        assert!(cfg.contains("  initrd /initrd.img\n") && cfg.contains("--set=root u-1\n"));
+        assert!(cfg.contains("serial --unit=0"));
+        assert!(!grub_cfg(&k, "u-1", "root=x").contains("serial"));
+        assert!(
+            grub_default(&line).starts_with("GRUB_CMDLINE_LINUX=\"console=ttyS0 no_timer_check\"")
+        );
+    }
+
+    #[test]
+    fn one_loader_for_each_firmware() {
+        let plan = Plan {
+            stages: vec![],
+            filesystems: vec![],
+            disks: vec![],
+            bios_disks: names(&["/dev/sda", "/dev/sdb"]),
+            primary_disk: String::new(),
+        };
+        let bios = install_commands(&plan, false);
+        assert_eq!(bios.len(), 2);
+        assert!(
+            bios[1]
+                .line()
+                .starts_with("grub-install --target=i386-pc --directory=/usr/lib/grub/i386-pc")
+        );
+        assert!(bios[1].line().ends_with("/dev/sdb"));
+        let uefi = install_commands(&plan, true);
+        assert_eq!(uefi.len(), 1);
+        assert!(
+            uefi[0]
+                .line()
+                .contains("--efi-directory=/mnt/boot/efi --removable --no-nvram")
+        );
+        assert!(!uefi[0].line().contains("biosdisk"));
+    }
+}

@@ -1,0 +1,476 @@
+//! What is written into the new system: files as data, so that tests compare them.
+
+use proto_mesh::Install;
+
+use super::layout::Fs;
+use super::network::{self, NetworkError};
+use super::rootfs::Owner;
+use super::users::{self, Accounts, HOME, USER};
+
+/// Where the installed system keeps its identity, and its agent.
+pub(crate) const STATE_DIR: &str = "/var/lib/metalmesh";
+pub(crate) const AGENT: &str = "/usr/lib/metalmesh/metalmesh-machine";
+const UNITS: &str = "/etc/systemd/system";
+const WANTS: &str = "/etc/systemd/system/multi-user.target.wants";
+const SEED: &str = "/var/lib/cloud/seed/nocloud";
+
+/// Something to put into the new system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    pub path: String,
+    pub what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    File(Owner, Vec<u8>),
+    Dir(Owner),
+    Link(String),
+    /// Nothing may stand there.
+    Absent,
+}
+
+/// What the image brings, which decides how it is configured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Features {
+    pub cloud_init: bool,
+    pub networkd: bool,
+    pub resolved: bool,
+    pub timesyncd: bool,
+    pub sudo: bool,
+}
+
+/// Everything that decides the configuration.
+#[derive(Debug)]
+pub struct Input<'a> {
+    pub install: &'a Install,
+    /// Of the interface that the machine booted from.
+    pub mac: &'a str,
+    pub filesystems: &'a [Fs],
+    pub features: Features,
+    /// As the image has them, with the user added.
+    pub accounts: &'a Accounts,
+    /// Names in /etc/ssh.
+    pub ssh_names: &'a [String],
+}
+
+/// Why a system cannot be configured.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    #[error("the image has no systemd-networkd to configure its network with")]
+    NoNetworkd,
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    #[error("{0:?} is no host name")]
+    Hostname(String),
+}
+
+/// All files of a system, in the order to write them.
+///
+/// # Errors
+/// When the order holds what cannot be configured, or the image lacks what it takes.
+pub fn items(input: &Input<'_>) -> Result<Vec<Item>, ConfigError> {
+    let install = input.install;
+    if !input.features.networkd {
+        return Err(ConfigError::NoNetworkd);
+    }
+    if !is_hostname(&install.hostname) {
+        return Err(ConfigError::Hostname(install.hostname.clone()));
+    }
+    let network = network::networkd_file(install, input.mac)?;
+    let mut out = vec![
+        file("/etc/hostname", 0o644, format!("{}\n", install.hostname)),
+        file("/etc/hosts", 0o644, network::hosts(&install.hostname)),
+        // Empty: systemd makes one at the first boot, and keeps it.
+        file("/etc/machine-id", 0o444, ""),
+        item("/var/lib/dbus/machine-id", What::Absent),
+        file("/etc/fstab", 0o644, fstab(input.filesystems)),
+        file("/etc/systemd/network/10-metalmesh.network", 0o644, network),
+        link(
+            "/etc/systemd/system/multi-user.target.wants/systemd-networkd.service",
+            &unit("systemd-networkd.service"),
+        ),
+    ];
+    out.extend(resolver(input));
+    out.extend(time(input));
+    out.extend(accounts(input));
+    out.extend(host_keys(input.ssh_names));
+    out.extend(user_data(input));
+    out.extend(phone_home());
+    Ok(out)
+}
+
+/// By UUID, parents first; swap at the end.
+fn fstab(filesystems: &[Fs]) -> String {
+    let mut out = String::new();
+    for fs in filesystems
+        .iter()
+        .filter(|f| !matches!(f.format.as_str(), "none" | ""))
+    {
+        let source = if fs.uuid.is_empty() {
+            fs.device.clone()
+        } else {
+            format!("UUID={}", fs.uuid)
+        };
+        let (path, check) = match (fs.format.as_str(), fs.path.as_str()) {
+            ("swap", _) => ("none", 0),
+            ("ext3" | "ext4", "/") => ("/", 1),
+            ("ext3" | "ext4", path) => (path, 2),
+            (_, path) => (path, 0),
+        };
+        let options = fs.mount_options.join(",").replace(char::is_whitespace, "");
+        let options = match (options.as_str(), fs.format.as_str()) {
+            ("", "vfat") => "umask=0077".to_string(),
+            ("", _) => "defaults".to_string(),
+            _ => options,
+        };
+        out.push_str(&format!(
+            "{source} {path} {} {options} 0 {check}\n",
+            fs.format
+        ));
+    }
+    out
+}
+
+/// systemd-resolved takes its servers from the network file; without it they stand here.
+fn resolver(input: &Input<'_>) -> Vec<Item> {
+    if input.features.resolved {
+        return vec![
+            link(
+                &format!("{WANTS}/systemd-resolved.service"),
+                &unit("systemd-resolved.service"),
+            ),
+            link(
+                "/etc/resolv.conf",
+                "../run/systemd/resolve/stub-resolv.conf",
+            ),
+        ];
+    }
+    let lines: String = input
+        .install
+        .dns_servers
+        .iter()
+        .map(|s| format!("nameserver {s}\n"))
+        .collect();
+    if lines.is_empty() {
+        Vec::new()
+    } else {
+        vec![file("/etc/resolv.conf", 0o644, lines)]
+    }
+}
+
+fn time(input: &Input<'_>) -> Vec<Item> {
+    if !input.features.timesyncd || input.install.ntp_servers.is_empty() {
+        return Vec::new();
+    }
+    let servers = input.install.ntp_servers.join(" ");
+    let text = format!("[Time]\nNTP={servers}\n");
+    vec![file(
+        "/etc/systemd/timesyncd.conf.d/metalmesh.conf",
+        0o644,
+        text,
+    )]
+}
+
+fn accounts(input: &Input<'_>) -> Vec<Item> {
+    let a = input.accounts;
+    let own = |mode| Owner {
+        mode,
+        uid: a.uid,
+        gid: a.gid,
+    };
+    let mut keys = String::new();
+    for key in &input.install.ssh_public_keys {
+        keys.push_str(key.trim());
+        keys.push('\n');
+    }
+    let mut out = vec![
+        file("/etc/passwd", 0o644, a.passwd.clone()),
+        file("/etc/group", 0o644, a.group.clone()),
+        file("/etc/shadow", 0o600, a.shadow.clone()),
+        item(HOME, What::Dir(own(0o750))),
+        item(&format!("{HOME}/.ssh"), What::Dir(own(0o700))),
+        item(
+            &format!("{HOME}/.ssh/authorized_keys"),
+            What::File(own(0o600), keys.into_bytes()),
+        ),
+    ];
+    if !a.gshadow.is_empty() {
+        out.push(file("/etc/gshadow", 0o600, a.gshadow.clone()));
+    }
+    if input.features.sudo {
+        out.push(file(
+            "/etc/sudoers.d/metalmesh",
+            0o440,
+            format!("{USER} ALL=(ALL) NOPASSWD: ALL\n"),
+        ));
+    }
+    out
+}
+
+/// Two machines of one image must not share keys: none comes along, the first boot makes them.
+fn host_keys(ssh_names: &[String]) -> Vec<Item> {
+    let old = ssh_names.iter().filter(|n| n.starts_with("ssh_host_"));
+    let mut out: Vec<Item> = old
+        .map(|n| item(&format!("/etc/ssh/{n}"), What::Absent))
+        .collect();
+    let make = |kind: &str| {
+        format!(
+            "ExecStart=/usr/bin/ssh-keygen -q -t {kind} -N \"\" -f /etc/ssh/ssh_host_{kind}_key\n"
+        )
+    };
+    let text = format!(
+        "[Unit]\nDescription=SSH host keys of this machine\nBefore=ssh.service sshd.service\n\
+         ConditionPathExists=!/etc/ssh/ssh_host_ed25519_key\nConditionPathExists=/usr/bin/ssh-keygen\n\n\
+         [Service]\nType=oneshot\n{}{}RemainAfterExit=yes\n",
+        make("ed25519"),
+        make("ecdsa"),
+    );
+    out.push(file(
+        &format!("{UNITS}/metalmesh-hostkeys.service"),
+        0o644,
+        text,
+    ));
+    out.push(link(
+        &format!("{WANTS}/metalmesh-hostkeys.service"),
+        &format!("{UNITS}/metalmesh-hostkeys.service"),
+    ));
+    out
+}
+
+/// cloud-init gets a seed; without user data it stays off, which saves a boot much time. Without
+/// cloud-init the data lies where people and tools find it.
+fn user_data(input: &Input<'_>) -> Vec<Item> {
+    let install = input.install;
+    let data = &install.userdata;
+    match (input.features.cloud_init, data.is_empty()) {
+        (true, true) => vec![file("/etc/cloud/cloud-init.disabled", 0o644, "")],
+        (true, false) => vec![
+            item("/etc/cloud/cloud-init.disabled", What::Absent),
+            item(SEED, What::Dir(Owner::root(0o700))),
+            item(
+                &format!("{SEED}/user-data"),
+                What::File(Owner::root(0o600), data.clone()),
+            ),
+            file(
+                &format!("{SEED}/meta-data"),
+                0o600,
+                format!(
+                    "instance-id: {}\nlocal-hostname: {}\n",
+                    install.allocation_uuid, install.hostname
+                ),
+            ),
+            file(
+                "/etc/cloud/cloud.cfg.d/99-metalmesh.cfg",
+                0o644,
+                "datasource_list: [ NoCloud, None ]\nnetwork:\n  config: disabled\n",
+            ),
+        ],
+        (false, false) => vec![
+            item("/etc/metal", What::Dir(Owner::root(0o755))),
+            item(
+                "/etc/metal/userdata",
+                What::File(Owner::root(0o600), data.clone()),
+            ),
+        ],
+        (false, true) => Vec::new(),
+    }
+}
+
+/// The agent of the installed system; its binary and identity are copied beside.
+fn phone_home() -> Vec<Item> {
+    let text = format!(
+        "[Unit]\nDescription=Tells the metalmesh control plane that this machine runs\n\
+         After=network.target\n\n\
+         [Service]\nExecStart={AGENT} phone-home --state-dir {STATE_DIR}\n\
+         Restart=always\nRestartSec=5\nProtectSystem=strict\nReadWritePaths={STATE_DIR}\n\
+         ProtectHome=yes\nNoNewPrivileges=yes\n\n\
+         [Install]\nWantedBy=multi-user.target\n"
+    );
+    vec![
+        file(&format!("{UNITS}/metalmesh-machine.service"), 0o644, text),
+        link(
+            &format!("{WANTS}/metalmesh-machine.service"),
+            &format!("{UNITS}/metalmesh-machine.service"),
+        ),
+        item(STATE_DIR, What::Dir(Owner::root(0o700))),
+    ]
+}
+
+/// Labels of RFC 1123, which is what systemd and DNS take.
+fn is_hostname(name: &str) -> bool {
+    let is_label = |l: &str| {
+        (1..=63).contains(&l.len())
+            && l.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+            && !l.starts_with('-')
+            && !l.ends_with('-')
+    };
+    name.len() <= 253 && name.split('.').all(is_label)
+}
+
+fn unit(name: &str) -> String {
+    format!("/lib/systemd/system/{name}")
+}
+
+fn item(path: &str, what: What) -> Item {
+    Item {
+        path: path.to_string(),
+        what,
+    }
+}
+
+fn file(path: &str, mode: u32, text: impl Into<String>) -> Item {
+    item(
+        path,
+        What::File(Owner::root(mode), text.into().into_bytes()),
+    )
+}
+
+fn link(path: &str, target: &str) -> Item {
+    item(path, What::Link(target.to_string()))
+}
+
+/// The accounts of an image with our user in them.
+#[must_use]
+pub fn accounts_with_user(image: Accounts, hash: &str, has_bash: bool) -> Accounts {
+    users::with_user(image, hash, if has_bash { "/bin/bash" } else { "/bin/sh" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Features = Features {
+        cloud_init: true,
+        networkd: true,
+        resolved: true,
+        timesyncd: true,
+        sudo: true,
+    };
+
+    fn install() -> Install {
+        Install {
+            allocation_uuid: "a-1".into(),
+            hostname: "web-1".into(),
+            ssh_public_keys: vec!["ssh-ed25519 AAAA me\n".into(), "ssh-rsa BBBB you".into()],
+            ntp_servers: vec!["10.0.0.1".into()],
+            ..Install::default()
+        }
+    }
+
+    fn fs(device: &str, path: &str, format: &str, uuid: &str) -> Fs {
+        Fs {
+            device: device.into(),
+            path: path.into(),
+            format: format.into(),
+            uuid: uuid.into(),
+            mount_options: vec![],
+        }
+    }
+
+    fn run(install: &Install, features: Features) -> Result<Vec<Item>, ConfigError> {
+        let accounts = accounts_with_user(Accounts::default(), "$6$", true);
+        let names = ["ssh_host_rsa_key".to_string(), "sshd_config".to_string()];
+        items(&Input {
+            install,
+            mac: "52:54:00:00:00:01",
+            filesystems: &[],
+            features,
+            accounts: &accounts,
+            ssh_names: &names,
+        })
+    }
+
+    fn get<'a>(items: &'a [Item], path: &str) -> Option<&'a What> {
+        items.iter().find(|i| i.path == path).map(|i| &i.what)
+    }
+
+    #[test]
+    fn keys_belong_to_the_user_and_no_host_key_comes_along() {
+        let items = run(&install(), ALL).unwrap();
+        let want = What::File(
+            Owner {
+                mode: 0o600,
+                uid: 1000,
+                gid: 1000,
+            },
+            b"ssh-ed25519 AAAA me\nssh-rsa BBBB you\n".to_vec(),
+        );
+        assert_eq!(get(&items, "/home/metal/.ssh/authorized_keys"), Some(&want));
+        assert_eq!(
+            get(&items, "/etc/ssh/ssh_host_rsa_key"),
+            Some(&What::Absent)
+        );
+        assert_eq!(get(&items, "/etc/ssh/sshd_config"), None);
+        assert_eq!(
+            get(&items, "/etc/machine-id"),
+            Some(&What::File(Owner::root(0o444), vec![]))
+        );
+        assert_eq!(
+            get(&items, "/var/lib/metalmesh"),
+            Some(&What::Dir(Owner::root(0o700)))
+        );
+    }
+
+    #[test]
+    fn user_data_goes_where_the_image_looks() {
+        let disabled = "/etc/cloud/cloud-init.disabled";
+        let seed = "/var/lib/cloud/seed/nocloud/user-data";
+        let mut order = install();
+        let none = run(&order, ALL).unwrap();
+        assert!(matches!(get(&none, disabled), Some(What::File(..))));
+        assert_eq!(get(&none, seed), None);
+        order.userdata = b"#cloud-config\n".to_vec();
+        let some = run(&order, ALL).unwrap();
+        assert_eq!(get(&some, disabled), Some(&What::Absent));
+        assert_eq!(
+            get(&some, seed),
+            Some(&What::File(Owner::root(0o600), order.userdata.clone()))
+        );
+        let plain = run(
+            &order,
+            Features {
+                cloud_init: false,
+                ..ALL
+            },
+        )
+        .unwrap();
+        assert!(get(&plain, "/etc/metal/userdata").is_some() && get(&plain, seed).is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_configured_is_refused() {
+        let none = Features {
+            networkd: false,
+            ..ALL
+        };
+        assert_eq!(run(&install(), none), Err(ConfigError::NoNetworkd));
+        for bad in ["", "-a", "a b", "a\nb", "a..b", &"x".repeat(64)] {
+            let order = Install {
+                hostname: bad.into(),
+                ..install()
+            };
+            assert_eq!(
+                run(&order, ALL),
+                Err(ConfigError::Hostname(bad.into())),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn fstab_by_uuid() {
+        let list = [
+            fs("/dev/vda3", "/", "ext4", "u-1"),
+            fs("/dev/vda2", "/boot/efi", "vfat", "ABCD-0001"),
+            fs("tmpfs", "/tmp", "tmpfs", ""),
+            fs("/dev/vda5", "/raw", "none", ""),
+            fs("/dev/vda4", "", "swap", "u-2"),
+        ];
+        assert_eq!(
+            fstab(&list),
+            "UUID=u-1 / ext4 defaults 0 1\nUUID=ABCD-0001 /boot/efi vfat umask=0077 0 0\n\
+             tmpfs /tmp tmpfs defaults 0 0\nUUID=u-2 none swap defaults 0 0\n"
+        );
+    }
+}

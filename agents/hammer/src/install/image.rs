@@ -1,0 +1,309 @@
+//! Fetches the image and unpacks it while it arrives: hashed, decompressed and written in one
+//! pass, with a bounded amount of memory.
+//!
+//! The digest is known only at the end. Until then nothing of the image is used, and a wrong one
+//! leaves a disk that is wiped again before anything could boot from it.
+
+use std::io::{self, Read};
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use hyper::StatusCode;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG};
+use proto_mesh::Image;
+use ring::digest::{Context, SHA256, SHA512};
+use tokio::sync::mpsc;
+
+use super::rootfs::Root;
+use super::untar::{self, Unpacked};
+use crate::net::http::Http;
+
+/// Frames between network and disk; a frame has at most some 400 KiB.
+const FRAMES_MAX: usize = 16;
+/// Without a byte for so long a connection counts as broken.
+const STALL_LIMIT: Duration = Duration::from_secs(60);
+/// Attempts without progress.
+const TRIES_MAX: u32 = 6;
+const PAUSE_FIRST: Duration = Duration::from_secs(1);
+const PAUSE_LAST: Duration = Duration::from_secs(15);
+
+/// Why the image is not on the disk.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    #[error("{0:?} is no digest: want sha256:<hex> or sha512:<hex>")]
+    DigestSpec(String),
+    #[error("{url} answers {status}")]
+    Status { url: String, status: StatusCode },
+    #[error("cannot fetch {url}: {reason}")]
+    Network { url: String, reason: String },
+    #[error("the image is cut short: {have} of {want} bytes arrived")]
+    Cut { have: u64, want: u64 },
+    #[error("the image has digest {have}, not {want}; it was changed or damaged")]
+    Digest { want: String, have: String },
+    #[error("the image is too big for the disk")]
+    TooBig,
+    #[error("the image is no zstd-compressed tar")]
+    Format(#[source] io::Error),
+    #[error("cannot write the image")]
+    Disk(#[source] io::Error),
+}
+
+impl ImageError {
+    /// Whether another try may help.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Status { status, .. } => {
+                status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
+            }
+            Self::Network { .. } | Self::Cut { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+/// Puts the image below `root`.
+///
+/// # Errors
+/// See [`ImageError`]; what was written until then must not be used.
+pub async fn install(http: &Http, image: &Image, root: Root) -> Result<Unpacked, ImageError> {
+    let want = Digest::parse(&image.digest)?;
+    let (sender, receiver) = mpsc::channel(FRAMES_MAX);
+    let writer = tokio::task::spawn_blocking(move || write(want, receiver, &root));
+    let fetched = fetch(http, &image.url, sender).await;
+    let written = writer
+        .await
+        .map_err(|e| ImageError::Disk(io::Error::other(e)))?;
+    match (fetched, written) {
+        // The writer gave up first, which is why fetching ended.
+        (_, Err(error @ (ImageError::TooBig | ImageError::Disk(_)))) => Err(error),
+        (Err(error), _) => Err(error),
+        (Ok(()), written) => written,
+    }
+}
+
+/// A digest as an image's label has it.
+struct Digest {
+    text: String,
+    context: Context,
+}
+
+impl Digest {
+    fn parse(text: &str) -> Result<Self, ImageError> {
+        let bad = || ImageError::DigestSpec(text.to_string());
+        let text = text.trim().to_lowercase();
+        let (name, hex) = text.split_once(':').ok_or_else(bad)?;
+        let algorithm = match name {
+            "sha256" => &SHA256,
+            "sha512" => &SHA512,
+            _ => return Err(bad()),
+        };
+        let is_hex = hex.bytes().all(|b| b.is_ascii_hexdigit());
+        if !is_hex || hex.len() != algorithm.output_len() * 2 {
+            return Err(bad());
+        }
+        Ok(Self {
+            text: text.clone(),
+            context: Context::new(algorithm),
+        })
+    }
+
+    fn check(self) -> Result<(), ImageError> {
+        let name = self.text.split(':').next().unwrap_or_default();
+        let have = self.context.finish();
+        let hex: String = have.as_ref().iter().map(|b| format!("{b:02x}")).collect();
+        let have = format!("{name}:{hex}");
+        if have == self.text {
+            Ok(())
+        } else {
+            Err(ImageError::Digest {
+                want: self.text,
+                have,
+            })
+        }
+    }
+}
+
+/// Hashes, decompresses and unpacks what comes; runs on a thread of its own.
+fn write(
+    digest: Digest,
+    receiver: mpsc::Receiver<Bytes>,
+    root: &Root,
+) -> Result<Unpacked, ImageError> {
+    let mut stream = Hashing {
+        digest,
+        receiver,
+        frame: Bytes::new(),
+    };
+    let unpacked = zstd::Decoder::new(&mut stream).and_then(|d| untar::unpack(d, root));
+    if let Err(error) = &unpacked
+        && !is_damage(error)
+    {
+        return Err(match unpacked {
+            Err(e) if e.kind() == io::ErrorKind::StorageFull => ImageError::TooBig,
+            Err(e) => ImageError::Disk(e),
+            Ok(_) => ImageError::TooBig,
+        });
+    }
+    // What follows the archive belongs to the digest, and tells damage from a bad image.
+    io::copy(&mut stream, &mut io::sink()).map_err(ImageError::Disk)?;
+    stream.digest.check()?;
+    unpacked.map_err(ImageError::Format)
+}
+
+/// Whether an error speaks of the stream's content and not of the disk. zstd's errors are of kind
+/// `Other`; the kernel's carry a number.
+fn is_damage(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, Other, UnexpectedEof};
+    error.raw_os_error().is_none() && matches!(error.kind(), InvalidData | Other | UnexpectedEof)
+}
+
+/// Frames as a reader; each is hashed as it is taken.
+struct Hashing {
+    digest: Digest,
+    receiver: mpsc::Receiver<Bytes>,
+    frame: Bytes,
+}
+
+impl Read for Hashing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.frame.is_empty() {
+            match self.receiver.blocking_recv() {
+                Some(frame) => {
+                    self.digest.context.update(&frame);
+                    self.frame = frame;
+                }
+                None => return Ok(0),
+            }
+        }
+        let len = buffer.len().min(self.frame.len());
+        buffer[..len].copy_from_slice(&self.frame.split_to(len));
+        Ok(len)
+    }
+}
+
+/// Where a download stands.
+#[derive(Default)]
+struct Progress {
+    have: u64,
+    total: Option<u64>,
+    /// Names this very version of the file; a download is only continued with it.
+    etag: Option<String>,
+}
+
+/// Sends the file's bytes, going on where a broken connection ended if the server can.
+async fn fetch(http: &Http, url: &str, sender: mpsc::Sender<Bytes>) -> Result<(), ImageError> {
+    let mut progress = Progress::default();
+    let mut tries = 0;
+    let mut pause = PAUSE_FIRST;
+    loop {
+        let before = progress.have;
+        let error = match attempt(http, url, &mut progress, &sender).await {
+            Ok(()) => return Ok(()),
+            Err(error) if !error.is_retryable() => return Err(error),
+            Err(error) => error,
+        };
+        if progress.have > before {
+            (tries, pause) = (0, PAUSE_FIRST);
+        }
+        tries += 1;
+        let can_continue = progress.have == 0 || progress.etag.is_some();
+        if tries >= TRIES_MAX || !can_continue {
+            return Err(error);
+        }
+        tracing::warn!(%error, have = progress.have, "image: trying again");
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_LAST);
+    }
+}
+
+async fn attempt(
+    http: &Http,
+    url: &str,
+    progress: &mut Progress,
+    sender: &mpsc::Sender<Bytes>,
+) -> Result<(), ImageError> {
+    let network = |reason: String| ImageError::Network {
+        url: url.to_string(),
+        reason,
+    };
+    let mut headers = Vec::new();
+    if let (have @ 1.., Some(etag)) = (progress.have, &progress.etag) {
+        headers.push(("range", format!("bytes={have}-")));
+        headers.push(("if-range", etag.clone()));
+    }
+    let response = http
+        .get(url, &headers)
+        .await
+        .map_err(|e| network(format!("{e:#}")))?;
+    match response.status() {
+        StatusCode::OK if progress.have == 0 => {
+            let header = |name| response.headers().get(name).and_then(|v| v.to_str().ok());
+            progress.total = header(CONTENT_LENGTH).and_then(|v| v.parse().ok());
+            // A weak tag does not promise the same bytes.
+            progress.etag = header(ETAG)
+                .filter(|t| !t.starts_with("W/"))
+                .map(str::to_string);
+        }
+        StatusCode::PARTIAL_CONTENT if continues(&response, progress.have) => {}
+        StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
+            let want = progress.total.unwrap_or_default();
+            progress.etag = None;
+            return Err(ImageError::Cut {
+                have: progress.have,
+                want,
+            });
+        }
+        status => {
+            return Err(ImageError::Status {
+                url: url.to_string(),
+                status,
+            });
+        }
+    }
+    let mut body = response.into_body();
+    while let Some(frame) = next(&mut body).await.map_err(network)? {
+        progress.have += frame.len() as u64;
+        if sender.send(frame).await.is_err() {
+            // The writer says why.
+            return Ok(());
+        }
+    }
+    match progress.total {
+        Some(want) if progress.have < want => Err(ImageError::Cut {
+            have: progress.have,
+            want,
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn continues(response: &hyper::Response<Incoming>, have: u64) -> bool {
+    let range = response
+        .headers()
+        .get(CONTENT_RANGE)
+        .and_then(|v| v.to_str().ok());
+    range.is_some_and(|r| r.starts_with(&format!("bytes {have}-")))
+}
+
+async fn next(body: &mut Incoming) -> Result<Option<Bytes>, String> {
+    loop {
+        let frame = tokio::time::timeout(STALL_LIMIT, body.frame())
+            .await
+            .map_err(|_| "the server stalls".to_string())?;
+        match frame {
+            None => return Ok(None),
+            Some(Err(error)) => return Err(format!("connection broke: {error}")),
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "image_tests.rs"]
+mod tests;

@@ -1,0 +1,156 @@
+//! The installed system's network: static addresses by systemd-networkd.
+//!
+//! The segment's gateway is the same address everywhere, reached on the link whatever the
+//! machine's own prefix is.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use proto_mesh::{Install, MachineNetwork};
+
+/// The exit router of every segment.
+const GATEWAY_V4: &str = "169.254.1.1";
+const GATEWAY_V6: &str = "fe80::1";
+
+/// An address or prefix of the order that does not parse.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("network {network:?}: {text:?} is no address or prefix")]
+pub struct NetworkError {
+    network: String,
+    text: String,
+}
+
+/// The `.network` file for the interface with this MAC address.
+///
+/// # Errors
+/// When an address or prefix of the order does not parse.
+pub fn networkd_file(install: &Install, mac: &str) -> Result<String, NetworkError> {
+    let mut out = String::from("[Match]\n");
+    out.push_str(&format!("MACAddress={mac}\n"));
+    // Not the VLANs and bonds that inherit the address.
+    out.push_str("Kind=!*\n\n[Network]\n");
+    let mut families = (false, false);
+    let mut routes = Vec::new();
+    for network in &install.networks {
+        for ip in &network.ips {
+            let (address, prefix) = with_prefix(network, ip)?;
+            match address {
+                IpAddr::V4(_) => families.0 = true,
+                IpAddr::V6(_) => families.1 = true,
+            }
+            out.push_str(&format!("Address={address}/{prefix}\n"));
+        }
+        for destination in &network.destination_prefixes {
+            routes.push(parse::<IpNet>(network, destination)?);
+        }
+    }
+    for server in &install.dns_servers {
+        out.push_str(&format!("DNS={server}\n"));
+    }
+    out.push_str("LLDP=yes\nEmitLLDP=yes\nIPv6AcceptRA=no\nLinkLocalAddressing=ipv6\n");
+    // The default route is there whether a network names it or not: without it nobody could
+    // reach the machine, nor it control.
+    for (present, default, gateway) in [
+        (families.0, "0.0.0.0/0", GATEWAY_V4),
+        (families.1, "::/0", GATEWAY_V6),
+    ] {
+        if !present {
+            continue;
+        }
+        let is_v4 = gateway == GATEWAY_V4;
+        let own = routes
+            .iter()
+            .filter(|r| r.addr().is_ipv4() == is_v4 && r.prefix_len() > 0);
+        let own: Vec<String> = own.map(ToString::to_string).collect();
+        for destination in std::iter::once(default.to_string()).chain(own) {
+            out.push_str(&format!(
+                "\n[Route]\nDestination={destination}\nGateway={gateway}\nGatewayOnLink=yes\n"
+            ));
+        }
+    }
+    Ok(out)
+}
+
+/// The address with the length of the network's prefix that holds it; by itself without one.
+fn with_prefix(network: &MachineNetwork, ip: &str) -> Result<(IpAddr, u8), NetworkError> {
+    let address: IpAddr = parse(network, ip)?;
+    for prefix in &network.prefixes {
+        let prefix: IpNet = parse(network, prefix)?;
+        if prefix.contains(&address) {
+            return Ok((address, prefix.prefix_len()));
+        }
+    }
+    Ok((address, if address.is_ipv4() { 32 } else { 128 }))
+}
+
+fn parse<T: std::str::FromStr>(network: &MachineNetwork, text: &str) -> Result<T, NetworkError> {
+    let error = || NetworkError {
+        network: network.network.clone(),
+        text: text.to_string(),
+    };
+    text.parse().map_err(|_| error())
+}
+
+/// /etc/hosts.
+#[must_use]
+pub fn hosts(hostname: &str) -> String {
+    format!(
+        "127.0.0.1 localhost\n127.0.1.1 {hostname}\n\n\
+         ::1 localhost ip6-localhost ip6-loopback\nff02::1 ip6-allnodes\nff02::2 ip6-allrouters\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(ips: &[&str], prefixes: &[&str], destinations: &[&str]) -> MachineNetwork {
+        let strings = |list: &[&str]| list.iter().map(ToString::to_string).collect();
+        MachineNetwork {
+            network: "n".into(),
+            ips: strings(ips),
+            prefixes: strings(prefixes),
+            destination_prefixes: strings(destinations),
+            ..MachineNetwork::default()
+        }
+    }
+
+    #[test]
+    fn both_families_with_the_gateway_on_the_link() {
+        let install = Install {
+            networks: vec![
+                network(
+                    &["10.1.0.5", "2001:db8::5"],
+                    &["10.0.0.0/8", "2001:db8::/64"],
+                    &["0.0.0.0/0"],
+                ),
+                network(&["192.0.2.9"], &["10.0.0.0/8"], &["192.0.2.0/24"]),
+            ],
+            dns_servers: vec!["9.9.9.9".into()],
+            ..Install::default()
+        };
+        let want = "[Match]\nMACAddress=52:54:00:00:00:01\nKind=!*\n\n[Network]\n\
+            Address=10.1.0.5/8\nAddress=2001:db8::5/64\nAddress=192.0.2.9/32\nDNS=9.9.9.9\n\
+            LLDP=yes\nEmitLLDP=yes\nIPv6AcceptRA=no\nLinkLocalAddressing=ipv6\n\
+            \n[Route]\nDestination=0.0.0.0/0\nGateway=169.254.1.1\nGatewayOnLink=yes\n\
+            \n[Route]\nDestination=192.0.2.0/24\nGateway=169.254.1.1\nGatewayOnLink=yes\n\
+            \n[Route]\nDestination=::/0\nGateway=fe80::1\nGatewayOnLink=yes\n";
+        assert_eq!(networkd_file(&install, "52:54:00:00:00:01").unwrap(), want);
+    }
+
+    #[test]
+    fn what_does_not_parse_is_refused() {
+        for bad in [
+            network(&["10.0.0.1\nDNS=6.6.6.6"], &[], &[]),
+            network(&["10.0.0.1"], &["10.0.0.0"], &[]),
+            network(&["10.0.0.1"], &[], &["default"]),
+        ] {
+            let install = Install {
+                networks: vec![bad],
+                ..Install::default()
+            };
+            assert!(networkd_file(&install, "m").is_err());
+        }
+        assert!(networkd_file(&Install::default(), "m").is_ok());
+    }
+}

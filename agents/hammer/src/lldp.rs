@@ -1,0 +1,152 @@
+//! Neighbours by LLDP: which switch port each interface hangs on, and letting the switch know us.
+//!
+//! A frame is a hint for wiring, never a proof of identity. Listening starts as soon as the
+//! interfaces are up and goes on while the machine joins, so that it costs little time of its own.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use proto_lldp::{Frame, Socket};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use crate::net::links::Link;
+
+/// A switch that sees a new neighbour answers fast (IEEE 802.1AB §9.2.5.7), so we speak often.
+const SEND_EVERY: Duration = Duration::from_secs(5);
+const TTL_S: u16 = 20;
+/// Neighbours kept of one interface; a hub or a broken bridge shows more.
+const NEIGHBOURS_MAX: usize = 8;
+
+/// What was heard, by interface name.
+type Heard = BTreeMap<String, Vec<Frame>>;
+
+/// Listens and speaks until it is dropped.
+#[derive(Debug)]
+pub struct Lldp {
+    heard: Arc<Mutex<Heard>>,
+    news: Arc<Notify>,
+    started: Instant,
+    interfaces: usize,
+    _tasks: JoinSet<()>,
+}
+
+impl Lldp {
+    /// Starts on all `links`. `uuid` is what the switch sees as chassis and system name.
+    #[must_use]
+    pub fn spawn(links: &[Link], uuid: &str) -> Self {
+        let heard = Arc::new(Mutex::new(Heard::new()));
+        let news = Arc::new(Notify::new());
+        let mut tasks = JoinSet::new();
+        for link in links {
+            let own = Frame {
+                chassis_id: uuid.to_string(),
+                port_id: link.name.clone(),
+                system_name: uuid.to_string(),
+                system_description: concat!("metalmesh-hammer ", env!("CARGO_PKG_VERSION")).into(),
+                ttl_s: TTL_S,
+            };
+            let frame = own.encode(link.mac.0);
+            tasks.spawn(run(link.clone(), frame, heard.clone(), news.clone()));
+        }
+        Self {
+            heard,
+            news,
+            started: Instant::now(),
+            interfaces: links.len(),
+            _tasks: tasks,
+        }
+    }
+
+    /// Waits until every interface has a neighbour, or `limit` after the start.
+    pub async fn wait(&self, limit: Duration) {
+        let deadline = self.started + limit;
+        loop {
+            let changed = self.news.notified();
+            if self.neighbours().len() >= self.interfaces {
+                return;
+            }
+            if tokio::time::timeout_at(deadline, changed).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// What was heard so far.
+    #[must_use]
+    pub fn neighbours(&self) -> Heard {
+        self.heard
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+async fn run(link: Link, frame: Vec<u8>, heard: Arc<Mutex<Heard>>, news: Arc<Notify>) {
+    let socket = match Socket::open(&link.name) {
+        Ok(socket) => socket,
+        Err(error) => return tracing::warn!(nic = link.name, %error, "no LLDP"),
+    };
+    let mut tick = tokio::time::interval(SEND_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = tick.tick() => {
+                if let Err(error) = socket.send(&frame).await {
+                    tracing::debug!(nic = link.name, %error, "LLDP not sent");
+                }
+            }
+            received = socket.recv() => match received {
+                Ok(bytes) => {
+                    if let Ok(neighbour) = Frame::decode(&bytes)
+                        && bytes.get(6..12) != Some(&link.mac.0[..])
+                    {
+                        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+                        note(heard.entry(link.name.clone()).or_default(), neighbour);
+                        news.notify_one();
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(nic = link.name, %error, "LLDP not read");
+                    tick.tick().await;
+                }
+            }
+        }
+    }
+}
+
+/// Adds a neighbour, in place of what the same port said before; a time of 0 takes it away.
+fn note(list: &mut Vec<Frame>, neighbour: Frame) {
+    list.retain(|n| (&n.chassis_id, &n.port_id) != (&neighbour.chassis_id, &neighbour.port_id));
+    if neighbour.ttl_s > 0 && list.len() < NEIGHBOURS_MAX {
+        list.push(neighbour);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_replaced_bounded_and_leave() {
+        let frame = |port: usize, ttl_s| Frame {
+            chassis_id: "leaf1".into(),
+            port_id: format!("swp{port}"),
+            ttl_s,
+            ..Frame::default()
+        };
+        let mut list = Vec::new();
+        for port in [1, 1, 2] {
+            note(&mut list, frame(port, 20));
+        }
+        assert_eq!(list.len(), 2);
+        note(&mut list, frame(1, 0));
+        assert_eq!(list, [frame(2, 20)]);
+        for port in 0..100 {
+            note(&mut list, frame(port, 20));
+        }
+        assert_eq!(list.len(), NEIGHBOURS_MAX);
+    }
+}

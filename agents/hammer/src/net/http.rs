@@ -1,0 +1,195 @@
+//! A small HTTP/1.1 client: GET of images, POST to pixie. TLS is rustls with *ring*.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{HOST, LOCATION, USER_AGENT};
+use hyper::{Method, Request, Response, Uri};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::resolve::Resolver;
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// From the request to the head of its answer.
+const HEAD_LIMIT: Duration = Duration::from_secs(60);
+const REDIRECTS_MAX: usize = 5;
+/// Answers of pixie are small.
+const JSON_MAX: usize = 64 * 1024;
+const CA_BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
+const AGENT: &str = concat!("metalmesh-hammer/", env!("CARGO_PKG_VERSION"));
+
+/// The client; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Http {
+    resolver: Resolver,
+}
+
+impl Http {
+    #[must_use]
+    pub fn new(resolver: Resolver) -> Self {
+        Self { resolver }
+    }
+
+    /// GETs a URL, following redirects; `extra` headers go along, such as a range.
+    ///
+    /// # Errors
+    /// When no answer comes, or too many redirects. Any status is an answer.
+    pub async fn get(
+        &self,
+        url: &str,
+        extra: &[(&'static str, String)],
+    ) -> Result<Response<Incoming>> {
+        let mut uri: Uri = url.parse().context("not a URL")?;
+        for _ in 0..REDIRECTS_MAX {
+            let mut request = Request::builder().method(Method::GET);
+            for (name, value) in extra {
+                request = request.header(*name, value);
+            }
+            let response = self.send(&uri, request, Bytes::new()).await?;
+            if !response.status().is_redirection() {
+                return Ok(response);
+            }
+            let location = response
+                .headers()
+                .get(LOCATION)
+                .context("a redirect to nowhere")?;
+            uri = redirect(&uri, location.to_str()?)?;
+        }
+        bail!("more than {REDIRECTS_MAX} redirects")
+    }
+
+    /// POSTs JSON; the status and the body of the answer.
+    ///
+    /// # Errors
+    /// When no answer comes, or one over 64 KiB.
+    pub async fn post_json(&self, url: &str, body: String) -> Result<(u16, Vec<u8>)> {
+        let uri: Uri = url.parse().context("not a URL")?;
+        let request = Request::builder()
+            .method(Method::POST)
+            .header("content-type", "application/json");
+        let response = self.send(&uri, request, Bytes::from(body)).await?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), JSON_MAX).collect();
+        let body = tokio::time::timeout(HEAD_LIMIT, body)
+            .await
+            .context("the answer stalls")?;
+        let body = body.map_err(|e| anyhow::anyhow!("{e}"))?;
+        Ok((status, body.to_bytes().to_vec()))
+    }
+
+    async fn send(
+        &self,
+        uri: &Uri,
+        request: hyper::http::request::Builder,
+        body: Bytes,
+    ) -> Result<Response<Incoming>> {
+        let host = uri.host().context("a URL without a host")?;
+        let host = host.trim_matches(['[', ']']);
+        let tls = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            other => bail!("cannot fetch by {}", other.unwrap_or("no scheme")),
+        };
+        let port = uri.port_u16().unwrap_or(if tls { 443 } else { 80 });
+        let address = SocketAddr::new(self.resolver.resolve(host).await?, port);
+        let stream = tokio::time::timeout(CONNECT_LIMIT, TcpStream::connect(address))
+            .await
+            .with_context(|| format!("no answer from {address}"))?
+            .with_context(|| format!("cannot connect to {address}"))?;
+        stream.set_nodelay(true)?;
+        let path = uri.path_and_query().map_or("/", |p| p.as_str());
+        let authority = uri.authority().context("a URL without a host")?;
+        let request = request
+            .uri(path)
+            .header(HOST, authority.as_str())
+            .header(USER_AGENT, AGENT)
+            .body(Full::new(body))?;
+        let exchange = async {
+            if tls {
+                let name = ServerName::try_from(host.to_string())?;
+                let stream = connector()?.connect(name, stream).await?;
+                exchange(stream, request).await
+            } else {
+                exchange(stream, request).await
+            }
+        };
+        tokio::time::timeout(HEAD_LIMIT, exchange)
+            .await
+            .context("the server does not answer")?
+    }
+}
+
+async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Response<Incoming>>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
+        .handshake(TokioIo::new(stream))
+        .await?;
+    // Ends with the connection: when the response's body is read or dropped.
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "HTTP connection ended");
+        }
+    });
+    Ok(sender.send_request(request).await?)
+}
+
+/// Trust is the CA bundle of the initramfs.
+fn connector() -> Result<TlsConnector> {
+    let mut roots = rustls::RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(CA_BUNDLE).context(CA_BUNDLE)? {
+        roots.add(certificate?)?;
+    }
+    ensure!(!roots.is_empty(), "no certificates in {CA_BUNDLE}");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// Where a redirect leads; never from https back to http.
+fn redirect(from: &Uri, location: &str) -> Result<Uri> {
+    let to = if location.starts_with('/') {
+        let authority = from.authority().context("no host")?;
+        format!(
+            "{}://{authority}{location}",
+            from.scheme_str().unwrap_or("http")
+        )
+    } else {
+        location.to_string()
+    };
+    let to: Uri = to.parse().context("a redirect to no URL")?;
+    let downgrade = from.scheme_str() == Some("https") && to.scheme_str() != Some("https");
+    ensure!(!downgrade, "a redirect from https to plain http");
+    Ok(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects() {
+        let from: Uri = "https://a/x".parse().unwrap();
+        for (location, want) in [
+            ("/y?z", Some("https://a/y?z")),
+            ("https://b/y", Some("https://b/y")),
+            ("http://a/y", None),
+        ] {
+            let to = redirect(&from, location).ok().map(|u| u.to_string());
+            assert_eq!(to.as_deref(), want, "{location}");
+        }
+    }
+}

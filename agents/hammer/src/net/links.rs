@@ -1,0 +1,170 @@
+//! Network interfaces: which there are, up, addresses and routes.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use nix::net::if_::if_nametoindex;
+use pixie_wire::MacAddr;
+use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
+use tokio::time::Instant;
+
+const SYS_NET: &str = "/sys/class/net";
+const POLL: Duration = Duration::from_millis(50);
+
+/// An Ethernet interface of real or virtual hardware.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    pub name: String,
+    pub mac: MacAddr,
+}
+
+/// Speaks rtnetlink.
+#[derive(Debug, Clone)]
+pub struct Netlink {
+    handle: Handle,
+}
+
+impl Netlink {
+    /// Opens the netlink socket; its task lives as long as the process.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn open() -> Result<Self> {
+        let (connection, handle, _) = rtnetlink::new_connection().context("rtnetlink")?;
+        tokio::spawn(connection);
+        Ok(Self { handle })
+    }
+
+    /// Sets an interface up; it takes all multicast, so that LLDP frames come through.
+    ///
+    /// # Errors
+    /// When it is gone, or the driver fails.
+    pub async fn up(&self, name: &str) -> Result<()> {
+        let link = LinkUnspec::new_with_index(index(name)?)
+            .up()
+            .allmulticast(true)
+            .build();
+        self.handle
+            .link()
+            .set(link)
+            .execute()
+            .await
+            .with_context(|| format!("{name} up"))
+    }
+
+    /// Adds an address; one that is there already is fine.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub async fn add_address(&self, name: &str, address: Ipv4Addr, prefix: u8) -> Result<()> {
+        let ip = IpAddr::V4(address);
+        self.handle
+            .address()
+            .add(index(name)?, ip, prefix)
+            .replace()
+            .execute()
+            .await
+            .with_context(|| format!("address {address} on {name}"))
+    }
+
+    /// Sets the default route.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub async fn default_route(&self, name: &str, gateway: Ipv4Addr) -> Result<()> {
+        let route = RouteMessageBuilder::<Ipv4Addr>::new()
+            .gateway(gateway)
+            .output_interface(index(name)?)
+            .build();
+        let added = self.handle.route().add(route).replace().execute().await;
+        added.with_context(|| format!("route by {gateway}"))
+    }
+}
+
+fn index(name: &str) -> Result<u32> {
+    if_nametoindex(name).with_context(|| format!("no interface {name}"))
+}
+
+/// Every interface that hardware stands behind, by name.
+#[must_use]
+pub fn list() -> Vec<Link> {
+    list_in(Path::new(SYS_NET))
+}
+
+fn list_in(dir: &Path) -> Vec<Link> {
+    let mut out = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if !path.join("device").exists() {
+            continue;
+        }
+        let mac = fs::read_to_string(path.join("address")).unwrap_or_default();
+        if let Ok(mac) = mac.trim().parse() {
+            out.push(Link {
+                name: entry.file_name().to_string_lossy().into_owned(),
+                mac,
+            });
+        }
+    }
+    out.sort_by(|a, b| a.name.cmp(&b.name));
+    out
+}
+
+/// Whether the interface's cable carries a signal.
+#[must_use]
+pub fn has_carrier(name: &str) -> bool {
+    let path = Path::new(SYS_NET).join(name).join("carrier");
+    fs::read_to_string(path).is_ok_and(|text| text.trim() == "1")
+}
+
+/// Waits until one of the interfaces has a carrier, and a moment for the others.
+pub async fn wait_carrier(links: &[Link], limit: Duration, others: Duration) -> Vec<Link> {
+    let deadline = Instant::now() + limit;
+    let mut first = None;
+    loop {
+        let up: Vec<Link> = links
+            .iter()
+            .filter(|l| has_carrier(&l.name))
+            .cloned()
+            .collect();
+        let now = Instant::now();
+        if !up.is_empty() {
+            let since = *first.get_or_insert(now);
+            if up.len() == links.len() || now >= since + others {
+                return up;
+            }
+        }
+        if now >= deadline {
+            return up;
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_hardware_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, device) in [
+            ("lo", false),
+            ("eth1", true),
+            ("eth0", true),
+            ("br0", false),
+        ] {
+            let path = dir.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("address"), "52:54:00:00:00:01\n").unwrap();
+            if device {
+                fs::create_dir(path.join("device")).unwrap();
+            }
+        }
+        let names: Vec<String> = list_in(dir.path()).into_iter().map(|l| l.name).collect();
+        assert_eq!(names, ["eth0", "eth1"]);
+    }
+}

@@ -1,0 +1,175 @@
+//! The network of the installer: one interface with an address, the way to pixie.
+
+pub mod clock;
+pub mod dhcp;
+pub mod http;
+pub mod links;
+pub mod resolve;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use tokio::task::JoinSet;
+
+use crate::cmdline::{Cmdline, StaticIp};
+use dhcp::Lease;
+use links::{Link, Netlink};
+use resolve::Resolver;
+
+const CARRIER_LIMIT: Duration = Duration::from_secs(60);
+/// For the other cables, once one has a signal.
+const CARRIER_OTHERS: Duration = Duration::from_millis(200);
+/// What a failed renewal waits before it asks again, at least.
+const RENEW_RETRY_MIN: Duration = Duration::from_secs(15);
+
+/// The network, up.
+#[derive(Debug, Clone)]
+pub struct Network {
+    /// The interface that has the address: the one that this boot came over.
+    pub link: Link,
+    pub address: Ipv4Addr,
+    pub ntp: Vec<Ipv4Addr>,
+    pub resolver: Resolver,
+    /// The lease to keep; none for a static address.
+    pub lease: Option<Lease>,
+}
+
+/// Brings every interface up and gives an address to one.
+///
+/// # Errors
+/// When there is no interface, no cable, or no server that answers.
+pub async fn bring_up(cmdline: &Cmdline) -> Result<Network> {
+    let netlink = Netlink::open()?;
+    netlink.up("lo").await?;
+    let links = links::list();
+    ensure!(
+        !links.is_empty(),
+        "this machine has no network interface that a driver knows"
+    );
+    for link in &links {
+        if let Err(error) = netlink.up(&link.name).await {
+            tracing::warn!(
+                nic = link.name,
+                error = format!("{error:#}"),
+                "interface stays down"
+            );
+        }
+    }
+    let up = links::wait_carrier(&links, CARRIER_LIMIT, CARRIER_OTHERS).await;
+    ensure!(
+        !up.is_empty(),
+        "no interface has a carrier: is a cable plugged in?"
+    );
+    if let Some(ip) = &cmdline.static_ip {
+        return static_address(&netlink, &up, ip).await;
+    }
+    let candidates = candidates(up, cmdline.boot_mac.as_deref());
+    let (link, lease) = first_lease(candidates).await?;
+    netlink
+        .add_address(&link.name, lease.address, lease.prefix)
+        .await?;
+    if let Some(router) = lease.router {
+        netlink.default_route(&link.name, router).await?;
+    }
+    Ok(Network {
+        link,
+        address: lease.address,
+        ntp: lease.ntp.clone(),
+        resolver: resolver(&lease.dns),
+        lease: Some(lease),
+    })
+}
+
+/// Where to ask for an address: only where the firmware booted from, if that is known.
+fn candidates(up: Vec<Link>, boot_mac: Option<&str>) -> Vec<Link> {
+    let boot: Vec<Link> = up
+        .iter()
+        .filter(|l| boot_mac == Some(l.mac.to_string().as_str()))
+        .cloned()
+        .collect();
+    if boot.is_empty() { up } else { boot }
+}
+
+async fn first_lease(links: Vec<Link>) -> Result<(Link, Lease)> {
+    let mut asking = JoinSet::new();
+    for link in links {
+        asking.spawn(async move {
+            let lease = dhcp::acquire(&link.name, link.mac).await;
+            (link, lease)
+        });
+    }
+    let mut last = None;
+    while let Some(done) = asking.join_next().await {
+        match done? {
+            (link, Ok(lease)) => return Ok((link, lease)),
+            (_, Err(error)) => last = Some(error),
+        }
+    }
+    Err(last.context("no interface to ask on")?)
+}
+
+async fn static_address(netlink: &Netlink, up: &[Link], ip: &StaticIp) -> Result<Network> {
+    let wanted = |l: &&Link| ip.device.is_empty() || l.name == ip.device;
+    let Some(link) = up.iter().find(wanted).cloned() else {
+        bail!(
+            "interface {:?} of the kernel command line has no carrier",
+            ip.device
+        );
+    };
+    netlink
+        .add_address(&link.name, ip.address, ip.prefix)
+        .await?;
+    if let Some(gateway) = ip.gateway {
+        netlink.default_route(&link.name, gateway).await?;
+    }
+    Ok(Network {
+        link,
+        address: ip.address,
+        ntp: Vec::new(),
+        resolver: resolver(&ip.dns),
+        lease: None,
+    })
+}
+
+fn resolver(dns: &[Ipv4Addr]) -> Resolver {
+    Resolver::new(dns.iter().copied().map(IpAddr::V4).collect())
+}
+
+/// Keeps the lease for as long as the machine waits; ends with the process.
+pub async fn run_renewal(link: Link, mut lease: Lease) {
+    loop {
+        // RFC 2131 §4.4.5: T1 is half of the lease.
+        let mut pause = Duration::from_secs(u64::from(lease.lease_s) / 2);
+        let retry = (pause / 4).max(RENEW_RETRY_MIN);
+        loop {
+            tokio::time::sleep(pause).await;
+            match dhcp::renew(&link.name, link.mac, &lease).await {
+                Ok(new) if new.address == lease.address => {
+                    lease = new;
+                    break;
+                }
+                Ok(new) => tracing::warn!(old = %lease.address, new = %new.address, "lease moved"),
+                Err(error) => tracing::warn!(error = format!("{error:#}"), "lease not renewed"),
+            }
+            pause = retry;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_boot_interface_goes_alone() {
+        let link = |n: u8| Link {
+            name: format!("eth{n}"),
+            mac: pixie_wire::MacAddr([2, 0, 0, 0, 0, n]),
+        };
+        let up = vec![link(0), link(1)];
+        assert_eq!(candidates(up.clone(), Some("02:00:00:00:00:01")), [link(1)]);
+        assert_eq!(candidates(up.clone(), Some("02:00:00:00:00:09")), up);
+        assert_eq!(candidates(up.clone(), None), up);
+    }
+}

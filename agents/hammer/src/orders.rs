@@ -1,0 +1,136 @@
+//! Orders: which one to act on, and what was done already.
+//!
+//! The stream is level-triggered: after each reconnect control says again what it wants. An order
+//! that was carried out is not carried out twice, so that a lost connection never wipes twice.
+
+use proto_mesh::MachineOrder;
+use proto_mesh::machine_order::Order;
+
+/// What hammer does next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    Wipe,
+    /// Report again: control has not heard that the wipe was done.
+    WipeAgainReported,
+    Wait,
+    Install(Box<proto_mesh::Install>),
+    /// Report again how this installation ended.
+    InstallAgainReported,
+    Reboot,
+    Hold(String),
+    /// Nothing that this hammer knows.
+    Nothing,
+}
+
+/// What was carried out in this boot.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    wiped: Option<(u64, u64)>,
+    /// Allocation and attempt.
+    installed: Option<(String, u32)>,
+}
+
+impl Ledger {
+    /// What to do about an order.
+    #[must_use]
+    pub fn decide(&self, order: &MachineOrder) -> Action {
+        match &order.order {
+            Some(Order::Wipe(_)) if self.wiped == Some((order.term, order.generation)) => {
+                Action::WipeAgainReported
+            }
+            Some(Order::Wipe(_)) => Action::Wipe,
+            Some(Order::Wait(_)) => Action::Wait,
+            Some(Order::Install(install)) => {
+                let known = self.installed.as_ref();
+                let same = known.is_some_and(|(uuid, attempt)| {
+                    *uuid == install.allocation_uuid && *attempt == install.attempt
+                });
+                if same {
+                    Action::InstallAgainReported
+                } else {
+                    Action::Install(Box::new(install.clone()))
+                }
+            }
+            Some(Order::Reboot(_)) => Action::Reboot,
+            Some(Order::Hold(hold)) => Action::Hold(hold.reason.clone()),
+            None => Action::Nothing,
+        }
+    }
+
+    /// Notes a wipe that was carried out, well or not.
+    pub fn wiped(&mut self, order: &MachineOrder) {
+        self.wiped = Some((order.term, order.generation));
+    }
+
+    /// Notes an installation that was carried out, well or not.
+    pub fn installed(&mut self, install: &proto_mesh::Install) {
+        self.installed = Some((install.allocation_uuid.clone(), install.attempt));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto_mesh::{Install, machine_order};
+
+    use super::*;
+
+    fn order(generation: u64, order: Order) -> MachineOrder {
+        MachineOrder {
+            term: 1,
+            generation,
+            order: Some(order),
+        }
+    }
+
+    fn install(attempt: u32) -> Install {
+        Install {
+            allocation_uuid: "a".into(),
+            attempt,
+            ..Install::default()
+        }
+    }
+
+    #[test]
+    fn nothing_is_done_twice() {
+        let mut ledger = Ledger::default();
+        let wipe = |g| order(g, Order::Wipe(machine_order::Wipe {}));
+        assert_eq!(ledger.decide(&wipe(1)), Action::Wipe);
+        ledger.wiped(&wipe(1));
+        assert_eq!(ledger.decide(&wipe(1)), Action::WipeAgainReported);
+        assert_eq!(ledger.decide(&wipe(2)), Action::Wipe);
+
+        let first = order(3, Order::Install(install(1)));
+        assert!(matches!(ledger.decide(&first), Action::Install(_)));
+        ledger.installed(&install(1));
+        // The same attempt stays done when control's state moves on.
+        assert_eq!(
+            ledger.decide(&order(4, Order::Install(install(1)))),
+            Action::InstallAgainReported
+        );
+        assert!(matches!(
+            ledger.decide(&order(5, Order::Install(install(2)))),
+            Action::Install(_)
+        ));
+    }
+
+    #[test]
+    fn the_rest_is_plain() {
+        let ledger = Ledger::default();
+        let hold = machine_order::Hold {
+            reason: "disk".into(),
+        };
+        assert_eq!(
+            ledger.decide(&order(1, Order::Hold(hold))),
+            Action::Hold("disk".into())
+        );
+        assert_eq!(
+            ledger.decide(&order(1, Order::Wait(machine_order::Wait {}))),
+            Action::Wait
+        );
+        assert_eq!(
+            ledger.decide(&order(1, Order::Reboot(machine_order::Reboot {}))),
+            Action::Reboot
+        );
+        assert_eq!(ledger.decide(&MachineOrder::default()), Action::Nothing);
+    }
+}
