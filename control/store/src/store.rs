@@ -136,9 +136,7 @@ impl<M: StateMachine> Store<M> {
             let (bytes, max) = (command.len(), COMMAND_BYTES_MAX);
             return Err(StoreError::TooLarge { bytes, max }.into());
         }
-        if self.0.stop.is_cancelled() {
-            return Err(StoreError::ShutDown.into());
-        }
+        self.running()?;
         let (answer, wait) = oneshot::channel();
         self.0
             .proposals
@@ -180,14 +178,24 @@ impl<M: StateMachine> Store<M> {
         &self,
         read: impl FnOnce(&M, Revision) -> T,
     ) -> Result<T, StoreError> {
-        if self.0.stop.is_cancelled() {
-            return Err(StoreError::ShutDown);
-        }
+        self.running()?;
         let confirm = self.0.raft.ensure_linearizable(ReadPolicy::ReadIndex);
         match tokio::time::timeout(READ_TIMEOUT, confirm).await {
             Ok(Ok(_)) => self.read_local_versioned(read),
             Ok(Err(error)) => Err(read_error(error)),
             Err(_) => Err(StoreError::NoQuorum),
+        }
+    }
+
+    /// Is there a node that could answer?
+    fn running(&self) -> Result<(), StoreError> {
+        if self.0.stop.is_cancelled() {
+            return Err(StoreError::ShutDown);
+        }
+        match &self.0.raft.metrics().borrow_watched().running_state {
+            Ok(()) => Ok(()),
+            Err(Fatal::Stopped) => Err(StoreError::ShutDown),
+            Err(fatal) => Err(StoreError::Fatal(fatal.to_string())),
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -147,4 +148,43 @@ fn check(ledger: &Ledger, history: &[BTreeMap<u64, u64>]) {
             );
         }
     }
+}
+
+/// Not a test by itself: a store whose log directory disappears.
+#[test]
+#[ignore = "run by a_log_that_cannot_be_written_ends_the_process"]
+fn failing_disk_process() {
+    let Ok(dir) = std::env::var(DIR_VARIABLE) else {
+        return;
+    };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async move {
+        let dir = Path::new(&dir);
+        let store: Store<Ledger> = Store::open(StoreConfig {
+            segment_bytes: 16 << 10,
+            ..config(dir)
+        })
+        .await
+        .unwrap();
+        put(&store, "before", "value").await;
+        std::fs::remove_dir_all(dir.join("log")).unwrap();
+        // Sooner or later this needs a new segment.
+        for n in 0..1000 {
+            put(&store, &format!("after-{n}"), &"v".repeat(200)).await;
+        }
+    });
+}
+
+#[test]
+fn a_log_that_cannot_be_written_ends_the_process() {
+    const SIGABRT: i32 = 6;
+    let dir = tempfile::tempdir().unwrap();
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "tests::crash::failing_disk_process", "--ignored"])
+        .env(DIR_VARIABLE, dir.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(status.signal(), Some(SIGABRT), "{status:?}");
 }
