@@ -16,7 +16,8 @@
 //!   break an optimistic lock;
 //! - a machine whose disks may hold data (`dirty`) is never on offer.
 //!
-//! Start at [`apply`] and [`Op`]; [`life`] holds what agents are told, derived from the tables.
+//! Start at [`apply`] and [`Op`]; [`life`] holds what agents are told and [`query`] what readers ask,
+//! both derived from the tables.
 
 mod apply;
 mod change;
@@ -25,11 +26,12 @@ pub mod entities;
 mod hardware;
 mod ipam;
 pub mod life;
+pub mod query;
 mod reply;
 mod tables;
 mod version;
 
-pub use apply::{Outcome, apply};
+pub use apply::{DEAD_AFTER_MS, INSTALL_ATTEMPTS_MAX, Outcome, STEP_ATTEMPTS_MAX, apply};
 pub use change::{Change, CodecError};
 pub use command::*;
 pub use entities::*;

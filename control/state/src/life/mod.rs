@@ -5,12 +5,15 @@
 
 mod bmc;
 mod boot;
+pub mod events;
+mod layout;
 mod orders;
-mod reports;
+pub(crate) mod reports;
 mod switch;
 
 pub use bmc::{bmc_desired, machine_orders};
 pub use boot::{BootTarget, MachineBoot, boot_desired, boot_target};
+pub use layout::default_layout;
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order};
 pub use reports::{bmc_reading_matters, event_is_heartbeat, switch_report_matters};
 pub use switch::{PortIntent, SegmentIntent, SwitchDesired, port_vni, switch_desired};

@@ -23,6 +23,8 @@ pub struct Index {
     pub(crate) children: BTreeMap<NetworkId, BTreeSet<NetworkId>>,
     /// Addresses out of a network.
     pub(crate) network_ips: BTreeMap<NetworkId, BTreeSet<IpKey>>,
+    /// Addresses that a machine has.
+    pub(crate) machine_ips: BTreeMap<MachineId, BTreeSet<IpKey>>,
     /// Orders of a machine by sequence.
     pub(crate) machine_orders: BTreeMap<MachineId, BTreeMap<u64, OrderId>>,
     /// Open orders of a partition.
@@ -111,6 +113,9 @@ impl Indexed for Ip {
             ip: self.ip,
         };
         insert(&mut index.network_ips, self.network.clone(), key);
+        if let Some(machine) = self.machine {
+            insert(&mut index.machine_ips, machine, key);
+        }
     }
     fn remove_from(&self, index: &mut Index) {
         let key = IpKey {
@@ -118,6 +123,9 @@ impl Indexed for Ip {
             ip: self.ip,
         };
         remove(&mut index.network_ips, &self.network, &key);
+        if let Some(machine) = self.machine {
+            remove(&mut index.machine_ips, &machine, &key);
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::change::{CodecError, decode, encode};
 use crate::entities::*;
 
 pub(crate) use index::{Index, Indexed};
-pub(crate) use tx::{Headed, Tx};
+pub(crate) use tx::Tx;
 
 /// An object that a table holds.
 pub trait Entity:

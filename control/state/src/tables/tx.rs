@@ -142,7 +142,6 @@ impl<'a> Tx<'a> {
 /// An object with a head.
 pub(crate) trait Headed {
     fn meta_mut(&mut self) -> &mut Meta;
-    fn meta(&self) -> &Meta;
 }
 
 macro_rules! headed {
@@ -150,9 +149,6 @@ macro_rules! headed {
         $(impl Headed for crate::entities::$entity {
             fn meta_mut(&mut self) -> &mut Meta {
                 &mut self.meta
-            }
-            fn meta(&self) -> &Meta {
-                &self.meta
             }
         })*
     };

@@ -1,0 +1,326 @@
+//! Tickets, certificates, keys and audit.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{AllocationId, Digest, MachineId, Timestamp};
+
+use crate::command::{
+    AppendAudit, CertificateChoice, CreateJoinTicket, IssueBootTicket, PutCa, PutSigningKey,
+    RecordCertificate, RedeemBootTicket, RedeemJoinTicket, RevokeCertificates, RevokeJoinTicket,
+};
+use crate::entities::{
+    AUDIT_MAX, AgentKind, AuditEntry, BootTicket, CaRecord, Certificate, JoinTicket, Machine,
+    Partition, SigningKey,
+};
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+/// Longest life of a join ticket, milliseconds: a day.
+const JOIN_LIFE_MAX_MS: u64 = 24 * 3_600_000;
+/// Longest life of a boot ticket, milliseconds.
+const BOOT_LIFE_MAX_MS: u64 = 15 * 60_000;
+
+type Result = std::result::Result<Reply, Error>;
+type Check = std::result::Result<(), Error>;
+
+pub(super) fn create_join_ticket(tx: &mut Tx<'_>, op: &CreateJoinTicket) -> Result {
+    tx.tables().require::<Partition>(&op.partition)?;
+    let life = op.expires_at.since_ms(tx.now);
+    if life == 0 || life > JOIN_LIFE_MAX_MS {
+        return Err(Error::invalid("minutes", "must be in 1..=1440"));
+    }
+    let is_name = proto_types::is_name(&op.agent) && proto_types::is_hostname(&op.agent);
+    if !is_name {
+        let what = if op.kind == AgentKind::Core {
+            "a switch's host name"
+        } else {
+            "a host name"
+        };
+        return Err(Error::invalid(
+            "id",
+            format!("must be {what} of 2 to 128 characters"),
+        ));
+    }
+    if tx.get::<JoinTicket>(&op.id).is_some() {
+        return Err(Error::already_exists("join-ticket", op.id));
+    }
+    let ticket = JoinTicket {
+        id: op.id,
+        kind: op.kind,
+        partition: op.partition.clone(),
+        agent: op.agent.clone(),
+        secret: op.secret.clone(),
+        key: op.key.clone(),
+        created_by: tx.actor.to_owned(),
+        created_at: tx.now,
+        expires_at: op.expires_at,
+        redeemed_at: None,
+        redeemed_key: None,
+        revoked_at: None,
+    };
+    Ok(Reply::JoinTicket(tx.save(ticket)))
+}
+
+fn refuse(code: ErrorCode, kind: &str, id: impl std::fmt::Display, why: &str) -> Error {
+    Error::new(code, format!("{kind} \"{id}\" {why}")).object(kind, id)
+}
+
+/// The order of these checks is what an attacker learns: nothing without the secret.
+fn check_ticket(
+    kind: &str,
+    id: impl std::fmt::Display + Copy,
+    secret: (&Digest, &Digest),
+    redeemed_at: Option<Timestamp>,
+    expires_at: Timestamp,
+    now: Timestamp,
+) -> Check {
+    if !secret.0.same_as(secret.1) {
+        return Err(unknown(kind, id));
+    }
+    if redeemed_at.is_some() {
+        return Err(refuse(ErrorCode::TicketUsed, kind, id, "was used before"));
+    }
+    if now >= expires_at {
+        return Err(refuse(ErrorCode::TicketExpired, kind, id, "has ended"));
+    }
+    Ok(())
+}
+
+fn unknown(kind: &str, id: impl std::fmt::Display) -> Error {
+    refuse(
+        ErrorCode::TicketUnknown,
+        kind,
+        id,
+        "is unknown or its secret is wrong",
+    )
+}
+
+pub(super) fn redeem_join_ticket(tx: &mut Tx<'_>, op: &RedeemJoinTicket) -> Result {
+    const KIND: &str = "join-ticket";
+    let ticket = tx
+        .get::<JoinTicket>(&op.id)
+        .ok_or_else(|| unknown(KIND, op.id))?;
+    let mut ticket = JoinTicket::clone(ticket);
+    let secrets = (&ticket.secret, &op.secret);
+    check_ticket(
+        KIND,
+        op.id,
+        secrets,
+        ticket.redeemed_at,
+        ticket.expires_at,
+        tx.now,
+    )?;
+    if ticket.revoked_at.is_some() {
+        return Err(refuse(ErrorCode::TicketRevoked, KIND, op.id, "was revoked"));
+    }
+    if ticket.key.as_ref().is_some_and(|key| !key.same_as(&op.key)) {
+        return Err(refuse(
+            ErrorCode::TicketForeign,
+            KIND,
+            op.id,
+            "is bound to another key",
+        ));
+    }
+    ticket.redeemed_at = Some(tx.now);
+    ticket.redeemed_key = Some(op.key.clone());
+    Ok(Reply::JoinTicket(tx.save(ticket)))
+}
+
+pub(super) fn revoke_join_ticket(tx: &mut Tx<'_>, op: &RevokeJoinTicket) -> Result {
+    let mut ticket: JoinTicket = tx.require(&op.id)?;
+    ticket.revoked_at = ticket.revoked_at.or(Some(tx.now));
+    Ok(Reply::JoinTicket(tx.save(ticket)))
+}
+
+pub(super) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result {
+    let machine = tx.tables().require::<Machine>(&op.machine)?;
+    if machine.partition.as_ref() != Some(&op.partition) {
+        return Err(Error::new(
+            ErrorCode::MachineForeign,
+            format!(
+                "machine \"{}\" is not in partition \"{}\"",
+                op.machine, op.partition
+            ),
+        )
+        .object("machine", op.machine));
+    }
+    if !machine.macs().contains(&op.mac) {
+        return Err(Error::new(
+            ErrorCode::MachineForeign,
+            format!("machine \"{}\" did not boot from {}", op.machine, op.mac),
+        )
+        .object("machine", op.machine));
+    }
+    let life = op.expires_at.since_ms(tx.now);
+    if life == 0 || life > BOOT_LIFE_MAX_MS {
+        return Err(Error::invalid(
+            "expires_at",
+            "must be in the next 15 minutes",
+        ));
+    }
+    let older: Vec<_> = tx
+        .tables()
+        .all::<BootTicket>()
+        .filter(|ticket| ticket.machine == op.machine)
+        .map(|ticket| ticket.id)
+        .collect();
+    for id in older {
+        tx.delete::<BootTicket>(&id);
+    }
+    let ticket = BootTicket {
+        id: op.id,
+        machine: op.machine,
+        mac: op.mac,
+        secret: op.secret.clone(),
+        expires_at: op.expires_at,
+        redeemed_at: None,
+    };
+    Ok(Reply::BootTicket(tx.save(ticket)))
+}
+
+pub(super) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> Result {
+    const KIND: &str = "boot-ticket";
+    let ticket = tx
+        .get::<BootTicket>(&op.id)
+        .ok_or_else(|| unknown(KIND, op.id))?;
+    let mut ticket = BootTicket::clone(ticket);
+    let secrets = (&ticket.secret, &op.secret);
+    check_ticket(
+        KIND,
+        op.id,
+        secrets,
+        ticket.redeemed_at,
+        ticket.expires_at,
+        tx.now,
+    )?;
+    if (ticket.machine, ticket.mac) != (op.machine, op.mac) {
+        return Err(refuse(
+            ErrorCode::TicketForeign,
+            KIND,
+            op.id,
+            "is for another machine",
+        ));
+    }
+    ticket.redeemed_at = Some(tx.now);
+    Ok(Reply::BootTicket(tx.save(ticket)))
+}
+
+pub(super) fn record_certificate(tx: &mut Tx<'_>, op: &RecordCertificate) -> Result {
+    if tx.get::<Certificate>(&op.0.serial).is_some() {
+        return Err(Error::already_exists("certificate", &op.0.serial));
+    }
+    let allocation_of = |id: &MachineId| {
+        tx.get::<Machine>(id)
+            .and_then(|machine| machine.allocation.as_ref())
+            .map(|a| a.id)
+    };
+    let current = op.0.machine.as_ref().and_then(allocation_of);
+    // The allocation may have ended between the check and here.
+    if op.0.allocation.is_some() && op.0.allocation != current {
+        return Err(Error::new(
+            ErrorCode::MachineNotAllocated,
+            format!("the allocation of \"{}\" is over", op.0.identity),
+        ));
+    }
+    tx.save(op.0.clone());
+    Ok(Reply::None)
+}
+
+pub(super) fn revoke_certificates(tx: &mut Tx<'_>, op: &RevokeCertificates) -> Result {
+    let chosen: Vec<_> = match &op.choice {
+        CertificateChoice::Serial(serial) => {
+            tx.tables().require::<Certificate>(serial)?;
+            vec![serial.clone()]
+        }
+        CertificateChoice::Identity(identity) => tx
+            .tables()
+            .all::<Certificate>()
+            .filter(|certificate| certificate.identity == *identity)
+            .map(|certificate| certificate.serial.clone())
+            .collect(),
+        CertificateChoice::Allocation(machine, allocation) => {
+            return Ok(Reply::Serials(revoke_allocation(
+                tx,
+                *machine,
+                *allocation,
+                &op.reason,
+            )));
+        }
+    };
+    Ok(Reply::Serials(revoke(tx, chosen, &op.reason)))
+}
+
+/// Revokes every certificate of an allocation.
+pub(super) fn revoke_allocation(
+    tx: &mut Tx<'_>,
+    machine: MachineId,
+    allocation: AllocationId,
+    reason: &str,
+) -> Vec<String> {
+    let serials = tx
+        .tables()
+        .index()
+        .machine_certificates
+        .get(&machine)
+        .into_iter()
+        .flatten();
+    let chosen: Vec<_> = serials
+        .filter_map(|serial| tx.get::<Certificate>(serial))
+        .filter(|certificate| certificate.allocation == Some(allocation))
+        .map(|certificate| certificate.serial.clone())
+        .collect();
+    revoke(tx, chosen, reason)
+}
+
+fn revoke(tx: &mut Tx<'_>, serials: Vec<String>, reason: &str) -> Vec<String> {
+    let mut revoked = Vec::new();
+    for serial in serials {
+        let Some(certificate) = tx.get::<Certificate>(&serial) else {
+            continue;
+        };
+        if certificate.revoked_at.is_some() {
+            continue;
+        }
+        let mut certificate = Certificate::clone(certificate);
+        certificate.revoked_at = Some(tx.now);
+        certificate.revoked_reason = reason.to_owned();
+        tx.save(certificate);
+        revoked.push(serial);
+    }
+    revoked
+}
+
+pub(super) fn put_ca(tx: &mut Tx<'_>, op: &PutCa) -> Result {
+    tx.save::<CaRecord>(op.0.clone());
+    Ok(Reply::None)
+}
+
+pub(super) fn put_signing_key(tx: &mut Tx<'_>, op: &PutSigningKey) -> Result {
+    tx.save::<SigningKey>(op.0.clone());
+    Ok(Reply::None)
+}
+
+pub(super) fn append_audit(tx: &mut Tx<'_>, op: &AppendAudit) -> Result {
+    for entry in &op.entries {
+        let sequence = tx.next_sequence();
+        tx.save(AuditEntry {
+            sequence,
+            ..entry.clone()
+        });
+    }
+    let surplus = tx
+        .tables()
+        .table::<AuditEntry>()
+        .len()
+        .saturating_sub(AUDIT_MAX);
+    let oldest: Vec<_> = tx
+        .tables()
+        .table::<AuditEntry>()
+        .keys()
+        .take(surplus)
+        .copied()
+        .collect();
+    for sequence in oldest {
+        tx.delete::<AuditEntry>(&sequence);
+    }
+    Ok(Reply::None)
+}

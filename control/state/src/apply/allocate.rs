@@ -1,0 +1,498 @@
+//! A machine for a project: everything at once, or nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{
+    ASN_BASE, Asn, LayoutId, MachineId, PartitionId, ProjectId, SizeId, is_hostname,
+};
+
+use super::allocate_networks::{check_networks, connect};
+use super::catalog::{DNS_MAX, NTP_MAX};
+use super::tenancy::{check_description, check_name};
+use crate::command::AllocateMachine;
+use crate::entities::{
+    Allocation, AllocationType, Availability, Classification, EventKind, EventLog, Idempotency,
+    IdempotencyKey, Image, ImageFeature, Install, LAYOUT_DEFAULT, Layout, Liveliness, Machine,
+    Partition, Phase, Project, Size, SizeImageConstraint, SizeReservation, label,
+};
+use crate::hardware::check_layout;
+use crate::ipam;
+use crate::life::default_layout;
+use crate::reply::Reply;
+use crate::tables::{Tables, Tx};
+use crate::version::{Requirement, newest_image, parse_image_id};
+
+/// Keys of a machine.
+const KEYS_MAX: usize = 50;
+/// Length of a key, characters.
+const KEY_MAX: usize = 8192;
+/// Length of user data, bytes of base64.
+const USERDATA_MAX: usize = 32_768;
+/// AS numbers come out of 1..=131072 above [`ASN_BASE`].
+const ASN_POOL_MAX: u32 = 131_072;
+/// A client's key is remembered for so long, milliseconds: a day.
+const IDEMPOTENCY_MS: u64 = 24 * 3_600_000;
+
+type Result<T> = std::result::Result<T, Error>;
+
+pub(super) fn check_keys(keys: &[String]) -> Result<()> {
+    let is_key = |key: &String| {
+        (1..=KEY_MAX).contains(&key.chars().count()) && key.trim() == key && !key.contains('\n')
+    };
+    if keys.len() > KEYS_MAX {
+        return Err(Error::invalid(
+            "ssh_public_keys",
+            format!("must be at most {KEYS_MAX}"),
+        ));
+    }
+    if keys.iter().all(is_key) {
+        Ok(())
+    } else {
+        Err(Error::invalid(
+            "ssh_public_keys",
+            "must be single lines of at most 8192 characters",
+        ))
+    }
+}
+
+fn check_request(op: &AllocateMachine) -> Result<()> {
+    check_name(&op.name)?;
+    check_description(&op.description)?;
+    check_keys(&op.ssh_public_keys)?;
+    if op
+        .hostname
+        .as_deref()
+        .is_some_and(|name| !is_hostname(name))
+    {
+        return Err(Error::invalid("hostname", "must be a host name"));
+    }
+    if op.userdata.len() > USERDATA_MAX {
+        return Err(Error::invalid(
+            "userdata",
+            format!("must be at most {USERDATA_MAX} bytes"),
+        ));
+    }
+    if op.dns_servers.len() > DNS_MAX {
+        return Err(Error::invalid("dns_servers", "must be at most 3"));
+    }
+    if op.ntp_servers.len() > NTP_MAX {
+        return Err(Error::invalid("ntp_servers", "must be at most 10"));
+    }
+    match (op.machine, &op.partition, &op.size) {
+        (Some(_), None, None) | (None, Some(_), Some(_)) => Ok(()),
+        (Some(_), ..) => Err(Error::invalid("uuid", "excludes partition and size")),
+        (None, None, _) => Err(Error::invalid("partition", "is missing")),
+        (None, _, None) => Err(Error::invalid("size", "is missing")),
+    }
+}
+
+pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
+    if let Some(machine) = replay(tx, op)? {
+        return Ok(Reply::Machine(machine));
+    }
+    check_request(op)?;
+    tx.tables().require::<Project>(&op.project)?;
+    let image = usable_image(tx, op)?;
+    let networks = check_networks(tx.tables(), op)?;
+    let mut machine = match op.machine {
+        Some(id) => chosen(tx.tables(), id)?,
+        None => best(tx.tables(), op)?,
+    };
+    let (Some(partition), Some(size)) = (machine.partition.clone(), machine.size.clone()) else {
+        return Err(not_ready(&machine, "it is in no partition or has no size"));
+    };
+    check_image_constraint(tx.tables(), &size, &image)?;
+    let layout = usable_layout(tx.tables(), op, &size, &image)?;
+    check_layout(&layout, &machine.hardware)?;
+    let asn = next_asn(tx.tables())?;
+    let connected = connect(tx, op, &networks, &partition, machine.id, asn)?;
+    let partition = tx.tables().require::<Partition>(&partition)?.clone();
+    let or_default =
+        |mine: &[_], default: &[_]| if mine.is_empty() { default } else { mine }.to_vec();
+    machine.allocation = Some(Allocation {
+        id: op.id,
+        created_at: tx.now,
+        created_by: tx.actor.to_owned(),
+        project: op.project,
+        name: op.name.clone(),
+        description: op.description.clone(),
+        hostname: op.hostname.clone().unwrap_or_else(|| "metal".into()),
+        kind: op.kind,
+        image: image.id.clone(),
+        layout,
+        networks: connected,
+        asn,
+        ssh_public_keys: op.ssh_public_keys.clone(),
+        userdata: op.userdata.clone(),
+        labels: op.labels.clone(),
+        placement_labels: op.placement_labels.clone(),
+        dns_servers: or_default(&op.dns_servers, &partition.dns_servers),
+        ntp_servers: if op.ntp_servers.is_empty() {
+            partition.ntp_servers.clone()
+        } else {
+            op.ntp_servers.clone()
+        },
+        firewall_rules: op.firewall_rules.clone(),
+        install: Install {
+            attempt: 1,
+            ..Install::default()
+        },
+    });
+    machine
+        .meta
+        .labels
+        .insert(label::MACHINE_ASN.into(), asn.to_string());
+    machine.dirty = true;
+    machine.clean_disks.clear();
+    machine.enter(Phase::Installing, tx.now, "");
+    let machine = tx.update(machine);
+    remember(tx, op, machine.id);
+    Ok(Reply::Machine(machine))
+}
+
+/// The machine of an earlier request with the same key.
+fn replay(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Option<Arc<Machine>>> {
+    let Some(wanted) = &op.idempotency else {
+        return Ok(None);
+    };
+    let key = IdempotencyKey {
+        project: op.project,
+        key: wanted.key.clone(),
+    };
+    let record = tx
+        .get::<Idempotency>(&key)
+        .filter(|record| tx.now < record.expires_at);
+    let Some(record) = record else {
+        return Ok(None);
+    };
+    if record.request != wanted.request {
+        return Err(Error::new(
+            ErrorCode::KeyReused,
+            format!(
+                "idempotency key \"{}\" came with another request before",
+                wanted.key
+            ),
+        ));
+    }
+    let machine = tx.get::<Machine>(&record.machine).filter(|machine| {
+        machine
+            .allocation
+            .as_ref()
+            .is_some_and(|a| a.id == record.allocation)
+    });
+    machine
+        .map(|machine| Some(Arc::clone(machine)))
+        .ok_or_else(|| {
+            Error::new(
+                ErrorCode::KeySpent,
+                format!(
+                    "machine \"{}\" of idempotency key \"{}\" was freed",
+                    record.machine, wanted.key
+                ),
+            )
+        })
+}
+
+fn remember(tx: &mut Tx<'_>, op: &AllocateMachine, machine: MachineId) {
+    let Some(wanted) = &op.idempotency else {
+        return;
+    };
+    let expires_at = tx.now.plus_ms(IDEMPOTENCY_MS);
+    tx.save(Idempotency {
+        project: op.project,
+        key: wanted.key.clone(),
+        request: wanted.request.clone(),
+        machine,
+        allocation: op.id,
+        expires_at,
+    });
+}
+
+fn usable_image(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Arc<Image>> {
+    let id = op.image.as_str();
+    let supported = Some(Classification::Supported);
+    let image = newest_image(tx.tables(), id, supported, tx.now)?;
+    let refuse = |why: &str| {
+        Err(Error::new(
+            ErrorCode::ImageNotUsable,
+            format!("image \"{}\" {why}", image.id),
+        )
+        .object("image", &image.id))
+    };
+    let (feature, name) = match op.kind {
+        AllocationType::Machine => (ImageFeature::Machine, "is not for machines"),
+        AllocationType::Firewall => (ImageFeature::Firewall, "is not for firewalls"),
+    };
+    if !image.features.contains(&feature) {
+        return refuse(name);
+    }
+    if tx.now >= image.expires_at {
+        return refuse("has expired");
+    }
+    if image.digest().is_none() {
+        return Err(Error::new(
+            ErrorCode::ImageWithoutDigest,
+            format!("image \"{}\" has no label {}", image.id, label::DIGEST),
+        )
+        .object("image", &image.id));
+    }
+    Ok(Arc::clone(image))
+}
+
+/// Whether a size allows an image (`SizeImageConstraintService.Try`).
+pub(crate) fn check_image_constraint(tables: &Tables, size: &SizeId, image: &Image) -> Result<()> {
+    let Some(constraint) = tables.get::<SizeImageConstraint>(size) else {
+        return Ok(());
+    };
+    let (os, version) = parse_image_id(image.id.as_str())?;
+    for allowed in constraint
+        .image_constraints
+        .iter()
+        .filter(|it| it.image == os)
+    {
+        if !Requirement::parse(&allowed.semver_match)?.matches(version) {
+            return Err(Error::new(
+                ErrorCode::ImageExcluded,
+                format!(
+                    "size \"{size}\" wants {os} {}, not {}",
+                    allowed.semver_match, image.id
+                ),
+            )
+            .object("size", size));
+        }
+    }
+    Ok(())
+}
+
+fn usable_layout(
+    tables: &Tables,
+    op: &AllocateMachine,
+    size: &SizeId,
+    image: &Image,
+) -> Result<Layout> {
+    match &op.layout {
+        Some(id) if id.as_str() == LAYOUT_DEFAULT => default_layout(),
+        Some(id) => tables
+            .require::<Layout>(id)
+            .map(|layout| Layout::clone(layout)),
+        None => match match_layout(tables, size, image)? {
+            Some(id) => tables
+                .require::<Layout>(&id)
+                .map(|layout| Layout::clone(layout)),
+            None => default_layout(),
+        },
+    }
+}
+
+/// The first layout by id whose constraints match (`FilesystemService.Match`).
+pub(crate) fn match_layout(
+    tables: &Tables,
+    size: &SizeId,
+    image: &Image,
+) -> Result<Option<LayoutId>> {
+    let (os, version) = parse_image_id(image.id.as_str())?;
+    let matching = tables.all::<Layout>().find(|layout| {
+        let constraints = &layout.constraints;
+        let requirement = constraints
+            .images
+            .get(os)
+            .map(|text| Requirement::parse(text));
+        constraints.sizes.contains(size)
+            && requirement.is_some_and(|r| r.is_ok_and(|r| r.matches(version)))
+    });
+    Ok(matching.map(|layout| layout.id.clone()))
+}
+
+fn not_ready(machine: &Machine, why: &str) -> Error {
+    Error::new(
+        ErrorCode::MachineNotReady,
+        format!("machine \"{}\" cannot be allocated now: {why}", machine.id),
+    )
+    .object("machine", machine.id)
+}
+
+/// Why a machine cannot be allocated; tainted ones can be by their id.
+pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
+    let log = tables.get::<EventLog>(&machine.id);
+    let state = log.and_then(|log| log.state);
+    if machine.phase != Phase::Waiting || state != Some(EventKind::Waiting) {
+        let reason = if machine.reason.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", machine.reason)
+        };
+        return Some(format!("it is {}{reason}", machine.phase));
+    }
+    if machine.dirty {
+        return Some("its disks are not clean".into());
+    }
+    if machine.size.is_none() {
+        return Some("no size matches it".into());
+    }
+    if machine.condition.state == Availability::Locked {
+        return Some(format!("it is locked: {}", machine.condition.description));
+    }
+    let is_alive =
+        log.is_some_and(|log| log.liveliness == Liveliness::Alive && !log.failed_reclaim);
+    (!is_alive).then(|| "it gives no sign of life".into())
+}
+
+fn chosen(tables: &Tables, id: MachineId) -> Result<Machine> {
+    let machine = tables.require::<Machine>(&id)?;
+    if machine.allocation.is_some() {
+        return Err(Error::new(
+            ErrorCode::MachineAllocated,
+            format!("machine \"{id}\" is already allocated"),
+        )
+        .object("machine", id)
+        .hint(format!("free it first: metalmesh machine free {id}")));
+    }
+    match obstacle(tables, machine) {
+        None => Ok(Machine::clone(machine)),
+        Some(why) => Err(not_ready(machine, &why)),
+    }
+}
+
+/// Machines of a size in a partition that anyone may have now, in the order of ids.
+pub(crate) fn candidates<'a>(
+    tables: &'a Tables,
+    partition: &PartitionId,
+    size: &'a SizeId,
+) -> impl Iterator<Item = &'a Arc<Machine>> {
+    let machines = tables
+        .index()
+        .partition_machines
+        .get(partition)
+        .into_iter()
+        .flatten();
+    machines
+        .filter_map(|id| tables.get::<Machine>(id))
+        .filter(move |machine| {
+            machine.size.as_ref() == Some(size)
+                && machine.allocation.is_none()
+                && machine.condition.state == Availability::Available
+                && obstacle(tables, machine).is_none()
+        })
+}
+
+fn best(tables: &Tables, op: &AllocateMachine) -> Result<Machine> {
+    let (Some(partition), Some(size)) = (&op.partition, &op.size) else {
+        return Err(Error::invalid("partition", "and size are missing"));
+    };
+    tables.require::<Partition>(partition)?;
+    tables.require::<Size>(size)?;
+    let candidates: Vec<_> = candidates(tables, partition, size).collect();
+    if candidates.is_empty() {
+        return Err(Error::new(
+            ErrorCode::NoMachineAvailable,
+            format!("no machine of size \"{size}\" is available in partition \"{partition}\""),
+        ));
+    }
+    check_reservations(tables, op.project, partition, size, candidates.len())?;
+    let racks = used_racks(tables, op, partition);
+    let load = |machine: &Machine| {
+        racks
+            .get(machine.rack.as_str())
+            .copied()
+            .unwrap_or_default()
+    };
+    let least = candidates
+        .iter()
+        .map(|machine| load(machine))
+        .min()
+        .unwrap_or_default();
+    let equal: Vec<_> = candidates
+        .into_iter()
+        .filter(|machine| load(machine) == least)
+        .collect();
+    let count = u64::try_from(equal.len()).unwrap_or(1).max(1);
+    let at = usize::try_from(op.seed % count).unwrap_or_default();
+    let machine = equal.get(at).map(|machine| Machine::clone(machine));
+    machine.ok_or_else(|| Error::new(ErrorCode::NoMachineAvailable, "no machine is available"))
+}
+
+/// How full racks are with what should be spread: first machines of the project with the same
+/// placement labels, then its machines of the same kind.
+fn used_racks<'a>(
+    tables: &'a Tables,
+    op: &AllocateMachine,
+    partition: &PartitionId,
+) -> BTreeMap<&'a str, (usize, usize)> {
+    let mut racks: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mine = tables
+        .index()
+        .project_machines
+        .get(&op.project)
+        .into_iter()
+        .flatten();
+    for machine in mine.filter_map(|id| tables.get::<Machine>(id)) {
+        let Some(allocation) = &machine.allocation else {
+            continue;
+        };
+        if machine.partition.as_ref() != Some(partition) || allocation.kind != op.kind {
+            continue;
+        }
+        let rack = racks.entry(machine.rack.as_str()).or_default();
+        let same =
+            !op.placement_labels.is_empty() && allocation.placement_labels == op.placement_labels;
+        rack.0 += usize::from(same);
+        rack.1 += 1;
+    }
+    racks
+}
+
+/// What others reserved and do not use yet must stay free, unless the project has a reservation
+/// of its own left.
+fn check_reservations(
+    tables: &Tables,
+    project: ProjectId,
+    partition: &PartitionId,
+    size: &SizeId,
+    free: usize,
+) -> Result<()> {
+    let mut reserved: BTreeMap<ProjectId, usize> = BTreeMap::new();
+    for it in tables.all::<SizeReservation>() {
+        if it.size == *size && it.partitions.contains(partition) {
+            let amount = usize::try_from(it.amount).unwrap_or(usize::MAX);
+            let sum = reserved.entry(it.project).or_default();
+            *sum = sum.saturating_add(amount);
+        }
+    }
+    let unused = |project: &ProjectId, amount: usize| {
+        let machines = tables
+            .index()
+            .project_machines
+            .get(project)
+            .into_iter()
+            .flatten();
+        let used = machines
+            .filter_map(|id| tables.get::<Machine>(id))
+            .filter(|m| m.partition.as_ref() == Some(partition) && m.size.as_ref() == Some(size))
+            .count();
+        amount.saturating_sub(used)
+    };
+    let own = reserved
+        .get(&project)
+        .map_or(0, |amount| unused(&project, *amount));
+    let others: usize = reserved
+        .iter()
+        .filter(|(p, _)| **p != project)
+        .map(|(p, amount)| unused(p, *amount))
+        .sum();
+    if own > 0 || others < free {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorCode::SizeReserved,
+        format!("the {free} free machines of size \"{size}\" in \"{partition}\" are reserved"),
+    ))
+}
+
+fn next_asn(tables: &Tables) -> Result<Asn> {
+    let used = tables.index().asn_machine.keys().copied();
+    ipam::next_number(used, ASN_BASE + 1, ASN_BASE + ASN_POOL_MAX)
+        .map(Asn)
+        .ok_or_else(|| Error::new(ErrorCode::NumbersExhausted, "no AS number is left"))
+}

@@ -1,0 +1,298 @@
+//! Partitions, sizes and what belongs to sizes.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{PartitionId, SizeId};
+
+use super::tenancy::{check_description, in_use, set};
+use crate::command::{
+    CreatePartition, CreateSize, CreateSizeImageConstraint, CreateSizeReservation, DeletePartition,
+    DeleteSize, DeleteSizeImageConstraint, DeleteSizeReservation, UpdatePartition, UpdateSize,
+    UpdateSizeImageConstraint, UpdateSizeReservation,
+};
+use crate::entities::{
+    ImageConstraint, Machine, Network, Partition, Project, Size, SizeConstraint,
+    SizeConstraintType, SizeImageConstraint, SizeReservation, Switch, label,
+};
+use crate::hardware::{match_size, overlap};
+use crate::reply::Reply;
+use crate::tables::Tx;
+use crate::version::Requirement;
+
+/// Name servers of a partition.
+pub(super) const DNS_MAX: usize = 3;
+/// Time servers of a partition.
+pub(super) const NTP_MAX: usize = 10;
+
+type Result = std::result::Result<Reply, Error>;
+type Check = std::result::Result<(), Error>;
+
+fn check_partition(partition: &Partition) -> Check {
+    check_description(&partition.description)?;
+    if partition.dns_servers.len() > DNS_MAX {
+        return Err(Error::invalid("dns_servers", "must be at most 3"));
+    }
+    if partition.ntp_servers.len() > NTP_MAX {
+        return Err(Error::invalid("ntp_servers", "must be at most 10"));
+    }
+    let labels = &partition.meta.labels;
+    if let Some(text) = labels.get(label::PROVISIONING_VNI) {
+        let good = text
+            .parse::<u32>()
+            .is_ok_and(|vni| (1..=proto_types::VNI_MAX).contains(&vni));
+        if !good {
+            return Err(Error::invalid(
+                label::PROVISIONING_VNI,
+                "must be a number in 1..=16777215",
+            ));
+        }
+    }
+    if let Some(text) = labels.get(label::SEGMENT_MTU) {
+        let good = text
+            .parse::<u32>()
+            .is_ok_and(|mtu| (1280..=9216).contains(&mtu));
+        if !good {
+            return Err(Error::invalid(
+                label::SEGMENT_MTU,
+                "must be a number in 1280..=9216",
+            ));
+        }
+    }
+    let exits = labels.get(label::EXIT_VTEPS).map_or("", String::as_str);
+    let bad = |part: &str| !part.is_empty() && part.parse::<std::net::IpAddr>().is_err();
+    if exits.split(',').map(str::trim).any(bad) {
+        return Err(Error::invalid(
+            label::EXIT_VTEPS,
+            "must be addresses separated by commas",
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn create_partition(tx: &mut Tx<'_>, op: &CreatePartition) -> Result {
+    check_partition(&op.0)?;
+    tx.create(op.0.clone()).map(Reply::Partition)
+}
+
+pub(super) fn update_partition(tx: &mut Tx<'_>, op: &UpdatePartition) -> Result {
+    let mut partition: Partition = tx.require(&op.id)?;
+    op.lock
+        .check("partition", op.id.as_str(), &partition.meta)?;
+    set(&mut partition.description, op.description.as_ref());
+    set(&mut partition.boot, op.boot.as_ref());
+    set(&mut partition.dns_servers, op.dns_servers.as_ref());
+    set(&mut partition.ntp_servers, op.ntp_servers.as_ref());
+    set(
+        &mut partition.mgmt_service_addresses,
+        op.mgmt_service_addresses.as_ref(),
+    );
+    if let Some(labels) = &op.labels {
+        labels.apply(&mut partition.meta.labels);
+    }
+    check_partition(&partition)?;
+    Ok(Reply::Partition(tx.update(partition)))
+}
+
+pub(super) fn delete_partition(tx: &mut Tx<'_>, op: &DeletePartition) -> Result {
+    let partition = tx.tables().require::<Partition>(&op.0)?.clone();
+    let tables = tx.tables();
+    let machine = tables
+        .index()
+        .partition_machines
+        .get(&op.0)
+        .and_then(|set| set.first());
+    let network = tables
+        .all::<Network>()
+        .find(|n| n.partition.as_ref() == Some(&op.0));
+    let switch = tables.all::<Switch>().find(|s| s.partition == op.0);
+    let holds = machine
+        .map(|it| ("machine", it.to_string()))
+        .or_else(|| network.map(|it| ("network", it.id.to_string())))
+        .or_else(|| switch.map(|it| ("switch", it.id.to_string())));
+    if let Some((kind, by)) = holds {
+        return Err(in_use("partition", op.0.as_str(), kind, &by));
+    }
+    tx.delete::<Partition>(&op.0);
+    Ok(Reply::Partition(partition))
+}
+
+fn check_size(tx: &Tx<'_>, size: &Size) -> Check {
+    if let Some(name) = &size.name {
+        super::tenancy::check_name(name)?;
+    }
+    check_description(size.description.as_deref().unwrap_or_default())?;
+    for constraint in &size.constraints {
+        check_constraint(constraint)?;
+    }
+    let clash = tx
+        .tables()
+        .all::<Size>()
+        .find(|other| other.id != size.id && overlap(&other.constraints, &size.constraints));
+    match clash {
+        Some(other) if !size.constraints.is_empty() => Err(Error::new(
+            ErrorCode::SizesOverlap,
+            format!("size \"{}\" overlaps size \"{}\"", size.id, other.id),
+        )
+        .object("size", &size.id)),
+        _ => Ok(()),
+    }
+}
+
+fn check_constraint(constraint: &SizeConstraint) -> Check {
+    if constraint.min > constraint.max {
+        return Err(Error::invalid(
+            "constraints.min",
+            "must not be greater than max",
+        ));
+    }
+    let named = constraint
+        .identifier
+        .as_deref()
+        .is_some_and(|text| !text.is_empty());
+    if named && constraint.kind == SizeConstraintType::Memory {
+        return Err(Error::invalid(
+            "constraints.identifier",
+            "does not belong to memory",
+        ));
+    }
+    Ok(())
+}
+
+/// Machines that nobody has take the size that matches them now.
+fn match_again(tx: &mut Tx<'_>) {
+    let free: Vec<_> = tx
+        .tables()
+        .all::<Machine>()
+        .filter(|m| m.allocation.is_none() && !m.boot_id.is_empty())
+        .filter_map(|m| {
+            let size = match_size(tx.tables(), &m.hardware);
+            (size != m.size).then(|| Machine {
+                size,
+                ..Machine::clone(m)
+            })
+        })
+        .collect();
+    for machine in free {
+        tx.save(machine);
+    }
+}
+
+pub(super) fn create_size(tx: &mut Tx<'_>, op: &CreateSize) -> Result {
+    check_size(tx, &op.0)?;
+    let size = tx.create(op.0.clone())?;
+    match_again(tx);
+    Ok(Reply::Size(size))
+}
+
+pub(super) fn update_size(tx: &mut Tx<'_>, op: &UpdateSize) -> Result {
+    let mut size: Size = tx.require(&op.id)?;
+    op.lock.check("size", op.id.as_str(), &size.meta)?;
+    size.name = op.name.clone().or(size.name);
+    size.description = op.description.clone().or(size.description);
+    set(&mut size.constraints, op.constraints.as_ref());
+    if let Some(labels) = &op.labels {
+        labels.apply(&mut size.meta.labels);
+    }
+    check_size(tx, &size)?;
+    let size = tx.update(size);
+    match_again(tx);
+    Ok(Reply::Size(size))
+}
+
+pub(super) fn delete_size(tx: &mut Tx<'_>, op: &DeleteSize) -> Result {
+    let size = tx.tables().require::<Size>(&op.0)?.clone();
+    let tables = tx.tables();
+    let allocated =
+        |m: &&std::sync::Arc<Machine>| m.allocation.is_some() && m.size.as_ref() == Some(&op.0);
+    if let Some(machine) = tables.all::<Machine>().find(allocated) {
+        return Err(in_use(
+            "size",
+            op.0.as_str(),
+            "machine",
+            &machine.id.to_string(),
+        ));
+    }
+    if let Some(it) = tables.all::<SizeReservation>().find(|r| r.size == op.0) {
+        return Err(in_use(
+            "size",
+            op.0.as_str(),
+            "size reservation",
+            &it.id.to_string(),
+        ));
+    }
+    tx.delete::<SizeImageConstraint>(&op.0);
+    tx.delete::<Size>(&op.0);
+    match_again(tx);
+    Ok(Reply::Size(size))
+}
+
+fn check_reservation(tx: &Tx<'_>, reservation: &SizeReservation) -> Check {
+    super::tenancy::check_name(&reservation.name)?;
+    check_description(&reservation.description)?;
+    if reservation.amount == 0 {
+        return Err(Error::invalid("amount", "must be greater than 0"));
+    }
+    if reservation.partitions.is_empty() {
+        return Err(Error::invalid("partitions", "must name at least one"));
+    }
+    tx.tables().require::<Project>(&reservation.project)?;
+    tx.tables().require::<Size>(&reservation.size)?;
+    let known = |id: &PartitionId| tx.tables().require::<Partition>(id).map(drop);
+    reservation.partitions.iter().try_for_each(known)
+}
+
+pub(super) fn create_reservation(tx: &mut Tx<'_>, op: &CreateSizeReservation) -> Result {
+    check_reservation(tx, &op.0)?;
+    tx.create(op.0.clone()).map(Reply::SizeReservation)
+}
+
+pub(super) fn update_reservation(tx: &mut Tx<'_>, op: &UpdateSizeReservation) -> Result {
+    let mut reservation: SizeReservation = tx.require(&op.id)?;
+    op.lock
+        .check("size-reservation", &op.id.to_string(), &reservation.meta)?;
+    set(&mut reservation.name, op.name.as_ref());
+    set(&mut reservation.description, op.description.as_ref());
+    set(&mut reservation.partitions, op.partitions.as_ref());
+    set(&mut reservation.amount, op.amount.as_ref());
+    if let Some(labels) = &op.labels {
+        labels.apply(&mut reservation.meta.labels);
+    }
+    check_reservation(tx, &reservation)?;
+    Ok(Reply::SizeReservation(tx.update(reservation)))
+}
+
+pub(super) fn delete_reservation(tx: &mut Tx<'_>, op: &DeleteSizeReservation) -> Result {
+    let old = tx.delete::<SizeReservation>(&op.0);
+    old.map(Reply::SizeReservation)
+        .ok_or_else(|| Error::not_found("size-reservation", op.0))
+}
+
+fn check_image_constraints(tx: &Tx<'_>, size: &SizeId, all: &[ImageConstraint]) -> Check {
+    tx.tables().require::<Size>(size)?;
+    all.iter()
+        .try_for_each(|it| Requirement::parse(&it.semver_match).map(drop))
+}
+
+pub(super) fn create_image_constraint(tx: &mut Tx<'_>, op: &CreateSizeImageConstraint) -> Result {
+    check_image_constraints(tx, &op.0.size, &op.0.image_constraints)?;
+    tx.create(op.0.clone()).map(Reply::SizeImageConstraint)
+}
+
+pub(super) fn update_image_constraint(tx: &mut Tx<'_>, op: &UpdateSizeImageConstraint) -> Result {
+    let mut constraint: SizeImageConstraint = tx.require(&op.size)?;
+    op.lock
+        .check("size-image-constraint", op.size.as_str(), &constraint.meta)?;
+    constraint.name = op.name.clone().or(constraint.name);
+    constraint.description = op.description.clone().or(constraint.description);
+    set(
+        &mut constraint.image_constraints,
+        op.image_constraints.as_ref(),
+    );
+    check_image_constraints(tx, &op.size, &constraint.image_constraints)?;
+    Ok(Reply::SizeImageConstraint(tx.update(constraint)))
+}
+
+pub(super) fn delete_image_constraint(tx: &mut Tx<'_>, op: &DeleteSizeImageConstraint) -> Result {
+    let old = tx.delete::<SizeImageConstraint>(&op.0);
+    old.map(Reply::SizeImageConstraint)
+        .ok_or_else(|| Error::not_found("size-image-constraint", &op.0))
+}

@@ -1,0 +1,245 @@
+//! Images and filesystem layouts.
+
+use std::collections::BTreeSet;
+
+use proto_errors::{Error, ErrorCode};
+
+use super::tenancy::{check_description, check_name, in_use, set};
+use crate::command::{
+    CreateImage, CreateLayout, DeleteImage, DeleteLayout, UpdateImage, UpdateLayout,
+};
+use crate::entities::{Image, LAYOUT_DEFAULT, Layout, Machine, Size, label};
+use crate::reply::Reply;
+use crate::tables::Tx;
+use crate::version::{Requirement, parse_image_id};
+
+/// An image is good for this long when nobody says otherwise, milliseconds: 90 days.
+const IMAGE_LIFE_MS: u64 = 90 * 24 * 3_600_000;
+
+type Result = std::result::Result<Reply, Error>;
+type Check = std::result::Result<(), Error>;
+
+fn check_image(image: &Image) -> Check {
+    parse_image_id(image.id.as_str())?;
+    if let Some(name) = &image.name {
+        check_name(name)?;
+    }
+    check_description(image.description.as_deref().unwrap_or_default())?;
+    if !(image.url.starts_with("https://") || image.url.starts_with("http://")) {
+        return Err(Error::invalid("url", "must be an http or https URL"));
+    }
+    if image.features.is_empty() {
+        return Err(Error::invalid(
+            "features",
+            "must name at least one of machine, firewall",
+        ));
+    }
+    if image.meta.labels.contains_key(label::DIGEST) && image.digest().is_none() {
+        return Err(Error::invalid(
+            label::DIGEST,
+            "must be sha256:<64 hex digits> or sha512:<128>",
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn create_image(tx: &mut Tx<'_>, op: &CreateImage) -> Result {
+    let mut image = op.0.clone();
+    if image.expires_at == proto_types::Timestamp::ZERO {
+        image.expires_at = tx.now.plus_ms(IMAGE_LIFE_MS);
+    }
+    check_image(&image)?;
+    tx.create(image).map(Reply::Image)
+}
+
+pub(super) fn update_image(tx: &mut Tx<'_>, op: &UpdateImage) -> Result {
+    let mut image: Image = tx.require(&op.id)?;
+    op.lock.check("image", op.id.as_str(), &image.meta)?;
+    set(&mut image.url, op.url.as_ref());
+    image.name = op.name.clone().or(image.name);
+    image.description = op.description.clone().or(image.description);
+    set(&mut image.features, op.features.as_ref());
+    set(&mut image.classification, op.classification.as_ref());
+    set(&mut image.expires_at, op.expires_at.as_ref());
+    if let Some(labels) = &op.labels {
+        labels.apply(&mut image.meta.labels);
+    }
+    check_image(&image)?;
+    Ok(Reply::Image(tx.update(image)))
+}
+
+pub(super) fn delete_image(tx: &mut Tx<'_>, op: &DeleteImage) -> Result {
+    let image = tx.tables().require::<Image>(&op.0)?.clone();
+    let user = tx
+        .tables()
+        .all::<Machine>()
+        .find(|m| m.allocation.as_ref().is_some_and(|a| a.image == op.0));
+    if let Some(machine) = user {
+        return Err(in_use(
+            "image",
+            op.0.as_str(),
+            "machine",
+            &machine.id.to_string(),
+        ));
+    }
+    tx.delete::<Image>(&op.0);
+    Ok(Reply::Image(image))
+}
+
+fn check_layout(tx: &Tx<'_>, layout: &Layout) -> Check {
+    if layout.id.as_str() == LAYOUT_DEFAULT {
+        return Err(Error::invalid(
+            "id",
+            "\"default\" is the name of the built-in layout",
+        ));
+    }
+    if let Some(name) = &layout.name {
+        check_name(name)?;
+    }
+    check_description(layout.description.as_deref().unwrap_or_default())?;
+    check_disks(layout)?;
+    check_volumes(layout)?;
+    check_filesystems(layout)?;
+    for size in &layout.constraints.sizes {
+        tx.tables().require::<Size>(size)?;
+    }
+    for requirement in layout.constraints.images.values() {
+        Requirement::parse(requirement)?;
+    }
+    check_collision(tx, layout)
+}
+
+fn check_disks(layout: &Layout) -> Check {
+    let mut devices = BTreeSet::new();
+    for disk in &layout.disks {
+        if !devices.insert(&disk.device) {
+            return Err(Error::invalid(
+                "disks.device",
+                format!("\"{}\" is there twice", disk.device),
+            ));
+        }
+        let mut numbers = BTreeSet::new();
+        for (at, partition) in disk.partitions.iter().enumerate() {
+            if partition.number == 0 || !numbers.insert(partition.number) {
+                let rule = format!(
+                    "{} of {} is 0 or there twice",
+                    partition.number, disk.device
+                );
+                return Err(Error::invalid("disks.partitions.number", rule));
+            }
+            if partition.size_mib == 0 && at + 1 != disk.partitions.len() {
+                let rule = format!("0 (the rest of {}) must come last", disk.device);
+                return Err(Error::invalid("disks.partitions.size", rule));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_volumes(layout: &Layout) -> Check {
+    if layout
+        .raids
+        .iter()
+        .any(|raid| raid.level > 1 || raid.devices.is_empty())
+    {
+        return Err(Error::invalid(
+            "raid",
+            "must have level 0 or 1, and devices",
+        ));
+    }
+    for (at, volume) in layout.logical_volumes.iter().enumerate() {
+        let group = &volume.volume_group;
+        if !layout
+            .volume_groups
+            .iter()
+            .any(|known| known.name == *group)
+        {
+            let rule = format!("\"{group}\" is not a volume group of this layout");
+            return Err(Error::invalid("logical_volumes.volume_group", rule));
+        }
+        let last = !layout
+            .logical_volumes
+            .iter()
+            .skip(at + 1)
+            .any(|v| v.volume_group == *group);
+        if volume.size_mib == 0 && !last {
+            let rule = format!("0 (the rest of {group}) must come last");
+            return Err(Error::invalid("logical_volumes.size", rule));
+        }
+    }
+    Ok(())
+}
+
+fn check_filesystems(layout: &Layout) -> Check {
+    let mut paths = BTreeSet::new();
+    for filesystem in &layout.filesystems {
+        let Some(path) = &filesystem.path else {
+            continue;
+        };
+        if !path.starts_with('/') {
+            return Err(Error::invalid(
+                "filesystems.path",
+                format!("\"{path}\" must begin with /"),
+            ));
+        }
+        if !paths.insert(path) {
+            return Err(Error::invalid(
+                "filesystems.path",
+                format!("\"{path}\" is there twice"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// No two layouts may be used by themselves for the same size and operating system with the same
+/// requirement; overlapping requirements are decided by the order of ids.
+fn check_collision(tx: &Tx<'_>, layout: &Layout) -> Check {
+    let mine = &layout.constraints;
+    let clash = tx.tables().all::<Layout>().find(|other| {
+        let theirs = &other.constraints;
+        other.id != layout.id
+            && !mine.sizes.is_disjoint(&theirs.sizes)
+            && mine
+                .images
+                .iter()
+                .any(|(os, requirement)| theirs.images.get(os) == Some(requirement))
+    });
+    clash.map_or(Ok(()), |other| {
+        Err(Error::new(
+            ErrorCode::LayoutsCollide,
+            format!(
+                "filesystem layout \"{}\" matches what \"{}\" does",
+                layout.id, other.id
+            ),
+        )
+        .object("filesystem-layout", &layout.id))
+    })
+}
+
+pub(super) fn create_layout(tx: &mut Tx<'_>, op: &CreateLayout) -> Result {
+    check_layout(tx, &op.0)?;
+    tx.create(op.0.clone()).map(Reply::Layout)
+}
+
+pub(super) fn update_layout(tx: &mut Tx<'_>, op: &UpdateLayout) -> Result {
+    let mut layout: Layout = tx.require(&op.id)?;
+    op.lock
+        .check("filesystem-layout", op.id.as_str(), &layout.meta)?;
+    layout.name = op.name.clone().or(layout.name);
+    layout.description = op.description.clone().or(layout.description);
+    set(&mut layout.filesystems, op.filesystems.as_ref());
+    set(&mut layout.disks, op.disks.as_ref());
+    set(&mut layout.raids, op.raids.as_ref());
+    set(&mut layout.volume_groups, op.volume_groups.as_ref());
+    set(&mut layout.logical_volumes, op.logical_volumes.as_ref());
+    set(&mut layout.constraints, op.constraints.as_ref());
+    check_layout(tx, &layout)?;
+    Ok(Reply::Layout(tx.update(layout)))
+}
+
+pub(super) fn delete_layout(tx: &mut Tx<'_>, op: &DeleteLayout) -> Result {
+    let old = tx.delete::<Layout>(&op.0);
+    old.map(Reply::Layout)
+        .ok_or_else(|| Error::not_found("filesystem-layout", &op.0))
+}

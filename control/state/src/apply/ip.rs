@@ -1,0 +1,299 @@
+//! Addresses.
+
+use std::net::IpAddr;
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{IpId, MachineId, ProjectId};
+
+use super::tenancy::{check_description, check_name};
+use crate::command::{CreateIp, DeleteIp, UpdateIp};
+use crate::entities::{
+    Family, Ip, IpKey, IpType, Machine, Meta, Network, NetworkType, Project, label,
+};
+use crate::ipam;
+use crate::reply::Reply;
+use crate::tables::{Tables, Tx};
+
+type Result = std::result::Result<Reply, Error>;
+
+pub(super) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
+    if !op.name.is_empty() {
+        check_name(&op.name)?;
+    }
+    check_description(&op.description)?;
+    tx.tables().require::<Project>(&op.project)?;
+    let network = usable_network(tx.tables(), &op.network, op.project)?.clone();
+    let ip = match (op.ip, op.family) {
+        (Some(_), Some(_)) => {
+            return Err(Error::invalid(
+                "address_family",
+                "and ip exclude each other",
+            ));
+        }
+        (Some(ip), None) => check_given(tx.tables(), &network, ip)?,
+        (None, family) => {
+            let family = family
+                .or_else(|| network.families().next())
+                .unwrap_or(Family::V4);
+            next_free(tx.tables(), &network, family)?
+        }
+    };
+    let mut meta = Meta::labelled(op.labels.clone());
+    meta.labels.remove(label::MACHINE_ID);
+    if let Some(machine) = &op.machine {
+        check_machine(tx.tables(), machine, op.project)?;
+        meta.labels
+            .insert(label::MACHINE_ID.into(), machine.to_string());
+    }
+    tx.create(Ip {
+        id: op.id,
+        meta,
+        ip,
+        namespace: network.namespace,
+        name: op.name.clone(),
+        description: op.description.clone(),
+        network: network.id.clone(),
+        project: op.project,
+        kind: op.kind,
+        machine: op.machine,
+    })
+    .map(Reply::Ip)
+}
+
+/// The network, when addresses of it may go to this project.
+fn usable_network<'a>(
+    tables: &'a Tables,
+    id: &proto_types::NetworkId,
+    project: ProjectId,
+) -> std::result::Result<&'a Network, Error> {
+    let network = tables.require::<Network>(id)?;
+    let theirs = network.project.is_none_or(|owner| owner == project);
+    if !theirs && network.kind != NetworkType::ChildShared {
+        return Err(Error::not_found("network", id));
+    }
+    if network.kind.is_super() {
+        return Err(Error::new(
+            ErrorCode::NetworkNotAllowed,
+            format!("network \"{id}\" is for child networks, not for addresses"),
+        )
+        .object("network", id));
+    }
+    Ok(network)
+}
+
+fn check_machine(
+    tables: &Tables,
+    machine: &MachineId,
+    project: ProjectId,
+) -> std::result::Result<(), Error> {
+    let theirs = tables
+        .get::<Machine>(machine)
+        .is_some_and(|m| m.allocation.as_ref().is_some_and(|a| a.project == project));
+    if theirs {
+        Ok(())
+    } else {
+        Err(Error::not_found("machine", machine))
+    }
+}
+
+fn check_given(
+    tables: &Tables,
+    network: &Network,
+    ip: IpAddr,
+) -> std::result::Result<IpAddr, Error> {
+    let inside = network
+        .prefix_of(ip)
+        .is_some_and(|net| ipam::is_usable(net, ip));
+    if !inside {
+        return Err(Error::new(
+            ErrorCode::AddressNotInNetwork,
+            format!(
+                "address {ip} is not one for hosts of network \"{}\"",
+                network.id
+            ),
+        )
+        .object("network", &network.id));
+    }
+    let key = IpKey {
+        namespace: network.namespace,
+        ip,
+    };
+    match tables.get::<Ip>(&key) {
+        None => Ok(ip),
+        Some(_) => Err(Error::already_exists("ip", ip)),
+    }
+}
+
+/// The next free address of a network.
+pub(super) fn next_free(
+    tables: &Tables,
+    network: &Network,
+    family: Family,
+) -> std::result::Result<IpAddr, Error> {
+    let prefixes = network
+        .prefixes
+        .iter()
+        .filter(|net| Family::of_net(net) == family);
+    let namespace = network.namespace;
+    for net in prefixes {
+        let from = IpKey {
+            namespace,
+            ip: net.network(),
+        };
+        let to = IpKey {
+            namespace,
+            ip: net.broadcast(),
+        };
+        let used = tables.table::<Ip>().range(from..=to).map(|(key, _)| key.ip);
+        if let Some(ip) = ipam::next_ip(net, used) {
+            return Ok(ip);
+        }
+    }
+    Err(Error::new(
+        ErrorCode::AddressesExhausted,
+        format!(
+            "network \"{}\" has no free {family:?} address left",
+            network.id
+        ),
+    )
+    .object("network", &network.id))
+}
+
+/// A new address for a machine, gone with it.
+pub(super) fn create_for_machine(
+    tx: &mut Tx<'_>,
+    network: &Network,
+    family: Family,
+    project: ProjectId,
+    machine: MachineId,
+) -> std::result::Result<IpAddr, Error> {
+    let ip = next_free(tx.tables(), network, family)?;
+    let id = IpId::new(tx.derive_uuid());
+    let mut meta = Meta::default();
+    meta.labels
+        .insert(label::MACHINE_ID.into(), machine.to_string());
+    tx.create(Ip {
+        id,
+        meta,
+        ip,
+        namespace: network.namespace,
+        name: String::new(),
+        description: "autoassigned".into(),
+        network: network.id.clone(),
+        project,
+        kind: IpType::Ephemeral,
+        machine: Some(machine),
+    })?;
+    Ok(ip)
+}
+
+/// Gives an address that the project has to a machine.
+pub(super) fn bind(
+    tx: &mut Tx<'_>,
+    network: &Network,
+    ip: IpAddr,
+    project: ProjectId,
+    machine: MachineId,
+) -> std::result::Result<(), Error> {
+    let key = IpKey {
+        namespace: network.namespace,
+        ip,
+    };
+    let known = tx
+        .get::<Ip>(&key)
+        .filter(|it| it.project == project && it.network == network.id);
+    let mut address = known
+        .map(|it| Ip::clone(it))
+        .ok_or_else(|| Error::not_found("ip", ip))?;
+    if let Some(other) = address.machine {
+        return Err(Error::new(
+            ErrorCode::AddressInUse,
+            format!("address {ip} belongs to machine \"{other}\""),
+        )
+        .object("ip", ip));
+    }
+    address.machine = Some(machine);
+    address
+        .meta
+        .labels
+        .insert(label::MACHINE_ID.into(), machine.to_string());
+    tx.update(address);
+    Ok(())
+}
+
+/// Takes every address from a machine: ephemeral ones go, static ones stay with the project.
+pub(super) fn release_all(tx: &mut Tx<'_>, machine: MachineId) {
+    let keys = tx
+        .tables()
+        .index()
+        .machine_ips
+        .get(&machine)
+        .cloned()
+        .unwrap_or_default();
+    for key in keys {
+        let Some(mut ip) = tx.get::<Ip>(&key).map(|ip| Ip::clone(ip)) else {
+            continue;
+        };
+        if ip.kind == IpType::Ephemeral {
+            tx.delete::<Ip>(&key);
+        } else {
+            ip.machine = None;
+            ip.meta.labels.remove(label::MACHINE_ID);
+            tx.update(ip);
+        }
+    }
+}
+
+fn own(tx: &Tx<'_>, key: &IpKey, project: ProjectId) -> std::result::Result<Ip, Error> {
+    tx.get::<Ip>(key)
+        .filter(|ip| ip.project == project)
+        .map(|ip| Ip::clone(ip))
+        .ok_or_else(|| Error::not_found("ip", key.ip))
+}
+
+pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateIp) -> Result {
+    let mut ip = own(tx, &op.key, op.project)?;
+    op.lock.check("ip", &op.key.to_string(), &ip.meta)?;
+    if let Some(name) = &op.name {
+        check_name(name)?;
+        ip.name.clone_from(name);
+    }
+    if let Some(description) = &op.description {
+        check_description(description)?;
+        ip.description.clone_from(description);
+    }
+    match (ip.kind, op.kind) {
+        (IpType::Static, Some(IpType::Ephemeral)) => {
+            return Err(Error::invalid("type", "cannot go from static to ephemeral"));
+        }
+        (_, Some(kind)) => ip.kind = kind,
+        (_, None) => {}
+    }
+    if let Some(labels) = &op.labels {
+        labels.apply(&mut ip.meta.labels);
+        // The system's label says what the field says, whatever the user wrote.
+        match ip.machine {
+            Some(id) => ip
+                .meta
+                .labels
+                .insert(label::MACHINE_ID.into(), id.to_string()),
+            None => ip.meta.labels.remove(label::MACHINE_ID),
+        };
+    }
+    Ok(Reply::Ip(tx.update(ip)))
+}
+
+pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteIp) -> Result {
+    let ip = own(tx, &op.key, op.project)?;
+    if let Some(machine) = ip.machine {
+        return Err(Error::new(
+            ErrorCode::AddressInUse,
+            format!("address {} belongs to machine \"{machine}\"", ip.ip),
+        )
+        .object("ip", ip.ip)
+        .hint("free the machine first"));
+    }
+    let old = tx.delete::<Ip>(&op.key);
+    old.map(Reply::Ip)
+        .ok_or_else(|| Error::not_found("ip", op.key.ip))
+}

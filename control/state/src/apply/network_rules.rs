@@ -1,0 +1,339 @@
+//! Which fields belong to which type of network, and which prefixes may stand side by side.
+
+use ipnet::IpNet;
+use proto_errors::{Error, ErrorCode};
+use proto_types::NetworkId;
+
+use crate::command::{CreateNetwork, UpdateNetwork};
+use crate::entities::{ChildLength, Family, Ip, Network, NetworkType};
+use crate::ipam;
+use crate::tables::Tables;
+
+type Check = Result<(), Error>;
+
+/// Whether a field must, may or must not be given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    Must,
+    May,
+    Never,
+}
+use Rule::{May, Must, Never};
+
+/// Rules of one type, field by field.
+struct Fields {
+    partition: Rule,
+    project: Rule,
+    prefixes: Rule,
+    destination_prefixes: Rule,
+    child_length: Rule,
+    nat: Rule,
+    vrf: Rule,
+    parent: Rule,
+    announcable: Rule,
+    length: Rule,
+}
+
+const fn fields(kind: NetworkType) -> Fields {
+    const NONE: Fields = Fields {
+        partition: Never,
+        project: Never,
+        prefixes: Must,
+        destination_prefixes: Never,
+        child_length: Never,
+        nat: Never,
+        vrf: Never,
+        parent: Never,
+        announcable: Never,
+        length: Never,
+    };
+    match kind {
+        NetworkType::External => Fields {
+            partition: May,
+            project: May,
+            destination_prefixes: May,
+            nat: May,
+            vrf: Must,
+            ..NONE
+        },
+        NetworkType::Underlay => Fields {
+            partition: Must,
+            ..NONE
+        },
+        NetworkType::Super => Fields {
+            partition: Must,
+            destination_prefixes: May,
+            child_length: Must,
+            nat: May,
+            vrf: May,
+            announcable: May,
+            ..NONE
+        },
+        NetworkType::SuperNamespaced => Fields {
+            destination_prefixes: May,
+            child_length: Must,
+            nat: May,
+            announcable: May,
+            ..NONE
+        },
+        NetworkType::Child | NetworkType::ChildShared => Fields {
+            partition: May,
+            project: Must,
+            prefixes: Never,
+            parent: May,
+            length: May,
+            ..NONE
+        },
+    }
+}
+
+pub(super) fn check_fields(op: &CreateNetwork) -> Check {
+    let rules = fields(op.kind);
+    let length_given = |length: &ChildLength| length.v4.is_some() || length.v6.is_some();
+    for (field, rule, given) in [
+        ("partition", rules.partition, op.partition.is_some()),
+        ("project", rules.project, op.project.is_some()),
+        ("prefixes", rules.prefixes, !op.prefixes.is_empty()),
+        (
+            "destination_prefixes",
+            rules.destination_prefixes,
+            !op.destination_prefixes.is_empty(),
+        ),
+        (
+            "default_child_prefix_length",
+            rules.child_length,
+            length_given(&op.default_child_length),
+        ),
+        (
+            "min_child_prefix_length",
+            if rules.child_length == Never {
+                Never
+            } else {
+                May
+            },
+            length_given(&op.min_child_length),
+        ),
+        (
+            "nat_type",
+            rules.nat,
+            op.nat
+                .is_some_and(|nat| nat != crate::entities::NatType::None),
+        ),
+        ("vrf", rules.vrf, op.vrf.is_some()),
+        ("parent_network", rules.parent, op.parent.is_some()),
+        (
+            "additional_announcable_cidrs",
+            rules.announcable,
+            !op.additional_announcable_cidrs.is_empty(),
+        ),
+        ("length", rules.length, length_given(&op.length)),
+        ("address_family", rules.length, op.family.is_some()),
+    ] {
+        check_field(op.kind, field, rule, given)?;
+    }
+    if op.kind == NetworkType::Underlay
+        && op
+            .prefixes
+            .iter()
+            .any(|net| Family::of_net(net) == Family::V6)
+    {
+        return Err(Error::invalid(
+            "prefixes",
+            "of an underlay network must be IPv4",
+        ));
+    }
+    if op.kind.is_super() {
+        check_lengths(&op.prefixes, &op.default_child_length, &op.min_child_length)?;
+    }
+    check_canonical("destination_prefixes", &op.destination_prefixes)?;
+    check_canonical(
+        "additional_announcable_cidrs",
+        &op.additional_announcable_cidrs,
+    )
+}
+
+fn check_field(kind: NetworkType, field: &str, rule: Rule, given: bool) -> Check {
+    let kind = kind.as_str();
+    match (rule, given) {
+        (Must, false) => Err(Error::new(
+            ErrorCode::NetworkFieldMissing,
+            format!("{field} is missing for a network of type {kind}"),
+        )),
+        (Never, true) => Err(Error::new(
+            ErrorCode::NetworkFieldNotAllowed,
+            format!("{field} does not belong to a network of type {kind}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// A super network has a default for each version that it has, within the prefixes' length.
+fn check_lengths(prefixes: &[IpNet], default: &ChildLength, min: &ChildLength) -> Check {
+    for net in prefixes {
+        let family = Family::of_net(net);
+        let length = default.get(family).ok_or_else(|| {
+            Error::new(
+                ErrorCode::NetworkFieldMissing,
+                format!("default_child_prefix_length is missing for {family:?}"),
+            )
+        })?;
+        let shortest = min.get(family).unwrap_or(0).max(net.prefix_len());
+        if !(shortest..=net.max_prefix_len()).contains(&length) {
+            let rule = format!("{length} must be in {shortest}..={}", net.max_prefix_len());
+            return Err(Error::invalid("default_child_prefix_length", rule));
+        }
+    }
+    let stray = [Family::V4, Family::V6].into_iter().find(|family| {
+        default.get(*family).is_some() && !prefixes.iter().any(|n| Family::of_net(n) == *family)
+    });
+    stray.map_or(Ok(()), |family| {
+        let rule = format!("is given for {family:?}, of which there is no prefix");
+        Err(Error::invalid("default_child_prefix_length", rule))
+    })
+}
+
+fn check_canonical(field: &str, nets: &[IpNet]) -> Check {
+    match nets.iter().find(|net| !ipam::is_canonical(net)) {
+        None => Ok(()),
+        Some(net) => {
+            let rule = format!("{net} has bits beyond its length; write {}", net.trunc());
+            Err(Error::invalid(field, rule))
+        }
+    }
+}
+
+/// Prefixes of a network that is not a child: canonical, apart from each other and from those
+/// of every other such network in the same space.
+pub(super) fn check_new_prefixes(
+    tables: &Tables,
+    id: &NetworkId,
+    kind: NetworkType,
+    prefixes: &[IpNet],
+) -> Check {
+    check_canonical("prefixes", prefixes)?;
+    for (at, net) in prefixes.iter().enumerate() {
+        if let Some(other) = prefixes
+            .iter()
+            .skip(at + 1)
+            .find(|other| ipam::overlap(net, other))
+        {
+            let message = format!("prefix {net} overlaps {other} of the same network");
+            return Err(Error::new(ErrorCode::PrefixOverlap, message));
+        }
+    }
+    if kind == NetworkType::SuperNamespaced {
+        return Ok(());
+    }
+    let others = tables.all::<Network>().filter(|other| {
+        other.id != *id && !other.kind.is_child() && other.kind != NetworkType::SuperNamespaced
+    });
+    for other in others {
+        let clash = prefixes
+            .iter()
+            .find_map(|net| Some((net, other.prefixes.iter().find(|o| ipam::overlap(net, o))?)));
+        if let Some((net, theirs)) = clash {
+            return Err(Error::new(
+                ErrorCode::PrefixOverlap,
+                format!("prefix {net} overlaps {theirs} of network \"{}\"", other.id),
+            )
+            .object("network", &other.id));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check_update(tables: &Tables, network: &Network, op: &UpdateNetwork) -> Check {
+    let rules = fields(network.kind);
+    let given = |is_some: bool, rule: Rule| is_some && rule == Never;
+    for (field, wrong) in [
+        ("prefixes", given(op.prefixes.is_some(), rules.prefixes)),
+        (
+            "destination_prefixes",
+            given(
+                op.destination_prefixes.is_some(),
+                rules.destination_prefixes,
+            ),
+        ),
+        (
+            "default_child_prefix_length",
+            given(op.default_child_length.is_some(), rules.child_length),
+        ),
+        (
+            "min_child_prefix_length",
+            given(op.min_child_length.is_some(), rules.child_length),
+        ),
+        ("nat_type", given(op.nat.is_some(), rules.nat)),
+        (
+            "additional_announcable_cidrs",
+            given(op.additional_announcable_cidrs.is_some(), rules.announcable),
+        ),
+    ] {
+        if wrong {
+            check_field(network.kind, field, Never, true)?;
+        }
+    }
+    check_canonical(
+        "destination_prefixes",
+        op.destination_prefixes.as_deref().unwrap_or(&[]),
+    )?;
+    let prefixes = op.prefixes.as_ref().unwrap_or(&network.prefixes);
+    if network.kind.is_super() {
+        let default = op
+            .default_child_length
+            .unwrap_or(network.default_child_length);
+        let min = op.min_child_length.unwrap_or(network.min_child_length);
+        check_lengths(prefixes, &default, &min)?;
+    }
+    if let Some(prefixes) = &op.prefixes {
+        check_prefix_change(tables, network, prefixes)?;
+    }
+    if let Some(cidrs) = &op.additional_announcable_cidrs {
+        check_canonical("additional_announcable_cidrs", cidrs)?;
+        let removed = network
+            .additional_announcable_cidrs
+            .iter()
+            .find(|c| !cidrs.contains(c));
+        if let Some(removed) = removed.filter(|_| !op.force) {
+            let message = format!("{removed} may still be announced by machines");
+            return Err(Error::new(ErrorCode::StillInUse, message).hint("repeat it with force"));
+        }
+    }
+    Ok(())
+}
+
+fn check_prefix_change(tables: &Tables, network: &Network, prefixes: &[IpNet]) -> Check {
+    if prefixes.is_empty() {
+        return Err(Error::invalid(
+            "prefixes",
+            "cannot all be removed: give the full list",
+        ));
+    }
+    check_new_prefixes(tables, &network.id, network.kind, prefixes)?;
+    let kept = |net: &IpNet| prefixes.iter().any(|new| new.contains(net));
+    let ips = tables
+        .index()
+        .network_ips
+        .get(&network.id)
+        .into_iter()
+        .flatten();
+    let children = tables
+        .index()
+        .children
+        .get(&network.id)
+        .into_iter()
+        .flatten();
+    let lost_ip = ips
+        .filter_map(|key| tables.get::<Ip>(key))
+        .find(|ip| !prefixes.iter().any(|net| net.contains(&ip.ip)));
+    if let Some(ip) = lost_ip {
+        let message = format!("address {} is in a prefix that would go", ip.ip);
+        return Err(Error::new(ErrorCode::StillInUse, message).object("network", &network.id));
+    }
+    let lost_child = children
+        .filter_map(|id| tables.get::<Network>(id))
+        .find(|child| !child.prefixes.iter().all(kept));
+    lost_child.map_or(Ok(()), |child| {
+        let message = format!("network \"{}\" is in a prefix that would go", child.id);
+        Err(Error::new(ErrorCode::StillInUse, message).object("network", &network.id))
+    })
+}

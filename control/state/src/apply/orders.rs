@@ -1,0 +1,255 @@
+//! Orders to BMCs, and what their ends mean.
+
+use std::sync::Arc;
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{MachineId, OrderId, PartitionId};
+
+use super::{events, reclaim};
+use crate::command::{BmcOrderDone, OrderBmc, ReportBmc};
+use crate::entities::{
+    BmcAction, BmcOrder, EventKind, Machine, ORDER_DEADLINE_MS, ORDERS_KEPT_MAX, ORDERS_OPEN_MAX,
+    OrderPurpose, OrderState, Phase,
+};
+use crate::life::reports::bmc_of;
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+type Result = std::result::Result<Reply, Error>;
+
+pub(super) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result {
+    let mut machine: Machine = tx.require(&op.machine)?;
+    let owner = machine.allocation.as_ref().map(|a| a.project);
+    if op.project.is_some() && owner != op.project {
+        return Err(Error::not_found("machine", op.machine));
+    }
+    let is_led = matches!(op.action, BmcAction::LedOn | BmcAction::LedOff);
+    let busy = matches!(
+        machine.phase,
+        Phase::ReclaimPowerOff | Phase::ReclaimPorts | Phase::ReclaimBoot
+    );
+    if busy && !is_led {
+        return Err(super::lifecycle::wrong_phase(&machine, "ordered about"));
+    }
+    let open = open_orders(tx, op.machine).len();
+    if open >= ORDERS_OPEN_MAX {
+        return Err(Error::new(
+            ErrorCode::TooMany,
+            format!("machine \"{}\" has {open} open orders already", op.machine),
+        )
+        .object("machine", op.machine)
+        .hint("wait until its BMC has carried them out"));
+    }
+    let reboots = matches!(
+        op.action,
+        BmcAction::PowerOff | BmcAction::PowerReset | BmcAction::PowerCycle
+    );
+    if reboots {
+        let now = tx.now;
+        events::record(
+            tx,
+            op.machine,
+            EventKind::PlannedReboot,
+            op.action.as_str(),
+            now,
+        );
+    }
+    if is_led {
+        machine.led.description.clone_from(&op.description);
+        tx.save(machine.clone());
+    }
+    let purpose = OrderPurpose::User(tx.actor.to_owned());
+    order(tx, &machine, op.action, purpose).map(Reply::BmcOrder)
+}
+
+/// An order of the life cycle: the phase waits for it.
+pub(super) fn order_life(
+    tx: &mut Tx<'_>,
+    machine: &Machine,
+    action: BmcAction,
+) -> std::result::Result<Arc<BmcOrder>, Error> {
+    order(tx, machine, action, OrderPurpose::Life)
+}
+
+fn order(
+    tx: &mut Tx<'_>,
+    machine: &Machine,
+    action: BmcAction,
+    purpose: OrderPurpose,
+) -> std::result::Result<Arc<BmcOrder>, Error> {
+    let partition = machine.partition.clone().ok_or_else(|| {
+        Error::new(
+            ErrorCode::NoBmc,
+            format!("machine \"{}\" is in no partition", machine.id),
+        )
+        .object("machine", machine.id)
+    })?;
+    let id = OrderId::new(tx.derive_uuid());
+    let sequence = tx.next_sequence();
+    Ok(tx.save(BmcOrder {
+        id,
+        machine: machine.id,
+        partition,
+        action,
+        purpose,
+        sequence,
+        state: OrderState::Open,
+        created_at: tx.now,
+        deadline: tx.now.plus_ms(ORDER_DEADLINE_MS),
+        finished_at: None,
+        error: None,
+    }))
+}
+
+pub(super) fn open_orders(tx: &Tx<'_>, machine: MachineId) -> Vec<Arc<BmcOrder>> {
+    crate::life::machine_orders(tx.tables(), machine)
+        .filter(|order| order.state == OrderState::Open)
+        .cloned()
+        .collect()
+}
+
+/// Overtaken by a change of plan.
+pub(super) fn cancel_open(tx: &mut Tx<'_>, machine: MachineId) {
+    for order in open_orders(tx, machine) {
+        end(tx, &order, OrderState::Cancelled, None);
+    }
+}
+
+/// Cancels only what the life cycle ordered.
+pub(super) fn cancel_life(tx: &mut Tx<'_>, machine: MachineId) {
+    for order in open_orders(tx, machine) {
+        if order.purpose == OrderPurpose::Life {
+            end(tx, &order, OrderState::Cancelled, None);
+        }
+    }
+}
+
+fn end(
+    tx: &mut Tx<'_>,
+    order: &BmcOrder,
+    state: OrderState,
+    error: Option<String>,
+) -> Arc<BmcOrder> {
+    let ended = BmcOrder {
+        state,
+        error,
+        finished_at: Some(tx.now),
+        ..order.clone()
+    };
+    let ended = tx.save(ended);
+    let old: Vec<_> = crate::life::machine_orders(tx.tables(), order.machine)
+        .filter(|order| order.state != OrderState::Open)
+        .map(|order| order.id)
+        .collect();
+    for id in old.iter().take(old.len().saturating_sub(ORDERS_KEPT_MAX)) {
+        tx.delete::<BmcOrder>(id);
+    }
+    ended
+}
+
+pub(super) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result {
+    let order = tx.tables().require::<BmcOrder>(&op.id)?.clone();
+    check_partition(&order.partition, &op.partition, order.machine)?;
+    if order.state != OrderState::Open {
+        // Told twice, or too late: the first end stands.
+        return Ok(Reply::BmcOrder(order));
+    }
+    let error = op.error.clone().filter(|error| !error.is_empty());
+    let state = if error.is_some() {
+        OrderState::Failed
+    } else {
+        OrderState::Done
+    };
+    let ended = end(tx, &order, state, error);
+    observe(tx, &ended, op.power_state.as_deref());
+    reclaim::order_ended(tx, &ended)?;
+    Ok(Reply::BmcOrder(ended))
+}
+
+/// Nobody answered in time.
+pub(super) fn expire(tx: &mut Tx<'_>, order: &BmcOrder) -> std::result::Result<(), Error> {
+    let error = "the BMC agent did not answer in time".to_owned();
+    let ended = end(tx, order, OrderState::Expired, Some(error));
+    reclaim::order_ended(tx, &ended)
+}
+
+fn check_partition(
+    of_order: &PartitionId,
+    of_agent: &PartitionId,
+    machine: MachineId,
+) -> std::result::Result<(), Error> {
+    if of_order == of_agent {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorCode::MachineForeign,
+        format!("machine \"{machine}\" is not in partition \"{of_agent}\""),
+    )
+    .object("machine", machine))
+}
+
+fn observe(tx: &mut Tx<'_>, order: &BmcOrder, power_state: Option<&str>) {
+    let Some(mut machine) = tx.get::<Machine>(&order.machine).map(|m| Machine::clone(m)) else {
+        return;
+    };
+    if let (Some(bmc), Some(power)) = (&mut machine.bmc, power_state.filter(|p| !p.is_empty())) {
+        bmc.power_state = power.to_owned();
+    }
+    if order.state == OrderState::Done {
+        match order.action {
+            BmcAction::LedOn => machine.led.value = "on".into(),
+            BmcAction::LedOff => machine.led.value = "off".into(),
+            _ => {}
+        }
+    }
+    tx.save(machine);
+}
+
+pub(super) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> Result {
+    let mut created = Vec::new();
+    for reading in &op.readings {
+        let Some(id) = reading.machine else { continue };
+        let known = tx
+            .get::<Machine>(&id)
+            .map(|machine| Machine::clone(machine));
+        let is_new = known.is_none();
+        let mut machine =
+            known.unwrap_or_else(|| Machine::seen(id, Some(op.partition.clone()), tx.now));
+        // A machine is where its BMC agent is; another partition's agent has no say.
+        if machine
+            .partition
+            .get_or_insert_with(|| op.partition.clone())
+            != &op.partition
+        {
+            continue;
+        }
+        let mut bmc = bmc_of(reading);
+        bmc.updated_at = bmc.updated_at.min(tx.now);
+        if let (Some(old), Some(_)) = (&machine.bmc, &bmc.error) {
+            // Unreadable now: keep what was known.
+            bmc = crate::entities::Bmc {
+                error: bmc.error,
+                updated_at: bmc.updated_at,
+                ..old.clone()
+            };
+        }
+        machine.bmc = Some(bmc);
+        machine.fru.fill_from(&reading.fru);
+        for (mine, theirs) in [
+            (&mut machine.bios.version, &reading.bios_version),
+            (&mut machine.bios.vendor, &reading.bios_vendor),
+            (&mut machine.led.value, &reading.led_state),
+        ] {
+            if !theirs.is_empty() {
+                mine.clone_from(theirs);
+            }
+        }
+        if is_new {
+            tx.create(machine)?;
+            created.push(id);
+        } else {
+            tx.save(machine);
+        }
+    }
+    Ok(Reply::MachineIds(created))
+}

@@ -1,0 +1,224 @@
+//! The way back from a tenant: power off, port back, boot from the network, wipe.
+//!
+//! Each step is a phase of the machine, so that it goes on after a restart of control. A step
+//! that needs the BMC is tried [`STEP_ATTEMPTS_MAX`] times; then the machine is held, and its port
+//! is isolated when its power could not be cut: nobody knows what runs on it.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::MachineId;
+
+use super::orders::{cancel_life, cancel_open, open_orders, order_life};
+use super::{agents, events, ip};
+use crate::command::FreeMachine;
+use crate::entities::{
+    Availability, BmcAction, BmcOrder, EventKind, HoldCause, Machine, OrderPurpose, OrderState,
+    Phase, Segment, Switch, label,
+};
+use crate::life::port_vni;
+use crate::reply::Reply;
+use crate::tables::{Tables, Tx};
+
+/// How often a step is tried.
+pub const STEP_ATTEMPTS_MAX: u32 = 3;
+/// How long the switch has to move a port before the reclaim goes on without it, milliseconds.
+pub(super) const PORTS_MS: u64 = 30_000;
+
+type Result = std::result::Result<Reply, Error>;
+type Step = std::result::Result<(), Error>;
+
+pub(super) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
+    let mut machine: Machine = tx.require(&op.id)?;
+    let owner = machine.allocation.as_ref().map(|a| a.project);
+    if op.project.is_some() && owner != op.project {
+        return Err(Error::not_found("machine", op.id));
+    }
+    if machine.condition.state == Availability::Locked {
+        return Err(Error::new(
+            ErrorCode::MachineLocked,
+            format!(
+                "machine \"{}\" is locked: {}",
+                op.id, machine.condition.description
+            ),
+        )
+        .object("machine", op.id));
+    }
+    if machine.phase.is_reclaim() {
+        return Ok(Reply::Machine(tx.save(machine)));
+    }
+    let Some(allocation) = &machine.allocation else {
+        return Err(Error::new(
+            ErrorCode::MachineNotAllocated,
+            format!("machine \"{}\" is not allocated", op.id),
+        )
+        .object("machine", op.id));
+    };
+    let reason = format!("freed by {}", tx.actor);
+    agents::revoke_allocation(tx, op.id, allocation.id, "the machine was freed");
+    cancel_open(tx, op.id);
+    let now = tx.now;
+    events::record(tx, op.id, EventKind::MachineReclaim, &reason, now);
+    machine.enter(Phase::ReclaimPowerOff, now, reason);
+    machine.dirty = true;
+    machine.clean_disks.clear();
+    let machine = tx.update(machine);
+    power_off(tx, machine.id)?;
+    tx.require::<Machine>(&op.id)
+        .map(|machine| Reply::Machine(tx.save(machine)))
+}
+
+/// Starts over for a machine that is held because of its BMC.
+pub(super) fn restart(tx: &mut Tx<'_>, machine: &mut Machine, reason: &str) {
+    cancel_life(tx, machine.id);
+    machine.dirty = true;
+    machine.clean_disks.clear();
+    machine.enter(Phase::ReclaimPowerOff, tx.now, reason);
+}
+
+/// Orders the power off; a machine that no agent can reach is held at once.
+pub(super) fn power_off(tx: &mut Tx<'_>, id: MachineId) -> Step {
+    let machine: Machine = tx.require(&id)?;
+    match order_life(tx, &machine, BmcAction::PowerOff) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            give_up(tx, machine, &error.message);
+            Ok(())
+        }
+    }
+}
+
+/// Goes on when an order of the life cycle ends, well or not.
+pub(super) fn order_ended(tx: &mut Tx<'_>, order: &BmcOrder) -> Step {
+    if order.purpose != OrderPurpose::Life {
+        return Ok(());
+    }
+    let Some(mut machine) = tx.get::<Machine>(&order.machine).map(|m| Machine::clone(m)) else {
+        return Ok(());
+    };
+    let error = match order.state {
+        OrderState::Done => None,
+        _ => Some(order.error.clone().unwrap_or_default()),
+    };
+    match (machine.phase, order.action, error) {
+        (Phase::BootOrder, BmcAction::BootDisk, error) => {
+            let reason = error.map(|e| format!("the BMC did not set the boot device: {e}"));
+            machine.enter(Phase::Rebooting, tx.now, reason.unwrap_or_default());
+            tx.save(machine);
+            Ok(())
+        }
+        (Phase::ReclaimPowerOff, BmcAction::PowerOff, None) => powered_off(tx, machine),
+        (Phase::ReclaimPowerOff, BmcAction::PowerOff, Some(error)) => {
+            retry(tx, machine, &format!("power off failed: {error}"))
+        }
+        (Phase::ReclaimBoot, _, Some(error)) => {
+            let what = order.action.as_str();
+            retry(tx, machine, &format!("{what} failed: {error}"))
+        }
+        (Phase::ReclaimBoot, _, None) if open_life(tx, machine.id) == 0 => {
+            machine.enter(Phase::ReclaimRegister, tx.now, "");
+            tx.save(machine);
+            Ok(())
+        }
+        (Phase::ReclaimRegister, _, Some(error)) => {
+            machine.reason = format!("{} failed: {error}", order.action.as_str());
+            tx.save(machine);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn open_life(tx: &Tx<'_>, machine: MachineId) -> usize {
+    open_orders(tx, machine)
+        .iter()
+        .filter(|o| o.purpose == OrderPurpose::Life)
+        .count()
+}
+
+/// The same step again, or the end of patience.
+fn retry(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Step {
+    cancel_life(tx, machine.id);
+    machine.step_attempts += 1;
+    if machine.step_attempts >= STEP_ATTEMPTS_MAX {
+        give_up(tx, machine, reason);
+        return Ok(());
+    }
+    machine.reason = format!("attempt {}: {reason}", machine.step_attempts + 1);
+    let machine = tx.save(machine);
+    match machine.phase {
+        Phase::ReclaimPowerOff => power_off(tx, machine.id),
+        _ => boot_orders(tx, machine.id),
+    }
+}
+
+/// Holds the machine; isolated when its power is not known to be off.
+pub(super) fn give_up(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) {
+    if machine.phase == Phase::ReclaimPowerOff {
+        machine.segment = Segment::Isolated;
+        release(tx, &mut machine);
+    }
+    machine.enter(Phase::Held(HoldCause::Bmc), tx.now, reason);
+    tx.update(machine);
+}
+
+/// Takes everything of the allocation back; its AS number is free with it.
+fn release(tx: &mut Tx<'_>, machine: &mut Machine) {
+    ip::release_all(tx, machine.id);
+    machine.allocation = None;
+    machine.meta.labels.remove(label::MACHINE_ASN);
+    machine.dirty = true;
+    machine.clean_disks.clear();
+    // It may be a size of its own by now.
+    machine.size = crate::hardware::match_size(tx.tables(), &machine.hardware);
+}
+
+fn powered_off(tx: &mut Tx<'_>, mut machine: Machine) -> Step {
+    release(tx, &mut machine);
+    machine.segment = Segment::Provisioning;
+    machine.enter(Phase::ReclaimPorts, tx.now, "");
+    let machine = tx.update(machine);
+    if ports_moved(tx.tables(), &machine) {
+        boot(tx, machine.id)
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether every port of the machine is where it belongs, as its switch reports.
+pub(super) fn ports_moved(tables: &Tables, machine: &Machine) -> bool {
+    machine.links.iter().all(|link| {
+        let Some(switch) = tables.get::<Switch>(&link.switch) else {
+            return true;
+        };
+        let observed = switch
+            .ports
+            .get(&link.port)
+            .and_then(|port| port.observed.as_ref());
+        observed.is_some_and(|seen| seen.vni == port_vni(tables, switch, &link.port))
+    })
+}
+
+/// The port is back: boot from the network.
+pub(super) fn boot(tx: &mut Tx<'_>, id: MachineId) -> Step {
+    let mut machine: Machine = tx.require(&id)?;
+    machine.enter(Phase::ReclaimBoot, tx.now, "");
+    tx.save(machine);
+    boot_orders(tx, id)
+}
+
+fn boot_orders(tx: &mut Tx<'_>, id: MachineId) -> Step {
+    let machine: Machine = tx.require(&id)?;
+    order_life(tx, &machine, BmcAction::BootPxe)?;
+    order_life(tx, &machine, BmcAction::PowerOn)?;
+    Ok(())
+}
+
+/// Orders a silent machine to boot from the network once more.
+pub(super) fn nudge(tx: &mut Tx<'_>, id: MachineId) -> Step {
+    cancel_life(tx, id);
+    let machine: Machine = tx.require(&id)?;
+    order_life(tx, &machine, BmcAction::BootPxe)?;
+    order_life(tx, &machine, BmcAction::PowerCycle)?;
+    let now = tx.now;
+    events::record(tx, id, EventKind::PlannedReboot, "silent for too long", now);
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! Switches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{MachineId, SwitchId};
+
+use super::reclaim;
+use super::tenancy::{check_description, in_use};
+use crate::command::{DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch};
+use crate::entities::{
+    Machine, Meta, Partition, Phase, ReplaceMode, Switch, SwitchPort, SwitchSync,
+};
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+/// How many ports a switch may have.
+const PORTS_MAX: usize = 512;
+
+type Result = std::result::Result<Reply, Error>;
+
+pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
+    tx.tables().require::<Partition>(&op.partition)?;
+    if op.ports.len() > PORTS_MAX {
+        return Err(Error::invalid(
+            "ports",
+            format!("must be at most {PORTS_MAX}"),
+        ));
+    }
+    let known = tx.get::<Switch>(&op.id).map(|switch| Switch::clone(switch));
+    let is_new = known.is_none();
+    let mut switch = known.unwrap_or_else(|| blank(op));
+    if switch.partition != op.partition {
+        return Err(Error::new(
+            ErrorCode::AlreadyExists,
+            format!(
+                "switch \"{}\" is in partition \"{}\" already",
+                op.id, switch.partition
+            ),
+        )
+        .object("switch", &op.id)
+        .hint("delete it there, or give this one another name"));
+    }
+    switch.rack.clone_from(&op.rack);
+    switch.room.clone_from(&op.room);
+    switch.management_ip = op.management_ip;
+    switch.vtep_ip = op.vtep_ip;
+    switch.os_vendor.clone_from(&op.os_vendor);
+    switch.os_version.clone_from(&op.os_version);
+    switch.agent_version.clone_from(&op.agent_version);
+    switch.replace_mode = ReplaceMode::Operational;
+    switch.ports = merge_ports(&switch.ports, op);
+    let switch = if is_new {
+        tx.create(switch)?
+    } else {
+        tx.save(switch)
+    };
+    Ok(Reply::Switch(switch))
+}
+
+fn blank(op: &RegisterSwitch) -> Switch {
+    Switch {
+        id: op.id.clone(),
+        meta: Meta::default(),
+        partition: op.partition.clone(),
+        description: String::new(),
+        rack: String::new(),
+        room: String::new(),
+        replace_mode: ReplaceMode::Operational,
+        management_ip: None,
+        management_user: None,
+        console_command: None,
+        vtep_ip: None,
+        os_vendor: String::new(),
+        os_version: String::new(),
+        agent_version: String::new(),
+        ports: BTreeMap::new(),
+        sync: SwitchSync::default(),
+    }
+}
+
+/// The ports that the switch has now; what was wanted of those that stay, stays.
+fn merge_ports(
+    old: &BTreeMap<String, SwitchPort>,
+    op: &RegisterSwitch,
+) -> BTreeMap<String, SwitchPort> {
+    op.ports
+        .iter()
+        .map(|(name, mac)| {
+            let port = match old.get(name) {
+                Some(port) => SwitchPort {
+                    mac: *mac,
+                    ..port.clone()
+                },
+                None => SwitchPort {
+                    mac: *mac,
+                    admin_up: true,
+                    observed: None,
+                },
+            };
+            (name.clone(), port)
+        })
+        .collect()
+}
+
+pub(super) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> Result {
+    let mut switch = require(tx, &op.id)?;
+    let sync = &mut switch.sync;
+    // A report that was under way when a newer one came.
+    let is_stale =
+        (op.applied_term, op.applied_generation) < (sync.applied_term, sync.applied_generation);
+    if !is_stale {
+        sync.applied_term = op.applied_term;
+        sync.applied_generation = op.applied_generation;
+    }
+    sync.duration_ms = op.duration_ms;
+    sync.at = tx.now;
+    sync.error = op.error.clone().map(|error| (tx.now, error));
+    for (name, seen) in &op.ports {
+        if let Some(port) = switch.ports.get_mut(name) {
+            port.observed = Some(seen.clone());
+        }
+    }
+    let switch = tx.save(switch);
+    for id in waiting_for(tx, &switch) {
+        reclaim::boot(tx, id)?;
+    }
+    Ok(Reply::Switch(switch))
+}
+
+/// Machines whose reclaim waits for their ports, and whose ports are there now.
+fn waiting_for(tx: &Tx<'_>, switch: &Switch) -> BTreeSet<MachineId> {
+    let tables = tx.tables();
+    switch
+        .ports
+        .keys()
+        .filter_map(|port| {
+            tables
+                .index()
+                .port_machine
+                .get(&(switch.id.clone(), port.clone()))
+        })
+        .filter_map(|id| tables.get::<Machine>(id))
+        .filter(|machine| machine.phase == Phase::ReclaimPorts)
+        .filter(|machine| reclaim::ports_moved(tables, machine))
+        .map(|machine| machine.id)
+        .collect()
+}
+
+fn require(tx: &Tx<'_>, id: &SwitchId) -> std::result::Result<Switch, Error> {
+    tx.get::<Switch>(id)
+        .map(|switch| Switch::clone(switch))
+        .ok_or_else(|| {
+            Error::new(
+                ErrorCode::SwitchUnknown,
+                format!("switch \"{id}\" did not register yet"),
+            )
+            .object("switch", id)
+        })
+}
+
+pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> Result {
+    let mut switch: Switch = tx.require(&op.id)?;
+    op.lock.check("switch", op.id.as_str(), &switch.meta)?;
+    if let Some(description) = &op.description {
+        check_description(description)?;
+        switch.description.clone_from(description);
+    }
+    switch.replace_mode = op.replace_mode.unwrap_or(switch.replace_mode);
+    switch.management_ip = op.management_ip.or(switch.management_ip);
+    switch.management_user = op.management_user.clone().or(switch.management_user);
+    switch.console_command = op.console_command.clone().or(switch.console_command);
+    if let Some(labels) = &op.labels {
+        labels.apply(&mut switch.meta.labels);
+    }
+    Ok(Reply::Switch(tx.update(switch)))
+}
+
+pub(super) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> Result {
+    let mut switch: Switch = tx.require(&op.id)?;
+    let port = switch.ports.get_mut(&op.port);
+    let port = port.ok_or_else(|| Error::not_found("switch port", &op.port))?;
+    if port.admin_up == op.admin_up {
+        return Ok(Reply::Switch(tx.save(switch)));
+    }
+    port.admin_up = op.admin_up;
+    Ok(Reply::Switch(tx.update(switch)))
+}
+
+pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteSwitch) -> Result {
+    let switch = tx.tables().require::<Switch>(&op.id)?.clone();
+    let cabled: BTreeSet<_> = switch
+        .ports
+        .keys()
+        .filter_map(|port| {
+            tx.tables()
+                .index()
+                .port_machine
+                .get(&(op.id.clone(), port.clone()))
+                .copied()
+        })
+        .collect();
+    if let Some(machine) = cabled.first().filter(|_| !op.force) {
+        return Err(
+            in_use("switch", op.id.as_str(), "machine", &machine.to_string())
+                .hint("move its machines, or repeat it with force"),
+        );
+    }
+    for id in cabled {
+        let mut machine: Machine = tx.require(&id)?;
+        machine.links.retain(|link| link.switch != op.id);
+        tx.save(machine);
+    }
+    tx.delete::<Switch>(&op.id);
+    Ok(Reply::Switch(switch))
+}

@@ -1,0 +1,319 @@
+//! Tenants and projects.
+
+use std::collections::BTreeMap;
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{TenantId, Timestamp, is_description, is_name};
+
+use crate::command::{
+    CreateProject, CreateTenant, DeleteProject, DeleteTenant, RemoveProjectMember,
+    RemoveTenantMember, SetProjectMember, SetTenantMember, UpdateProject, UpdateTenant,
+};
+use crate::entities::{
+    Ip, Member, Meta, Network, Project, ProjectRole, SizeReservation, Tenant, TenantRole,
+};
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+/// How many members a tenant or project may have.
+const MEMBERS_MAX: usize = 1000;
+
+type Result = std::result::Result<Reply, Error>;
+
+pub(super) fn check_name(name: &str) -> std::result::Result<(), Error> {
+    if is_name(name) {
+        Ok(())
+    } else {
+        Err(Error::invalid("name", "must have 2 to 128 characters"))
+    }
+}
+
+pub(super) fn check_description(text: &str) -> std::result::Result<(), Error> {
+    if is_description(text) {
+        Ok(())
+    } else {
+        Err(Error::invalid(
+            "description",
+            "must have at most 256 characters",
+        ))
+    }
+}
+
+pub(super) fn create_tenant(tx: &mut Tx<'_>, op: &CreateTenant) -> Result {
+    check_name(&op.name)?;
+    check_description(&op.description)?;
+    let owner = op.owner.clone().map(|login| {
+        (
+            login,
+            Member {
+                role: TenantRole::Owner,
+                created_at: tx.now,
+            },
+        )
+    });
+    let tenant = Tenant {
+        login: op.login.clone(),
+        meta: Meta::labelled(op.labels.clone()),
+        name: op.name.clone(),
+        email: op.email.clone(),
+        description: op.description.clone(),
+        avatar_url: op.avatar_url.clone(),
+        created_by: tx.actor.to_owned(),
+        members: owner.into_iter().collect(),
+    };
+    tx.create(tenant).map(Reply::Tenant)
+}
+
+pub(super) fn update_tenant(tx: &mut Tx<'_>, op: &UpdateTenant) -> Result {
+    let mut tenant: Tenant = tx.require(&op.login)?;
+    op.lock.check("tenant", op.login.as_str(), &tenant.meta)?;
+    if let Some(name) = &op.name {
+        check_name(name)?;
+        tenant.name.clone_from(name);
+    }
+    if let Some(description) = &op.description {
+        check_description(description)?;
+        tenant.description.clone_from(description);
+    }
+    set(&mut tenant.email, op.email.as_ref());
+    set(&mut tenant.avatar_url, op.avatar_url.as_ref());
+    if let Some(labels) = &op.labels {
+        labels.apply(&mut tenant.meta.labels);
+    }
+    Ok(Reply::Tenant(tx.update(tenant)))
+}
+
+/// Takes a value when there is one.
+pub(super) fn set<T: Clone>(to: &mut T, from: Option<&T>) {
+    if let Some(from) = from {
+        to.clone_from(from);
+    }
+}
+
+pub(super) fn delete_tenant(tx: &mut Tx<'_>, op: &DeleteTenant) -> Result {
+    let tenant = tx.tables().require::<Tenant>(&op.login)?.clone();
+    if let Some(project) = tx.tables().all::<Project>().find(|p| p.tenant == op.login) {
+        return Err(in_use(
+            "tenant",
+            op.login.as_str(),
+            "project",
+            &project.id.to_string(),
+        ));
+    }
+    tx.delete::<Tenant>(&op.login);
+    Ok(Reply::Tenant(tenant))
+}
+
+/// `StillInUse`, naming one that uses it.
+pub(super) fn in_use(kind: &str, key: &str, by_kind: &str, by: &str) -> Error {
+    Error::new(
+        ErrorCode::StillInUse,
+        format!("{kind} \"{key}\" still has {by_kind} \"{by}\""),
+    )
+    .object(kind, key)
+    .hint(format!("delete the {by_kind} first"))
+}
+
+pub(super) fn set_tenant_member(tx: &mut Tx<'_>, op: &SetTenantMember) -> Result {
+    let mut tenant: Tenant = tx.require(&op.login)?;
+    put_member(
+        &mut tenant.members,
+        &op.member,
+        op.role,
+        op.must_be_new,
+        tx.now,
+    )?;
+    keep_owner(
+        &tenant.members,
+        TenantRole::Owner,
+        "tenant",
+        op.login.as_str(),
+    )?;
+    Ok(Reply::Tenant(tx.update(tenant)))
+}
+
+pub(super) fn remove_tenant_member(tx: &mut Tx<'_>, op: &RemoveTenantMember) -> Result {
+    let mut tenant: Tenant = tx.require(&op.login)?;
+    take_member(&mut tenant.members, &op.member)?;
+    keep_owner(
+        &tenant.members,
+        TenantRole::Owner,
+        "tenant",
+        op.login.as_str(),
+    )?;
+    Ok(Reply::Tenant(tx.update(tenant)))
+}
+
+fn put_member<R>(
+    members: &mut BTreeMap<TenantId, Member<R>>,
+    login: &TenantId,
+    role: R,
+    must_be_new: Option<bool>,
+    now: Timestamp,
+) -> std::result::Result<(), Error> {
+    let there = members.get(login).map(|member| member.created_at);
+    match (must_be_new, there) {
+        (Some(true), Some(_)) => return Err(Error::already_exists("member", login)),
+        (Some(false), None) => return Err(Error::not_found("member", login)),
+        (_, None) if members.len() >= MEMBERS_MAX => {
+            return Err(Error::new(
+                ErrorCode::TooMany,
+                format!("there are {MEMBERS_MAX} members already"),
+            ));
+        }
+        _ => {}
+    }
+    members.insert(
+        login.clone(),
+        Member {
+            role,
+            created_at: there.unwrap_or(now),
+        },
+    );
+    Ok(())
+}
+
+fn take_member<R>(
+    members: &mut BTreeMap<TenantId, Member<R>>,
+    login: &TenantId,
+) -> std::result::Result<(), Error> {
+    members
+        .remove(login)
+        .map(drop)
+        .ok_or_else(|| Error::not_found("member", login))
+}
+
+/// Refuses to leave members without an owner among them.
+fn keep_owner<R: PartialEq>(
+    members: &BTreeMap<TenantId, Member<R>>,
+    owner: R,
+    kind: &str,
+    key: &str,
+) -> std::result::Result<(), Error> {
+    if members.is_empty() || members.values().any(|member| member.role == owner) {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorCode::LastOwner,
+        format!("{kind} \"{key}\" would be without an owner"),
+    )
+    .object(kind, key))
+}
+
+pub(super) fn create_project(tx: &mut Tx<'_>, op: &CreateProject) -> Result {
+    check_name(&op.name)?;
+    check_description(&op.description)?;
+    tx.tables().require::<Tenant>(&op.tenant)?;
+    check_project_name(tx, &op.tenant, &op.name)?;
+    let owner = op.owner.clone().map(|login| {
+        (
+            login,
+            Member {
+                role: ProjectRole::Owner,
+                created_at: tx.now,
+            },
+        )
+    });
+    let project = Project {
+        id: op.id,
+        meta: Meta::labelled(op.labels.clone()),
+        name: op.name.clone(),
+        description: op.description.clone(),
+        tenant: op.tenant.clone(),
+        avatar_url: op.avatar_url.clone(),
+        members: owner.into_iter().collect(),
+    };
+    tx.create(project).map(Reply::Project)
+}
+
+fn check_project_name(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    name: &str,
+) -> std::result::Result<(), Error> {
+    let taken = tx
+        .tables()
+        .all::<Project>()
+        .any(|p| p.tenant == *tenant && p.name == name);
+    if taken {
+        Err(Error::already_exists("project", name))
+    } else {
+        Ok(())
+    }
+}
+
+pub(super) fn update_project(tx: &mut Tx<'_>, op: &UpdateProject) -> Result {
+    let mut project: Project = tx.require(&op.id)?;
+    op.lock
+        .check("project", &op.id.to_string(), &project.meta)?;
+    if let Some(name) = op.name.as_ref().filter(|name| **name != project.name) {
+        check_name(name)?;
+        check_project_name(tx, &project.tenant, name)?;
+        project.name.clone_from(name);
+    }
+    if let Some(description) = &op.description {
+        check_description(description)?;
+        project.description.clone_from(description);
+    }
+    if op.avatar_url.is_some() {
+        project.avatar_url.clone_from(&op.avatar_url);
+    }
+    if let Some(labels) = &op.labels {
+        labels.apply(&mut project.meta.labels);
+    }
+    Ok(Reply::Project(tx.update(project)))
+}
+
+pub(super) fn delete_project(tx: &mut Tx<'_>, op: &DeleteProject) -> Result {
+    let project = tx.tables().require::<Project>(&op.id)?.clone();
+    let key = op.id.to_string();
+    let tables = tx.tables();
+    let machine = tables
+        .index()
+        .project_machines
+        .get(&op.id)
+        .and_then(|set| set.first());
+    let network = tables.all::<Network>().find(|n| n.project == Some(op.id));
+    let ip = tables.all::<Ip>().find(|ip| ip.project == op.id);
+    let reservation = tables.all::<SizeReservation>().find(|r| r.project == op.id);
+    let holds = machine
+        .map(|it| ("machine", it.to_string()))
+        .or_else(|| ip.map(|it| ("ip", it.ip.to_string())))
+        .or_else(|| network.map(|it| ("network", it.id.to_string())))
+        .or_else(|| reservation.map(|it| ("size reservation", it.id.to_string())));
+    if let Some((kind, by)) = holds {
+        return Err(in_use("project", &key, kind, &by));
+    }
+    tx.delete::<Project>(&op.id);
+    Ok(Reply::Project(project))
+}
+
+pub(super) fn set_project_member(tx: &mut Tx<'_>, op: &SetProjectMember) -> Result {
+    let mut project: Project = tx.require(&op.id)?;
+    put_member(
+        &mut project.members,
+        &op.member,
+        op.role,
+        op.must_be_new,
+        tx.now,
+    )?;
+    keep_owner(
+        &project.members,
+        ProjectRole::Owner,
+        "project",
+        &op.id.to_string(),
+    )?;
+    Ok(Reply::Project(tx.update(project)))
+}
+
+pub(super) fn remove_project_member(tx: &mut Tx<'_>, op: &RemoveProjectMember) -> Result {
+    let mut project: Project = tx.require(&op.id)?;
+    take_member(&mut project.members, &op.member)?;
+    keep_owner(
+        &project.members,
+        ProjectRole::Owner,
+        "project",
+        &op.id.to_string(),
+    )?;
+    Ok(Reply::Project(tx.update(project)))
+}

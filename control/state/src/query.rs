@@ -1,0 +1,156 @@
+//! Questions to the tables that readers ask: derived, never stored.
+
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use proto_errors::Error;
+use proto_types::{
+    ImageId, LayoutId, MachineId, NetworkId, PartitionId, ProjectId, SizeId, Timestamp,
+};
+
+use crate::apply;
+use crate::entities::{Certificate, Family, Image, Ip, Machine, Network, Size};
+use crate::ipam;
+use crate::tables::Tables;
+
+/// How full a network is in one version of IP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Addresses that hosts can have; saturates.
+    pub available_ips: u64,
+    /// Addresses that are taken.
+    pub used_ips: u64,
+    /// Child prefixes of the default length that there can be; saturates.
+    pub available_prefixes: u64,
+    /// Child prefixes that are taken.
+    pub used_prefixes: u64,
+}
+
+/// How full a network is; none for a version that it does not have.
+pub fn network_usage(tables: &Tables, network: &Network, family: Family) -> Option<Usage> {
+    if !network.has_family(family) {
+        return None;
+    }
+    let mine = network
+        .prefixes
+        .iter()
+        .filter(|net| Family::of_net(net) == family);
+    let sum =
+        |count: &dyn Fn(&IpNet) -> u64| mine.clone().map(count).fold(0u64, u64::saturating_add);
+    let length = network.default_child_length.get(family);
+    let children = child_networks(tables, &network.id);
+    let used_prefixes = children
+        .flat_map(|child| &child.prefixes)
+        .filter(|net| Family::of_net(net) == family)
+        .count();
+    let used_ips = network_ips(tables, &network.id)
+        .filter(|ip| Family::of(ip.ip) == family)
+        .count();
+    let is_super = network.kind.is_super();
+    Some(Usage {
+        available_ips: if is_super { 0 } else { sum(&ipam::host_count) },
+        used_ips: u64::try_from(used_ips).unwrap_or(u64::MAX),
+        available_prefixes: match length {
+            Some(length) if is_super => sum(&|net| ipam::prefix_count(net, length)),
+            _ => 0,
+        },
+        used_prefixes: u64::try_from(used_prefixes).unwrap_or(u64::MAX),
+    })
+}
+
+/// Networks that came out of a network.
+pub fn child_networks<'a>(
+    tables: &'a Tables,
+    network: &NetworkId,
+) -> impl Iterator<Item = &'a Arc<Network>> {
+    let ids = tables.index().children.get(network).into_iter().flatten();
+    ids.filter_map(|id| tables.get::<Network>(id))
+}
+
+/// Addresses out of a network.
+pub fn network_ips<'a>(
+    tables: &'a Tables,
+    network: &NetworkId,
+) -> impl Iterator<Item = &'a Arc<Ip>> {
+    let keys = tables
+        .index()
+        .network_ips
+        .get(network)
+        .into_iter()
+        .flatten();
+    keys.filter_map(|key| tables.get::<Ip>(key))
+}
+
+/// Machines that a project has.
+pub fn project_machines(
+    tables: &Tables,
+    project: ProjectId,
+) -> impl Iterator<Item = &Arc<Machine>> {
+    let ids = tables
+        .index()
+        .project_machines
+        .get(&project)
+        .into_iter()
+        .flatten();
+    ids.filter_map(|id| tables.get::<Machine>(id))
+}
+
+/// Machines in a partition.
+pub fn partition_machines<'a>(
+    tables: &'a Tables,
+    partition: &PartitionId,
+) -> impl Iterator<Item = &'a Arc<Machine>> {
+    let ids = tables
+        .index()
+        .partition_machines
+        .get(partition)
+        .into_iter()
+        .flatten();
+    ids.filter_map(|id| tables.get::<Machine>(id))
+}
+
+/// Why a machine is not on offer now; none when it is. Tainted ones can be had by their id.
+pub fn machine_obstacle(tables: &Tables, machine: MachineId) -> Option<String> {
+    let Some(machine) = tables.get::<Machine>(&machine) else {
+        return Some("it is not known".into());
+    };
+    if machine.allocation.is_some() {
+        return Some("it is allocated".into());
+    }
+    apply::obstacle(tables, machine)
+}
+
+/// Machines of a size in a partition that anyone may have now, in the order of ids.
+pub fn allocatable_machines<'a>(
+    tables: &'a Tables,
+    partition: &PartitionId,
+    size: &'a SizeId,
+) -> impl Iterator<Item = &'a Arc<Machine>> {
+    apply::candidates(tables, partition, size)
+}
+
+/// Whether a size allows an image: `SizeImageConstraintService.Try`.
+pub fn try_image(tables: &Tables, size: &SizeId, image: &ImageId) -> Result<(), Error> {
+    let image = tables.require::<Image>(image)?;
+    tables.require::<Size>(size)?;
+    apply::check_image_constraint(tables, size, image)
+}
+
+/// The layout that an allocation of this size and image would get: `FilesystemService.Match`;
+/// none for the built-in one.
+pub fn match_layout(
+    tables: &Tables,
+    size: &SizeId,
+    image: &ImageId,
+) -> Result<Option<LayoutId>, Error> {
+    let image = tables.require::<Image>(image)?;
+    tables.require::<Size>(size)?;
+    apply::match_layout(tables, size, image)
+}
+
+/// Whether a certificate is one of ours, has not ended and was not revoked.
+pub fn is_certificate_good(tables: &Tables, serial: &str, now: Timestamp) -> bool {
+    tables
+        .get::<Certificate>(&serial.to_owned())
+        .is_some_and(|it| it.revoked_at.is_none() && now < it.not_after)
+}
