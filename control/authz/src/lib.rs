@@ -10,9 +10,9 @@
 //! asks for with each write and which nobody outside this crate can make; writes that no caller
 //! asked for name their [`SystemActor`].
 //!
-//! Invariants: what a caller may not see is not found, never forbidden; deciding neither
-//! allocates on the way to a refusal of the table nor builds strings for a permit's subject
-//! other than one copy; a token never reaches further than its user does now.
+//! Invariants: what a caller may not see is not found, never forbidden; a token never reaches
+//! further than its user does now; finding method, roles and subject of a typed request compares
+//! no paths and builds no strings (the permit then copies user, token and subject).
 //!
 //! [`may_grant`] keeps a new token from exceeding the one that asks for it.
 

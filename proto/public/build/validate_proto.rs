@@ -51,7 +51,7 @@ fn run(manifest: &Path, offline: bool) -> Result<Vec<u8>, Box<dyn std::error::Er
         .env_remove("RUSTFLAGS")
         .current_dir(manifest);
     if offline {
-        command.arg("--offline");
+        command.args(["--offline", "--locked"]);
     }
     let output = command.output()?;
     if output.status.success() {

@@ -48,7 +48,7 @@ pub struct Violation {
     pub message: String,
 }
 
-/// All that is wrong with a request: at least one, at most [`VIOLATIONS_MAX`] violations.
+/// All that is wrong with a request: at least one, at most twenty violations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violations(Vec<Violation>);
 

@@ -174,3 +174,27 @@ fn reports_are_bounded() {
     };
     assert_eq!(rules(&create).len(), VIOLATIONS_MAX);
 }
+
+/// Not a promise, a look: `cargo test -p proto-public --release --lib -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures"]
+fn speed() {
+    const ROUNDS: u32 = 100_000;
+    let create = api::v2::MachineServiceCreateRequest {
+        project: UUID.into(),
+        name: "web".into(),
+        image: "debian-12".into(),
+        networks: vec![api::v2::MachineAllocationNetwork {
+            network: "net".into(),
+            ips: vec![],
+        }],
+        allocation_type: 1,
+        ..Default::default()
+    };
+    assert_eq!(rules(&create), []);
+    let start = std::time::Instant::now();
+    for _ in 0..ROUNDS {
+        validate_request(std::hint::black_box(&create), now()).unwrap();
+    }
+    println!("{:?} per request", start.elapsed() / ROUNDS);
+}
