@@ -1,0 +1,216 @@
+//! One control node in a temporary directory, and agents that talk to it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use control_authz::{Permit, SystemActor};
+use control_gateway::{Gateway, GatewayConfig};
+use control_pki::{NewJoinTicket, Pki, SealingKey};
+use control_state::{AgentKind, Command, CreatePartition, Machine, Op, Partition, Reply};
+use control_store::{ManualClock, Store, StoreConfig};
+use proto_identity::ticket::JoinTicket;
+use proto_identity::{CertificateDer, Credential, Key, Roots, tls};
+use proto_link::{ALPN, LinkStatus, MeshClient, MeshClientConfig, Streaming, now_ms};
+use proto_mesh::{Certificate, EnrolServiceClient, JoinRequest};
+use proto_types::{Digest, MachineId, PartitionId, Timestamp};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// Longer than any wait of a test that works.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+pub struct Control {
+    pub store: Store,
+    pub pki: Pki,
+    pub clock: Arc<ManualClock>,
+    addr: Option<SocketAddr>,
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+    _dir: tempfile::TempDir,
+}
+
+impl Control {
+    /// With partitions p1 and p2, serving.
+    pub async fn start() -> Self {
+        let mut control = Self::idle(now_ms()).await;
+        control.serve();
+        control
+    }
+
+    /// At a time of the caller's choice, not serving yet.
+    pub async fn idle(now_ms: u64) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::at(Timestamp::from_ms(now_ms)));
+        let mut config = StoreConfig::new(dir.path().join("data"), 1, "test");
+        config.clock = clock.clone();
+        let store = Store::open(config).await.unwrap();
+        let seal = SealingKey::load_or_create(&dir.path().join("seal.key")).unwrap();
+        let pki = Pki::open(store.clone(), &seal, "mesh.test").await.unwrap();
+        let control = Self {
+            store,
+            pki,
+            clock,
+            addr: None,
+            stop: CancellationToken::new(),
+            tasks: JoinSet::new(),
+            _dir: dir,
+        };
+        for id in ["p1", "p2"] {
+            control
+                .propose(CreatePartition(partition(id)))
+                .await
+                .unwrap();
+        }
+        control
+    }
+
+    pub fn serve(&mut self) {
+        let gateway = Gateway::bind(GatewayConfig {
+            bind: "127.0.0.1:0".parse().unwrap(),
+            store: self.store.clone(),
+            pki: self.pki.clone(),
+            control: vec!["192.0.2.1:4443".into()],
+        })
+        .unwrap();
+        self.addr = Some(gateway.local_addr().unwrap());
+        self.tasks.spawn(gateway.run(self.stop.clone()));
+    }
+
+    /// As the leader's own duties and the API would.
+    pub async fn propose(&self, op: impl Into<Op>) -> Result<Reply, String> {
+        let command = Command::new(self.store.now(), "test", op);
+        let permit = Permit::system(SystemActor::Reconcile);
+        self.store
+            .propose(&permit, &command)
+            .await
+            .map_err(|e| e.to_string())
+    }
+
+    pub fn machine(&self, id: MachineId) -> Arc<Machine> {
+        self.store
+            .read_local(|t| t.get::<Machine>(&id).cloned())
+            .unwrap()
+            .expect("a machine")
+    }
+
+    pub fn new_ticket(kind: AgentKind, partition: &str, agent: &str) -> NewJoinTicket {
+        NewJoinTicket {
+            kind,
+            partition: partition.parse().unwrap(),
+            agent: agent.into(),
+            key: None,
+            life: Duration::ZERO,
+            control: vec![],
+        }
+    }
+
+    pub async fn ticket(&self, new: NewJoinTicket) -> JoinTicket {
+        let permit = Permit::system(SystemActor::Pki);
+        let (_, file) = self
+            .pki
+            .create_join_ticket(&permit, "admin", new)
+            .await
+            .unwrap();
+        JoinTicket::parse(&file).unwrap()
+    }
+
+    /// A session with a credential, or without one.
+    pub fn client(&self, credential: Option<&Credential>) -> MeshClient {
+        let roots = Roots::Sha256(self.pki.root_hashes());
+        let tls = tls::client_config(roots, credential, ALPN).unwrap();
+        let addresses = vec![self.addr.expect("serving").to_string()];
+        MeshClient::new(MeshClientConfig { addresses, tls }).unwrap()
+    }
+
+    pub async fn join(&self, ticket: &JoinTicket, key: &Key) -> Result<Credential, LinkStatus> {
+        self.join_as(&ticket.id, &ticket.secret, key, "", "").await
+    }
+
+    pub async fn join_as(
+        &self,
+        ticket_id: &str,
+        secret: &[u8],
+        key: &Key,
+        machine_uuid: &str,
+        mac: &str,
+    ) -> Result<Credential, LinkStatus> {
+        let request = JoinRequest {
+            ticket_id: ticket_id.into(),
+            secret: secret.to_vec(),
+            csr: key.request().unwrap(),
+            machine_uuid: machine_uuid.into(),
+            mac: mac.into(),
+        };
+        let answer = EnrolServiceClient::from(self.client(None))
+            .join(request)
+            .await?;
+        Ok(credential(answer, key))
+    }
+
+    /// Joins an agent and opens its session.
+    pub async fn agent<C: From<MeshClient>>(
+        &self,
+        kind: AgentKind,
+        partition: &str,
+        name: &str,
+    ) -> C {
+        let ticket = self.ticket(Self::new_ticket(kind, partition, name)).await;
+        let credential = self.join(&ticket, &Key::generate().unwrap()).await.unwrap();
+        self.client(Some(&credential)).into()
+    }
+
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        while self.tasks.join_next().await.is_some() {}
+        self.store.shutdown().await;
+    }
+}
+
+pub fn credential(answer: Certificate, key: &Key) -> Credential {
+    let list = |l: Vec<Vec<u8>>| l.into_iter().map(CertificateDer::from).collect();
+    Credential {
+        key: key.clone(),
+        chain: list(answer.chain),
+        roots: list(answer.roots),
+    }
+}
+
+pub fn fingerprint(key: &Key) -> Digest {
+    key.fingerprint().parse().unwrap()
+}
+
+pub fn partition(id: &str) -> Partition {
+    let id: PartitionId = id.parse().unwrap();
+    Partition {
+        id,
+        meta: Default::default(),
+        description: String::new(),
+        boot: Default::default(),
+        dns_servers: vec![],
+        ntp_servers: vec![],
+        mgmt_service_addresses: vec![],
+    }
+}
+
+/// The next message, or a failed test.
+pub async fn next<M: prost::Message + Default>(stream: &mut Streaming<M>) -> M {
+    let message = timeout(PATIENCE, stream.message())
+        .await
+        .expect("a message in time");
+    message.expect("a stream that goes on").expect("a message")
+}
+
+/// Waits for a message that is as wanted.
+pub async fn wait_for<M: prost::Message + Default>(
+    stream: &mut Streaming<M>,
+    wanted: impl Fn(&M) -> bool,
+) -> M {
+    loop {
+        let message = next(stream).await;
+        if wanted(&message) {
+            return message;
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Desired state of switches and boot servers, and what is worth a write.
+
+use control_state::{AgentKind, SetSwitchPort};
+use proto_link::Code;
+use proto_mesh::*;
+
+use crate::fixture::*;
+
+fn register() -> SwitchRegisterRequest {
+    let port = |n: u32| SwitchPort {
+        name: format!("swp{n}"),
+        mac: String::new(),
+    };
+    SwitchRegisterRequest {
+        ports: vec![port(1), port(2)],
+        ..Default::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_switch_follows_its_intent() {
+    let control = Control::start().await;
+    let core: SwitchServiceClient = control.agent(AgentKind::Core, "p1", "leaf1").await;
+    let e = core
+        .desired(SwitchDesiredRequest::default())
+        .await
+        .unwrap()
+        .message()
+        .await;
+    assert_eq!(e.unwrap_err().code(), Code::NotFound, "not registered yet");
+    core.register(register()).await.unwrap();
+    let mut stream = core.desired(SwitchDesiredRequest::default()).await.unwrap();
+    let first = next(&mut stream).await;
+    assert!(first.term > 0 && first.generation > 0);
+    let ports: Vec<_> = first
+        .ports
+        .iter()
+        .map(|p| (p.name.as_str(), p.vni, p.admin_up))
+        .collect();
+    assert_eq!(ports, [("swp1", 4000, true), ("swp2", 4000, true)]);
+    assert!(first.segments[0].provisioning);
+
+    // Something else changes: nothing is sent for it.
+    let pixie: BootServiceClient = control.agent(AgentKind::Pixie, "p1", "pixie1").await;
+    let seen = BootSeenRequest {
+        machine_uuid: "0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f".into(),
+        mac: "52:54:00:00:00:01".into(),
+        arch: 0,
+        seen_ms: 0,
+    };
+    pixie.seen(seen).await.unwrap();
+    let down = SetSwitchPort {
+        id: "leaf1".parse().unwrap(),
+        port: "swp2".into(),
+        admin_up: false,
+    };
+    control.propose(down).await.unwrap();
+    let second = next(&mut stream).await;
+    assert!(second.generation > first.generation);
+    assert_eq!(
+        second.ports.iter().map(|p| p.admin_up).collect::<Vec<_>>(),
+        [true, false]
+    );
+    control.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_without_news_is_not_written() {
+    let control = Control::start().await;
+    let core: SwitchServiceClient = control.agent(AgentKind::Core, "p1", "leaf1").await;
+    core.register(register()).await.unwrap();
+    let report = |vni: u32| {
+        let port = PortState {
+            name: "swp1".into(),
+            oper_up: true,
+            vni,
+            ..Default::default()
+        };
+        SwitchReport {
+            applied_term: 1,
+            applied_generation: 5,
+            ports: vec![port],
+            ..Default::default()
+        }
+    };
+    core.report(report(4000)).await.unwrap();
+    // Audit records are written in their own time; let them settle by a linearizable read of both.
+    let writes = || control.store.read_local(|t| t.revision()).unwrap();
+    let switch = || {
+        control.store.read_local(|t| {
+            let id = "leaf1".parse().unwrap();
+            t.get::<control_state::Switch>(&id).map(|s| s.sync.clone())
+        })
+    };
+    let (before, synced) = (writes(), switch().unwrap());
+    control.clock.advance(10_000);
+    for _ in 0..20 {
+        core.report(report(4000)).await.unwrap();
+    }
+    assert_eq!(switch().unwrap(), synced);
+    core.report(report(7)).await.unwrap();
+    assert_ne!(switch().unwrap(), synced);
+    // One for the changed report, and at most the audit of the registration.
+    assert!(writes() - before <= 2, "{} writes", writes() - before);
+    control.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn leases_of_bmcs_reach_the_bmc_agent_of_the_partition() {
+    let control = Control::start().await;
+    let pixie: BootServiceClient = control.agent(AgentKind::Pixie, "p1", "pixie1").await;
+    let bmc: BmcServiceClient = control.agent(AgentKind::Bmc, "p1", "bmc1").await;
+    let elsewhere: BmcServiceClient = control.agent(AgentKind::Bmc, "p2", "bmc2").await;
+    let mut stream = bmc.desired(BmcDesiredRequest {}).await.unwrap();
+    assert!(next(&mut stream).await.candidates.is_empty());
+    let lease = BmcLease {
+        mac: "52:54:00:00:00:aa".into(),
+        address: "10.90.0.101".into(),
+        expires_ms: 0,
+    };
+    pixie
+        .report_leases(LeaseReport {
+            leases: vec![lease],
+        })
+        .await
+        .unwrap();
+    assert_eq!(next(&mut stream).await.candidates[0].address, "10.90.0.101");
+    let mut other = elsewhere.desired(BmcDesiredRequest {}).await.unwrap();
+    assert!(next(&mut other).await.candidates.is_empty());
+    control.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_of_another_kind_is_refused() {
+    let control = Control::start().await;
+    let core: SwitchServiceClient = control.agent(AgentKind::Core, "p1", "leaf1").await;
+    core.register(register()).await.unwrap();
+    let mesh: proto_link::MeshClient = control.agent(AgentKind::Bmc, "p1", "bmc1").await;
+    let code = |e: LinkStatus| e.code();
+    let denied = Code::PermissionDenied;
+    let switch = SwitchServiceClient::from(mesh.clone());
+    assert_eq!(switch.register(register()).await.map_err(code), Err(denied));
+    let boot = BootServiceClient::from(mesh.clone());
+    let seen = BootSeenRequest::default();
+    assert_eq!(boot.seen(seen).await.map_err(code), Err(denied));
+    let machine = MachineServiceClient::from(mesh.clone());
+    let event = MachineEvent::default();
+    assert_eq!(machine.event(event).await.map_err(code), Err(denied));
+    let home = PhoneHomeServiceClient::from(mesh);
+    let phone = PhoneHomeRequest::default();
+    assert_eq!(home.phone_home(phone).await.map_err(code), Err(denied));
+    control.stop().await;
+}
