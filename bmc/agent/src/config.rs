@@ -1,0 +1,390 @@
+//! The configuration: which BMCs there are, how they prove themselves, and where the passwords
+//! are. Read once at start; every mistake is refused by name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bmc_redfish::Trust;
+use proto_types::MachineId;
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use serde::Deserialize;
+
+/// BMCs in the static list at most.
+const BMCS_MAX: usize = 10_000;
+const INTERVAL_S_MIN: u64 = 5;
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("cannot read {path}")]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    /// The parser's own message would repeat the line, which may hold a password.
+    #[error("{path}: line {line}: {reason}")]
+    Syntax {
+        path: PathBuf,
+        line: usize,
+        reason: String,
+    },
+    #[error("{path} may be read by others (mode {mode:o}); run chmod go= on it")]
+    Exposed { path: PathBuf, mode: u32 },
+    #[error("{0}")]
+    Wrong(String),
+    #[error("{path} holds no usable certificate")]
+    Certificates { path: PathBuf },
+}
+
+/// Everything that is configured.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Time between two looks at all BMCs.
+    pub interval: Duration,
+    pub bmcs: Vec<Target>,
+    /// How BMCs that pixie found are spoken to.
+    pub candidates: Speech,
+    pub credentials: Credentials,
+}
+
+/// By what a BMC is spoken to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Interface {
+    /// Redfish where its trust is configured and it answers, else IPMI.
+    #[default]
+    Auto,
+    Redfish,
+    Ipmi,
+}
+
+/// How a BMC is spoken to.
+#[derive(Debug, Clone)]
+pub struct Speech {
+    pub interface: Interface,
+    pub redfish_port: u16,
+    pub ipmi_port: u16,
+    /// None: Redfish is not spoken.
+    pub trust: Option<Trust>,
+    /// By IPMI, boot devices are set for UEFI firmware; Redfish knows it by itself.
+    pub efi: bool,
+}
+
+/// One BMC.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub address: IpAddr,
+    pub speech: Speech,
+    /// For a BMC that does not tell its machine's UUID, or tells a wrong one.
+    pub machine: Option<MachineId>,
+}
+
+/// User and password.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Login {
+    pub user: String,
+    pub password: String,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login")
+            .field("user", &self.user)
+            .field("password", &"<redacted>")
+            .finish()
+    }
+}
+
+/// The credentials file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Credentials {
+    default: Option<Login>,
+    #[serde(default)]
+    bmc: BTreeMap<IpAddr, Login>,
+}
+
+impl Credentials {
+    /// The login of one BMC: its own, else the default.
+    #[must_use]
+    pub fn of(&self, address: IpAddr) -> Option<&Login> {
+        self.bmc.get(&address).or(self.default.as_ref())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    credentials: PathBuf,
+    #[serde(default = "default_interval_s")]
+    interval_s: u64,
+    #[serde(default)]
+    candidates: FileSpeech,
+    #[serde(default)]
+    bmc: Vec<FileBmc>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileSpeech {
+    #[serde(default)]
+    interface: Interface,
+    redfish_port: Option<u16>,
+    ipmi_port: Option<u16>,
+    tls_sha256: Option<String>,
+    tls_ca: Option<PathBuf>,
+    #[serde(default)]
+    plain_http: bool,
+    #[serde(default)]
+    efi: bool,
+}
+
+#[derive(Deserialize)]
+struct FileBmc {
+    address: IpAddr,
+    machine_uuid: Option<MachineId>,
+    #[serde(flatten)]
+    speech: FileSpeech,
+}
+
+fn default_interval_s() -> u64 {
+    60
+}
+
+impl Config {
+    /// Reads a configuration file and the credentials file that it names; a relative name is
+    /// looked for beside it.
+    ///
+    /// # Errors
+    /// When one of them cannot be read or is wrong, or others may read the credentials.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let file: File = parse(path)?;
+        let folder = path.parent().unwrap_or_else(|| Path::new("."));
+        if file.bmc.len() > BMCS_MAX {
+            return Err(ConfigError::Wrong(format!(
+                "more than {BMCS_MAX} [[bmc]] sections"
+            )));
+        }
+        if file.interval_s < INTERVAL_S_MIN {
+            let reason = format!("interval_s must be at least {INTERVAL_S_MIN}");
+            return Err(ConfigError::Wrong(reason));
+        }
+        let mut bmcs: Vec<Target> = Vec::new();
+        for bmc in file.bmc {
+            if bmcs.iter().any(|other| other.address == bmc.address) {
+                return Err(ConfigError::Wrong(format!(
+                    "BMC {} is listed twice",
+                    bmc.address
+                )));
+            }
+            let speech = bmc.speech.check(folder, &format!("BMC {}", bmc.address))?;
+            bmcs.push(Target {
+                address: bmc.address,
+                speech,
+                machine: bmc.machine_uuid,
+            });
+        }
+        let credentials = folder.join(file.credentials);
+        refuse_exposed(&credentials)?;
+        Ok(Self {
+            interval: Duration::from_secs(file.interval_s),
+            bmcs,
+            candidates: file.candidates.check(folder, "[candidates]")?,
+            credentials: parse(&credentials)?,
+        })
+    }
+}
+
+impl FileSpeech {
+    fn check(self, folder: &Path, whose: &str) -> Result<Speech, ConfigError> {
+        let ways = [
+            self.tls_sha256.is_some(),
+            self.tls_ca.is_some(),
+            self.plain_http,
+        ];
+        if ways.iter().filter(|way| **way).count() > 1 {
+            let reason = format!("{whose}: only one of tls_sha256, tls_ca and plain_http");
+            return Err(ConfigError::Wrong(reason));
+        }
+        let trust = match (&self.tls_sha256, &self.tls_ca, self.plain_http) {
+            (Some(text), _, _) => {
+                let pin = hex::decode(text.replace(':', ""))
+                    .ok()
+                    .and_then(|b| b.try_into().ok());
+                Some(Trust::Pin(pin.ok_or_else(|| {
+                    ConfigError::Wrong(format!("{whose}: tls_sha256 has 64 hexadecimal digits"))
+                })?))
+            }
+            (None, Some(path), _) => Some(Trust::Roots(certificates(&folder.join(path))?)),
+            (None, None, true) => Some(Trust::PlainHttp),
+            (None, None, false) => None,
+        };
+        if self.interface == Interface::Redfish && trust.is_none() {
+            let reason = format!("{whose}: redfish needs tls_sha256, tls_ca or plain_http");
+            return Err(ConfigError::Wrong(reason));
+        }
+        let default_port = if self.plain_http { 80 } else { 443 };
+        Ok(Speech {
+            interface: self.interface,
+            redfish_port: self.redfish_port.unwrap_or(default_port),
+            ipmi_port: self.ipmi_port.unwrap_or(623),
+            trust,
+            efi: self.efi,
+        })
+    }
+}
+
+fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
+        path: path.into(),
+        source,
+    })?;
+    toml::from_str(&text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start.min(text.len()));
+        let line = text.as_bytes()[..start]
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count()
+            + 1;
+        let reason = error
+            .message()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        ConfigError::Syntax {
+            path: path.into(),
+            line,
+            reason,
+        }
+    })
+}
+
+fn refuse_exposed(path: &Path) -> Result<(), ConfigError> {
+    let metadata = std::fs::metadata(path).map_err(|source| ConfigError::Read {
+        path: path.into(),
+        source,
+    })?;
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 == 0 {
+        Ok(())
+    } else {
+        Err(ConfigError::Exposed {
+            path: path.into(),
+            mode,
+        })
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
+    let wrong = || ConfigError::Certificates { path: path.into() };
+    let certificates = CertificateDer::pem_file_iter(path)
+        .map_err(|_| wrong())?
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|_| wrong())?;
+    if certificates.is_empty() {
+        Err(wrong())
+    } else {
+        Ok(certificates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(config: &str, credentials: &str, mode: u32) -> Result<Config, ConfigError> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("bmc.toml"), config).unwrap();
+        std::fs::write(path("login.toml"), credentials).unwrap();
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(path("login.toml"), permissions).unwrap();
+        Config::read(&path("bmc.toml"))
+    }
+
+    const LOGIN: &str = "[default]\nuser = \"admin\"\npassword = \"topsecret\"\n\
+        [bmc.\"10.0.0.2\"]\nuser = \"root\"\npassword = \"other\"\n";
+
+    #[test]
+    fn bmcs_have_their_speech_and_their_login() {
+        let pin = "ab".repeat(32);
+        let config = read(
+            &format!(
+                "credentials = \"login.toml\"\n[[bmc]]\naddress = \"10.0.0.1\"\ninterface = \
+                 \"ipmi\"\n[[bmc]]\naddress = \"10.0.0.2\"\nredfish_port = 8443\ntls_sha256 = \
+                 \"{pin}\"\nmachine_uuid = \"6f1c0001-0000-4000-8000-525400770101\"\n"
+            ),
+            LOGIN,
+            0o600,
+        )
+        .unwrap();
+        assert_eq!(config.interval, Duration::from_secs(60));
+        assert_eq!(config.bmcs[0].speech.ipmi_port, 623);
+        let second = &config.bmcs[1];
+        assert!(matches!(second.speech.trust, Some(Trust::Pin(_))));
+        assert_eq!(
+            (second.speech.redfish_port, second.machine.is_some()),
+            (8443, true)
+        );
+        assert_eq!(
+            config
+                .credentials
+                .of("10.0.0.1".parse().unwrap())
+                .unwrap()
+                .user,
+            "admin"
+        );
+        assert_eq!(
+            config
+                .credentials
+                .of("10.0.0.2".parse().unwrap())
+                .unwrap()
+                .user,
+            "root"
+        );
+        assert!(!format!("{config:?}").contains("topsecret"));
+    }
+
+    #[test]
+    fn mistakes_are_refused_by_name_and_never_repeat_a_password() {
+        let base = "credentials = \"login.toml\"\n";
+        for (more, reason) in [
+            ("interval_s = 1", "at least 5"),
+            (
+                "[[bmc]]\naddress = \"10.0.0.1\"\ninterface = \"redfish\"",
+                "needs tls_sha256",
+            ),
+            (
+                "[[bmc]]\naddress = \"10.0.0.1\"\ntls_sha256 = \"12\"",
+                "64 hexadecimal",
+            ),
+            (
+                "[[bmc]]\naddress = \"10.0.0.1\"\ntls_ca = \"none.pem\"",
+                "no usable certificate",
+            ),
+            (
+                "[[bmc]]\naddress = \"10.0.0.1\"\n[[bmc]]\naddress = \"10.0.0.1\"",
+                "listed twice",
+            ),
+            ("[[bmc]]\naddress = \"nowhere\"", "line 3"),
+            ("interval = 5", "unknown field"),
+        ] {
+            let error = read(&format!("{base}{more}"), LOGIN, 0o600)
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+        let exposed = read(base, LOGIN, 0o640).unwrap_err().to_string();
+        assert!(exposed.contains("chmod go="), "{exposed}");
+        let broken = read(base, "[default]\npassword = \"topsecret", 0o600).unwrap_err();
+        assert!(!format!("{broken:?}").contains("topsecret"), "{broken:?}");
+    }
+}

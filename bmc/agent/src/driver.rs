@@ -1,0 +1,96 @@
+//! What is asked of a BMC, whatever it speaks; a trait, so that orders are tested without one.
+
+use futures::future::BoxFuture;
+use proto_types::MachineId;
+use tokio::time::Instant;
+
+use crate::config::Target;
+
+/// What to do with a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    PowerOn,
+    PowerOff,
+    PowerReset,
+    PowerCycle,
+    BootPxe,
+    BootDisk,
+    BootBios,
+    LedOn,
+    LedOff,
+}
+
+impl Action {
+    /// Whether doing it again changes nothing.
+    #[must_use]
+    pub fn is_idempotent(self) -> bool {
+        !matches!(self, Self::PowerReset | Self::PowerCycle)
+    }
+}
+
+/// Whether a machine is on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Power {
+    On,
+    Off,
+    #[default]
+    Unknown,
+}
+
+impl Power {
+    /// As control reads it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What was read of a BMC.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// UUIDs that the machine may have, the likeliest first: IPMI leaves the order of bytes open.
+    pub machines: Vec<MachineId>,
+    /// "redfish" or "ipmi".
+    pub interface: &'static str,
+    /// The port that answered.
+    pub port: u16,
+    pub mac: String,
+    pub bmc_version: String,
+    pub bios_version: String,
+    pub power: Power,
+    /// "on", "off", "blinking" or empty.
+    pub led: &'static str,
+    pub fru: proto_mesh::Fru,
+}
+
+/// Why a BMC did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DriveError {
+    /// The BMC was not reached; nothing was done.
+    #[error("{0}")]
+    Unreached(String),
+    /// The BMC did not answer in the middle: it may have been done.
+    #[error("{0}")]
+    Unsure(String),
+    /// The BMC said no, or the machine cannot.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Speaks to BMCs.
+pub trait Driver: Send + Sync + 'static {
+    /// Reads a BMC and the machine behind it.
+    fn read<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<Reading, DriveError>>;
+
+    /// Does something once and waits until it shows, up to a time. Returns the power afterwards.
+    fn act<'a>(
+        &'a self,
+        target: &'a Target,
+        action: Action,
+        until: Instant,
+    ) -> BoxFuture<'a, Result<Power, DriveError>>;
+}

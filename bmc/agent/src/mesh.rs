@@ -1,0 +1,64 @@
+//! Control's messages, read.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use proto_mesh::{BmcAction, BmcDesired, BmcOrder};
+
+use crate::driver::Action;
+use crate::fleet::CANDIDATES_MAX;
+use crate::orders::Order;
+
+/// Orders taken from one list at most; the rest comes with a later one.
+const ORDERS_MAX: usize = 10_000;
+
+/// Orders that can be carried out, and those that cannot, with why.
+pub(crate) fn orders(message: &BmcDesired) -> (Vec<Order>, Vec<(String, String)>) {
+    let mut good = Vec::new();
+    let mut bad = Vec::new();
+    for order in message.orders.iter().take(ORDERS_MAX) {
+        match read(order) {
+            Ok(order) => good.push(order),
+            Err(reason) => bad.push((order.id.clone(), reason)),
+        }
+    }
+    (good, bad)
+}
+
+fn read(order: &BmcOrder) -> Result<Order, String> {
+    let machine = order
+        .machine_uuid
+        .parse()
+        .map_err(|error| format!("{error}"))?;
+    let action = match order.action() {
+        BmcAction::PowerOn => Action::PowerOn,
+        BmcAction::PowerOff => Action::PowerOff,
+        BmcAction::PowerReset => Action::PowerReset,
+        BmcAction::PowerCycle => Action::PowerCycle,
+        BmcAction::BootPxe => Action::BootPxe,
+        BmcAction::BootDisk => Action::BootDisk,
+        BmcAction::BootBios => Action::BootBios,
+        BmcAction::LedOn => Action::LedOn,
+        BmcAction::LedOff => Action::LedOff,
+        BmcAction::Unspecified => {
+            return Err(format!("this agent knows no action {}", order.action));
+        }
+    };
+    Ok(Order {
+        id: order.id.clone(),
+        machine,
+        action,
+        deadline_ms: order.deadline_ms,
+    })
+}
+
+/// Candidates by address; malformed ones are left out.
+pub(crate) fn candidates(message: &BmcDesired) -> BTreeMap<IpAddr, String> {
+    let read = |address: &str| address.parse::<IpAddr>().ok();
+    message
+        .candidates
+        .iter()
+        .take(CANDIDATES_MAX)
+        .filter_map(|candidate| Some((read(&candidate.address)?, candidate.mac.clone())))
+        .collect()
+}

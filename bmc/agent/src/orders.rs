@@ -1,0 +1,205 @@
+//! Carries orders out: one a machine at a time, in control's sequence, each to its deadline.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proto_types::MachineId;
+use rand::Rng;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::now_ms;
+use crate::config::Target;
+use crate::driver::{Action, DriveError, Driver, Power};
+use crate::fleet::Fleet;
+use crate::journal::{End, Journal};
+
+/// Orders carried out at once.
+pub const RUNNING_MAX: usize = 16;
+/// An order without a deadline, and the longest one.
+const ORDER_TIME_DEFAULT: Duration = Duration::from_secs(60);
+const ORDER_TIME_MAX: Duration = Duration::from_secs(600);
+const BACKOFF_MIN: Duration = Duration::from_millis(500);
+const BACKOFF_MAX: Duration = Duration::from_secs(8);
+
+/// An order of control.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    pub id: String,
+    pub machine: MachineId,
+    pub action: Action,
+    /// Milliseconds since the epoch; 0 for none.
+    pub deadline_ms: u64,
+}
+
+/// Control's newest list, and what runs.
+#[derive(Debug, Default)]
+struct Book {
+    wanted: Vec<Order>,
+    running: BTreeSet<MachineId>,
+}
+
+impl Book {
+    /// The next order that may begin: the first one of a machine that has none running.
+    fn next(&mut self, knows: impl Fn(&str) -> bool) -> Option<Order> {
+        if self.running.len() >= RUNNING_MAX {
+            return None;
+        }
+        let at = self
+            .wanted
+            .iter()
+            .position(|order| !self.running.contains(&order.machine) && !knows(&order.id))?;
+        let order = self.wanted.remove(at);
+        self.running.insert(order.machine);
+        Some(order)
+    }
+}
+
+/// What carrying out needs.
+#[derive(Clone)]
+pub(crate) struct Crew {
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) driver: Arc<dyn Driver>,
+    pub(crate) journal: Arc<Journal>,
+}
+
+/// Carries out what control wants until stopped. Orders in progress are cut off then; the journal
+/// knows them.
+pub(crate) async fn run_orders(
+    crew: Crew,
+    mut wanted: watch::Receiver<Vec<Order>>,
+    stop: CancellationToken,
+) {
+    let mut book = Book::default();
+    let mut tasks = JoinSet::new();
+    loop {
+        while let Some(order) = book.next(|id| crew.journal.knows(id)) {
+            if let Err(error) = crew
+                .journal
+                .begin(&order.id, order.action.is_idempotent())
+                .await
+            {
+                // Not begun, as it could not be remembered.
+                tracing::error!(order = order.id, %error, "journal not written");
+                book.running.remove(&order.machine);
+                continue;
+            }
+            let crew = crew.clone();
+            tasks.spawn(async move {
+                let end = carry_out(&crew, &order).await;
+                (order, end)
+            });
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            changed = wanted.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                book.wanted.clone_from(&wanted.borrow_and_update());
+                for order in &book.wanted {
+                    crew.journal.tell_again(&order.id);
+                }
+            }
+            Some(done) = tasks.join_next() => {
+                let Ok((order, end)) = done else { continue };
+                book.running.remove(&order.machine);
+                if let Err(error) = crew.journal.end(&order.id, end).await {
+                    tracing::error!(order = order.id, %error, "journal not written");
+                }
+            }
+        }
+    }
+}
+
+/// One order, from finding the BMC to the power afterwards.
+async fn carry_out(crew: &Crew, order: &Order) -> End {
+    let began = Instant::now();
+    let Some(until) = deadline(order.deadline_ms, now_ms()).map(|left| began + left) else {
+        return End::failed("expired before it began");
+    };
+    let end = match find(&crew.fleet, order.machine, until).await {
+        Some(target) => match attempt(crew, order, &target, until).await {
+            Ok(power) => {
+                crew.fleet.set_power(target.address, power, now_ms());
+                End::ok(power)
+            }
+            Err(reason) => End::failed(reason),
+        },
+        None => End::failed(crew.fleet.explain(order.machine)),
+    };
+    let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    if end.error.is_empty() {
+        tracing::info!(
+            order = order.id, machine = %order.machine, action = ?order.action,
+            power = end.power, took_ms, "order carried out"
+        );
+    } else {
+        tracing::warn!(
+            order = order.id, machine = %order.machine, action = ?order.action,
+            error = end.error, took_ms, "order failed"
+        );
+    }
+    end
+}
+
+/// How long an order has; none when its time is over.
+fn deadline(deadline_ms: u64, now_ms: u64) -> Option<Duration> {
+    if deadline_ms == 0 {
+        return Some(ORDER_TIME_DEFAULT);
+    }
+    let left = Duration::from_millis(deadline_ms.checked_sub(now_ms)?);
+    (!left.is_zero()).then_some(left.min(ORDER_TIME_MAX))
+}
+
+/// The machine's BMC; when none is known all are looked at, once.
+async fn find(fleet: &Fleet, machine: MachineId, until: Instant) -> Option<Target> {
+    let looked = fleet.looked.notified();
+    if let Some(target) = fleet.find(machine) {
+        return Some(target);
+    }
+    fleet.look.notify_one();
+    // The round that is under way may have begun before the BMC came; its end is waited for all
+    // the same, and a second one is not.
+    drop(timeout_at(until, looked).await);
+    fleet.find(machine)
+}
+
+/// Tries until it is done, refused, or the time is over.
+async fn attempt(
+    crew: &Crew,
+    order: &Order,
+    target: &Target,
+    until: Instant,
+) -> Result<Power, String> {
+    let mut backoff = BACKOFF_MIN;
+    let mut last = format!("BMC {}: no answer before the deadline", target.address);
+    loop {
+        let Ok(result) = timeout_at(until, crew.driver.act(target, order.action, until)).await
+        else {
+            return Err(last);
+        };
+        last = match result {
+            Ok(power) => return Ok(power),
+            Err(DriveError::Refused(reason)) => return Err(reason),
+            Err(DriveError::Unsure(reason)) if !order.action.is_idempotent() => {
+                return Err(format!("{reason}; it may have been carried out"));
+            }
+            Err(DriveError::Unreached(reason) | DriveError::Unsure(reason)) => reason,
+        };
+        tracing::debug!(order = order.id, reason = last, "tried in vain");
+        let pause = backoff.mul_f64(rand::rng().random_range(0.5..1.0));
+        backoff = (backoff * 2).min(BACKOFF_MAX);
+        if Instant::now() + pause >= until {
+            return Err(last);
+        }
+        sleep(pause).await;
+    }
+}
+
+#[cfg(test)]
+#[path = "orders_tests.rs"]
+mod tests;

@@ -1,0 +1,225 @@
+use std::sync::Mutex;
+use std::time::Duration;
+
+use agents_kit::StateDir;
+use futures::future::BoxFuture;
+
+use super::*;
+use crate::config::{Interface, Speech};
+use crate::driver::Reading;
+
+/// A driver that answers from a list, and can be told to wait.
+#[derive(Default)]
+struct Script {
+    answers: Mutex<Vec<Result<Power, DriveError>>>,
+    acts: Mutex<Vec<(String, Action)>>,
+    hang: bool,
+}
+
+impl Driver for Script {
+    fn read<'a>(&'a self, _: &'a Target) -> BoxFuture<'a, Result<Reading, DriveError>> {
+        Box::pin(async { Err(DriveError::Unreached("not asked".into())) })
+    }
+
+    fn act<'a>(
+        &'a self,
+        target: &'a Target,
+        action: Action,
+        _: Instant,
+    ) -> BoxFuture<'a, Result<Power, DriveError>> {
+        Box::pin(async move {
+            self.acts
+                .lock()
+                .unwrap()
+                .push((target.address.to_string(), action));
+            if self.hang {
+                std::future::pending::<()>().await;
+            }
+            self.answers.lock().unwrap().pop().unwrap_or(Ok(Power::On))
+        })
+    }
+}
+
+fn machine(n: u8) -> MachineId {
+    format!("6f1c0001-0000-4000-8000-0000000000{n:02x}")
+        .parse()
+        .unwrap()
+}
+
+fn order(id: &str, n: u8, action: Action) -> Order {
+    Order {
+        id: id.into(),
+        machine: machine(n),
+        action,
+        deadline_ms: now_ms() + 30_000,
+    }
+}
+
+fn crew(driver: Script, dir: &std::path::Path) -> (Crew, Arc<Script>) {
+    let speech = Speech {
+        interface: Interface::Ipmi,
+        redfish_port: 443,
+        ipmi_port: 623,
+        trust: None,
+        efi: false,
+    };
+    let target = |n: u8| Target {
+        address: [10, 0, 0, n].into(),
+        speech: speech.clone(),
+        machine: Some(machine(n)),
+    };
+    let fleet = Arc::new(Fleet::new((1..=20).map(target).collect(), speech.clone()));
+    let driver = Arc::new(driver);
+    let journal = Journal::open(StateDir::open(&dir.join("state")).unwrap()).unwrap();
+    (
+        Crew {
+            fleet,
+            driver: Arc::clone(&driver) as Arc<dyn Driver>,
+            journal,
+        },
+        driver,
+    )
+}
+
+#[test]
+fn orders_of_a_machine_go_in_sequence_and_others_beside_them() {
+    let mut book = Book::default();
+    book.wanted = vec![
+        order("1a", 1, Action::BootPxe),
+        order("1b", 1, Action::PowerOn),
+        order("2a", 2, Action::PowerOn),
+    ];
+    let next = |book: &mut Book| book.next(|_| false).map(|o| o.id);
+    assert_eq!(next(&mut book).as_deref(), Some("1a"));
+    assert_eq!(next(&mut book).as_deref(), Some("2a"));
+    assert_eq!(next(&mut book), None);
+    book.running.remove(&machine(1));
+    assert_eq!(book.next(|id| id == "1b"), None, "it was done before");
+    assert_eq!(next(&mut book).as_deref(), Some("1b"));
+}
+
+#[test]
+fn no_more_than_the_bound_runs_at_once() {
+    let mut book = Book::default();
+    book.wanted = (0..40)
+        .map(|n| order(&n.to_string(), n, Action::PowerOn))
+        .collect();
+    let begun = std::iter::from_fn(|| book.next(|_| false)).count();
+    assert_eq!(begun, RUNNING_MAX);
+}
+
+#[test]
+fn deadlines() {
+    assert_eq!(deadline(0, 5), Some(ORDER_TIME_DEFAULT));
+    assert_eq!(deadline(1005, 5), Some(Duration::from_secs(1)));
+    assert_eq!(deadline(5, 5), None);
+    assert_eq!(deadline(4, 5), None);
+    assert_eq!(deadline(u64::MAX, 5), Some(ORDER_TIME_MAX));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_are_repeated_only_where_it_is_safe() {
+    let dir = tempfile::tempdir().unwrap();
+    let lost = || Err(DriveError::Unsure("lost".into()));
+    let unreached = || Err(DriveError::Unreached("silent".into()));
+    let refused = || Err(DriveError::Refused("no".into()));
+    for (action, answers, want, acts) in [
+        (
+            Action::PowerOn,
+            vec![Ok(Power::On), unreached(), lost()],
+            "",
+            3,
+        ),
+        (Action::PowerReset, vec![Ok(Power::On), unreached()], "", 2),
+        (
+            Action::PowerReset,
+            vec![lost()],
+            "lost; it may have been carried out",
+            1,
+        ),
+        (Action::PowerOn, vec![refused()], "no", 1),
+    ] {
+        let (crew, script) = crew(Script::default(), dir.path());
+        *script.answers.lock().unwrap() = answers;
+        let end = carry_out(&crew, &order("x", 1, action)).await;
+        assert_eq!(end.error, want, "{action:?}");
+        assert_eq!(script.acts.lock().unwrap().len(), acts, "{action:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_order_ends_by_its_deadline_with_a_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let (hanging, _) = crew(
+        Script {
+            hang: true,
+            ..Script::default()
+        },
+        dir.path(),
+    );
+    let end = carry_out(&hanging, &order("x", 1, Action::PowerOn)).await;
+    assert_eq!(end.error, "BMC 10.0.0.1: no answer before the deadline");
+    let answers = (0..1000).map(|_| Err(DriveError::Unreached("IPMI at a:623: silent".into())));
+    let (silent, script) = crew(Script::default(), dir.path());
+    *script.answers.lock().unwrap() = answers.collect();
+    let end = carry_out(&silent, &order("x", 1, Action::PowerOn)).await;
+    assert_eq!(end.error, "IPMI at a:623: silent");
+    assert!(script.acts.lock().unwrap().len() < 50, "it backs off");
+    let late = Order {
+        deadline_ms: 1,
+        ..order("x", 1, Action::PowerOn)
+    };
+    assert_eq!(
+        carry_out(&silent, &late).await.error,
+        "expired before it began"
+    );
+    let unknown = carry_out(&silent, &order("x", 99, Action::PowerOn)).await;
+    assert!(
+        unknown.error.contains("none of the 20 BMCs here"),
+        "{}",
+        unknown.error
+    );
+}
+
+#[tokio::test]
+async fn an_order_is_carried_out_once_however_often_it_is_wanted() {
+    let dir = tempfile::tempdir().unwrap();
+    let (crew, script) = crew(Script::default(), dir.path());
+    let journal = Arc::clone(&crew.journal);
+    let stop = CancellationToken::new();
+    let (wanted, orders) = watch::channel(Vec::new());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(run_orders(crew, orders, stop.clone()));
+    let list = vec![
+        order("a", 1, Action::PowerReset),
+        order("b", 1, Action::PowerOn),
+    ];
+    wanted.send_replace(list.clone());
+    let end = Instant::now() + Duration::from_secs(20);
+    let both_told = || async {
+        while let Some((id, _)) = journal.untold() {
+            journal.acknowledged(&id).await.unwrap();
+        }
+    };
+    while script.acts.lock().unwrap().len() < 2 || journal.untold().is_some() {
+        assert!(Instant::now() < end);
+        both_told().await;
+        tokio::task::yield_now().await;
+    }
+    both_told().await;
+    wanted.send_replace(list);
+    while journal.untold().is_none() {
+        assert!(Instant::now() < end, "control is told once more");
+        tokio::task::yield_now().await;
+    }
+    let acts: Vec<Action> = script
+        .acts
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(_, a)| *a)
+        .collect();
+    assert_eq!(acts, [Action::PowerReset, Action::PowerOn]);
+    stop.cancel();
+    tasks.join_next().await.unwrap().unwrap();
+}

@@ -1,0 +1,65 @@
+//! Tells control how orders ended, each until it is acknowledged.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proto_mesh::{BmcOrderDone, BmcServiceClient, Code};
+use rand::Rng;
+use tokio_util::sync::CancellationToken;
+
+use crate::journal::Journal;
+
+const BACKOFF_MIN: Duration = Duration::from_millis(500);
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+
+/// Tells until stopped.
+pub(crate) async fn run_outbox(
+    journal: Arc<Journal>,
+    client: BmcServiceClient,
+    stop: CancellationToken,
+) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = tell_all(&journal, &client) => {}
+    }
+}
+
+async fn tell_all(journal: &Journal, client: &BmcServiceClient) {
+    let mut backoff = BACKOFF_MIN;
+    loop {
+        let Some((id, end)) = journal.untold() else {
+            journal.ended.notified().await;
+            continue;
+        };
+        let done = BmcOrderDone {
+            id: id.clone(),
+            error: end.error,
+            power_state: end.power,
+        };
+        match client.order_done(done).await {
+            Ok(_) => {}
+            // Telling it again would be answered in the same way.
+            Err(status) if is_final(status.code()) => {
+                tracing::warn!(order = id, error = %status, "end of order not wanted");
+            }
+            Err(status) => {
+                tracing::warn!(order = id, error = %status, "end of order not told");
+                let pause = backoff.mul_f64(rand::rng().random_range(0.5..1.0));
+                tokio::time::sleep(pause).await;
+                backoff = (backoff * 2).min(BACKOFF_MAX);
+                continue;
+            }
+        }
+        backoff = BACKOFF_MIN;
+        if let Err(error) = journal.acknowledged(&id).await {
+            tracing::error!(order = id, %error, "journal not written");
+        }
+    }
+}
+
+fn is_final(code: Code) -> bool {
+    matches!(
+        code,
+        Code::InvalidArgument | Code::NotFound | Code::AlreadyExists | Code::FailedPrecondition
+    )
+}

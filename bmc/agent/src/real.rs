@@ -1,0 +1,161 @@
+//! The driver for real BMCs: Redfish or IPMI by configuration and by what answers.
+
+mod ipmi;
+mod redfish;
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::config::{Credentials, Interface, Login, Target};
+use crate::driver::{Action, DriveError, Driver, Power, Reading};
+
+/// One BMC is read in this time or not at all.
+const READ_TIME_MAX: Duration = Duration::from_secs(45);
+/// Between two looks whether the power has followed.
+const POLL: Duration = Duration::from_millis(500);
+
+/// Speaks to real BMCs with the credentials of the file.
+#[derive(Debug)]
+pub(crate) struct RealDriver {
+    credentials: Credentials,
+}
+
+/// Which of the two a BMC is spoken to by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Redfish,
+    Ipmi,
+}
+
+impl RealDriver {
+    pub(crate) fn new(credentials: Credentials) -> Self {
+        Self { credentials }
+    }
+
+    fn login(&self, address: IpAddr) -> Result<&Login, DriveError> {
+        self.credentials.of(address).ok_or_else(|| {
+            DriveError::Refused(format!(
+                "BMC {address}: the credentials file has no login for it"
+            ))
+        })
+    }
+
+    async fn read_by(&self, way: Way, target: &Target) -> Result<Reading, DriveError> {
+        let login = self.login(target.address)?;
+        match way {
+            Way::Redfish => redfish::read(target, login).await,
+            Way::Ipmi => ipmi::read(target, login).await,
+        }
+    }
+
+    async fn act_by(
+        &self,
+        way: Way,
+        (target, action, until): (&Target, Action, Instant),
+    ) -> Result<Power, DriveError> {
+        let login = self.login(target.address)?;
+        match way {
+            Way::Redfish => redfish::act(target, login, action, until).await,
+            Way::Ipmi => ipmi::act(target, login, action, until).await,
+        }
+    }
+}
+
+/// The ways to try, in order. Redfish without a trust is not spoken: the password would go to
+/// whoever answers.
+fn ways(target: &Target) -> &'static [Way] {
+    match (target.speech.interface, &target.speech.trust) {
+        (Interface::Redfish, _) => &[Way::Redfish],
+        (Interface::Auto, Some(_)) => &[Way::Redfish, Way::Ipmi],
+        (Interface::Ipmi, _) | (Interface::Auto, None) => &[Way::Ipmi],
+    }
+}
+
+impl Driver for RealDriver {
+    fn read<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<Reading, DriveError>> {
+        Box::pin(async move {
+            let read = async {
+                let mut reasons = Vec::new();
+                for way in ways(target) {
+                    match self.read_by(*way, target).await {
+                        Err(DriveError::Unreached(reason)) => reasons.push(reason),
+                        other => return other,
+                    }
+                }
+                Err(DriveError::Unreached(reasons.join("; ")))
+            };
+            timeout(READ_TIME_MAX, read).await.unwrap_or_else(|_| {
+                let address = target.address;
+                let reason = format!("BMC {address}: not read within {READ_TIME_MAX:?}");
+                Err(DriveError::Unsure(reason))
+            })
+        })
+    }
+
+    fn act<'a>(
+        &'a self,
+        target: &'a Target,
+        action: Action,
+        until: Instant,
+    ) -> BoxFuture<'a, Result<Power, DriveError>> {
+        Box::pin(async move {
+            let mut reasons = Vec::new();
+            for way in ways(target) {
+                match self.act_by(*way, (target, action, until)).await {
+                    Err(DriveError::Unreached(reason)) => reasons.push(reason),
+                    other => return other,
+                }
+            }
+            Err(DriveError::Unreached(reasons.join("; ")))
+        })
+    }
+}
+
+fn socket(target: &Target, way: Way) -> SocketAddr {
+    let port = match way {
+        Way::Redfish => target.speech.redfish_port,
+        Way::Ipmi => target.speech.ipmi_port,
+    };
+    SocketAddr::new(target.address, port)
+}
+
+/// An error with its causes, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
+/// Where the power of a machine is looked at.
+trait PowerView {
+    fn power(&mut self) -> impl Future<Output = Result<Power, DriveError>> + Send;
+}
+
+/// Looks again and again until the power is as wanted.
+async fn power_becomes(
+    want: Power,
+    until: Instant,
+    view: &mut impl PowerView,
+) -> Result<Power, DriveError> {
+    loop {
+        let power = view.power().await?;
+        if power == want {
+            return Ok(power);
+        }
+        if Instant::now() + POLL > until {
+            return Err(DriveError::Unsure(format!(
+                "the BMC took the order, but the machine is still {}",
+                power.as_str()
+            )));
+        }
+        sleep(POLL).await;
+    }
+}

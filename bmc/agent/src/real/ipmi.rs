@@ -1,0 +1,199 @@
+//! The driver by IPMI.
+
+use bmc_ipmi::{
+    BootDevice, BootOverride, Credentials, Identify, IpmiError, PowerControl, Session, Timing,
+};
+use tokio::time::Instant;
+
+use super::{PowerView, Way, chain, power_becomes, socket};
+use crate::config::{Login, Target};
+use crate::driver::{Action, DriveError, Power, Reading};
+
+/// Opens a session: what fails here has done nothing.
+async fn open(target: &Target, login: &Login) -> Result<Session, DriveError> {
+    let address = socket(target, Way::Ipmi);
+    let wrong = |error: &IpmiError| format!("IPMI at {address}: {}", chain(error));
+    let credentials = Credentials::new(&login.user, &login.password)
+        .map_err(|error| DriveError::Refused(wrong(&error)))?;
+    Session::connect(address, &credentials, Timing::default())
+        .await
+        .map_err(|error| {
+            let reason = wrong(&error);
+            match error {
+                IpmiError::WrongPassword
+                | IpmiError::NoSuite
+                | IpmiError::Refused { status: 0x02.., .. } => DriveError::Refused(reason),
+                _ => DriveError::Unreached(reason),
+            }
+        })
+}
+
+/// What a failure in the middle of a session means.
+fn failed(target: &Target, error: &IpmiError) -> DriveError {
+    let reason = format!("IPMI at {}: {}", socket(target, Way::Ipmi), chain(error));
+    match error {
+        IpmiError::Silent { .. } | IpmiError::Io(_) => DriveError::Unsure(reason),
+        _ => DriveError::Refused(reason),
+    }
+}
+
+async fn close(session: Session) {
+    if let Err(error) = session.close().await {
+        tracing::debug!(%error, "IPMI session not closed");
+    }
+}
+
+/// A session in the middle of an order.
+struct Work<'a> {
+    session: &'a mut Session,
+    target: &'a Target,
+}
+
+impl PowerView for Work<'_> {
+    async fn power(&mut self) -> Result<Power, DriveError> {
+        let status = self.session.chassis_status().await;
+        let status = status.map_err(|error| failed(self.target, &error))?;
+        Ok(if status.power_on {
+            Power::On
+        } else {
+            Power::Off
+        })
+    }
+}
+
+/// Reads a BMC. Without power it is no reading; what only decorates may be missing.
+pub(super) async fn read(target: &Target, login: &Login) -> Result<Reading, DriveError> {
+    let mut session = open(target, login).await?;
+    let reading = read_all(&mut session, target).await;
+    close(session).await;
+    reading.map_err(|error| failed(target, &error))
+}
+
+async fn read_all(session: &mut Session, target: &Target) -> Result<Reading, IpmiError> {
+    let status = session.chassis_status().await?;
+    let mut reading = Reading {
+        interface: "ipmi",
+        port: target.speech.ipmi_port,
+        power: if status.power_on {
+            Power::On
+        } else {
+            Power::Off
+        },
+        led: match status.identify {
+            Some(Identify::On) => "on",
+            Some(Identify::Blinking) => "blinking",
+            Some(Identify::Off) => "off",
+            None => "",
+        },
+        ..Reading::default()
+    };
+    match session.system_guid().await {
+        Ok(guid) => {
+            let told = [guid.uuid()].into_iter().chain(guid.candidates());
+            for machine in told.filter_map(|text| text.parse().ok()) {
+                if !reading.machines.contains(&machine) {
+                    reading.machines.push(machine);
+                }
+            }
+        }
+        Err(error) => missing("system GUID", error)?,
+    }
+    match session.device_id().await {
+        Ok(device) => reading.bmc_version = device.firmware,
+        Err(error) => missing("device id", error)?,
+    }
+    match session.mac().await {
+        Ok(mac) => reading.mac = proto_types::MacAddr(mac).to_string(),
+        Err(error) => missing("MAC address", error)?,
+    }
+    match session.fru().await {
+        Ok(fru) => {
+            reading.fru = proto_mesh::Fru {
+                chassis_part_number: fru.chassis_part_number,
+                chassis_part_serial: fru.chassis_serial,
+                board_mfg: fru.board_manufacturer,
+                board_mfg_serial: fru.board_serial,
+                board_part_number: fru.board_part_number,
+                product_manufacturer: fru.product_manufacturer,
+                product_part_number: fru.product_part_number,
+                product_serial: fru.product_serial,
+            };
+        }
+        Err(error) => missing("FRU", error)?,
+    }
+    Ok(reading)
+}
+
+/// A BMC that has no such thing is still read; one that fell silent is not.
+fn missing(what: &'static str, error: IpmiError) -> Result<(), IpmiError> {
+    match error {
+        IpmiError::Completion { .. } | IpmiError::Malformed { .. } => {
+            tracing::debug!(what, %error, "not told by IPMI");
+            Ok(())
+        }
+        other => Err(other),
+    }
+}
+
+/// Does an action and waits until it shows.
+pub(super) async fn act(
+    target: &Target,
+    login: &Login,
+    action: Action,
+    until: Instant,
+) -> Result<Power, DriveError> {
+    let mut session = open(target, login).await?;
+    let mut work = Work {
+        session: &mut session,
+        target,
+    };
+    let done = work.act(action, until).await;
+    close(session).await;
+    done
+}
+
+impl Work<'_> {
+    async fn act(&mut self, action: Action, until: Instant) -> Result<Power, DriveError> {
+        let before = self.power().await?;
+        let (control, want) = match (action, before) {
+            (Action::PowerOn, Power::On) | (Action::PowerOff, Power::Off) => return Ok(before),
+            // Off is where a cycle passes through, and a chassis that is off refuses it.
+            (Action::PowerOn, _) | (Action::PowerCycle, Power::Off) => {
+                (PowerControl::On, Power::On)
+            }
+            (Action::PowerOff, _) => (PowerControl::Off, Power::Off),
+            (Action::PowerReset, Power::Off) => {
+                let reason = "the machine is off, so there is nothing to reset: switch it on";
+                return Err(DriveError::Refused(reason.into()));
+            }
+            (Action::PowerReset, _) => (PowerControl::Reset, Power::On),
+            (Action::PowerCycle, _) => (PowerControl::Cycle, Power::On),
+            _ => {
+                let set = settings(self.session, self.target, action).await;
+                set.map_err(|error| failed(self.target, &error))?;
+                return self.power().await;
+            }
+        };
+        let ordered = self.session.power(control).await;
+        ordered.map_err(|error| failed(self.target, &error))?;
+        power_becomes(want, until, self).await
+    }
+}
+
+/// Boot device and light.
+async fn settings(session: &mut Session, target: &Target, action: Action) -> Result<(), IpmiError> {
+    let device = match action {
+        Action::LedOn | Action::LedOff => return session.identify(action == Action::LedOn).await,
+        Action::BootDisk => BootDevice::Disk,
+        Action::BootBios => BootDevice::BiosSetup,
+        _ => BootDevice::Pxe,
+    };
+    let persistent = device != BootDevice::BiosSetup;
+    session
+        .set_boot(BootOverride {
+            device,
+            persistent,
+            efi: target.speech.efi,
+        })
+        .await
+}

@@ -1,0 +1,185 @@
+//! The driver by Redfish.
+
+use bmc_redfish::{
+    BootOverride, BootTarget, Credentials, Endpoint, Led, PowerState, RedfishError, Reset, Session,
+    System, Timing,
+};
+use tokio::time::Instant;
+
+use super::{PowerView, Way, chain, power_becomes, socket};
+use crate::config::{Login, Target};
+use crate::driver::{Action, DriveError, Power, Reading};
+
+fn open(target: &Target, login: &Login) -> Result<Session, DriveError> {
+    let address = socket(target, Way::Redfish);
+    let Some(trust) = target.speech.trust.clone() else {
+        let reason = format!("Redfish at {address}: no way to know the BMC is configured");
+        return Err(DriveError::Refused(reason));
+    };
+    let credentials = Credentials::new(&login.user, &login.password);
+    Session::new(Endpoint { address, trust }, credentials, Timing::default())
+        .map_err(|error| DriveError::Refused(format!("Redfish at {address}: {}", chain(&error))))
+}
+
+/// What a failure means: `lost` when the BMC was not heard, else that it said no.
+fn failed(target: &Target, error: &RedfishError, lost: fn(String) -> DriveError) -> DriveError {
+    let reason = format!(
+        "Redfish at {}: {}",
+        socket(target, Way::Redfish),
+        chain(error)
+    );
+    match error {
+        RedfishError::Connect(_)
+        | RedfishError::Silent { .. }
+        | RedfishError::Broken { .. }
+        | RedfishError::Status { status: 500.., .. } => lost(reason),
+        _ => DriveError::Refused(reason),
+    }
+}
+
+fn power(system: &System) -> Power {
+    match system.power {
+        PowerState::On => Power::On,
+        PowerState::Off => Power::Off,
+        PowerState::Other => Power::Unknown,
+    }
+}
+
+/// Reads a BMC.
+pub(super) async fn read(target: &Target, login: &Login) -> Result<Reading, DriveError> {
+    let mut session = open(target, login)?;
+    let inventory = session.inventory().await;
+    let inventory = inventory.map_err(|e| failed(target, &e, DriveError::Unreached))?;
+    let (system, chassis) = (inventory.system, inventory.chassis);
+    Ok(Reading {
+        machines: system.uuid.parse().into_iter().collect(),
+        interface: "redfish",
+        port: target.speech.redfish_port,
+        mac: inventory.manager.mac,
+        bmc_version: inventory.manager.firmware_version,
+        bios_version: system.bios_version.clone(),
+        power: power(&system),
+        led: match system.led {
+            Some(Led::On) => "on",
+            Some(Led::Blinking) => "blinking",
+            Some(Led::Off) => "off",
+            None => "",
+        },
+        fru: proto_mesh::Fru {
+            chassis_part_number: chassis.part_number,
+            chassis_part_serial: chassis.serial,
+            product_manufacturer: system.manufacturer,
+            product_part_number: if system.part_number.is_empty() {
+                system.model
+            } else {
+                system.part_number
+            },
+            product_serial: system.serial,
+            ..proto_mesh::Fru::default()
+        },
+    })
+}
+
+/// Does an action and waits until it shows.
+pub(super) async fn act(
+    target: &Target,
+    login: &Login,
+    action: Action,
+    until: Instant,
+) -> Result<Power, DriveError> {
+    let mut session = open(target, login)?;
+    let system = session.system().await;
+    let system = system.map_err(|e| failed(target, &e, DriveError::Unreached))?;
+    let before = power(&system);
+    let mut work = Work {
+        session,
+        system,
+        target,
+    };
+    match (action, before) {
+        (Action::PowerOn, Power::On) | (Action::PowerOff, Power::Off) => Ok(before),
+        (Action::PowerOn, _) | (Action::PowerCycle, Power::Off) => {
+            work.reset(Reset::On, Power::On, until).await
+        }
+        (Action::PowerOff, _) => work.reset(Reset::ForceOff, Power::Off, until).await,
+        (Action::PowerReset, Power::Off) => {
+            let reason = "the machine is off, so there is nothing to reset: switch it on";
+            Err(DriveError::Refused(reason.into()))
+        }
+        (Action::PowerReset, _) => work.reset(Reset::ForceRestart, Power::On, until).await,
+        (Action::PowerCycle, _) => work.cycle(until).await,
+        (Action::LedOn | Action::LedOff, _) => work.led(action == Action::LedOn).await,
+        (Action::BootPxe | Action::BootDisk | Action::BootBios, _) => work.boot(action).await,
+    }
+}
+
+fn boot_override(action: Action) -> BootOverride {
+    let target = match action {
+        Action::BootDisk => BootTarget::Disk,
+        Action::BootBios => BootTarget::BiosSetup,
+        _ => BootTarget::Pxe,
+    };
+    BootOverride {
+        target,
+        persistent: target != BootTarget::BiosSetup,
+    }
+}
+
+/// A session in the middle of an order.
+struct Work<'a> {
+    session: Session,
+    system: System,
+    target: &'a Target,
+}
+
+impl PowerView for Work<'_> {
+    async fn power(&mut self) -> Result<Power, DriveError> {
+        let system = self.session.refresh(&self.system).await;
+        system
+            .map(|system| power(&system))
+            .map_err(|error| self.unsure(&error))
+    }
+}
+
+impl Work<'_> {
+    fn unsure(&self, error: &RedfishError) -> DriveError {
+        failed(self.target, error, DriveError::Unsure)
+    }
+
+    async fn reset(
+        &mut self,
+        reset: Reset,
+        want: Power,
+        until: Instant,
+    ) -> Result<Power, DriveError> {
+        let done = self.session.reset(&self.system, reset).await;
+        done.map_err(|error| self.unsure(&error))?;
+        power_becomes(want, until, self).await
+    }
+
+    /// By one order where the BMC has it, else off and on.
+    async fn cycle(&mut self, until: Instant) -> Result<Power, DriveError> {
+        if self.system.can(Reset::PowerCycle) {
+            return self.reset(Reset::PowerCycle, Power::On, until).await;
+        }
+        self.reset(Reset::ForceOff, Power::Off, until).await?;
+        self.reset(Reset::On, Power::On, until).await
+    }
+
+    async fn led(&mut self, on: bool) -> Result<Power, DriveError> {
+        let done = self.session.set_led(&self.system, on).await;
+        done.map_err(|error| self.unsure(&error))?;
+        Ok(power(&self.system))
+    }
+
+    async fn boot(&mut self, action: Action) -> Result<Power, DriveError> {
+        let boot = boot_override(action);
+        let lasts = self.session.set_boot(&self.system, boot).await;
+        let lasts = lasts.map_err(|error| self.unsure(&error))?;
+        if boot.persistent && !lasts {
+            let bmc = self.target.address;
+            tracing::warn!(%bmc, "the BMC sets boot devices for one boot only");
+        }
+        Ok(power(&self.system))
+    }
+}
