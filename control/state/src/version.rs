@@ -234,7 +234,7 @@ mod tests {
             let parsed = Requirement::parse(requirement).unwrap();
             assert_eq!(parsed.matches(version), holds, "{requirement} {id}");
         }
-        for bad in [">= x", "1.2.3.4", "latest"] {
+        for bad in [">= y", "1.2.3.4", "latest"] {
             assert!(Requirement::parse(bad).is_err(), "{bad}");
         }
     }

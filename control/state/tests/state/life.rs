@@ -1,0 +1,648 @@
+//! The life of a machine, end to end and off the path.
+
+use control_state::life::{BootTarget, MachineOrder, boot_target, switch_desired};
+use control_state::*;
+use proto_types::VNI_MAX;
+
+use crate::world::*;
+
+const PROVISIONING: u32 = PROVISIONING_VNI_DEFAULT;
+
+fn target(world: &World) -> BootTarget {
+    boot_target(&world.tables, id(1))
+}
+
+#[test]
+fn the_whole_way_round() {
+    let mut world = World::new();
+    assert_eq!(target(&world), BootTarget::Hammer);
+
+    world.boot(1, "boot-1");
+    assert_eq!(
+        (world.phase(1), world.order(1)),
+        (Phase::Wiping, MachineOrder::Wipe)
+    );
+    assert_eq!(world.machine(1).size, Some(text(SIZE)));
+    assert_eq!(world.machine(1).rack, "rack-1");
+    assert_eq!(world.port(1), PROVISIONING);
+    world.wipe(1);
+    assert_eq!(
+        (world.phase(1), world.order(1)),
+        (Phase::Waiting, MachineOrder::Wait)
+    );
+    assert_eq!(
+        world.refused(allocation_of(1)),
+        ErrorCode::NoMachineAvailable,
+        "not waiting yet"
+    );
+    world.event(1, EventKind::Waiting);
+
+    let machine = world.allocate(1);
+    assert_eq!(machine.phase, Phase::Installing);
+    let MachineOrder::Install(order) = world.order(1) else {
+        panic!("{:?}", world.order(1))
+    };
+    assert_eq!((order.attempt, order.hostname.as_str()), (1, "metal"));
+    assert_eq!(order.image.digest, sha(7));
+    assert_eq!(order.layout.id.as_str(), LAYOUT_DEFAULT);
+    assert_eq!(order.ntp_servers, ["ntp.example"]);
+    assert_eq!(
+        order.networks[0].ips,
+        ["10.128.0.1".parse::<std::net::IpAddr>().unwrap()]
+    );
+    assert_eq!(world.port(1), PROVISIONING, "still hammer's");
+
+    world.event(1, EventKind::Installing);
+    world.ok(installed(1, 1));
+    assert_eq!(
+        (world.phase(1), world.order(1)),
+        (Phase::BootOrder, MachineOrder::Nothing)
+    );
+    assert_eq!(target(&world), BootTarget::Disk);
+    world.bmc(BmcAction::BootDisk, None);
+    assert_eq!(
+        (world.phase(1), world.order(1)),
+        (Phase::Rebooting, MachineOrder::Reboot)
+    );
+    assert_eq!(world.port(1), PROVISIONING);
+    world.event(1, EventKind::BootingNewKernel);
+    let vrf = machine.allocation.as_ref().unwrap().tenant_vrf().unwrap();
+    assert_eq!(world.port(1), vrf);
+    world.phone_home(1);
+    assert_eq!(world.phase(1), Phase::Running);
+    assert_eq!(world.log(1).last_error_event, None);
+    assert!(!world.log(1).crash_loop);
+
+    world.free(1);
+    assert_eq!(world.phase(1), Phase::ReclaimPowerOff);
+    assert_eq!(world.port(1), vrf, "the tenant's system still runs");
+    assert_eq!(world.tables.all::<Ip>().count(), 1);
+    world.bmc(BmcAction::PowerOff, None);
+    assert_eq!(world.phase(1), Phase::ReclaimPorts);
+    assert_eq!(world.machine(1).allocation, None);
+    assert_eq!(world.tables.all::<Ip>().count(), 0);
+    assert_eq!(world.port(1), PROVISIONING);
+    assert!(
+        world.open_orders().is_empty(),
+        "not before the port is back"
+    );
+    world.switch_obeys();
+    assert_eq!(world.phase(1), Phase::ReclaimBoot);
+    world.bmc(BmcAction::BootPxe, None);
+    world.bmc(BmcAction::PowerOn, None);
+    assert_eq!(world.phase(1), Phase::ReclaimRegister);
+    world.boot(1, "boot-2");
+    assert_eq!(world.order(1), MachineOrder::Wipe);
+    world.wipe(1);
+    world.event(1, EventKind::Waiting);
+    assert_eq!(world.log(1).last_error_event, None);
+    world.allocate(2);
+}
+
+#[test]
+fn an_unknown_machine_is_dirty_and_not_on_offer() {
+    let mut world = World::new();
+    world.boot(1, "boot-1");
+    assert!(world.machine(1).dirty);
+    world.event(1, EventKind::Waiting);
+    assert_eq!(
+        world.refused(allocation_of(1)),
+        ErrorCode::NoMachineAvailable
+    );
+    assert_eq!(
+        world.order(1),
+        MachineOrder::Wipe,
+        "Waiting does not make it clean"
+    );
+}
+
+#[test]
+fn a_wipe_that_fails_taints() {
+    let failures = [
+        (vec![wiped("/dev/vda", Some("I/O error"))], "I/O error"),
+        (vec![], "/dev/vda was not wiped"),
+        (vec![wiped("/dev/vdb", None)], "/dev/vda was not wiped"),
+    ];
+    for (disks, reason) in failures {
+        let mut world = World::new();
+        world.boot(1, "boot-1");
+        world.ok(WipeDone { id: id(1), disks });
+        let machine = world.machine(1);
+        assert_eq!(machine.phase, Phase::Held(HoldCause::Wipe));
+        assert_eq!(machine.condition.state, Availability::Tainted);
+        assert!(
+            machine.condition.description.contains(reason),
+            "{:?}",
+            machine.condition
+        );
+        assert!(matches!(world.order(1), MachineOrder::Hold { .. }));
+        world.event(1, EventKind::Waiting);
+        assert_eq!(
+            world.refused(allocation_of(1)),
+            ErrorCode::NoMachineAvailable
+        );
+        let by_id = AllocateMachine {
+            machine: Some(id(1)),
+            partition: None,
+            size: None,
+            ..allocation_of(1)
+        };
+        assert_eq!(world.refused(by_id), ErrorCode::MachineNotReady);
+
+        world.boot(1, "boot-2");
+        assert!(
+            matches!(world.order(1), MachineOrder::Hold { .. }),
+            "rebooting is no way out"
+        );
+        let state = Availability::Available;
+        world.ok(SetMachineState {
+            id: id(1),
+            state,
+            description: String::new(),
+        });
+        assert_eq!(world.order(1), MachineOrder::Wipe);
+        world.wipe(1);
+        world.event(1, EventKind::Waiting);
+        world.allocate(1);
+    }
+}
+
+#[test]
+fn a_new_disk_makes_a_clean_machine_dirty() {
+    let mut world = World::new();
+    world.waiting(1);
+    world.boot(1, "boot-2");
+    assert_eq!(world.phase(1), Phase::Waiting, "same disks: still clean");
+    let mut registration = registration(1, "boot-3");
+    registration.hardware.disks[0].serial = "another".into();
+    world.ok(registration);
+    assert_eq!(world.order(1), MachineOrder::Wipe);
+}
+
+#[test]
+fn a_power_cut_during_the_installation_is_another_attempt() {
+    let mut world = World::new();
+    world.waiting(1);
+    world.allocate(1);
+    for attempt in 1..=INSTALL_ATTEMPTS_MAX {
+        let MachineOrder::Install(order) = world.order(1) else {
+            panic!("{:?}", world.order(1))
+        };
+        assert_eq!(order.attempt, attempt);
+        world.event(1, EventKind::Installing);
+        world.ok(registration(1, &world.machine(1).boot_id.clone()));
+        assert!(matches!(world.order(1), MachineOrder::Install(o) if o.attempt == attempt));
+        world.boot(1, &format!("again-{attempt}"));
+    }
+    assert_eq!(world.phase(1), Phase::Held(HoldCause::Install));
+    assert!(
+        world.machine(1).reason.contains("restarted"),
+        "{}",
+        world.machine(1).reason
+    );
+    assert!(matches!(world.order(1), MachineOrder::Hold { .. }));
+    assert!(world.log(1).last_error_event.is_some());
+    assert_eq!(target(&world), BootTarget::Hammer);
+
+    world.free(1);
+    world.bmc(BmcAction::PowerOff, None);
+    assert_eq!(world.machine(1).allocation, None);
+}
+
+#[test]
+fn a_failed_installation_is_tried_again_or_held() {
+    // errors as (retryable) → attempts that follow, phase
+    let cases: &[(&[bool], Phase, u32)] = &[
+        (&[true], Phase::Installing, 2),
+        (&[true, true], Phase::Installing, 3),
+        (&[true, true, true], Phase::Held(HoldCause::Install), 3),
+        (&[false], Phase::Held(HoldCause::Install), 1),
+        (&[true, false], Phase::Held(HoldCause::Install), 2),
+    ];
+    for (errors, phase, attempt) in cases {
+        let mut world = World::new();
+        world.waiting(1);
+        world.allocate(1);
+        for retryable in *errors {
+            world.event(1, EventKind::Installing);
+            world.ok(InstallDone {
+                error: Some("digest is wrong".into()),
+                step: "image".into(),
+                retryable: *retryable,
+                ..installed(1, 1)
+            });
+        }
+        let machine = world.machine(1);
+        assert_eq!(machine.phase, *phase, "{errors:?}");
+        let install = &machine.allocation.as_ref().unwrap().install;
+        assert_eq!(install.attempt, *attempt, "{errors:?}");
+        assert!(
+            machine.reason.contains("image: digest is wrong"),
+            "{}",
+            machine.reason
+        );
+        assert_eq!(world.port(1), PROVISIONING);
+    }
+}
+
+#[test]
+fn done_twice_or_for_another_allocation() {
+    let mut world = World::new();
+    world.waiting(1);
+    world.allocate(1);
+    assert_eq!(
+        world.refused(installed(1, 9)),
+        ErrorCode::MachineNotAllocated
+    );
+    world.ok(installed(1, 1));
+    let orders = world.open_orders();
+    world.ok(installed(1, 1));
+    assert_eq!(world.open_orders(), orders, "no second order");
+}
+
+#[test]
+fn a_reboot_does_not_wait_for_a_silent_bmc() {
+    let mut world = World::new();
+    world.waiting(1);
+    world.allocate(1);
+    world.ok(installed(1, 1));
+    world.tick(29_000);
+    assert_eq!(world.order(1), MachineOrder::Nothing);
+    world.tick(1_000);
+    assert_eq!(world.order(1), MachineOrder::Reboot);
+    assert!(!world.machine(1).reason.is_empty());
+    world.tick(60_000);
+    assert_ne!(
+        world.port(1),
+        PROVISIONING,
+        "handed over although hammer's last words were lost"
+    );
+    world.phone_home(1);
+    assert_eq!(world.phase(1), Phase::Running);
+}
+
+#[test]
+fn pxe_before_disk_is_no_crash() {
+    let mut world = World::new();
+    world.running(1, 1);
+    let seen_at = world.now;
+    world.ok(MachineSeen {
+        id: id(1),
+        partition: text(PARTITION),
+        mac: mac(1),
+        seen_at,
+    });
+    assert!(!world.log(1).crash_loop);
+    assert_eq!(world.log(1).state, Some(EventKind::PhonedHome));
+}
+
+#[test]
+fn a_bmc_that_does_not_answer_isolates_the_port() {
+    let mut world = World::new();
+    world.running(1, 1);
+    world.free(1);
+    for _ in 0..STEP_ATTEMPTS_MAX {
+        assert_eq!(world.phase(1), Phase::ReclaimPowerOff);
+        assert_eq!(world.open_orders(), [BmcAction::PowerOff]);
+        world.tick(ORDER_DEADLINE_MS);
+    }
+    assert_eq!(world.phase(1), Phase::Held(HoldCause::Bmc));
+    assert!(
+        world.machine(1).reason.contains("power off failed"),
+        "{}",
+        world.machine(1).reason
+    );
+    assert_eq!(world.port(1), 0);
+    assert_eq!(target(&world), BootTarget::None);
+    assert_eq!(world.machine(1).allocation, None);
+    assert_eq!(world.tables.all::<Ip>().count(), 0);
+    assert!(world.machine(1).dirty);
+    assert!(world.open_orders().is_empty());
+
+    let state = Availability::Available;
+    world.ok(SetMachineState {
+        id: id(1),
+        state,
+        description: String::new(),
+    });
+    assert_eq!((world.phase(1), world.port(1)), (Phase::ReclaimPowerOff, 0));
+    world.bmc(BmcAction::PowerOff, Some("refused"));
+    world.bmc(BmcAction::PowerOff, None);
+    assert_eq!(world.port(1), PROVISIONING);
+    world.tick(30_000);
+    assert_eq!(
+        world.phase(1),
+        Phase::ReclaimBoot,
+        "goes on without the switch"
+    );
+    world.bmc(BmcAction::BootPxe, Some("busy"));
+    assert_eq!(
+        world.open_orders(),
+        [BmcAction::BootPxe, BmcAction::PowerOn],
+        "the pair again"
+    );
+    world.bmc(BmcAction::BootPxe, None);
+    world.bmc(BmcAction::PowerOn, None);
+    world.boot(1, "boot-9");
+    assert_eq!(world.order(1), MachineOrder::Wipe);
+}
+
+#[test]
+fn freeing() {
+    let mut world = World::new();
+    world.waiting(1);
+    let free = FreeMachine {
+        id: id(1),
+        project: Some(id(1)),
+    };
+    assert_eq!(
+        world.refused(free.clone()),
+        ErrorCode::NotFound,
+        "not theirs"
+    );
+    let by_admin = FreeMachine {
+        id: id(1),
+        project: None,
+    };
+    assert_eq!(
+        world.refused(by_admin.clone()),
+        ErrorCode::MachineNotAllocated
+    );
+    world.allocate(1);
+    let foreign = FreeMachine {
+        id: id(1),
+        project: Some(id(2)),
+    };
+    assert_eq!(world.refused(foreign), ErrorCode::NotFound);
+    let lock = |state| SetMachineState {
+        id: id(1),
+        state,
+        description: "look".into(),
+    };
+    world.ok(lock(Availability::Locked));
+    assert_eq!(world.refused(free.clone()), ErrorCode::MachineLocked);
+    world.ok(lock(Availability::Available));
+    world.ok(free.clone());
+    let orders = world.open_orders();
+    world.ok(free);
+    assert_eq!(world.open_orders(), orders, "freeing twice is freeing once");
+    world.ok(by_admin);
+}
+
+#[test]
+fn silence() {
+    let mut world = World::new();
+    world.running(1, 1);
+    world.boot(2, "boot-1");
+    world.wipe(2);
+    world.event(2, EventKind::Waiting);
+    let mut cut_off = world.clone();
+    let mut new_leader = world.clone();
+    let mut heard = world.clone();
+
+    world.tick(DEAD_AFTER_MS - 5000);
+    assert_eq!(world.log(1).liveliness, Liveliness::Alive);
+    world.tick(6000);
+    assert_eq!(world.log(1).liveliness, Liveliness::Unknown);
+    assert_eq!(world.log(2).liveliness, Liveliness::Dead);
+    assert_eq!(
+        world.refused(allocation_of(2)),
+        ErrorCode::NoMachineAvailable
+    );
+    world.event(2, EventKind::Alive);
+    assert_eq!(world.log(2).liveliness, Liveliness::Alive);
+    world.allocate(2);
+
+    cut_off.later(10 * DEAD_AFTER_MS);
+    cut_off.ok(Tick {
+        unobserved: [text(PARTITION)].into(),
+        ..Tick::default()
+    });
+    assert_eq!(
+        cut_off.log(2).liveliness,
+        Liveliness::Alive,
+        "nobody looked"
+    );
+
+    new_leader.later(10 * DEAD_AFTER_MS);
+    let listening_since = new_leader.now;
+    new_leader.ok(Tick {
+        listening_since,
+        ..Tick::default()
+    });
+    assert_eq!(
+        new_leader.log(2).liveliness,
+        Liveliness::Alive,
+        "it has just begun to listen"
+    );
+    new_leader.later(DEAD_AFTER_MS);
+    new_leader.ok(Tick {
+        listening_since,
+        ..Tick::default()
+    });
+    assert_eq!(new_leader.log(2).liveliness, Liveliness::Dead);
+
+    heard.later(2 * DEAD_AFTER_MS);
+    let now = heard.now;
+    heard.ok(Tick {
+        heard: [(id(2), now)].into(),
+        ..Tick::default()
+    });
+    assert_eq!(heard.log(2).liveliness, Liveliness::Alive);
+    assert!(life::event_is_heartbeat(
+        &heard.tables,
+        id(2),
+        EventKind::Alive
+    ));
+    assert!(
+        !life::event_is_heartbeat(&heard.tables, id(1), EventKind::PhonedHome),
+        "was unknown"
+    );
+}
+
+#[test]
+fn a_machine_that_does_not_come_back_is_rebooted_and_then_held() {
+    let mut world = World::new();
+    world.running(1, 1);
+    world.free(1);
+    world.bmc(BmcAction::PowerOff, None);
+    world.switch_obeys();
+    world.bmc(BmcAction::BootPxe, None);
+    world.bmc(BmcAction::PowerOn, None);
+    for _ in 0..STEP_ATTEMPTS_MAX {
+        world.tick(16 * 60_000);
+        assert_eq!(
+            world.open_orders(),
+            [BmcAction::BootPxe, BmcAction::PowerCycle]
+        );
+        world.bmc(BmcAction::BootPxe, None);
+        world.bmc(BmcAction::PowerCycle, None);
+    }
+    world.tick(16 * 60_000);
+    assert_eq!(world.phase(1), Phase::Held(HoldCause::Bmc));
+    assert_eq!(
+        target(&world),
+        BootTarget::Hammer,
+        "it is off or in our segment: let it come"
+    );
+    world.boot(1, "late");
+    assert_eq!(world.order(1), MachineOrder::Wipe);
+}
+
+#[test]
+fn segments_of_a_switch() {
+    let mut world = World::new();
+    let exits = [(
+        label::EXIT_VTEPS.to_owned(),
+        "10.0.0.9, 10.0.0.8".to_owned(),
+    )]
+    .into();
+    world.ok(UpdatePartition {
+        id: text(PARTITION),
+        lock: Lock::Server,
+        description: None,
+        boot: None,
+        dns_servers: None,
+        ntp_servers: None,
+        mgmt_service_addresses: None,
+        labels: Some(LabelsUpdate::Replace(exits)),
+    });
+    world.running(1, 1);
+    let desired = switch_desired(&world.tables, &text("leaf1")).unwrap();
+    assert_eq!(desired.ports.len(), 8);
+    let tenant: Vec<_> = desired
+        .segments
+        .iter()
+        .filter(|s| !s.provisioning)
+        .collect();
+    assert_eq!(tenant.len(), 1);
+    assert_eq!(tenant[0].remote_vteps.len(), 2);
+    assert!(tenant[0].vni.get() <= VNI_MAX);
+    let provisioning = desired.segments.iter().find(|s| s.provisioning).unwrap();
+    assert_eq!(provisioning.vni.get(), PROVISIONING);
+    assert!(provisioning.remote_vteps.is_empty());
+
+    world.ok(RegisterSwitch {
+        id: text("leaf2"),
+        partition: text(PARTITION),
+        rack: "rack-2".into(),
+        room: String::new(),
+        management_ip: None,
+        vtep_ip: Some("10.0.0.2".parse().unwrap()),
+        ports: [("swp1".to_owned(), None)].into(),
+        os_vendor: String::new(),
+        os_version: String::new(),
+        agent_version: String::new(),
+    });
+    let desired = switch_desired(&world.tables, &text("leaf1")).unwrap();
+    let provisioning = desired.segments.iter().find(|s| s.provisioning).unwrap();
+    assert_eq!(
+        provisioning.remote_vteps.iter().count(),
+        1,
+        "leaf2 has a free port"
+    );
+    assert_eq!(
+        switch_desired(&world.tables, &text("leaf3"))
+            .unwrap_err()
+            .code,
+        ErrorCode::NotFound
+    );
+}
+
+#[test]
+fn a_machine_stays_in_its_partition() {
+    let mut world = World::new();
+    world.ok(CreatePartition(partition("other")));
+    world.waiting(1);
+    let seen_at = world.now;
+    let seen = MachineSeen {
+        id: id(1),
+        partition: text("other"),
+        mac: mac(1),
+        seen_at,
+    };
+    assert_eq!(world.refused(seen.clone()), ErrorCode::MachineForeign);
+    let nowhere = MachineSeen {
+        partition: text("nowhere"),
+        ..seen
+    };
+    assert_eq!(world.refused(nowhere), ErrorCode::NotFound);
+}
+
+#[test]
+fn phoning_home_needs_the_machine() {
+    let mut world = World::new();
+    world.waiting(1);
+    let time = world.now;
+    let call = |project| PhoneHome {
+        id: id(1),
+        project: id(project),
+        message: String::new(),
+        time,
+    };
+    assert_eq!(world.refused(call(1)), ErrorCode::MachineForeign);
+    world.allocate(1);
+    assert_eq!(world.refused(call(2)), ErrorCode::MachineForeign);
+    assert_eq!(world.refused(call(1)), ErrorCode::WrongPhase);
+}
+
+#[test]
+fn an_old_packet_says_nothing_new() {
+    let mut world = World::new();
+    let old = world.now;
+    world.later(60_000);
+    world.waiting(1);
+    world.ok(MachineSeen {
+        id: id(1),
+        partition: text(PARTITION),
+        mac: mac(1),
+        seen_at: old,
+    });
+    assert_eq!(world.log(1).state, Some(EventKind::Waiting));
+}
+
+#[test]
+fn orders_of_users() {
+    let mut world = World::new();
+    world.running(1, 1);
+    let order = |action, project: Option<u128>| OrderBmc {
+        machine: id(1),
+        project: project.map(id),
+        action,
+        description: "here".into(),
+    };
+    assert_eq!(
+        world.refused(order(BmcAction::PowerOn, Some(2))),
+        ErrorCode::NotFound
+    );
+    world.ok(order(BmcAction::LedOn, Some(1)));
+    world.bmc(BmcAction::LedOn, None);
+    assert_eq!(
+        world.machine(1).led,
+        Led {
+            value: "on".into(),
+            description: "here".into()
+        }
+    );
+    world.ok(order(BmcAction::PowerCycle, None));
+    assert_eq!(world.log(1).state, Some(EventKind::PlannedReboot));
+    world.bmc(BmcAction::PowerCycle, Some("no"));
+    assert_eq!(world.phase(1), Phase::Running);
+    world.phone_home(1);
+    assert_eq!(world.log(1).last_error_event, None);
+    for _ in 0..ORDERS_OPEN_MAX {
+        world.ok(order(BmcAction::PowerOn, None));
+    }
+    assert_eq!(
+        world.refused(order(BmcAction::PowerOn, None)),
+        ErrorCode::TooMany
+    );
+    world.free(1);
+    assert_eq!(world.open_orders(), [BmcAction::PowerOff], "overtaken");
+    assert_eq!(
+        world.refused(order(BmcAction::PowerOn, None)),
+        ErrorCode::WrongPhase
+    );
+    let kept = life::machine_orders(&world.tables, id(1)).count();
+    assert!(kept <= ORDERS_KEPT_MAX + 1, "{kept}");
+}

@@ -1,0 +1,15 @@
+//! The state machine from outside: commands in, tables and replies out.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests stop at the first surprise"
+)]
+
+mod agents;
+mod allocation;
+mod life;
+mod networks;
+mod properties;
+mod storage;
+mod tenancy;
+mod world;

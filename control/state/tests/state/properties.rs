@@ -1,0 +1,351 @@
+//! What must hold whatever happens, over random sequences of commands.
+
+use std::collections::BTreeSet;
+
+use control_state::life::MachineOrder;
+use control_state::*;
+use proptest::prelude::*;
+use proto_types::IpNet;
+
+use crate::world::*;
+
+const MACHINES: u128 = 4;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Boot(u128, u8),
+    Wipe(u128, bool),
+    Event(u128, usize),
+    Allocate(u64),
+    Install(u128, Option<bool>),
+    PhoneHome(u128),
+    Free(u128),
+    Bmc(bool),
+    Switch,
+    Tick(u64),
+    State(u128, usize),
+    Child(u8, u8),
+    DeleteChild(u8),
+    Ip(u8),
+    DeleteIp(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let machine = 1..=MACHINES;
+    prop_oneof![
+        3 => (machine.clone(), 0..5u8).prop_map(|(m, b)| Step::Boot(m, b)),
+        3 => (machine.clone(), proptest::bool::weighted(0.9)).prop_map(|(m, ok)| Step::Wipe(m, ok)),
+        4 => (machine.clone(), 0..EventKind::ALL.len()).prop_map(|(m, e)| Step::Event(m, e)),
+        4 => any::<u64>().prop_map(Step::Allocate),
+        3 => (machine.clone(), proptest::option::of(any::<bool>()))
+            .prop_map(|(m, e)| Step::Install(m, e)),
+        2 => machine.clone().prop_map(Step::PhoneHome),
+        3 => machine.clone().prop_map(Step::Free),
+        6 => proptest::bool::weighted(0.8).prop_map(Step::Bmc),
+        2 => Just(Step::Switch),
+        3 => (0..1_200_000u64).prop_map(Step::Tick),
+        1 => (machine, 0..3usize).prop_map(|(m, s)| Step::State(m, s)),
+        2 => (0..6u8, 20..27u8).prop_map(|(n, l)| Step::Child(n, l)),
+        1 => (0..6u8).prop_map(Step::DeleteChild),
+        2 => (0..6u8).prop_map(Step::Ip),
+        1 => (0..8usize).prop_map(Step::DeleteIp),
+    ]
+}
+
+fn child_name(number: u8) -> String {
+    format!("child-{number}")
+}
+
+/// What a step asks for; nothing when there is nothing to ask.
+fn op_of(world: &World, step: &Step, counter: u128) -> Vec<Op> {
+    let time = world.now;
+    let partition = || text(PARTITION);
+    match step {
+        Step::Boot(m, boot) => vec![
+            MachineSeen {
+                id: id(*m),
+                partition: partition(),
+                mac: mac(*m),
+                seen_at: time,
+            }
+            .into(),
+            registration(*m, &format!("boot-{boot}")).into(),
+        ],
+        Step::Wipe(m, ok) => {
+            let error = (!ok).then_some("broken");
+            vec![
+                WipeDone {
+                    id: id(*m),
+                    disks: vec![wiped("/dev/vda", error)],
+                }
+                .into(),
+            ]
+        }
+        Step::Event(m, event) => {
+            let kind = EventKind::ALL[*event];
+            vec![
+                MachineEvent {
+                    id: id(*m),
+                    kind,
+                    message: String::new(),
+                    time,
+                }
+                .into(),
+            ]
+        }
+        Step::Allocate(seed) => {
+            vec![
+                AllocateMachine {
+                    seed: *seed,
+                    ..allocation_of(counter)
+                }
+                .into(),
+            ]
+        }
+        Step::Install(m, error) => {
+            let machine = world.tables.get::<Machine>(&id(*m));
+            let allocation = machine.and_then(|machine| machine.allocation.as_ref());
+            allocation
+                .map(|allocation| InstallDone {
+                    allocation: allocation.id,
+                    error: error.map(|_| "broken".into()),
+                    retryable: error.unwrap_or_default(),
+                    ..installed(*m, 0)
+                })
+                .into_iter()
+                .map(Into::into)
+                .collect()
+        }
+        Step::PhoneHome(m) => {
+            vec![
+                PhoneHome {
+                    id: id(*m),
+                    project: id(1),
+                    message: String::new(),
+                    time,
+                }
+                .into(),
+            ]
+        }
+        Step::Free(m) => vec![
+            FreeMachine {
+                id: id(*m),
+                project: None,
+            }
+            .into(),
+        ],
+        Step::Bmc(ok) => life::bmc_desired(&world.tables, &partition())
+            .first()
+            .map(|order| BmcOrderDone {
+                id: order.id,
+                partition: partition(),
+                error: (!ok).then(|| "broken".into()),
+                power_state: None,
+            })
+            .into_iter()
+            .map(Into::into)
+            .collect(),
+        Step::Switch => vec![],
+        Step::Tick(_) => vec![Tick::default().into()],
+        Step::State(m, state) => {
+            let states = [
+                Availability::Available,
+                Availability::Tainted,
+                Availability::Locked,
+            ];
+            let state = states[*state];
+            vec![
+                SetMachineState {
+                    id: id(*m),
+                    state,
+                    description: String::new(),
+                }
+                .into(),
+            ]
+        }
+        Step::Child(n, length) => {
+            let length = ChildLength {
+                v4: Some(*length),
+                v6: None,
+            };
+            vec![
+                CreateChildNetwork {
+                    length,
+                    ..child(&child_name(*n), 1)
+                }
+                .into(),
+            ]
+        }
+        Step::DeleteChild(n) => {
+            vec![
+                DeleteNetwork {
+                    id: text(&child_name(*n)),
+                    project: None,
+                }
+                .into(),
+            ]
+        }
+        Step::Ip(n) => vec![
+            CreateIp {
+                id: id(counter),
+                network: text(&child_name(*n)),
+                project: id(1),
+                name: String::new(),
+                description: String::new(),
+                labels: Labels::new(),
+                kind: IpType::Static,
+                ip: None,
+                family: None,
+                machine: None,
+            }
+            .into(),
+        ],
+        Step::DeleteIp(at) => world
+            .tables
+            .table::<Ip>()
+            .keys()
+            .nth(*at)
+            .map(|key| {
+                DeleteIp {
+                    key: *key,
+                    project: id(1),
+                }
+                .into()
+            })
+            .into_iter()
+            .collect(),
+    }
+}
+
+fn check(world: &World) {
+    let tables = &world.tables;
+    let mut asns = BTreeSet::new();
+    let mut owned = BTreeSet::new();
+    for machine in tables.all::<Machine>() {
+        let offered = query::allocatable_machines(tables, &text(PARTITION), &text(SIZE))
+            .any(|it| it.id == machine.id);
+        assert!(
+            !(offered && machine.dirty),
+            "offered although dirty: {machine:?}"
+        );
+        assert!(
+            !(offered && machine.allocation.is_some()),
+            "offered although allocated"
+        );
+        if machine.dirty {
+            assert_ne!(life::machine_order(tables, machine.id), MachineOrder::Wait);
+        }
+        if let Some(allocation) = &machine.allocation {
+            assert!(asns.insert(allocation.asn), "AS number twice");
+            for network in &allocation.networks {
+                for ip in &network.ips {
+                    assert!(owned.insert((machine.id, *ip)), "address twice");
+                    let key = IpKey {
+                        namespace: network.namespace,
+                        ip: *ip,
+                    };
+                    assert_eq!(tables.get::<Ip>(&key).unwrap().machine, Some(machine.id));
+                }
+            }
+        } else {
+            assert!(
+                machine.segment != Segment::Tenant,
+                "a port left behind: {machine:?}"
+            );
+            assert!(
+                !matches!(
+                    machine.phase,
+                    Phase::Installing | Phase::BootOrder | Phase::Running
+                ),
+                "{machine:?}"
+            );
+        }
+    }
+    // Nothing leaks: whoever is bound is bound by an allocation.
+    for ip in tables.all::<Ip>() {
+        if let Some(machine) = ip.machine {
+            assert!(owned.contains(&(machine, ip.ip)), "leaked {ip:?}");
+        }
+        let network = tables.get::<Network>(&ip.network).unwrap();
+        assert!(network.prefix_of(ip.ip).is_some());
+    }
+    let children: Vec<&IpNet> = tables
+        .all::<Network>()
+        .filter(|network| network.kind.is_child())
+        .flat_map(|network| &network.prefixes)
+        .collect();
+    for (at, net) in children.iter().enumerate() {
+        for other in children.iter().skip(at + 1) {
+            assert!(
+                !net.contains(*other) && !other.contains(*net),
+                "{net} overlaps {other}"
+            );
+        }
+    }
+    let vrfs: Vec<_> = tables
+        .all::<Network>()
+        .filter_map(|network| network.vrf)
+        .collect();
+    assert_eq!(
+        vrfs.iter().collect::<BTreeSet<_>>().len(),
+        vrfs.len(),
+        "VRF twice"
+    );
+    for order in tables.all::<BmcOrder>() {
+        let open = life::bmc_desired(tables, &order.partition)
+            .iter()
+            .any(|o| o.id == order.id);
+        assert_eq!(open, order.state == OrderState::Open);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_lost_shared_or_given_out_dirty(steps in prop::collection::vec(step(), 1..120)) {
+        let mut world = World::new();
+        let mut replica = world.tables.clone();
+        for number in 1..=MACHINES {
+            let seen_at = world.now;
+            let partition = text(PARTITION);
+            world.ok(MachineSeen { id: id(number), partition, mac: mac(number), seen_at });
+        }
+        replica.clone_from(&world.tables);
+        for (counter, step) in steps.iter().enumerate() {
+            world.later(match step { Step::Tick(by_ms) => *by_ms, _ => 1000 });
+            if matches!(step, Step::Switch) {
+                world.switch_obeys();
+                replica.clone_from(&world.tables);
+            }
+            for op in op_of(&world, step, counter as u128 + 1000) {
+                let before = world.tables.clone();
+                let command = Command::new(world.now, "random", op);
+                let outcome = apply(&mut world.tables, &command);
+                if outcome.result.is_err() {
+                    prop_assert_eq!(&world.tables, &before);
+                }
+                prop_assert_eq!(&apply(&mut replica, &command), &outcome);
+            }
+            check(&world);
+        }
+        prop_assert_eq!(replica.state_hash().unwrap(), world.tables.state_hash().unwrap());
+        // Everything can be given back.
+        for number in 1..=MACHINES {
+            let state = Availability::Available;
+            world.ok(SetMachineState { id: id(number), state, description: String::new() });
+            if world.machine(number).allocation.is_some() {
+                world.ok(FreeMachine { id: id(number), project: None });
+            }
+        }
+        while !world.open_orders().is_empty() {
+            let action = world.open_orders()[0];
+            world.bmc(action, None);
+        }
+        for machine in world.tables.all::<Machine>() {
+            prop_assert!(machine.allocation.is_none());
+        }
+        prop_assert!(world.tables.all::<Ip>().all(|ip| ip.machine.is_none()));
+        check(&world);
+    }
+}

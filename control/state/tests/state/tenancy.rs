@@ -1,0 +1,188 @@
+//! Tenants, projects, tokens, and the catalog.
+
+use control_state::*;
+use proto_types::Timestamp;
+
+use crate::world::*;
+
+#[test]
+fn members_keep_an_owner() {
+    let mut world = World::new();
+    let set = |member: &str, role, must_be_new| SetTenantMember {
+        login: text("acme"),
+        member: text(member),
+        role,
+        must_be_new,
+    };
+    let remove = |member: &str| RemoveTenantMember {
+        login: text("acme"),
+        member: text(member),
+    };
+    assert_eq!(
+        world.refused(set("acme", TenantRole::Viewer, None)),
+        ErrorCode::LastOwner
+    );
+    assert_eq!(
+        world.refused(set("ann", TenantRole::Viewer, Some(false))),
+        ErrorCode::NotFound
+    );
+    world.ok(set("ann", TenantRole::Owner, Some(true)));
+    assert_eq!(
+        world.refused(set("ann", TenantRole::Owner, Some(true))),
+        ErrorCode::AlreadyExists
+    );
+    world.ok(remove("acme"));
+    assert_eq!(world.refused(remove("acme")), ErrorCode::NotFound);
+    let tenant = world.tables.get::<Tenant>(&text("acme")).unwrap();
+    assert_eq!(tenant.members.len(), 1);
+}
+
+#[test]
+fn projects_come_and_go() {
+    let mut world = World::new();
+    let create = |number, tenant: &str, name: &str| CreateProject {
+        id: id(number),
+        tenant: text(tenant),
+        name: name.into(),
+        description: String::new(),
+        avatar_url: None,
+        labels: Labels::new(),
+        owner: Some(text("ann")),
+    };
+    assert_eq!(
+        world.refused(create(3, "nobody", "three")),
+        ErrorCode::NotFound
+    );
+    assert_eq!(
+        world.refused(create(3, "acme", "project-1")),
+        ErrorCode::AlreadyExists
+    );
+    assert_eq!(
+        world.refused(create(1, "acme", "three")),
+        ErrorCode::AlreadyExists
+    );
+    assert_eq!(
+        world.refused(create(3, "acme", "x")),
+        ErrorCode::InvalidField
+    );
+    world.ok(create(3, "acme", "three"));
+    assert_eq!(
+        world.refused(DeleteTenant {
+            login: text("acme")
+        }),
+        ErrorCode::StillInUse
+    );
+    assert_eq!(
+        world.refused(DeleteProject { id: id(1) }),
+        ErrorCode::StillInUse,
+        "has a network"
+    );
+    world.ok(DeleteProject { id: id(3) });
+    assert_eq!(
+        world.refused(DeleteProject { id: id(3) }),
+        ErrorCode::NotFound
+    );
+}
+
+fn token(number: u128, expires: Timestamp) -> CreateToken {
+    CreateToken {
+        id: id(number),
+        user: "ann".into(),
+        description: String::new(),
+        labels: Labels::new(),
+        permissions: vec![],
+        expires,
+        token_type: TokenType::Api,
+        project_roles: [("*".to_owned(), ProjectRole::Owner)].into(),
+        tenant_roles: [].into(),
+        admin_role: None,
+        infra_role: None,
+        machine_roles: [].into(),
+    }
+}
+
+#[test]
+fn tokens() {
+    let mut world = World::new();
+    let soon = world.now.plus_ms(3_600_000);
+    assert_eq!(world.refused(token(1, world.now)), ErrorCode::InvalidField);
+    let year = world.now.plus_ms(366 * 24 * 3_600_000);
+    assert_eq!(world.refused(token(1, year)), ErrorCode::InvalidField);
+    let made = world.ok(token(1, soon)).token().unwrap();
+    assert!(made.is_valid(world.now) && !made.is_valid(soon));
+    world.ok(TouchToken { id: id(1) });
+    assert_eq!(
+        world.apply(TouchToken { id: id(1) }).changes,
+        vec![],
+        "not at each call"
+    );
+    let revoked = world.ok(RevokeToken { id: id(1) }).token().unwrap();
+    assert!(!revoked.is_valid(world.now));
+    assert_eq!(world.apply(RevokeToken { id: id(1) }).changes, vec![]);
+    world.tick(9 * 24 * 3_600_000);
+    assert!(
+        world.tables.get::<Token>(&id(1)).is_none(),
+        "forgotten after a while"
+    );
+}
+
+#[test]
+fn sizes_do_not_overlap_and_match_again() {
+    let mut world = World::new();
+    world.waiting(1);
+    let size = |name: &str, min, max| {
+        let mut size = Size::clone(world.tables.get::<Size>(&text(SIZE)).unwrap());
+        size.id = text(name);
+        size.constraints[0].min = min;
+        size.constraints[0].max = max;
+        size
+    };
+    let (same, big) = (size("same", 4, 9), size("big", 5, 9));
+    let mut without = size("without", 7, 8);
+    without.constraints[0].min = 9;
+    assert_eq!(world.refused(CreateSize(same)), ErrorCode::SizesOverlap);
+    assert_eq!(world.refused(CreateSize(without)), ErrorCode::InvalidField);
+    world.ok(CreateSize(big));
+    assert_eq!(world.machine(1).size, Some(text(SIZE)));
+    world.ok(DeleteSize(text(SIZE)));
+    assert_eq!(world.machine(1).size, None);
+    assert!(
+        query::machine_obstacle(&world.tables, id(1))
+            .unwrap()
+            .contains("size")
+    );
+}
+
+#[test]
+fn bad_catalog_entries() {
+    let mut world = World::new();
+    let mut bad_vni = partition("p-2");
+    bad_vni
+        .meta
+        .labels
+        .insert(label::PROVISIONING_VNI.into(), "0".into());
+    assert_eq!(
+        world.refused(CreatePartition(bad_vni)),
+        ErrorCode::InvalidField
+    );
+    let mut bad_digest = image("debian-13.0.1");
+    bad_digest
+        .meta
+        .labels
+        .insert(label::DIGEST.into(), "md5:1".into());
+    assert_eq!(
+        world.refused(CreateImage(bad_digest)),
+        ErrorCode::InvalidField
+    );
+    let mut bad_url = image("debian-13.0.1");
+    bad_url.url = "ftp://x".into();
+    assert_eq!(world.refused(CreateImage(bad_url)), ErrorCode::InvalidField);
+    assert_eq!(
+        world.refused(CreateImage(image("debian"))),
+        ErrorCode::ImageIdInvalid
+    );
+    assert_eq!(
+        world.refused(CreateImage(image(IMAGE))),
+        ErrorCode::AlreadyExists
+    );
+}

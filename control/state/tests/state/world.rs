@@ -1,0 +1,453 @@
+//! A small data centre to test with.
+
+use std::net::IpAddr;
+
+use control_state::*;
+use proto_types::*;
+use uuid::Uuid;
+
+pub(crate) const PARTITION: &str = "lab";
+pub(crate) const SIZE: &str = "small";
+pub(crate) const IMAGE: &str = "debian-12.0.20260101";
+pub(crate) const GIB: u64 = 1 << 30;
+
+pub(crate) fn id<T: From<Uuid>>(number: u128) -> T {
+    T::from(Uuid::from_u128(number))
+}
+pub(crate) fn text<T: std::str::FromStr<Err = ParseError>>(text: &str) -> T {
+    text.parse().unwrap()
+}
+pub(crate) fn ms(ms: u64) -> Timestamp {
+    Timestamp::from_ms(ms)
+}
+pub(crate) fn sha(byte: u8) -> Digest {
+    Digest::sha256([byte; 32])
+}
+
+/// Tables with a clock.
+#[derive(Debug, Clone)]
+pub(crate) struct World {
+    pub(crate) tables: Tables,
+    pub(crate) now: Timestamp,
+}
+
+impl World {
+    pub(crate) fn empty() -> Self {
+        Self {
+            tables: Tables::new(),
+            now: ms(1_000_000_000),
+        }
+    }
+
+    /// Tenant, project 1 and 2, partition, size, image, super network, child network, a leaf.
+    pub(crate) fn new() -> Self {
+        let mut world = Self::empty();
+        world.tenancy();
+        world.catalog();
+        world.ok(CreateNetwork {
+            kind: NetworkType::Super,
+            ..network("super")
+        });
+        world.ok(child("private", 1));
+        world.ok(RegisterSwitch {
+            id: text("leaf1"),
+            partition: text(PARTITION),
+            rack: "rack-1".into(),
+            room: "room".into(),
+            management_ip: None,
+            vtep_ip: Some("10.0.0.1".parse().unwrap()),
+            ports: (1..=8).map(|n| (format!("swp{n}"), None)).collect(),
+            os_vendor: "linux".into(),
+            os_version: String::new(),
+            agent_version: String::new(),
+        });
+        world
+    }
+
+    fn tenancy(&mut self) {
+        self.ok(CreateTenant {
+            login: text("acme"),
+            name: "acme".into(),
+            email: String::new(),
+            description: String::new(),
+            avatar_url: String::new(),
+            labels: Labels::new(),
+            owner: Some(text("acme")),
+        });
+        for number in [1, 2] {
+            self.ok(CreateProject {
+                id: id(number),
+                tenant: text("acme"),
+                name: format!("project-{number}"),
+                description: String::new(),
+                avatar_url: None,
+                labels: Labels::new(),
+                owner: None,
+            });
+        }
+    }
+
+    fn catalog(&mut self) {
+        self.ok(CreatePartition(partition(PARTITION)));
+        self.ok(CreateSize(Size {
+            id: text(SIZE),
+            meta: Meta::default(),
+            name: None,
+            description: None,
+            constraints: [
+                (SizeConstraintType::Cores, 1, 4),
+                (SizeConstraintType::Memory, 0, 4 * GIB),
+                (SizeConstraintType::Storage, 0, 100 * GIB),
+            ]
+            .map(|(kind, min, max)| SizeConstraint {
+                kind,
+                min,
+                max,
+                identifier: None,
+            })
+            .to_vec(),
+        }));
+        self.ok(CreateImage(image(IMAGE)));
+    }
+
+    pub(crate) fn apply(&mut self, op: impl Into<Op>) -> Outcome {
+        apply(&mut self.tables, &Command::new(self.now, "tester", op))
+    }
+    /// Applies what must work.
+    pub(crate) fn ok(&mut self, op: impl Into<Op>) -> Reply {
+        let op = op.into();
+        let name = op.name();
+        match self.apply(op).result {
+            Ok(reply) => reply,
+            Err(error) => panic!("{name}: {error}"),
+        }
+    }
+    /// Applies what must be refused, and proves that it changed nothing.
+    pub(crate) fn refused(&mut self, op: impl Into<Op>) -> ErrorCode {
+        let before = self.tables.clone();
+        let hash = self.tables.state_hash().unwrap();
+        let outcome = self.apply(op);
+        assert_eq!(outcome.changes, vec![]);
+        assert_eq!(self.tables, before);
+        assert_eq!(self.tables.state_hash().unwrap(), hash);
+        outcome.result.expect_err("must be refused").code
+    }
+    pub(crate) fn later(&mut self, by_ms: u64) {
+        self.now = self.now.plus_ms(by_ms);
+    }
+    /// Lets time pass in ticks, with every machine heard unless it is in `silent`.
+    pub(crate) fn tick(&mut self, by_ms: u64) {
+        self.later(by_ms);
+        self.ok(Tick::default());
+    }
+
+    pub(crate) fn machine(&self, number: u128) -> &Machine {
+        self.tables.get::<Machine>(&id(number)).unwrap()
+    }
+    pub(crate) fn log(&self, number: u128) -> &EventLog {
+        self.tables.get::<EventLog>(&id(number)).unwrap()
+    }
+    pub(crate) fn phase(&self, number: u128) -> Phase {
+        self.machine(number).phase
+    }
+    pub(crate) fn order(&self, number: u128) -> life::MachineOrder {
+        life::machine_order(&self.tables, id(number))
+    }
+
+    pub(crate) fn event(&mut self, number: u128, kind: EventKind) {
+        let time = self.now;
+        self.ok(MachineEvent {
+            id: id(number),
+            kind,
+            message: String::new(),
+            time,
+        });
+    }
+    /// PXE, hammer, registration.
+    pub(crate) fn boot(&mut self, number: u128, boot_id: &str) {
+        let seen_at = self.now;
+        self.ok(MachineSeen {
+            id: id(number),
+            partition: text(PARTITION),
+            mac: mac(number),
+            seen_at,
+        });
+        self.later(1000);
+        self.event(number, EventKind::Preparing);
+        self.event(number, EventKind::Registering);
+        self.ok(registration(number, boot_id));
+    }
+    pub(crate) fn wipe(&mut self, number: u128) {
+        self.ok(WipeDone {
+            id: id(number),
+            disks: vec![wiped("/dev/vda", None)],
+        });
+    }
+    /// On offer.
+    pub(crate) fn waiting(&mut self, number: u128) {
+        self.boot(number, "boot-1");
+        self.wipe(number);
+        self.event(number, EventKind::Waiting);
+    }
+    pub(crate) fn allocate(&mut self, allocation: u128) -> std::sync::Arc<Machine> {
+        self.ok(allocation_of(allocation)).machine().unwrap()
+    }
+    /// Allocated, installed and phoning home.
+    pub(crate) fn running(&mut self, number: u128, allocation: u128) {
+        self.waiting(number);
+        self.ok(AllocateMachine {
+            machine: Some(id(number)),
+            partition: None,
+            size: None,
+            ..allocation_of(allocation)
+        });
+        self.install(number, allocation);
+        self.phone_home(number);
+    }
+    pub(crate) fn install(&mut self, number: u128, allocation: u128) {
+        self.event(number, EventKind::Installing);
+        self.ok(installed(number, allocation));
+        self.bmc(BmcAction::BootDisk, None);
+        self.event(number, EventKind::BootingNewKernel);
+    }
+    pub(crate) fn phone_home(&mut self, number: u128) {
+        let time = self.now;
+        self.ok(PhoneHome {
+            id: id(number),
+            project: id(1),
+            message: String::new(),
+            time,
+        });
+    }
+    pub(crate) fn free(&mut self, number: u128) {
+        self.ok(FreeMachine {
+            id: id(number),
+            project: Some(id(1)),
+        });
+    }
+
+    pub(crate) fn open_orders(&self) -> Vec<BmcAction> {
+        let partition = text(PARTITION);
+        life::bmc_desired(&self.tables, &partition)
+            .iter()
+            .map(|order| order.action)
+            .collect()
+    }
+    /// The BMC agent ends the first open order, which must be this.
+    pub(crate) fn bmc(&mut self, action: BmcAction, error: Option<&str>) {
+        let partition: PartitionId = text(PARTITION);
+        let first = life::bmc_desired(&self.tables, &partition).first().cloned();
+        let order = first.unwrap_or_else(|| panic!("no open order, {action:?} expected"));
+        assert_eq!(order.action, action);
+        let error = error.map(str::to_owned);
+        self.ok(BmcOrderDone {
+            id: order.id,
+            partition,
+            error,
+            power_state: None,
+        });
+    }
+    /// The leaf does what it shall and says so.
+    pub(crate) fn switch_obeys(&mut self) {
+        let desired = life::switch_desired(&self.tables, &text("leaf1")).unwrap();
+        let ports = desired.ports.into_iter().map(|port| {
+            let seen = PortObserved {
+                admin_up: true,
+                oper_up: true,
+                vni: port.vni,
+                neighbours: vec![],
+            };
+            (port.name, seen)
+        });
+        self.ok(ReportSwitch {
+            id: text("leaf1"),
+            applied_term: 1,
+            applied_generation: self.tables.revision(),
+            duration_ms: 1,
+            error: None,
+            ports: ports.collect(),
+        });
+    }
+    pub(crate) fn port(&self, number: u128) -> u32 {
+        let switch = self.tables.get::<Switch>(&text("leaf1")).unwrap();
+        life::port_vni(&self.tables, switch, &format!("swp{number}")).get()
+    }
+}
+
+pub(crate) fn partition(name: &str) -> Partition {
+    Partition {
+        id: text(name),
+        meta: Meta::default(),
+        description: String::new(),
+        boot: BootConfiguration::default(),
+        dns_servers: vec!["1.1.1.1".parse::<IpAddr>().unwrap()],
+        ntp_servers: vec!["ntp.example".into()],
+        mgmt_service_addresses: vec![],
+    }
+}
+
+pub(crate) fn image(name: &str) -> Image {
+    let digest = (label::DIGEST.to_owned(), sha(7).to_string());
+    Image {
+        id: text(name),
+        meta: Meta::labelled([digest].into()),
+        url: format!("http://images.example/{name}.tar.zst"),
+        name: None,
+        description: None,
+        features: [ImageFeature::Machine].into(),
+        classification: Classification::Supported,
+        expires_at: Timestamp::ZERO,
+    }
+}
+
+/// A super network of the partition.
+pub(crate) fn network(name: &str) -> CreateNetwork {
+    CreateNetwork {
+        id: text(name),
+        kind: NetworkType::Super,
+        name: None,
+        description: None,
+        partition: Some(text(PARTITION)),
+        project: None,
+        labels: Labels::new(),
+        prefixes: vec!["10.128.0.0/16".parse().unwrap()],
+        destination_prefixes: vec![],
+        default_child_length: ChildLength {
+            v4: Some(22),
+            v6: None,
+        },
+        min_child_length: ChildLength::default(),
+        nat: None,
+        vrf: None,
+        parent: None,
+        additional_announcable_cidrs: vec![],
+        length: ChildLength::default(),
+        family: None,
+    }
+}
+
+/// A child of the partition's super network.
+pub(crate) fn child(name: &str, project: u128) -> CreateChildNetwork {
+    CreateChildNetwork {
+        id: text(name),
+        project: id(project),
+        name: None,
+        description: None,
+        labels: Labels::new(),
+        partition: Some(text(PARTITION)),
+        parent: None,
+        length: ChildLength::default(),
+        family: None,
+    }
+}
+
+pub(crate) fn mac(number: u128) -> MacAddr {
+    MacAddr([0x52, 0x54, 0, 0, 0, u8::try_from(number).unwrap()])
+}
+
+pub(crate) fn hardware(number: u128) -> Hardware {
+    Hardware {
+        memory: GIB,
+        cpus: vec![Cpu {
+            cores: 2,
+            threads: 2,
+            ..Cpu::default()
+        }],
+        gpus: vec![],
+        disks: vec![
+            BlockDevice {
+                name: "/dev/vda".into(),
+                size: 10 * GIB,
+                serial: format!("disk-{number}"),
+                ..BlockDevice::default()
+            },
+            BlockDevice {
+                name: "/dev/sr0".into(),
+                size: GIB,
+                removable: true,
+                ..BlockDevice::default()
+            },
+        ],
+        nics: vec![Nic {
+            name: "eth0".into(),
+            mac: mac(number),
+            identifier: String::new(),
+            vendor: String::new(),
+            model: String::new(),
+            speed: 1000,
+            neighbours: vec![Neighbour {
+                chassis_id: "leaf1".into(),
+                port_id: format!("swp{number}"),
+                system_name: "leaf1".into(),
+                system_description: String::new(),
+            }],
+            boot: true,
+        }],
+        firmware: Firmware::Bios,
+    }
+}
+
+pub(crate) fn registration(number: u128, boot_id: &str) -> RegisterMachine {
+    RegisterMachine {
+        id: id(number),
+        hammer_version: "1".into(),
+        boot_id: boot_id.into(),
+        hardware: hardware(number),
+        bios: Bios::default(),
+        fru: Fru::default(),
+        bmc_address: String::new(),
+        bmc_mac: String::new(),
+        bmc_version: String::new(),
+    }
+}
+
+pub(crate) fn wiped(name: &str, error: Option<&str>) -> DiskWipe {
+    DiskWipe {
+        name: name.into(),
+        error: error.map(str::to_owned),
+        ..DiskWipe::default()
+    }
+}
+
+pub(crate) fn installed(number: u128, allocation: u128) -> InstallDone {
+    InstallDone {
+        id: id(number),
+        allocation: id(allocation),
+        error: None,
+        step: String::new(),
+        retryable: false,
+        log_tail: String::new(),
+        console_password: "secret".into(),
+        primary_disk: "/dev/vda".into(),
+    }
+}
+
+/// Project 1 wants a small machine in its private network.
+pub(crate) fn allocation_of(allocation: u128) -> AllocateMachine {
+    AllocateMachine {
+        id: id(allocation),
+        project: id(1),
+        machine: None,
+        name: format!("machine-{allocation}"),
+        description: String::new(),
+        hostname: None,
+        partition: Some(text(PARTITION)),
+        size: Some(text(SIZE)),
+        image: text("debian-12.0"),
+        layout: None,
+        ssh_public_keys: vec!["ssh-ed25519 AAAA me".into()],
+        userdata: String::new(),
+        labels: Labels::new(),
+        networks: vec![WantedNetwork {
+            network: text("private"),
+            ips: vec![],
+        }],
+        placement_labels: Labels::new(),
+        dns_servers: vec![],
+        ntp_servers: vec![],
+        kind: AllocationType::Machine,
+        firewall_rules: FirewallRules::default(),
+        seed: 0,
+        idempotency: None,
+    }
+}
