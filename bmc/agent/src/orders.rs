@@ -22,6 +22,9 @@ pub const RUNNING_MAX: usize = 16;
 /// An order without a deadline, and the longest one.
 const ORDER_TIME_DEFAULT: Duration = Duration::from_secs(60);
 const ORDER_TIME_MAX: Duration = Duration::from_secs(600);
+/// Kept of an order's time to tell its end: at its deadline control gives up, and would not learn
+/// the reason.
+const TELL_TIME: Duration = Duration::from_secs(5);
 const BACKOFF_MIN: Duration = Duration::from_millis(500);
 const BACKOFF_MAX: Duration = Duration::from_secs(8);
 
@@ -152,6 +155,7 @@ fn deadline(deadline_ms: u64, now_ms: u64) -> Option<Duration> {
         return Some(ORDER_TIME_DEFAULT);
     }
     let left = Duration::from_millis(deadline_ms.checked_sub(now_ms)?);
+    let left = left.checked_sub(TELL_TIME)?;
     (!left.is_zero()).then_some(left.min(ORDER_TIME_MAX))
 }
 

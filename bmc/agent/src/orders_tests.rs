@@ -83,12 +83,15 @@ fn crew(driver: Script, dir: &std::path::Path) -> (Crew, Arc<Script>) {
 
 #[test]
 fn orders_of_a_machine_go_in_sequence_and_others_beside_them() {
-    let mut book = Book::default();
-    book.wanted = vec![
+    let wanted = vec![
         order("1a", 1, Action::BootPxe),
         order("1b", 1, Action::PowerOn),
         order("2a", 2, Action::PowerOn),
     ];
+    let mut book = Book {
+        wanted,
+        ..Book::default()
+    };
     let next = |book: &mut Book| book.next(|_| false).map(|o| o.id);
     assert_eq!(next(&mut book).as_deref(), Some("1a"));
     assert_eq!(next(&mut book).as_deref(), Some("2a"));
@@ -100,10 +103,13 @@ fn orders_of_a_machine_go_in_sequence_and_others_beside_them() {
 
 #[test]
 fn no_more_than_the_bound_runs_at_once() {
-    let mut book = Book::default();
-    book.wanted = (0..40)
+    let wanted = (0..40)
         .map(|n| order(&n.to_string(), n, Action::PowerOn))
         .collect();
+    let mut book = Book {
+        wanted,
+        ..Book::default()
+    };
     let begun = std::iter::from_fn(|| book.next(|_| false)).count();
     assert_eq!(begun, RUNNING_MAX);
 }
@@ -111,7 +117,8 @@ fn no_more_than_the_bound_runs_at_once() {
 #[test]
 fn deadlines() {
     assert_eq!(deadline(0, 5), Some(ORDER_TIME_DEFAULT));
-    assert_eq!(deadline(1005, 5), Some(Duration::from_secs(1)));
+    assert_eq!(deadline(60_005, 5), Some(Duration::from_secs(55)));
+    assert_eq!(deadline(5_005, 5), None, "no time to tell the end");
     assert_eq!(deadline(5, 5), None);
     assert_eq!(deadline(4, 5), None);
     assert_eq!(deadline(u64::MAX, 5), Some(ORDER_TIME_MAX));

@@ -1,0 +1,166 @@
+//! The agent between a control of the test's own, over the real mesh, and BMCs that are not ours.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test ends where its ground is missing"
+)]
+
+mod control;
+mod simulator;
+
+use std::fs;
+use std::net::UdpSocket;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use agents_kit::StateDir;
+use bmc_agent::{BmcAgent, Config};
+use control::{Control, now_ms};
+use proto_mesh::BmcAction;
+use simulator::{PASSWORD, Simulator};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+const M1: &str = "6f1c0001-0000-4000-8000-525400770101";
+const M2: &str = "6f1c0001-0000-4000-8000-525400770102";
+
+fn config(dir: &Path, bmcs: &str) -> Config {
+    let login = format!(
+        "[default]
+user = \"admin\"
+password = \"{PASSWORD}\"
+"
+    );
+    fs::write(dir.join("login.toml"), login).unwrap();
+    fs::set_permissions(dir.join("login.toml"), fs::Permissions::from_mode(0o600)).unwrap();
+    let text = format!("credentials = \"login.toml\"\ninterval_s = 5\n{bmcs}");
+    fs::write(dir.join("bmc.toml"), text).unwrap();
+    Config::read(&dir.join("bmc.toml")).unwrap()
+}
+
+/// A running agent.
+struct Running {
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+impl Running {
+    fn start(control: &Control, dir: &Path, config: Config) -> Self {
+        let state = StateDir::open(&dir.join("state")).unwrap();
+        let bmc = BmcAgent::new(control.agent.clone(), config, state).unwrap();
+        let stop = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(bmc.run(stop.clone()));
+        Self { stop, tasks }
+    }
+
+    async fn stop(mut self) {
+        self.stop.cancel();
+        self.tasks.join_next().await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn orders_switch_a_machine_and_their_ends_come_back() {
+    let Some(simulator) = Simulator::start(M1) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let port = simulator.port;
+    let bmcs =
+        format!("[[bmc]]\naddress = \"127.0.0.1\"\ninterface = \"ipmi\"\nipmi_port = {port}\n");
+    let control = Control::start();
+    let agent = Running::start(&control, dir.path(), config(dir.path(), &bmcs));
+    let address = format!("127.0.0.1:{port}");
+    let status = control
+        .status(&address, |status| status.error.is_empty())
+        .await;
+    assert_eq!(status.machine_uuid, M1);
+    assert_eq!(
+        (status.interface.as_str(), status.power_state.as_str()),
+        ("ipmi", "off")
+    );
+    assert_eq!(status.bmc_version, "9.8");
+    assert!(now_ms() - status.observed_ms < 60_000);
+
+    control.refuse(2);
+    for (action, power) in [
+        (BmcAction::BootPxe, "off"),
+        (BmcAction::PowerOn, "on"),
+        (BmcAction::PowerOn, "on"),
+        (BmcAction::PowerReset, "on"),
+        (BmcAction::PowerCycle, "on"),
+        (BmcAction::BootDisk, "on"),
+        (BmcAction::PowerOff, "off"),
+    ] {
+        let done = control.order(M1, action).await;
+        assert_eq!(
+            (done.error.as_str(), done.power_state.as_str()),
+            ("", power),
+            "{action:?}"
+        );
+    }
+    control
+        .status(&address, |status| status.power_state == "off")
+        .await;
+    let log = simulator.log();
+    assert!(log.contains("set boot pxe"), "{log}");
+    assert_eq!(log.matches("set reset").count(), 1, "{log}");
+
+    let off = control.order(M1, BmcAction::PowerReset).await;
+    assert!(off.error.contains("the machine is off"), "{}", off.error);
+    let strange = control.order(M1, BmcAction::Unspecified).await;
+    assert!(
+        strange.error.contains("knows no action 0"),
+        "{}",
+        strange.error
+    );
+    let foreign = control.order(M2, BmcAction::PowerOn).await;
+    assert!(
+        foreign.error.contains("none of the 1 BMCs here"),
+        "{}",
+        foreign.error
+    );
+    agent.stop().await;
+
+    // A new agent with the old journal: control wants everything again and gets the ends alone.
+    let again = Running::start(&control, dir.path(), config(dir.path(), &bmcs));
+    let reset = format!("00000000-0000-7000-8000-{:012x}", 3);
+    let told = control.done_count(&reset);
+    control.send();
+    control::eventually("the end told again", || control.done_count(&reset) > told).await;
+    assert_eq!(simulator.log(), log, "nothing was done twice");
+    again.stop().await;
+    control.stop().await;
+}
+
+#[tokio::test]
+async fn silent_and_unwilling_bmcs_are_told_with_address_and_reason() {
+    let Some(simulator) = Simulator::start(M1) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let silent = UdpSocket::bind("127.0.0.2:0").unwrap();
+    let silent_port = silent.local_addr().unwrap().port();
+    let bmcs = format!(
+        "[[bmc]]\naddress = \"127.0.0.2\"\nipmi_port = {silent_port}\nmachine_uuid = \"{M2}\"\n\
+         [[bmc]]\naddress = \"127.0.0.1\"\nipmi_port = {}\n",
+        simulator.port
+    );
+    let control = Control::start();
+    let agent = Running::start(&control, dir.path(), config(dir.path(), &bmcs));
+    let address = format!("127.0.0.2:{silent_port}");
+    let status = control.status(&address, |_| true).await;
+    assert_eq!(
+        (status.machine_uuid.as_str(), status.power_state.as_str()),
+        (M2, "unknown")
+    );
+    let reason = format!("IPMI at {address}: no answer to");
+    assert!(status.error.starts_with(&reason), "{}", status.error);
+    let began = now_ms();
+    let done = control.order(M2, BmcAction::PowerOff).await;
+    assert!(done.error.starts_with(&reason), "{}", done.error);
+    assert!(now_ms() - began < 20_000, "before control gives up");
+    agent.stop().await;
+    control.stop().await;
+}
