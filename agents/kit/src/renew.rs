@@ -8,7 +8,7 @@ use proto_link::{ALPN, DialError, MeshClient, SessionState, now_ms};
 use proto_mesh::{IdentityServiceClient, RenewRequest};
 use rand::Rng as _;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tracing::{error, info, warn};
 
 use crate::enrol;
@@ -20,6 +20,8 @@ const CLOCK_STEP: Duration = Duration::from_secs(30);
 /// Pauses after failures.
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
+/// How long a session with a new certificate is waited for.
+const SETTLE_TIME_MAX: Duration = Duration::from_secs(15);
 
 pub(crate) struct Renewal {
     pub(crate) mesh: MeshClient,
@@ -46,7 +48,10 @@ pub(crate) async fn run(renewal: Renewal) {
             }
         }
         match renewal.renew().await {
-            Ok(()) => retry = RETRY_MIN,
+            Ok(()) => {
+                retry = RETRY_MIN;
+                settle(&mut state).await;
+            }
             Err(KitError::Refused(e)) => {
                 error!(error = %e, "control refuses to renew the certificate");
                 sleep(retry).await;
@@ -70,17 +75,23 @@ fn due_in(identity: &PeerIdentity, now_ms: u64, spread: f64) -> Duration {
     life.mul_f64(spread).saturating_sub(age)
 }
 
+/// Waits for a session with the new certificate: a refusal before it may be about the old one.
+async fn settle(state: &mut watch::Receiver<SessionState>) {
+    let settled = |s: &SessionState| matches!(s, SessionState::Up | SessionState::Closed);
+    drop(timeout(SETTLE_TIME_MAX, state.wait_for(settled)).await);
+}
+
 /// Waits until control refuses our certificate; false when the client is closed.
 async fn refused(state: &mut watch::Receiver<SessionState>) -> bool {
-    loop {
-        match &*state.borrow_and_update() {
-            SessionState::Down(Some(DialError::Refused { .. })) => return true,
-            SessionState::Closed => return false,
-            _ => {}
-        }
-        if state.changed().await.is_err() {
-            return false;
-        }
+    let refused = |s: &SessionState| {
+        matches!(
+            s,
+            SessionState::Down(Some(DialError::Refused { .. })) | SessionState::Closed
+        )
+    };
+    match state.wait_for(refused).await {
+        Ok(state) => *state != SessionState::Closed,
+        Err(_) => false,
     }
 }
 

@@ -48,6 +48,10 @@ impl Router {
 
     /// Adds a service.
     #[must_use]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a builder's word, as in `tonic`"
+    )]
     pub fn add(mut self, service: impl Service) -> Self {
         let service: Arc<dyn Service> = Arc::new(service);
         for spec in service.methods() {

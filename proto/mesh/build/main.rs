@@ -16,6 +16,7 @@ const SECRET: [&str; 4] = [
     ".metalmesh.mesh.v1.InstallReport",
 ];
 
+#[expect(clippy::print_stdout, reason = "how a build script talks to cargo")]
 fn main() -> anyhow::Result<()> {
     let schema = Path::new("../schema");
     let folder = schema.join("metalmesh/mesh/v1");

@@ -1,7 +1,5 @@
 //! Writes `XClient`, `trait X`, `XServer` and the method constants of each service.
 
-use std::fmt::Write as _;
-
 use prost_build::{Method, Service, ServiceGenerator};
 
 use crate::table::Table;
@@ -21,13 +19,14 @@ impl Generator {
     }
 
     fn constants(&mut self, service: &Service, module: &str, out: &mut String) {
-        writeln!(
+        put(
             out,
-            "/// Methods of `{}`.\npub mod {module} {{",
-            service.proto_name
-        )
-        .unwrap();
-        writeln!(out, "use proto_link::{{Audit, CallerKind, MethodSpec}};").unwrap();
+            &format!(
+                "/// Methods of `{}`.\npub mod {module} {{",
+                service.proto_name
+            ),
+        );
+        put(out, "use proto_link::{Audit, CallerKind, MethodSpec};");
         for method in &service.methods {
             let name = format!(
                 "{}.{}/{}",
@@ -41,15 +40,16 @@ impl Generator {
                 .collect();
             let upper = method.name.to_uppercase();
             method.comments.append_with_indent(0, out);
-            writeln!(
+            put(
                 out,
-                "pub static {upper}: MethodSpec = MethodSpec {{ path: \"/{name}\", \
+                &format!(
+                    "pub static {upper}: MethodSpec = MethodSpec {{ path: \"/{name}\", \
                  callers: &[{}], audit: Audit::{}, streaming: {} }};",
-                callers.join(", "),
-                options.audit,
-                method.server_streaming
-            )
-            .unwrap();
+                    callers.join(", "),
+                    options.audit,
+                    method.server_streaming
+                ),
+            );
             self.all.push(format!("&{module}::{upper}"));
         }
         let list: Vec<String> = service
@@ -57,12 +57,13 @@ impl Generator {
             .iter()
             .map(|m| format!("&{}", m.name.to_uppercase()))
             .collect();
-        writeln!(
+        put(
             out,
-            "/// All of them.\npub static METHODS: &[&MethodSpec] = &[{}];\n}}",
-            list.join(", ")
-        )
-        .unwrap();
+            &format!(
+                "/// All of them.\npub static METHODS: &[&MethodSpec] = &[{}];\n}}",
+                list.join(", ")
+            ),
+        );
     }
 }
 
@@ -81,13 +82,14 @@ impl ServiceGenerator for Generator {
 
     fn finalize_package(&mut self, package: &str, out: &mut String) {
         if package == "metalmesh.mesh.v1" {
-            writeln!(
+            put(
                 out,
-                "/// Every method of the mesh.\npub static METHODS: \
+                &format!(
+                    "/// Every method of the mesh.\npub static METHODS: \
                  &[&proto_link::MethodSpec] = &[{}];",
-                self.all.join(", ")
-            )
-            .unwrap();
+                    self.all.join(", ")
+                ),
+            );
         }
     }
 }
@@ -95,9 +97,10 @@ impl ServiceGenerator for Generator {
 fn client(service: &Service, module: &str, out: &mut String) {
     let name = &service.name;
     service.comments.append_with_indent(0, out);
-    writeln!(
+    put(
         out,
-        "/// Calls `{name}` of control.\n#[derive(Clone, Debug)]\npub struct {name}Client {{ mesh: \
+        &format!(
+            "/// Calls `{name}` of control.\n#[derive(Clone, Debug)]\npub struct {name}Client {{ mesh: \
          proto_link::MeshClient }}\n\
          impl From<proto_link::MeshClient> for {name}Client {{\n\
          fn from(mesh: proto_link::MeshClient) -> Self {{ Self {{ mesh }} }}\n}}\n\
@@ -106,8 +109,8 @@ fn client(service: &Service, module: &str, out: &mut String) {
          #[must_use]\n\
          pub fn with_deadline(&self, deadline: std::time::Duration) -> Self {{\n\
          Self {{ mesh: self.mesh.with_deadline(deadline) }}\n}}"
-    )
-    .unwrap();
+        ),
+    );
     for Method {
         name,
         input_type,
@@ -127,23 +130,23 @@ fn client(service: &Service, module: &str, out: &mut String) {
         } else {
             (output_type.clone(), "unary")
         };
-        writeln!(
+        put(
             out,
-            "pub async fn {name}(&self, request: {input_type}) -> Result<{result}, \
+            &format!(
+                "pub async fn {name}(&self, request: {input_type}) -> Result<{result}, \
              proto_link::LinkStatus> {{\nself.mesh.{call}(&{spec}, &request).await\n}}"
-        )
-        .unwrap();
+            ),
+        );
     }
     out.push_str("}\n");
 }
 
 fn server(service: &Service, module: &str, out: &mut String) {
     let name = &service.name;
-    writeln!(
+    put(
         out,
-        "/// Serves `{name}`.\npub trait {name}: Send + Sync + 'static {{"
-    )
-    .unwrap();
+        &format!("/// Serves `{name}`.\npub trait {name}: Send + Sync + 'static {{"),
+    );
     for Method {
         name,
         input_type,
@@ -162,16 +165,18 @@ fn server(service: &Service, module: &str, out: &mut String) {
         } else {
             (String::new(), output_type.clone())
         };
-        writeln!(
+        put(
             out,
-            "fn {name}(&self, peer: &proto_link::Peer, request: {input_type}{sink}) -> impl \
+            &format!(
+                "fn {name}(&self, peer: &proto_link::Peer, request: {input_type}{sink}) -> impl \
              std::future::Future<Output = Result<{result}, proto_link::LinkStatus>> + Send;"
-        )
-        .unwrap();
+            ),
+        );
     }
-    writeln!(
+    put(
         out,
-        "}}\n/// Puts a [`{name}`] into a router.\n#[derive(Debug)]\npub struct {name}Server<T> {{ \
+        &format!(
+            "}}\n/// Puts a [`{name}`] into a router.\n#[derive(Debug)]\npub struct {name}Server<T> {{ \
          service: T }}\n\
          impl<T> {name}Server<T> {{\n/// Wraps it.\npub fn new(service: T) -> Self {{ Self {{ \
          service }} }}\n}}\n\
@@ -180,8 +185,8 @@ fn server(service: &Service, module: &str, out: &mut String) {
          fn call<'a>(&'a self, method: &'static proto_link::MethodSpec, peer: &'a \
          proto_link::Peer, request: bytes::Bytes, out: &'a mut proto_link::Responder) -> \
          proto_link::CallFuture<'a> {{\nBox::pin(async move {{\nmatch method.path {{"
-    )
-    .unwrap();
+        ),
+    );
     for method in &service.methods {
         let call = &method.name;
         let path = format!(
@@ -195,16 +200,22 @@ fn server(service: &Service, module: &str, out: &mut String) {
                 "let answer = self.service.{call}(peer, request).await?; out.send(&answer).await"
             )
         };
-        writeln!(
+        put(
             out,
-            "\"{path}\" => {{ let request: {} = proto_link::decode_request(&request)?; {body} }}",
-            method.input_type
-        )
-        .unwrap();
+            &format!(
+                "\"{path}\" => {{ let request: {} = proto_link::decode_request(&request)?; {body} }}",
+                method.input_type
+            ),
+        );
     }
     out.push_str(
         "_ => Err(proto_link::LinkStatus::unimplemented(\"no such method\")),\n}\n})\n}\n}\n",
     );
+}
+
+fn put(out: &mut String, text: &str) {
+    out.push_str(text);
+    out.push('\n');
 }
 
 /// `EnrolService` → `enrol_service`.

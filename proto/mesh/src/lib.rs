@@ -13,7 +13,6 @@ mod redacted;
 #[expect(
     clippy::doc_markdown,
     clippy::large_enum_variant,
-    clippy::enum_variant_names,
     reason = "generated code"
 )]
 mod generated {

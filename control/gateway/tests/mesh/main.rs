@@ -1,6 +1,11 @@
 //! The gateway over a real store and real QUIC on loopback.
 
-#![allow(unreachable_pub, reason = "modules of one test")]
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "modules of one test"
+)]
 
 mod enrol;
 mod fixture;

@@ -124,7 +124,7 @@ struct Guard(mpsc::UnboundedSender<()>);
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let _ = self.0.send(());
+        drop(self.0.send(()));
     }
 }
 

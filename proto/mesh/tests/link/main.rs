@@ -1,6 +1,11 @@
 //! The link over real QUIC on loopback: who gets in, what ends a session, what survives.
 
-#![allow(unreachable_pub, reason = "modules of one test")]
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "modules of one test"
+)]
 
 mod calls;
 mod fixture;
