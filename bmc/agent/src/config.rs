@@ -126,14 +126,17 @@ struct File {
     #[serde(default = "default_interval_s")]
     interval_s: u64,
     #[serde(default)]
-    candidates: FileSpeech,
+    candidates: FileBmc,
     #[serde(default)]
     bmc: Vec<FileBmc>,
 }
 
+/// A `[[bmc]]` section, or `[candidates]`, which has no address.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FileSpeech {
+struct FileBmc {
+    address: Option<IpAddr>,
+    machine_uuid: Option<MachineId>,
     #[serde(default)]
     interface: Interface,
     redfish_port: Option<u16>,
@@ -144,14 +147,6 @@ struct FileSpeech {
     plain_http: bool,
     #[serde(default)]
     efi: bool,
-}
-
-#[derive(Deserialize)]
-struct FileBmc {
-    address: IpAddr,
-    machine_uuid: Option<MachineId>,
-    #[serde(flatten)]
-    speech: FileSpeech,
 }
 
 fn default_interval_s() -> u64 {
@@ -178,18 +173,23 @@ impl Config {
         }
         let mut bmcs: Vec<Target> = Vec::new();
         for bmc in file.bmc {
-            if bmcs.iter().any(|other| other.address == bmc.address) {
-                return Err(ConfigError::Wrong(format!(
-                    "BMC {} is listed twice",
-                    bmc.address
-                )));
+            let address = bmc
+                .address
+                .ok_or_else(|| ConfigError::Wrong("a [[bmc]] section has no address".into()))?;
+            if bmcs.iter().any(|other| other.address == address) {
+                return Err(ConfigError::Wrong(format!("BMC {address} is listed twice")));
             }
-            let speech = bmc.speech.check(folder, &format!("BMC {}", bmc.address))?;
+            let machine = bmc.machine_uuid;
+            let speech = bmc.check(folder, &format!("BMC {address}"))?;
             bmcs.push(Target {
-                address: bmc.address,
+                address,
                 speech,
-                machine: bmc.machine_uuid,
+                machine,
             });
+        }
+        if file.candidates.address.is_some() || file.candidates.machine_uuid.is_some() {
+            let reason = "[candidates] is for BMCs that pixie finds: it names none";
+            return Err(ConfigError::Wrong(reason.into()));
         }
         let credentials = folder.join(file.credentials);
         refuse_exposed(&credentials)?;
@@ -202,7 +202,7 @@ impl Config {
     }
 }
 
-impl FileSpeech {
+impl FileBmc {
     fn check(self, folder: &Path, whose: &str) -> Result<Speech, ConfigError> {
         let ways = [
             self.tls_sha256.is_some(),
@@ -376,6 +376,12 @@ mod tests {
             ),
             ("[[bmc]]\naddress = \"nowhere\"", "line 3"),
             ("interval = 5", "unknown field"),
+            (
+                "[[bmc]]\naddress = \"10.0.0.1\"\ntls_pin = \"00\"",
+                "unknown field",
+            ),
+            ("[[bmc]]\nefi = true", "no address"),
+            ("[candidates]\naddress = \"10.0.0.1\"", "names none"),
         ] {
             let error = read(&format!("{base}{more}"), LOGIN, 0o600)
                 .unwrap_err()

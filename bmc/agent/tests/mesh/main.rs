@@ -6,6 +6,8 @@
 )]
 
 mod control;
+#[path = "../../../redfish/tests/sushy/emulator.rs"]
+mod emulator;
 mod simulator;
 
 use std::fs;
@@ -16,6 +18,7 @@ use std::path::Path;
 use agents_kit::StateDir;
 use bmc_agent::{BmcAgent, Config};
 use control::{Control, now_ms};
+use emulator::Emulator;
 use proto_mesh::BmcAction;
 use simulator::{PASSWORD, Simulator};
 use tokio::task::JoinSet;
@@ -25,10 +28,14 @@ const M1: &str = "6f1c0001-0000-4000-8000-525400770101";
 const M2: &str = "6f1c0001-0000-4000-8000-525400770102";
 
 fn config(dir: &Path, bmcs: &str) -> Config {
+    config_with(dir, bmcs, PASSWORD)
+}
+
+fn config_with(dir: &Path, bmcs: &str, password: &str) -> Config {
     let login = format!(
         "[default]
 user = \"admin\"
-password = \"{PASSWORD}\"
+password = \"{password}\"
 "
     );
     fs::write(dir.join("login.toml"), login).unwrap();
@@ -161,6 +168,62 @@ async fn silent_and_unwilling_bmcs_are_told_with_address_and_reason() {
     let done = control.order(M2, BmcAction::PowerOff).await;
     assert!(done.error.starts_with(&reason), "{}", done.error);
     assert!(now_ms() - began < 20_000, "before control gives up");
+    agent.stop().await;
+    control.stop().await;
+}
+
+#[tokio::test]
+async fn a_machine_behind_redfish_is_switched_over_checked_tls() {
+    let Some(emulator) = Emulator::start(M2) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let pin: String = emulator
+        .pin
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let bmcs = format!(
+        "[[bmc]]\naddress = \"127.0.0.1\"\nredfish_port = {}\ntls_sha256 = \"{pin}\"\n",
+        emulator.address.port()
+    );
+    let control = Control::start();
+    let config = config_with(dir.path(), &bmcs, emulator::PASSWORD);
+    let agent = Running::start(&control, dir.path(), config);
+    let address = emulator.address.to_string();
+    let status = control
+        .status(&address, |status| status.error.is_empty())
+        .await;
+    assert_eq!(
+        (status.machine_uuid.as_str(), status.interface.as_str()),
+        (M2, "redfish")
+    );
+    assert_eq!(status.power_state, "off");
+    for (action, power) in [
+        (BmcAction::BootPxe, "off"),
+        (BmcAction::PowerOn, "on"),
+        (BmcAction::PowerCycle, "on"),
+        (BmcAction::LedOn, "on"),
+        (BmcAction::BootDisk, "on"),
+        (BmcAction::PowerOff, "off"),
+    ] {
+        let done = control.order(M2, action).await;
+        assert_eq!(
+            (done.error.as_str(), done.power_state.as_str()),
+            ("", power),
+            "{action:?}"
+        );
+    }
+    control
+        .status(&address, |status| status.led_state == "on")
+        .await;
+    let bios = control.order(M2, BmcAction::BootBios).await;
+    assert!(
+        bios.error
+            .contains("does not support boot target BiosSetup"),
+        "{}",
+        bios.error
+    );
     agent.stop().await;
     control.stop().await;
 }
