@@ -30,6 +30,8 @@ fn boots(config: &str, firmware: &[&str], romfile: &str) {
     let nic = format!("virtio-net-pci,netdev=n0,mac={MAC},bootindex=1{romfile}");
     args.extend(["-device", &nic]);
     let pixie = Running::start(&world, world.config(config));
+    world.bridge();
+    let _other = (config == PROXY).then(|| world.dnsmasq());
     let _machine = world.machine(&args);
     let serial = || {
         let bytes = std::fs::read(world.dir.path().join("serial")).unwrap_or_default();
@@ -51,6 +53,7 @@ fn boots(config: &str, firmware: &[&str], romfile: &str) {
     wait_long("the kernel", BOOT_TIME_MAX, || serial().contains("/kernel"));
 }
 
+const PROXY: &str = "mode = \"proxy\"";
 const SERVER: &str = "range = [\"10.99.1.100\", \"10.99.1.110\"]\nrouter = \"10.99.1.2\"";
 const OVMF: [&str; 2] = [
     "-drive",
@@ -79,4 +82,28 @@ fn a_uefi_machine_by_its_own_pxe() {
 #[ignore = "boots a virtual machine"]
 fn a_uefi_machine_by_http() {
     boots(SERVER, &[&OVMF[..], &HTTP_ONLY[..]].concat(), ",romfile=");
+}
+
+#[test]
+#[ignore = "boots a virtual machine"]
+fn a_bios_machine_beside_another_dhcp_server() {
+    if have("dnsmasq") {
+        boots(PROXY, &[], "");
+    }
+}
+
+#[test]
+#[ignore = "boots a virtual machine"]
+fn a_uefi_machine_beside_another_dhcp_server() {
+    if have("dnsmasq") {
+        boots(PROXY, &OVMF, ",romfile=");
+    }
+}
+
+#[test]
+#[ignore = "boots a virtual machine"]
+fn a_uefi_machine_by_http_beside_another_dhcp_server() {
+    if have("dnsmasq") {
+        boots(PROXY, &[&OVMF[..], &HTTP_ONLY[..]].concat(), ",romfile=");
+    }
 }

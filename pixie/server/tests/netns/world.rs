@@ -183,13 +183,12 @@ impl World {
         Command::new("ip").args(all).output().unwrap()
     }
 
-    /// Starts a machine with its network card on the cable. What it writes on its serial line
-    /// goes to the file `serial`.
-    pub(crate) fn machine(&self, args: &[&str]) -> Machine {
+    /// Puts the clients' end of the cable and a tap for a machine on a bridge.
+    pub(crate) fn bridge(&self) {
         let ns = self.client_ns.as_str();
         sh("ip", &["-n", ns, "link", "add", "br0", "type", "bridge"]);
         sh("ip", &["-n", ns, "tuntap", "add", "t0", "mode", "tap"]);
-        // The bridge takes the lowest address of its ports; the machine's own must not be c0's.
+        // The machine has this address itself.
         sh(
             "ip",
             &[
@@ -207,6 +206,49 @@ impl World {
             sh("ip", &["-n", ns, "link", "set", device, "up"]);
         }
         sh("ip", &["-n", ns, "link", "set", "br0", "up"]);
+    }
+
+    /// Another DHCP server on the bridge, which knows nothing of booting.
+    pub(crate) fn dnsmasq(&self) -> Machine {
+        let ns = self.client_ns.as_str();
+        sh(
+            "ip",
+            &["-n", ns, "addr", "add", "10.99.1.3/24", "dev", "br0"],
+        );
+        let leases = format!(
+            "--dhcp-leasefile={}",
+            self.dir.path().join("dnsmasq").display()
+        );
+        let child = Command::new("ip")
+            .args([
+                "netns",
+                "exec",
+                ns,
+                "dnsmasq",
+                "--keep-in-foreground",
+                "--port=0",
+            ])
+            .args([
+                "--conf-file=/dev/null",
+                "--interface=br0",
+                "--bind-interfaces",
+                "--no-ping",
+            ])
+            .args([
+                "--user=root",
+                "--dhcp-range=10.99.1.50,10.99.1.60,10m",
+                &leases,
+            ])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Machine(child)
+    }
+
+    /// Starts a machine with its network card on the bridge. What it writes on its serial line
+    /// goes to the file `serial`.
+    pub(crate) fn machine(&self, args: &[&str]) -> Machine {
+        let ns = self.client_ns.as_str();
         let serial = format!("file:{}", self.dir.path().join("serial").display());
         let child = Command::new("ip")
             .args([
@@ -263,7 +305,7 @@ impl Drop for World {
     }
 }
 
-/// A running machine; switched off when dropped.
+/// A running machine or server; ended when dropped.
 pub(crate) struct Machine(Child);
 
 impl Drop for Machine {
