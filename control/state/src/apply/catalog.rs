@@ -26,7 +26,7 @@ pub(super) const NTP_MAX: usize = 10;
 type Result = std::result::Result<Reply, Error>;
 type Check = std::result::Result<(), Error>;
 
-fn check_partition(partition: &Partition) -> Check {
+fn check_partition(tx: &Tx<'_>, partition: &Partition) -> Check {
     check_description(&partition.description)?;
     if partition.dns_servers.len() > DNS_MAX {
         return Err(Error::invalid("dns_servers", "must be at most 3"));
@@ -45,6 +45,11 @@ fn check_partition(partition: &Partition) -> Check {
                 "must be a number in 1..=16777215",
             ));
         }
+    }
+    let vni = partition.provisioning_vni().get();
+    if tx.tables().index().vrf_networks.contains_key(&vni) {
+        let rule = format!("{vni} is the VRF of a network: choose another");
+        return Err(Error::invalid(label::PROVISIONING_VNI, rule));
     }
     if let Some(text) = labels.get(label::SEGMENT_MTU) {
         let good = text
@@ -69,7 +74,7 @@ fn check_partition(partition: &Partition) -> Check {
 }
 
 pub(super) fn create_partition(tx: &mut Tx<'_>, op: &CreatePartition) -> Result {
-    check_partition(&op.0)?;
+    check_partition(tx, &op.0)?;
     tx.create(op.0.clone()).map(Reply::Partition)
 }
 
@@ -88,7 +93,7 @@ pub(super) fn update_partition(tx: &mut Tx<'_>, op: &UpdatePartition) -> Result 
     if let Some(labels) = &op.labels {
         labels.apply(&mut partition.meta.labels);
     }
-    check_partition(&partition)?;
+    check_partition(tx, &partition)?;
     Ok(Reply::Partition(tx.update(partition)))
 }
 

@@ -1,15 +1,14 @@
 //! From the first registration to the running system.
 
-use std::collections::BTreeSet;
-
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, Timestamp};
 
+use super::links;
 use super::orders::order_life;
 use crate::command::{InstallDone, RegisterMachine, WipeDone};
 use crate::entities::{
     Availability, BlockDevice, Bmc, BmcAction, Condition, EventLog, HoldCause, Liveliness, Machine,
-    Phase, PortLink, Segment, Switch, WIPES_MAX, WipeRecord, label,
+    Phase, Segment, WIPES_MAX, WipeRecord, label,
 };
 use crate::hardware::match_size;
 use crate::reply::Reply;
@@ -60,7 +59,7 @@ pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result {
     let mut machine: Machine = tx.require(&op.id)?;
     let is_new_boot = machine.boot_id != op.boot_id;
     take_inventory(&mut machine, op);
-    take_links(tx, &mut machine);
+    links::take(tx, &mut machine);
     let has_unknown_disk = machine
         .hardware
         .disks
@@ -106,58 +105,6 @@ fn take_inventory(machine: &mut Machine, op: &RegisterMachine) {
             .meta
             .labels
             .insert(label::MACHINE_CHASSIS.into(), serial);
-    }
-}
-
-/// Cables, from what the NICs hear of switches that we know. Without any news the old ones stay.
-fn take_links(tx: &mut Tx<'_>, machine: &mut Machine) {
-    let mut links = BTreeSet::new();
-    let mut place = None;
-    for nic in &machine.hardware.nics {
-        for neighbour in &nic.neighbours {
-            let Ok(id) = neighbour.system_name.parse() else {
-                continue;
-            };
-            let Some(switch) = tx.get::<Switch>(&id) else {
-                continue;
-            };
-            let here = machine.partition.as_ref() == Some(&switch.partition);
-            if here && switch.ports.contains_key(&neighbour.port_id) {
-                place = Some((switch.rack.clone(), switch.room.clone()));
-                links.insert(PortLink {
-                    switch: id,
-                    port: neighbour.port_id.clone(),
-                    mac: nic.mac,
-                });
-            }
-        }
-    }
-    let Some((rack, room)) = place else { return };
-    machine
-        .meta
-        .labels
-        .insert(label::MACHINE_RACK.into(), rack.clone());
-    (machine.rack, machine.room) = (rack, room);
-    machine.links = links.into_iter().collect();
-    // Whoever was there before has been unplugged.
-    for link in &machine.links {
-        let at = (link.switch.clone(), link.port.clone());
-        let other = tx
-            .tables()
-            .index()
-            .port_machine
-            .get(&at)
-            .filter(|id| **id != machine.id);
-        let Some(mut other) = other
-            .and_then(|id| tx.get::<Machine>(id))
-            .map(|m| Machine::clone(m))
-        else {
-            continue;
-        };
-        other
-            .links
-            .retain(|old| (&old.switch, &old.port) != (&link.switch, &link.port));
-        tx.save(other);
     }
 }
 

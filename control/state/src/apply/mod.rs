@@ -3,11 +3,13 @@
 mod agents;
 mod allocate;
 mod allocate_networks;
+mod candidates;
 mod catalog;
 mod events;
 mod image;
 mod ip;
 mod lifecycle;
+mod links;
 mod machine;
 mod network;
 mod network_rules;
@@ -20,7 +22,8 @@ mod token;
 
 use proto_errors::{Error, ErrorCode};
 
-pub(crate) use allocate::{candidates, check_image_constraint, match_layout, obstacle};
+pub(crate) use allocate::{check_image_constraint, match_layout};
+pub(crate) use candidates::{candidates, obstacle};
 pub use lifecycle::INSTALL_ATTEMPTS_MAX;
 pub use reclaim::STEP_ATTEMPTS_MAX;
 pub use tick::DEAD_AFTER_MS;

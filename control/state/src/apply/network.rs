@@ -281,7 +281,7 @@ fn carve(
     let length = child
         .length
         .get(family)
-        .or(parent.default_child_length.get(family));
+        .or_else(|| parent.default_child_length.get(family));
     let length = length.ok_or_else(|| {
         Error::new(
             ErrorCode::NetworkFieldMissing,

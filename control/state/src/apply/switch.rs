@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, SwitchId};
 
+use super::links;
 use super::reclaim;
 use super::tenancy::{check_description, in_use};
 use crate::command::{DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch};
@@ -55,6 +56,7 @@ pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
     } else {
         tx.save(switch)
     };
+    links::take_again(tx, &op.id);
     Ok(Reply::Switch(switch))
 }
 

@@ -246,19 +246,8 @@ fn layouts() {
 #[test]
 fn racks_are_filled_evenly() {
     let mut world = World::new();
-    for (leaf, rack) in [("leaf1", "rack-1"), ("leaf2", "rack-2")] {
-        world.ok(RegisterSwitch {
-            id: text(leaf),
-            partition: text(PARTITION),
-            rack: rack.into(),
-            room: String::new(),
-            management_ip: None,
-            vtep_ip: None,
-            ports: (1..=8).map(|n| (format!("swp{n}"), None)).collect(),
-            os_vendor: String::new(),
-            os_version: String::new(),
-            agent_version: String::new(),
-        });
+    for (name, rack) in [("leaf1", "rack-1"), ("leaf2", "rack-2")] {
+        world.ok(leaf(name, rack));
     }
     for number in 1..=4 {
         world.waiting(number);

@@ -12,4 +12,5 @@ mod networks;
 mod properties;
 mod storage;
 mod tenancy;
+mod watch;
 mod world;

@@ -49,18 +49,7 @@ impl World {
             ..network("super")
         });
         world.ok(child("private", 1));
-        world.ok(RegisterSwitch {
-            id: text("leaf1"),
-            partition: text(PARTITION),
-            rack: "rack-1".into(),
-            room: "room".into(),
-            management_ip: None,
-            vtep_ip: Some("10.0.0.1".parse().unwrap()),
-            ports: (1..=8).map(|n| (format!("swp{n}"), None)).collect(),
-            os_vendor: "linux".into(),
-            os_version: String::new(),
-            agent_version: String::new(),
-        });
+        world.ok(leaf("leaf1", "rack-1"));
         world
     }
 
@@ -449,5 +438,21 @@ pub(crate) fn allocation_of(allocation: u128) -> AllocateMachine {
         firewall_rules: FirewallRules::default(),
         seed: 0,
         idempotency: None,
+    }
+}
+
+/// A leaf with eight ports.
+pub(crate) fn leaf(name: &str, rack: &str) -> RegisterSwitch {
+    RegisterSwitch {
+        id: text(name),
+        partition: text(PARTITION),
+        rack: rack.into(),
+        room: "room".into(),
+        management_ip: None,
+        vtep_ip: Some("10.0.0.1".parse().unwrap()),
+        ports: (1..=8).map(|n| (format!("swp{n}"), None)).collect(),
+        os_vendor: "linux".into(),
+        os_version: String::new(),
+        agent_version: String::new(),
     }
 }
