@@ -10,10 +10,12 @@ use tokio::sync::watch;
 /// BMCs of one partition that are remembered.
 pub(crate) const LEASES_MAX: usize = 10_000;
 
+/// By MAC address: IP address and end.
+type OfPartition = BTreeMap<String, (String, u64)>;
+
 #[derive(Debug)]
 pub(crate) struct Leases {
-    /// By partition and MAC address: IP address and end.
-    known: Mutex<BTreeMap<PartitionId, BTreeMap<String, (String, u64)>>>,
+    known: Mutex<BTreeMap<PartitionId, OfPartition>>,
     changes: watch::Sender<u64>,
 }
 
@@ -32,14 +34,14 @@ impl Leases {
 
     /// What a pixie reports is all that it has leased.
     pub(crate) fn report(&self, partition: PartitionId, leases: &[BmcLease]) {
-        let fresh: BTreeMap<_, _> = leases
+        let fresh: OfPartition = leases
             .iter()
             .take(LEASES_MAX)
             .map(|l| (l.mac.clone(), (l.address.clone(), l.expires_ms)))
             .collect();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let old = known.insert(partition, fresh.clone()).unwrap_or_default();
-        let addresses = |of: &BTreeMap<String, (String, u64)>| -> Vec<(String, String)> {
+        let addresses = |of: &OfPartition| -> Vec<(String, String)> {
             of.iter()
                 .map(|(mac, (address, _))| (mac.clone(), address.clone()))
                 .collect()
