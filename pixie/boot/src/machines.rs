@@ -52,8 +52,14 @@ impl Machines {
         self.by_id.is_empty()
     }
 
-    /// Finds a machine. The UUID decides where there is one, as a network card can move to
-    /// another machine; the Ethernet address is for firmware that does not tell the UUID.
+    /// The machine that an Ethernet address belongs to.
+    #[must_use]
+    pub fn owner(&self, mac: MacAddr) -> Option<MachineId> {
+        self.by_mac.get(&mac).copied()
+    }
+
+    /// Finds a machine. The UUID decides where there is one; the Ethernet address is for firmware
+    /// that does not tell the UUID.
     #[must_use]
     pub fn find(&self, id: Option<MachineId>, mac: MacAddr) -> Option<Machine> {
         let id = match id {
@@ -86,5 +92,6 @@ mod tests {
         assert_eq!(machines.find(Some(id(3)), mac_a), None);
         assert_eq!(machines.find(None, MacAddr([9; 6])), None);
         assert_eq!(machines.len(), 2);
+        assert_eq!(machines.owner(mac_a), Some(a));
     }
 }

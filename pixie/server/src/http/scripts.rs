@@ -72,6 +72,14 @@ pub(super) async fn script(context: &Context, query: &str) -> Response<Body> {
         let why = "the firmware tells no SMBIOS UUID";
         return plain(StatusCode::OK, script::nothing(&base, mac, why));
     };
+    // A machine must not get what is another's by saying its UUID: the card tells on it.
+    let owner = context.shared.desired().machines.owner(mac);
+    if let Some(owner) = owner.filter(|owner| *owner != machine) {
+        tracing::warn!(%mac, %machine, %owner, "script refused: the card is another machine's");
+        let why =
+            format!("card {mac} belongs to machine {owner}, not {machine}: remove that first");
+        return plain(StatusCode::OK, script::nothing(&base, mac, &why));
+    }
     let seen = Seen {
         machine,
         mac,

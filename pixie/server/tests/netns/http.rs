@@ -55,6 +55,26 @@ fn a_machine_is_identified_and_boots_what_control_says() {
 }
 
 #[test]
+fn a_machine_cannot_boot_as_another() {
+    if skipped() || !have("curl") {
+        return;
+    }
+    let world = World::new();
+    let pixie = Running::start(&world, world.server_config());
+    world.set_address(lease(&world, &[]).yiaddr);
+    pixie.set_target(Target::Hammer);
+    let victim = "6f1c0001-0000-4000-8000-0000000000ff";
+    let (_, script) = world.curl(&format!("{SCRIPT}&uuid={victim}"), &[]);
+    assert!(
+        script.contains("nothing to boot: card 52:54:00:99:01:01"),
+        "{script}"
+    );
+    let body = format!("{{\"uuid\":\"{victim}\",\"mac\":\"{MAC}\"}}");
+    assert_eq!(world.curl("/v1/ticket", &["-d", &body]).0, 403);
+    assert!(pixie.control.seen.lock().unwrap().is_empty());
+}
+
+#[test]
 fn only_the_holder_of_the_lease_is_answered() {
     if skipped() || !have("curl") {
         return;
