@@ -22,7 +22,7 @@ use crate::debs::{self, DebTree};
 use cpio::Archive;
 
 /// zstd: 3 is what CI and the lab use; a release may spend minutes on 19 to save a fifth.
-const LEVEL_DEFAULT: i32 = 3;
+pub(crate) const LEVEL_DEFAULT: i32 = 3;
 /// What the project promises, bytes.
 const INITRD_SIZE_MAX: u64 = 120 << 20;
 const HAMMER_SIZE_MAX: u64 = 15 << 20;

@@ -7,6 +7,7 @@
 mod check;
 mod debs;
 mod initramfs;
+mod lab;
 mod osimage;
 mod sizes;
 mod test;
@@ -33,6 +34,8 @@ enum Task {
     Check,
     /// Mend what a tool can mend: format and simple lints
     Fix,
+    /// A small real data centre on this machine, end to end
+    Lab(lab::LabArgs),
     /// Run every test, the lab in its short form included
     Test(test::TestArgs),
     /// Build the kernel and initramfs that machines boot into
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Task::Check => check::run(&root),
         Task::Fix => check::fix(&root),
         Task::Test(args) => test::run(&root, &args),
+        Task::Lab(args) => lab::run(&root, &args),
         Task::Initramfs(options) => initramfs::run(&options),
         Task::Osimage(options) => osimage::run(&options),
         Task::Sizes => sizes::run(&root),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rand::Rng as _;
+use sha2::{Digest as _, Sha256};
 
 use crate::netns::Namespace;
 use crate::process::{Process, output};
@@ -206,6 +207,8 @@ pub fn start_redfish(
     let (certificate, key) = (path("cert.pem")?, path("key.pem")?);
     let made = rcgen::generate_simple_self_signed(vec![machine.address.to_string()])?;
     fs::write(&certificate, made.cert.pem())?;
+    let pin = hex::encode(Sha256::digest(made.cert.der()));
+    fs::write(pin_file(record, machine.name)?, pin)?;
     write_private(&key, made.signing_key.serialize_pem().as_bytes())?;
     write_private(&users, &user_file(environment, machine.password)?)?;
     let text = sushy_config(machine, &config, [&users, &certificate, &key]);
@@ -222,6 +225,18 @@ pub fn start_redfish(
         Ok(listening(namespace, "-t", REDFISH_PORT).then_some(()))
     })?;
     Ok(process)
+}
+
+/// SHA-256 of the certificate of a machine's Redfish service, hex.
+///
+/// # Errors
+/// It has none.
+pub fn certificate_pin(record: &Record, machine: &str) -> Result<String> {
+    Ok(fs::read_to_string(pin_file(record, machine)?)?)
+}
+
+fn pin_file(record: &Record, machine: &str) -> Result<PathBuf> {
+    record.path(&format!("bmc/{machine}/cert.sha256"))
 }
 
 /// The configuration is a Python program. The fake driver takes up to eleven seconds for a change
@@ -275,7 +290,7 @@ fn user_file(environment: &Path, password: &str) -> Result<Vec<u8>> {
     Ok(format!("{USER}:{}", String::from_utf8(hashed.stdout)?).into_bytes())
 }
 
-fn listening(namespace: &Namespace, protocol: &str, port: u16) -> bool {
+pub(crate) fn listening(namespace: &Namespace, protocol: &str, port: u16) -> bool {
     let listed = output(namespace.command("ss").args(["-Hln", protocol]));
     listed.is_ok_and(|text| text.contains(&format!(":{port} ")))
 }

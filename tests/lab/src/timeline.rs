@@ -1,6 +1,7 @@
 //! What a lab tells its user, step by step as it happens, and the table at the end.
 
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -15,6 +16,7 @@ pub struct Timeline {
 #[derive(Clone, Debug)]
 struct Step {
     name: String,
+    log: PathBuf,
     begin: Duration,
     took: Duration,
     ok: bool,
@@ -31,42 +33,44 @@ impl Default for Timeline {
 
 #[expect(clippy::print_stdout, reason = "a program that talks to its user")]
 impl Timeline {
-    /// Runs one step and tells how long it took.
+    /// Runs one step and tells how long it took; `log` is what to read when it fails.
     ///
     /// # Errors
     /// The step's own.
-    pub fn step<T>(&self, name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub fn step<T>(&self, name: &str, log: &Path, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let begin = self.started.elapsed();
-        println!("{:>7.1}s  {name} …", begin.as_secs_f64());
+        println!("{:>6.1}s  {name}", begin.as_secs_f64());
         let result = work();
         let took = self.started.elapsed() - begin;
-        let mark = if result.is_ok() { "ok" } else { "FAILED" };
-        println!(
-            "{:>7.1}s  {name}: {mark} ({:.1} s)",
-            self.started.elapsed().as_secs_f64(),
-            took.as_secs_f64()
-        );
-        if let Ok(mut steps) = self.steps.lock() {
-            steps.push(Step {
-                name: name.to_owned(),
-                begin,
-                took,
-                ok: result.is_ok(),
-            });
+        if took > Duration::from_secs(1) || result.is_err() {
+            let mark = if result.is_ok() { "done" } else { "FAILED" };
+            self.note(&format!("{mark} in {:.1} s", took.as_secs_f64()));
         }
+        let (name, log, ok) = (name.to_owned(), log.to_owned(), result.is_ok());
+        self.steps().push(Step {
+            name,
+            log,
+            begin,
+            took,
+            ok,
+        });
         result
     }
 
     /// Something that happened inside a step.
     pub fn note(&self, text: &str) {
-        println!("{:>7.1}s    {text}", self.started.elapsed().as_secs_f64());
+        println!("{:>6.1}s    - {text}", self.started.elapsed().as_secs_f64());
     }
 
-    /// The last step that was begun and failed.
+    /// Name and log of the last step that failed.
     #[must_use]
-    pub fn failed_step(&self) -> Option<String> {
-        let steps = self.steps.lock().ok()?;
-        steps.iter().rev().find(|s| !s.ok).map(|s| s.name.clone())
+    pub fn failed_step(&self) -> Option<(String, PathBuf)> {
+        let steps = self.steps();
+        steps
+            .iter()
+            .rev()
+            .find(|s| !s.ok)
+            .map(|s| (s.name.clone(), s.log.clone()))
     }
 
     #[must_use]
@@ -76,7 +80,7 @@ impl Timeline {
 
     /// Every step with its begin and duration.
     pub fn table(&self) {
-        let Ok(steps) = self.steps.lock() else { return };
+        let steps = self.steps();
         let width = steps
             .iter()
             .map(|s| s.name.chars().count())
@@ -86,18 +90,17 @@ impl Timeline {
         println!("\n  {:<width$}  {:>8}  {:>8}", "step", "begin", "took");
         for step in steps.iter() {
             let mark = if step.ok { "" } else { "  FAILED" };
+            let (begin, took) = (step.begin.as_secs_f64(), step.took.as_secs_f64());
             println!(
-                "  {:<width$}  {:>6.1} s  {:>6.1} s{mark}",
-                step.name,
-                step.begin.as_secs_f64(),
-                step.took.as_secs_f64()
+                "  {:<width$}  {begin:>6.1} s  {took:>6.1} s{mark}",
+                step.name
             );
         }
-        println!(
-            "  {:<width$}  {:>8}  {:>6.1} s",
-            "all",
-            "",
-            self.started.elapsed().as_secs_f64()
-        );
+        let all = self.started.elapsed().as_secs_f64();
+        println!("  {:<width$}  {:>8}  {all:>6.1} s", "all", "");
+    }
+
+    fn steps(&self) -> MutexGuard<'_, Vec<Step>> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,0 +1,115 @@
+//! The control node.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::artefacts::{Artefacts, Program};
+use crate::cli::Person;
+use crate::process::Process;
+use crate::services::MESH_PORT;
+use crate::state::{Record, write_private};
+use crate::topology::{self, Topology};
+use crate::wait::wait_for;
+
+/// TCP port of the public API.
+const API_PORT: u16 = 4443;
+/// Name of the cluster, and of everybody's context.
+const CONTEXT: &str = "lab";
+const START: Duration = Duration::from_secs(30);
+
+/// Starts metalmeshd, which gives the admin a context with a token at its first start.
+///
+/// # Errors
+/// It does not come up.
+pub(crate) fn start(
+    record: &Record,
+    topology: &Topology,
+    artefacts: &Artefacts,
+    admin: &Person,
+) -> Result<Process> {
+    configure(record)?;
+    let process = spawn(record, topology, artefacts, admin)?;
+    wait_for("control's answer", START, || {
+        process.check()?;
+        admin.run(&["health"]).map(Some)
+    })?;
+    Ok(process)
+}
+
+/// Starts metalmeshd on the data that is there, or a fresh one.
+///
+/// # Errors
+/// It cannot be started.
+pub(crate) fn spawn(
+    record: &Record,
+    topology: &Topology,
+    artefacts: &Artefacts,
+    admin: &Person,
+) -> Result<Process> {
+    let mut command = topology
+        .control
+        .command(artefacts.program(Program::Control));
+    command
+        .arg("--config")
+        .arg(record.path("control/metalmeshd.toml")?);
+    command.arg("--context-file").arg(&admin.config);
+    Process::spawn(record, "control", command)
+}
+
+/// Writes metalmeshd's configuration and the certificate of its public API.
+fn configure(record: &Record) -> Result<()> {
+    let address = topology::CONTROL;
+    let (certificate, key) = (certificate(record)?, record.path("control/api-key.pem")?);
+    let made = rcgen::generate_simple_self_signed(vec![address.to_string()])?;
+    fs::write(&certificate, made.cert.pem())?;
+    write_private(&key, made.signing_key.serialize_pem().as_bytes())?;
+    let text = format!(
+        "cluster = \"{CONTEXT}\"\ndata_dir = \"{}\"\n\
+         [api]\nlisten = \"{address}:{API_PORT}\"\n\
+         tls_certificate = \"{}\"\ntls_key = \"{}\"\n\
+         [mesh]\nlisten = \"{address}:{MESH_PORT}\"\n",
+        record.path("control/data")?.display(),
+        certificate.display(),
+        key.display(),
+    );
+    fs::write(record.path("control/metalmeshd.toml")?, text)?;
+    Ok(())
+}
+
+fn certificate(record: &Record) -> Result<PathBuf> {
+    record.path("control/api.pem")
+}
+
+/// Gives somebody a context of the lab.
+///
+/// # Errors
+/// The command line refuses.
+pub(crate) fn add_context(
+    record: &Record,
+    person: &Person,
+    token: &Path,
+    project: Option<&str>,
+) -> Result<()> {
+    let url = format!("https://{}:{API_PORT}", topology::CONTROL);
+    let token = token.display().to_string();
+    let ca = certificate(record)?.display().to_string();
+    let mut arguments = vec![
+        "context",
+        "add",
+        "lab",
+        "--api-url",
+        &url,
+        "--token-file",
+        &token,
+        "--ca-file",
+        &ca,
+        "--activate",
+    ];
+    if let Some(project) = project {
+        arguments.extend(["--default-project", project]);
+    }
+    person.run(&arguments).map(|_| ())
+}

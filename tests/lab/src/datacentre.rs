@@ -1,0 +1,202 @@
+//! A lab as a whole: hardware, programs, people.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+
+use crate::artefacts::{Artefacts, Options, Program};
+use crate::bmc;
+use crate::chassis::Accelerator;
+use crate::cli::Person;
+use crate::kvm;
+use crate::machine::Machine;
+use crate::netns::Namespace;
+use crate::process::Process;
+use crate::services::{self, Agent};
+use crate::state::Record;
+use crate::timeline::Timeline;
+use crate::topology::Topology;
+
+/// Everything that a scenario works with.
+#[derive(Debug)]
+pub struct DataCentre {
+    pub record: Record,
+    pub time: Arc<Timeline>,
+    pub artefacts: Artefacts,
+    pub topology: Topology,
+    pub machines: Vec<Machine>,
+    pub people: People,
+    pub control: Process,
+    pub agents: Vec<Agent>,
+    pub image_url: String,
+}
+
+/// Who uses the lab.
+#[derive(Clone, Debug)]
+pub struct People {
+    pub admin: Person,
+    pub tenant_a: Person,
+    pub tenant_b: Person,
+}
+
+impl People {
+    /// Everybody with a context file of their own. The admin sits in the management network, the
+    /// tenants behind the exit router.
+    ///
+    /// # Errors
+    /// The lab's directory is gone.
+    pub fn new(record: &Record, topology: &Topology, program: &std::path::Path) -> Result<Self> {
+        let person = |name: &'static str, namespace: &Namespace| -> Result<Person> {
+            Ok(Person {
+                name,
+                namespace: namespace.clone(),
+                program: program.to_owned(),
+                config: record.path(&format!("{name}/config.yaml"))?,
+            })
+        };
+        Ok(Self {
+            admin: person("admin", &topology.admin)?,
+            tenant_a: person("tenant-a", &topology.exit)?,
+            tenant_b: person("tenant-b", &topology.exit)?,
+        })
+    }
+}
+
+impl DataCentre {
+    /// Builds namespaces, machines and control, and gives the admin a context. No agent has
+    /// joined yet, every machine is off.
+    ///
+    /// # Errors
+    /// A part does not come up.
+    pub fn build(
+        record: &Record,
+        options: &Options,
+        artefacts: &Artefacts,
+        time: Arc<Timeline>,
+    ) -> Result<Self> {
+        let log = record.dir().join("log");
+        let redfish = options.machines > 1;
+        let accelerator = time.step("find out how machines run", &log, || {
+            let found = kvm::probe(&artefacts.kernel, record.dir())?;
+            time.note(&format!("accelerator {}", found.name()));
+            Ok(found)
+        })?;
+        let sushy = if redfish {
+            sushy(artefacts, &time, &log)?
+        } else {
+            None
+        };
+        let topology = time.step("cables and namespaces", &log, || Topology::build(record))?;
+        let machines = time.step("machines and their BMCs, powered off", &log, || {
+            machines(
+                record,
+                options,
+                &topology,
+                accelerator,
+                sushy.as_deref(),
+                &time,
+            )
+        })?;
+        let people = People::new(record, &topology, &artefacts.program(Program::Cli))?;
+        let control_log = record.log("control")?;
+        let control = time.step("control node", &control_log, || {
+            crate::control::start(record, &topology, artefacts, &people.admin)
+        })?;
+        let image_url = services::images(record, &topology, artefacts)?;
+        let agents = vec![
+            services::core(record, &topology, artefacts)?,
+            services::bmc(record, &topology, artefacts, &machines)?,
+            services::pixie(record, &topology, artefacts)?,
+        ];
+        record.update(|s| {
+            s.machines = machines.len();
+            s.accelerator = accelerator.name().to_owned();
+            s.environment = environment(artefacts, &people);
+        })?;
+        Ok(Self {
+            record: record.clone(),
+            time,
+            artefacts: artefacts.clone(),
+            topology,
+            machines,
+            people,
+            control,
+            agents,
+            image_url,
+        })
+    }
+
+    /// What to read when the machine of that number is the trouble.
+    #[must_use]
+    pub fn serial_log(&self, number: usize) -> PathBuf {
+        let found = self.machines.iter().find(|m| m.number == number);
+        found.map_or_else(|| self.record.dir().join("log"), |m| m.serial_log.clone())
+    }
+
+    /// The agent of that kind.
+    #[must_use]
+    pub fn agent(&self, kind: &str) -> Option<&Agent> {
+        self.agents.iter().find(|a| a.kind == kind)
+    }
+
+    /// The machine with that UUID.
+    #[must_use]
+    pub fn machine(&self, uuid: &str) -> Option<&Machine> {
+        self.machines
+            .iter()
+            .find(|m| m.uuid.eq_ignore_ascii_case(uuid))
+    }
+}
+
+/// What a shell needs to act as the admin.
+fn environment(artefacts: &Artefacts, people: &People) -> Vec<(String, String)> {
+    let program = artefacts.program(Program::Cli);
+    let programs = program
+        .parent()
+        .map(|p| p.display().to_string())
+        .unwrap_or_default();
+    vec![
+        ("METALMESH_BIN".to_owned(), programs),
+        (
+            "METALMESH_CONFIG".to_owned(),
+            people.admin.config.display().to_string(),
+        ),
+    ]
+}
+
+fn sushy(artefacts: &Artefacts, time: &Timeline, log: &std::path::Path) -> Result<Option<PathBuf>> {
+    time.step("Redfish front", log, || {
+        match bmc::sushy(&artefacts.cache) {
+            Ok(environment) => Ok(Some(environment)),
+            Err(error) => {
+                time.note(&format!("not available, every BMC speaks IPMI: {error:#}"));
+                Ok(None)
+            }
+        }
+    })
+}
+
+fn machines(
+    record: &Record,
+    options: &Options,
+    topology: &Topology,
+    accelerator: Accelerator,
+    sushy: Option<&std::path::Path>,
+    time: &Timeline,
+) -> Result<Vec<Machine>> {
+    let mut machines = Vec::new();
+    for number in 1..=options.machines {
+        let machine = Machine::describe(record, number, sushy.is_some())?;
+        machine.build(record, topology, accelerator, sushy)?;
+        time.note(&format!(
+            "{}: {:?}, BMC by {}, {}",
+            machine.name,
+            machine.firmware,
+            machine.front.name(),
+            machine.uuid
+        ));
+        machines.push(machine);
+    }
+    Ok(machines)
+}

@@ -1,0 +1,232 @@
+//! What `./dev lab …` does.
+
+#![expect(clippy::print_stdout, reason = "a program that talks to its user")]
+
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+
+use crate::artefacts::{Artefacts, Options};
+use crate::datacentre::DataCentre;
+use crate::netns::Namespace;
+use crate::scenario::{self, drills::DRILLS};
+use crate::state::Record;
+use crate::timeline::Timeline;
+use crate::wait::catch_signals;
+
+/// Builds a lab and works in it. The last line printed is `LAB PASS` or `LAB FAIL …`.
+///
+/// # Errors
+/// A step failed; it has been told.
+pub fn run(options: &Options, artefacts: &Artefacts) -> Result<()> {
+    catch_signals()?;
+    clear_orphans()?;
+    let record = Record::create(&std::env::current_exe()?)?;
+    println!("lab {} in {}", record.state().id, record.dir().display());
+    let time = Arc::new(Timeline::default());
+    let result = work(&record, options, artefacts, &time);
+    match result {
+        Ok(()) if options.up => {
+            record.update(|s| s.owner = None)?;
+            print_usage(&record);
+            println!("LAB UP");
+            Ok(())
+        }
+        Ok(()) => {
+            record.take_down()?;
+            record.erase()?;
+            println!("LAB PASS");
+            Ok(())
+        }
+        Err(failure) => fail(&record, options, failure),
+    }
+}
+
+/// Why a lab failed, and where.
+struct Failure {
+    step: String,
+    log: PathBuf,
+    error: anyhow::Error,
+}
+
+fn work(
+    record: &Record,
+    options: &Options,
+    artefacts: &Artefacts,
+    time: &Arc<Timeline>,
+) -> std::result::Result<(), Failure> {
+    let result = DataCentre::build(record, options, artefacts, Arc::clone(time)).and_then(|lab| {
+        let result = scenario(&lab, options);
+        account(&lab);
+        result
+    });
+    time.table();
+    result.map_err(|error| {
+        let (step, log) = time
+            .failed_step()
+            .unwrap_or_else(|| ("build".into(), record.dir().join("log")));
+        Failure { step, log, error }
+    })
+}
+
+fn scenario(lab: &DataCentre, options: &Options) -> Result<()> {
+    match &options.drill {
+        Some(name) => match DRILLS.iter().find(|d| d.name == name) {
+            Some(drill) => (drill.run)(lab),
+            None => bail!("no drill {name:?}; see: ./dev lab --drill list"),
+        },
+        None if options.up => scenario::prepare(lab).map(|_| ()),
+        None => scenario::main_job(lab),
+    }
+}
+
+/// What the machines have cost.
+fn account(lab: &DataCentre) {
+    for machine in &lab.machines {
+        if let Ok(status) = machine.status() {
+            let (name, cpu) = (&machine.name, status.cpu_s);
+            println!(
+                "  {name}: {cpu:.0} CPU seconds, switched on {} times",
+                status.powered_on
+            );
+        }
+    }
+}
+
+fn fail(record: &Record, options: &Options, failure: Failure) -> Result<()> {
+    let Failure { step, log, error } = failure;
+    if options.keep {
+        record.update(|s| s.owner = None)?;
+        println!("kept: ./dev lab status, ./dev lab shell, ./dev lab down");
+    } else {
+        record.take_down()?;
+        record.keep_logs_only()?;
+    }
+    let reason = format!("{error:#}").replace('\n', " ");
+    println!(
+        "LAB FAIL step={step:?} reason={reason:?} log={}",
+        log.display()
+    );
+    bail!("the lab failed")
+}
+
+/// Takes away what killed labs have left.
+fn clear_orphans() -> Result<()> {
+    for record in Record::all()?.iter().filter(|r| r.orphaned()) {
+        println!(
+            "taking away lab {}, whose process is gone",
+            record.state().id
+        );
+        record.take_down()?;
+        record.erase()?;
+    }
+    Ok(())
+}
+
+/// Takes every lab on this machine away.
+///
+/// # Errors
+/// Something is left.
+pub fn down() -> Result<()> {
+    catch_signals()?;
+    for record in Record::all()? {
+        let id = record.state().id;
+        record.take_down()?;
+        record.erase()?;
+        println!("lab {id} is gone");
+    }
+    Ok(())
+}
+
+/// What runs.
+///
+/// # Errors
+/// The labs cannot be read.
+pub fn status() -> Result<()> {
+    let labs = Record::all()?;
+    if labs.is_empty() {
+        println!("no lab is up; ./dev lab up builds one");
+    }
+    for record in labs {
+        let state = record.state();
+        println!("lab {} in {}", state.id, record.dir().display());
+        println!("  {} machines, {}", state.machines, state.accelerator);
+        for process in &state.processes {
+            let mark = if process.alive() { "runs" } else { "ENDED" };
+            println!("  {:<12} {mark}, pid {}", process.name, process.pid);
+        }
+    }
+    Ok(())
+}
+
+/// Prints what a shell needs to use the lab, for `eval`.
+///
+/// # Errors
+/// No lab is up.
+pub fn environment() -> Result<()> {
+    for (name, value) in current()?.state().environment {
+        println!("export {name}='{value}'");
+    }
+    Ok(())
+}
+
+/// Becomes a shell in the place of one of the lab's people.
+///
+/// # Errors
+/// No lab is up, or nobody of that name is in it.
+pub fn shell(who: &str) -> Result<()> {
+    let record = current()?;
+    let place = match who {
+        "admin" => "admin",
+        "tenant-a" | "tenant-b" => "exit",
+        _ => bail!("nobody is called {who:?}: admin, tenant-a or tenant-b"),
+    };
+    let state = record.state();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let programs = state
+        .environment
+        .iter()
+        .find(|(name, _)| name == "METALMESH_BIN");
+    let programs = programs
+        .map(|(_, value)| value.as_str())
+        .unwrap_or_default();
+    let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/bash".into());
+    let mut command = Namespace::existing(&record, place).command(shell);
+    command
+        .stdin(std::process::Stdio::inherit())
+        .env("PATH", format!("{programs}:{path}"))
+        .env(
+            "METALMESH_CONFIG",
+            record.dir().join(who).join("config.yaml"),
+        )
+        .env("PS1", format!("lab-{} {who}$ ", state.id));
+    println!("{who} of lab {}; try: metalmesh machine ls", state.id);
+    Err(command.exec()).context("no shell")
+}
+
+fn current() -> Result<Record> {
+    let labs = Record::all()?;
+    labs.into_iter()
+        .next_back()
+        .context("no lab is up; ./dev lab up builds one")
+}
+
+fn print_usage(record: &Record) {
+    println!(
+        "\nThe lab stays up. Its logs are in {}/log.\n\
+         ./dev lab shell            a shell as the admin\n\
+         ./dev lab shell tenant-a   a shell as a tenant\n\
+         ./dev lab status           what runs\n\
+         ./dev lab down             take everything away\n",
+        record.dir().display()
+    );
+}
+
+/// Names of the fault drills.
+pub fn list_drills() {
+    for drill in DRILLS {
+        println!("{:<18} {}", drill.name, drill.about);
+    }
+}

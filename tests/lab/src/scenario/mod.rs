@@ -1,0 +1,36 @@
+//! What a lab does: the main job from an empty cluster to a freed machine, and fault drills.
+
+pub mod drills;
+mod events;
+mod life;
+mod setup;
+
+use anyhow::Result;
+
+use crate::datacentre::DataCentre;
+
+pub use events::Watcher;
+pub use setup::Site;
+
+/// The main job, end to end.
+///
+/// # Errors
+/// The step that failed.
+pub fn main_job(lab: &DataCentre) -> Result<()> {
+    let site = setup::run(lab)?;
+    life::machines_wait(lab)?;
+    let machine = life::allocate(lab, &site)?;
+    life::only_the_tenant_sees_it(lab, &machine)?;
+    life::reach_by_ssh(lab, &site, &machine)?;
+    life::free(lab, &site, &machine)
+}
+
+/// Everything up to machines that wait, for `lab up`.
+///
+/// # Errors
+/// The step that failed.
+pub fn prepare(lab: &DataCentre) -> Result<Site> {
+    let site = setup::run(lab)?;
+    life::machines_wait(lab)?;
+    Ok(site)
+}

@@ -1,0 +1,144 @@
+//! `./dev lab`: builds what the virtual data centre runs, then hands over to `tests/lab`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use tests_lab::helper::Helper;
+use tests_lab::{Artefacts, Options, Program};
+
+use crate::debs::cache_dir;
+use crate::{initramfs, osimage};
+
+#[derive(Debug, Args)]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    command: Option<LabCommand>,
+    #[command(flatten)]
+    options: RunArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+struct RunArgs {
+    /// Machines: odd ones boot by BIOS and have IPMI, even ones by UEFI and have Redfish
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
+    machines: u8,
+    /// One machine and the main job only
+    #[arg(long)]
+    short: bool,
+    /// Leave everything running when a step fails
+    #[arg(long)]
+    keep: bool,
+    /// Run one fault drill instead of the main job; "list" names them
+    #[arg(long, value_name = "NAME")]
+    drill: Option<String>,
+    /// Use the programs and images that are built already
+    #[arg(long)]
+    no_build: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum LabCommand {
+    /// Build the data centre, do the main job, take everything away (the default)
+    Run(RunArgs),
+    /// Build the data centre and leave it running
+    Up(RunArgs),
+    /// Take every lab on this machine away
+    Down,
+    /// What runs
+    Status,
+    /// A shell as the lab's admin, or as its tenant
+    Shell {
+        /// Who: admin, tenant-a or tenant-b
+        #[arg(default_value = "admin")]
+        who: String,
+    },
+    /// Print the environment of a lab that is up, for `eval`
+    Env,
+    #[command(flatten)]
+    Helper(Helper),
+}
+
+pub(crate) fn run(root: &Path, args: &LabArgs) -> Result<()> {
+    match args.command.as_ref() {
+        None => start(root, &args.options, false),
+        Some(LabCommand::Run(options)) => start(root, options, false),
+        Some(LabCommand::Up(options)) => start(root, options, true),
+        Some(LabCommand::Down) => tests_lab::down(),
+        Some(LabCommand::Status) => tests_lab::status(),
+        Some(LabCommand::Shell { who }) => tests_lab::shell(who),
+        Some(LabCommand::Env) => tests_lab::environment(),
+        Some(LabCommand::Helper(helper)) => helper.run(),
+    }
+}
+
+fn start(root: &Path, args: &RunArgs, up: bool) -> Result<()> {
+    if args.drill.as_deref() == Some("list") {
+        tests_lab::list_drills();
+        return Ok(());
+    }
+    if !tests_lab::is_root() {
+        bail!("the lab makes network namespaces: run it as root");
+    }
+    let artefacts = build(root, args.no_build)?;
+    let options = Options {
+        machines: if args.short { 1 } else { args.machines.into() },
+        keep: args.keep,
+        up,
+        drill: args.drill.clone(),
+    };
+    tests_lab::run(&options, &artefacts)
+}
+
+/// Every program of ours that runs in the lab: package, binary.
+const PROGRAMS: [(Program, &str, &str); 5] = [
+    (Program::Control, "control-server", "metalmeshd"),
+    (Program::Cli, "control-ctl", "metalmesh"),
+    (Program::Core, "agents-core", "metalmesh-core"),
+    (Program::Bmc, "bmc-agent", "metalmesh-bmc"),
+    (Program::Pixie, "pixie-server", "metalmesh-pixie"),
+];
+
+fn build(root: &Path, built: bool) -> Result<Artefacts> {
+    let cache = cache_dir()?;
+    if !built {
+        let mut command = Command::new(env!("CARGO"));
+        command.current_dir(root).args(["build", "--quiet"]);
+        for (_, package, _) in PROGRAMS {
+            command.args(["--package", package]);
+        }
+        let status = command.status().context("cannot run cargo")?;
+        if !status.success() {
+            bail!("the programs do not build");
+        }
+    }
+    let target = target_dir(root);
+    let programs = PROGRAMS
+        .iter()
+        .map(|(program, _, binary)| (*program, target.join("debug").join(binary)))
+        .collect();
+    let out = cache.join("lab").join("boot");
+    let hammer = Some(out.join("metalmesh-hammer")).filter(|h| built && h.exists());
+    let boot = initramfs::build(&initramfs::Options {
+        out,
+        hammer,
+        modules: initramfs::Modules::Lab,
+        level: initramfs::LEVEL_DEFAULT,
+    })?;
+    let image = osimage::build(&osimage::Options {
+        out: cache.join("lab").join("image"),
+    })?;
+    Ok(Artefacts {
+        programs,
+        kernel: boot.kernel,
+        initrd: boot.initrd,
+        image: image.image,
+        image_digest: image.digest,
+        cache,
+    })
+}
+
+fn target_dir(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
