@@ -74,8 +74,16 @@ pub async fn run(cmdline: &Cmdline, tail: &Tail) -> Result<End> {
         mac: network.link.mac.to_string(),
         inherited: cmdline.inherited.clone(),
     };
-    life.register(&network, &lldp, cmdline.lldp_wait).await?;
-    life.follow_orders().await
+    let end = async {
+        life.register(&network, &lldp, cmdline.lldp_wait).await?;
+        life.follow_orders().await
+    };
+    let end = end.await;
+    if let Err(error) = &end {
+        life.events.send("Crashed", format!("{error:#}"));
+        life.events.flush(FLUSH_LIMIT).await;
+    }
+    end
 }
 
 async fn join(http: &Http, network: &Network, pixie: &str, uuid: &str) -> Result<Agent> {

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::net::links::Link;
+use crate::net::links::{Link, has_carrier};
 
 /// A switch that sees a new neighbour answers fast (IEEE 802.1AB §9.2.5.7), so we speak often.
 const SEND_EVERY: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ pub struct Lldp {
     heard: Arc<Mutex<Heard>>,
     news: Arc<Notify>,
     started: Instant,
-    interfaces: usize,
+    interfaces: Vec<String>,
     _tasks: JoinSet<()>,
 }
 
@@ -55,17 +55,19 @@ impl Lldp {
             heard,
             news,
             started: Instant::now(),
-            interfaces: links.len(),
+            interfaces: links.iter().map(|l| l.name.clone()).collect(),
             _tasks: tasks,
         }
     }
 
-    /// Waits until every interface has a neighbour, or `limit` after the start.
+    /// Waits until every interface with a cable has a neighbour, or `limit` after the start.
     pub async fn wait(&self, limit: Duration) {
         let deadline = self.started + limit;
         loop {
             let changed = self.news.notified();
-            if self.neighbours().len() >= self.interfaces {
+            let heard = self.neighbours();
+            let mut wired = self.interfaces.iter().filter(|n| has_carrier(n));
+            if wired.all(|n| heard.contains_key(n)) {
                 return;
             }
             if tokio::time::timeout_at(deadline, changed).await.is_err() {

@@ -1,0 +1,307 @@
+//! hammer on a machine, end to end: an emulated one boots the real kernel and initramfs, is wiped,
+//! meets bad images, is installed, boots from its disk and phones home. Once with BIOS, once with
+//! UEFI. Control and pixie are stand-ins in this process.
+//!
+//! Needs QEMU and what `cargo xtask initramfs` and `cargo xtask osimage` made:
+//! `METALMESH_BOOT_DIR=… METALMESH_IMAGE_DIR=… cargo test -p agents-hammer --test machine`.
+//! Says so and passes without.
+
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod control;
+mod files;
+mod qemu;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use proto_mesh::machine_order::Order;
+use proto_mesh::{
+    Disk, Filesystem, Firmware, Image, Install, InstallReport, Layout, MachineNetwork, Partition,
+    machine_order,
+};
+use tokio::sync::Mutex;
+
+use control::{Control, News};
+use qemu::{Machine, Setup};
+
+/// Emulated machines are slow, and the host may be busy.
+const PATIENCE: Duration = Duration::from_secs(900);
+const UUID: &str = "6f1c0001-0000-4000-8000-00000000aa01";
+const MAC: &str = "52:54:00:77:01:01";
+/// QEMU's user network, laid out so that the gateway is where every segment has it.
+const GATEWAY: &str = "169.254.1.1";
+const INSTALLED_IP: &str = "169.254.3.5";
+/// Something of an earlier tenant.
+const SECRET: &[u8] = b"the former tenant's secret";
+
+/// One emulated machine at a time.
+static ONE: Mutex<()> = Mutex::const_new(());
+
+struct Artifacts {
+    boot: PathBuf,
+    image: PathBuf,
+}
+
+fn artifacts() -> Option<Artifacts> {
+    let dir = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let (Some(boot), Some(image)) = (dir("METALMESH_BOOT_DIR"), dir("METALMESH_IMAGE_DIR")) else {
+        eprintln!("skipped: METALMESH_BOOT_DIR and METALMESH_IMAGE_DIR are not set");
+        return None;
+    };
+    let needed = [
+        boot.join("vmlinuz"),
+        boot.join("initramfs.cpio.zst"),
+        image.join("debian-12.tar.zst"),
+        PathBuf::from("/usr/bin/qemu-system-x86_64"),
+        PathBuf::from(qemu::OVMF_CODE),
+    ];
+    if let Some(missing) = needed.iter().find(|p| !p.exists()) {
+        eprintln!("skipped: no {}", missing.display());
+        return None;
+    }
+    Some(Artifacts { boot, image })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bios() {
+    if let Some(artifacts) = artifacts() {
+        let _one = ONE.lock().await;
+        Story::new(artifacts, false).await.tell().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn uefi() {
+    if let Some(artifacts) = artifacts() {
+        let _one = ONE.lock().await;
+        Story::new(artifacts, true).await.tell().await;
+    }
+}
+
+struct Story {
+    uefi: bool,
+    started: Instant,
+    dir: tempfile::TempDir,
+    setup: Setup,
+    control: Control,
+    files: files::Server,
+    digest: String,
+    generation: u64,
+}
+
+impl Story {
+    async fn new(artifacts: Artifacts, uefi: bool) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let control = Control::start(GATEWAY);
+        let image = artifacts.image.join("debian-12.tar.zst");
+        let digest = digest_of(&image);
+        let files = files::Server::start(control.ticket_answer(), image).await;
+        let disk = dir.path().join("disk.raw");
+        qemu::make_disk(&disk, SECRET);
+        let setup = Setup {
+            boot: artifacts.boot,
+            disk,
+            vars: dir.path().join("vars.fd"),
+            serial: dir.path().join("serial.log"),
+            uefi,
+            uuid: UUID,
+            mac: MAC,
+            gateway: GATEWAY,
+            command_line: format!(
+                "console=ttyS0 no_timer_check quiet panic=-1 metalmesh.lldp_wait=1 \
+                 metalmesh.pixie=http://{GATEWAY}:{}",
+                files.port
+            ),
+        };
+        Self { uefi, started: Instant::now(), dir, setup, control, files, digest, generation: 0 }
+    }
+
+    fn say(&self, what: &str) {
+        let firmware = if self.uefi { "UEFI" } else { "BIOS" };
+        println!("{firmware} {:7.1} s  {what}", self.started.elapsed().as_secs_f32());
+    }
+
+    async fn tell(mut self) {
+        let machine = Machine::boot(&self.setup, true);
+        let told = tokio::time::timeout(PATIENCE, self.chapters(machine)).await;
+        if told.is_err() {
+            panic!("no end in {PATIENCE:?}; the console said:\n{}", self.setup.console_tail());
+        }
+    }
+
+    async fn chapters(&mut self, mut machine: Machine) {
+        self.joins_and_registers().await;
+        self.is_wiped().await;
+        self.refuses_bad_images().await;
+        self.is_installed(&mut machine).await;
+        self.boots_and_phones_home().await;
+    }
+
+    async fn next(&mut self) -> News {
+        loop {
+            match self.control.news.recv().await.unwrap() {
+                News::Event(e) if e == "Alive" => {}
+                News::Event(e) => self.say(&format!("event {e}")),
+                other => return other,
+            }
+        }
+    }
+
+    fn order(&mut self, order: Order) {
+        self.generation += 1;
+        self.control.order(self.generation, order);
+    }
+
+    async fn joins_and_registers(&mut self) {
+        let News::Joined(uuid, mac) = self.next().await else { panic!("not joined") };
+        assert_eq!((uuid.as_str(), mac.as_str()), (UUID, MAC));
+        self.say("joined");
+        let News::Registered(r) = self.next().await else { panic!("not registered") };
+        let want = if self.uefi { Firmware::Uefi } else { Firmware::Bios };
+        assert_eq!(r.firmware(), want);
+        assert_eq!(r.memory, qemu::MEMORY_MIB << 20);
+        assert_eq!((r.disks.len(), r.disks[0].serial.as_str()), (1, "DISK-1"));
+        assert_eq!((r.nics.len(), r.nics[0].mac.as_str(), r.nics[0].boot), (1, MAC, true));
+        assert!(r.nics[0].identifier.starts_with("0000:"));
+        assert_eq!(r.fru.as_ref().unwrap().product_serial, "SER-M1");
+        assert!(r.cpus[0].cores >= 1 && !r.boot_id.is_empty());
+        self.say("registered");
+    }
+
+    async fn is_wiped(&mut self) {
+        assert!(qemu::disk_holds(&self.setup.disk, SECRET));
+        self.order(Order::Wipe(machine_order::Wipe {}));
+        let News::Wiped(report) = self.next().await else { panic!("not wiped") };
+        assert_eq!((report.disks.len(), report.disks[0].error.as_str()), (1, ""));
+        assert!(!qemu::disk_holds(&self.setup.disk, SECRET), "the secret is still there");
+        let (method, ms) = (&report.disks[0].method, report.disks[0].duration_ms);
+        self.say(&format!("wiped by {method} in {ms} ms"));
+        self.order(Order::Wait(machine_order::Wait {}));
+    }
+
+    /// Each of them fails with its reason, and leaves nothing to boot.
+    async fn refuses_bad_images(&mut self) {
+        let wrong = format!("sha256:{}", "0".repeat(64));
+        let digest = self.digest.clone();
+        for (attempt, path, digest, root_mib, says, retryable) in [
+            (1, "page", wrong.clone(), 0, "digest", false),
+            (2, "cut", digest.clone(), 0, "", true),
+            (3, "image", digest.clone(), 64, "too big", false),
+            (4, "missing", digest, 0, "404", false),
+        ] {
+            let mut install = self.install(attempt, path, &digest);
+            if let Some(layout) = &mut install.layout {
+                layout.disks[0].partitions[2].size_mib = root_mib;
+            }
+            self.order(Order::Install(install));
+            let report = self.installation().await;
+            assert_eq!(report.step, "image", "{}", report.error);
+            assert!(report.error.contains(says), "{}", report.error);
+            assert_eq!(report.retryable, retryable, "{}", report.error);
+            assert!(!report.log_tail.is_empty());
+            assert!(!qemu::has_partition_table(&self.setup.disk), "{path} left a table");
+            self.say(&format!("refused: {}", report.error));
+        }
+    }
+
+    async fn installation(&mut self) -> InstallReport {
+        loop {
+            match self.next().await {
+                News::Installed(report) => return report,
+                News::ProjectIdentity => self.say("project identity"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    async fn is_installed(&mut self, machine: &mut Machine) {
+        let digest = self.digest.clone();
+        let install = self.install(5, "image", &digest);
+        self.order(Order::Install(install));
+        let report = self.installation().await;
+        assert_eq!(report.error, "", "{}", report.log_tail);
+        assert_eq!(report.primary_disk, "/dev/vda");
+        assert!(!report.console_password.is_empty());
+        println!("{}", report.log_tail);
+        self.say("installed");
+        self.order(Order::Reboot(machine_order::Reboot {}));
+        machine.ended().await;
+        self.say(&format!("rebooting; {:.0} CPU s so far", machine.cpu_s()));
+    }
+
+    async fn boots_and_phones_home(&mut self) {
+        let machine = Machine::boot(&self.setup, false);
+        loop {
+            match self.next().await {
+                News::PhonedHome(identity, kernel) => {
+                    assert!(identity.contains("/project/p-1/machine/"), "{identity}");
+                    assert!(kernel.contains("cloud"), "{kernel}");
+                    break;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        self.say(&format!("phoned home; {:.0} CPU s from disk", machine.cpu_s()));
+        assert!(self.dir.path().exists());
+    }
+
+    fn install(&self, attempt: u32, path: &str, digest: &str) -> Install {
+        Install {
+            allocation_uuid: "a0000000-0000-4000-8000-000000000001".into(),
+            project: "p-1".into(),
+            hostname: "web-1".into(),
+            image: Some(Image {
+                id: "debian-12".into(),
+                url: format!("http://{GATEWAY}:{}/{path}", self.files.port),
+                digest: digest.into(),
+            }),
+            layout: Some(layout()),
+            ssh_public_keys: vec!["ssh-ed25519 AAAA test".into()],
+            networks: vec![MachineNetwork {
+                network: "n".into(),
+                prefixes: vec!["169.254.0.0/16".into()],
+                ips: vec![INSTALLED_IP.into()],
+                ..MachineNetwork::default()
+            }],
+            control: vec![self.control.endpoint.clone()],
+            attempt,
+            ..Install::default()
+        }
+    }
+}
+
+fn layout() -> Layout {
+    let part = |number, label: &str, size_mib, gpt_type: &str| Partition {
+        number,
+        label: label.into(),
+        size_mib,
+        gpt_type: gpt_type.into(),
+    };
+    let fs = |device: &str, path: &str, format: &str| Filesystem {
+        device: device.into(),
+        path: path.into(),
+        format: format.into(),
+        ..Filesystem::default()
+    };
+    Layout {
+        id: "default".into(),
+        disks: vec![Disk {
+            device: "@first".into(),
+            partitions: vec![
+                part(1, "bios", 1, "ef02"),
+                part(2, "efi", 256, "ef00"),
+                part(3, "root", 0, "8300"),
+            ],
+        }],
+        filesystems: vec![fs("@first:2", "/boot/efi", "vfat"), fs("@first:3", "/", "ext4")],
+        ..Layout::default()
+    }
+}
+
+fn digest_of(path: &Path) -> String {
+    let bytes = std::fs::read(path).unwrap();
+    let hash = ring::digest::digest(&ring::digest::SHA256, &bytes);
+    let hex: String = hash.as_ref().iter().map(|b| format!("{b:02x}")).collect();
+    format!("sha256:{hex}")
+}
