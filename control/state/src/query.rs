@@ -120,11 +120,11 @@ pub fn machine_obstacle(tables: &Tables, machine: MachineId) -> Option<String> {
     apply::obstacle(tables, machine)
 }
 
-/// Machines of a size in a partition that anyone may have now, in the order of ids.
+/// Machines of a size in a partition that anyone may have now, rack by rack.
 pub fn allocatable_machines<'a>(
     tables: &'a Tables,
     partition: &PartitionId,
-    size: &'a SizeId,
+    size: &SizeId,
 ) -> impl Iterator<Item = &'a Arc<Machine>> {
     apply::candidates(tables, partition, size)
 }

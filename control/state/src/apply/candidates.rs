@@ -1,10 +1,11 @@
 //! Which machines are on offer, and which one is the best for a request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, PartitionId, ProjectId, SizeId};
+use uuid::Uuid;
 
 use crate::command::AllocateMachine;
 use crate::entities::{
@@ -78,26 +79,18 @@ pub(super) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine> {
     }
 }
 
-/// Machines of a size in a partition that anyone may have now, in the order of ids.
+/// Machines of a size in a partition that anyone may have now, rack by rack.
 pub(crate) fn candidates<'a>(
     tables: &'a Tables,
     partition: &PartitionId,
-    size: &'a SizeId,
+    size: &SizeId,
 ) -> impl Iterator<Item = &'a Arc<Machine>> {
-    let machines = tables
-        .index()
-        .partition_machines
-        .get(partition)
-        .into_iter()
-        .flatten();
-    machines
+    let class = (partition.clone(), size.clone());
+    let racks = tables.index().offered.get(&class).into_iter().flatten();
+    racks
+        .flat_map(|(_, machines)| machines)
         .filter_map(|id| tables.get::<Machine>(id))
-        .filter(move |machine| {
-            machine.size.as_ref() == Some(size)
-                && machine.allocation.is_none()
-                && machine.condition.state == Availability::Available
-                && obstacle(tables, machine).is_none()
-        })
+        .filter(|machine| obstacle(tables, machine).is_none())
 }
 
 pub(super) fn best(tables: &Tables, op: &AllocateMachine) -> Result<Machine> {
@@ -106,34 +99,46 @@ pub(super) fn best(tables: &Tables, op: &AllocateMachine) -> Result<Machine> {
     };
     tables.require::<Partition>(partition)?;
     tables.require::<Size>(size)?;
-    let candidates: Vec<_> = candidates(tables, partition, size).collect();
-    if candidates.is_empty() {
-        return Err(Error::new(
-            ErrorCode::NoMachineAvailable,
-            format!("no machine of size \"{size}\" is available in partition \"{partition}\""),
-        ));
-    }
-    check_reservations(tables, op.project, partition, size, candidates.len())?;
-    let racks = used_racks(tables, op, partition);
-    let load = |machine: &Machine| {
-        racks
-            .get(machine.rack.as_str())
-            .copied()
-            .unwrap_or_default()
-    };
-    let least = candidates
-        .iter()
-        .map(|machine| load(machine))
-        .min()
-        .unwrap_or_default();
-    let equal: Vec<_> = candidates
-        .into_iter()
-        .filter(|machine| load(machine) == least)
+    check_reservations(tables, op.project, partition, size)?;
+    let load = used_racks(tables, op, partition);
+    let class = (partition.clone(), size.clone());
+    let offered = tables.index().offered.get(&class).into_iter().flatten();
+    let mut racks: Vec<_> = offered
+        .map(|(rack, machines)| {
+            let load = load.get(rack.as_str()).copied().unwrap_or_default();
+            (load, spread(op.seed, rack), machines)
+        })
         .collect();
-    let count = u64::try_from(equal.len()).unwrap_or(1).max(1);
-    let at = usize::try_from(op.seed % count).unwrap_or_default();
-    let machine = equal.get(at).map(|machine| Machine::clone(machine));
-    machine.ok_or_else(|| Error::new(ErrorCode::NoMachineAvailable, "no machine is available"))
+    racks.sort_by_key(|(load, order, _)| (*load, *order));
+    racks
+        .into_iter()
+        .find_map(|(_, _, machines)| first_from(tables, machines, op.seed))
+        .ok_or_else(|| {
+            Error::new(
+                ErrorCode::NoMachineAvailable,
+                format!("no machine of size \"{size}\" is available in partition \"{partition}\""),
+            )
+        })
+}
+
+/// Puts racks that are equally full into another order with each seed.
+fn spread(seed: u64, rack: &str) -> u64 {
+    // FNV-1a: it only has to be the same on all replicas.
+    rack.bytes()
+        .fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+}
+
+/// The first machine that can be had, beginning at a place that the seed chooses.
+fn first_from(tables: &Tables, machines: &BTreeSet<MachineId>, seed: u64) -> Option<Machine> {
+    let start = MachineId::new(Uuid::from_u64_pair(seed, seed));
+    machines
+        .range(start..)
+        .chain(machines.range(..start))
+        .filter_map(|id| tables.get::<Machine>(id))
+        .find(|machine| obstacle(tables, machine).is_none())
+        .map(|machine| Machine::clone(machine))
 }
 
 /// How full racks are with what should be spread: first machines of the project with the same
@@ -173,7 +178,6 @@ fn check_reservations(
     project: ProjectId,
     partition: &PartitionId,
     size: &SizeId,
-    free: usize,
 ) -> Result<()> {
     let mut reserved: BTreeMap<ProjectId, usize> = BTreeMap::new();
     for it in tables.all::<SizeReservation>() {
@@ -204,7 +208,11 @@ fn check_reservations(
         .filter(|(p, _)| **p != project)
         .map(|(p, amount)| unused(p, *amount))
         .sum();
-    if own > 0 || others < free {
+    if own > 0 || others == 0 {
+        return Ok(());
+    }
+    let free = candidates(tables, partition, size).count();
+    if free == 0 || others < free {
         return Ok(());
     }
     Err(Error::new(

@@ -37,13 +37,9 @@ fn meaning(state: Option<EventKind>, event: EventKind) -> Meaning {
     match (event, state) {
         (MachineReclaim | PlannedReboot, _) => Step,
         (PxeBooting, Some(PxeBooting)) | (PhonedHome, Some(PhonedHome)) => Heartbeat,
-        (Alive, _) => {
-            if hammer {
-                Heartbeat
-            } else {
-                Unexpected
-            }
-        }
+        // Hammer goes on beating until the power is really cut.
+        (Alive, Some(PhonedHome)) => Unexpected,
+        (Alive, _) => Heartbeat,
         (Crashed, _) => step(hammer),
         (PxeBooting, _) => step(matches!(
             state,

@@ -17,7 +17,9 @@ pub fn event_is_heartbeat(tables: &Tables, machine: MachineId, kind: EventKind) 
         return false;
     };
     let repeats = match kind {
-        EventKind::Alive => log.state.is_some(),
+        EventKind::Alive => log
+            .state
+            .is_some_and(|state| state != EventKind::PhonedHome),
         EventKind::PhonedHome => log.state == Some(EventKind::PhonedHome),
         _ => false,
     };

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proto_types::{MachineId, NetworkId, OrderId, PartitionId, ProjectId, SwitchId};
+use proto_types::{MachineId, NetworkId, OrderId, PartitionId, ProjectId, SizeId, SwitchId};
 
-use crate::entities::{BmcOrder, Certificate, Ip, IpKey, Machine, Network, OrderState};
+use crate::entities::{
+    Availability, BmcOrder, Certificate, Ip, IpKey, Machine, Network, OrderState, Phase,
+};
 
 /// Ways to find objects by something else than their key.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +19,8 @@ pub struct Index {
     pub(crate) project_machines: BTreeMap<ProjectId, BTreeSet<MachineId>>,
     /// Machines in a partition.
     pub(crate) partition_machines: BTreeMap<PartitionId, BTreeSet<MachineId>>,
+    /// Clean machines that wait, by partition and size, then by rack. They may still be dead.
+    pub(crate) offered: BTreeMap<(PartitionId, SizeId), BTreeMap<String, BTreeSet<MachineId>>>,
     /// How many networks have a VRF.
     pub(crate) vrf_networks: BTreeMap<u32, usize>,
     /// Networks that came out of a network.
@@ -51,6 +55,16 @@ fn remove<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &K, value: &V
     }
 }
 
+/// Where a machine is on offer, as far as it alone can tell.
+fn class_of(machine: &Machine) -> Option<(PartitionId, SizeId)> {
+    let is_offered = machine.phase == Phase::Waiting
+        && !machine.dirty
+        && machine.allocation.is_none()
+        && machine.condition.state == Availability::Available;
+    let place = (machine.partition.clone()?, machine.size.clone()?);
+    is_offered.then_some(place)
+}
+
 impl Indexed for Machine {
     fn add_to(&self, index: &mut Index) {
         for link in &self.links {
@@ -60,6 +74,13 @@ impl Indexed for Machine {
         }
         if let Some(partition) = &self.partition {
             insert(&mut index.partition_machines, partition.clone(), self.id);
+        }
+        if let Some(class) = class_of(self) {
+            insert(
+                index.offered.entry(class).or_default(),
+                self.rack.clone(),
+                self.id,
+            );
         }
         if let Some(allocation) = &self.allocation {
             index.asn_machine.insert(allocation.asn.0, self.id);
@@ -75,6 +96,14 @@ impl Indexed for Machine {
         }
         if let Some(partition) = &self.partition {
             remove(&mut index.partition_machines, partition, &self.id);
+        }
+        if let Some(class) = class_of(self)
+            && let Some(racks) = index.offered.get_mut(&class)
+        {
+            remove(racks, &self.rack, &self.id);
+            if racks.is_empty() {
+                index.offered.remove(&class);
+            }
         }
         if let Some(allocation) = &self.allocation {
             index.asn_machine.remove(&allocation.asn.0);

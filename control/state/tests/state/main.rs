@@ -10,6 +10,7 @@ mod allocation;
 mod life;
 mod networks;
 mod properties;
+mod scale;
 mod storage;
 mod tenancy;
 mod watch;
