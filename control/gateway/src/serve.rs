@@ -136,14 +136,16 @@ impl Gateway {
             pki,
             trail,
         };
-        let server = MeshServer::bind(MeshServerConfig {
+        let mesh = MeshServerConfig {
             bind,
             tls,
             trust_domain: shared.pki.trust_domain().to_owned(),
             router: router(&shared),
             revocations: revoked.0.clone(),
-        })
-        .map_err(|source| GatewayError::Bind { bind, source })?;
+        };
+        let reset_key = shared.pki.node_secret(&node, "quic-reset");
+        let server = MeshServer::bind_with_reset_key(mesh, &reset_key)
+            .map_err(|source| GatewayError::Bind { bind, source })?;
         Ok(Self {
             shared,
             server,

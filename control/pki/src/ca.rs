@@ -12,6 +12,7 @@ use proto_identity::{
     sha256_hex,
 };
 use proto_types::Timestamp;
+use ring::hmac;
 use tracing::info;
 
 use crate::{PkiError, SealingKey};
@@ -108,6 +109,16 @@ impl Pki {
             chain,
             roots: self.roots(),
         })
+    }
+
+    /// A secret of a node for one purpose, the same after each restart. Derived from the nodes'
+    /// authority, so that nothing further has to be kept.
+    pub fn node_secret(&self, node: &str, purpose: &str) -> [u8; 32] {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.inner.nodes.to_pkcs8());
+        let tag = hmac::sign(&key, format!("metalmesh\0{purpose}\0{node}").as_bytes());
+        let mut secret = [0u8; 32];
+        secret.copy_from_slice(tag.as_ref());
+        secret
     }
 
     /// The intermediate that agents' chains must contain.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use control_authz::Permit;
 use control_state::{
-    AgentKind, Command, CreateJoinTicket, IssueBootTicket, JoinTicket, RevokeJoinTicket,
+    AgentKind, CertificateChoice, Command, CreateJoinTicket, IssueBootTicket, JoinTicket,
+    RevokeCertificates, RevokeJoinTicket,
 };
 use proto_identity::ticket::{JoinTicket as TicketFile, SECRET_LEN};
 use proto_identity::{SpiffeId, sha256};
@@ -109,8 +110,8 @@ impl Pki {
         Ok((ticket, file.encode()))
     }
 
-    /// Revokes a join ticket on behalf of a user: it can no longer be redeemed, and the agent
-    /// that joined by it can no longer renew.
+    /// Revokes a join ticket on behalf of a user: it can no longer be redeemed. When an agent
+    /// joined by it, and by none since, that agent's sessions end and it cannot come back.
     pub async fn revoke_join_ticket(
         &self,
         permit: &Permit,
@@ -118,12 +119,37 @@ impl Pki {
         id: JoinTicketId,
     ) -> Result<Arc<JoinTicket>, PkiError> {
         let command = Command::new(self.now(), actor, RevokeJoinTicket { id });
-        Ok(self
+        let ticket = self
             .inner
             .store
             .propose(permit, &command)
             .await?
-            .join_ticket()?)
+            .join_ticket()?;
+        let is_last = self.inner.store.read(|t| {
+            let same = |other: &&Arc<JoinTicket>| {
+                other.kind == ticket.kind
+                    && other.partition == ticket.partition
+                    && other.agent == ticket.agent
+            };
+            let last = t
+                .all::<JoinTicket>()
+                .filter(same)
+                .max_by_key(|other| other.redeemed_at);
+            last.is_some_and(|last| last.id == ticket.id && last.redeemed_at.is_some())
+        });
+        if is_last.await? {
+            let identity = SpiffeId::agent(
+                self.trust_domain(),
+                ticket.partition.as_str(),
+                role_of(&ticket),
+                &ticket.agent,
+            )?;
+            let choice = CertificateChoice::Identity(identity.to_string());
+            let reason = format!("join ticket {id} was revoked");
+            self.propose(actor, RevokeCertificates { choice, reason })
+                .await?;
+        }
+        Ok(ticket)
     }
 
     /// Makes a boot ticket for one machine and address, asked for by the pixie of a partition.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use proto_identity::{CertificateDer, PeerIdentity, SpiffeId};
 use quinn::{Connection, Endpoint, Incoming};
+use rand::Rng as _;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -105,10 +106,23 @@ struct Sessions {
 }
 
 impl MeshServer {
-    /// Binds the socket.
+    /// Binds the socket, with a reset key of this process.
     pub fn bind(config: MeshServerConfig) -> io::Result<Self> {
+        let mut key = [0u8; 32];
+        rand::rng().fill(&mut key);
+        Self::bind_with_reset_key(config, &key)
+    }
+
+    /// Binds the socket. `reset_key` is a secret of this node that outlives the process: after a
+    /// crash it lets the node tell its old sessions at once that they are over (RFC 9000 §10.3),
+    /// instead of leaving them to their idle timeout.
+    pub fn bind_with_reset_key(config: MeshServerConfig, reset_key: &[u8; 32]) -> io::Result<Self> {
         let tls = transport::server(config.tls).map_err(io::Error::other)?;
-        let endpoint = Endpoint::server(tls, config.bind)?;
+        let socket = std::net::UdpSocket::bind(config.bind)?;
+        let runtime = quinn::default_runtime()
+            .ok_or_else(|| io::Error::other("no async runtime is there"))?;
+        let settings = transport::endpoint(reset_key);
+        let endpoint = Endpoint::new(settings, Some(tls), socket, runtime)?;
         let shared = Arc::new(Shared {
             trust_domain: config.trust_domain,
             router: Arc::new(config.router),

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use quinn::{IdleTimeout, TransportConfig, VarInt};
+use quinn::{
+    ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, TransportConfig, VarInt,
+};
+use rand::Rng as _;
+use ring::hmac;
 
 use crate::limits::{
     HANDSHAKES_MAX, IDLE_TIMEOUT, INITIAL_RTT, KEEP_ALIVE, SESSION_WINDOW, STREAM_WINDOW,
@@ -46,4 +50,34 @@ pub(crate) fn server(tls: rustls::ServerConfig) -> Result<quinn::ServerConfig, S
     config.transport_config(Arc::new(transport));
     config.max_incoming(HANDSHAKES_MAX);
     Ok(config)
+}
+
+/// Length of the ids that name a session in packets, bytes.
+const ID_LEN: usize = 8;
+
+/// Random ids. quinn's own carry a check that only the process that made them can pass, so that
+/// after a restart packets of old sessions would be dropped instead of answered with a reset.
+#[derive(Debug)]
+struct SessionIds;
+
+impl ConnectionIdGenerator for SessionIds {
+    fn generate_cid(&mut self) -> ConnectionId {
+        ConnectionId::new(&rand::rng().random::<[u8; ID_LEN]>())
+    }
+
+    fn cid_len(&self) -> usize {
+        ID_LEN
+    }
+
+    fn cid_lifetime(&self) -> Option<std::time::Duration> {
+        None
+    }
+}
+
+/// Settings of a server's socket.
+pub(crate) fn endpoint(reset_key: &[u8; 32]) -> EndpointConfig {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, reset_key);
+    let mut config = EndpointConfig::new(Arc::new(key));
+    config.cid_generator(|| Box::new(SessionIds));
+    config
 }

@@ -248,6 +248,54 @@ async fn renewal_and_revocation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn revoking_a_ticket_ends_the_agent_that_joined_by_it() {
+    let control = Control::start().await;
+    let permit = control_authz::Permit::system(control_authz::SystemActor::Pki);
+    let old = control.ticket(core_ticket()).await;
+    control.join(&old, &Key::generate().unwrap()).await.unwrap();
+    control.clock.advance(1000);
+    let ticket = control.ticket(core_ticket()).await;
+    let credential = control
+        .join(&ticket, &Key::generate().unwrap())
+        .await
+        .unwrap();
+    let mesh = control.client(Some(&credential));
+    let mut state = mesh.state();
+    drop(
+        timeout(PATIENCE, state.wait_for(|s| *s == SessionState::Up))
+            .await
+            .unwrap()
+            .unwrap(),
+    );
+    // The agent joined anew since: the old ticket is no longer its own.
+    control
+        .pki
+        .revoke_join_ticket(&permit, "admin", old.id.parse().unwrap())
+        .await
+        .unwrap();
+    IdentityServiceClient::from(mesh.clone())
+        .renew(RenewRequest {
+            csr: credential.key.request().unwrap(),
+        })
+        .await
+        .unwrap();
+    control
+        .pki
+        .revoke_join_ticket(&permit, "admin", ticket.id.parse().unwrap())
+        .await
+        .unwrap();
+    let revoked =
+        |s: &SessionState| matches!(s, SessionState::Down(Some(DialError::Revoked { .. })));
+    drop(
+        timeout(PATIENCE, state.wait_for(revoked))
+            .await
+            .unwrap()
+            .unwrap(),
+    );
+    control.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_was_away_resumes_with_its_own_key_only() {
     // Two hours ago, by the clock of the certificates.
     let mut control = Control::idle(proto_link::now_ms() - 7_200_000).await;

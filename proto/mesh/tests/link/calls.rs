@@ -251,3 +251,46 @@ async fn an_agent_that_restarts_often_replaces_its_oldest_session() {
     let down = oldest.wait_for(|s| matches!(s, SessionState::Down(_)));
     drop(timeout(PATIENCE, down).await.unwrap().unwrap());
 }
+
+#[test]
+fn a_control_that_was_killed_is_noticed_at_the_next_call() {
+    let runtime = || {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap()
+    };
+    let (killed, ours) = (runtime(), runtime());
+    let ca = Ca::new();
+    let node = ca.issue("spiffe://mesh.test/node/1", HOUR);
+    let core = ca.issue(CORE, HOUR);
+    let server = killed.block_on(async { Server::start(&ca, &node) });
+    let addr = server.addr;
+    ours.block_on(async {
+        let mesh = client(addr, Roots::Certificates(ca.roots()), Some(&core));
+        until(&mesh, |s| *s == SessionState::Up).await;
+        // Nothing says goodbye: its tasks just stop.
+        killed.shutdown_background();
+        drop(server);
+        let _server = loop {
+            // The socket goes when the last task is gone.
+            if std::net::UdpSocket::bind(addr).is_ok() {
+                break Server::start_at(&ca, &node, addr);
+            }
+            tokio::task::yield_now().await;
+        };
+        let began = tokio::time::Instant::now();
+        // The first call goes into the old session and finds it gone; no idle timeout passes.
+        let switch = SwitchServiceClient::from(mesh);
+        if let Err(e) = switch.report(SwitchReport::default()).await {
+            assert_eq!(e.code(), Code::Unavailable);
+            switch.report(SwitchReport::default()).await.unwrap();
+        }
+        assert!(
+            began.elapsed() < limits::IDLE_TIMEOUT / 3,
+            "{:?}",
+            began.elapsed()
+        );
+    });
+}

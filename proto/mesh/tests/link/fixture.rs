@@ -214,7 +214,7 @@ impl Server {
         let fake = Fake(gate.clone());
         let revoked = Revoked::new();
         let own = NodeCertificate::new(node).unwrap();
-        let server = MeshServer::bind(MeshServerConfig {
+        let config = MeshServerConfig {
             bind,
             tls: tls::server_config(&ca.roots(), own, ALPN).unwrap(),
             trust_domain: DOMAIN.into(),
@@ -222,8 +222,8 @@ impl Server {
                 .add(EnrolServiceServer::new(fake.clone()))
                 .add(SwitchServiceServer::new(fake)),
             revocations: revoked.clone(),
-        })
-        .unwrap();
+        };
+        let server = MeshServer::bind_with_reset_key(config, &[7; 32]).unwrap();
         let addr = server.local_addr().unwrap();
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
