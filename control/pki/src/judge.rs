@@ -200,80 +200,55 @@ mod tests {
         }
     }
 
+    fn used(at: Option<Timestamp>, key: u8) -> JoinTicket {
+        JoinTicket {
+            redeemed_at: at,
+            redeemed_key: Some(digest(key)),
+            ..ticket()
+        }
+    }
+
     #[test]
     fn join_tickets() {
         use ErrorCode::{TicketExpired, TicketForeign, TicketRevoked, TicketUnknown, TicketUsed};
-        let (bound, other) = (Some(digest(7)), Some(digest(8)));
-        let used = |at, key: &Option<Digest>| JoinTicket {
-            redeemed_at: at,
-            redeemed_key: key.clone(),
+        let bound = |key| JoinTicket {
+            key: Some(digest(key)),
             ..ticket()
+        };
+        let revoked = |ticket| JoinTicket {
+            revoked_at: ago(1),
+            ..ticket
         };
         let ended = JoinTicket {
             expires_at: Timestamp::from_ms(NOW.ms() - 1),
             ..ticket()
         };
+        let long = ago(REPEAT_MAX + 1);
+        // The caller's key is 7, the right secret 1.
         for (case, ticket, secret, expected) in [
             ("good", Some(ticket()), 1, Ok(Join::Redeem)),
             ("unknown", None, 1, Err(TicketUnknown)),
             ("wrong secret", Some(ticket()), 2, Err(TicketUnknown)),
-            (
-                "bound",
-                Some(JoinTicket {
-                    key: bound.clone(),
-                    ..ticket()
-                }),
-                1,
-                Ok(Join::Redeem),
-            ),
-            (
-                "bound to another",
-                Some(JoinTicket {
-                    key: other.clone(),
-                    ..ticket()
-                }),
-                1,
-                Err(TicketForeign),
-            ),
-            (
-                "revoked",
-                Some(JoinTicket {
-                    revoked_at: ago(1),
-                    ..ticket()
-                }),
-                1,
-                Err(TicketRevoked),
-            ),
+            ("bound", Some(bound(7)), 1, Ok(Join::Redeem)),
+            ("bound to another", Some(bound(8)), 1, Err(TicketForeign)),
+            ("revoked", Some(revoked(ticket())), 1, Err(TicketRevoked)),
             (
                 "used just now by this key",
-                Some(used(ago(1), &bound)),
+                Some(used(ago(1), 7)),
                 1,
                 Ok(Join::Repeat),
             ),
-            (
-                "used by another",
-                Some(used(ago(1), &other)),
-                1,
-                Err(TicketUsed),
-            ),
-            (
-                "used long ago",
-                Some(used(ago(REPEAT_MAX + 1), &bound)),
-                1,
-                Err(TicketUsed),
-            ),
+            ("used by another", Some(used(ago(1), 8)), 1, Err(TicketUsed)),
+            ("used long ago", Some(used(long, 7)), 1, Err(TicketUsed)),
             (
                 "revoked after use",
-                Some(JoinTicket {
-                    revoked_at: ago(1),
-                    ..used(ago(1), &bound)
-                }),
+                Some(revoked(used(ago(1), 7))),
                 1,
                 Err(TicketRevoked),
             ),
             ("ended", Some(ended.clone()), 1, Err(TicketExpired)),
             (
-                "ended, and a wrong secret tells nothing",
+                "ended, a wrong secret tells nothing",
                 Some(ended),
                 2,
                 Err(TicketUnknown),

@@ -173,10 +173,16 @@ fn server(service: &Service, module: &str, out: &mut String) {
             ),
         );
     }
+    put(out, "}");
+    router_entry(service, module, out);
+}
+
+fn router_entry(service: &Service, module: &str, out: &mut String) {
+    let name = &service.name;
     put(
         out,
         &format!(
-            "}}\n/// Puts a [`{name}`] into a router.\n#[derive(Debug)]\npub struct {name}Server<T> {{ \
+            "/// Puts a [`{name}`] into a router.\n#[derive(Debug)]\npub struct {name}Server<T> {{ \
          service: T }}\n\
          impl<T> {name}Server<T> {{\n/// Wraps it.\npub fn new(service: T) -> Self {{ Self {{ \
          service }} }}\n}}\n\
