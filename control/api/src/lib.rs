@@ -1,4 +1,27 @@
-//! The public services: decode, authorise, propose or read, encode.
+//! The public API: decode, authorise, propose or read, encode.
+//!
+//! [`front`] speaks the protocols, [`gate`] decides who may call, [`services`] has one file a
+//! resource, `convert` turns the contract's messages into the state's objects and back,
+//! [`audit`] keeps the trail, [`token`] signs and checks bearer tokens, [`serve`] listens.
+//!
+//! Invariants:
+//! - no handler runs before the gate let the call in, in any protocol;
+//! - a handler writes only with the permit that the gate gave for this very call;
+//! - what a caller may not see is not found;
+//! - errors carry a code of the catalogue and nothing internal (`refusal`).
 
+pub mod audit;
+mod bootstrap;
+mod caller;
+mod convert;
+mod core;
+mod directory;
 pub mod front;
+pub mod gate;
+mod refusal;
+pub mod serve;
+pub mod services;
 pub mod token;
+
+pub use bootstrap::{ADMIN_USER, BootstrapError, admin_token, tenants};
+pub use core::Core;

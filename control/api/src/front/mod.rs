@@ -9,7 +9,6 @@
 mod cors;
 mod envelope;
 mod inner;
-mod method;
 mod protocol;
 mod reply;
 mod status;
@@ -24,13 +23,13 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Method as HttpMethod, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use prost_reflect::DescriptorPool;
+use proto_public::{Method, json};
+use tokio::time::Instant;
 use tonic::{Code, Status};
 use tower::{BoxError, ServiceExt};
 
 pub use envelope::MESSAGE_BYTES_MAX;
 pub use inner::Inner;
-pub use method::{Method, Methods};
 pub use reply::ReplyBody;
 
 use inner::Answer;
@@ -43,7 +42,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Call<'a> {
     /// Which method.
-    pub method: &'a Method,
+    pub method: &'static Method,
     /// The request's HTTP headers.
     pub headers: &'a HeaderMap,
     /// The caller's address.
@@ -52,20 +51,25 @@ pub struct Call<'a> {
     pub message: &'a Bytes,
 }
 
-/// Decides about every call before its handler runs.
+/// Decides about every call before its handler runs, and hears how each ended.
 #[tonic::async_trait]
 pub trait Gate: Send + Sync + 'static {
-    /// What the handler finds in its request's extensions.
+    /// What the gate keeps of a call until it ends; dropped when the caller goes away.
+    type Ticket: Send + 'static;
+
+    /// Lets a call in: what the handler finds in its request's extensions, and the ticket.
     ///
     /// # Errors
     /// The status that the caller gets instead.
-    async fn admit(&self, call: Call<'_>) -> Result<Extensions, Status>;
+    async fn admit(&self, call: Call<'_>) -> Result<(Extensions, Self::Ticket), Status>;
+
+    /// Hears how a call that was let in ended.
+    async fn finish(&self, ticket: Self::Ticket, code: Code);
 }
 
 /// The HTTP service of the public API.
 #[derive(Debug)]
 pub struct Front<S, G> {
-    methods: Arc<Methods>,
     gate: Arc<G>,
     inner: S,
 }
@@ -73,7 +77,6 @@ pub struct Front<S, G> {
 impl<S: Clone, G> Clone for Front<S, G> {
     fn clone(&self) -> Self {
         Self {
-            methods: Arc::clone(&self.methods),
             gate: Arc::clone(&self.gate),
             inner: self.inner.clone(),
         }
@@ -82,12 +85,8 @@ impl<S: Clone, G> Clone for Front<S, G> {
 
 impl<S: Inner, G: Gate> Front<S, G> {
     /// Puts the gate and the protocols in front of `inner`.
-    pub fn new(pool: &DescriptorPool, gate: Arc<G>, inner: S) -> Self {
-        Self {
-            methods: Arc::new(Methods::from_pool(pool)),
-            gate,
-            inner,
-        }
+    pub fn new(gate: Arc<G>, inner: S) -> Self {
+        Self { gate, inner }
     }
 
     /// Answers one HTTP request.
@@ -137,7 +136,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
             return reply::plain(StatusCode::HTTP_VERSION_NOT_SUPPORTED, text);
         }
         let path = parts.uri.path();
-        let Some(method) = self.methods.get(path) else {
+        let Some(method) = proto_public::method(path) else {
             return reply::error(protocol, unimplemented(path));
         };
         let streaming_frames = protocol.framing == Framing::ConnectStream;
@@ -145,7 +144,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
             protocol.framing,
             Framing::ConnectUnary | Framing::ConnectStream
         );
-        if connect && streaming_frames != method.streams {
+        if connect && streaming_frames != method.server_streaming {
             let text = "this method needs the other kind of Connect content type\n";
             return reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
         }
@@ -161,7 +160,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
     async fn dispatch<B>(
         &self,
         protocol: Protocol,
-        method: &Method,
+        method: &'static Method,
         headers: &HeaderMap,
         body: B,
         peer: Option<SocketAddr>,
@@ -181,21 +180,12 @@ impl<S: Inner, G: Gate> Front<S, G> {
                 peer,
                 message: &message,
             };
-            let extensions = self.gate.admit(call).await?;
+            let (extensions, ticket) = self.gate.admit(call).await?;
             let request = inner::request(&method.path, headers, extensions, &message);
-            let response = match self.inner.clone().oneshot(request).await {
-                Ok(response) => response,
-                Err(never) => match never {},
-            };
-            let answer = Answer::new(response);
-            if let Some(Err(status)) = answer.early() {
-                return Err(status.clone());
-            }
-            if method.streams {
-                return Ok(reply::streaming(protocol, method.clone(), answer, deadline));
-            }
-            let message = answer.unary().await?;
-            Ok(reply::unary(protocol, method, message))
+            let outcome = self.answer(protocol, method, request, deadline).await;
+            let code = outcome.as_ref().map_or_else(Status::code, |_| Code::Ok);
+            self.gate.finish(ticket, code).await;
+            outcome
         };
         match deadline {
             None => work.await,
@@ -203,6 +193,29 @@ impl<S: Inner, G: Gate> Front<S, G> {
                 .await
                 .unwrap_or_else(|_| Err(reply::deadline_exceeded())),
         }
+    }
+
+    /// Runs the handler.
+    async fn answer(
+        &self,
+        protocol: Protocol,
+        method: &'static Method,
+        request: Request<tonic::body::Body>,
+        deadline: Option<Instant>,
+    ) -> Result<Response<ReplyBody>, Status> {
+        let response = match self.inner.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        let answer = Answer::new(response);
+        if let Some(Err(status)) = answer.early() {
+            return Err(status.clone());
+        }
+        if method.server_streaming {
+            return Ok(reply::streaming(protocol, method, answer, deadline));
+        }
+        let message = answer.unary().await?;
+        Ok(reply::unary(protocol, method, message))
     }
 }
 
@@ -245,7 +258,9 @@ fn request_message(
     };
     match protocol.codec {
         Codec::Proto => Ok(message),
-        Codec::Json => method.from_json(&message),
+        Codec::Json => json::to_proto(&method.input, &message)
+            .map(Bytes::from)
+            .map_err(|error| Status::invalid_argument(error.to_string())),
     }
 }
 

@@ -12,12 +12,13 @@ use http::{Response, StatusCode};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
+use proto_public::{Method, json};
 use tokio::time::Instant;
 use tonic::Status;
 
 use super::envelope::{FLAG_CONNECT_END, FLAG_WEB_TRAILERS, frame};
 use super::inner::Answer;
-use super::method::Method;
+
 use super::protocol::{Codec, Framing, Protocol};
 use super::status::{connect_code, connect_end, connect_error, grpc_trailers, web_trailers};
 
@@ -70,27 +71,23 @@ pub(super) fn unary(protocol: Protocol, method: &Method, message: Bytes) -> Resp
 /// A streaming answer, ended by the handler or at the deadline.
 pub(super) fn streaming(
     protocol: Protocol,
-    method: Method,
+    method: &'static Method,
     answer: Answer,
     deadline: Option<Instant>,
 ) -> Response<ReplyBody> {
-    let frames = stream::unfold(Some(answer), move |state| {
-        let method = method.clone();
-        async move {
-            let mut answer = state?;
-            let next = match deadline {
-                None => answer.next().await,
-                Some(at) => tokio::time::timeout_at(at, answer.next())
-                    .await
-                    .unwrap_or_else(|_| Err(Err(deadline_exceeded()))),
-            };
-            let next =
-                next.and_then(|message| encode(protocol.codec, &method, message).map_err(Err));
-            Some(match next {
-                Ok(message) => (Ok(message_frame(protocol, &message)), Some(answer)),
-                Err(outcome) => (Ok(end_frame(protocol, outcome)), None),
-            })
-        }
+    let frames = stream::unfold(Some(answer), move |state| async move {
+        let mut answer = state?;
+        let next = match deadline {
+            None => answer.next().await,
+            Some(at) => tokio::time::timeout_at(at, answer.next())
+                .await
+                .unwrap_or_else(|_| Err(Err(deadline_exceeded()))),
+        };
+        let next = next.and_then(|message| encode(protocol.codec, method, message).map_err(Err));
+        Some(match next {
+            Ok(message) => (Ok(message_frame(protocol, &message)), Some(answer)),
+            Err(outcome) => (Ok(end_frame(protocol, outcome)), None),
+        })
     });
     head(protocol, StreamBody::new(frames).boxed_unsync())
 }
@@ -108,7 +105,9 @@ pub(super) fn deadline(timeout: Option<Duration>) -> Option<Instant> {
 fn encode(codec: Codec, method: &Method, message: Bytes) -> Result<Bytes, Status> {
     match codec {
         Codec::Proto => Ok(message),
-        Codec::Json => method.to_json(message),
+        Codec::Json => json::from_proto(&method.output, &message)
+            .map(Bytes::from)
+            .map_err(|_| Status::internal("the answer cannot be written as JSON")),
     }
 }
 

@@ -125,6 +125,11 @@ impl Issuer {
         })
     }
 
+    /// The public half, an uncompressed point.
+    pub fn public_key(&self) -> &[u8] {
+        self.key.public_key().as_ref()
+    }
+
     /// Signs a token of the user for the time given, in seconds since 1970.
     ///
     /// # Errors

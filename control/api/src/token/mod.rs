@@ -2,5 +2,7 @@
 //! and for what, is the store's to say.
 
 mod jwt;
+mod keys;
 
 pub use jwt::{Claims, Issuer, TokenError, TokenKind};
+pub use keys::{KeyError, issuer};

@@ -1,0 +1,61 @@
+//! Who calls: put into each request by the gate, taken out by the handler.
+
+use std::sync::Arc;
+
+use control_authz::{Permit, Principal, TokenKind};
+use control_state::ErrorCode;
+use proto_public::api::v2::AdminRole;
+use proto_types::TenantId;
+use tonic::{Request, Status};
+
+use crate::refusal::refused;
+
+/// The caller of a method that was allowed to call it.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Proof that the call is allowed; needed for each write.
+    pub permit: Permit,
+    /// What the token says.
+    pub principal: Arc<Principal>,
+    /// Login; empty without a token.
+    pub user: String,
+}
+
+impl Caller {
+    /// The caller of this request.
+    ///
+    /// # Errors
+    /// `internal` when the gate was left out, which is a mistake of ours.
+    pub fn of<T>(request: &Request<T>) -> Result<Self, Status> {
+        request
+            .extensions()
+            .get::<Self>()
+            .cloned()
+            .ok_or_else(|| refused(ErrorCode::Internal, "the call came past the gate"))
+    }
+
+    /// Whether an admin's token calls.
+    pub fn is_admin(&self) -> bool {
+        self.principal.kind == TokenKind::Api
+            && matches!(
+                self.principal.rights.admin_role,
+                Some(AdminRole::Editor | AdminRole::Viewer)
+            )
+    }
+
+    /// Whether an admin's token calls that may change things.
+    pub fn is_admin_editor(&self) -> bool {
+        self.principal.kind == TokenKind::Api
+            && self.principal.rights.admin_role == Some(AdminRole::Editor)
+    }
+
+    /// The caller's own tenant.
+    ///
+    /// # Errors
+    /// `unauthenticated` without a token.
+    pub fn login(&self) -> Result<TenantId, Status> {
+        self.user
+            .parse()
+            .map_err(|_| refused(ErrorCode::Unauthenticated, "a token is needed"))
+    }
+}

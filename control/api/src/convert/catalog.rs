@@ -1,0 +1,259 @@
+//! Partitions, sizes, images.
+
+use std::collections::BTreeSet;
+
+use control_state::{self as state};
+use proto_public::api::v2;
+use proto_types::Timestamp;
+use tonic::Status;
+
+use super::enums::{
+    classification, feature, from_classification, from_feature, from_size_constraint,
+    size_constraint,
+};
+use super::{from_time, has_labels, is, meta, new_meta, parse, required, time};
+use crate::refusal::invalid;
+
+/// How long an image is offered when its creator does not say, milliseconds.
+const IMAGE_LIFE_MS: u64 = 90 * 24 * 3600 * 1000;
+
+/// A partition for the wire.
+pub(crate) fn partition(partition: &state::Partition) -> v2::Partition {
+    v2::Partition {
+        id: partition.id.to_string(),
+        meta: meta(&partition.meta),
+        description: partition.description.clone(),
+        boot_configuration: Some(v2::PartitionBootConfiguration {
+            image_url: partition.boot.image_url.clone(),
+            kernel_url: partition.boot.kernel_url.clone(),
+            commandline: partition.boot.commandline.clone(),
+        }),
+        dns_servers: dns(&partition.dns_servers),
+        ntp_servers: ntp(&partition.ntp_servers),
+        mgmt_service_addresses: partition.mgmt_service_addresses.clone(),
+    }
+}
+
+/// Name servers for the wire.
+pub(crate) fn dns(servers: &[std::net::IpAddr]) -> Vec<v2::DnsServer> {
+    servers
+        .iter()
+        .map(|ip| v2::DnsServer { ip: ip.to_string() })
+        .collect()
+}
+
+/// Time servers for the wire.
+pub(crate) fn ntp(servers: &[String]) -> Vec<v2::NtpServer> {
+    servers
+        .iter()
+        .map(|address| v2::NtpServer {
+            address: address.clone(),
+        })
+        .collect()
+}
+
+/// Name servers from the wire.
+///
+/// # Errors
+/// `invalid_argument` for what is no address.
+pub(crate) fn from_dns(servers: &[v2::DnsServer]) -> Result<Vec<std::net::IpAddr>, Status> {
+    servers
+        .iter()
+        .map(|server| parse("dns_servers", &server.ip))
+        .collect()
+}
+
+/// Time servers from the wire.
+pub(crate) fn from_ntp(servers: &[v2::NtpServer]) -> Vec<String> {
+    servers
+        .iter()
+        .map(|server| server.address.clone())
+        .collect()
+}
+
+/// A boot configuration from the wire.
+pub(crate) fn from_boot(boot: v2::PartitionBootConfiguration) -> state::BootConfiguration {
+    state::BootConfiguration {
+        image_url: boot.image_url,
+        kernel_url: boot.kernel_url,
+        commandline: boot.commandline,
+    }
+}
+
+/// A partition from the wire.
+///
+/// # Errors
+/// `invalid_argument`.
+pub(crate) fn from_partition(partition: v2::Partition) -> Result<state::Partition, Status> {
+    Ok(state::Partition {
+        id: parse("partition.id", &partition.id)?,
+        meta: new_meta(partition.meta),
+        description: partition.description,
+        boot: partition
+            .boot_configuration
+            .map(from_boot)
+            .unwrap_or_default(),
+        dns_servers: from_dns(&partition.dns_servers)?,
+        ntp_servers: from_ntp(&partition.ntp_servers),
+        mgmt_service_addresses: partition.mgmt_service_addresses,
+    })
+}
+
+/// A size for the wire.
+pub(crate) fn size(size: &state::Size) -> v2::Size {
+    v2::Size {
+        id: size.id.to_string(),
+        meta: meta(&size.meta),
+        name: size.name.clone(),
+        description: size.description.clone(),
+        constraints: size.constraints.iter().map(constraint).collect(),
+    }
+}
+
+fn constraint(constraint: &state::SizeConstraint) -> v2::SizeConstraint {
+    v2::SizeConstraint {
+        r#type: size_constraint(constraint.kind),
+        min: constraint.min,
+        max: constraint.max,
+        identifier: constraint.identifier.clone(),
+    }
+}
+
+/// Constraints of a size from the wire.
+///
+/// # Errors
+/// `invalid_argument` for an unspecified type.
+pub(crate) fn from_constraints(
+    constraints: Vec<v2::SizeConstraint>,
+) -> Result<Vec<state::SizeConstraint>, Status> {
+    let read = |constraint: v2::SizeConstraint| {
+        let kind = from_size_constraint(constraint.r#type)
+            .ok_or_else(|| invalid("constraints.type", "is unspecified"))?;
+        let v2::SizeConstraint {
+            min,
+            max,
+            identifier,
+            ..
+        } = constraint;
+        Ok(state::SizeConstraint {
+            kind,
+            min,
+            max,
+            identifier,
+        })
+    };
+    constraints.into_iter().map(read).collect()
+}
+
+/// A size from the wire.
+///
+/// # Errors
+/// `invalid_argument`.
+pub(crate) fn from_size(size: v2::Size) -> Result<state::Size, Status> {
+    Ok(state::Size {
+        id: parse("size.id", &size.id)?,
+        meta: new_meta(size.meta),
+        name: size.name,
+        description: size.description,
+        constraints: from_constraints(size.constraints)?,
+    })
+}
+
+/// Whether a query asks for this size.
+pub(crate) fn size_matches(size: &state::Size, query: Option<&v2::SizeQuery>) -> bool {
+    let Some(query) = query else { return true };
+    is(query.id.as_ref(), size.id.as_str())
+        && is(
+            query.name.as_ref(),
+            size.name.as_deref().unwrap_or_default(),
+        )
+        && is(
+            query.description.as_ref(),
+            size.description.as_deref().unwrap_or_default(),
+        )
+        && has_labels(&size.meta.labels, query.labels.as_ref())
+}
+
+/// An image for the wire.
+pub(crate) fn image(image: &state::Image) -> v2::Image {
+    v2::Image {
+        id: image.id.to_string(),
+        meta: meta(&image.meta),
+        url: image.url.clone(),
+        name: image.name.clone(),
+        description: image.description.clone(),
+        features: image.features.iter().map(|one| feature(*one)).collect(),
+        classification: classification(image.classification),
+        expires_at: time(image.expires_at),
+    }
+}
+
+/// An image from the wire, as published clients send it: what they leave out gets a default.
+///
+/// # Errors
+/// `invalid_argument`.
+pub(crate) fn from_image(image: v2::Image, now: Timestamp) -> Result<state::Image, Status> {
+    let features: BTreeSet<_> = from_features(&image.features)?;
+    Ok(state::Image {
+        id: parse("image.id", &image.id)?,
+        meta: new_meta(image.meta),
+        url: required("image.url", Some(image.url).filter(|url| !url.is_empty()))?,
+        name: image.name,
+        description: image.description,
+        features: if features.is_empty() {
+            [state::ImageFeature::Machine].into()
+        } else {
+            features
+        },
+        classification: from_classification(image.classification)
+            .unwrap_or(state::Classification::Preview),
+        expires_at: image
+            .expires_at
+            .as_ref()
+            .map_or_else(|| now.plus_ms(IMAGE_LIFE_MS), from_time),
+    })
+}
+
+/// Features of an image from the wire.
+///
+/// # Errors
+/// `invalid_argument` for an unspecified one.
+pub(crate) fn from_features<C: FromIterator<state::ImageFeature>>(
+    features: &[i32],
+) -> Result<C, Status> {
+    features
+        .iter()
+        .map(|number| {
+            from_feature(*number).ok_or_else(|| invalid("image.features", "has an unspecified one"))
+        })
+        .collect()
+}
+
+/// Whether a query asks for this image.
+pub(crate) fn image_matches(image: &state::Image, query: Option<&v2::ImageQuery>) -> bool {
+    let Some(query) = query else { return true };
+    let (os, version) = image
+        .id
+        .as_str()
+        .rsplit_once('-')
+        .unwrap_or((image.id.as_str(), ""));
+    is(query.id.as_ref(), image.id.as_str())
+        && is(query.os.as_ref(), os)
+        && is(query.version.as_ref(), version)
+        && is(
+            query.name.as_ref(),
+            image.name.as_deref().unwrap_or_default(),
+        )
+        && is(
+            query.description.as_ref(),
+            image.description.as_deref().unwrap_or_default(),
+        )
+        && is(query.url.as_ref(), &image.url)
+        && query
+            .feature
+            .is_none_or(|wanted| image.features.iter().any(|one| feature(*one) == wanted))
+        && query
+            .classification
+            .is_none_or(|wanted| wanted == classification(image.classification))
+        && has_labels(&image.meta.labels, query.labels.as_ref())
+}

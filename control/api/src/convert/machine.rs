@@ -1,0 +1,398 @@
+//! Machines: what clients need to find in each, and what they may ask for.
+
+use control_state::{self as state, Machine, Phase, Tables};
+use proto_public::api::v2;
+use tonic::Status;
+
+use super::enums::{
+    allocation_type, availability, event_kind, from_protocol, liveliness, nat_type, network_type,
+    protocol,
+};
+use super::{catalog, labels, layout, meta, parse_all, time};
+use crate::refusal::invalid;
+
+/// Label that shows the phase, which the contract has no field for.
+pub(crate) const PHASE_LABEL: &str = "metalmesh.dev/phase";
+/// Label that shows since when.
+pub(crate) const SINCE_LABEL: &str = "metalmesh.dev/phase-since";
+
+/// Longest description of the contract, characters.
+const DESCRIPTION_MAX: usize = 256;
+
+/// A machine for the wire, with everything that published clients dereference.
+pub(crate) fn machine(tables: &Tables, machine: &Machine) -> v2::Machine {
+    v2::Machine {
+        uuid: machine.id.to_string(),
+        meta: machine_meta(machine),
+        partition: Some(partition(tables, machine)),
+        rack: machine.rack.clone(),
+        room: machine.room.clone(),
+        size: Some(size(tables, machine)),
+        hardware: Some(hardware(&machine.hardware)),
+        allocation: machine.allocation.as_ref().map(|it| allocation(tables, it)),
+        status: Some(status(tables, machine)),
+        recent_provisioning_events: Some(events(tables, machine)),
+    }
+}
+
+fn machine_meta(machine: &Machine) -> Option<v2::Meta> {
+    let mut meta = meta(&machine.meta)?;
+    let shown = meta.labels.get_or_insert_default();
+    if let Some(allocation) = &machine.allocation {
+        shown.labels.extend(allocation.labels.clone());
+        let asn = state::label::MACHINE_ASN.to_owned();
+        shown.labels.insert(asn, allocation.asn.to_string());
+    }
+    let own = [
+        (state::label::MACHINE_RACK, machine.rack.clone()),
+        (
+            state::label::MACHINE_CHASSIS,
+            machine.fru.chassis_part_serial.clone(),
+        ),
+        (PHASE_LABEL, machine.phase.to_string()),
+        (
+            SINCE_LABEL,
+            time(machine.since)
+                .map(|at| at.to_string())
+                .unwrap_or_default(),
+        ),
+    ];
+    for (key, value) in own.into_iter().filter(|(_, value)| !value.is_empty()) {
+        shown.labels.insert(key.to_owned(), value);
+    }
+    if let (true, Some(allocation)) = (machine.phase.is_reclaim(), &machine.allocation) {
+        meta.deletion_task_id = Some(deletion_task(allocation));
+    }
+    Some(meta)
+}
+
+/// Name of a machine's way back, while it goes on.
+pub(crate) fn deletion_task(allocation: &state::Allocation) -> String {
+    format!("machine-delete-{}", allocation.id)
+}
+
+fn partition(tables: &Tables, machine: &Machine) -> v2::Partition {
+    let id = machine.partition.as_ref();
+    let found = id.and_then(|id| tables.get::<state::Partition>(id));
+    found.map_or_else(
+        || v2::Partition {
+            id: id.map(ToString::to_string).unwrap_or_default(),
+            meta: Some(v2::Meta::default()),
+            ..Default::default()
+        },
+        |partition| catalog::partition(partition),
+    )
+}
+
+fn size(tables: &Tables, machine: &Machine) -> v2::Size {
+    let id = machine.size.as_ref();
+    let found = id.and_then(|id| tables.get::<state::Size>(id));
+    found.map_or_else(
+        || v2::Size {
+            id: id.map_or_else(|| "unknown".to_owned(), ToString::to_string),
+            meta: Some(v2::Meta::default()),
+            ..Default::default()
+        },
+        |size| catalog::size(size),
+    )
+}
+
+#[expect(
+    deprecated,
+    reason = "published clients read the address from this field"
+)]
+fn nic(nic: &state::Nic) -> v2::MachineNic {
+    let neighbour = |neighbour: &state::Neighbour| v2::MachineNic {
+        mac: neighbour.chassis_id.clone(),
+        name: neighbour.port_id.clone(),
+        identifier: neighbour.port_id.clone(),
+        hostname: neighbour.system_name.clone(),
+        ..Default::default()
+    };
+    v2::MachineNic {
+        mac: nic.mac.to_string(),
+        name: nic.name.clone(),
+        identifier: nic.identifier.clone(),
+        vendor: nic.vendor.clone(),
+        model: nic.model.clone(),
+        speed: nic.speed,
+        neighbors: nic.neighbours.iter().map(neighbour).collect(),
+        hostname: String::new(),
+    }
+}
+
+fn hardware(hardware: &state::Hardware) -> v2::MachineHardware {
+    let disk = |disk: &state::BlockDevice| v2::MachineBlockDevice {
+        name: disk.name.clone(),
+        size: disk.size,
+    };
+    let cpu = |cpu: &state::Cpu| v2::MetalCpu {
+        vendor: cpu.vendor.clone(),
+        model: cpu.model.clone(),
+        cores: cpu.cores,
+        threads: cpu.threads,
+    };
+    let gpu = |gpu: &state::Gpu| v2::MetalGpu {
+        vendor: gpu.vendor.clone(),
+        model: gpu.model.clone(),
+    };
+    v2::MachineHardware {
+        memory: hardware.memory,
+        disks: hardware.disks.iter().map(disk).collect(),
+        cpus: hardware.cpus.iter().map(cpu).collect(),
+        gpus: hardware.gpus.iter().map(gpu).collect(),
+        nics: hardware.nics.iter().map(nic).collect(),
+    }
+}
+
+fn allocation(tables: &Tables, allocation: &state::Allocation) -> v2::MachineAllocation {
+    let image = tables.get::<state::Image>(&allocation.image).map_or_else(
+        || v2::Image {
+            id: allocation.image.to_string(),
+            meta: Some(v2::Meta::default()),
+            ..Default::default()
+        },
+        |image| catalog::image(image),
+    );
+    v2::MachineAllocation {
+        uuid: allocation.id.to_string(),
+        meta: Some(v2::Meta {
+            labels: Some(labels(&allocation.labels)),
+            created_at: time(allocation.created_at),
+            updated_at: time(allocation.created_at),
+            generation: 1,
+            deletion_task_id: None,
+        }),
+        name: allocation.name.clone(),
+        description: allocation.description.clone(),
+        created_by: allocation.created_by.clone(),
+        project: allocation.project.to_string(),
+        image: Some(image),
+        filesystem_layout: Some(layout::layout(&allocation.layout)),
+        networks: allocation.networks.iter().map(network).collect(),
+        hostname: allocation.hostname.clone(),
+        ssh_public_keys: allocation.ssh_public_keys.clone(),
+        userdata: allocation.userdata.clone(),
+        allocation_type: allocation_type(allocation.kind),
+        firewall_rules: firewall_rules(allocation),
+        dns_servers: catalog::dns(&allocation.dns_servers),
+        ntp_servers: catalog::ntp(&allocation.ntp_servers),
+        vpn: None,
+        placement_labels: Some(labels(&allocation.placement_labels)),
+    }
+}
+
+fn network(network: &state::AllocationNetwork) -> v2::MachineNetwork {
+    let texts = |nets: &[ipnet::IpNet]| nets.iter().map(ToString::to_string).collect();
+    v2::MachineNetwork {
+        network: network.network.to_string(),
+        prefixes: texts(&network.prefixes),
+        destination_prefixes: texts(&network.destination_prefixes),
+        ips: network.ips.iter().map(ToString::to_string).collect(),
+        network_type: network_type(network.kind),
+        nat_type: nat_type(network.nat),
+        vrf: network.vrf.into(),
+        asn: network.asn.0,
+        project: network.project.map(|project| project.to_string()),
+    }
+}
+
+fn firewall_rules(allocation: &state::Allocation) -> Option<v2::FirewallRules> {
+    if allocation.kind != state::AllocationType::Firewall {
+        return None;
+    }
+    let texts = |nets: &[ipnet::IpNet]| nets.iter().map(ToString::to_string).collect();
+    let egress = |rule: &state::FirewallRule| v2::FirewallEgressRule {
+        protocol: protocol(rule.protocol),
+        ports: rule.ports.clone(),
+        to: texts(&rule.to),
+        comment: rule.comment.clone(),
+    };
+    let ingress = |rule: &state::FirewallRule| v2::FirewallIngressRule {
+        protocol: protocol(rule.protocol),
+        ports: rule.ports.clone(),
+        to: texts(&rule.to),
+        from: texts(&rule.from),
+        comment: rule.comment.clone(),
+    };
+    Some(v2::FirewallRules {
+        egress: allocation
+            .firewall_rules
+            .egress
+            .iter()
+            .map(egress)
+            .collect(),
+        ingress: allocation
+            .firewall_rules
+            .ingress
+            .iter()
+            .map(ingress)
+            .collect(),
+    })
+}
+
+/// Firewall rules from the wire.
+///
+/// # Errors
+/// `invalid_argument` for an unspecified protocol or what is no prefix.
+pub(crate) fn from_firewall_rules(
+    rules: v2::FirewallRules,
+) -> Result<state::FirewallRules, Status> {
+    let proto = |number| {
+        from_protocol(number).ok_or_else(|| invalid("firewall_rules.protocol", "is unspecified"))
+    };
+    let egress = |rule: v2::FirewallEgressRule| {
+        Ok(state::FirewallRule {
+            protocol: proto(rule.protocol)?,
+            ports: rule.ports,
+            to: parse_all("firewall_rules.egress.to", &rule.to)?,
+            from: Vec::new(),
+            comment: rule.comment,
+        })
+    };
+    let ingress = |rule: v2::FirewallIngressRule| {
+        Ok(state::FirewallRule {
+            protocol: proto(rule.protocol)?,
+            ports: rule.ports,
+            to: parse_all("firewall_rules.ingress.to", &rule.to)?,
+            from: parse_all("firewall_rules.ingress.from", &rule.from)?,
+            comment: rule.comment,
+        })
+    };
+    Ok(state::FirewallRules {
+        egress: rules
+            .egress
+            .into_iter()
+            .map(egress)
+            .collect::<Result<_, Status>>()?,
+        ingress: rules
+            .ingress
+            .into_iter()
+            .map(ingress)
+            .collect::<Result<_, Status>>()?,
+    })
+}
+
+fn status(tables: &Tables, machine: &Machine) -> v2::MachineStatus {
+    let log = tables.get::<state::EventLog>(&machine.id);
+    v2::MachineStatus {
+        condition: Some(condition(machine)),
+        led_state: Some(v2::MachineChassisIdentifyLedState {
+            value: machine.led.value.clone(),
+            description: machine.led.description.clone(),
+        }),
+        liveliness: liveliness(log.map(|log| log.liveliness).unwrap_or_default()),
+        metal_hammer_version: machine.hammer_version.clone(),
+    }
+}
+
+/// What an admin said, else why the phase is what it is. A held machine is never "available".
+fn condition(machine: &Machine) -> v2::MachineCondition {
+    let held = matches!(machine.phase, Phase::Held(_));
+    let state = match machine.condition.state {
+        state::Availability::Available if held => state::Availability::Tainted,
+        state => state,
+    };
+    let (said, reason) = (&machine.condition.description, &machine.reason);
+    let description = if said.is_empty() || (held && !reason.is_empty()) {
+        reason
+    } else {
+        said
+    };
+    v2::MachineCondition {
+        state: availability(state),
+        description: description.chars().take(DESCRIPTION_MAX).collect(),
+        issuer: machine.condition.issuer.clone(),
+    }
+}
+
+fn events(tables: &Tables, machine: &Machine) -> v2::MachineRecentProvisioningEvents {
+    let Some(log) = tables.get::<state::EventLog>(&machine.id) else {
+        // Published clients look into this message without asking whether it is there.
+        return v2::MachineRecentProvisioningEvents {
+            last_error_event: Some(v2::MachineProvisioningEvent::default()),
+            ..Default::default()
+        };
+    };
+    use v2::MachineProvisioningEventState as State;
+    let trouble = match (log.failed_reclaim, log.crash_loop) {
+        (true, _) => State::FailedReclaim,
+        (false, true) => State::Crashloop,
+        (false, false) => State::Unspecified,
+    };
+    v2::MachineRecentProvisioningEvents {
+        // Newest first, as published clients take the first for the last.
+        events: log.events.iter().rev().map(event).collect(),
+        last_event_time: time(log.last_event_time),
+        last_error_event: Some(log.last_error_event.as_ref().map(event).unwrap_or_default()),
+        state: trouble.into(),
+    }
+}
+
+fn event(event: &state::Event) -> v2::MachineProvisioningEvent {
+    v2::MachineProvisioningEvent {
+        time: time(event.time),
+        event: event_kind(event.kind),
+        message: event.message.clone(),
+    }
+}
+
+/// What is known of a machine's BMC. User and password are not in the state at all.
+pub(crate) fn bmc_details(machine: &Machine) -> v2::MachineBmcDetails {
+    let known = machine.bmc.clone().unwrap_or_default();
+    v2::MachineBmcDetails {
+        uuid: machine.id.to_string(),
+        partition: machine
+            .partition
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        rack: machine.rack.clone(),
+        room: machine.room.clone(),
+        size: machine
+            .size
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        bmc_report: Some(v2::MachineBmcReport {
+            uuid: machine.id.to_string(),
+            bmc: Some(v2::MachineBmc {
+                address: known.address,
+                mac: known.mac,
+                user: String::new(),
+                password: String::new(),
+                interface: known.interface,
+                version: known.version,
+                power_state: known.power_state,
+            }),
+            bios: Some(v2::MachineBios {
+                version: machine.bios.version.clone(),
+                vendor: machine.bios.vendor.clone(),
+                date: machine.bios.date.clone(),
+            }),
+            fru: Some(fru(&machine.fru)),
+            power_metric: None,
+            power_supplies: Vec::new(),
+            led_state: Some(v2::MachineChassisIdentifyLedState {
+                value: machine.led.value.clone(),
+                description: machine.led.description.clone(),
+            }),
+            updated_at: time(known.updated_at),
+        }),
+    }
+}
+
+/// Field-replaceable-unit data for the wire.
+pub(crate) fn fru(fru: &state::Fru) -> v2::MachineFru {
+    let some = |text: &String| (!text.is_empty()).then(|| text.clone());
+    v2::MachineFru {
+        chassis_part_number: some(&fru.chassis_part_number),
+        chassis_part_serial: some(&fru.chassis_part_serial),
+        board_mfg: some(&fru.board_mfg),
+        board_mfg_serial: some(&fru.board_mfg_serial),
+        board_part_number: some(&fru.board_part_number),
+        product_manufacturer: some(&fru.product_manufacturer),
+        product_part_number: some(&fru.product_part_number),
+        product_serial: some(&fru.product_serial),
+    }
+}

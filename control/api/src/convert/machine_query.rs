@@ -1,0 +1,153 @@
+//! Queries for machines: all given fields must fit, exactly; of lists each wanted one must be
+//! there.
+
+use control_state::{Allocation, Hardware, Machine, Phase};
+use proto_public::api::v2;
+
+use super::enums::{allocation_type, availability};
+use super::{has_labels, is, is_opt};
+
+/// Whether a query asks for this machine.
+pub(crate) fn matches(machine: &Machine, query: Option<&v2::MachineQuery>) -> bool {
+    let Some(query) = query else { return true };
+    let allocation = machine.allocation.as_ref();
+    is(query.uuid.as_ref(), &machine.id.to_string())
+        && query
+            .name
+            .as_ref()
+            .is_none_or(|name| allocation.is_some_and(|it| it.name == *name))
+        && is_opt(query.partition.as_ref(), machine.partition.as_ref())
+        && is_opt(query.size.as_ref(), machine.size.as_ref())
+        && is(query.rack.as_ref(), &machine.rack)
+        && is(query.room.as_ref(), &machine.room)
+        && labels_match(machine, query.labels.as_ref())
+        && sub(query.allocation.as_ref(), |q| allocation.is_some_and(|it| in_allocation(it, q)))
+        && sub(query.network.as_ref(), |q| allocation.is_some_and(|it| in_networks(it, q)))
+        && sub(query.nic.as_ref(), |q| in_nics(&machine.hardware, q))
+        && sub(query.disk.as_ref(), |q| in_disks(&machine.hardware, q))
+        && sub(query.bmc.as_ref(), |q| in_bmc(machine, q))
+        && sub(query.fru.as_ref(), |q| in_fru(machine, q))
+        && sub(query.hardware.as_ref(), |q| in_hardware(&machine.hardware, q))
+        && query.state.is_none_or(|wanted| wanted == availability(machine.condition.state))
+        && query.waiting.is_none_or(|wanted| wanted == (machine.phase == Phase::Waiting))
+        // Allocation is one step here: there is nothing between free and allocated.
+        && query.preallocated.is_none_or(|wanted| !wanted)
+        && query.not_allocated.is_none_or(|wanted| wanted == allocation.is_none())
+}
+
+fn sub<Q>(query: Option<&Q>, fits: impl FnOnce(&Q) -> bool) -> bool {
+    query.is_none_or(fits)
+}
+
+fn labels_match(machine: &Machine, wanted: Option<&v2::Labels>) -> bool {
+    wanted.is_none_or(|wanted| {
+        wanted.labels.iter().all(|(key, value)| {
+            let own = machine.meta.labels.get(key);
+            let given = machine
+                .allocation
+                .as_ref()
+                .and_then(|it| it.labels.get(key));
+            own == Some(value) || given == Some(value)
+        })
+    })
+}
+
+fn in_allocation(allocation: &Allocation, query: &v2::MachineAllocationQuery) -> bool {
+    is(query.uuid.as_ref(), &allocation.id.to_string())
+        && is(query.name.as_ref(), &allocation.name)
+        && is(query.project.as_ref(), &allocation.project.to_string())
+        && is(query.image.as_ref(), allocation.image.as_str())
+        && is(
+            query.filesystem_layout.as_ref(),
+            allocation.layout.id.as_str(),
+        )
+        && is(query.hostname.as_ref(), &allocation.hostname)
+        && query
+            .allocation_type
+            .is_none_or(|wanted| wanted == allocation_type(allocation.kind))
+        && has_labels(&allocation.labels, query.labels.as_ref())
+}
+
+fn all<T>(wanted: &[T], has: impl Fn(&T) -> bool) -> bool {
+    wanted.iter().all(has)
+}
+
+fn in_networks(allocation: &Allocation, query: &v2::MachineNetworkQuery) -> bool {
+    let any = |fits: &dyn Fn(&control_state::AllocationNetwork) -> bool| {
+        allocation.networks.iter().any(fits)
+    };
+    let texts =
+        |nets: &[ipnet::IpNet], wanted: &String| nets.iter().any(|net| net.to_string() == *wanted);
+    all(&query.networks, |id| {
+        any(&|network| network.network.as_str() == id)
+    }) && all(&query.prefixes, |wanted| {
+        any(&|network| texts(&network.prefixes, wanted))
+    }) && all(&query.destination_prefixes, |wanted| {
+        any(&|network| texts(&network.destination_prefixes, wanted))
+    }) && all(&query.ips, |wanted| {
+        any(&|network| network.ips.iter().any(|ip| wanted.parse() == Ok(*ip)))
+    }) && all(&query.vrfs, |wanted| {
+        any(&|network| u64::from(network.vrf) == *wanted)
+    }) && all(&query.asns, |wanted| {
+        any(&|network| network.asn.0 == *wanted)
+    })
+}
+
+fn in_nics(hardware: &Hardware, query: &v2::MachineNicQuery) -> bool {
+    let nics = &hardware.nics;
+    let neighbours = || nics.iter().flat_map(|nic| &nic.neighbours);
+    all(&query.macs, |wanted| {
+        nics.iter().any(|nic| wanted.parse() == Ok(nic.mac))
+    }) && all(&query.names, |wanted| {
+        nics.iter().any(|nic| nic.name == *wanted)
+    }) && all(&query.neighbor_macs, |wanted| {
+        neighbours().any(|one| one.chassis_id == *wanted)
+    }) && all(&query.neighbor_names, |wanted| {
+        neighbours().any(|one| one.port_id == *wanted)
+    })
+}
+
+fn in_disks(hardware: &Hardware, query: &v2::MachineDiskQuery) -> bool {
+    all(&query.names, |wanted| {
+        hardware.disks.iter().any(|disk| disk.name == *wanted)
+    }) && all(&query.sizes, |wanted| {
+        hardware.disks.iter().any(|disk| disk.size == *wanted)
+    })
+}
+
+fn in_bmc(machine: &Machine, query: &v2::MachineBmcQuery) -> bool {
+    let Some(bmc) = &machine.bmc else {
+        return false;
+    };
+    let host = bmc
+        .address
+        .rsplit_once(':')
+        .map_or(bmc.address.as_str(), |(host, _)| host);
+    let address = query.address.as_ref();
+    address.is_none_or(|wanted| *wanted == bmc.address || wanted == host)
+        && is(query.mac.as_ref(), &bmc.mac)
+        // Users of BMCs are not known here.
+        && query.user.is_none()
+        && is(query.interface.as_ref(), &bmc.interface)
+}
+
+fn in_fru(machine: &Machine, query: &v2::MachineFruQuery) -> bool {
+    let fru = &machine.fru;
+    is(query.chassis_part_number.as_ref(), &fru.chassis_part_number)
+        && is(query.chassis_part_serial.as_ref(), &fru.chassis_part_serial)
+        && is(query.board_mfg.as_ref(), &fru.board_mfg)
+        && is(query.board_serial.as_ref(), &fru.board_mfg_serial)
+        && is(query.board_part_number.as_ref(), &fru.board_part_number)
+        && is(
+            query.product_manufacturer.as_ref(),
+            &fru.product_manufacturer,
+        )
+        && is(query.product_part_number.as_ref(), &fru.product_part_number)
+        && is(query.product_serial.as_ref(), &fru.product_serial)
+}
+
+fn in_hardware(hardware: &Hardware, query: &v2::MachineHardwareQuery) -> bool {
+    let cores: u32 = hardware.cpus.iter().map(|cpu| cpu.cores).sum();
+    query.memory.is_none_or(|wanted| wanted == hardware.memory)
+        && query.cpu_cores.is_none_or(|wanted| wanted == cores)
+}

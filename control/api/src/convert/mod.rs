@@ -1,0 +1,218 @@
+//! Between the contract's messages and the state's objects, both ways. Text is parsed here once.
+
+pub(crate) mod catalog;
+pub(crate) mod enums;
+pub(crate) mod layout;
+pub(crate) mod machine;
+pub(crate) mod machine_query;
+pub(crate) mod network;
+pub(crate) mod switch;
+pub(crate) mod tenancy;
+pub(crate) mod token;
+
+use std::str::FromStr;
+
+use control_state::{self as state, Labels, LabelsUpdate, Lock};
+use proto_public::api::v2;
+use proto_public::api::v2::update_labels::Strategy;
+use proto_types::Timestamp;
+use tonic::Status;
+
+use crate::refusal::invalid;
+
+/// Parses a field.
+///
+/// # Errors
+/// `invalid_argument` with the field's name and rule.
+pub(crate) fn parse<T>(field: &str, text: &str) -> Result<T, Status>
+where
+    T: FromStr,
+    T::Err: std::fmt::Display,
+{
+    text.parse()
+        .map_err(|error| invalid(field, format!("{text:?} cannot be used: {error}")))
+}
+
+/// Parses a field that may be left out.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_opt<T>(field: &str, text: Option<&String>) -> Result<Option<T>, Status>
+where
+    T: FromStr,
+    T::Err: std::fmt::Display,
+{
+    text.map(|text| parse(field, text)).transpose()
+}
+
+/// Parses each of many.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_all<T, C>(field: &str, texts: &[String]) -> Result<C, Status>
+where
+    T: FromStr,
+    T::Err: std::fmt::Display,
+    C: FromIterator<T>,
+{
+    texts.iter().map(|text| parse(field, text)).collect()
+}
+
+/// A message that a request must have.
+///
+/// # Errors
+/// `invalid_argument`.
+pub(crate) fn required<T>(field: &str, value: Option<T>) -> Result<T, Status> {
+    value.ok_or_else(|| invalid(field, "is missing"))
+}
+
+/// Time for the wire; nothing for "never".
+pub(crate) fn time(at: Timestamp) -> Option<prost_types::Timestamp> {
+    (at != Timestamp::ZERO).then(|| stamp(at))
+}
+
+fn stamp(at: Timestamp) -> prost_types::Timestamp {
+    let (seconds, ms) = (at.ms() / 1000, at.ms() % 1000);
+    prost_types::Timestamp {
+        seconds: i64::try_from(seconds).unwrap_or(i64::MAX),
+        nanos: i32::try_from(ms * 1_000_000).unwrap_or(0),
+    }
+}
+
+/// Time from the wire; what is before 1970 is then.
+pub(crate) fn from_time(at: &prost_types::Timestamp) -> Timestamp {
+    let seconds = u64::try_from(at.seconds).unwrap_or(0);
+    let ms = u64::try_from(at.nanos / 1_000_000).unwrap_or(0);
+    Timestamp::from_ms(seconds.saturating_mul(1000).saturating_add(ms))
+}
+
+/// Milliseconds as a duration.
+pub(crate) fn duration(ms: u64) -> prost_types::Duration {
+    prost_types::Duration {
+        seconds: i64::try_from(ms / 1000).unwrap_or(i64::MAX),
+        nanos: i32::try_from(ms % 1000 * 1_000_000).unwrap_or(0),
+    }
+}
+
+/// Labels for the wire.
+pub(crate) fn labels(labels: &Labels) -> v2::Labels {
+    let pairs = labels
+        .iter()
+        .map(|(key, value)| (key.clone(), value.clone()));
+    v2::Labels {
+        labels: pairs.collect(),
+    }
+}
+
+/// Labels from the wire.
+pub(crate) fn from_labels(labels: Option<v2::Labels>) -> Labels {
+    labels
+        .map(|labels| labels.labels.into_iter().collect())
+        .unwrap_or_default()
+}
+
+/// An object's head.
+pub(crate) fn meta(meta: &state::Meta) -> Option<v2::Meta> {
+    Some(v2::Meta {
+        labels: Some(labels(&meta.labels)),
+        created_at: Some(stamp(meta.created_at)),
+        updated_at: Some(stamp(meta.updated_at)),
+        generation: meta.generation,
+        deletion_task_id: None,
+    })
+}
+
+/// The head of an object to be created: only its labels count.
+pub(crate) fn new_meta(meta: Option<v2::Meta>) -> state::Meta {
+    state::Meta::labelled(from_labels(meta.and_then(|meta| meta.labels)))
+}
+
+/// How an update is guarded.
+///
+/// # Errors
+/// `invalid_argument` when the client locks but does not say what it saw.
+pub(crate) fn lock(meta: Option<v2::UpdateMeta>) -> Result<Lock, Status> {
+    let meta = meta.unwrap_or_default();
+    if meta.locking_strategy() == v2::OptimisticLockingStrategy::Server {
+        return Ok(Lock::Server);
+    }
+    let seen = meta.updated_at.ok_or_else(|| {
+        let rule = "is missing: give the time that you saw, or lock by the server";
+        invalid("update_meta.updated_at", rule)
+    })?;
+    Ok(Lock::Client(from_time(&seen)))
+}
+
+/// A change of labels.
+pub(crate) fn labels_update(update: Option<v2::UpdateLabels>) -> Option<LabelsUpdate> {
+    Some(match update?.strategy? {
+        Strategy::Replace(labels) => LabelsUpdate::Replace(from_labels(Some(labels))),
+        Strategy::Patch(patch) => LabelsUpdate::Patch {
+            update: from_labels(patch.update),
+            remove: patch.remove,
+        },
+    })
+}
+
+/// Whether an object has all wanted labels.
+pub(crate) fn has_labels(labels: &Labels, wanted: Option<&v2::Labels>) -> bool {
+    wanted.is_none_or(|wanted| {
+        wanted
+            .labels
+            .iter()
+            .all(|(key, value)| labels.get(key) == Some(value))
+    })
+}
+
+/// Whether a query leaves a field open or names this text.
+pub(crate) fn is(wanted: Option<&String>, text: &str) -> bool {
+    wanted.is_none_or(|wanted| wanted == text)
+}
+
+/// The same for a field that may be absent.
+pub(crate) fn is_opt<T: ToString>(wanted: Option<&String>, value: Option<&T>) -> bool {
+    wanted.is_none_or(|wanted| value.is_some_and(|value| value.to_string() == *wanted))
+}
+
+/// Nothing for an empty list: "leave as it is" in updates that have no other way to say so.
+pub(crate) fn unless_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
+    (!list.is_empty()).then_some(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_survive_the_way_there_and_back() {
+        for ms in [1, 999, 1000, 1_700_000_000_123] {
+            let at = Timestamp::from_ms(ms);
+            assert_eq!(from_time(&time(at).unwrap()), at);
+        }
+        assert_eq!(time(Timestamp::ZERO), None);
+        let before = prost_types::Timestamp {
+            seconds: -5,
+            nanos: 0,
+        };
+        assert_eq!(from_time(&before), Timestamp::ZERO);
+    }
+
+    #[test]
+    fn a_client_must_say_what_it_saw() {
+        assert!(lock(None).is_err());
+        assert!(lock(Some(v2::UpdateMeta::default())).is_err());
+        let seen = v2::UpdateMeta {
+            updated_at: time(Timestamp::from_ms(5)),
+            locking_strategy: 0,
+        };
+        assert_eq!(
+            lock(Some(seen)).unwrap(),
+            Lock::Client(Timestamp::from_ms(5))
+        );
+        let server = v2::UpdateMeta {
+            updated_at: None,
+            locking_strategy: 2,
+        };
+        assert_eq!(lock(Some(server)).unwrap(), Lock::Server);
+    }
+}

@@ -1,0 +1,277 @@
+//! Networks and addresses.
+
+use std::collections::BTreeMap;
+
+use control_state::{self as state, Family, Tables};
+use ipnet::IpNet;
+use proto_public::api::v2;
+use proto_types::NetworkId;
+use tonic::Status;
+
+use super::enums::{family, ip_type, nat_type, network_family, network_type};
+use super::{has_labels, is, is_opt, meta};
+use crate::refusal::invalid;
+
+/// How full networks are, counted once for all that are shown.
+#[derive(Debug)]
+pub(crate) struct Fullness<'a> {
+    ips: BTreeMap<&'a NetworkId, [u64; 2]>,
+    prefixes: BTreeMap<&'a NetworkId, [u64; 2]>,
+}
+
+const fn slot(family: Family) -> usize {
+    match family {
+        Family::V4 => 0,
+        Family::V6 => 1,
+    }
+}
+
+impl<'a> Fullness<'a> {
+    /// Counts addresses and child prefixes of all networks.
+    pub(crate) fn of(tables: &'a Tables) -> Self {
+        let mut ips: BTreeMap<&NetworkId, [u64; 2]> = BTreeMap::new();
+        for ip in tables.all::<state::Ip>() {
+            ips.entry(&ip.network).or_default()[slot(Family::of(ip.ip))] += 1;
+        }
+        let mut prefixes: BTreeMap<&NetworkId, [u64; 2]> = BTreeMap::new();
+        for child in tables.all::<state::Network>() {
+            let Some(parent) = &child.parent else {
+                continue;
+            };
+            for prefix in &child.prefixes {
+                prefixes.entry(parent).or_default()[slot(Family::of_net(prefix))] += 1;
+            }
+        }
+        Self { ips, prefixes }
+    }
+
+    fn network(&self, network: &state::Network) -> v2::NetworkConsumption {
+        let usage = |family| {
+            network
+                .has_family(family)
+                .then(|| self.usage(network, family))
+        };
+        v2::NetworkConsumption {
+            ipv4: usage(Family::V4),
+            ipv6: usage(Family::V6),
+        }
+    }
+
+    fn usage(&self, network: &state::Network, family: Family) -> v2::NetworkUsage {
+        let own = || {
+            network
+                .prefixes
+                .iter()
+                .filter(|net| Family::of_net(net) == family)
+        };
+        let children = network.default_child_length.get(family);
+        let total = |sum: u64, net: &IpNet| sum.saturating_add(hosts(net));
+        let child_count = |sum: u64, net: &IpNet| {
+            let length = children.unwrap_or_else(|| net.max_prefix_len());
+            sum.saturating_add(power(length.saturating_sub(net.prefix_len())))
+        };
+        let count = |map: &BTreeMap<&NetworkId, [u64; 2]>| {
+            map.get(&network.id)
+                .map_or(0, |counts| counts[slot(family)])
+        };
+        v2::NetworkUsage {
+            // Clients divide by it.
+            available_ips: own().fold(0, total).max(1),
+            used_ips: count(&self.ips),
+            available_prefixes: if children.is_some() {
+                own().fold(0, child_count)
+            } else {
+                0
+            },
+            used_prefixes: count(&self.prefixes),
+        }
+    }
+}
+
+/// Addresses of a prefix that hosts can have.
+fn hosts(net: &IpNet) -> u64 {
+    let all = power(net.max_prefix_len() - net.prefix_len());
+    if net.addr().is_ipv4() && all > 2 {
+        all - 2
+    } else {
+        all
+    }
+}
+
+fn power(bits: u8) -> u64 {
+    1_u64.checked_shl(bits.into()).unwrap_or(u64::MAX)
+}
+
+/// A network for the wire. How full a base network is that a project merely uses stays untold:
+/// without `fullness`.
+pub(crate) fn network(network: &state::Network, fullness: Option<&Fullness<'_>>) -> v2::Network {
+    let texts = |nets: &[IpNet]| nets.iter().map(ToString::to_string).collect();
+    v2::Network {
+        id: network.id.to_string(),
+        meta: meta(&network.meta),
+        name: network.name.clone(),
+        description: network.description.clone(),
+        partition: network.partition.as_ref().map(ToString::to_string),
+        project: network.project.map(|project| project.to_string()),
+        namespace: network.namespace.map(|project| project.to_string()),
+        prefixes: texts(&network.prefixes),
+        destination_prefixes: texts(&network.destination_prefixes),
+        default_child_prefix_length: length(network.default_child_length),
+        min_child_prefix_length: length(network.min_child_length),
+        r#type: network_type(network.kind),
+        nat_type: nat_type(network.nat),
+        vrf: network.vrf,
+        parent_network: network.parent.as_ref().map(ToString::to_string),
+        additional_announcable_cidrs: texts(&network.additional_announcable_cidrs),
+        consumption: fullness.map(|fullness| fullness.network(network)),
+    }
+}
+
+fn length(length: state::ChildLength) -> Option<v2::ChildPrefixLength> {
+    let (ipv4, ipv6) = (length.v4.map(u32::from), length.v6.map(u32::from));
+    (ipv4.is_some() || ipv6.is_some()).then_some(v2::ChildPrefixLength { ipv4, ipv6 })
+}
+
+/// A prefix length from the wire.
+///
+/// # Errors
+/// `invalid_argument` for what is none.
+pub(crate) fn from_length(
+    field: &str,
+    length: Option<v2::ChildPrefixLength>,
+) -> Result<state::ChildLength, Status> {
+    let small = |number: Option<u32>| {
+        number
+            .map(u8::try_from)
+            .transpose()
+            .map_err(|_| invalid(field, "is no prefix length"))
+    };
+    let length = length.unwrap_or_default();
+    Ok(state::ChildLength {
+        v4: small(length.ipv4)?,
+        v6: small(length.ipv6)?,
+    })
+}
+
+/// Whether a query asks for this network.
+pub(crate) fn network_matches(network: &state::Network, query: Option<&v2::NetworkQuery>) -> bool {
+    let Some(query) = query else { return true };
+    let has_all = |wanted: &[String], nets: &[IpNet]| {
+        wanted
+            .iter()
+            .all(|one| nets.iter().any(|net| net.to_string() == *one))
+    };
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    is(query.id.as_ref(), network.id.as_str())
+        && is(query.name.as_ref(), &text(&network.name))
+        && is(query.description.as_ref(), &text(&network.description))
+        && is_opt(query.partition.as_ref(), network.partition.as_ref())
+        && is_opt(query.project.as_ref(), network.project.as_ref())
+        && is_opt(query.namespace.as_ref(), network.namespace.as_ref())
+        && has_all(&query.prefixes, &network.prefixes)
+        && has_all(&query.destination_prefixes, &network.destination_prefixes)
+        && query.vrf.is_none_or(|wanted| network.vrf == Some(wanted))
+        && is_opt(query.parent_network.as_ref(), network.parent.as_ref())
+        && query
+            .address_family
+            .is_none_or(|wanted| Some(wanted) == own_family(network))
+        && query
+            .r#type
+            .is_none_or(|wanted| wanted == network_type(network.kind))
+        && query
+            .nat_type
+            .is_none_or(|wanted| wanted == nat_type(network.nat))
+        && has_labels(&network.meta.labels, query.labels.as_ref())
+}
+
+fn own_family(network: &state::Network) -> Option<i32> {
+    let families = (
+        network.has_family(Family::V4),
+        network.has_family(Family::V6),
+    );
+    let own = match families {
+        (true, true) => state::NetworkFamily::Dual,
+        (true, false) => state::NetworkFamily::V4,
+        (false, true) => state::NetworkFamily::V6,
+        (false, false) => return None,
+    };
+    Some(network_family(own))
+}
+
+/// An address for the wire.
+pub(crate) fn ip(ip: &state::Ip) -> v2::Ip {
+    let mut head = meta(&ip.meta);
+    if let (Some(machine), Some(labels)) = (
+        ip.machine,
+        head.as_mut().and_then(|meta| meta.labels.as_mut()),
+    ) {
+        labels
+            .labels
+            .insert(state::label::MACHINE_ID.to_owned(), machine.to_string());
+    }
+    v2::Ip {
+        uuid: ip.id.to_string(),
+        meta: head,
+        ip: ip.ip.to_string(),
+        name: ip.name.clone(),
+        description: ip.description.clone(),
+        network: ip.network.to_string(),
+        project: ip.project.to_string(),
+        r#type: ip_type(ip.kind),
+        namespace: ip.namespace.map(|project| project.to_string()),
+    }
+}
+
+/// Whether a query asks for this address.
+pub(crate) fn ip_matches(tables: &Tables, ip: &state::Ip, query: Option<&v2::IpQuery>) -> bool {
+    let Some(query) = query else { return true };
+    let in_prefix = |prefix: &String| {
+        let parent = tables
+            .get::<state::Network>(&ip.network)
+            .and_then(|network| network.prefix_of(ip.ip).copied());
+        parent.is_some_and(|parent| parent.to_string() == *prefix)
+    };
+    query
+        .ip
+        .as_ref()
+        .is_none_or(|wanted| wanted.parse() == Ok(ip.ip))
+        && is(query.network.as_ref(), ip.network.as_str())
+        && is(query.project.as_ref(), &ip.project.to_string())
+        && is(query.name.as_ref(), &ip.name)
+        && is(query.uuid.as_ref(), &ip.id.to_string())
+        && is_opt(query.machine.as_ref(), ip.machine.as_ref())
+        && query.parent_prefix_cidr.as_ref().is_none_or(in_prefix)
+        && has_labels(&ip.meta.labels, query.labels.as_ref())
+        && query.r#type.is_none_or(|wanted| wanted == ip_type(ip.kind))
+        && query
+            .address_family
+            .is_none_or(|wanted| wanted == family(Family::of(ip.ip)))
+        && is_opt(query.namespace.as_ref(), ip.namespace.as_ref())
+}
+
+/// Whether a project may use this network beside its own children: its own shared and external
+/// ones, and those that belong to nobody.
+pub(crate) fn is_base_network(network: &state::Network, project: proto_types::ProjectId) -> bool {
+    match network.project {
+        Some(owner) => owner == project && network.kind != state::NetworkType::Child,
+        None => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_prefixes() {
+        for (net, count) in [
+            ("10.0.0.0/24", 254),
+            ("10.0.0.0/31", 2),
+            ("10.0.0.1/32", 1),
+            ("fd00::/120", 256),
+            ("fd00::/64", u64::MAX),
+        ] {
+            assert_eq!(hosts(&net.parse().unwrap()), count, "{net}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Switches.
+
+use control_state::{self as state, Tables};
+use proto_public::api::v2;
+
+use super::enums::replace_mode;
+use super::{duration, is, meta, time};
+
+/// A switch for the wire.
+pub(crate) fn switch(tables: &Tables, switch: &state::Switch) -> v2::Switch {
+    let nics = switch
+        .ports
+        .iter()
+        .map(|(name, port)| nic(tables, switch, name, port));
+    let machines = tables.all::<state::Machine>().flat_map(|machine| {
+        let links = machine.links.iter().filter(|link| link.switch == switch.id);
+        links.filter_map(|link| {
+            let port = switch.ports.get(&link.port)?;
+            Some(v2::MachineConnection {
+                machine_id: machine.id.to_string(),
+                nic: Some(nic(tables, switch, &link.port, port)),
+            })
+        })
+    });
+    let some = |text: &String| (!text.is_empty()).then(|| text.clone());
+    v2::Switch {
+        id: switch.id.to_string(),
+        meta: meta(&switch.meta),
+        description: switch.description.clone(),
+        rack: some(&switch.rack),
+        room: some(&switch.room),
+        partition: switch.partition.to_string(),
+        replace_mode: replace_mode(switch.replace_mode),
+        management_ip: switch
+            .management_ip
+            .map(|ip| ip.to_string())
+            .unwrap_or_default(),
+        management_user: switch.management_user.clone(),
+        console_command: switch.console_command.clone(),
+        nics: nics.collect(),
+        os: Some(os(switch)),
+        machine_connections: machines.collect(),
+        last_sync: Some(v2::SwitchSync {
+            time: time(switch.sync.at),
+            duration: Some(duration(switch.sync.duration_ms)),
+            error: None,
+        }),
+        last_sync_error: switch
+            .sync
+            .error
+            .as_ref()
+            .map(|(at, error)| v2::SwitchSync {
+                time: time(*at),
+                duration: None,
+                error: Some(error.clone()),
+            }),
+    }
+}
+
+/// The vendor of a switch's operating system; the contract knows two, ours are neither.
+pub(crate) fn vendor(name: &str) -> v2::SwitchOsVendor {
+    match name.to_ascii_lowercase().as_str() {
+        "sonic" => v2::SwitchOsVendor::Sonic,
+        // Plain Linux with its own bridge is what Cumulus was.
+        _ => v2::SwitchOsVendor::Cumulus,
+    }
+}
+
+fn os(switch: &state::Switch) -> v2::SwitchOs {
+    let version = [switch.os_vendor.as_str(), switch.os_version.as_str()].join(" ");
+    v2::SwitchOs {
+        vendor: vendor(&switch.os_vendor).into(),
+        version: version.trim().to_owned(),
+        metal_core_version: switch.agent_version.clone(),
+    }
+}
+
+fn nic(
+    tables: &Tables,
+    switch: &state::Switch,
+    name: &str,
+    port: &state::SwitchPort,
+) -> v2::SwitchNic {
+    let status = |up: bool| {
+        if up {
+            v2::SwitchPortStatus::Up
+        } else {
+            v2::SwitchPortStatus::Down
+        }
+    };
+    let actual = port
+        .observed
+        .as_ref()
+        .map_or(v2::SwitchPortStatus::Unknown, |observed| {
+            status(observed.oper_up)
+        });
+    let vni = state::life::port_vni(tables, switch, name);
+    #[expect(
+        deprecated,
+        reason = "published clients read the address from this field"
+    )]
+    v2::SwitchNic {
+        name: name.to_owned(),
+        identifier: name.to_owned(),
+        mac: port.mac.map(|mac| mac.to_string()),
+        vrf: (vni.get() != 0).then(|| format!("vrf{vni}")),
+        state: Some(v2::NicState {
+            desired: Some(status(port.admin_up).into()),
+            actual: actual.into(),
+        }),
+        bgp_filter: None,
+        bgp_port_state: None,
+    }
+}
+
+/// Whether a query asks for this switch.
+pub(crate) fn matches(
+    tables: &Tables,
+    switch: &state::Switch,
+    query: Option<&v2::SwitchQuery>,
+) -> bool {
+    let Some(query) = query else { return true };
+    let connected = |machine: &String| {
+        tables.all::<state::Machine>().any(|one| {
+            one.id.to_string() == *machine && one.links.iter().any(|link| link.switch == switch.id)
+        })
+    };
+    let os_fits = |os: &v2::SwitchOsQuery| {
+        os.vendor
+            .is_none_or(|wanted| wanted == vendor(&switch.os_vendor) as i32)
+            && is(os.version.as_ref(), &switch.os_version)
+    };
+    is(query.id.as_ref(), switch.id.as_str())
+        && is(query.partition.as_ref(), switch.partition.as_str())
+        && is(query.rack.as_ref(), &switch.rack)
+        && is(query.room.as_ref(), &switch.room)
+        && query.os.as_ref().is_none_or(os_fits)
+        && query.connected_machine_id.as_ref().is_none_or(connected)
+}

@@ -1,0 +1,234 @@
+//! Tokens, and their rights for decisions.
+
+use std::collections::{BTreeMap, HashMap};
+
+use control_authz::{Permissions, Principal, Rights, TokenKind};
+use control_state::{self as state};
+use proto_public::api::v2;
+use proto_public::api::v2::permissions_by_visibility::Visibility;
+use tonic::Status;
+
+use super::enums::token_type;
+use super::tenancy::{from_project_role, from_tenant_role, project_role, tenant_role};
+use super::{has_labels, is, meta, time};
+use crate::refusal::invalid;
+
+/// The subject of methods that have none.
+const EVERYTHING: &str = "*";
+
+/// A token for the wire; its secret is not in the state.
+pub(crate) fn token(token: &state::Token) -> v2::Token {
+    v2::Token {
+        uuid: token.id.to_string(),
+        user: token.user.clone(),
+        meta: meta(&token.meta),
+        description: token.description.clone(),
+        permissions: token.permissions.iter().map(permission).collect(),
+        expires: time(token.expires),
+        issued_at: time(token.issued_at),
+        token_type: token_type(token.token_type),
+        project_roles: numbers(&token.project_roles, |role| project_role(role).into()),
+        tenant_roles: numbers(&token.tenant_roles, |role| tenant_role(role).into()),
+        admin_role: token.admin_role.map(editor_viewer),
+        infra_role: token.infra_role.map(editor_viewer),
+        machine_roles: numbers(&token.machine_roles, editor_viewer),
+    }
+}
+
+/// Whether a query asks for this token.
+pub(crate) fn token_matches(token: &state::Token, query: Option<&v2::TokenQuery>) -> bool {
+    let Some(query) = query else { return true };
+    is(query.uuid.as_ref(), &token.id.to_string())
+        && is(query.user.as_ref(), &token.user)
+        && is(query.description.as_ref(), &token.description)
+        && has_labels(&token.meta.labels, query.labels.as_ref())
+        && query
+            .token_type
+            .is_none_or(|wanted| wanted == token_type(token.token_type))
+}
+
+fn permission(permission: &state::MethodPermission) -> v2::MethodPermission {
+    v2::MethodPermission {
+        subject: permission.subject.clone(),
+        methods: permission.methods.clone(),
+    }
+}
+
+fn numbers<R: Copy>(
+    roles: &BTreeMap<String, R>,
+    number: impl Fn(R) -> i32,
+) -> HashMap<String, i32> {
+    roles
+        .iter()
+        .map(|(subject, role)| (subject.clone(), number(*role)))
+        .collect()
+}
+
+const fn editor_viewer(role: state::EditorViewer) -> i32 {
+    // Admin, infra and machine roles have the same two numbers.
+    match role {
+        state::EditorViewer::Editor => v2::AdminRole::Editor as i32,
+        state::EditorViewer::Viewer => v2::AdminRole::Viewer as i32,
+    }
+}
+
+fn from_editor_viewer(number: i32) -> Option<state::EditorViewer> {
+    match v2::AdminRole::try_from(number).ok()? {
+        v2::AdminRole::Unspecified => None,
+        v2::AdminRole::Editor => Some(state::EditorViewer::Editor),
+        v2::AdminRole::Viewer => Some(state::EditorViewer::Viewer),
+    }
+}
+
+/// Roles as a request carries them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WantedRights {
+    pub(crate) permissions: Vec<state::MethodPermission>,
+    pub(crate) project_roles: BTreeMap<String, state::ProjectRole>,
+    pub(crate) tenant_roles: BTreeMap<String, state::TenantRole>,
+    pub(crate) machine_roles: BTreeMap<String, state::EditorViewer>,
+    pub(crate) admin_role: Option<state::EditorViewer>,
+    pub(crate) infra_role: Option<state::EditorViewer>,
+}
+
+impl WantedRights {
+    /// Reads the fields of a create or update request.
+    ///
+    /// # Errors
+    /// `invalid_argument` for an unspecified role or an unknown method.
+    pub(crate) fn read(
+        permissions: &[v2::PermissionsByVisibility],
+        project_roles: &HashMap<String, i32>,
+        tenant_roles: &HashMap<String, i32>,
+        machine_roles: &HashMap<String, i32>,
+        admin_role: Option<i32>,
+        infra_role: Option<i32>,
+    ) -> Result<Self, Status> {
+        Ok(Self {
+            permissions: flatten(permissions)?,
+            project_roles: roles("project_roles", project_roles, from_project_role)?,
+            tenant_roles: roles("tenant_roles", tenant_roles, from_tenant_role)?,
+            machine_roles: roles("machine_roles", machine_roles, from_editor_viewer)?,
+            admin_role: role("admin_role", admin_role)?,
+            infra_role: role("infra_role", infra_role)?,
+        })
+    }
+
+    /// The rights of a token that is there.
+    pub(crate) fn of(token: &state::Token) -> Self {
+        Self {
+            permissions: token.permissions.clone(),
+            project_roles: token.project_roles.clone(),
+            tenant_roles: token.tenant_roles.clone(),
+            machine_roles: token.machine_roles.clone(),
+            admin_role: token.admin_role,
+            infra_role: token.infra_role,
+        }
+    }
+
+    /// As decisions need them.
+    pub(crate) fn rights(&self) -> Rights {
+        let mut permissions = Permissions::default();
+        for entry in &self.permissions {
+            for method in &entry.methods {
+                // A method that this version does not know gives no right.
+                let _known = permissions.add(&entry.subject, method);
+            }
+        }
+        let wire = |role| match role {
+            state::EditorViewer::Editor => v2::AdminRole::Editor,
+            state::EditorViewer::Viewer => v2::AdminRole::Viewer,
+        };
+        let infra = |role| match role {
+            state::EditorViewer::Editor => v2::InfraRole::Editor,
+            state::EditorViewer::Viewer => v2::InfraRole::Viewer,
+        };
+        let machine = |role: &state::EditorViewer| match role {
+            state::EditorViewer::Editor => v2::MachineRole::Editor,
+            state::EditorViewer::Viewer => v2::MachineRole::Viewer,
+        };
+        Rights {
+            permissions,
+            project_roles: mapped(&self.project_roles, |role| project_role(*role)),
+            tenant_roles: mapped(&self.tenant_roles, |role| tenant_role(*role)),
+            machine_roles: mapped(&self.machine_roles, machine),
+            admin_role: self.admin_role.map(wire),
+            infra_role: self.infra_role.map(infra),
+        }
+    }
+}
+
+fn mapped<A, B>(roles: &BTreeMap<String, A>, map: impl Fn(&A) -> B) -> BTreeMap<String, B> {
+    roles
+        .iter()
+        .map(|(subject, role)| (subject.clone(), map(role)))
+        .collect()
+}
+
+fn roles<R>(
+    field: &str,
+    roles: &HashMap<String, i32>,
+    read: impl Fn(i32) -> Option<R>,
+) -> Result<BTreeMap<String, R>, Status> {
+    roles
+        .iter()
+        .map(|(subject, number)| {
+            let role = read(*number).ok_or_else(|| invalid(field, "names no role"))?;
+            Ok((subject.clone(), role))
+        })
+        .collect()
+}
+
+fn role(field: &str, number: Option<i32>) -> Result<Option<state::EditorViewer>, Status> {
+    number
+        .map(|number| from_editor_viewer(number).ok_or_else(|| invalid(field, "names no role")))
+        .transpose()
+}
+
+/// Permissions by kind of method, as the list of methods by subject that the state keeps.
+fn flatten(
+    permissions: &[v2::PermissionsByVisibility],
+) -> Result<Vec<state::MethodPermission>, Status> {
+    let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for entry in permissions {
+        let (subject, methods) = match entry.visibility.as_ref() {
+            None => continue,
+            Some(Visibility::Public(p)) => (EVERYTHING, &p.methods),
+            Some(Visibility::Self_(p)) => (EVERYTHING, &p.methods),
+            Some(Visibility::Admin(p)) => (EVERYTHING, &p.methods),
+            Some(Visibility::Infra(p)) => (EVERYTHING, &p.methods),
+            Some(Visibility::Project(p)) => (p.project.as_str(), &p.methods),
+            Some(Visibility::Tenant(p)) => (p.login.as_str(), &p.methods),
+            Some(Visibility::Machine(p)) => (p.uuid.as_str(), &p.methods),
+        };
+        for method in methods {
+            if proto_public::method(method).is_none() {
+                return Err(invalid("permissions", format!("{method:?} is no method")));
+            }
+        }
+        let listed = out.entry(subject.to_owned()).or_default();
+        listed.extend(
+            methods
+                .iter()
+                .filter(|m| !listed.contains(m))
+                .cloned()
+                .collect::<Vec<_>>(),
+        );
+    }
+    let made = |(subject, methods)| state::MethodPermission { subject, methods };
+    Ok(out.into_iter().map(made).collect())
+}
+
+/// The caller that a token stands for.
+pub(crate) fn principal(token: &state::Token) -> Principal {
+    let kind = match token.token_type {
+        state::TokenType::Api => TokenKind::Api,
+        state::TokenType::User => TokenKind::User,
+    };
+    Principal {
+        user: token.user.clone(),
+        token: token.id.to_string(),
+        kind,
+        rights: WantedRights::of(token).rights(),
+    }
+}

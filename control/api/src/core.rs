@@ -1,0 +1,77 @@
+//! What every service works with: the store, the token issuer, the audit trail.
+
+use control_authz::Permit;
+use control_pki::Pki;
+use control_state::{Command, Op, Reply, StateError, Tables};
+use control_store::Store;
+use proto_types::Timestamp;
+use tonic::Status;
+
+use crate::audit::AuditTrail;
+use crate::caller::Caller;
+use crate::refusal;
+use crate::token::Issuer;
+
+/// The parts that services share.
+#[derive(Debug)]
+pub struct Core {
+    /// The replicated state.
+    pub store: Store,
+    /// Signs and checks tokens.
+    pub issuer: Issuer,
+    /// Where audit records go.
+    pub audit: AuditTrail,
+    /// Login of the provider's own tenant, from which admin rights come.
+    pub provider: String,
+    /// Makes join tickets.
+    pub pki: Pki,
+    /// Where agents reach the mesh, host:port; written into join tickets.
+    pub mesh_addresses: Vec<String>,
+}
+
+impl Core {
+    /// Reads a state that has every acknowledged write.
+    ///
+    /// # Errors
+    /// The refusal of the closure, or `unavailable`.
+    pub async fn read<T>(
+        &self,
+        read: impl FnOnce(&Tables) -> Result<T, StateError>,
+    ) -> Result<T, Status> {
+        self.store
+            .read(read)
+            .await
+            .map_err(refusal::of_store)?
+            .map_err(refusal::of_state)
+    }
+
+    /// Has a caller's change applied.
+    ///
+    /// # Errors
+    /// The state's refusal, or `unavailable`.
+    pub async fn propose(&self, caller: &Caller, op: impl Into<Op>) -> Result<Reply, Status> {
+        self.propose_as(&caller.permit, &caller.user, op).await
+    }
+
+    /// Has a change applied under another permit.
+    ///
+    /// # Errors
+    /// As [`Core::propose`].
+    pub async fn propose_as(
+        &self,
+        permit: &Permit,
+        actor: &str,
+        op: impl Into<Op>,
+    ) -> Result<Reply, Status> {
+        let command = Command::new(self.store.now(), actor, op);
+        self.store
+            .propose(permit, &command)
+            .await
+            .map_err(refusal::of_propose)
+    }
+
+    /// The time to compare with times in the state.
+    pub fn now(&self) -> Timestamp {
+        self.store.now()
+    }
+}

@@ -1,0 +1,201 @@
+//! Who calls, whether it may, whether the request is valid: once, before every handler.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use control_authz::{Denied, Permit, Principal, authorise_path};
+use control_state::{ErrorCode, Token};
+use http::header::AUTHORIZATION;
+use http::{Extensions, HeaderMap};
+use prost_reflect::{DynamicMessage, Value};
+use proto_public::json;
+use proto_types::TokenId;
+use tonic::{Code, Status};
+use uuid::Uuid;
+
+use crate::audit::Record;
+use crate::caller::Caller;
+use crate::convert::token::principal;
+use crate::core::Core;
+use crate::directory::StateDirectory;
+use crate::front::{Call, Gate};
+use crate::refusal::{of_denied, of_store, of_violations, refused};
+use crate::token::Claims;
+
+/// The gate of the public API.
+#[derive(Debug, Clone)]
+pub struct ApiGate {
+    core: Arc<Core>,
+}
+
+/// A call on its way. When its caller goes away it is recorded as cancelled.
+#[derive(Debug)]
+pub struct Ticket {
+    core: Arc<Core>,
+    record: Option<Record>,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.take() {
+            self.core
+                .audit
+                .try_put(record, Code::Cancelled, self.core.now());
+        }
+    }
+}
+
+impl ApiGate {
+    /// A gate over the state.
+    pub fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The claims of the bearer token, if there is one.
+    fn claims(&self, headers: &HeaderMap) -> Result<Option<Claims>, Status> {
+        let Some(header) = headers.get(AUTHORIZATION) else {
+            return Ok(None);
+        };
+        let bad = || refused(ErrorCode::Unauthenticated, "the token is not valid");
+        let text = header.to_str().map_err(|_| bad())?;
+        let (scheme, token) = text.split_once(' ').ok_or_else(bad)?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(bad());
+        }
+        let claims = self
+            .core
+            .issuer
+            .verify(token.trim(), now_s())
+            .map_err(|error| {
+                // The reason helps an operator and would help an attacker.
+                tracing::debug!(error = %error, "a token was refused");
+                bad()
+            })?;
+        Ok(Some(claims))
+    }
+
+    /// The caller and its permit, by what the state says now.
+    async fn authorise(
+        &self,
+        call: &Call<'_>,
+        claims: Option<Claims>,
+        subject: Option<&str>,
+    ) -> Result<(Principal, Result<Permit, Denied>), Status> {
+        let core = &self.core;
+        let (path, now) = (call.method.path.as_str(), core.now());
+        let decide = |tables: &control_state::Tables| {
+            let who = match &claims {
+                None => Principal::anonymous(),
+                Some(claims) => {
+                    let id: Option<TokenId> = claims.jti.parse().ok();
+                    let token = id.and_then(|id| tables.get::<Token>(&id));
+                    let good =
+                        token.filter(|token| token.user == claims.sub && token.is_valid(now));
+                    principal(good?)
+                }
+            };
+            let directory = StateDirectory {
+                tables,
+                provider: &core.provider,
+            };
+            let permit = authorise_path(path, &who, &directory, subject);
+            Some((who, permit))
+        };
+        let decided = core.store.read(decide).await.map_err(of_store)?;
+        decided.ok_or_else(|| refused(ErrorCode::TokenRevoked, "the token is not valid any more"))
+    }
+
+    fn record(
+        &self,
+        call: &Call<'_>,
+        who: &Principal,
+        subject: Option<&str>,
+        message: &DynamicMessage,
+    ) -> Option<Record> {
+        (call.method.audited && !who.user.is_empty()).then(|| Record {
+            id: Uuid::now_v7().to_string(),
+            time: self.core.now(),
+            user: who.user.clone(),
+            scope: call.method.scope.subject_field(),
+            subject: subject.map(str::to_owned),
+            method: call.method.path.clone(),
+            body: json::print(message)
+                .ok()
+                .map(|json| crate::audit::redacted(&json)),
+            source_ip: call
+                .peer
+                .map(|peer: SocketAddr| peer.ip().to_string())
+                .unwrap_or_default(),
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl Gate for ApiGate {
+    type Ticket = Ticket;
+
+    async fn admit(&self, call: Call<'_>) -> Result<(Extensions, Ticket), Status> {
+        let claims = self.claims(call.headers)?;
+        let message = json::decode(&call.method.input, call.message)
+            .map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let subject = subject(&call, &message);
+        let (who, permit) = self.authorise(&call, claims, subject.as_deref()).await?;
+        let record = self.record(&call, &who, subject.as_deref(), &message);
+        let mut ticket = Ticket {
+            core: Arc::clone(&self.core),
+            record,
+        };
+        let verdict = permit
+            .map_err(of_denied)
+            .and_then(|permit| validated(&message).map(|()| permit));
+        let permit = match verdict {
+            Ok(permit) => permit,
+            Err(status) => {
+                if let Some(record) = ticket.record.take() {
+                    self.core
+                        .audit
+                        .put(record, status.code(), self.core.now())
+                        .await;
+                }
+                return Err(status);
+            }
+        };
+        let mut extensions = Extensions::new();
+        let user = who.user.clone();
+        extensions.insert(Caller {
+            permit,
+            principal: Arc::new(who),
+            user,
+        });
+        Ok((extensions, ticket))
+    }
+
+    async fn finish(&self, mut ticket: Ticket, code: Code) {
+        if let Some(record) = ticket.record.take() {
+            self.core.audit.put(record, code, self.core.now()).await;
+        }
+    }
+}
+
+/// The value of the field that names whom the call is about.
+fn subject(call: &Call<'_>, message: &DynamicMessage) -> Option<String> {
+    let field = call.method.scope.subject_field()?;
+    match message.get_field_by_name(field)?.as_ref() {
+        Value::String(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// The contract's validation rules.
+fn validated(message: &DynamicMessage) -> Result<(), Status> {
+    proto_public::validate(message, SystemTime::now())
+        .map_err(|violations| of_violations(&violations))
+}
+
+fn now_s() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
+}

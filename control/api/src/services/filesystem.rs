@@ -1,0 +1,120 @@
+//! Filesystem layouts.
+
+use std::sync::Arc;
+
+use control_state::{self as state, CreateLayout, DeleteLayout, UpdateLayout};
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::filesystem_service_server::FilesystemService;
+use proto_public::api::v2::{
+    FilesystemServiceGetRequest, FilesystemServiceGetResponse, FilesystemServiceListRequest,
+    FilesystemServiceListResponse,
+};
+use proto_types::LayoutId;
+use tonic::{Request, Status};
+
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::layout::{
+    from_constraints, from_disks, from_filesystems, from_layout, from_logical_volumes, from_raids,
+    from_volume_groups, layout,
+};
+use crate::convert::{is, lock, parse, required, unless_empty};
+use crate::refusal::of_state;
+
+#[tonic::async_trait]
+impl FilesystemService for Services {
+    async fn get(
+        &self,
+        request: Request<FilesystemServiceGetRequest>,
+    ) -> Answer<FilesystemServiceGetResponse> {
+        let id: LayoutId = parse("id", &request.get_ref().id)?;
+        let found = self
+            .0
+            .read(|tables| match tables.get::<state::Layout>(&id) {
+                Some(found) => Ok(layout(found)),
+                None if id.as_str() == state::LAYOUT_DEFAULT => {
+                    state::life::default_layout().map(|built_in| layout(&built_in))
+                }
+                None => Err(state::StateError::not_found("filesystem layout", &id)),
+            });
+        ok(FilesystemServiceGetResponse {
+            filesystem_layout: Some(found.await?),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<FilesystemServiceListRequest>,
+    ) -> Answer<FilesystemServiceListResponse> {
+        let wanted = request.into_inner().id;
+        let layouts = self.0.read(|tables| {
+            let fitting = tables
+                .all::<state::Layout>()
+                .filter(|it| is(wanted.as_ref(), it.id.as_str()));
+            Ok(fitting.map(|it| layout(it)).collect())
+        });
+        ok(FilesystemServiceListResponse {
+            filesystem_layouts: layouts.await?,
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl admin::filesystem_service_server::FilesystemService for Services {
+    async fn create(
+        &self,
+        request: Request<admin::FilesystemServiceCreateRequest>,
+    ) -> Answer<admin::FilesystemServiceCreateResponse> {
+        let caller = Caller::of(&request)?;
+        let wanted = required("filesystem_layout", request.into_inner().filesystem_layout)?;
+        let made = self
+            .layout_reply(&caller, CreateLayout(from_layout(wanted)?))
+            .await?;
+        let filesystem_layout = Some(layout(&made));
+        ok(admin::FilesystemServiceCreateResponse { filesystem_layout })
+    }
+
+    async fn update(
+        &self,
+        request: Request<admin::FilesystemServiceUpdateRequest>,
+    ) -> Answer<admin::FilesystemServiceUpdateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = UpdateLayout {
+            id: parse("id", &request.id)?,
+            lock: lock(request.update_meta)?,
+            name: request.name,
+            description: request.description,
+            filesystems: unless_empty(from_filesystems(request.filesystems)?),
+            disks: unless_empty(from_disks(request.disks)),
+            raids: unless_empty(from_raids(request.raid)?),
+            volume_groups: unless_empty(from_volume_groups(request.volume_groups)),
+            logical_volumes: unless_empty(from_logical_volumes(request.logical_volumes)?),
+            constraints: request.constraints.map(from_constraints).transpose()?,
+        };
+        let changed = self.layout_reply(&caller, op).await?;
+        let filesystem_layout = Some(layout(&changed));
+        ok(admin::FilesystemServiceUpdateResponse { filesystem_layout })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<admin::FilesystemServiceDeleteRequest>,
+    ) -> Answer<admin::FilesystemServiceDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let op = DeleteLayout(parse("id", &request.get_ref().id)?);
+        let gone = self.layout_reply(&caller, op).await?;
+        let filesystem_layout = Some(layout(&gone));
+        ok(admin::FilesystemServiceDeleteResponse { filesystem_layout })
+    }
+}
+
+impl Services {
+    async fn layout_reply(
+        &self,
+        caller: &Caller,
+        op: impl Into<state::Op>,
+    ) -> Result<Arc<state::Layout>, Status> {
+        self.0.propose(caller, op).await?.layout().map_err(of_state)
+    }
+}

@@ -1,0 +1,182 @@
+//! Operating system images.
+
+use std::sync::Arc;
+
+use control_state::{
+    self as state, CreateImage, DeleteImage, UpdateImage, newest_image, parse_image_id,
+};
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::image_service_server::ImageService;
+use proto_public::api::v2::{
+    ImageServiceGetRequest, ImageServiceGetResponse, ImageServiceLatestRequest,
+    ImageServiceLatestResponse, ImageServiceListRequest, ImageServiceListResponse, ImageUsage,
+};
+use proto_types::{ImageId, Timestamp};
+use tonic::{Request, Status};
+
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::catalog::{self, from_features, from_image, image_matches};
+use crate::convert::enums::from_classification;
+use crate::convert::{from_time, labels_update, lock, parse, required};
+use crate::refusal::of_state;
+
+#[tonic::async_trait]
+impl ImageService for Services {
+    async fn get(
+        &self,
+        request: Request<ImageServiceGetRequest>,
+    ) -> Answer<ImageServiceGetResponse> {
+        let id: ImageId = parse("id", &request.get_ref().id)?;
+        let found = self
+            .0
+            .read(|tables| tables.require::<state::Image>(&id).cloned());
+        ok(ImageServiceGetResponse {
+            image: Some(catalog::image(&*found.await?)),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<ImageServiceListRequest>,
+    ) -> Answer<ImageServiceListResponse> {
+        let query = request.into_inner().query;
+        let images = self.0.read(|tables| {
+            let fitting = tables
+                .all::<state::Image>()
+                .filter(|image| image_matches(image, query.as_ref()));
+            Ok(fitting.map(|image| catalog::image(image)).collect())
+        });
+        ok(ImageServiceListResponse {
+            images: images.await?,
+        })
+    }
+
+    async fn latest(
+        &self,
+        request: Request<ImageServiceLatestRequest>,
+    ) -> Answer<ImageServiceLatestResponse> {
+        let request = request.into_inner();
+        let class = request.classification.and_then(from_classification);
+        let now = self.0.now();
+        let found = self
+            .0
+            .read(|tables| latest(tables, &request.os, class, now).cloned());
+        ok(ImageServiceLatestResponse {
+            image: Some(catalog::image(&*found.await?)),
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl admin::image_service_server::ImageService for Services {
+    async fn create(
+        &self,
+        request: Request<admin::ImageServiceCreateRequest>,
+    ) -> Answer<admin::ImageServiceCreateResponse> {
+        let caller = Caller::of(&request)?;
+        let image = required("image", request.into_inner().image)?;
+        let op = CreateImage(from_image(image, self.0.now())?);
+        let made = self.image_reply(&caller, op).await?;
+        ok(admin::ImageServiceCreateResponse {
+            image: Some(catalog::image(&made)),
+        })
+    }
+
+    async fn update(
+        &self,
+        request: Request<admin::ImageServiceUpdateRequest>,
+    ) -> Answer<admin::ImageServiceUpdateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let features: std::collections::BTreeSet<_> = from_features(&request.features)?;
+        let op = UpdateImage {
+            id: parse("id", &request.id)?,
+            lock: lock(request.update_meta)?,
+            url: request.url,
+            name: request.name,
+            description: request.description,
+            features: (!features.is_empty()).then_some(features),
+            classification: from_classification(request.classification),
+            expires_at: request.expires_at.as_ref().map(from_time),
+            labels: labels_update(request.labels),
+        };
+        let changed = self.image_reply(&caller, op).await?;
+        ok(admin::ImageServiceUpdateResponse {
+            image: Some(catalog::image(&changed)),
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<admin::ImageServiceDeleteRequest>,
+    ) -> Answer<admin::ImageServiceDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let op = DeleteImage(parse("id", &request.get_ref().id)?);
+        let gone = self.image_reply(&caller, op).await?;
+        ok(admin::ImageServiceDeleteResponse {
+            image: Some(catalog::image(&gone)),
+        })
+    }
+
+    async fn usage(
+        &self,
+        request: Request<admin::ImageServiceUsageRequest>,
+    ) -> Answer<admin::ImageServiceUsageResponse> {
+        let query = request.into_inner().query;
+        let usage = self.0.read(|tables| {
+            let fitting = tables
+                .all::<state::Image>()
+                .filter(|image| image_matches(image, query.as_ref()));
+            let usage = fitting.map(|image| {
+                let users = tables.all::<state::Machine>().filter(|machine| {
+                    machine
+                        .allocation
+                        .as_ref()
+                        .is_some_and(|it| it.image == image.id)
+                });
+                ImageUsage {
+                    image: Some(catalog::image(image)),
+                    used_by: users.map(|machine| machine.id.to_string()).collect(),
+                }
+            });
+            Ok(usage.collect())
+        });
+        ok(admin::ImageServiceUsageResponse {
+            image_usage: usage.await?,
+        })
+    }
+}
+
+/// The newest image of an operating system, whatever its version, or of `os-major.minor`.
+fn latest<'a>(
+    tables: &'a state::Tables,
+    os: &str,
+    class: Option<state::Classification>,
+    now: Timestamp,
+) -> Result<&'a Arc<state::Image>, state::StateError> {
+    if parse_image_id(os).is_ok() {
+        return newest_image(tables, os, class, now);
+    }
+    let of_os = tables.all::<state::Image>().filter_map(|image| {
+        let (own, version) = parse_image_id(image.id.as_str()).ok()?;
+        let fits = own == os
+            && now < image.expires_at
+            && class.is_none_or(|class| class == image.classification);
+        fits.then_some((version, image))
+    });
+    let newest = of_os
+        .max_by_key(|(version, _)| *version)
+        .map(|(_, image)| image);
+    newest.ok_or_else(|| state::StateError::not_found("image", os))
+}
+
+impl Services {
+    async fn image_reply(
+        &self,
+        caller: &Caller,
+        op: impl Into<state::Op>,
+    ) -> Result<Arc<state::Image>, Status> {
+        self.0.propose(caller, op).await?.image().map_err(of_state)
+    }
+}

@@ -1,0 +1,174 @@
+//! IP addresses of projects.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use control_state::{self as state, CreateIp, DeleteIp, Ip, IpKey, UpdateIp};
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::ip_service_server::IpService;
+use proto_public::api::v2::{
+    IpServiceCreateRequest, IpServiceCreateResponse, IpServiceDeleteRequest,
+    IpServiceDeleteResponse, IpServiceGetRequest, IpServiceGetResponse, IpServiceListRequest,
+    IpServiceListResponse, IpServiceUpdateRequest, IpServiceUpdateResponse,
+};
+use proto_types::{IpId, ProjectId};
+use tonic::{Request, Status};
+use uuid::Uuid;
+
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::enums::{from_family, from_ip_type};
+use crate::convert::network::{ip, ip_matches};
+use crate::convert::{from_labels, labels_update, lock, parse, parse_opt};
+use crate::refusal::of_state;
+
+#[tonic::async_trait]
+impl IpService for Services {
+    async fn get(&self, request: Request<IpServiceGetRequest>) -> Answer<IpServiceGetResponse> {
+        let request = request.into_inner();
+        let project: ProjectId = parse("project", &request.project)?;
+        let address: IpAddr = parse("ip", &request.ip)?;
+        let namespace: Option<ProjectId> = parse_opt("namespace", request.namespace.as_ref())?;
+        let found = self.0.read(|tables| {
+            let found = find(tables, address, project)?;
+            let fits = namespace.is_none() || found.namespace == namespace;
+            if fits {
+                Ok(ip(&found))
+            } else {
+                Err(state::StateError::not_found("ip", address))
+            }
+        });
+        ok(IpServiceGetResponse {
+            ip: Some(found.await?),
+        })
+    }
+
+    async fn create(
+        &self,
+        request: Request<IpServiceCreateRequest>,
+    ) -> Answer<IpServiceCreateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = CreateIp {
+            id: IpId::new(Uuid::now_v7()),
+            network: parse("network", &request.network)?,
+            project: parse("project", &request.project)?,
+            name: request.name.unwrap_or_default(),
+            description: request.description.unwrap_or_default(),
+            labels: from_labels(request.labels),
+            kind: request.r#type.and_then(from_ip_type).unwrap_or_default(),
+            ip: parse_opt("ip", request.ip.as_ref())?,
+            family: request.address_family.and_then(from_family),
+            machine: parse_opt("machine", request.machine.as_ref())?,
+        };
+        let made = self.ip_reply(&caller, op).await?;
+        ok(IpServiceCreateResponse {
+            ip: Some(ip(&made)),
+        })
+    }
+
+    async fn update(
+        &self,
+        request: Request<IpServiceUpdateRequest>,
+    ) -> Answer<IpServiceUpdateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let project: ProjectId = parse("project", &request.project)?;
+        let op = UpdateIp {
+            key: self.key(&request.ip, project).await?,
+            lock: lock(request.update_meta)?,
+            project,
+            name: request.name,
+            description: request.description,
+            kind: request.r#type.and_then(from_ip_type),
+            labels: labels_update(request.labels),
+        };
+        let changed = self.ip_reply(&caller, op).await?;
+        ok(IpServiceUpdateResponse {
+            ip: Some(ip(&changed)),
+        })
+    }
+
+    async fn list(&self, request: Request<IpServiceListRequest>) -> Answer<IpServiceListResponse> {
+        let request = request.into_inner();
+        let project: ProjectId = parse("project", &request.project)?;
+        let ips = self.0.read(|tables| {
+            let own = tables.all::<Ip>().filter(|it| it.project == project);
+            let fitting = own.filter(|it| ip_matches(tables, it, request.query.as_ref()));
+            Ok(fitting.map(|it| ip(it)).collect())
+        });
+        ok(IpServiceListResponse { ips: ips.await? })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<IpServiceDeleteRequest>,
+    ) -> Answer<IpServiceDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let project: ProjectId = parse("project", &request.project)?;
+        let op = DeleteIp {
+            key: self.key(&request.ip, project).await?,
+            project,
+        };
+        let gone = self.ip_reply(&caller, op).await?;
+        ok(IpServiceDeleteResponse {
+            ip: Some(ip(&gone)),
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl admin::ip_service_server::IpService for Services {
+    async fn list(
+        &self,
+        request: Request<admin::IpServiceListRequest>,
+    ) -> Answer<admin::IpServiceListResponse> {
+        let query = request.into_inner().query;
+        let ips = self.0.read(|tables| {
+            let fitting = tables
+                .all::<Ip>()
+                .filter(|it| ip_matches(tables, it, query.as_ref()));
+            Ok(fitting.map(|it| ip(it)).collect())
+        });
+        ok(admin::IpServiceListResponse { ips: ips.await? })
+    }
+}
+
+/// A project's address: the same one may be in several namespaces.
+fn find(
+    tables: &state::Tables,
+    address: IpAddr,
+    project: ProjectId,
+) -> Result<Arc<Ip>, state::StateError> {
+    let plain = IpKey {
+        namespace: None,
+        ip: address,
+    };
+    let namespaced = IpKey {
+        namespace: Some(project),
+        ip: address,
+    };
+    let found = [namespaced, plain]
+        .into_iter()
+        .find_map(|key| tables.get::<Ip>(&key));
+    found
+        .filter(|it| it.project == project)
+        .cloned()
+        .ok_or_else(|| state::StateError::not_found("ip", address))
+}
+
+impl Services {
+    async fn ip_reply(&self, caller: &Caller, op: impl Into<state::Op>) -> Result<Arc<Ip>, Status> {
+        self.0.propose(caller, op).await?.ip().map_err(of_state)
+    }
+
+    async fn key(&self, address: &str, project: ProjectId) -> Result<IpKey, Status> {
+        let address: IpAddr = parse("ip", address)?;
+        let found = self.0.read(|tables| find(tables, address, project)).await?;
+        Ok(IpKey {
+            namespace: found.namespace,
+            ip: found.ip,
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! One-time tickets by which agents join.
+
+use std::time::Duration;
+
+use control_pki::{NewJoinTicket, PkiError};
+use control_state::{self as state, ErrorCode};
+use proto_public::metalmesh::admin::v1::join_service_server::JoinService;
+use proto_public::metalmesh::admin::v1::{
+    AgentKind, JoinServiceCreateRequest, JoinServiceCreateResponse, JoinServiceListRequest,
+    JoinServiceListResponse, JoinServiceRevokeRequest, JoinServiceRevokeResponse, JoinTicket,
+};
+use proto_types::Digest;
+use tonic::{Request, Status};
+
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::{parse, time};
+use crate::refusal::{invalid, of_state, of_store, refused};
+
+/// Longest life of a ticket, minutes.
+const MINUTES_MAX: u32 = 1440;
+
+#[tonic::async_trait]
+impl JoinService for Services {
+    async fn create(
+        &self,
+        request: Request<JoinServiceCreateRequest>,
+    ) -> Answer<JoinServiceCreateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        if request.minutes > MINUTES_MAX {
+            return Err(invalid("minutes", format!("must be at most {MINUTES_MAX}")));
+        }
+        let kind = match request.kind() {
+            AgentKind::Core => state::AgentKind::Core,
+            AgentKind::Bmc => state::AgentKind::Bmc,
+            AgentKind::Pixie => state::AgentKind::Pixie,
+            AgentKind::Unspecified => return Err(invalid("kind", "is unspecified")),
+        };
+        let new = NewJoinTicket {
+            kind,
+            partition: parse("partition", &request.partition)?,
+            agent: request.id,
+            key: Some(parse::<Digest>("key_sha256", &request.key_sha256)?),
+            life: Duration::from_secs(u64::from(request.minutes) * 60),
+            control: self.0.mesh_addresses.clone(),
+        };
+        let made = self
+            .0
+            .pki
+            .create_join_ticket(&caller.permit, &caller.user, new)
+            .await;
+        let (made, secret) = made.map_err(of_pki)?;
+        ok(JoinServiceCreateResponse {
+            ticket: Some(ticket(&made)),
+            secret,
+        })
+    }
+
+    async fn list(
+        &self,
+        _request: Request<JoinServiceListRequest>,
+    ) -> Answer<JoinServiceListResponse> {
+        let tickets = self.0.read(|tables| {
+            Ok(tables
+                .all::<state::JoinTicket>()
+                .map(|it| ticket(it))
+                .collect())
+        });
+        ok(JoinServiceListResponse {
+            tickets: tickets.await?,
+        })
+    }
+
+    async fn revoke(
+        &self,
+        request: Request<JoinServiceRevokeRequest>,
+    ) -> Answer<JoinServiceRevokeResponse> {
+        let caller = Caller::of(&request)?;
+        let id = parse("id", &request.get_ref().id)?;
+        let revoked = self
+            .0
+            .pki
+            .revoke_join_ticket(&caller.permit, &caller.user, id)
+            .await;
+        ok(JoinServiceRevokeResponse {
+            ticket: Some(ticket(&*revoked.map_err(of_pki)?)),
+        })
+    }
+}
+
+fn ticket(it: &state::JoinTicket) -> JoinTicket {
+    let kind = match it.kind {
+        state::AgentKind::Core => AgentKind::Core,
+        state::AgentKind::Bmc => AgentKind::Bmc,
+        state::AgentKind::Pixie => AgentKind::Pixie,
+    };
+    JoinTicket {
+        id: it.id.to_string(),
+        kind: kind.into(),
+        partition: it.partition.to_string(),
+        agent: it.agent.clone(),
+        key_sha256: it.key.as_ref().map(Digest::hex).unwrap_or_default(),
+        created_at: time(it.created_at),
+        expires_at: time(it.expires_at),
+        redeemed_at: it.redeemed_at.and_then(time),
+        revoked: it.revoked_at.is_some(),
+    }
+}
+
+fn of_pki(error: PkiError) -> Status {
+    match error {
+        PkiError::Store(error) => of_store(error),
+        PkiError::Refused(error) => of_state(error),
+        // The agent's name cannot be part of an identity.
+        PkiError::Identity(error) => invalid("id", error),
+        other => {
+            tracing::error!(error = %other, "a join ticket could not be made");
+            refused(ErrorCode::Internal, "the ticket could not be made")
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! Machines: allocated by projects, kept by administrators.
+
+mod allocate;
+mod issues;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use control_state::{
+    self as state, DeleteMachine, ErrorCode, FreeMachine, Machine, OrderBmc, SetMachineState,
+    UpdateMachine,
+};
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::machine_service_server::MachineService;
+use proto_public::api::v2::{
+    self as api, MachineServiceBmcCommandRequest, MachineServiceBmcCommandResponse,
+    MachineServiceCreateRequest, MachineServiceCreateResponse, MachineServiceDeleteRequest,
+    MachineServiceDeleteResponse, MachineServiceGetBmcRequest, MachineServiceGetBmcResponse,
+    MachineServiceGetRequest, MachineServiceGetResponse, MachineServiceListRequest,
+    MachineServiceListResponse, MachineServiceUpdateRequest, MachineServiceUpdateResponse,
+};
+use proto_types::{AllocationId, MachineId, ProjectId};
+use tokio::time::Instant;
+use tonic::{Request, Status};
+
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::enums::{from_availability, from_bmc_command};
+use crate::convert::machine::{bmc_details, deletion_task, machine};
+use crate::convert::machine_query::matches;
+use crate::convert::{labels_update, lock, parse, required, unless_empty};
+use crate::refusal::{of_state, refused};
+
+/// How long a delete waits for the machine to leave its project; it goes on without the caller.
+const DELETE_WAIT: Duration = Duration::from_secs(10);
+
+#[tonic::async_trait]
+impl MachineService for Services {
+    async fn get(
+        &self,
+        request: Request<MachineServiceGetRequest>,
+    ) -> Answer<MachineServiceGetResponse> {
+        let request = request.into_inner();
+        let (id, project) = (
+            parse("uuid", &request.uuid)?,
+            parse("project", &request.project)?,
+        );
+        let found = self
+            .0
+            .read(|tables| Ok(machine(tables, own(tables, id, Some(project))?)));
+        ok(MachineServiceGetResponse {
+            machine: Some(found.await?),
+        })
+    }
+
+    async fn create(
+        &self,
+        request: Request<MachineServiceCreateRequest>,
+    ) -> Answer<MachineServiceCreateResponse> {
+        let caller = Caller::of(&request)?;
+        let op = allocate::command(&caller, &request)?;
+        let made = self.machine_reply(&caller, op).await?;
+        ok(MachineServiceCreateResponse {
+            machine: Some(self.machine_now(&made).await?),
+        })
+    }
+
+    async fn update(
+        &self,
+        request: Request<MachineServiceUpdateRequest>,
+    ) -> Answer<MachineServiceUpdateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        // A published client sends one empty key when its user gave none.
+        let keys = request
+            .ssh_public_keys
+            .into_iter()
+            .filter(|key| !key.is_empty())
+            .collect();
+        let op = UpdateMachine {
+            id: parse("uuid", &request.uuid)?,
+            lock: lock(request.update_meta)?,
+            project: parse("project", &request.project)?,
+            description: request.description,
+            labels: labels_update(request.labels),
+            ssh_public_keys: unless_empty(keys),
+        };
+        let changed = self.machine_reply(&caller, op).await?;
+        ok(MachineServiceUpdateResponse {
+            machine: Some(self.machine_now(&changed).await?),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<MachineServiceListRequest>,
+    ) -> Answer<MachineServiceListResponse> {
+        let request = request.into_inner();
+        let project: ProjectId = parse("project", &request.project)?;
+        let machines = self.0.read(|tables| {
+            let own = tables
+                .all::<Machine>()
+                .filter(|it| {
+                    it.allocation
+                        .as_ref()
+                        .is_some_and(|it| it.project == project)
+                })
+                .filter(|it| matches(it, request.query.as_ref()));
+            Ok(own.map(|it| machine(tables, it)).collect())
+        });
+        ok(MachineServiceListResponse {
+            machines: machines.await?,
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<MachineServiceDeleteRequest>,
+    ) -> Answer<MachineServiceDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let (id, project) = (
+            parse("uuid", &request.uuid)?,
+            parse("project", &request.project)?,
+        );
+        let machine = self.free(&caller, id, Some(project)).await?;
+        ok(MachineServiceDeleteResponse {
+            machine: Some(machine),
+        })
+    }
+
+    async fn bmc_command(
+        &self,
+        request: Request<MachineServiceBmcCommandRequest>,
+    ) -> Answer<MachineServiceBmcCommandResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let (id, project) = (
+            parse("uuid", &request.uuid)?,
+            parse("project", &request.project)?,
+        );
+        let task_id = self
+            .order(&caller, id, Some(project), request.command)
+            .await?;
+        ok(MachineServiceBmcCommandResponse { task_id })
+    }
+
+    /// The BMC of a project's own machine, without its credentials, which control does not have.
+    async fn get_bmc(
+        &self,
+        request: Request<MachineServiceGetBmcRequest>,
+    ) -> Answer<MachineServiceGetBmcResponse> {
+        let request = request.into_inner();
+        let (id, project) = (
+            parse("uuid", &request.uuid)?,
+            parse("project", &request.project)?,
+        );
+        let found = self
+            .0
+            .read(|tables| Ok(bmc_details(own(tables, id, Some(project))?)));
+        ok(MachineServiceGetBmcResponse {
+            bmc_details: Some(found.await?),
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl admin::machine_service_server::MachineService for Services {
+    async fn get(
+        &self,
+        request: Request<admin::MachineServiceGetRequest>,
+    ) -> Answer<admin::MachineServiceGetResponse> {
+        let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
+        let found = self
+            .0
+            .read(|tables| Ok(machine(tables, own(tables, id, None)?)));
+        ok(admin::MachineServiceGetResponse {
+            machine: Some(found.await?),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<admin::MachineServiceListRequest>,
+    ) -> Answer<admin::MachineServiceListResponse> {
+        let query = request.into_inner().query;
+        let machines = self.0.read(|tables| {
+            let fitting = tables
+                .all::<Machine>()
+                .filter(|it| matches(it, query.as_ref()));
+            Ok(fitting.map(|it| machine(tables, it)).collect())
+        });
+        ok(admin::MachineServiceListResponse {
+            machines: machines.await?,
+        })
+    }
+
+    /// Frees an allocated machine; forgets one that nobody has.
+    async fn delete(
+        &self,
+        request: Request<admin::MachineServiceDeleteRequest>,
+    ) -> Answer<admin::MachineServiceDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
+        let is_allocated = self
+            .0
+            .read(|tables| Ok(own(tables, id, None)?.allocation.is_some()))
+            .await?;
+        let gone = if is_allocated {
+            self.free(&caller, id, None).await?
+        } else {
+            let gone = self.machine_reply(&caller, DeleteMachine { id }).await?;
+            self.0.read(|tables| Ok(machine(tables, &gone))).await?
+        };
+        ok(admin::MachineServiceDeleteResponse {
+            machine: Some(gone),
+        })
+    }
+
+    async fn bmc_command(
+        &self,
+        request: Request<admin::MachineServiceBmcCommandRequest>,
+    ) -> Answer<admin::MachineServiceBmcCommandResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let id = parse("uuid", &request.uuid)?;
+        let task_id = self.order(&caller, id, None, request.command).await?;
+        ok(admin::MachineServiceBmcCommandResponse { task_id })
+    }
+
+    async fn get_bmc(
+        &self,
+        request: Request<admin::MachineServiceGetBmcRequest>,
+    ) -> Answer<admin::MachineServiceGetBmcResponse> {
+        let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
+        let found = self
+            .0
+            .read(|tables| Ok(bmc_details(own(tables, id, None)?)));
+        ok(admin::MachineServiceGetBmcResponse {
+            bmc_details: Some(found.await?),
+        })
+    }
+
+    async fn list_bmc(
+        &self,
+        request: Request<admin::MachineServiceListBmcRequest>,
+    ) -> Answer<admin::MachineServiceListBmcResponse> {
+        let query = request.into_inner().query;
+        let found = self.0.read(|tables| {
+            let fitting = tables
+                .all::<Machine>()
+                .filter(|it| matches(it, query.as_ref()));
+            Ok(fitting.map(|it| bmc_details(it)).collect())
+        });
+        ok(admin::MachineServiceListBmcResponse {
+            bmc_details: found.await?,
+        })
+    }
+
+    async fn console_password(
+        &self,
+        request: Request<admin::MachineServiceConsolePasswordRequest>,
+    ) -> Answer<admin::MachineServiceConsolePasswordResponse> {
+        let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
+        let password = self.0.read(|tables| {
+            let found = own(tables, id, None)?;
+            let allocation = found.allocation.as_ref();
+            let password = allocation.map(|it| it.install.console_password.clone());
+            password
+                .filter(|password| !password.is_empty())
+                .ok_or_else(|| {
+                    let message = format!("machine \"{id}\" has no console password");
+                    state::StateError::new(ErrorCode::MachineNotAllocated, message)
+                })
+        });
+        ok(admin::MachineServiceConsolePasswordResponse {
+            uuid: id.to_string(),
+            password: password.await?,
+        })
+    }
+
+    async fn set_state(
+        &self,
+        request: Request<admin::MachineServiceSetStateRequest>,
+    ) -> Answer<admin::MachineServiceSetStateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = SetMachineState {
+            id: parse("uuid", &request.uuid)?,
+            state: required("state", from_availability(request.state))?,
+            description: request.description,
+        };
+        let changed = self.machine_reply(&caller, op).await?;
+        let machine = Some(self.machine_now(&changed).await?);
+        ok(admin::MachineServiceSetStateResponse { machine })
+    }
+
+    async fn issues(
+        &self,
+        request: Request<admin::MachineServiceIssuesRequest>,
+    ) -> Answer<admin::MachineServiceIssuesResponse> {
+        let query = request.into_inner().query.unwrap_or_default();
+        let now = self.0.now();
+        let issues = self
+            .0
+            .read(|tables| Ok(issues::evaluate(tables, &query, now)));
+        ok(admin::MachineServiceIssuesResponse {
+            issues: issues.await?,
+        })
+    }
+}
+
+/// A machine of a project, or any for administrators. Another project's is not found.
+fn own(
+    tables: &state::Tables,
+    id: MachineId,
+    project: Option<ProjectId>,
+) -> Result<&Arc<Machine>, state::StateError> {
+    let found = tables.require::<Machine>(&id)?;
+    let holder = found.allocation.as_ref().map(|it| it.project);
+    if project.is_none() || holder == project {
+        Ok(found)
+    } else {
+        Err(state::StateError::not_found("machine", id))
+    }
+}
+
+impl Services {
+    async fn machine_reply(
+        &self,
+        caller: &Caller,
+        op: impl Into<state::Op>,
+    ) -> Result<Arc<Machine>, Status> {
+        self.0
+            .propose(caller, op)
+            .await?
+            .machine()
+            .map_err(of_state)
+    }
+
+    /// A machine with what belongs to it.
+    async fn machine_now(&self, it: &Machine) -> Result<api::Machine, Status> {
+        self.0.read(|tables| Ok(machine(tables, it))).await
+    }
+
+    /// Begins the way back and waits a while for the machine to have left its project. What the
+    /// caller gets is the machine as it was while it had it, on its way out.
+    async fn free(
+        &self,
+        caller: &Caller,
+        id: MachineId,
+        project: Option<ProjectId>,
+    ) -> Result<api::Machine, Status> {
+        let mut changes = self.0.store.watch();
+        let freed = self
+            .machine_reply(caller, FreeMachine { id, project })
+            .await?;
+        let mut shown = self.machine_now(&freed).await?;
+        let Some(allocation) = &freed.allocation else {
+            return Ok(shown);
+        };
+        if let Some(meta) = &mut shown.meta {
+            meta.deletion_task_id
+                .get_or_insert_with(|| deletion_task(allocation));
+        }
+        let until = Instant::now() + DELETE_WAIT;
+        while self.still_has(id, allocation.id) {
+            match tokio::time::timeout_at(until, changes.next()).await {
+                Ok(Some(_)) => {}
+                // Time is up or the node stops: the way back goes on.
+                Ok(None) | Err(_) => break,
+            }
+        }
+        Ok(shown)
+    }
+
+    fn still_has(&self, id: MachineId, allocation: AllocationId) -> bool {
+        let has = self.0.store.read_local(|tables| {
+            let found = tables
+                .get::<Machine>(&id)
+                .and_then(|it| it.allocation.as_ref());
+            found.is_some_and(|it| it.id == allocation)
+        });
+        has.unwrap_or(false)
+    }
+
+    async fn order(
+        &self,
+        caller: &Caller,
+        machine: MachineId,
+        project: Option<ProjectId>,
+        command: i32,
+    ) -> Result<String, Status> {
+        let action = from_bmc_command(command).ok_or_else(|| {
+            refused(
+                ErrorCode::InvalidField,
+                "command is none that may be ordered",
+            )
+        })?;
+        let description = String::new();
+        let op = OrderBmc {
+            machine,
+            project,
+            action,
+            description,
+        };
+        let order = self
+            .0
+            .propose(caller, op)
+            .await?
+            .bmc_order()
+            .map_err(of_state)?;
+        Ok(order.id.to_string())
+    }
+}

@@ -1,0 +1,88 @@
+//! The public services, one file a resource, both the tenants' and the administrators' side.
+
+mod audit;
+mod filesystem;
+mod image;
+mod info;
+mod ip;
+mod join;
+mod machine;
+mod network;
+mod partition;
+mod project;
+mod size;
+mod switch;
+mod tenant;
+mod token;
+mod user;
+
+use std::sync::Arc;
+
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2 as api;
+use proto_public::metalmesh::admin::v1 as mesh_admin;
+use tonic::service::Routes;
+use tonic::{Response, Status};
+
+use crate::core::Core;
+
+/// What a handler answers.
+type Answer<T> = Result<Response<T>, Status>;
+
+/// All services; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Services(pub(crate) Arc<Core>);
+
+impl Services {
+    /// Services over the shared parts.
+    pub fn new(core: Arc<Core>) -> Self {
+        Self(core)
+    }
+
+    /// The services as routes of gRPC; the front stands before them.
+    pub fn routes(&self) -> Routes {
+        let mut routes = Routes::builder();
+        macro_rules! add {
+            ($($package:ident :: $module:ident :: $server:ident),* $(,)?) => {
+                $(routes.add_service($package::$module::$server::new(self.clone())
+                    .max_decoding_message_size(crate::front::MESSAGE_BYTES_MAX + 5));)*
+            };
+        }
+        add!(
+            api::audit_service_server::AuditServiceServer,
+            api::filesystem_service_server::FilesystemServiceServer,
+            api::health_service_server::HealthServiceServer,
+            api::image_service_server::ImageServiceServer,
+            api::ip_service_server::IpServiceServer,
+            api::machine_service_server::MachineServiceServer,
+            api::method_service_server::MethodServiceServer,
+            api::network_service_server::NetworkServiceServer,
+            api::partition_service_server::PartitionServiceServer,
+            api::project_service_server::ProjectServiceServer,
+            api::size_service_server::SizeServiceServer,
+            api::tenant_service_server::TenantServiceServer,
+            api::token_service_server::TokenServiceServer,
+            api::user_service_server::UserServiceServer,
+            api::version_service_server::VersionServiceServer,
+            admin::audit_service_server::AuditServiceServer,
+            admin::filesystem_service_server::FilesystemServiceServer,
+            admin::image_service_server::ImageServiceServer,
+            admin::ip_service_server::IpServiceServer,
+            admin::machine_service_server::MachineServiceServer,
+            admin::network_service_server::NetworkServiceServer,
+            admin::partition_service_server::PartitionServiceServer,
+            admin::project_service_server::ProjectServiceServer,
+            admin::size_service_server::SizeServiceServer,
+            admin::switch_service_server::SwitchServiceServer,
+            admin::tenant_service_server::TenantServiceServer,
+            admin::token_service_server::TokenServiceServer,
+            mesh_admin::join_service_server::JoinServiceServer,
+        );
+        routes.routes()
+    }
+}
+
+/// Wraps an answer.
+fn ok<T>(message: T) -> Answer<T> {
+    Ok(Response::new(message))
+}

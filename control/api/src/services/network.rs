@@ -1,0 +1,345 @@
+//! Networks: what administrators lay down, what projects cut from it.
+
+use std::sync::Arc;
+
+use control_state::{
+    self as state, CreateChildNetwork, CreateNetwork, DeleteNetwork, ErrorCode, UpdateNetwork,
+};
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::network_service_server::NetworkService;
+use proto_public::api::v2::{
+    self as api, NetworkServiceCreateRequest, NetworkServiceCreateResponse,
+    NetworkServiceDeleteRequest, NetworkServiceDeleteResponse, NetworkServiceGetRequest,
+    NetworkServiceGetResponse, NetworkServiceListBaseNetworksRequest,
+    NetworkServiceListBaseNetworksResponse, NetworkServiceListRequest, NetworkServiceListResponse,
+    NetworkServiceUpdateRequest, NetworkServiceUpdateResponse,
+};
+use proto_types::{NetworkId, ProjectId};
+use tonic::{Request, Status};
+use uuid::Uuid;
+
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::enums::{from_nat_type, from_network_family, from_network_type};
+use crate::convert::network::{Fullness, from_length, is_base_network, network, network_matches};
+use crate::convert::{from_labels, labels_update, lock, parse, parse_all, parse_opt, required};
+use crate::refusal::of_state;
+
+#[tonic::async_trait]
+impl NetworkService for Services {
+    async fn get(
+        &self,
+        request: Request<NetworkServiceGetRequest>,
+    ) -> Answer<NetworkServiceGetResponse> {
+        let request = request.into_inner();
+        let id: NetworkId = parse("id", &request.id)?;
+        let project: ProjectId = parse("project", &request.project)?;
+        let found = self.0.read(|tables| {
+            let found = tables.get::<state::Network>(&id);
+            match found {
+                Some(own) if own.project == Some(project) => {
+                    Ok(network(own, Some(&Fullness::of(tables))))
+                }
+                // What belongs to nobody can be used by all and so is no secret.
+                Some(base) if is_base_network(base, project) => Ok(network(base, None)),
+                _ => Err(state::StateError::not_found("network", &id)),
+            }
+        });
+        ok(NetworkServiceGetResponse {
+            network: Some(found.await?),
+        })
+    }
+
+    async fn create(
+        &self,
+        request: Request<NetworkServiceCreateRequest>,
+    ) -> Answer<NetworkServiceCreateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = CreateChildNetwork {
+            id: new_id()?,
+            project: parse("project", &request.project)?,
+            name: request.name,
+            description: request.description,
+            labels: from_labels(request.labels),
+            partition: parse_opt("partition", request.partition.as_ref())?,
+            parent: parse_opt("parent_network", request.parent_network.as_ref())?,
+            length: from_length("length", request.length)?,
+            family: request.address_family.and_then(from_network_family),
+        };
+        let made = self.network_reply(&caller, op).await?;
+        ok(NetworkServiceCreateResponse {
+            network: Some(self.shown(&made).await?),
+        })
+    }
+
+    async fn update(
+        &self,
+        request: Request<NetworkServiceUpdateRequest>,
+    ) -> Answer<NetworkServiceUpdateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = UpdateNetwork {
+            id: parse("id", &request.id)?,
+            lock: lock(request.update_meta)?,
+            project: Some(parse("project", &request.project)?),
+            name: request.name,
+            description: request.description,
+            labels: labels_update(request.labels),
+            prefixes: None,
+            destination_prefixes: None,
+            default_child_length: None,
+            min_child_length: None,
+            nat: None,
+            additional_announcable_cidrs: None,
+            force: false,
+        };
+        let changed = self.network_reply(&caller, op).await?;
+        ok(NetworkServiceUpdateResponse {
+            network: Some(self.shown(&changed).await?),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<NetworkServiceListRequest>,
+    ) -> Answer<NetworkServiceListResponse> {
+        let request = request.into_inner();
+        let project: ProjectId = parse("project", &request.project)?;
+        let networks = self.0.read(|tables| {
+            let fullness = Fullness::of(tables);
+            let own = tables
+                .all::<state::Network>()
+                .filter(|it| it.project == Some(project))
+                .filter(|it| network_matches(it, request.query.as_ref()));
+            Ok(own.map(|it| network(it, Some(&fullness))).collect())
+        });
+        ok(NetworkServiceListResponse {
+            networks: networks.await?,
+        })
+    }
+
+    async fn list_base_networks(
+        &self,
+        request: Request<NetworkServiceListBaseNetworksRequest>,
+    ) -> Answer<NetworkServiceListBaseNetworksResponse> {
+        let request = request.into_inner();
+        let project: ProjectId = parse("project", &request.project)?;
+        // The project names who asks, not whose networks are wanted.
+        let query = request.query.map(|query| api::NetworkQuery {
+            project: None,
+            ..query
+        });
+        let networks = self.0.read(|tables| {
+            let fullness = Fullness::of(tables);
+            let base = tables
+                .all::<state::Network>()
+                .filter(|it| is_base_network(it, project))
+                .filter(|it| network_matches(it, query.as_ref()));
+            let shown =
+                |it: &Arc<state::Network>| network(it, it.project.is_some().then_some(&fullness));
+            Ok(base.map(shown).collect())
+        });
+        ok(NetworkServiceListBaseNetworksResponse {
+            networks: networks.await?,
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<NetworkServiceDeleteRequest>,
+    ) -> Answer<NetworkServiceDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = DeleteNetwork {
+            id: parse("id", &request.id)?,
+            project: Some(parse("project", &request.project)?),
+        };
+        let gone = self.network_reply(&caller, op).await?;
+        ok(NetworkServiceDeleteResponse {
+            network: Some(network(&gone, None)),
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl admin::network_service_server::NetworkService for Services {
+    async fn get(
+        &self,
+        request: Request<admin::NetworkServiceGetRequest>,
+    ) -> Answer<admin::NetworkServiceGetResponse> {
+        let id: NetworkId = parse("id", &request.get_ref().id)?;
+        let found = self.0.read(|tables| {
+            let found = tables.require::<state::Network>(&id)?;
+            Ok(network(found, Some(&Fullness::of(tables))))
+        });
+        ok(admin::NetworkServiceGetResponse {
+            network: Some(found.await?),
+        })
+    }
+
+    async fn create(
+        &self,
+        request: Request<admin::NetworkServiceCreateRequest>,
+    ) -> Answer<admin::NetworkServiceCreateResponse> {
+        let caller = Caller::of(&request)?;
+        let op = create(request.into_inner())?;
+        let made = self.network_reply(&caller, op).await?;
+        ok(admin::NetworkServiceCreateResponse {
+            network: Some(self.shown(&made).await?),
+        })
+    }
+
+    async fn update(
+        &self,
+        request: Request<admin::NetworkServiceUpdateRequest>,
+    ) -> Answer<admin::NetworkServiceUpdateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let id: NetworkId = parse("id", &request.id)?;
+        let is_child = self
+            .0
+            .read(|tables| Ok(tables.require::<state::Network>(&id)?.kind.is_child()))
+            .await?;
+        let op = update(id, is_child, request)?;
+        let changed = self.network_reply(&caller, op).await?;
+        ok(admin::NetworkServiceUpdateResponse {
+            network: Some(self.shown(&changed).await?),
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<admin::NetworkServiceDeleteRequest>,
+    ) -> Answer<admin::NetworkServiceDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let op = DeleteNetwork {
+            id: parse("id", &request.get_ref().id)?,
+            project: None,
+        };
+        let gone = self.network_reply(&caller, op).await?;
+        ok(admin::NetworkServiceDeleteResponse {
+            network: Some(network(&gone, None)),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<admin::NetworkServiceListRequest>,
+    ) -> Answer<admin::NetworkServiceListResponse> {
+        let query = request.into_inner().query;
+        let networks = self.0.read(|tables| {
+            let fullness = Fullness::of(tables);
+            let fitting = tables
+                .all::<state::Network>()
+                .filter(|it| network_matches(it, query.as_ref()));
+            Ok(fitting.map(|it| network(it, Some(&fullness))).collect())
+        });
+        ok(admin::NetworkServiceListResponse {
+            networks: networks.await?,
+        })
+    }
+}
+
+fn new_id() -> Result<NetworkId, Status> {
+    parse("id", &Uuid::now_v7().to_string())
+}
+
+fn create(request: admin::NetworkServiceCreateRequest) -> Result<CreateNetwork, Status> {
+    let kind = required("type", from_network_type(request.r#type))?;
+    let id = match &request.id {
+        Some(id) => parse("id", id)?,
+        None if kind.is_child() => new_id()?,
+        None => {
+            let message = format!("a network of type {} needs an id", kind.as_str());
+            return Err(crate::refusal::refused(
+                ErrorCode::NetworkFieldMissing,
+                message,
+            ));
+        }
+    };
+    Ok(CreateNetwork {
+        id,
+        kind,
+        name: request.name,
+        description: request.description,
+        partition: parse_opt("partition", request.partition.as_ref())?,
+        project: parse_opt("project", request.project.as_ref())?,
+        labels: from_labels(request.labels),
+        prefixes: parse_all("prefixes", &request.prefixes)?,
+        destination_prefixes: parse_all("destination_prefixes", &request.destination_prefixes)?,
+        default_child_length: from_length(
+            "default_child_prefix_length",
+            request.default_child_prefix_length,
+        )?,
+        min_child_length: from_length("min_child_prefix_length", request.min_child_prefix_length)?,
+        nat: request.nat_type.and_then(from_nat_type),
+        vrf: request.vrf,
+        parent: parse_opt("parent_network", request.parent_network.as_ref())?,
+        additional_announcable_cidrs: parse_all(
+            "additional_announcable_cidrs",
+            &request.additional_announcable_cidrs,
+        )?,
+        length: from_length("length", request.length)?,
+        family: request.address_family.and_then(from_network_family),
+    })
+}
+
+/// Of networks that are no children, the contract's update replaces the prefixes: an empty list
+/// asks for the removal of all, which the state refuses.
+fn update(
+    id: NetworkId,
+    is_child: bool,
+    request: admin::NetworkServiceUpdateRequest,
+) -> Result<UpdateNetwork, Status> {
+    let prefixes: Vec<_> = parse_all("prefixes", &request.prefixes)?;
+    let destinations: Vec<_> = parse_all("destination_prefixes", &request.destination_prefixes)?;
+    let announcable: Vec<_> = parse_all(
+        "additional_announcable_cidrs",
+        &request.additional_announcable_cidrs,
+    )?;
+    let length = |field, length: Option<api::ChildPrefixLength>| {
+        length
+            .map(|length| from_length(field, Some(length)))
+            .transpose()
+    };
+    Ok(UpdateNetwork {
+        id,
+        lock: lock(request.update_meta)?,
+        project: None,
+        name: request.name,
+        description: request.description,
+        labels: labels_update(request.labels),
+        prefixes: (!is_child || !prefixes.is_empty()).then_some(prefixes),
+        destination_prefixes: (!is_child || !destinations.is_empty()).then_some(destinations),
+        default_child_length: length(
+            "default_child_prefix_length",
+            request.default_child_prefix_length,
+        )?,
+        min_child_length: length("min_child_prefix_length", request.min_child_prefix_length)?,
+        nat: request.nat_type.and_then(from_nat_type),
+        additional_announcable_cidrs: (!announcable.is_empty()).then_some(announcable),
+        force: request.force,
+    })
+}
+
+impl Services {
+    async fn network_reply(
+        &self,
+        caller: &Caller,
+        op: impl Into<state::Op>,
+    ) -> Result<Arc<state::Network>, Status> {
+        self.0
+            .propose(caller, op)
+            .await?
+            .network()
+            .map_err(of_state)
+    }
+
+    /// A network with how full it is.
+    async fn shown(&self, it: &state::Network) -> Result<api::Network, Status> {
+        self.0
+            .read(|tables| Ok(network(it, Some(&Fullness::of(tables)))))
+            .await
+    }
+}

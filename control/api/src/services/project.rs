@@ -1,0 +1,248 @@
+//! Projects: what machines, networks and addresses belong to.
+
+use std::sync::Arc;
+
+use control_authz::project_role;
+use control_state::{
+    self as state, CreateProject, DeleteProject, RemoveProjectMember, SetProjectMember,
+    UpdateProject,
+};
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::project_service_server::ProjectService;
+use proto_public::api::v2::{
+    self as api, ProjectServiceCreateRequest, ProjectServiceCreateResponse,
+    ProjectServiceDeleteRequest, ProjectServiceDeleteResponse, ProjectServiceGetRequest,
+    ProjectServiceGetResponse, ProjectServiceListRequest, ProjectServiceListResponse,
+    ProjectServiceUpdateRequest, ProjectServiceUpdateResponse,
+};
+use proto_types::{ProjectId, TenantId};
+use tonic::{Request, Status};
+use uuid::Uuid;
+
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::{from_labels, labels_update, lock, parse, required, tenancy};
+use crate::directory::StateDirectory;
+use crate::refusal::of_state;
+
+#[tonic::async_trait]
+impl ProjectService for Services {
+    /// The projects that the caller belongs to, directly or through their tenant.
+    async fn list(
+        &self,
+        request: Request<ProjectServiceListRequest>,
+    ) -> Answer<ProjectServiceListResponse> {
+        let caller = Caller::of(&request)?;
+        let query = request.into_inner().query;
+        let projects = self.0.read(|tables| {
+            let directory = StateDirectory {
+                tables,
+                provider: &self.0.provider,
+            };
+            let own = tables.all::<state::Project>().filter(|project| {
+                project_role(&directory, &caller.user, &project.id.to_string()).is_some()
+            });
+            let fitting = own.filter(|project| tenancy::project_matches(project, query.as_ref()));
+            Ok(fitting.map(|project| tenancy::project(project)).collect())
+        });
+        ok(ProjectServiceListResponse {
+            projects: projects.await?,
+        })
+    }
+
+    async fn get(
+        &self,
+        request: Request<ProjectServiceGetRequest>,
+    ) -> Answer<ProjectServiceGetResponse> {
+        let id: ProjectId = parse("project", &request.get_ref().project)?;
+        let answer = self.0.read(|tables| {
+            let project = tables.require::<state::Project>(&id)?;
+            Ok(ProjectServiceGetResponse {
+                project: Some(tenancy::project(project)),
+                project_members: tenancy::project_members(tables, project),
+            })
+        });
+        ok(answer.await?)
+    }
+
+    async fn create(
+        &self,
+        request: Request<ProjectServiceCreateRequest>,
+    ) -> Answer<ProjectServiceCreateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = CreateProject {
+            id: ProjectId::new(Uuid::now_v7()),
+            tenant: parse("login", &request.login)?,
+            name: request.name,
+            description: request.description,
+            avatar_url: request.avatar_url,
+            labels: from_labels(request.labels),
+            // Who may create in a tenant is its owner or editor, and so the project's as well.
+            owner: None,
+        };
+        let project = self.project_reply(&caller, op).await?;
+        ok(ProjectServiceCreateResponse {
+            project: Some(tenancy::project(&project)),
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<ProjectServiceDeleteRequest>,
+    ) -> Answer<ProjectServiceDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let op = DeleteProject {
+            id: parse("project", &request.get_ref().project)?,
+        };
+        let project = self.project_reply(&caller, op).await?;
+        ok(ProjectServiceDeleteResponse {
+            project: Some(tenancy::project(&project)),
+        })
+    }
+
+    async fn update(
+        &self,
+        request: Request<ProjectServiceUpdateRequest>,
+    ) -> Answer<ProjectServiceUpdateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = UpdateProject {
+            id: parse("project", &request.project)?,
+            lock: lock(request.update_meta)?,
+            name: request.name,
+            description: request.description,
+            avatar_url: request.avatar_url,
+            labels: labels_update(request.labels),
+        };
+        let project = self.project_reply(&caller, op).await?;
+        ok(ProjectServiceUpdateResponse {
+            project: Some(tenancy::project(&project)),
+        })
+    }
+
+    async fn leave(
+        &self,
+        request: Request<api::ProjectServiceLeaveRequest>,
+    ) -> Answer<api::ProjectServiceLeaveResponse> {
+        let caller = Caller::of(&request)?;
+        let id = parse("project", &request.get_ref().project)?;
+        let op = RemoveProjectMember {
+            id,
+            member: caller.login()?,
+        };
+        self.project_reply(&caller, op).await?;
+        ok(api::ProjectServiceLeaveResponse {})
+    }
+
+    async fn add_member(
+        &self,
+        request: Request<api::ProjectServiceAddMemberRequest>,
+    ) -> Answer<api::ProjectServiceAddMemberResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let member = self
+            .set_project_member(
+                &caller,
+                &request.project,
+                &request.member,
+                request.role,
+                true,
+            )
+            .await?;
+        // The contract's field is of the role's type, not the member's.
+        ok(api::ProjectServiceAddMemberResponse {
+            project_member: member.role,
+        })
+    }
+
+    async fn update_member(
+        &self,
+        request: Request<api::ProjectServiceUpdateMemberRequest>,
+    ) -> Answer<api::ProjectServiceUpdateMemberResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let member = self
+            .set_project_member(
+                &caller,
+                &request.project,
+                &request.member,
+                request.role,
+                false,
+            )
+            .await?;
+        ok(api::ProjectServiceUpdateMemberResponse {
+            project_member: Some(member),
+        })
+    }
+
+    async fn remove_member(
+        &self,
+        request: Request<api::ProjectServiceRemoveMemberRequest>,
+    ) -> Answer<api::ProjectServiceRemoveMemberResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = RemoveProjectMember {
+            id: parse("project", &request.project)?,
+            member: parse("member", &request.member)?,
+        };
+        self.project_reply(&caller, op).await?;
+        ok(api::ProjectServiceRemoveMemberResponse {})
+    }
+}
+
+#[tonic::async_trait]
+impl admin::project_service_server::ProjectService for Services {
+    async fn list(
+        &self,
+        request: Request<admin::ProjectServiceListRequest>,
+    ) -> Answer<admin::ProjectServiceListResponse> {
+        let query = request.into_inner().query;
+        let projects = self.0.read(|tables| {
+            let fitting = tables
+                .all::<state::Project>()
+                .filter(|project| tenancy::project_matches(project, query.as_ref()));
+            Ok(fitting.map(|project| tenancy::project(project)).collect())
+        });
+        ok(admin::ProjectServiceListResponse {
+            projects: projects.await?,
+        })
+    }
+}
+
+impl Services {
+    async fn project_reply(
+        &self,
+        caller: &Caller,
+        op: impl Into<state::Op>,
+    ) -> Result<Arc<state::Project>, Status> {
+        self.0
+            .propose(caller, op)
+            .await?
+            .project()
+            .map_err(of_state)
+    }
+
+    async fn set_project_member(
+        &self,
+        caller: &Caller,
+        project: &str,
+        member: &str,
+        role: i32,
+        is_new: bool,
+    ) -> Result<api::ProjectMember, Status> {
+        let id: TenantId = parse("member", member)?;
+        let op = SetProjectMember {
+            id: parse("project", project)?,
+            member: id.clone(),
+            role: required("role", tenancy::from_project_role(role))?,
+            must_be_new: Some(is_new),
+        };
+        let project = self.project_reply(caller, op).await?;
+        let member = project.members.get(&id);
+        required(
+            "member",
+            member.map(|member| tenancy::project_member(&id, member, false)),
+        )
+    }
+}

@@ -1,0 +1,104 @@
+//! Sizes: kinds of machines.
+
+use std::sync::Arc;
+
+use control_state::{self as state, CreateSize, DeleteSize, UpdateSize};
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::size_service_server::SizeService;
+use proto_public::api::v2::{
+    SizeServiceGetRequest, SizeServiceGetResponse, SizeServiceListRequest, SizeServiceListResponse,
+};
+use proto_types::SizeId;
+use tonic::{Request, Status};
+
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::catalog::{self, from_constraints, from_size, size_matches};
+use crate::convert::{labels_update, lock, parse, required, unless_empty};
+use crate::refusal::of_state;
+
+#[tonic::async_trait]
+impl SizeService for Services {
+    async fn get(&self, request: Request<SizeServiceGetRequest>) -> Answer<SizeServiceGetResponse> {
+        let id: SizeId = parse("id", &request.get_ref().id)?;
+        let found = self
+            .0
+            .read(|tables| tables.require::<state::Size>(&id).cloned());
+        ok(SizeServiceGetResponse {
+            size: Some(catalog::size(&*found.await?)),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<SizeServiceListRequest>,
+    ) -> Answer<SizeServiceListResponse> {
+        let query = request.into_inner().query;
+        let sizes = self.0.read(|tables| {
+            let fitting = tables
+                .all::<state::Size>()
+                .filter(|size| size_matches(size, query.as_ref()));
+            Ok(fitting.map(|size| catalog::size(size)).collect())
+        });
+        ok(SizeServiceListResponse {
+            sizes: sizes.await?,
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl admin::size_service_server::SizeService for Services {
+    async fn create(
+        &self,
+        request: Request<admin::SizeServiceCreateRequest>,
+    ) -> Answer<admin::SizeServiceCreateResponse> {
+        let caller = Caller::of(&request)?;
+        let size = from_size(required("size", request.into_inner().size)?)?;
+        let made = self.size_reply(&caller, CreateSize(size)).await?;
+        ok(admin::SizeServiceCreateResponse {
+            size: Some(catalog::size(&made)),
+        })
+    }
+
+    async fn update(
+        &self,
+        request: Request<admin::SizeServiceUpdateRequest>,
+    ) -> Answer<admin::SizeServiceUpdateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = UpdateSize {
+            id: parse("id", &request.id)?,
+            lock: lock(request.update_meta)?,
+            name: request.name,
+            description: request.description,
+            constraints: unless_empty(from_constraints(request.constraints)?),
+            labels: labels_update(request.labels),
+        };
+        let changed = self.size_reply(&caller, op).await?;
+        ok(admin::SizeServiceUpdateResponse {
+            size: Some(catalog::size(&changed)),
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<admin::SizeServiceDeleteRequest>,
+    ) -> Answer<admin::SizeServiceDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let op = DeleteSize(parse("id", &request.get_ref().id)?);
+        let gone = self.size_reply(&caller, op).await?;
+        ok(admin::SizeServiceDeleteResponse {
+            size: Some(catalog::size(&gone)),
+        })
+    }
+}
+
+impl Services {
+    async fn size_reply(
+        &self,
+        caller: &Caller,
+        op: impl Into<state::Op>,
+    ) -> Result<Arc<state::Size>, Status> {
+        self.0.propose(caller, op).await?.size().map_err(of_state)
+    }
+}

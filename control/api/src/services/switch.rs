@@ -1,0 +1,175 @@
+//! Switches, for administrators.
+
+use std::sync::Arc;
+
+use control_state::{self as state, DeleteSwitch, SetSwitchPort, UpdateSwitch};
+use proto_public::admin::v2 as admin;
+use proto_public::admin::v2::switch_service_server::SwitchService;
+use proto_public::api::v2::{SwitchNicWithMachine, SwitchPortStatus, SwitchWithMachines};
+use proto_types::SwitchId;
+use tonic::{Request, Status};
+
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::enums::from_replace_mode;
+use crate::convert::machine::{fru, machine};
+use crate::convert::switch::{matches, switch};
+use crate::convert::{lock, machine_query, parse, parse_opt};
+use crate::refusal::{invalid, of_state};
+
+#[tonic::async_trait]
+impl SwitchService for Services {
+    async fn get(
+        &self,
+        request: Request<admin::SwitchServiceGetRequest>,
+    ) -> Answer<admin::SwitchServiceGetResponse> {
+        let id: SwitchId = parse("id", &request.get_ref().id)?;
+        let found = self
+            .0
+            .read(|tables| Ok(switch(tables, tables.require::<state::Switch>(&id)?)));
+        ok(admin::SwitchServiceGetResponse {
+            switch: Some(found.await?),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<admin::SwitchServiceListRequest>,
+    ) -> Answer<admin::SwitchServiceListResponse> {
+        let query = request.into_inner().query;
+        let switches = self.0.read(|tables| {
+            let fitting = tables
+                .all::<state::Switch>()
+                .filter(|it| matches(tables, it, query.as_ref()));
+            Ok(fitting.map(|it| switch(tables, it)).collect())
+        });
+        ok(admin::SwitchServiceListResponse {
+            switches: switches.await?,
+        })
+    }
+
+    async fn update(
+        &self,
+        request: Request<admin::SwitchServiceUpdateRequest>,
+    ) -> Answer<admin::SwitchServiceUpdateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        if !request.nics.is_empty() || request.os.is_some() {
+            return Err(invalid("nics, os", "are reported by the switch's agent"));
+        }
+        let op = UpdateSwitch {
+            id: parse("id", &request.id)?,
+            lock: lock(request.update_meta)?,
+            description: request.description,
+            replace_mode: request.replace_mode.and_then(from_replace_mode),
+            management_ip: parse_opt("management_ip", request.management_ip.as_ref())?,
+            management_user: request.management_user,
+            console_command: request.console_command,
+            labels: None,
+        };
+        let changed = self.switch_reply(&caller, op).await?;
+        ok(admin::SwitchServiceUpdateResponse {
+            switch: Some(changed),
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<admin::SwitchServiceDeleteRequest>,
+    ) -> Answer<admin::SwitchServiceDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = DeleteSwitch {
+            id: parse("id", &request.id)?,
+            force: request.force,
+        };
+        let gone = self.switch_reply(&caller, op).await?;
+        ok(admin::SwitchServiceDeleteResponse { switch: Some(gone) })
+    }
+
+    async fn port(
+        &self,
+        request: Request<admin::SwitchServicePortRequest>,
+    ) -> Answer<admin::SwitchServicePortResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let admin_up = match request.status() {
+            SwitchPortStatus::Up => true,
+            SwitchPortStatus::Down => false,
+            SwitchPortStatus::Unspecified | SwitchPortStatus::Unknown => {
+                return Err(invalid("status", "must be up or down"));
+            }
+        };
+        let op = SetSwitchPort {
+            id: parse("id", &request.id)?,
+            port: request.nic_name,
+            admin_up,
+        };
+        let changed = self.switch_reply(&caller, op).await?;
+        ok(admin::SwitchServicePortResponse {
+            switch: Some(changed),
+        })
+    }
+
+    async fn connected_machines(
+        &self,
+        request: Request<admin::SwitchServiceConnectedMachinesRequest>,
+    ) -> Answer<admin::SwitchServiceConnectedMachinesResponse> {
+        let request = request.into_inner();
+        let found = self.0.read(|tables| {
+            let fitting = tables
+                .all::<state::Switch>()
+                .filter(|it| matches(tables, it, request.query.as_ref()));
+            Ok(fitting
+                .map(|it| with_machines(tables, it, &request))
+                .collect())
+        });
+        ok(admin::SwitchServiceConnectedMachinesResponse {
+            switches_with_machines: found.await?,
+        })
+    }
+}
+
+fn with_machines(
+    tables: &state::Tables,
+    it: &state::Switch,
+    request: &admin::SwitchServiceConnectedMachinesRequest,
+) -> SwitchWithMachines {
+    let shown = switch(tables, it);
+    let connections = shown
+        .machine_connections
+        .into_iter()
+        .filter_map(|connection| {
+            let id = connection.machine_id.parse().ok()?;
+            let found = tables.get::<state::Machine>(&id)?;
+            machine_query::matches(found, request.machine_query.as_ref()).then(|| {
+                SwitchNicWithMachine {
+                    nic: connection.nic,
+                    machine: Some(machine(tables, found)),
+                    fru: Some(fru(&found.fru)),
+                }
+            })
+        });
+    SwitchWithMachines {
+        id: it.id.to_string(),
+        partition: it.partition.to_string(),
+        rack: it.rack.clone(),
+        connections: connections.collect(),
+    }
+}
+
+impl Services {
+    async fn switch_reply(
+        &self,
+        caller: &Caller,
+        op: impl Into<state::Op>,
+    ) -> Result<proto_public::api::v2::Switch, Status> {
+        let changed: Arc<state::Switch> = self
+            .0
+            .propose(caller, op)
+            .await?
+            .switch()
+            .map_err(of_state)?;
+        self.0.read(|tables| Ok(switch(tables, &changed))).await
+    }
+}

@@ -1,0 +1,378 @@
+//! Tenants: who pays and owns projects.
+
+use std::sync::Arc;
+
+use control_authz::tenant_role;
+use control_state::{
+    self as state, CreateTenant, DeleteTenant, RemoveTenantMember, SetTenantMember, UpdateTenant,
+};
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::tenant_service_server::TenantService;
+use proto_public::api::v2::{
+    self as api, TenantServiceCreateRequest, TenantServiceCreateResponse,
+    TenantServiceDeleteRequest, TenantServiceDeleteResponse, TenantServiceGetRequest,
+    TenantServiceGetResponse, TenantServiceListRequest, TenantServiceListResponse,
+    TenantServiceUpdateRequest, TenantServiceUpdateResponse,
+};
+use proto_types::TenantId;
+use tonic::{Request, Status};
+use uuid::Uuid;
+
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::{from_labels, labels_update, lock, parse, required, tenancy};
+use crate::directory::StateDirectory;
+use crate::refusal::{invalid, of_state};
+
+/// Largest page of a list of tenants.
+const PAGE_MAX: u64 = 1000;
+
+#[tonic::async_trait]
+impl TenantService for Services {
+    /// A tenant of the caller's own, of which it becomes the owner.
+    async fn create(
+        &self,
+        request: Request<TenantServiceCreateRequest>,
+    ) -> Answer<TenantServiceCreateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = CreateTenant {
+            // Its login is made up: the contract's request has none, and names are not unique.
+            login: parse("login", &Uuid::now_v7().to_string())?,
+            name: request.name,
+            email: request.email.unwrap_or_default(),
+            description: request.description.unwrap_or_default(),
+            avatar_url: request.avatar_url.unwrap_or_default(),
+            labels: from_labels(request.labels),
+            owner: Some(caller.login()?),
+        };
+        let tenant = self.tenant_reply(&caller, op).await?;
+        ok(TenantServiceCreateResponse {
+            tenant: Some(tenancy::tenant(&tenant)),
+        })
+    }
+
+    /// The tenants that the caller belongs to.
+    async fn list(
+        &self,
+        request: Request<TenantServiceListRequest>,
+    ) -> Answer<TenantServiceListResponse> {
+        let caller = Caller::of(&request)?;
+        let query = request.into_inner().query;
+        if query.as_ref().is_some_and(|query| query.paging.is_some()) {
+            return Err(invalid("query.paging", "is for administrators' lists only"));
+        }
+        let tenants = self.0.read(|tables| {
+            let directory = StateDirectory {
+                tables,
+                provider: &self.0.provider,
+            };
+            let own = tables.all::<state::Tenant>().filter(|tenant| {
+                tenant_role(&directory, &caller.user, tenant.login.as_str()).is_some()
+            });
+            let fitting = own.filter(|tenant| tenancy::tenant_matches(tenant, query.as_ref()));
+            Ok(fitting.map(|tenant| tenancy::tenant(tenant)).collect())
+        });
+        ok(TenantServiceListResponse {
+            tenants: tenants.await?,
+        })
+    }
+
+    /// A tenant and its members; guests see no members.
+    async fn get(
+        &self,
+        request: Request<TenantServiceGetRequest>,
+    ) -> Answer<TenantServiceGetResponse> {
+        let caller = Caller::of(&request)?;
+        let login: TenantId = parse("login", &request.get_ref().login)?;
+        let answer = self.0.read(|tables| {
+            let tenant = tables.require::<state::Tenant>(&login)?;
+            let directory = StateDirectory {
+                tables,
+                provider: &self.0.provider,
+            };
+            let role = tenant_role(&directory, &caller.user, login.as_str());
+            let hidden = role == Some(api::TenantRole::Guest) && !caller.is_admin();
+            let members = if hidden {
+                Vec::new()
+            } else {
+                tenancy::tenant_members(tables, tenant)
+            };
+            Ok(TenantServiceGetResponse {
+                tenant: Some(tenancy::tenant(tenant)),
+                tenant_members: members,
+            })
+        });
+        ok(answer.await?)
+    }
+
+    async fn update(
+        &self,
+        request: Request<TenantServiceUpdateRequest>,
+    ) -> Answer<TenantServiceUpdateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = UpdateTenant {
+            login: parse("login", &request.login)?,
+            lock: lock(request.update_meta)?,
+            name: request.name,
+            email: request.email,
+            description: request.description,
+            avatar_url: request.avatar_url,
+            labels: labels_update(request.labels),
+        };
+        let tenant = self.tenant_reply(&caller, op).await?;
+        ok(TenantServiceUpdateResponse {
+            tenant: Some(tenancy::tenant(&tenant)),
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<TenantServiceDeleteRequest>,
+    ) -> Answer<TenantServiceDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let op = DeleteTenant {
+            login: parse("login", &request.get_ref().login)?,
+        };
+        let tenant = self.tenant_reply(&caller, op).await?;
+        ok(TenantServiceDeleteResponse {
+            tenant: Some(tenancy::tenant(&tenant)),
+        })
+    }
+
+    async fn leave(
+        &self,
+        request: Request<api::TenantServiceLeaveRequest>,
+    ) -> Answer<api::TenantServiceLeaveResponse> {
+        let caller = Caller::of(&request)?;
+        let op = RemoveTenantMember {
+            login: parse("login", &request.get_ref().login)?,
+            member: caller.login()?,
+        };
+        self.tenant_reply(&caller, op).await?;
+        ok(api::TenantServiceLeaveResponse {})
+    }
+
+    async fn add_member(
+        &self,
+        request: Request<api::TenantServiceAddMemberRequest>,
+    ) -> Answer<api::TenantServiceAddMemberResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let (login, member) = (request.login.clone(), request.member.clone());
+        let member = self
+            .set_member(&caller, &login, &member, request.role, true)
+            .await?;
+        ok(api::TenantServiceAddMemberResponse {
+            tenant_member: Some(member),
+        })
+    }
+
+    async fn update_member(
+        &self,
+        request: Request<api::TenantServiceUpdateMemberRequest>,
+    ) -> Answer<api::TenantServiceUpdateMemberResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let (login, member) = (request.login.clone(), request.member.clone());
+        let member = self
+            .set_member(&caller, &login, &member, request.role, false)
+            .await?;
+        ok(api::TenantServiceUpdateMemberResponse {
+            tenant_member: Some(member),
+        })
+    }
+
+    async fn remove_member(
+        &self,
+        request: Request<api::TenantServiceRemoveMemberRequest>,
+    ) -> Answer<api::TenantServiceRemoveMemberResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let login = parse("login", &request.login)?;
+        let was = self
+            .drop_member(&caller, login, parse("member", &request.member)?)
+            .await?;
+        ok(api::TenantServiceRemoveMemberResponse { tenant_member: was })
+    }
+}
+
+#[tonic::async_trait]
+impl admin::tenant_service_server::TenantService for Services {
+    /// A tenant whose name is its login and whose user is its owner.
+    async fn create(
+        &self,
+        request: Request<admin::TenantServiceCreateRequest>,
+    ) -> Answer<admin::TenantServiceCreateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let login: TenantId = parse("name", &request.name)?;
+        let op = CreateTenant {
+            login: login.clone(),
+            name: request.name,
+            email: request.email.unwrap_or_default(),
+            description: request.description.unwrap_or_default(),
+            avatar_url: request.avatar_url.unwrap_or_default(),
+            labels: from_labels(request.labels),
+            owner: Some(login),
+        };
+        let tenant = self.tenant_reply(&caller, op).await?;
+        ok(admin::TenantServiceCreateResponse {
+            tenant: Some(tenancy::tenant(&tenant)),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<admin::TenantServiceListRequest>,
+    ) -> Answer<admin::TenantServiceListResponse> {
+        let query = request.into_inner().query;
+        let paging = query.as_ref().and_then(|query| query.paging);
+        let all: Vec<api::Tenant> = self
+            .0
+            .read(|tables| {
+                let fitting = tables
+                    .all::<state::Tenant>()
+                    .filter(|tenant| tenancy::tenant_matches(tenant, query.as_ref()));
+                Ok(fitting.map(|tenant| tenancy::tenant(tenant)).collect())
+            })
+            .await?;
+        let (tenants, next_page) = page(all, paging);
+        ok(admin::TenantServiceListResponse { tenants, next_page })
+    }
+
+    async fn add_member(
+        &self,
+        request: Request<admin::TenantServiceAddMemberRequest>,
+    ) -> Answer<admin::TenantServiceAddMemberResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let (login, member) = (request.tenant.clone(), request.member.clone());
+        let member = self
+            .set_member(&caller, &login, &member, request.role, true)
+            .await?;
+        ok(admin::TenantServiceAddMemberResponse {
+            tenant_member: Some(member),
+        })
+    }
+
+    async fn remove_member(
+        &self,
+        request: Request<admin::TenantServiceRemoveMemberRequest>,
+    ) -> Answer<admin::TenantServiceRemoveMemberResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let login: TenantId = parse("tenant", &request.tenant)?;
+        let id: TenantId = parse("member", &request.member)?;
+        let was = self.drop_member(&caller, login, id).await?;
+        ok(admin::TenantServiceRemoveMemberResponse { tenant_member: was })
+    }
+}
+
+/// One page, from 0, and the number of the next.
+fn page(all: Vec<api::Tenant>, paging: Option<api::Paging>) -> (Vec<api::Tenant>, Option<u64>) {
+    let Some(paging) = paging else {
+        return (all, None);
+    };
+    let count = paging.count.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
+    let page = paging.page.unwrap_or(0);
+    let skip = usize::try_from(page.saturating_mul(count)).unwrap_or(usize::MAX);
+    let take = usize::try_from(count).unwrap_or(usize::MAX);
+    let more = all.len() > skip.saturating_add(take);
+    (
+        all.into_iter().skip(skip).take(take).collect(),
+        more.then_some(page + 1),
+    )
+}
+
+impl Services {
+    async fn tenant_reply(
+        &self,
+        caller: &Caller,
+        op: impl Into<state::Op>,
+    ) -> Result<Arc<state::Tenant>, Status> {
+        self.0.propose(caller, op).await?.tenant().map_err(of_state)
+    }
+
+    /// Removes a member; what it was.
+    async fn drop_member(
+        &self,
+        caller: &Caller,
+        login: TenantId,
+        member: TenantId,
+    ) -> Result<Option<api::TenantMember>, Status> {
+        let was = self.0.read(|tables| {
+            let tenant = tables.require::<state::Tenant>(&login)?;
+            let found = tenant.members.get(&member);
+            Ok(found.map(|found| tenancy::tenant_member(tables, tenant, &member, found)))
+        });
+        let was = was.await?;
+        self.tenant_reply(caller, RemoveTenantMember { login, member })
+            .await?;
+        Ok(was)
+    }
+
+    async fn set_member(
+        &self,
+        caller: &Caller,
+        login: &str,
+        member: &str,
+        role: i32,
+        is_new: bool,
+    ) -> Result<api::TenantMember, Status> {
+        let id: TenantId = parse("member", member)?;
+        let role = tenancy::from_tenant_role(role);
+        let op = SetTenantMember {
+            login: parse("login", login)?,
+            member: id.clone(),
+            role: required("role", role)?,
+            must_be_new: Some(is_new),
+        };
+        let tenant = self.tenant_reply(caller, op).await?;
+        let made = self.0.read(|tables| {
+            let member = tenant.members.get(&id);
+            Ok(member.map(|member| tenancy::tenant_member(tables, &tenant, &id, member)))
+        });
+        required("member", made.await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages() {
+        let tenants: Vec<api::Tenant> = (0..5)
+            .map(|n| api::Tenant {
+                login: n.to_string(),
+                ..Default::default()
+            })
+            .collect();
+        let logins = |page: Vec<api::Tenant>| {
+            page.into_iter()
+                .map(|tenant| tenant.login)
+                .collect::<Vec<_>>()
+                .join("")
+        };
+        for (at, expected, next) in [
+            (0, "01", Some(1)),
+            (1, "23", Some(2)),
+            (2, "4", None),
+            (9, "", None),
+        ] {
+            let paging = api::Paging {
+                page: Some(at),
+                count: Some(2),
+            };
+            let (found, more) = page(tenants.clone(), Some(paging));
+            assert_eq!(
+                (logins(found).as_str(), more),
+                (expected, next),
+                "page {at}"
+            );
+        }
+        assert_eq!(page(tenants, None).1, None);
+    }
+}

@@ -1,0 +1,151 @@
+//! The passing of time: liveliness, deadlines of orders and phases, records that had their day.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use control_authz::{Permit, SystemActor};
+use control_state::{Command, EventLog, Tables, Tick, apply};
+use control_store::{ProposeError, Store, StoreError};
+use proto_types::Timestamp;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Heard, Listener};
+
+/// How often time is looked at.
+pub const ROUND: Duration = Duration::from_secs(2);
+/// Machines whose signs of life travel in one command; of more, those count that were silent
+/// longest, and the rest is heard of in the next rounds.
+pub const HEARD_MAX: usize = 20_000;
+
+/// What a tick is to say now; nothing when it would change nothing.
+fn plan(tables: &Tables, heard: Heard, now: Timestamp) -> Option<Tick> {
+    let tick = Tick {
+        listening_since: heard.listening_since,
+        unobserved: heard.unobserved,
+        heard: worth_telling(tables, heard.machines),
+    };
+    // The tables are pointers: trying it out on a copy costs little and is always right.
+    let mut trial = tables.clone();
+    let outcome = apply(&mut trial, &Command::new(now, "reconcile", tick.clone()));
+    (outcome.result.is_ok() && !outcome.changes.is_empty()).then_some(tick)
+}
+
+/// Signs of life that the state does not have yet, the oldest knowledge first.
+fn worth_telling(
+    tables: &Tables,
+    machines: std::collections::BTreeMap<proto_types::MachineId, Timestamp>,
+) -> std::collections::BTreeMap<proto_types::MachineId, Timestamp> {
+    let known = |id: &proto_types::MachineId| tables.get::<EventLog>(id).map(|log| log.last_event_time);
+    let mut news: Vec<_> = machines
+        .into_iter()
+        .filter_map(|(id, at)| {
+            known(&id)
+                .filter(|known| *known < at)
+                .map(|known| (known, id, at))
+        })
+        .collect();
+    if news.len() > HEARD_MAX {
+        tracing::warn!(
+            machines = news.len(),
+            "more machines were heard than one command carries"
+        );
+        news.sort_unstable_by_key(|(known, ..)| *known);
+        news.truncate(HEARD_MAX);
+    }
+    news.into_iter().map(|(_, id, at)| (id, at)).collect()
+}
+
+/// Looks at the time until stopped.
+pub(crate) async fn run(store: Store, listener: Arc<dyn Listener>, stop: CancellationToken) {
+    let mut rounds = interval(ROUND);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = rounds.tick() => {}
+        }
+        if store.is_leader()
+            && let Err(error) = act(&store, listener.heard()).await
+        {
+            tracing::warn!(error = %error, "a round of time did not come through");
+        }
+    }
+}
+
+async fn act(store: &Store, heard: Heard) -> Result<(), ProposeError<control_state::StateError>> {
+    let now = store.now();
+    let tables = store
+        .read_local(Tables::clone)
+        .map_err(ProposeError::<_>::from)?;
+    let Some(tick) = plan(&tables, heard, now) else {
+        return Ok(());
+    };
+    let permit = Permit::system(SystemActor::Reconcile);
+    match store
+        .propose(&permit, &Command::new(now, "reconcile", tick))
+        .await
+    {
+        // Another node leads by now; it has its own clock.
+        Err(ProposeError::Store(StoreError::NotLeader { .. } | StoreError::ShutDown)) => Ok(()),
+        outcome => outcome.map(drop),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use control_state::{CreateToken, TokenType};
+    use proto_types::TokenId;
+
+    use super::*;
+
+    const DAY_MS: u64 = 24 * 3_600_000;
+
+    fn with_token(expires: u64) -> Tables {
+        let mut tables = Tables::new();
+        let create = CreateToken {
+            id: TokenId::new(uuid::Uuid::from_u128(1)),
+            user: "anna".into(),
+            description: String::new(),
+            labels: Default::default(),
+            permissions: Vec::new(),
+            expires: Timestamp::from_ms(expires),
+            token_type: TokenType::Api,
+            project_roles: Default::default(),
+            tenant_roles: Default::default(),
+            admin_role: None,
+            infra_role: None,
+            machine_roles: Default::default(),
+        };
+        let outcome = apply(
+            &mut tables,
+            &Command::new(Timestamp::from_ms(1000), "test", create),
+        );
+        assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+        tables
+    }
+
+    #[test]
+    fn nothing_to_do_writes_nothing() {
+        let tables = with_token(DAY_MS);
+        for now in [2000, DAY_MS / 2, DAY_MS + 1] {
+            let now = Timestamp::from_ms(now);
+            assert_eq!(plan(&tables, Heard::default(), now), None, "{now}");
+        }
+    }
+
+    #[test]
+    fn what_had_its_day_is_cleared_away() {
+        let tables = with_token(DAY_MS);
+        let later = Timestamp::from_ms(30 * DAY_MS);
+        assert!(plan(&tables, Heard::default(), later).is_some());
+    }
+
+    #[test]
+    fn only_news_of_known_machines_is_told() {
+        let tables = Tables::new();
+        let stranger = proto_types::MachineId::new(uuid::Uuid::from_u128(7));
+        let machines = [(stranger, Timestamp::from_ms(5))].into();
+        assert!(worth_telling(&tables, machines).is_empty());
+    }
+}

@@ -1,0 +1,86 @@
+//! Hands the first admin token over: through a file or a context, never through a log.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use control_api::token::Issuer;
+use control_client::{Context, Contexts, Secret};
+use control_store::Store;
+
+use crate::{Run, files};
+
+/// Life of an admin token that is made here, milliseconds: 90 days.
+const TOKEN_LIFE_MS: u64 = 90 * 24 * 3600 * 1000;
+
+/// Where a new token goes.
+#[derive(Debug)]
+pub(crate) struct Handover {
+    token_file: Option<PathBuf>,
+    context_file: Option<PathBuf>,
+    context: String,
+    api_url: String,
+}
+
+impl Handover {
+    /// As the flags say. With `--dev` and no file named, a context.
+    pub(crate) fn new(run: &Run, api: SocketAddr, is_tls: bool) -> Result<Self> {
+        let wants_context = run.dev || run.context_file.is_some();
+        let context_file = if wants_context && run.token_file.is_none() {
+            Some(Contexts::path(run.context_file.as_deref())?)
+        } else {
+            run.context_file.clone()
+        };
+        let scheme = if is_tls { "https" } else { "http" };
+        Ok(Self {
+            token_file: run.token_file.clone(),
+            context_file,
+            context: run.context.clone(),
+            api_url: format!("{scheme}://{}", dialable(api)),
+        })
+    }
+
+    /// Whether there is a place at all.
+    pub(crate) fn has_place(&self) -> bool {
+        self.token_file.is_some() || self.context_file.is_some()
+    }
+
+    /// Makes a token and puts it there. Prints the paths.
+    pub(crate) async fn give(&self, store: &Store, issuer: &Issuer, why: &str) -> Result<()> {
+        let token = control_api::admin_token(store, issuer, why, TOKEN_LIFE_MS)
+            .await
+            .context("cannot make the admin token")?;
+        if let Some(path) = &self.token_file {
+            files::write_private(path, &format!("{token}\n"))?;
+            println!("admin token: {}", path.display());
+        }
+        if let Some(path) = &self.context_file {
+            let mut contexts = Contexts::load(path)?;
+            contexts.put(Context {
+                name: self.context.clone(),
+                api_url: self.api_url.clone(),
+                api_token: Some(Secret::new(token)),
+                token_file: None,
+                ca_file: None,
+                default_project: None,
+            });
+            contexts.switch(&self.context)?;
+            contexts.save(path)?;
+            println!("context {:?}: {}", self.context, path.display());
+        }
+        Ok(())
+    }
+}
+
+/// An address that can be dialled: the unspecified one stands for this machine.
+fn dialable(address: SocketAddr) -> SocketAddr {
+    if !address.ip().is_unspecified() {
+        return address;
+    }
+    let loopback = if address.is_ipv4() {
+        std::net::Ipv4Addr::LOCALHOST.into()
+    } else {
+        std::net::Ipv6Addr::LOCALHOST.into()
+    };
+    SocketAddr::new(loopback, address.port())
+}

@@ -1,0 +1,269 @@
+//! One node: the store opened, the parts wired, everything stopped in order.
+
+use std::fs::DirBuilder;
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use control_api::audit::AuditTrail;
+use control_api::front::Front;
+use control_api::gate::ApiGate;
+use control_api::services::Services;
+use control_api::token::Issuer;
+use control_api::{Core, serve, token};
+use control_gateway::{FleetView, Gateway, GatewayConfig};
+use control_pki::{Pki, SealingKey};
+use control_reconcile::{Heard, Listener};
+use control_store::{Store, StoreConfig};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::bootstrap::Handover;
+use crate::config::Config;
+use crate::{Run, tls};
+
+/// Name of the sealing key's file in the data directory.
+const SEALING_KEY: &str = "seal.key";
+
+/// What every command needs of a data directory.
+struct Opened {
+    store: Store,
+    issuer: Issuer,
+    pki: Pki,
+    is_fresh: bool,
+    /// Removed when dropped.
+    _temporary: Option<TempDir>,
+}
+
+async fn open(config: &Config) -> Result<Opened> {
+    let temporary = match &config.data_dir {
+        Some(_) => None,
+        None => Some(tempfile::Builder::new().prefix("metalmeshd-").tempdir()?),
+    };
+    let dir: PathBuf = match (&config.data_dir, &temporary) {
+        (Some(dir), _) => dir.clone(),
+        (None, Some(temporary)) => temporary.path().to_owned(),
+        (None, None) => bail!("data_dir: is missing"),
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&dir)
+        .with_context(|| format!("data_dir: cannot make {}", dir.display()))?;
+    let store = StoreConfig::new(&dir, config.node_id, &config.cluster);
+    let store = Store::open(store).await.context("cannot open the state")?;
+    let seal = sealing_key(config, &dir)?;
+    let pki = Pki::open(store.clone(), &seal, &config.trust_domain)
+        .await
+        .context("cannot open the certificate authority")?;
+    let issuer = token::issuer(&store, &seal, &config.issuer).await?;
+    let is_fresh = control_api::tenants(&store, &config.provider).await?;
+    Ok(Opened {
+        store,
+        issuer,
+        pki,
+        is_fresh,
+        _temporary: temporary,
+    })
+}
+
+fn sealing_key(config: &Config, dir: &Path) -> Result<SealingKey> {
+    let path = config
+        .sealing_key
+        .clone()
+        .unwrap_or_else(|| dir.join(SEALING_KEY));
+    SealingKey::load_or_create(&path)
+        .with_context(|| format!("mesh.sealing_key: cannot use {}", path.display()))
+}
+
+/// `metalmeshd init`: the data directory and its first token.
+pub(crate) async fn init(config: Config, run: &Run) -> Result<()> {
+    ensure!(
+        config.data_dir.is_some(),
+        "init makes a lasting node; name --data-dir"
+    );
+    let handover = Handover::new(run, config.api_listen, config.tls.is_some())?;
+    ensure!(
+        handover.has_place(),
+        "name where the admin token goes: --token-file FILE"
+    );
+    let opened = open(&config).await?;
+    let outcome = if opened.is_fresh {
+        handover
+            .give(&opened.store, &opened.issuer, "made by metalmeshd init")
+            .await
+    } else {
+        Err(anyhow::anyhow!(
+            "the data directory is in use already; for a new admin token: metalmeshd token"
+        ))
+    };
+    opened.store.shutdown().await;
+    outcome
+}
+
+/// `metalmeshd token`: a new admin token for who lost the last.
+pub(crate) async fn token(config: Config, run: &Run) -> Result<()> {
+    ensure!(config.data_dir.is_some(), "name the node's --data-dir");
+    let handover = Handover::new(run, config.api_listen, config.tls.is_some())?;
+    ensure!(
+        handover.has_place(),
+        "name where the admin token goes: --token-file FILE"
+    );
+    let opened = open(&config).await?;
+    let outcome = handover
+        .give(&opened.store, &opened.issuer, "made by metalmeshd token")
+        .await;
+    opened.store.shutdown().await;
+    outcome
+}
+
+/// Serves until stopped.
+pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> Result<()> {
+    let listener = TcpListener::bind(config.api_listen)
+        .await
+        .with_context(|| format!("api.listen: cannot listen on {}", config.api_listen))?;
+    let api = listener.local_addr()?;
+    let tls = config.tls.as_ref().map(tls::server_config).transpose()?;
+    let Opened {
+        store,
+        issuer,
+        pki,
+        is_fresh,
+        _temporary,
+    } = open(&config).await?;
+    let handover = Handover::new(run, api, tls.is_some())?;
+    if (is_fresh || config.data_dir.is_none()) && handover.has_place() {
+        handover
+            .give(&store, &issuer, "made at the first start")
+            .await?;
+    } else if is_fresh {
+        tracing::warn!("no admin token was made; get one with: metalmeshd token");
+    }
+    let gateway = gateway(&config, &store, &pki)?;
+    let mesh = gateway.local_addr()?;
+    let parts = Parts {
+        store: store.clone(),
+        issuer,
+        pki,
+        mesh,
+        config: &config,
+    };
+    parts.serve(listener, tls, gateway, stop).await;
+    store.shutdown().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn gateway(config: &Config, store: &Store, pki: &Pki) -> Result<Gateway> {
+    let named = || format!("mesh.listen: cannot listen on {}", config.mesh_listen);
+    let bind = free_port(config.mesh_listen).with_context(named)?;
+    let control = if config.mesh_addresses.is_empty() {
+        vec![bind.to_string()]
+    } else {
+        config.mesh_addresses.clone()
+    };
+    Gateway::bind(GatewayConfig { bind, store: store.clone(), pki: pki.clone(), control })
+        .with_context(named)
+}
+
+/// Port 0 means any: it has to be known before the first ticket names it.
+fn free_port(address: SocketAddr) -> std::io::Result<SocketAddr> {
+    if address.port() != 0 {
+        return Ok(address);
+    }
+    std::net::UdpSocket::bind(address)?.local_addr()
+}
+
+struct Parts<'a> {
+    store: Store,
+    issuer: Issuer,
+    pki: Pki,
+    mesh: SocketAddr,
+    config: &'a Config,
+}
+
+impl Parts<'_> {
+    /// Runs all parts; the audit trail ends last, so that it has the last calls.
+    async fn serve(
+        self,
+        listener: TcpListener,
+        tls: Option<Arc<rustls::ServerConfig>>,
+        gateway: Gateway,
+        stop: CancellationToken,
+    ) {
+        let api = listener.local_addr().unwrap_or(self.config.api_listen);
+        let mesh_addresses = if self.config.mesh_addresses.is_empty() {
+            vec![self.mesh.to_string()]
+        } else {
+            self.config.mesh_addresses.clone()
+        };
+        let (audit, writer) = AuditTrail::new(self.store.clone());
+        let core = Arc::new(Core {
+            store: self.store.clone(),
+            issuer: self.issuer,
+            audit,
+            provider: self.config.provider.clone(),
+            pki: self.pki,
+            mesh_addresses,
+        });
+        let routes = Services::new(Arc::clone(&core)).routes();
+        let front = Front::new(Arc::new(ApiGate::new(core)), routes);
+        let calls_over = CancellationToken::new();
+        let mut trail = JoinSet::new();
+        trail.spawn(writer.run(calls_over.clone()));
+        let mut tasks = JoinSet::new();
+        let fleet = Arc::new(Fleet(gateway.fleet()));
+        tasks.spawn(serve::serve(listener, tls, front, stop.clone()));
+        tasks.spawn(gateway.run(stop.clone()));
+        control_reconcile::spawn(&mut tasks, self.store.clone(), fleet, stop.clone());
+        tracing::info!(api = %api, mesh = %self.mesh, "serving");
+        println!("ready api={api} mesh={}", self.mesh);
+        self.until_over(&mut tasks, &stop).await;
+        calls_over.cancel();
+        while trail.join_next().await.is_some() {}
+    }
+
+    /// Until all tasks ended. A store that stops by itself or a part that panics ends the node.
+    async fn until_over(&self, tasks: &mut JoinSet<()>, stop: &CancellationToken) {
+        let mut store_ended = false;
+        loop {
+            tokio::select! {
+                reason = self.store.stopped(), if !store_ended => {
+                    store_ended = true;
+                    if !stop.is_cancelled() {
+                        let reason = reason.unwrap_or_default();
+                        tracing::error!(error = %reason, "the store stopped, so does the node");
+                        stop.cancel();
+                    }
+                }
+                ended = tasks.join_next() => match ended {
+                    None => return,
+                    Some(Ok(())) => {}
+                    Some(Err(error)) => {
+                        tracing::error!(error = %error, "a part of the node panicked");
+                        stop.cancel();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the gateway heard, for the duties of the leader.
+#[derive(Debug)]
+struct Fleet(FleetView);
+
+impl Listener for Fleet {
+    fn heard(&self) -> Heard {
+        let fleet = self.0.fleet();
+        Heard {
+            listening_since: fleet.listening_since,
+            machines: fleet.heard,
+            unobserved: fleet.unobserved,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! TLS of the API.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use rustls::ServerConfig;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::config::TlsFiles;
+
+/// The server's side of TLS, for HTTP/2 and HTTP/1.1.
+pub(crate) fn server_config(files: &TlsFiles) -> Result<Arc<ServerConfig>> {
+    let certificate = || format!("api.tls_certificate: {}", files.certificate.display());
+    let chain = CertificateDer::pem_file_iter(&files.certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .with_context(certificate)?;
+    ensure!(!chain.is_empty(), "{}: holds no certificate", certificate());
+    let key = PrivateKeyDer::from_pem_file(&files.key)
+        .with_context(|| format!("api.tls_key: {}", files.key.display()))?;
+    let mut config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .context("api.tls_certificate and api.tls_key do not fit together")?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
