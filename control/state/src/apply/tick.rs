@@ -205,6 +205,8 @@ fn purge(tx: &mut Tx<'_>) {
     let join: Vec<_> = tables
         .all::<JoinTicket>()
         .filter(|it| over(it.expires_at, KEEP_MS))
+        // A redeemed ticket is the record that lets its agent come back after a long silence.
+        .filter(|it| it.redeemed_at.is_none() || it.revoked_at.is_some())
         .map(|it| it.id)
         .collect();
     let boot: Vec<_> = tables
