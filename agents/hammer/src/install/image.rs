@@ -7,9 +7,8 @@
 use std::io::{self, Read};
 use std::time::Duration;
 
-use http_body_util::BodyExt;
 use hyper::StatusCode;
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Bytes;
 use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG};
 use proto_mesh::Image;
 use ring::digest::{Context, SHA256, SHA512};
@@ -17,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::rootfs::Root;
 use super::untar::{self, Unpacked};
-use crate::net::http::Http;
+use crate::net::http::{Answer, Http};
 
 /// Frames between network and disk; a frame has at most some 400 KiB.
 const FRAMES_MAX: usize = 16;
@@ -192,6 +191,13 @@ struct Progress {
     etag: Option<String>,
 }
 
+impl Progress {
+    fn cut(&self) -> ImageError {
+        let (have, want) = (self.have, self.total.unwrap_or_default());
+        ImageError::Cut { have, want }
+    }
+}
+
 /// Sends the file's bytes, going on where a broken connection ended if the server can.
 async fn fetch(http: &Http, url: &str, sender: mpsc::Sender<Bytes>) -> Result<(), ImageError> {
     let mut progress = Progress::default();
@@ -233,75 +239,50 @@ async fn attempt(
         headers.push(("range", format!("bytes={have}-")));
         headers.push(("if-range", etag.clone()));
     }
-    let response = http
+    let mut answer = http
         .get(url, &headers)
         .await
         .map_err(|e| network(format!("{e:#}")))?;
-    match response.status() {
+    match answer.status() {
         StatusCode::OK if progress.have == 0 => {
-            let header = |name| response.headers().get(name).and_then(|v| v.to_str().ok());
-            progress.total = header(CONTENT_LENGTH).and_then(|v| v.parse().ok());
+            progress.total = answer.header(CONTENT_LENGTH).and_then(|v| v.parse().ok());
             // A weak tag does not promise the same bytes.
-            progress.etag = header(ETAG)
-                .filter(|t| !t.starts_with("W/"))
-                .map(str::to_string);
+            let tag = answer.header(ETAG).filter(|t| !t.starts_with("W/"));
+            progress.etag = tag.map(str::to_string);
         }
-        StatusCode::PARTIAL_CONTENT if continues(&response, progress.have) => {}
+        StatusCode::PARTIAL_CONTENT if continues(&answer, progress.have) => {}
         StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
-            let want = progress.total.unwrap_or_default();
+            // Another file by now, or a server that cannot go on.
             progress.etag = None;
-            return Err(ImageError::Cut {
-                have: progress.have,
-                want,
-            });
+            return Err(progress.cut());
         }
         status => {
-            return Err(ImageError::Status {
-                url: url.to_string(),
-                status,
-            });
+            let url = url.to_string();
+            return Err(ImageError::Status { url, status });
         }
     }
-    let mut body = response.into_body();
-    while let Some(frame) = next(&mut body).await.map_err(network)? {
-        progress.have += frame.len() as u64;
-        if sender.send(frame).await.is_err() {
-            // The writer says why.
-            return Ok(());
-        }
-    }
-    match progress.total {
-        Some(want) if progress.have < want => Err(ImageError::Cut {
-            have: progress.have,
-            want,
-        }),
-        _ => Ok(()),
-    }
-}
-
-fn continues(response: &hyper::Response<Incoming>, have: u64) -> bool {
-    let range = response
-        .headers()
-        .get(CONTENT_RANGE)
-        .and_then(|v| v.to_str().ok());
-    range.is_some_and(|r| r.starts_with(&format!("bytes {have}-")))
-}
-
-async fn next(body: &mut Incoming) -> Result<Option<Bytes>, String> {
     loop {
-        let frame = tokio::time::timeout(STALL_LIMIT, body.frame())
+        let piece = tokio::time::timeout(STALL_LIMIT, answer.next())
             .await
-            .map_err(|_| "the server stalls".to_string())?;
-        match frame {
-            None => return Ok(None),
-            Some(Err(error)) => return Err(format!("connection broke: {error}")),
-            Some(Ok(frame)) => {
-                if let Ok(data) = frame.into_data() {
-                    return Ok(Some(data));
+            .map_err(|_| network("the server stalls".to_string()))?;
+        match piece {
+            Ok(Some(piece)) => {
+                progress.have += piece.len() as u64;
+                if sender.send(piece).await.is_err() {
+                    // The writer says why.
+                    return Ok(());
                 }
             }
+            Ok(None) if progress.total.is_none_or(|want| progress.have >= want) => return Ok(()),
+            Err(error) if progress.total.is_none() => return Err(network(error.to_string())),
+            Ok(None) | Err(_) => return Err(progress.cut()),
         }
     }
+}
+
+fn continues(answer: &Answer, have: u64) -> bool {
+    let range = answer.header(CONTENT_RANGE);
+    range.is_some_and(|r| r.starts_with(&format!("bytes {have}-")))
 }
 
 #[cfg(test)]

@@ -128,7 +128,7 @@ pub fn plan(
         filesystems.push(fs);
     }
     stages.push(make);
-    filesystems.sort_by(|a, b| depth(&a.path).cmp(&depth(&b.path)));
+    filesystems.sort_by_key(|f| depth(&f.path));
     check_bootable(&filesystems, &bios_disks, uefi)?;
     let primary_disk = primary_disk(&filesystems, &chosen);
     let disks = chosen.iter().map(|(_, d)| d.path()).collect();
@@ -191,10 +191,9 @@ fn partition(
     args.push(path.clone());
     let mut commands = vec![
         Cmd::new("wipefs", ["--all", "--force", path.as_str()]).optional(),
-        Cmd::new("sgdisk", ["--zap-all", path.as_str()]).optional(),
         Cmd::new("sgdisk", args),
     ];
-    // What a former file system left behind would be found again by its signature.
+    // Where the kernel was busy when sgdisk asked it to read the new table.
     commands.push(Cmd::new("partx", ["--update", path.as_str()]).optional());
     Ok(Stage { commands, creates })
 }

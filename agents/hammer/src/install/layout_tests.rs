@@ -73,7 +73,6 @@ fn the_default_layout_becomes_these_commands() {
             lines(&plan),
             [
                 "wipefs --all --force /dev/vda",
-                "sgdisk --zap-all /dev/vda",
                 "sgdisk --clear --new=1:0:+1M --typecode=1:ef02 --change-name=1:bios \
                  --new=2:0:+256M --typecode=2:ef00 --change-name=2:efi \
                  --new=3:0:0 --typecode=3:8300 --change-name=3:root /dev/vda",

@@ -273,7 +273,10 @@ fn meta<R: Read>(entry: &mut Entry<'_, R>) -> io::Result<Meta> {
 
 fn device(header: &tar::Header) -> io::Result<(u64, u64)> {
     let number = |n: Option<u32>| u64::from(n.unwrap_or(0));
-    Ok((number(header.device_major()?), number(header.device_minor()?)))
+    Ok((
+        number(header.device_major()?),
+        number(header.device_minor()?),
+    ))
 }
 
 fn link_target<R: Read>(entry: &Entry<'_, R>) -> io::Result<OsString> {

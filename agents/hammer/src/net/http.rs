@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{HOST, LOCATION, USER_AGENT};
-use hyper::{Method, Request, Response, Uri};
+use hyper::header::{HOST, HeaderName, LOCATION, USER_AGENT};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
 use super::resolve::Resolver;
@@ -43,26 +44,19 @@ impl Http {
     ///
     /// # Errors
     /// When no answer comes, or too many redirects. Any status is an answer.
-    pub async fn get(
-        &self,
-        url: &str,
-        extra: &[(&'static str, String)],
-    ) -> Result<Response<Incoming>> {
+    pub async fn get(&self, url: &str, extra: &[(&'static str, String)]) -> Result<Answer> {
         let mut uri: Uri = url.parse().context("not a URL")?;
         for _ in 0..REDIRECTS_MAX {
             let mut request = Request::builder().method(Method::GET);
             for (name, value) in extra {
                 request = request.header(*name, value);
             }
-            let response = self.send(&uri, request, Bytes::new()).await?;
-            if !response.status().is_redirection() {
-                return Ok(response);
+            let answer = self.send(&uri, request, Bytes::new()).await?;
+            if !answer.status().is_redirection() {
+                return Ok(answer);
             }
-            let location = response
-                .headers()
-                .get(LOCATION)
-                .context("a redirect to nowhere")?;
-            uri = redirect(&uri, location.to_str()?)?;
+            let location = answer.header(LOCATION).context("a redirect to nowhere")?;
+            uri = redirect(&uri, location)?;
         }
         bail!("more than {REDIRECTS_MAX} redirects")
     }
@@ -76,14 +70,19 @@ impl Http {
         let request = Request::builder()
             .method(Method::POST)
             .header("content-type", "application/json");
-        let response = self.send(&uri, request, Bytes::from(body)).await?;
-        let status = response.status().as_u16();
-        let body = Limited::new(response.into_body(), JSON_MAX).collect();
-        let body = tokio::time::timeout(HEAD_LIMIT, body)
+        let mut answer = self.send(&uri, request, Bytes::from(body)).await?;
+        let mut out = Vec::new();
+        let read = async {
+            while let Some(piece) = answer.next().await? {
+                out.extend_from_slice(&piece);
+                ensure!(out.len() <= JSON_MAX, "the answer is too long");
+            }
+            Ok(())
+        };
+        tokio::time::timeout(HEAD_LIMIT, read)
             .await
-            .context("the answer stalls")?;
-        let body = body.map_err(|e| anyhow::anyhow!("{e}"))?;
-        Ok((status, body.to_bytes().to_vec()))
+            .context("the answer stalls")??;
+        Ok((answer.status().as_u16(), out))
     }
 
     async fn send(
@@ -91,7 +90,7 @@ impl Http {
         uri: &Uri,
         request: hyper::http::request::Builder,
         body: Bytes,
-    ) -> Result<Response<Incoming>> {
+    ) -> Result<Answer> {
         let host = uri.host().context("a URL without a host")?;
         let host = host.trim_matches(['[', ']']);
         let tls = match uri.scheme_str() {
@@ -128,20 +127,60 @@ impl Http {
     }
 }
 
-async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Response<Incoming>>
+async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Answer>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
         .handshake(TokioIo::new(stream))
         .await?;
-    // Ends with the connection: when the response's body is read or dropped.
-    tokio::spawn(async move {
+    let mut task = JoinSet::new();
+    task.spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "HTTP connection ended");
         }
     });
-    Ok(sender.send_request(request).await?)
+    Ok(Answer {
+        response: sender.send_request(request).await?,
+        _connection: task,
+    })
+}
+
+/// A response whose body is still to come; its connection ends with it.
+#[derive(Debug)]
+pub struct Answer {
+    response: Response<Incoming>,
+    _connection: JoinSet<()>,
+}
+
+impl Answer {
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    /// A header's text; `None` when it is missing or no text.
+    #[must_use]
+    pub fn header(&self, name: HeaderName) -> Option<&str> {
+        self.response.headers().get(name)?.to_str().ok()
+    }
+
+    /// The next piece of the body; `None` at its end.
+    ///
+    /// # Errors
+    /// When the connection breaks before the end.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, hyper::Error> {
+        loop {
+            match self.response.body_mut().frame().await {
+                None => return Ok(None),
+                Some(frame) => {
+                    if let Ok(data) = frame?.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Trust is the CA bundle of the initramfs.

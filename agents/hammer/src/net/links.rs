@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use nix::net::if_::if_nametoindex;
 use pixie_wire::MacAddr;
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 const SYS_NET: &str = "/sys/class/net";
@@ -22,20 +23,25 @@ pub struct Link {
 }
 
 /// Speaks rtnetlink.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Netlink {
     handle: Handle,
+    _connection: JoinSet<()>,
 }
 
 impl Netlink {
-    /// Opens the netlink socket; its task lives as long as the process.
+    /// Opens the netlink socket.
     ///
     /// # Errors
     /// When the kernel refuses.
     pub fn open() -> Result<Self> {
         let (connection, handle, _) = rtnetlink::new_connection().context("rtnetlink")?;
-        tokio::spawn(connection);
-        Ok(Self { handle })
+        let mut task = JoinSet::new();
+        task.spawn(connection);
+        Ok(Self {
+            handle,
+            _connection: task,
+        })
     }
 
     /// Sets an interface up; it takes all multicast, so that LLDP frames come through.

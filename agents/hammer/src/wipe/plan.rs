@@ -102,8 +102,6 @@ pub fn release_commands() -> Vec<Cmd> {
 pub(super) fn metadata_commands(path: &str) -> Vec<Cmd> {
     vec![
         Cmd::new("wipefs", ["--all", "--force", path]).optional(),
-        // Fails where there was no valid table, after it has destroyed what there was.
-        Cmd::new("sgdisk", ["--zap-all", path]).optional(),
         Cmd::new("blockdev", ["--rereadpt", path]).optional(),
     ]
 }

@@ -28,7 +28,7 @@ const SECRET: &[u8] = b"once";
 pub(crate) enum News {
     Joined(String, String),
     Event(String),
-    Registered(MachineRegisterRequest),
+    Registered(Box<MachineRegisterRequest>),
     Wiped(WipeReport),
     ProjectIdentity,
     Installed(InstallReport),
@@ -66,7 +66,12 @@ impl Control {
         let orders = watch::Sender::new(MachineOrder::default());
         let own = issue(&root, &nodes, "spiffe://mesh.test/node/1");
         let root_der = root.certificate().to_vec();
-        let fake = Fake(Arc::new(Inner { root, agents, news: sender, orders: orders.clone() }));
+        let fake = Fake(Arc::new(Inner {
+            root,
+            agents,
+            news: sender,
+            orders: orders.clone(),
+        }));
         let roots = vec![fake.0.root.certificate().clone()];
         let server = MeshServer::bind(MeshServerConfig {
             bind: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -83,11 +88,21 @@ impl Control {
         let endpoint = format!("{gateway}:{}", server.local_addr().unwrap().port());
         let mut tasks = JoinSet::new();
         tasks.spawn(server.run(CancellationToken::new()));
-        Self { endpoint, news, root: root_der, orders, _tasks: tasks }
+        Self {
+            endpoint,
+            news,
+            root: root_der,
+            orders,
+            _tasks: tasks,
+        }
     }
 
     pub(crate) fn order(&self, generation: u64, order: Order) {
-        self.orders.send_replace(MachineOrder { term: 1, generation, order: Some(order) });
+        self.orders.send_replace(MachineOrder {
+            term: 1,
+            generation,
+            order: Some(order),
+        });
     }
 
     /// What pixie would answer.
@@ -105,7 +120,9 @@ impl Control {
 fn issue(root: &Authority, by: &Authority, id: &str) -> Credential {
     let key = Key::generate().unwrap();
     let request = CertificateRequest::verify(&key.request().unwrap()).unwrap();
-    let leaf = by.issue(&id.parse().unwrap(), &request, now_ms(), HOUR).unwrap();
+    let leaf = by
+        .issue(&id.parse().unwrap(), &request, now_ms(), HOUR)
+        .unwrap();
     Credential {
         key,
         chain: vec![leaf, by.certificate().clone()],
@@ -129,7 +146,12 @@ impl Inner {
 
     fn answer(&self, id: &str, csr: &[u8]) -> Certificate {
         let (chain, roots) = self.certificate(id, csr);
-        Certificate { chain, roots, not_after_ms: now_ms() + 3_600_000, identity: id.into() }
+        Certificate {
+            chain,
+            roots,
+            not_after_ms: now_ms() + 3_600_000,
+            identity: id.into(),
+        }
     }
 }
 
@@ -169,8 +191,11 @@ impl MachineService for Fake {
         _: &Peer,
         request: MachineRegisterRequest,
     ) -> Result<MachineRegisterResponse, LinkStatus> {
-        self.0.tell(News::Registered(request));
-        Ok(MachineRegisterResponse { size: "s".into(), partition: "p".into() })
+        self.0.tell(News::Registered(Box::new(request)));
+        Ok(MachineRegisterResponse {
+            size: "s".into(),
+            partition: "p".into(),
+        })
     }
 
     async fn orders(
@@ -185,16 +210,27 @@ impl MachineService for Fake {
             if order.order.is_some() {
                 out.send(&order).await?;
             }
-            orders.changed().await.map_err(|_| LinkStatus::unavailable("over"))?;
+            orders
+                .changed()
+                .await
+                .map_err(|_| LinkStatus::unavailable("over"))?;
         }
     }
 
-    async fn event(&self, _: &Peer, event: MachineEvent) -> Result<MachineEventResponse, LinkStatus> {
+    async fn event(
+        &self,
+        _: &Peer,
+        event: MachineEvent,
+    ) -> Result<MachineEventResponse, LinkStatus> {
         self.0.tell(News::Event(event.event));
         Ok(MachineEventResponse {})
     }
 
-    async fn wipe_done(&self, _: &Peer, report: WipeReport) -> Result<WipeReportResponse, LinkStatus> {
+    async fn wipe_done(
+        &self,
+        _: &Peer,
+        report: WipeReport,
+    ) -> Result<WipeReportResponse, LinkStatus> {
         self.0.tell(News::Wiped(report));
         Ok(WipeReportResponse {})
     }
@@ -207,7 +243,12 @@ impl MachineService for Fake {
         let identity = format!("spiffe://{DOMAIN}/project/p-1/machine/{UUID}");
         let (chain, roots) = self.0.certificate(&identity, &request.csr);
         self.0.tell(News::ProjectIdentity);
-        Ok(ProjectIdentityResponse { chain, roots, not_after_ms: now_ms() + 3_600_000, identity })
+        Ok(ProjectIdentityResponse {
+            chain,
+            roots,
+            not_after_ms: now_ms() + 3_600_000,
+            identity,
+        })
     }
 
     async fn install_done(

@@ -34,7 +34,10 @@ impl Server {
                 connections.spawn(async move { drop(answer(stream, &shared).await) });
             }
         });
-        Self { port, _tasks: tasks }
+        Self {
+            port,
+            _tasks: tasks,
+        }
     }
 }
 
@@ -51,8 +54,12 @@ async fn answer(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let text = String::from_utf8_lossy(&request[..len]);
     let mut words = text.split_whitespace();
     match (words.next(), words.next()) {
-        (Some("POST"), Some("/v1/ticket")) => whole(&mut stream, "200 OK", shared.ticket.as_bytes()).await,
-        (Some("GET"), Some("/page")) => whole(&mut stream, "200 OK", b"<html>not an image</html>").await,
+        (Some("POST"), Some("/v1/ticket")) => {
+            whole(&mut stream, "200 OK", shared.ticket.as_bytes()).await
+        }
+        (Some("GET"), Some("/page")) => {
+            whole(&mut stream, "200 OK", b"<html>not an image</html>").await
+        }
         (Some("GET"), Some("/image")) => image(&mut stream, shared, false).await,
         (Some("GET"), Some("/cut")) => image(&mut stream, shared, true).await,
         _ => whole(&mut stream, "404 Not Found", b"").await,
@@ -60,7 +67,10 @@ async fn answer(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
 }
 
 async fn whole(stream: &mut TcpStream, status: &str, body: &[u8]) -> std::io::Result<()> {
-    let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(body).await?;
     stream.shutdown().await

@@ -6,11 +6,16 @@
 //! `METALMESH_BOOT_DIR=… METALMESH_IMAGE_DIR=… cargo test -p agents-hammer --test machine`.
 //! Says so and passes without.
 
-#![allow(clippy::print_stdout, clippy::print_stderr)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "modules of one test"
+)]
 
 mod control;
 mod files;
 mod qemu;
+mod ssh;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -87,6 +92,7 @@ struct Story {
     control: Control,
     files: files::Server,
     digest: String,
+    key: ssh::Key,
     generation: u64,
 }
 
@@ -99,9 +105,15 @@ impl Story {
         let files = files::Server::start(control.ticket_answer(), image).await;
         let disk = dir.path().join("disk.raw");
         qemu::make_disk(&disk, SECRET);
+        let stuck = dir.path().join("stuck.raw");
+        qemu::make_stuck_disk(&stuck);
+        let key = ssh::Key::make(dir.path());
         let setup = Setup {
             boot: artifacts.boot,
             disk,
+            stuck,
+            ssh_port: ssh::free_port(),
+            installed_ip: INSTALLED_IP,
             vars: dir.path().join("vars.fd"),
             serial: dir.path().join("serial.log"),
             uefi,
@@ -114,19 +126,35 @@ impl Story {
                 files.port
             ),
         };
-        Self { uefi, started: Instant::now(), dir, setup, control, files, digest, generation: 0 }
+        Self {
+            uefi,
+            started: Instant::now(),
+            dir,
+            setup,
+            control,
+            files,
+            digest,
+            key,
+            generation: 0,
+        }
     }
 
     fn say(&self, what: &str) {
         let firmware = if self.uefi { "UEFI" } else { "BIOS" };
-        println!("{firmware} {:7.1} s  {what}", self.started.elapsed().as_secs_f32());
+        println!(
+            "{firmware} {:7.1} s  {what}",
+            self.started.elapsed().as_secs_f32()
+        );
     }
 
     async fn tell(mut self) {
         let machine = Machine::boot(&self.setup, true);
         let told = tokio::time::timeout(PATIENCE, self.chapters(machine)).await;
         if told.is_err() {
-            panic!("no end in {PATIENCE:?}; the console said:\n{}", self.setup.console_tail());
+            panic!(
+                "no end in {PATIENCE:?}; the console said:\n{}",
+                self.setup.console_tail()
+            );
         }
     }
 
@@ -154,15 +182,28 @@ impl Story {
     }
 
     async fn joins_and_registers(&mut self) {
-        let News::Joined(uuid, mac) = self.next().await else { panic!("not joined") };
+        let News::Joined(uuid, mac) = self.next().await else {
+            panic!("not joined")
+        };
         assert_eq!((uuid.as_str(), mac.as_str()), (UUID, MAC));
         self.say("joined");
-        let News::Registered(r) = self.next().await else { panic!("not registered") };
-        let want = if self.uefi { Firmware::Uefi } else { Firmware::Bios };
+        let News::Registered(r) = self.next().await else {
+            panic!("not registered")
+        };
+        let want = if self.uefi {
+            Firmware::Uefi
+        } else {
+            Firmware::Bios
+        };
         assert_eq!(r.firmware(), want);
         assert_eq!(r.memory, qemu::MEMORY_MIB << 20);
-        assert_eq!((r.disks.len(), r.disks[0].serial.as_str()), (1, "DISK-1"));
-        assert_eq!((r.nics.len(), r.nics[0].mac.as_str(), r.nics[0].boot), (1, MAC, true));
+        let mut serials: Vec<&str> = r.disks.iter().map(|d| d.serial.as_str()).collect();
+        serials.sort_unstable();
+        assert_eq!(serials, ["DISK-1", "STUCK"]);
+        assert_eq!(
+            (r.nics.len(), r.nics[0].mac.as_str(), r.nics[0].boot),
+            (1, MAC, true)
+        );
         assert!(r.nics[0].identifier.starts_with("0000:"));
         assert_eq!(r.fru.as_ref().unwrap().product_serial, "SER-M1");
         assert!(r.cpus[0].cores >= 1 && !r.boot_id.is_empty());
@@ -172,11 +213,27 @@ impl Story {
     async fn is_wiped(&mut self) {
         assert!(qemu::disk_holds(&self.setup.disk, SECRET));
         self.order(Order::Wipe(machine_order::Wipe {}));
-        let News::Wiped(report) = self.next().await else { panic!("not wiped") };
-        assert_eq!((report.disks.len(), report.disks[0].error.as_str()), (1, ""));
-        assert!(!qemu::disk_holds(&self.setup.disk, SECRET), "the secret is still there");
-        let (method, ms) = (&report.disks[0].method, report.disks[0].duration_ms);
-        self.say(&format!("wiped by {method} in {ms} ms"));
+        let News::Wiped(report) = self.next().await else {
+            panic!("not wiped")
+        };
+        let of = |serial: &str| report.disks.iter().find(|d| d.serial == serial).unwrap();
+        let (good, stuck) = (of("DISK-1"), of("STUCK"));
+        assert_eq!(good.error, "");
+        assert_eq!(
+            good.method,
+            if self.uefi { "nvme-format" } else { "discard" }
+        );
+        assert!(
+            !qemu::disk_holds(&self.setup.disk, SECRET),
+            "the secret is still there"
+        );
+        self.say(&format!(
+            "wiped by {} in {} ms",
+            good.method, good.duration_ms
+        ));
+        // A disk that cannot be wiped is never passed over.
+        assert!(!stuck.error.is_empty() && stuck.method.is_empty());
+        self.say(&format!("not wiped: {}", stuck.error));
         self.order(Order::Wait(machine_order::Wait {}));
     }
 
@@ -186,7 +243,7 @@ impl Story {
         let digest = self.digest.clone();
         for (attempt, path, digest, root_mib, says, retryable) in [
             (1, "page", wrong.clone(), 0, "digest", false),
-            (2, "cut", digest.clone(), 0, "", true),
+            (2, "cut", digest.clone(), 0, "cut short", true),
             (3, "image", digest.clone(), 64, "too big", false),
             (4, "missing", digest, 0, "404", false),
         ] {
@@ -200,7 +257,10 @@ impl Story {
             assert!(report.error.contains(says), "{}", report.error);
             assert_eq!(report.retryable, retryable, "{}", report.error);
             assert!(!report.log_tail.is_empty());
-            assert!(!qemu::has_partition_table(&self.setup.disk), "{path} left a table");
+            assert!(
+                !qemu::has_partition_table(&self.setup.disk),
+                "{path} left a table"
+            );
             self.say(&format!("refused: {}", report.error));
         }
     }
@@ -221,7 +281,14 @@ impl Story {
         self.order(Order::Install(install));
         let report = self.installation().await;
         assert_eq!(report.error, "", "{}", report.log_tail);
-        assert_eq!(report.primary_disk, "/dev/vda");
+        assert_eq!(
+            report.primary_disk,
+            if self.uefi {
+                "/dev/nvme0n1"
+            } else {
+                "/dev/vda"
+            }
+        );
         assert!(!report.console_password.is_empty());
         println!("{}", report.log_tail);
         self.say("installed");
@@ -232,17 +299,25 @@ impl Story {
 
     async fn boots_and_phones_home(&mut self) {
         let machine = Machine::boot(&self.setup, false);
-        loop {
-            match self.next().await {
-                News::PhonedHome(identity, kernel) => {
-                    assert!(identity.contains("/project/p-1/machine/"), "{identity}");
-                    assert!(kernel.contains("cloud"), "{kernel}");
-                    break;
-                }
-                other => panic!("{other:?}"),
-            }
-        }
-        self.say(&format!("phoned home; {:.0} CPU s from disk", machine.cpu_s()));
+        let News::PhonedHome(identity, kernel) = self.next().await else {
+            panic!("not phoned home");
+        };
+        assert!(identity.contains("/project/p-1/machine/"), "{identity}");
+        assert!(kernel.contains("cloud"), "{kernel}");
+        self.say(&format!(
+            "phoned home; {:.0} CPU s from disk",
+            machine.cpu_s()
+        ));
+        let said = self.key.run(self.setup.ssh_port, "hostname; sudo id -u; cat /etc/machine-id; ls /sys/firmware; systemctl --failed --plain --no-legend").await;
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(&lines[..2], ["web-1", "0"], "{said}");
+        assert_eq!(
+            (lines[2].len(), lines.contains(&"efi")),
+            (32, self.uefi),
+            "{said}"
+        );
+        self.say(&format!("reached by SSH as {INSTALLED_IP}"));
+        assert!(!said.contains(".service"), "failed units: {said}");
         assert!(self.dir.path().exists());
     }
 
@@ -257,7 +332,7 @@ impl Story {
                 digest: digest.into(),
             }),
             layout: Some(layout()),
-            ssh_public_keys: vec!["ssh-ed25519 AAAA test".into()],
+            ssh_public_keys: vec![self.key.public.clone()],
             networks: vec![MachineNetwork {
                 network: "n".into(),
                 prefixes: vec!["169.254.0.0/16".into()],
@@ -287,14 +362,17 @@ fn layout() -> Layout {
     Layout {
         id: "default".into(),
         disks: vec![Disk {
-            device: "@first".into(),
+            device: "@serial=DISK-1".into(),
             partitions: vec![
                 part(1, "bios", 1, "ef02"),
                 part(2, "efi", 256, "ef00"),
                 part(3, "root", 0, "8300"),
             ],
         }],
-        filesystems: vec![fs("@first:2", "/boot/efi", "vfat"), fs("@first:3", "/", "ext4")],
+        filesystems: vec![
+            fs("@serial=DISK-1:2", "/boot/efi", "vfat"),
+            fs("@serial=DISK-1:3", "/", "ext4"),
+        ],
         ..Layout::default()
     }
 }

@@ -20,6 +20,11 @@ const TICKS: f64 = 100.0;
 pub(crate) struct Setup {
     pub(crate) boot: PathBuf,
     pub(crate) disk: PathBuf,
+    /// Attached so that it cannot be written to.
+    pub(crate) stuck: PathBuf,
+    /// Port of this host that leads to the installed system's SSH.
+    pub(crate) ssh_port: u16,
+    pub(crate) installed_ip: &'static str,
     pub(crate) vars: PathBuf,
     pub(crate) serial: PathBuf,
     pub(crate) uefi: bool,
@@ -45,19 +50,40 @@ impl Setup {
         add("-device virtio-rng-pci");
         add(&format!("-serial file:{}", self.serial.display()));
         let disk = self.disk.display();
-        add(&format!("-drive if=none,id=d0,format=raw,discard=unmap,file={disk}"));
-        add("-device virtio-blk-pci,drive=d0,serial=DISK-1,bootindex=1");
-        let gateway = self.gateway;
-        add(&format!("-netdev user,id=n0,net=169.254.0.0/16,host={gateway},dhcpstart=169.254.2.15"));
-        add(&format!("-device virtio-net-pci,netdev=n0,mac={},romfile=", self.mac));
+        add(&format!(
+            "-drive if=none,id=d0,format=raw,discard=unmap,file={disk}"
+        ));
+        // NVMe with UEFI, virtio with BIOS: both are wiped and booted from.
+        let kind = if self.uefi { "nvme" } else { "virtio-blk-pci" };
+        add(&format!(
+            "-device {kind},drive=d0,serial=DISK-1,bootindex=1"
+        ));
+        let stuck = self.stuck.display();
+        add(&format!(
+            "-drive if=none,id=d1,format=raw,readonly=on,file={stuck}"
+        ));
+        add("-device virtio-blk-pci,drive=d1,serial=STUCK");
+        let (gateway, ssh, ip) = (self.gateway, self.ssh_port, self.installed_ip);
+        add(&format!(
+            "-netdev user,id=n0,net=169.254.0.0/16,host={gateway},dhcpstart=169.254.2.15,\
+             hostfwd=tcp:127.0.0.1:{ssh}-{ip}:22"
+        ));
+        add(&format!(
+            "-device virtio-net-pci,netdev=n0,mac={},romfile=",
+            self.mac
+        ));
         if self.uefi {
             let vars = self.vars.display();
-            add(&format!("-drive if=pflash,format=raw,unit=0,readonly=on,file={OVMF_CODE}"));
+            add(&format!(
+                "-drive if=pflash,format=raw,unit=0,readonly=on,file={OVMF_CODE}"
+            ));
             add(&format!("-drive if=pflash,format=raw,unit=1,file={vars}"));
         }
         if installer {
             let boot = self.boot.display();
-            add(&format!("-kernel {boot}/vmlinuz -initrd {boot}/initramfs.cpio.zst -append"));
+            add(&format!(
+                "-kernel {boot}/vmlinuz -initrd {boot}/initramfs.cpio.zst -append"
+            ));
             out.push(self.command_line.clone());
         }
         out
@@ -102,12 +128,24 @@ impl Machine {
     }
 
     fn cpu_now(&self) -> f64 {
-        let Some(pid) = self.child.id() else { return 0.0 };
+        let Some(pid) = self.child.id() else {
+            return 0.0;
+        };
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let after = stat.rsplit(')').next().unwrap_or_default();
-        let number = |at: usize| after.split_whitespace().nth(at).and_then(|n| n.parse().ok());
+        let number = |at: usize| {
+            after
+                .split_whitespace()
+                .nth(at)
+                .and_then(|n| n.parse().ok())
+        };
         (number(11).unwrap_or(0.0) + number(12).unwrap_or(0.0)) / TICKS
     }
+}
+
+/// A small disk for the guest to fail on.
+pub(crate) fn make_stuck_disk(path: &Path) {
+    File::create(path).unwrap().set_len(64 << 20).unwrap();
 }
 
 /// A sparse disk with the secret in it.
