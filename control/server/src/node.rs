@@ -222,31 +222,31 @@ impl Parts<'_> {
         control_reconcile::spawn(&mut tasks, self.store.clone(), fleet, stop.clone());
         tracing::info!(api = %api, mesh = %self.mesh, "serving");
         println!("ready api={api} mesh={}", self.mesh);
-        self.until_over(&mut tasks, &stop).await;
+        until_over(&self.store, &mut tasks, &stop).await;
         calls_over.cancel();
         while trail.join_next().await.is_some() {}
     }
+}
 
-    /// Until all tasks ended. A store that stops by itself or a part that panics ends the node.
-    async fn until_over(&self, tasks: &mut JoinSet<()>, stop: &CancellationToken) {
-        let mut store_ended = false;
-        loop {
-            tokio::select! {
-                reason = self.store.stopped(), if !store_ended => {
-                    store_ended = true;
-                    if !stop.is_cancelled() {
-                        let reason = reason.unwrap_or_default();
-                        tracing::error!(error = %reason, "the store stopped, so does the node");
-                        stop.cancel();
-                    }
+/// Until all tasks ended. A store that stops by itself or a part that panics ends the node.
+async fn until_over(store: &Store, tasks: &mut JoinSet<()>, stop: &CancellationToken) {
+    let mut store_ended = false;
+    loop {
+        tokio::select! {
+            reason = store.stopped(), if !store_ended => {
+                store_ended = true;
+                if !stop.is_cancelled() {
+                    let reason = reason.unwrap_or_default();
+                    tracing::error!(error = %reason, "the store stopped, so does the node");
+                    stop.cancel();
                 }
-                ended = tasks.join_next() => match ended {
-                    None => return,
-                    Some(Ok(())) => {}
-                    Some(Err(error)) => {
-                        tracing::error!(error = %error, "a part of the node panicked");
-                        stop.cancel();
-                    }
+            }
+            ended = tasks.join_next() => match ended {
+                None => return,
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    tracing::error!(error = %error, "a part of the node panicked");
+                    stop.cancel();
                 }
             }
         }
