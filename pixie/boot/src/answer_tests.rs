@@ -60,7 +60,7 @@ fn each_client_is_told_its_boot_file() {
         (&[(60, pxe), (93, &[0, 11])], None),
         (
             &[(60, b"HTTPClient"), (93, &[0, 16])],
-            Some("http://10.77.1.2:8080/assets/ipxe.efi"),
+            Some("http://10.77.1.2:8080/assets/snponly.efi"),
         ),
         (&[(60, pxe), (77, b"iPXE"), (93, &[0, 0])], Some(SCRIPT)),
         (&[(60, pxe), (77, b"iPXE"), (93, &[0, 7])], Some(SCRIPT)),

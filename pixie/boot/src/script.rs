@@ -62,14 +62,15 @@ pub fn hammer(hammer: &Hammer<'_>) -> String {
     )
 }
 
-/// Leaves network boot for the disk. EFI firmware goes on to its next boot entry; a BIOS may
-/// start over instead, so there iPXE starts the first disk itself.
+/// Leaves network boot for the disk. EFI firmware goes on to its next boot entry when this one
+/// fails, and to its menu when it succeeds; a BIOS may start over instead, so there iPXE starts the
+/// first disk itself.
 #[must_use]
 pub fn disk(machine: MachineId) -> String {
     format!(
         "#!ipxe\n\
          echo metalmesh: machine {machine} starts from its disk\n\
-         iseq ${{platform}} pcbios || exit 0\n\
+         iseq ${{platform}} pcbios || exit 1\n\
          sanboot --no-describe --drive 0x80 || exit 1\n"
     )
 }

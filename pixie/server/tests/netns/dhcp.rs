@@ -24,7 +24,7 @@ fn each_kind_of_client_gets_an_address_and_its_boot_file() {
         ),
         (
             &[(60, b"HTTPClient:Arch:00016:UNDI:003000"), (93, &[0, 16])],
-            Some("http://10.99.1.2:8080/assets/ipxe.efi"),
+            Some("http://10.99.1.2:8080/assets/snponly.efi"),
         ),
         (
             &[(60, b"PXEClient:Arch:00000"), (77, b"iPXE"), (93, &[0, 0])],

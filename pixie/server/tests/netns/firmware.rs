@@ -4,53 +4,91 @@
 use std::path::Path;
 use std::time::Duration;
 
+use pixie_boot::Target;
+use pixie_server::control::Seen;
+
 use crate::world::*;
 
 const BOOT_TIME_MAX: Duration = Duration::from_secs(150);
 
-fn boots(config: &str, firmware: &[&str], romfile: &str) {
-    if skipped() || !have("qemu-system-x86_64") || !Path::new("/usr/lib/ipxe/ipxe.efi").exists() {
-        return;
+/// A machine with its firmware, its card, and more devices, on the cable of a pixie.
+struct Booted {
+    world: World,
+    pixie: Running,
+    _running: Vec<Machine>,
+}
+
+impl Booted {
+    /// Boots; `None`, with a printed reason, where it cannot.
+    fn new(config: &str, target: Target, args: &[&str]) -> Option<Self> {
+        let ipxe = Path::new("/usr/lib/ipxe");
+        if skipped() || !have("qemu-system-x86_64") || !ipxe.join("ipxe.efi").exists() {
+            return None;
+        }
+        let world = World::new();
+        for name in ["undionly.kpxe", "snponly.efi", "ipxe.efi"] {
+            std::fs::copy(ipxe.join(name), world.dir.path().join(name)).unwrap();
+        }
+        let mut args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        if args.iter().any(|arg| arg.contains("OVMF")) {
+            let vars = world.dir.path().join("vars.fd");
+            std::fs::copy("/usr/share/OVMF/OVMF_VARS_4M.fd", &vars).unwrap();
+            let drive = format!("if=pflash,format=raw,unit=1,file={}", vars.display());
+            args.extend(["-drive".into(), drive]);
+        }
+        let pixie = Running::start(&world, world.config(config));
+        *pixie.control.target.lock().unwrap() = Some(target);
+        world.bridge();
+        let mut running = Vec::new();
+        if config == PROXY {
+            running.push(world.dnsmasq());
+        }
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        running.push(world.machine(&args));
+        Some(Self {
+            world,
+            pixie,
+            _running: running,
+        })
     }
-    let world = World::new();
-    for name in ["undionly.kpxe", "snponly.efi", "ipxe.efi"] {
-        std::fs::copy(
-            Path::new("/usr/lib/ipxe").join(name),
-            world.dir.path().join(name),
-        )
-        .unwrap();
-    }
-    let vars = world.dir.path().join("vars.fd");
-    let vars_drive = format!("if=pflash,format=raw,unit=1,file={}", vars.display());
-    let mut args: Vec<&str> = firmware.to_vec();
-    if !firmware.is_empty() {
-        std::fs::copy("/usr/share/OVMF/OVMF_VARS_4M.fd", &vars).unwrap();
-        args.extend(["-drive", &vars_drive]);
-    }
-    let nic = format!("virtio-net-pci,netdev=n0,mac={MAC},bootindex=1{romfile}");
-    args.extend(["-device", &nic]);
-    let pixie = Running::start(&world, world.config(config));
-    world.bridge();
-    let _other = (config == PROXY).then(|| world.dnsmasq());
-    let _machine = world.machine(&args);
-    let serial = || {
-        let bytes = std::fs::read(world.dir.path().join("serial")).unwrap_or_default();
+
+    fn serial(&self) -> String {
+        let bytes = std::fs::read(self.world.dir.path().join("serial")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn wait_for_script(&self) -> Seen {
+        let started = std::time::Instant::now();
+        let seen = || self.pixie.control.seen.lock().unwrap().first().copied();
+        wait_long("the script", BOOT_TIME_MAX, || seen().is_some());
+        eprintln!("script after {:?}", started.elapsed());
+        seen().unwrap()
+    }
+
+    fn wait_for_serial(&self, text: &str) {
+        wait_long(text, BOOT_TIME_MAX, || self.serial().contains(text));
+    }
+}
+
+fn nic(romfile: &str) -> String {
+    format!("virtio-net-pci,netdev=n0,mac={MAC},bootindex=1{romfile}")
+}
+
+fn boots(config: &str, firmware: &[&str], romfile: &str) {
+    let nic = nic(romfile);
+    let args = [firmware, &["-device", &nic]].concat();
+    let Some(booted) = Booted::new(config, Target::Hammer, &args) else {
+        return;
     };
-    let started = std::time::Instant::now();
-    wait_long("the script", BOOT_TIME_MAX, || {
-        !pixie.control.seen.lock().unwrap().is_empty()
-    });
-    eprintln!("script after {:?}", started.elapsed());
-    let seen = pixie.control.seen.lock().unwrap()[0];
+    let seen = booted.wait_for_script();
     assert_eq!(
         seen.machine.to_string(),
         UUID,
-        "option 97 and iPXE agree with the firmware"
+        "iPXE agrees with the firmware"
     );
     assert_eq!(seen.mac, MAC);
     assert_eq!(seen.arch, if firmware.is_empty() { 0 } else { 7 });
-    wait_long("the kernel", BOOT_TIME_MAX, || serial().contains("/kernel"));
+    booted.wait_for_serial("/kernel");
 }
 
 const PROXY: &str = "mode = \"proxy\"";
@@ -106,4 +144,79 @@ fn a_uefi_machine_by_http_beside_another_dhcp_server() {
     if have("dnsmasq") {
         boots(PROXY, &[&OVMF[..], &HTTP_ONLY[..]].concat(), ",romfile=");
     }
+}
+
+/// A boot sector that writes `DISKBOOT` to the first serial port.
+fn boot_sector() -> Vec<u8> {
+    let code = [
+        0x31, 0xc0, 0x8e, 0xd8, // ds = 0
+        0xbe, 0x16, 0x7c, // si = text
+        0xac, 0x84, 0xc0, 0x74, 0x06, // next byte, end at zero
+        0xba, 0xf8, 0x03, 0xee, 0xeb, 0xf5, // out to the port, again
+        0xf4, 0xeb, 0xfd, 0x90, // halt
+    ];
+    let mut sector = code.to_vec();
+    sector.extend_from_slice(b"DISKBOOT\0");
+    sector.resize(510, 0);
+    sector.extend_from_slice(&[0x55, 0xaa]);
+    sector.resize(1 << 20, 0);
+    sector
+}
+
+#[test]
+#[ignore = "boots a virtual machine"]
+fn an_installed_bios_machine_goes_on_to_its_disk() {
+    let disk = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(disk.path(), boot_sector()).unwrap();
+    let drive = format!("if=none,id=d0,format=raw,file={}", disk.path().display());
+    let nic = nic("");
+    let args = [
+        "-device",
+        &nic,
+        "-drive",
+        &drive,
+        "-device",
+        "virtio-blk-pci,drive=d0,bootindex=2",
+    ];
+    let Some(booted) = Booted::new(SERVER, Target::Disk, &args) else {
+        return;
+    };
+    booted.wait_for_script();
+    booted.wait_for_serial("DISKBOOT");
+}
+
+#[test]
+#[ignore = "boots a virtual machine"]
+fn an_installed_uefi_machine_goes_on_to_its_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let boot = folder.path().join("EFI/BOOT");
+    std::fs::create_dir_all(&boot).unwrap();
+    if std::fs::copy("/usr/lib/ipxe/ipxe.efi", boot.join("BOOTX64.EFI")).is_err() {
+        return;
+    }
+    let drive = format!(
+        "if=none,id=d0,format=raw,file=fat:rw:{}",
+        folder.path().display()
+    );
+    let nic = nic(",romfile=");
+    let disk = [
+        "-drive",
+        &drive,
+        "-device",
+        "virtio-blk-pci,drive=d0,bootindex=2",
+    ];
+    // Each network entry comes before the disk's, and those of IPv6 take a minute to give up.
+    let no_v6 = &HTTP_ONLY[2..];
+    let args = [&OVMF[..], no_v6, &["-device", &nic], &disk[..]].concat();
+    let Some(booted) = Booted::new(SERVER, Target::Disk, &args) else {
+        return;
+    };
+    booted.wait_for_script();
+    // What the firmware calls a virtio disk when it starts from it.
+    wait_long("the disk", BOOT_TIME_MAX, || {
+        let serial = booted.serial();
+        serial
+            .lines()
+            .any(|line| line.contains("starting Boot") && line.contains("Misc Device"))
+    });
 }
