@@ -24,8 +24,8 @@ use cpio::Archive;
 /// zstd: 3 is what CI and the lab use; a release may spend minutes on 19 to save a fifth.
 pub(crate) const LEVEL_DEFAULT: i32 = 3;
 /// What the project promises, bytes.
-const INITRD_SIZE_MAX: u64 = 120 << 20;
-const HAMMER_SIZE_MAX: u64 = 15 << 20;
+pub(crate) const INITRD_SIZE_MAX: u64 = 120 << 20;
+pub(crate) const HAMMER_SIZE_MAX: u64 = 15 << 20;
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 #[derive(Debug, Clone, Args)]

@@ -6,6 +6,7 @@
 
 mod check;
 mod debs;
+mod fuzz;
 mod initramfs;
 mod lab;
 mod osimage;
@@ -38,6 +39,8 @@ enum Task {
     Lab(lab::LabArgs),
     /// Run every test, the lab in its short form included
     Test(test::TestArgs),
+    /// Give every decoder random input for a while
+    Fuzz(fuzz::FuzzArgs),
     /// Build the kernel and initramfs that machines boot into
     Initramfs(initramfs::Options),
     /// Build the Debian image that the lab installs
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Task::Check => check::run(&root),
         Task::Fix => check::fix(&root),
         Task::Test(args) => test::run(&root, &args),
+        Task::Fuzz(args) => fuzz::run(&root, &args),
         Task::Lab(args) => lab::run(&root, &args),
         Task::Initramfs(options) => initramfs::run(&options),
         Task::Osimage(options) => osimage::run(&options),

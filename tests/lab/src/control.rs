@@ -8,6 +8,7 @@ use anyhow::Result;
 
 use crate::artefacts::{Artefacts, Program};
 use crate::cli::Person;
+use crate::datacentre::DataCentre;
 use crate::process::Process;
 use crate::services::MESH_PORT;
 use crate::state::{Record, write_private};
@@ -31,12 +32,25 @@ pub(crate) fn start(
     admin: &Person,
 ) -> Result<Process> {
     configure(record)?;
-    let process = spawn(record, topology, artefacts, admin)?;
-    wait_for("control's answer", START, || {
+    let process = spawn(record, topology, artefacts)?;
+    let token = token(record)?;
+    wait_for("the first admin token", START, || {
         process.check()?;
-        admin.run(&["health"]).map(Some)
+        Ok(token.exists().then_some(()))
     })?;
+    add_context(record, admin, &token, None)?;
+    answers(&process, admin)?;
     Ok(process)
+}
+
+/// Starts a control that was killed, on the data that it left.
+///
+/// # Errors
+/// It does not come up.
+pub(crate) fn restart(lab: &DataCentre) -> Result<()> {
+    let admin = &lab.people.admin;
+    let process = spawn(&lab.record, &lab.topology, &lab.artefacts)?;
+    answers(&process, admin)
 }
 
 /// Starts metalmeshd on the data that is there, or a fresh one.
@@ -47,7 +61,6 @@ pub(crate) fn spawn(
     record: &Record,
     topology: &Topology,
     artefacts: &Artefacts,
-    admin: &Person,
 ) -> Result<Process> {
     let mut command = topology
         .control
@@ -55,8 +68,19 @@ pub(crate) fn spawn(
     command
         .arg("--config")
         .arg(record.path("control/metalmeshd.toml")?);
-    command.arg("--context-file").arg(&admin.config);
+    command.arg("--token-file").arg(token(record)?);
     Process::spawn(record, "control", command)
+}
+
+fn answers(process: &Process, admin: &Person) -> Result<()> {
+    wait_for("control's answer", START, || {
+        process.check()?;
+        admin.run(&["health"]).map(|_| Some(()))
+    })
+}
+
+fn token(record: &Record) -> Result<PathBuf> {
+    record.path("control/admin-token")
 }
 
 /// Writes metalmeshd's configuration and the certificate of its public API.

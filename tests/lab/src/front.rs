@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use crate::artefacts::{Artefacts, Options};
 use crate::datacentre::DataCentre;
 use crate::netns::Namespace;
-use crate::scenario::{self, drills::DRILLS};
+use crate::scenario::{self, drills};
 use crate::state::Record;
 use crate::timeline::Timeline;
 use crate::wait::catch_signals;
@@ -73,10 +73,7 @@ fn work(
 
 fn scenario(lab: &DataCentre, options: &Options) -> Result<()> {
     match &options.drill {
-        Some(name) => match DRILLS.iter().find(|d| d.name == name) {
-            Some(drill) => (drill.run)(lab),
-            None => bail!("no drill {name:?}; see: ./dev lab --drill list"),
-        },
+        Some(name) => drills::run(lab, name),
         None if options.up => scenario::prepare(lab).map(|_| ()),
         None => scenario::main_job(lab),
     }
@@ -226,7 +223,7 @@ fn print_usage(record: &Record) {
 
 /// Names of the fault drills.
 pub fn list_drills() {
-    for drill in DRILLS {
+    for drill in drills::DRILLS {
         println!("{:<18} {}", drill.name, drill.about);
     }
 }

@@ -1,7 +1,7 @@
 //! The programs under test: control, the agents, and the image server.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -62,8 +62,16 @@ impl Agent {
     /// # Errors
     /// The agent's program fails.
     pub fn key(&self) -> Result<String> {
+        self.key_in(&self.state_dir)
+    }
+
+    /// The fingerprint of the key in another state directory.
+    ///
+    /// # Errors
+    /// The agent's program fails.
+    pub fn key_in(&self, state_dir: &Path) -> Result<String> {
         let mut command = self.namespace.command(&self.program);
-        command.args(["key", "--state-dir"]).arg(&self.state_dir);
+        command.args(["key", "--state-dir"]).arg(state_dir);
         Ok(output(&mut command)?.trim().to_owned())
     }
 
@@ -95,20 +103,39 @@ impl Agent {
     /// # Errors
     /// It cannot be started.
     pub fn start(&self, record: &Record) -> Result<Process> {
+        self.start_as(record, self.id, &self.state_dir, &self.ticket)
+    }
+
+    /// Starts the same program under another name, with another key or ticket.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start_as(
+        &self,
+        record: &Record,
+        name: &str,
+        state_dir: &Path,
+        ticket: &Path,
+    ) -> Result<Process> {
         let mut command = self.namespace.command(&self.program);
-        command.arg("run").arg("--state-dir").arg(&self.state_dir);
+        command.arg("run").arg("--state-dir").arg(state_dir);
         command
             .arg("--ticket-file")
-            .arg(&self.ticket)
+            .arg(ticket)
             .arg("--config")
             .arg(&self.config);
         command.args(["--control", &format!("{}:{MESH_PORT}", topology::CONTROL)]);
-        Process::spawn(record, self.id, command)
+        Process::spawn(record, name, command)
     }
 
     #[must_use]
-    pub fn ticket_file(&self) -> &std::path::Path {
+    pub fn ticket_file(&self) -> &Path {
         &self.ticket
+    }
+
+    #[must_use]
+    pub fn state_dir(&self) -> &Path {
+        &self.state_dir
     }
 }
 

@@ -63,22 +63,25 @@ const TOOLS: [&str; 23] = [
 ];
 
 /// Other names of a tool, which it tells apart by how it is called.
-const ALIASES: [(&str, &str); 15] = [
+const ALIASES: [(&str, &str); 18] = [
     ("depmod", "kmod"),
     ("insmod", "kmod"),
     ("lsmod", "kmod"),
     ("lvchange", "lvm"),
     ("lvcreate", "lvm"),
     ("lvremove", "lvm"),
+    ("lvs", "lvm"),
     ("mkfs.ext3", "mke2fs"),
     ("mkfs.ext4", "mke2fs"),
     ("mkfs.vfat", "mkfs.fat"),
     ("modprobe", "kmod"),
     ("pvcreate", "lvm"),
+    ("pvs", "lvm"),
     ("rmmod", "kmod"),
     ("vgchange", "lvm"),
     ("vgcreate", "lvm"),
     ("vgremove", "lvm"),
+    ("vgs", "lvm"),
 ];
 
 /// Small text files. LVM and mdadm have no udev to talk to here.

@@ -1,0 +1,245 @@
+//! Faults on purpose. Each ends with a reason that the admin sees, and a machine that recovers
+//! or is held out of the pool.
+//!
+//! A drill finds a site with its machines waiting and leaves it so; they can be run one after the
+//! other in one lab.
+
+mod hardware;
+mod images;
+mod outage;
+mod tickets;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::events::{Watcher, newest};
+use super::setup::{IMAGE, SIZE, Site};
+use crate::cli::text;
+use crate::datacentre::DataCentre;
+use crate::services::PARTITION;
+use crate::wait::wait_for;
+
+const STEP: Duration = Duration::from_secs(240);
+
+/// One drill.
+#[derive(Clone, Copy, Debug)]
+pub struct Drill {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// Whether machines have to wait before it begins.
+    pub machines: bool,
+    pub run: fn(&DataCentre, &Site) -> Result<()>,
+}
+
+/// Every drill, the quick ones first.
+pub const DRILLS: &[Drill] = &[
+    Drill {
+        name: "tickets",
+        about: "a wrong, used, foreign or expired ticket joins nobody",
+        machines: false,
+        run: tickets::run,
+    },
+    Drill {
+        name: "unknown-partition",
+        about: "nothing joins or is allocated where there is nothing",
+        machines: false,
+        run: tickets::unknown_partition,
+    },
+    Drill {
+        name: "wrong-digest",
+        about: "an image that is not what it should be is not installed",
+        machines: true,
+        run: images::wrong_digest,
+    },
+    Drill {
+        name: "cut-short",
+        about: "an image that ends too early is not installed",
+        machines: true,
+        run: images::cut_short,
+    },
+    Drill {
+        name: "too-big",
+        about: "an image that does not fit the disk holds the machine",
+        machines: true,
+        run: images::too_big,
+    },
+    Drill {
+        name: "bmc-silent",
+        about: "an order to a BMC that does not answer ends with a reason",
+        machines: true,
+        run: hardware::bmc_silent,
+    },
+    Drill {
+        name: "power-cut",
+        about: "the power goes in the middle of an installation",
+        machines: true,
+        run: hardware::power_cut,
+    },
+    Drill {
+        name: "control-killed",
+        about: "control is killed in the middle of an installation and comes back",
+        machines: true,
+        run: outage::control_killed,
+    },
+    Drill {
+        name: "wipe-fails",
+        about: "a disk that cannot be wiped keeps its machine out of the pool",
+        machines: true,
+        run: hardware::wipe_fails,
+    },
+];
+
+/// Runs one drill by name, or all of them in one lab.
+///
+/// # Errors
+/// The step that failed, or no drill of that name.
+pub fn run(lab: &DataCentre, name: &str) -> Result<()> {
+    let chosen: Vec<&Drill> = DRILLS
+        .iter()
+        .filter(|d| name == "all" || d.name == name)
+        .collect();
+    ensure!(
+        !chosen.is_empty(),
+        "no drill {name:?}; see: ./dev lab --drill list"
+    );
+    let site = super::setup::run(lab)?;
+    if chosen.iter().any(|d| d.machines) {
+        super::life::machines_wait(lab)?;
+    }
+    for drill in chosen {
+        let title = format!("drill {}: {}", drill.name, drill.about);
+        lab.time.step(&title, &lab.record.dir().join("log"), || {
+            (drill.run)(lab, &site)
+        })?;
+    }
+    Ok(())
+}
+
+/// The machine as the admin sees it.
+fn show(lab: &DataCentre, uuid: &str) -> Result<Value> {
+    lab.people.admin.json(&["machine", "show", uuid])
+}
+
+/// Tenant A begins an allocation; the machine's UUID.
+fn begin(lab: &DataCentre, site: &Site, size: &str, image: &str) -> Result<String> {
+    let key = format!("{}.pub", site.ssh_key.display());
+    let machine = lab.people.tenant_a.json(&[
+        "machine",
+        "create",
+        "--name",
+        "drill",
+        "--partition",
+        PARTITION,
+        "--size",
+        size,
+        "--image",
+        image,
+        "--network",
+        &site.network_a,
+        "--ssh-key",
+        &key,
+    ])?;
+    Ok(text(&machine, "/uuid")?.to_owned())
+}
+
+/// Waits until the newest event of a machine is this one; tells the others.
+fn until(lab: &DataCentre, uuid: &str, event: &str) -> Result<Value> {
+    let mut watcher = Watcher::default();
+    wait_for(event, STEP, || {
+        let machine = show(lab, uuid)?;
+        watcher.tell(lab, &machine);
+        Ok((newest(&machine) == event).then_some(machine))
+    })
+}
+
+/// Waits until the admin reads one of these words as the machine's reason.
+fn until_reason(lab: &DataCentre, uuid: &str, words: &[&str]) -> Result<Value> {
+    let mut watcher = Watcher::default();
+    wait_for(&format!("a reason with one of {words:?}"), STEP, || {
+        let machine = show(lab, uuid)?;
+        watcher.tell(lab, &machine);
+        let reason = reason(&machine).to_lowercase();
+        let found = words.iter().any(|w| reason.contains(w));
+        if found {
+            lab.time
+                .note(&format!("the admin reads: {}", reason.trim()));
+        }
+        Ok(found.then_some(machine))
+    })
+}
+
+/// Everything that tells an admin why a machine is not well.
+fn reason(machine: &Value) -> String {
+    let part = |path: &str| {
+        machine
+            .pointer(path)
+            .map(ToString::to_string)
+            .unwrap_or_default()
+    };
+    let last_error = "/recentProvisioningEvents/lastErrorEvent/message";
+    [part("/status/condition/description"), part(last_error)].join(" ")
+}
+
+/// Held: marked, and not offered.
+fn is_held(machine: &Value) -> bool {
+    let state = machine
+        .pointer("/status/condition/state")
+        .and_then(Value::as_str);
+    state.is_some_and(|s| s.ends_with("TAINTED")) && newest(machine) != "waiting"
+}
+
+/// Gives a machine back and, when it is held, releases it; waits until it is in the pool.
+fn recover(lab: &DataCentre, uuid: &str) -> Result<()> {
+    let machine = show(lab, uuid)?;
+    if machine.get("allocation").is_some_and(|a| !a.is_null()) {
+        lab.people.tenant_a.run(&["machine", "free", uuid])?;
+    }
+    if is_held(&machine) {
+        lab.people
+            .admin
+            .run(&["machine", "set-state", uuid, "available"])?;
+    }
+    let mut watcher = Watcher::default();
+    wait_for("the machine back in the pool", STEP, || {
+        let machine = show(lab, uuid)?;
+        watcher.tell(lab, &machine);
+        let free = machine.get("allocation").is_none_or(Value::is_null);
+        Ok((free && newest(&machine) == "waiting" && !is_held(&machine)).then_some(()))
+    })
+}
+
+/// An allocation with an image that must fail, told with one of these words; then recovered.
+fn must_fail(lab: &DataCentre, site: &Site, size: &str, image: &str, words: &[&str]) -> Result<()> {
+    let uuid = begin(lab, site, size, image)?;
+    let machine = until_reason(lab, &uuid, words)?;
+    let held = wait_for("the machine held", STEP, || {
+        let machine = show(lab, &uuid)?;
+        Ok(is_held(&machine).then_some(machine))
+    })?;
+    ensure!(
+        newest(&machine) != "phoned home",
+        "it was installed all the same"
+    );
+    let waiting = newest(&held) == "waiting";
+    ensure!(!waiting, "a half-installed machine is offered");
+    recover(lab, &uuid)
+}
+
+/// An installation that must end well in spite of `fault`, which comes once it writes to disk.
+fn must_survive(
+    lab: &DataCentre,
+    site: &Site,
+    fault: impl FnOnce(&str) -> Result<()>,
+) -> Result<String> {
+    let uuid = begin(lab, site, SIZE, IMAGE)?;
+    until(lab, &uuid, "installing")?;
+    let hardware = lab.machine(&uuid).context("no such hardware")?;
+    wait_for("an image on its way to the disk", STEP, || {
+        Ok((hardware.disks_used() > 64 << 20).then_some(()))
+    })?;
+    fault(&uuid)?;
+    until(lab, &uuid, "phoned home")?;
+    Ok(uuid)
+}

@@ -1,0 +1,66 @@
+//! `./dev fuzz 60s`: every decoder gets random input for the time that is given.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct FuzzArgs {
+    /// How long each target runs: "60s", "10m"
+    #[arg(value_parser = milliseconds, default_value = "60s")]
+    time: u64,
+    /// Only targets whose name contains this
+    target: Option<String>,
+}
+
+pub(crate) fn run(root: &Path, args: &FuzzArgs) -> Result<()> {
+    let status = Command::new(env!("CARGO"))
+        .args([
+            "test",
+            "--package",
+            "tests-fuzz",
+            "--test",
+            "decoders",
+            "--",
+        ])
+        .args(&args.target)
+        .env("BOLERO_RANDOM_TEST_TIME_MS", args.time.to_string())
+        .env("BOLERO_RANDOM_ITERATIONS", u64::MAX.to_string())
+        .current_dir(root)
+        .status()
+        .context("cannot run cargo test")?;
+    if !status.success() {
+        bail!("a decoder failed; the input is printed above");
+    }
+    Ok(())
+}
+
+fn milliseconds(text: &str) -> Result<u64, String> {
+    let (number, unit) = match text.strip_suffix('m') {
+        Some(minutes) => (minutes, 60_000),
+        None => (text.strip_suffix('s').unwrap_or(text), 1000),
+    };
+    let count: u64 = number
+        .parse()
+        .map_err(|_| format!("\"{text}\" is not a time like 60s"))?;
+    count
+        .checked_mul(unit)
+        .filter(|ms| *ms > 0)
+        .ok_or_else(|| "at least 1s".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::milliseconds;
+
+    #[test]
+    fn times_are_read() {
+        assert_eq!(milliseconds("60s"), Ok(60_000));
+        assert_eq!(milliseconds("2m"), Ok(120_000));
+        assert_eq!(milliseconds("5"), Ok(5000));
+        assert!(milliseconds("soon").is_err());
+        assert!(milliseconds("0s").is_err());
+    }
+}
