@@ -82,7 +82,9 @@ async fn wipe(disk: &Disk) -> Result<Method> {
         match apply(disk, method, &before).await {
             Ok(()) => {
                 // The next boot must find no trace of a partition table, whatever the method left.
-                blocking(&path, blocks::zero_ends).await?;
+                blocking(&path, blocks::zero_ends)
+                    .await
+                    .context("cannot overwrite the ends of the disk")?;
                 return Ok(method);
             }
             Err(error) => {

@@ -1,6 +1,6 @@
 //! hammer on a machine, end to end: an emulated one boots the real kernel and initramfs, is wiped,
 //! meets bad images, is installed, boots from its disk and phones home. Once with BIOS, once with
-//! UEFI. Control and pixie are stand-ins in this process.
+//! UEFI and NVMe, once on a mirror with volumes. Control and pixie are stand-ins in this process.
 //!
 //! Needs QEMU and what `cargo xtask initramfs` and `cargo xtask osimage` made:
 //! `METALMESH_BOOT_DIR=… METALMESH_IMAGE_DIR=… cargo test -p agents-hammer --test machine`.
@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 use proto_mesh::machine_order::Order;
 use proto_mesh::{
-    Disk, Filesystem, Firmware, Image, Install, InstallReport, Layout, MachineNetwork, Partition,
-    machine_order,
+    Disk, Filesystem, Firmware, Image, Install, InstallReport, Layout, LogicalVolume,
+    MachineNetwork, Partition, Raid, VolumeGroup, machine_order,
 };
 use tokio::sync::Mutex;
 
@@ -70,22 +70,30 @@ fn artifacts() -> Option<Artifacts> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bios() {
-    if let Some(artifacts) = artifacts() {
-        let _one = ONE.lock().await;
-        Story::new(artifacts, false).await.tell().await;
-    }
+    Story::tell(Shape::Bios).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn uefi() {
-    if let Some(artifacts) = artifacts() {
-        let _one = ONE.lock().await;
-        Story::new(artifacts, true).await.tell().await;
-    }
+    Story::tell(Shape::Uefi).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mirror() {
+    Story::tell(Shape::Mirror).await;
+}
+
+/// What kind of machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Bios,
+    Uefi,
+    /// BIOS with two disks: a RAID 1, a volume group on it, the root file system in that.
+    Mirror,
 }
 
 struct Story {
-    uefi: bool,
+    shape: Shape,
     started: Instant,
     dir: tempfile::TempDir,
     setup: Setup,
@@ -97,7 +105,7 @@ struct Story {
 }
 
 impl Story {
-    async fn new(artifacts: Artifacts, uefi: bool) -> Self {
+    async fn new(artifacts: Artifacts, shape: Shape) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let control = Control::start(GATEWAY);
         let image = artifacts.image.join("debian-12.tar.zst");
@@ -107,16 +115,21 @@ impl Story {
         qemu::make_disk(&disk, SECRET);
         let stuck = dir.path().join("stuck.raw");
         qemu::make_stuck_disk(&stuck);
+        let second = (shape == Shape::Mirror).then(|| dir.path().join("second.raw"));
+        if let Some(second) = &second {
+            qemu::make_disk(second, SECRET);
+        }
         let key = ssh::Key::make(dir.path());
         let setup = Setup {
             boot: artifacts.boot,
             disk,
             stuck,
+            second,
             ssh_port: ssh::free_port(),
             installed_ip: INSTALLED_IP,
             vars: dir.path().join("vars.fd"),
             serial: dir.path().join("serial.log"),
-            uefi,
+            uefi: shape == Shape::Uefi,
             uuid: UUID,
             mac: MAC,
             gateway: GATEWAY,
@@ -127,7 +140,7 @@ impl Story {
             ),
         };
         Self {
-            uefi,
+            shape,
             started: Instant::now(),
             dir,
             setup,
@@ -140,28 +153,31 @@ impl Story {
     }
 
     fn say(&self, what: &str) {
-        let firmware = if self.uefi { "UEFI" } else { "BIOS" };
         println!(
-            "{firmware} {:7.1} s  {what}",
+            "{:?} {:7.1} s  {what}",
+            self.shape,
             self.started.elapsed().as_secs_f32()
         );
     }
 
-    async fn tell(mut self) {
-        let machine = Machine::boot(&self.setup, true);
-        let told = tokio::time::timeout(PATIENCE, self.chapters(machine)).await;
+    async fn tell(shape: Shape) {
+        let Some(artifacts) = artifacts() else { return };
+        let _one = ONE.lock().await;
+        let mut story = Self::new(artifacts, shape).await;
+        let machine = Machine::boot(&story.setup, true);
+        let told = tokio::time::timeout(PATIENCE, story.chapters(machine)).await;
         if told.is_err() {
-            panic!(
-                "no end in {PATIENCE:?}; the console said:\n{}",
-                self.setup.console_tail()
-            );
+            let console = story.setup.console_tail();
+            panic!("no end in {PATIENCE:?}; the console said:\n{console}");
         }
     }
 
     async fn chapters(&mut self, mut machine: Machine) {
         self.joins_and_registers().await;
         self.is_wiped().await;
-        self.refuses_bad_images().await;
+        if self.shape != Shape::Mirror {
+            self.refuses_bad_images().await;
+        }
         self.is_installed(&mut machine).await;
         self.boots_and_phones_home().await;
     }
@@ -190,7 +206,7 @@ impl Story {
         let News::Registered(r) = self.next().await else {
             panic!("not registered")
         };
-        let want = if self.uefi {
+        let want = if self.setup.uefi {
             Firmware::Uefi
         } else {
             Firmware::Bios
@@ -199,7 +215,13 @@ impl Story {
         assert_eq!(r.memory, qemu::MEMORY_MIB << 20);
         let mut serials: Vec<&str> = r.disks.iter().map(|d| d.serial.as_str()).collect();
         serials.sort_unstable();
-        assert_eq!(serials, ["DISK-1", "STUCK"]);
+        let mirror = self.shape == Shape::Mirror;
+        let want: &[&str] = if mirror {
+            &["DISK-1", "DISK-2", "STUCK"]
+        } else {
+            &["DISK-1", "STUCK"]
+        };
+        assert_eq!(serials, want);
         assert_eq!(
             (r.nics.len(), r.nics[0].mac.as_str(), r.nics[0].boot),
             (1, MAC, true)
@@ -221,7 +243,11 @@ impl Story {
         assert_eq!(good.error, "");
         assert_eq!(
             good.method,
-            if self.uefi { "nvme-format" } else { "discard" }
+            if self.setup.uefi {
+                "nvme-format"
+            } else {
+                "discard"
+            }
         );
         assert!(
             !qemu::disk_holds(&self.setup.disk, SECRET),
@@ -283,7 +309,7 @@ impl Story {
         assert_eq!(report.error, "", "{}", report.log_tail);
         assert_eq!(
             report.primary_disk,
-            if self.uefi {
+            if self.setup.uefi {
                 "/dev/nvme0n1"
             } else {
                 "/dev/vda"
@@ -313,7 +339,7 @@ impl Story {
         assert_eq!(&lines[..2], ["web-1", "0"], "{said}");
         assert_eq!(
             (lines[2].len(), lines.contains(&"efi")),
-            (32, self.uefi),
+            (32, self.setup.uefi),
             "{said}"
         );
         self.say(&format!("reached by SSH as {INSTALLED_IP}"));
@@ -331,7 +357,11 @@ impl Story {
                 url: format!("http://{GATEWAY}:{}/{path}", self.files.port),
                 digest: digest.into(),
             }),
-            layout: Some(layout()),
+            layout: Some(if self.shape == Shape::Mirror {
+                mirrored()
+            } else {
+                layout()
+            }),
             ssh_public_keys: vec![self.key.public.clone()],
             networks: vec![MachineNetwork {
                 network: "n".into(),
@@ -346,19 +376,25 @@ impl Story {
     }
 }
 
-fn layout() -> Layout {
-    let part = |number, label: &str, size_mib, gpt_type: &str| Partition {
+fn part(number: u32, label: &str, size_mib: u64, gpt_type: &str) -> Partition {
+    Partition {
         number,
         label: label.into(),
         size_mib,
         gpt_type: gpt_type.into(),
-    };
-    let fs = |device: &str, path: &str, format: &str| Filesystem {
+    }
+}
+
+fn fs(device: &str, path: &str, format: &str) -> Filesystem {
+    Filesystem {
         device: device.into(),
         path: path.into(),
         format: format.into(),
         ..Filesystem::default()
-    };
+    }
+}
+
+fn layout() -> Layout {
     Layout {
         id: "default".into(),
         disks: vec![Disk {
@@ -374,6 +410,41 @@ fn layout() -> Layout {
             fs("@serial=DISK-1:3", "/", "ext4"),
         ],
         ..Layout::default()
+    }
+}
+
+fn mirrored() -> Layout {
+    let disk = |device: &str| Disk {
+        device: device.into(),
+        partitions: vec![part(1, "bios", 1, "ef02"), part(2, "raid", 0, "fd00")],
+    };
+    let volume = |name: &str, size_mib| LogicalVolume {
+        name: name.into(),
+        volume_group: "vg0".into(),
+        size_mib,
+        r#type: "linear".into(),
+    };
+    Layout {
+        id: "mirror".into(),
+        disks: vec![disk("@serial=DISK-1"), disk("@serial=DISK-2")],
+        raids: vec![Raid {
+            array_name: "/dev/md0".into(),
+            devices: vec!["@serial=DISK-1:2".into(), "@serial=DISK-2:2".into()],
+            level: 1,
+            // Both are zero: nothing needs to be copied.
+            create_options: vec!["--metadata=1.2".into(), "--assume-clean".into()],
+            spares: 0,
+        }],
+        volume_groups: vec![VolumeGroup {
+            name: "vg0".into(),
+            devices: vec!["/dev/md0".into()],
+            tags: vec![],
+        }],
+        logical_volumes: vec![volume("root", 2048), volume("swap", 256)],
+        filesystems: vec![
+            fs("/dev/vg0/root", "/", "ext4"),
+            fs("/dev/vg0/swap", "", "swap"),
+        ],
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct Setup {
     pub(crate) disk: PathBuf,
     /// Attached so that it cannot be written to.
     pub(crate) stuck: PathBuf,
+    /// For a mirror.
+    pub(crate) second: Option<PathBuf>,
     /// Port of this host that leads to the installed system's SSH.
     pub(crate) ssh_port: u16,
     pub(crate) installed_ip: &'static str,
@@ -58,6 +60,13 @@ impl Setup {
         add(&format!(
             "-device {kind},drive=d0,serial=DISK-1,bootindex=1"
         ));
+        if let Some(second) = &self.second {
+            let second = second.display();
+            add(&format!(
+                "-drive if=none,id=d2,format=raw,discard=unmap,file={second}"
+            ));
+            add("-device virtio-blk-pci,drive=d2,serial=DISK-2");
+        }
         let stuck = self.stuck.display();
         add(&format!(
             "-drive if=none,id=d1,format=raw,readonly=on,file={stuck}"
