@@ -1,6 +1,9 @@
 //! One target a decoder.
 
-#![expect(clippy::let_underscore_must_use, reason = "that a decoder returns is the whole point")]
+#![expect(
+    clippy::let_underscore_must_use,
+    reason = "that a decoder returns is the whole point"
+)]
 
 use bmc_ipmi::CipherSuite;
 use bmc_ipmi::rakp::Keys;

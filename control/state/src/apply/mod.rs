@@ -72,81 +72,82 @@ pub fn apply(tables: &mut Tables, command: &Command) -> Outcome {
     }
 }
 
-fn dispatch(tx: &mut Tx<'_>, op: &Op) -> Result<Reply, Error> {
-    macro_rules! route {
-        ($($name:ident $to:path;)*) => {
+macro_rules! routes {
+    ($($name:ident $to:path;)*) => {
+        fn dispatch(tx: &mut Tx<'_>, op: &Op) -> Result<Reply, Error> {
             match op { $(Op::$name(op) => $to(tx, op),)* }
-        };
-    }
-    route! {
-        CreateTenant tenancy::create_tenant;
-        UpdateTenant tenancy::update_tenant;
-        DeleteTenant tenancy::delete_tenant;
-        SetTenantMember tenancy::set_tenant_member;
-        RemoveTenantMember tenancy::remove_tenant_member;
-        CreateProject tenancy::create_project;
-        UpdateProject tenancy::update_project;
-        DeleteProject tenancy::delete_project;
-        SetProjectMember tenancy::set_project_member;
-        RemoveProjectMember tenancy::remove_project_member;
-        CreateToken token::create;
-        UpdateToken token::update;
-        RevokeToken token::revoke;
-        TouchToken token::touch;
-        CreatePartition catalog::create_partition;
-        UpdatePartition catalog::update_partition;
-        DeletePartition catalog::delete_partition;
-        CreateSize catalog::create_size;
-        UpdateSize catalog::update_size;
-        DeleteSize catalog::delete_size;
-        CreateSizeReservation catalog::create_reservation;
-        UpdateSizeReservation catalog::update_reservation;
-        DeleteSizeReservation catalog::delete_reservation;
-        CreateSizeImageConstraint catalog::create_image_constraint;
-        UpdateSizeImageConstraint catalog::update_image_constraint;
-        DeleteSizeImageConstraint catalog::delete_image_constraint;
-        CreateImage image::create_image;
-        UpdateImage image::update_image;
-        DeleteImage image::delete_image;
-        CreateLayout image::create_layout;
-        UpdateLayout image::update_layout;
-        DeleteLayout image::delete_layout;
-        CreateNetwork network::create;
-        CreateChildNetwork network::create_by_user;
-        UpdateNetwork network::update;
-        DeleteNetwork network::delete;
-        CreateIp ip::create;
-        UpdateIp ip::update;
-        DeleteIp ip::delete;
-        AllocateMachine allocate::allocate;
-        UpdateMachine machine::update;
-        FreeMachine reclaim::free;
-        SetMachineState machine::set_state;
-        DeleteMachine machine::delete;
-        OrderBmc orders::order_by_user;
-        BmcOrderDone orders::done;
-        ReportBmc orders::report;
-        MachineSeen events::seen;
-        RegisterMachine lifecycle::register;
-        MachineEvent events::event;
-        WipeDone lifecycle::wipe_done;
-        InstallDone lifecycle::install_done;
-        PhoneHome events::phone_home;
-        Tick tick::tick;
-        RegisterSwitch switch::register;
-        ReportSwitch switch::report;
-        UpdateSwitch switch::update;
-        SetSwitchPort switch::set_port;
-        DeleteSwitch switch::delete;
-        CreateJoinTicket agents::create_join_ticket;
-        RedeemJoinTicket agents::redeem_join_ticket;
-        RevokeJoinTicket agents::revoke_join_ticket;
-        IssueBootTicket agents::issue_boot_ticket;
-        RedeemBootTicket agents::redeem_boot_ticket;
-        RecordCertificate agents::record_certificate;
-        RevokeCertificates agents::revoke_certificates;
-        PutCa agents::put_ca;
-        PutSigningKey agents::put_signing_key;
-        AppendAudit agents::append_audit;
-    }
+        }
+    };
+}
+
+routes! {
+    CreateTenant tenancy::create_tenant;
+    UpdateTenant tenancy::update_tenant;
+    DeleteTenant tenancy::delete_tenant;
+    SetTenantMember tenancy::set_tenant_member;
+    RemoveTenantMember tenancy::remove_tenant_member;
+    CreateProject tenancy::create_project;
+    UpdateProject tenancy::update_project;
+    DeleteProject tenancy::delete_project;
+    SetProjectMember tenancy::set_project_member;
+    RemoveProjectMember tenancy::remove_project_member;
+    CreateToken token::create;
+    UpdateToken token::update;
+    RevokeToken token::revoke;
+    TouchToken token::touch;
+    CreatePartition catalog::create_partition;
+    UpdatePartition catalog::update_partition;
+    DeletePartition catalog::delete_partition;
+    CreateSize catalog::create_size;
+    UpdateSize catalog::update_size;
+    DeleteSize catalog::delete_size;
+    CreateSizeReservation catalog::create_reservation;
+    UpdateSizeReservation catalog::update_reservation;
+    DeleteSizeReservation catalog::delete_reservation;
+    CreateSizeImageConstraint catalog::create_image_constraint;
+    UpdateSizeImageConstraint catalog::update_image_constraint;
+    DeleteSizeImageConstraint catalog::delete_image_constraint;
+    CreateImage image::create_image;
+    UpdateImage image::update_image;
+    DeleteImage image::delete_image;
+    CreateLayout image::create_layout;
+    UpdateLayout image::update_layout;
+    DeleteLayout image::delete_layout;
+    CreateNetwork network::create;
+    CreateChildNetwork network::create_by_user;
+    UpdateNetwork network::update;
+    DeleteNetwork network::delete;
+    CreateIp ip::create;
+    UpdateIp ip::update;
+    DeleteIp ip::delete;
+    AllocateMachine allocate::allocate;
+    UpdateMachine machine::update;
+    FreeMachine reclaim::free;
+    SetMachineState machine::set_state;
+    DeleteMachine machine::delete;
+    OrderBmc orders::order_by_user;
+    BmcOrderDone orders::done;
+    ReportBmc orders::report;
+    MachineSeen events::seen;
+    RegisterMachine lifecycle::register;
+    MachineEvent events::event;
+    WipeDone lifecycle::wipe_done;
+    InstallDone lifecycle::install_done;
+    PhoneHome events::phone_home;
+    Tick tick::tick;
+    RegisterSwitch switch::register;
+    ReportSwitch switch::report;
+    UpdateSwitch switch::update;
+    SetSwitchPort switch::set_port;
+    DeleteSwitch switch::delete;
+    CreateJoinTicket agents::create_join_ticket;
+    RedeemJoinTicket agents::redeem_join_ticket;
+    RevokeJoinTicket agents::revoke_join_ticket;
+    IssueBootTicket agents::issue_boot_ticket;
+    RedeemBootTicket agents::redeem_boot_ticket;
+    RecordCertificate agents::record_certificate;
+    RevokeCertificates agents::revoke_certificates;
+    PutCa agents::put_ca;
+    PutSigningKey agents::put_signing_key;
+    AppendAudit agents::append_audit;
 }
