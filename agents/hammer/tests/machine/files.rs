@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 const REQUEST_MAX: usize = 16 * 1024;
@@ -12,19 +13,28 @@ const CHUNK: usize = 256 * 1024;
 
 pub(crate) struct Server {
     pub(crate) port: u16,
+    shared: Arc<Shared>,
     _tasks: JoinSet<()>,
 }
 
 struct Shared {
     ticket: String,
     image: PathBuf,
+    /// Bytes of images so far.
+    sent: watch::Sender<u64>,
 }
 
 impl Server {
     pub(crate) async fn start(ticket: String, image: PathBuf) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let shared = Arc::new(Shared { ticket, image });
+        let sent = watch::Sender::new(0);
+        let shared = Arc::new(Shared {
+            ticket,
+            image,
+            sent,
+        });
+        let kept = shared.clone();
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
@@ -36,8 +46,15 @@ impl Server {
         });
         Self {
             port,
+            shared: kept,
             _tasks: tasks,
         }
+    }
+
+    /// Waits until so many bytes of images went out.
+    pub(crate) async fn sent(&self, bytes: u64) {
+        let mut sent = self.shared.sent.subscribe();
+        sent.wait_for(|sent| *sent >= bytes).await.unwrap();
     }
 }
 
@@ -92,6 +109,7 @@ async fn image(stream: &mut TcpStream, shared: &Shared, cut: bool) -> std::io::R
         }
         stream.write_all(&buffer[..read]).await?;
         left -= read as u64;
+        shared.sent.send_modify(|sent| *sent += read as u64);
     }
     stream.shutdown().await
 }

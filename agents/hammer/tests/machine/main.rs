@@ -36,6 +36,8 @@ const UUID: &str = "6f1c0001-0000-4000-8000-00000000aa01";
 const MAC: &str = "52:54:00:77:01:01";
 /// QEMU's user network, laid out so that the gateway is where every segment has it.
 const GATEWAY: &str = "169.254.1.1";
+/// Bytes of the image that arrive before the power goes.
+const CUT_AFTER: u64 = 40 << 20;
 const INSTALLED_IP: &str = "169.254.3.5";
 /// Something of an earlier tenant.
 const SECRET: &[u8] = b"the former tenant's secret";
@@ -175,7 +177,9 @@ impl Story {
     async fn chapters(&mut self, mut machine: Machine) {
         self.joins_and_registers().await;
         self.is_wiped().await;
-        if self.shape != Shape::Mirror {
+        if self.shape == Shape::Mirror {
+            machine = self.loses_power(machine).await;
+        } else {
             self.refuses_bad_images().await;
         }
         self.is_installed(&mut machine).await;
@@ -289,6 +293,19 @@ impl Story {
             );
             self.say(&format!("refused: {}", report.error));
         }
+    }
+
+    /// In the middle of the image; what is left on the disks must not stop the next attempt.
+    async fn loses_power(&mut self, machine: Machine) -> Machine {
+        let digest = self.digest.clone();
+        self.order(Order::Install(self.install(1, "image", &digest)));
+        self.files.sent(CUT_AFTER).await;
+        machine.cut().await;
+        self.say("power cut in the middle of the image");
+        let machine = Machine::boot(&self.setup, true);
+        self.order(Order::Wait(machine_order::Wait {}));
+        self.joins_and_registers().await;
+        machine
     }
 
     async fn installation(&mut self) -> InstallReport {

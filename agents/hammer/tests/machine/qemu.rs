@@ -131,6 +131,11 @@ impl Machine {
         }
     }
 
+    /// Cuts the power.
+    pub(crate) async fn cut(mut self) {
+        self.child.kill().await.unwrap();
+    }
+
     /// CPU time that it has cost.
     pub(crate) fn cpu_s(&self) -> f64 {
         self.cpu_s.max(self.cpu_now())
