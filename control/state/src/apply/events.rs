@@ -75,8 +75,10 @@ pub(super) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
 /// How many addresses are remembered that a machine asked from.
 const BOOT_MACS_MAX: usize = 16;
 
+/// Only until the inventory tells the cards: later an unknown one may be somebody who claims the
+/// machine's UUID, and gets no ticket.
 fn remember_mac(machine: &mut Machine, mac: MacAddr) {
-    if machine.boot_macs.len() < BOOT_MACS_MAX {
+    if machine.hardware.nics.is_empty() && machine.boot_macs.len() < BOOT_MACS_MAX {
         machine.boot_macs.insert(mac);
     }
 }

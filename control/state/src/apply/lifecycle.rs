@@ -86,6 +86,7 @@ fn take_inventory(machine: &mut Machine, op: &RegisterMachine) {
     machine.hammer_version.clone_from(&op.hammer_version);
     machine.boot_id.clone_from(&op.boot_id);
     machine.hardware = op.hardware.clone();
+    machine.boot_macs.clear();
     machine.bios = op.bios.clone();
     let mut fru = op.fru.clone();
     fru.fill_from(&machine.fru);

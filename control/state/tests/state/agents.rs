@@ -113,6 +113,31 @@ fn boot_tickets_are_for_one_machine() {
     assert_eq!(world.refused(redeem(3, 1, 1, 1)), ErrorCode::TicketExpired);
 }
 
+#[test]
+fn a_card_that_the_inventory_does_not_know_gets_no_boot_ticket() {
+    let mut world = World::new();
+    world.boot(1, "first");
+    let (seen_at, expires_at) = (world.now, world.now.plus_ms(300_000));
+    let claim = mac(99);
+    world.ok(MachineSeen {
+        id: id(1),
+        partition: text(PARTITION),
+        mac: claim,
+        seen_at,
+    });
+    let issue = |from| IssueBootTicket {
+        id: id(1),
+        machine: id(1),
+        mac: from,
+        partition: text(PARTITION),
+        secret: sha(1),
+        expires_at,
+    };
+    assert_eq!(world.refused(issue(claim)), ErrorCode::MachineForeign);
+    let own = world.machine(1).hardware.nics[0].mac;
+    world.ok(issue(own));
+}
+
 fn certificate(world: &World, serial: &str, allocation: Option<u128>) -> RecordCertificate {
     RecordCertificate(Certificate {
         serial: serial.into(),
