@@ -55,6 +55,22 @@ pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
 
 /// Fetches `packages` with the libraries they depend on, and unpacks them.
 pub(crate) fn fetch(name: &str, packages: &[&str]) -> Result<DebTree> {
+    with_fresh_lists(|| try_fetch(name, packages))
+}
+
+/// Package lists may be missing or older than the archive: they are refreshed once, when what
+/// needs them fails.
+fn with_fresh_lists<T>(work: impl Fn() -> Result<T>) -> Result<T> {
+    work().or_else(|first| {
+        eprintln!("    refreshing the package lists");
+        match run(Command::new("apt-get").args(["update", "-q"])) {
+            Ok(()) => work(),
+            Err(_) => Err(first),
+        }
+    })
+}
+
+fn try_fetch(name: &str, packages: &[&str]) -> Result<DebTree> {
     let closure = library_closure(packages)?;
     let debs = resolve(&closure)?;
     let text: Vec<String> = debs
@@ -85,7 +101,7 @@ pub(crate) fn fetch(name: &str, packages: &[&str]) -> Result<DebTree> {
 /// Candidate versions of packages, without their dependencies: a cheap cache key.
 pub(crate) fn candidates(packages: &[&str]) -> Result<String> {
     let list: BTreeSet<String> = packages.iter().map(ToString::to_string).collect();
-    let debs = resolve(&list)?;
+    let debs = with_fresh_lists(|| resolve(&list))?;
     Ok(debs
         .iter()
         .map(|d| format!("{} {}\n", d.file, d.digest))
@@ -94,12 +110,14 @@ pub(crate) fn candidates(packages: &[&str]) -> Result<String> {
 
 /// The package that a meta package such as `linux-image-amd64` stands for.
 pub(crate) fn first_dependency(package: &str, prefix: &str) -> Result<String> {
-    let text = run_text(Command::new("apt-cache").args(["depends", package]))?;
-    text.lines()
-        .filter_map(|l| l.trim().strip_prefix("Depends: "))
-        .find(|d| d.starts_with(prefix))
-        .map(ToString::to_string)
-        .with_context(|| format!("{package} depends on no {prefix}*; is the package list fresh?"))
+    with_fresh_lists(|| {
+        let text = run_text(Command::new("apt-cache").args(["depends", package]))?;
+        text.lines()
+            .filter_map(|l| l.trim().strip_prefix("Depends: "))
+            .find(|d| d.starts_with(prefix))
+            .map(ToString::to_string)
+            .with_context(|| format!("{package} depends on no {prefix}*"))
+    })
 }
 
 /// `packages` and every library below them. Programs and scripts that they depend on are left

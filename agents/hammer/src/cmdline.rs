@@ -22,7 +22,8 @@ const INHERITED: [&str; 6] = [
 pub struct Cmdline {
     /// `metalmesh.pixie=http://host:port`.
     pub pixie: Option<String>,
-    /// `BOOTIF=01-52-54-…`, as iPXE and PXELINUX write it; lower case with colons.
+    /// `metalmesh.mac=…` from pixie, or `BOOTIF=01-52-54-…` from another boot loader; lower case
+    /// with colons.
     pub boot_mac: Option<String>,
     /// `ip=…` when it is static.
     pub static_ip: Option<StaticIp>,
@@ -68,7 +69,9 @@ impl Cmdline {
                     }
                 }
                 "metalmesh.debug" => out.debug = true,
-                "BOOTIF" => out.boot_mac = boot_mac(value),
+                "metalmesh.mac" | "BOOTIF" => {
+                    out.boot_mac = boot_mac(value).or(out.boot_mac.take());
+                }
                 "ip" => out.static_ip = static_ip(value),
                 _ if INHERITED.contains(&key) => out.inherited.push(word.to_string()),
                 _ => {}
@@ -114,7 +117,7 @@ mod tests {
     fn reads_what_pixie_writes() {
         let c = Cmdline::parse(
             "initrd=x metalmesh.pixie=http://10.77.1.2:8080/ console=tty0 console=ttyS0,115200 \
-             BOOTIF=01-52-54-00-AB-01-02 no_timer_check quiet metalmesh.lldp_wait=5",
+             metalmesh.mac=52:54:00:AB:01:02 BOOTIF=nonsense no_timer_check quiet metalmesh.lldp_wait=5",
         );
         assert_eq!(c.pixie.as_deref(), Some("http://10.77.1.2:8080"));
         assert_eq!(c.boot_mac.as_deref(), Some("52:54:00:ab:01:02"));
@@ -130,6 +133,7 @@ mod tests {
         for (text, want) in [
             ("01-52-54-00-ab-01-02", Some("52:54:00:ab:01:02")),
             ("52:54:00:AB:01:02", Some("52:54:00:ab:01:02")),
+            ("52-54-00-ab-01-02", Some("52:54:00:ab:01:02")),
             ("20-52-54-00-ab-01-02", None),
             ("eth0", None),
         ] {
