@@ -40,6 +40,7 @@ async fn main() -> ExitCode {
     };
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(filter))
+        .with_ansi(false)
         .with_writer(std::io::stderr)
         .init();
     match cmd::run(cli).await {

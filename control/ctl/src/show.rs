@@ -209,6 +209,7 @@ row!(Machine, "metalstack.api.v2.Machine", |m| [
     "event": last_event(m),
     "when": age(m.recent_provisioning_events.as_ref().and_then(|e| e.last_event_time.as_ref())),
     "state": machine_state(m),
+    "phase": label(m, "metalmesh.dev/phase").unwrap_or("-").to_owned(),
     "name": m.allocation.as_ref().map_or_else(|| "-".into(), |a| a.name.clone()),
     "project": m.allocation.as_ref().map_or_else(|| "-".into(), |a| a.project.clone()),
     "size": m.size.as_ref().map_or_else(|| "-".into(), |s| or_dash(s.id.clone())),
@@ -227,23 +228,42 @@ row!(Machine, "metalstack.api.v2.Machine", |m| [
     "labels": show_labels(m.meta.as_ref()),
 ]);
 
+/// The newest event; of equal times the one that the server puts first.
+pub(crate) fn newest(machine: &Machine) -> Option<&MachineProvisioningEvent> {
+    let recent = machine.recent_provisioning_events.as_ref()?;
+    let time =
+        |event: &&MachineProvisioningEvent| event.time.map(|time| (time.seconds, time.nanos));
+    recent.events.iter().rev().max_by_key(time)
+}
+
 /// The newest event's name.
 pub(crate) fn last_event(machine: &Machine) -> String {
-    let recent = machine.recent_provisioning_events.as_ref();
-    let Some(recent) = recent else {
-        return "-".into();
-    };
-    let newest = recent.events.iter().max_by_key(|event| {
-        event
-            .time
-            .as_ref()
-            .map_or((0, 0), |time| (time.seconds, time.nanos))
-    });
-    let name = newest.map_or_else(|| "-".into(), event_name);
+    let name = newest(machine).map_or_else(|| "-".into(), event_name);
+    let trouble = machine
+        .recent_provisioning_events
+        .as_ref()
+        .map_or(0, |recent| recent.state);
     let state = "metalstack.api.v2.MachineProvisioningEventState";
-    match enum_text(state, recent.state).as_str() {
+    match enum_text(state, trouble).as_str() {
         "-" => name,
         trouble => format!("{name} ({trouble})"),
+    }
+}
+
+/// A label of the machine.
+pub(crate) fn label<'a>(machine: &'a Machine, key: &str) -> Option<&'a str> {
+    let labels = machine.meta.as_ref()?.labels.as_ref()?;
+    labels.labels.get(key).map(String::as_str)
+}
+
+/// Where the machine stands in its life, and since when.
+pub(crate) fn phase(machine: &Machine) -> String {
+    let Some(phase) = label(machine, "metalmesh.dev/phase") else {
+        return "-".into();
+    };
+    match label(machine, "metalmesh.dev/phase-since").and_then(|since| since.parse().ok()) {
+        Some(since) => format!("{phase}, for {}", age(Some(&since))),
+        None => phase.to_owned(),
     }
 }
 

@@ -45,6 +45,18 @@ impl Handover {
         self.token_file.is_some() || self.context_file.is_some()
     }
 
+    /// Points the context of an earlier start to where the API is now.
+    pub(crate) fn follow(&self) -> Result<()> {
+        let Some(path) = &self.context_file else { return Ok(()) };
+        let mut contexts = Contexts::load(path)?;
+        let Ok(known) = contexts.get(&self.context).cloned() else { return Ok(()) };
+        if known.api_url != self.api_url {
+            contexts.put(Context { api_url: self.api_url.clone(), ..known });
+            contexts.save(path)?;
+        }
+        Ok(())
+    }
+
     /// Makes a token and puts it there. Prints the paths.
     pub(crate) async fn give(&self, store: &Store, issuer: &Issuer, why: &str) -> Result<()> {
         let token = control_api::admin_token(store, issuer, why, TOKEN_LIFE_MS)

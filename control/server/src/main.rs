@@ -17,6 +17,7 @@ mod files;
 mod node;
 mod tls;
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -145,6 +146,7 @@ fn start_log(format: LogFormat) {
         .unwrap_or_else(|_| EnvFilter::new("info,openraft=warn,h2=warn"));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     match format {
         LogFormat::Text => log.init(),

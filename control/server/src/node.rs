@@ -142,6 +142,8 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
             .await?;
     } else if is_fresh {
         tracing::warn!("no admin token was made; get one with: metalmeshd token");
+    } else if config.dev {
+        handover.follow()?;
     }
     let gateway = gateway(&config, &store, &pki)?;
     let mesh = gateway.local_addr()?;
@@ -166,8 +168,13 @@ fn gateway(config: &Config, store: &Store, pki: &Pki) -> Result<Gateway> {
     } else {
         config.mesh_addresses.clone()
     };
-    Gateway::bind(GatewayConfig { bind, store: store.clone(), pki: pki.clone(), control })
-        .with_context(named)
+    Gateway::bind(GatewayConfig {
+        bind,
+        store: store.clone(),
+        pki: pki.clone(),
+        control,
+    })
+    .with_context(named)
 }
 
 /// Port 0 means any: it has to be known before the first ticket names it.

@@ -189,6 +189,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
         };
         match deadline {
             None => work.await,
+            Some(at) if at <= Instant::now() => Err(reply::deadline_exceeded()),
             Some(at) => tokio::time::timeout_at(at, work)
                 .await
                 .unwrap_or_else(|_| Err(reply::deadline_exceeded())),

@@ -13,7 +13,7 @@ use proto_public::api::v2::{
     TokenServiceGetRequest, TokenServiceListRequest, TokenServiceRefreshRequest,
     TokenServiceRevokeRequest, TokenServiceUpdateRequest, permissions_by_visibility::Visibility,
 };
-use proto_public::{Scope, method};
+use proto_public::{Scope, method, methods};
 
 use super::{context, given, label_patch, server_lock};
 use crate::app::App;
@@ -85,6 +85,10 @@ pub(crate) struct Create {
     /// editor or viewer.
     #[arg(long)]
     infra_role: Option<String>,
+    /// Only what is listed: without it a token may also call what every log-in may, such as
+    /// listing images and showing itself.
+    #[arg(long)]
+    bare: bool,
     /// A single method, with its subject where it has one: [SUBJECT=]/package.Service/Method.
     #[arg(long = "permission", value_name = "PERMISSION")]
     permissions: Vec<String>,
@@ -180,7 +184,7 @@ async fn make(app: &App, global: &Global, create: Create) -> Result<()> {
     };
     let request = TokenServiceCreateRequest {
         description: create.description,
-        permissions: permissions(&create.permissions)?,
+        permissions: permissions(&create.permissions, create.bare)?,
         expires: Some(prost_types::Duration {
             seconds: i64::try_from(create.expires.as_secs()).context("--expires is too long")?,
             nanos: 0,
@@ -254,8 +258,30 @@ fn role(text: Option<&str>, kind: &str) -> Result<Option<i32>> {
 }
 
 /// Single methods, grouped as the contract wants them by what they need.
-fn permissions(flags: &[String]) -> Result<Vec<PermissionsByVisibility>> {
-    flags.iter().map(|flag| permission(flag)).collect()
+fn permissions(flags: &[String], bare: bool) -> Result<Vec<PermissionsByVisibility>> {
+    let listed: Result<Vec<_>> = flags.iter().map(|flag| permission(flag)).collect();
+    let mut all = listed?;
+    if !bare {
+        let of = |scope: Scope| {
+            let fitting = methods().iter().filter(move |method| method.scope == scope);
+            fitting
+                .map(|method| method.path.clone())
+                .collect::<Vec<_>>()
+        };
+        for visibility in [
+            Visibility::Self_(SelfPermissions {
+                methods: of(Scope::Own),
+            }),
+            Visibility::Public(PublicPermissions {
+                methods: of(Scope::Public),
+            }),
+        ] {
+            all.push(PermissionsByVisibility {
+                visibility: Some(visibility),
+            });
+        }
+    }
+    Ok(all)
 }
 
 fn permission(flag: &str) -> Result<PermissionsByVisibility> {

@@ -3,7 +3,7 @@
 use proto_public::api::v2::{Machine, MachineAllocation, MachineBmcDetails, MachineHardware};
 
 use crate::output::{Row, print_table};
-use crate::show::{event_name, last_event, machine_state, reason};
+use crate::show::{event_name, last_event, machine_state, phase, reason};
 use crate::text::{age, bytes, enum_text, meta_age, moment, or_dash, show_labels};
 
 /// How many events are shown; `machine events` has all.
@@ -35,6 +35,7 @@ pub(crate) fn print(machine: &Machine) {
         line("rack", machine.rack.clone());
     }
     line("state", machine_state(machine));
+    line("phase", phase(machine));
     line("reason", reason(machine));
     let liveliness = machine
         .status

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use tonic::{Code, Status};
 
 use crate::app::App;
-use crate::show::{event_name, last_event, machine_state, reason};
+use crate::show::{event_name, label, last_event, machine_state, newest, reason};
 
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -61,33 +61,62 @@ pub(crate) async fn until(app: &App, uuid: &str, goal: Goal, limit: Duration) ->
 }
 
 fn step(machine: &Machine) -> String {
-    let recent = machine.recent_provisioning_events.as_ref();
-    let newest = recent.and_then(|recent| {
-        recent
-            .events
-            .iter()
-            .max_by_key(|event| event.time.map(|t| (t.seconds, t.nanos)))
-    });
-    let Some(newest) = newest else {
+    let Some(newest) = newest(machine) else {
         return last_event(machine);
     };
+    let phase = label(machine, "metalmesh.dev/phase").unwrap_or("-");
     if newest.message.is_empty() {
-        return event_name(newest);
+        return format!("{phase}: {}", event_name(newest));
     }
-    format!("{}: {}", event_name(newest), newest.message)
+    format!("{phase}: {}: {}", event_name(newest), newest.message)
 }
 
 fn reached(machine: &Machine, goal: Goal) -> bool {
-    let recent = machine.recent_provisioning_events.as_ref();
-    let newest = recent.and_then(|recent| {
-        recent
-            .events
-            .iter()
-            .max_by_key(|event| event.time.map(|t| (t.seconds, t.nanos)))
-    });
-    let event = newest.map(|newest| newest.event());
+    let event = newest(machine).map(|newest| newest.event());
     match goal {
         Goal::Installed => machine.allocation.is_some() && event == Some(Event::PhonedHome),
         Goal::Waiting => machine.allocation.is_none() && event == Some(Event::Waiting),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto_public::api::v2::{
+        MachineAllocation, MachineProvisioningEvent, MachineRecentProvisioningEvents,
+    };
+
+    use super::*;
+
+    fn machine(events: &[(i64, Event)], allocated: bool) -> Machine {
+        let event = |(seconds, event): &(i64, Event)| MachineProvisioningEvent {
+            time: Some(prost_types::Timestamp {
+                seconds: *seconds,
+                nanos: 0,
+            }),
+            event: (*event).into(),
+            message: String::new(),
+        };
+        Machine {
+            allocation: allocated.then(MachineAllocation::default),
+            recent_provisioning_events: Some(MachineRecentProvisioningEvents {
+                events: events.iter().map(event).collect(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn goals() {
+        let old = [(2, Event::Installing), (1, Event::PhonedHome)];
+        assert!(!reached(&machine(&old, true), Goal::Installed));
+        let up = [(3, Event::PhonedHome), (3, Event::BootingNewKernel)];
+        assert!(reached(&machine(&up, true), Goal::Installed));
+        assert!(!reached(&machine(&up, false), Goal::Waiting));
+        assert!(reached(
+            &machine(&[(4, Event::Waiting)], false),
+            Goal::Waiting
+        ));
+        assert!(!reached(&machine(&[], false), Goal::Waiting));
     }
 }

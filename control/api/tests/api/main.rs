@@ -1,0 +1,14 @@
+//! The API from outside, over real TCP on loopback: an in-process node with a store in a
+//! temporary directory. What hardware would say is put into the state directly.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests stop at the first surprise"
+)]
+
+mod access;
+mod machines;
+mod node;
+mod protocols;
+mod scenario;
+mod validation;

@@ -1,0 +1,409 @@
+//! A node to test with.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use control_api::audit::AuditTrail;
+use control_api::front::Front;
+use control_api::gate::ApiGate;
+use control_api::services::Services;
+use control_api::{Core, admin_token, serve, tenants, token};
+use control_authz::{Permit, SystemActor};
+use control_pki::{Pki, SealingKey};
+use control_state::{
+    BlockDevice, BmcAction, BmcOrderDone, Command, Cpu, DiskWipe, EventKind, Hardware,
+    MachineEvent, MachineSeen, Neighbour, Nic, Op, RegisterMachine, RegisterSwitch, Reply,
+    WipeDone,
+};
+use control_store::{Store, StoreConfig};
+use http::HeaderValue;
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2 as api;
+use proto_types::{MacAddr, MachineId, PartitionId};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status};
+use uuid::Uuid;
+
+/// Provider's tenant.
+pub(crate) const PROVIDER: &str = "metal-stack";
+/// Life of tokens in tests.
+const LIFE_MS: u64 = 3_600_000;
+/// Longest wait for a condition.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Adds a bearer token.
+#[derive(Clone)]
+pub(crate) struct Bearer(Option<String>);
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(token) = &self.0 {
+            let value = HeaderValue::from_str(&format!("Bearer {token}")).unwrap();
+            let value = tonic::metadata::MetadataValue::try_from(value.to_str().unwrap()).unwrap();
+            request.metadata_mut().insert("authorization", value);
+        }
+        Ok(request)
+    }
+}
+
+pub(crate) type Wire = InterceptedService<Channel, Bearer>;
+
+/// A running node.
+pub(crate) struct Node {
+    pub(crate) address: SocketAddr,
+    pub(crate) admin: String,
+    pub(crate) store: Store,
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+    _dir: TempDir,
+}
+
+impl Node {
+    pub(crate) async fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(StoreConfig::new(dir.path(), 1, "test"))
+            .await
+            .unwrap();
+        let seal = SealingKey::load_or_create(&dir.path().join("seal.key")).unwrap();
+        let pki = Pki::open(store.clone(), &seal, "test.example")
+            .await
+            .unwrap();
+        let issuer = token::issuer(&store, &seal, "https://test.example")
+            .await
+            .unwrap();
+        assert!(tenants(&store, PROVIDER).await.unwrap());
+        let admin = admin_token(&store, &issuer, "test", LIFE_MS).await.unwrap();
+        let (audit, writer) = AuditTrail::new(store.clone());
+        let core = Arc::new(Core {
+            store: store.clone(),
+            issuer,
+            audit,
+            provider: PROVIDER.to_owned(),
+            pki,
+            mesh_addresses: vec!["control.example:4443".to_owned()],
+        });
+        let routes = Services::new(Arc::clone(&core)).routes();
+        let front = Front::new(Arc::new(ApiGate::new(core)), routes);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(serve::serve(listener, None, front, stop.clone()));
+        tasks.spawn(writer.run(stop.clone()));
+        Self {
+            address,
+            admin,
+            store,
+            stop,
+            tasks,
+            _dir: dir,
+        }
+    }
+
+    /// Stops in order; proves that everything ends.
+    pub(crate) async fn stop(mut self) {
+        self.stop.cancel();
+        while let Some(ended) = self.tasks.join_next().await {
+            ended.unwrap();
+        }
+        self.store.shutdown().await;
+    }
+
+    /// A connection with a token.
+    pub(crate) fn wire(&self, token: Option<&str>) -> Wire {
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.address)).unwrap();
+        let bearer = Bearer(token.map(str::to_owned));
+        InterceptedService::new(endpoint.connect_lazy(), bearer)
+    }
+
+    pub(crate) fn as_admin(&self) -> Wire {
+        self.wire(Some(&self.admin))
+    }
+
+    /// Has a command of hardware or agents applied.
+    pub(crate) async fn hardware(&self, op: impl Into<Op>) -> Reply {
+        let permit = Permit::system(SystemActor::Gateway);
+        let command = Command::new(self.store.now(), "test", op);
+        self.store.propose(&permit, &command).await.unwrap()
+    }
+
+    /// Tenant with a project; the project's id and an owner's token.
+    pub(crate) async fn tenant(&self, login: &str) -> (String, String) {
+        let wire = self.as_admin();
+        let request = admin::TenantServiceCreateRequest {
+            name: login.to_owned(),
+            ..Default::default()
+        };
+        let mut tenants = admin::tenant_service_client::TenantServiceClient::new(wire.clone());
+        tenants.create(request).await.unwrap();
+        let request = api::ProjectServiceCreateRequest {
+            login: login.to_owned(),
+            name: format!("{login}-project"),
+            description: String::new(),
+            avatar_url: None,
+            labels: None,
+        };
+        let mut projects = api::project_service_client::ProjectServiceClient::new(wire);
+        let made = projects.create(request).await.unwrap().into_inner();
+        let project = made.project.unwrap().uuid;
+        let token = self.token(login, &project, api::ProjectRole::Owner).await;
+        (project, token)
+    }
+
+    /// A token of a user with a role in a project.
+    pub(crate) async fn token(&self, user: &str, project: &str, role: api::ProjectRole) -> String {
+        let inner = api::TokenServiceCreateRequest {
+            project_roles: [(project.to_owned(), role.into())].into(),
+            ..Default::default()
+        };
+        self.token_of(user, inner).await.1
+    }
+
+    /// A token with any rights: its id and its secret.
+    pub(crate) async fn token_of(
+        &self,
+        user: &str,
+        inner: api::TokenServiceCreateRequest,
+    ) -> (String, String) {
+        let mut tokens = admin::token_service_client::TokenServiceClient::new(self.as_admin());
+        let request = admin::TokenServiceCreateRequest {
+            user: Some(user.to_owned()),
+            token_create_request: Some(inner),
+        };
+        let made = tokens.create(request).await.unwrap().into_inner();
+        (made.token.unwrap().uuid, made.secret)
+    }
+
+    /// Partition "lab", size "small", image, super network, and a leaf switch.
+    pub(crate) async fn data_centre(&self) {
+        let wire = self.as_admin();
+        let partition = api::Partition {
+            id: "lab".into(),
+            ..Default::default()
+        };
+        admin::partition_service_client::PartitionServiceClient::new(wire.clone())
+            .create(admin::PartitionServiceCreateRequest {
+                partition: Some(partition),
+            })
+            .await
+            .unwrap();
+        admin::size_service_client::SizeServiceClient::new(wire.clone())
+            .create(admin::SizeServiceCreateRequest {
+                size: Some(small()),
+            })
+            .await
+            .unwrap();
+        admin::image_service_client::ImageServiceClient::new(wire.clone())
+            .create(admin::ImageServiceCreateRequest {
+                image: Some(debian()),
+            })
+            .await
+            .unwrap();
+        let request = admin::NetworkServiceCreateRequest {
+            id: Some("super".into()),
+            partition: Some("lab".into()),
+            r#type: api::NetworkType::Super.into(),
+            prefixes: vec!["10.128.0.0/16".into()],
+            default_child_prefix_length: Some(api::ChildPrefixLength {
+                ipv4: Some(24),
+                ipv6: None,
+            }),
+            ..Default::default()
+        };
+        admin::network_service_client::NetworkServiceClient::new(wire)
+            .create(request)
+            .await
+            .unwrap();
+        let ports = (1..=8).map(|port| (format!("swp{port}"), None)).collect();
+        self.hardware(RegisterSwitch {
+            id: "leaf1".parse().unwrap(),
+            partition: "lab".parse().unwrap(),
+            rack: "rack-1".into(),
+            room: String::new(),
+            management_ip: None,
+            vtep_ip: None,
+            ports,
+            os_vendor: "linux".into(),
+            os_version: "12".into(),
+            agent_version: "v0".into(),
+        })
+        .await;
+    }
+
+    /// A project's network out of the super network.
+    pub(crate) async fn network(&self, token: &str, project: &str) -> String {
+        let mut networks =
+            api::network_service_client::NetworkServiceClient::new(self.wire(Some(token)));
+        let request = api::NetworkServiceCreateRequest {
+            project: project.to_owned(),
+            name: Some("net".into()),
+            partition: Some("lab".into()),
+            ..Default::default()
+        };
+        networks
+            .create(request)
+            .await
+            .unwrap()
+            .into_inner()
+            .network
+            .unwrap()
+            .id
+    }
+
+    /// A machine that booted, was wiped and waits; its port is `swp<number>`.
+    pub(crate) async fn waiting_machine(&self, number: u128) -> String {
+        let id = MachineId::new(Uuid::from_u128(number));
+        let mac: MacAddr = format!("02:00:00:00:00:{number:02x}").parse().unwrap();
+        let partition: PartitionId = "lab".parse().unwrap();
+        let seen_at = self.store.now();
+        self.hardware(MachineSeen {
+            id,
+            partition,
+            mac,
+            seen_at,
+        })
+        .await;
+        for kind in [EventKind::Preparing, EventKind::Registering] {
+            self.event(id, kind).await;
+        }
+        self.hardware(registration(id, mac, number)).await;
+        let disk = DiskWipe {
+            name: "/dev/vda".into(),
+            ..Default::default()
+        };
+        self.hardware(WipeDone {
+            id,
+            disks: vec![disk],
+        })
+        .await;
+        self.event(id, EventKind::Waiting).await;
+        id.to_string()
+    }
+
+    pub(crate) async fn event(&self, id: MachineId, kind: EventKind) {
+        let time = self.store.now();
+        self.hardware(MachineEvent {
+            id,
+            kind,
+            message: String::new(),
+            time,
+        })
+        .await;
+    }
+
+    /// The BMC agent carries out every open order of a kind, once there is one.
+    pub(crate) async fn bmc_obeys(&self, action: BmcAction) {
+        let partition: PartitionId = "lab".parse().unwrap();
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let open = self.store.read_local(|tables| {
+                let orders = control_state::life::bmc_desired(tables, &partition);
+                orders
+                    .iter()
+                    .find(|order| order.action == action)
+                    .map(|order| order.id)
+            });
+            if let Some(id) = open.unwrap() {
+                let partition = partition.clone();
+                self.hardware(BmcOrderDone {
+                    id,
+                    partition,
+                    error: None,
+                    power_state: None,
+                })
+                .await;
+                return;
+            }
+            assert!(Instant::now() < until, "no order {action:?} came");
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn registration(id: MachineId, mac: MacAddr, number: u128) -> RegisterMachine {
+    let neighbour = Neighbour {
+        chassis_id: "leaf1".into(),
+        port_id: format!("swp{number}"),
+        system_name: "leaf1".into(),
+        system_description: String::new(),
+    };
+    let nic = Nic {
+        name: "eth0".into(),
+        mac,
+        identifier: "0000:00:03.0".into(),
+        vendor: String::new(),
+        model: String::new(),
+        speed: 1000,
+        neighbours: vec![neighbour],
+        boot: true,
+    };
+    let disk = BlockDevice {
+        name: "/dev/vda".into(),
+        size: 20 << 30,
+        serial: format!("disk-{number}"),
+        ..Default::default()
+    };
+    RegisterMachine {
+        id,
+        hammer_version: "v0".into(),
+        boot_id: "boot-1".into(),
+        hardware: Hardware {
+            memory: 1 << 30,
+            cpus: vec![Cpu {
+                cores: 2,
+                threads: 2,
+                ..Default::default()
+            }],
+            disks: vec![disk],
+            nics: vec![nic],
+            ..Default::default()
+        },
+        bios: Default::default(),
+        fru: Default::default(),
+        bmc_address: String::new(),
+        bmc_mac: String::new(),
+        bmc_version: String::new(),
+    }
+}
+
+pub(crate) fn small() -> api::Size {
+    use api::SizeConstraintType as Kind;
+    let constraint = |kind: Kind, min, max| api::SizeConstraint {
+        r#type: kind.into(),
+        min,
+        max,
+        identifier: None,
+    };
+    api::Size {
+        id: "small".into(),
+        constraints: vec![
+            constraint(Kind::Cores, 1, 4),
+            constraint(Kind::Memory, 1, 4 << 30),
+            constraint(Kind::Storage, 1, 100 << 30),
+        ],
+        ..Default::default()
+    }
+}
+
+pub(crate) fn debian() -> api::Image {
+    let digest = format!("sha256:{}", "ab".repeat(32));
+    let labels = [("metalmesh.dev/digest".to_owned(), digest)].into();
+    api::Image {
+        id: "debian-12.0.20260101".into(),
+        meta: Some(api::Meta {
+            labels: Some(api::Labels { labels }),
+            ..Default::default()
+        }),
+        url: "http://images.example/debian.tar.zst".into(),
+        features: vec![api::ImageFeature::Machine.into()],
+        classification: api::ImageClassification::Supported.into(),
+        ..Default::default()
+    }
+}

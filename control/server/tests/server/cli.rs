@@ -1,0 +1,184 @@
+//! The command line against a real node.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::daemon::{Daemon, program};
+
+/// The command line, built beside the daemon when the whole workspace is.
+fn metalmesh() -> Option<PathBuf> {
+    let path = Path::new(program()).with_file_name("metalmesh");
+    if !path.exists() {
+        println!(
+            "SKIPPED: {} is not built; cargo build -p control-ctl",
+            path.display()
+        );
+        return None;
+    }
+    Some(path)
+}
+
+struct Cli {
+    program: PathBuf,
+    config: PathBuf,
+}
+
+impl Cli {
+    fn run(&self, arguments: &[&str]) -> Output {
+        Command::new(&self.program)
+            .args(arguments)
+            .env("METALMESH_CONFIG", &self.config)
+            .env_remove("METALMESH_API_URL")
+            .env_remove("METAL_APIV2_URL")
+            .output()
+            .unwrap()
+    }
+
+    fn ok(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {error}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn refused(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(!output.status.success(), "{arguments:?} should fail");
+        String::from_utf8(output.stderr).unwrap()
+    }
+}
+
+#[test]
+fn an_admin_and_a_tenant() {
+    let Some(program) = metalmesh() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(dir.path());
+    let cli = Cli {
+        program,
+        config: daemon.config().to_owned(),
+    };
+    cli.ok(&["tenant", "create", "acme"]);
+    cli.ok(&["tenant", "create", "rival"]);
+    cli.ok(&["project", "create", "web", "--tenant", "acme"]);
+    cli.ok(&["partition", "create", "lab", "--dns", "10.0.0.53"]);
+    cli.ok(&[
+        "size",
+        "create",
+        "small",
+        "--constraint",
+        "cores=1-4",
+        "--constraint",
+        "memory=1Gi-4Gi",
+    ]);
+    let digest = format!("sha256:{}", "ab".repeat(32));
+    let image = [
+        "image",
+        "create",
+        "debian-12.0.1",
+        "--url",
+        "http://x.example/i",
+        "--digest",
+    ];
+    cli.ok(&[&image[..], &[&digest]].concat());
+    cli.ok(&[
+        "network",
+        "create",
+        "--type",
+        "super",
+        "--id",
+        "super",
+        "--partition",
+        "lab",
+        "--prefix",
+        "10.0.0.0/16",
+        "--child-length-v4",
+        "24",
+    ]);
+    cli.ok(&[
+        "token",
+        "create",
+        "--user",
+        "acme",
+        "--project-role",
+        "web=owner",
+        "--add-context",
+        "acme",
+    ]);
+    cli.ok(&[
+        "token",
+        "create",
+        "--user",
+        "rival",
+        "--project-role",
+        "*=owner",
+        "--add-context",
+        "rival",
+    ]);
+    let acme = ["--context", "acme"];
+    let as_acme = |more: &[&str]| cli.ok(&[&acme[..], more].concat());
+    as_acme(&["network", "create", "--name", "net", "--partition", "lab"]);
+    let tree = as_acme(&["network", "ls", "--base"]);
+    assert!(
+        tree.contains("super") && tree.contains("10.0.0.0/16"),
+        "{tree}"
+    );
+    assert!(as_acme(&["image", "ls"]).contains("debian-12.0.1"));
+    assert!(as_acme(&["machine", "ls"]).starts_with("ID"));
+    assert!(as_acme(&["whoami"]).contains("acme"));
+    let json: serde_json::Value =
+        serde_json::from_str(&as_acme(&["network", "ls", "-o", "json"])).unwrap();
+    assert_eq!(json[0]["name"], "net");
+    assert!(as_acme(&["network", "ls", "-o", "yaml"]).contains("name: net"));
+    let refused = cli.refused(&["--context", "acme", "partition", "create", "mine"]);
+    assert!(
+        refused.contains("MM-1102") && refused.contains("hint:"),
+        "{refused}"
+    );
+    let refused = cli.refused(&["--context", "rival", "machine", "ls", "-p", "web"]);
+    assert!(!refused.contains("10.0.0"), "{refused}");
+    let shown = cli.ok(&["context", "ls", "-o", "json"]);
+    assert!(!shown.contains("eyJ"), "no token may show up: {shown}");
+}
+
+#[test]
+fn tickets_and_tokens_go_into_private_files() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(program) = metalmesh() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(dir.path());
+    let cli = Cli {
+        program,
+        config: daemon.config().to_owned(),
+    };
+    cli.ok(&["partition", "create", "lab"]);
+    let key = "cd".repeat(32);
+    let path = dir.path().join("ticket");
+    let out = path.to_str().unwrap();
+    let create = [
+        "join",
+        "create",
+        "core",
+        "--partition",
+        "lab",
+        "--id",
+        "leaf1",
+        "--key-sha256",
+    ];
+    let create = [&create[..], &[&key, "--out", out]].concat();
+    let shown = cli.ok(&create);
+    assert!(!shown.contains("mmt1."));
+    let ticket = std::fs::read_to_string(&path).unwrap();
+    assert!(ticket.starts_with("mmt1."));
+    assert_eq!(
+        std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    // A file that is there is not overwritten.
+    assert!(cli.refused(&create).contains("cannot create"));
+    assert!(cli.ok(&["join", "ls"]).contains("open"));
+    assert!(cli.ok(&["completion", "bash"]).contains("metalmesh"));
+    assert!(cli.ok(&["health"]).contains("healthy"));
+    drop(daemon);
+    let refused = cli.refused(&["tenant", "ls"]);
+    assert!(refused.contains("cannot be reached"), "{refused}");
+}

@@ -1,0 +1,116 @@
+//! A running metalmeshd.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use control_client::{Client, Contexts, Settings};
+
+/// Longest wait for anything.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program.
+pub(crate) fn program() -> &'static str {
+    env!("CARGO_BIN_EXE_metalmeshd")
+}
+
+/// The process, killed when dropped.
+pub(crate) struct Daemon {
+    child: Child,
+    pub(crate) api: String,
+    pub(crate) started_in: Duration,
+    config: PathBuf,
+}
+
+impl Daemon {
+    /// Starts on free ports of loopback with the data in `dir`.
+    pub(crate) fn start(dir: &Path) -> Self {
+        let config = dir.join("config.yaml");
+        let began = Instant::now();
+        let mut child = Command::new(program())
+            .arg("--dev")
+            .arg("--data-dir")
+            .arg(dir.join("data"))
+            .args([
+                "--api-listen",
+                "127.0.0.1:0",
+                "--mesh-listen",
+                "127.0.0.1:0",
+            ])
+            .arg("--context-file")
+            .arg(&config)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let ready = stdout
+            .lines()
+            .map_while(Result::ok)
+            .find(|line| line.starts_with("ready "));
+        let ready = ready.expect("metalmeshd ended before it was ready");
+        let api = ready
+            .split("api=")
+            .nth(1)
+            .unwrap()
+            .split(' ')
+            .next()
+            .unwrap()
+            .to_owned();
+        Self {
+            child,
+            api: format!("http://{api}"),
+            started_in: began.elapsed(),
+            config,
+        }
+    }
+
+    /// The context file with the admin token.
+    pub(crate) fn config(&self) -> &Path {
+        &self.config
+    }
+
+    pub(crate) fn admin_token(&self) -> String {
+        let contexts = Contexts::load(&self.config).unwrap();
+        let context = contexts.current().unwrap();
+        context.api_token.as_ref().unwrap().expose().to_owned()
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::new(&Settings::new(&self.api).with_token(self.admin_token())).unwrap()
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// SIGTERM, and how it ended.
+    pub(crate) fn terminate(mut self) -> ExitStatus {
+        let pid = self.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < until, "metalmeshd does not stop");
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _gone = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}

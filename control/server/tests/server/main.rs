@@ -1,0 +1,13 @@
+//! metalmeshd from outside: the real program, killed, restarted, misconfigured, and driven by
+//! the command line and by the published Python client.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests stop at the first surprise"
+)]
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+
+mod cli;
+mod daemon;
+mod node;
+mod python;

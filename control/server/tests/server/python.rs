@@ -1,0 +1,70 @@
+//! The published Python client drives the scenario: three protocols, two codecs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::daemon::Daemon;
+
+/// The client that the contract was published with.
+const PACKAGE: &str = "metal-stack-api==0.8.4";
+
+/// A virtual environment with the client, kept below the target directory.
+fn python() -> Result<PathBuf, String> {
+    let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let venv = tmp.join("python-0.8.4");
+    let python = venv.join("bin/python");
+    if venv.join("ready").exists() {
+        return Ok(python);
+    }
+    let run = |program: &Path, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output();
+        let output = output.map_err(|error| format!("{}: {error}", program.display()))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&output.stderr);
+        let last = text.lines().last().unwrap_or_default().to_owned();
+        Err(format!("{} {arguments:?}: {last}", program.display()))
+    };
+    let folder = venv
+        .to_str()
+        .ok_or("the target directory's name is not UTF-8")?;
+    run(Path::new("python3"), &["-m", "venv", "--clear", folder])?;
+    run(
+        &python,
+        &[
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            PACKAGE,
+        ],
+    )?;
+    std::fs::write(venv.join("ready"), "").map_err(|error| error.to_string())?;
+    Ok(python)
+}
+
+#[test]
+fn the_published_client_in_all_protocols() {
+    let python = match python() {
+        Ok(python) => python,
+        Err(reason) => {
+            println!("SKIPPED: {PACKAGE} cannot be installed: {reason}");
+            return;
+        }
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(dir.path());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/published_client.py");
+    let output = Command::new(python)
+        .arg(script)
+        .arg(&daemon.api)
+        .env("ADMIN_TOKEN", daemon.admin_token())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    print!("{text}");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}\n{error}");
+}
