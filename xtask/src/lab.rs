@@ -1,5 +1,6 @@
 //! `./dev lab`: builds what the virtual data centre runs, then hands over to `tests/lab`.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -61,6 +62,9 @@ enum LabCommand {
 }
 
 pub(crate) fn run(root: &Path, args: &LabArgs) -> Result<()> {
+    if !tests_lab::is_root() {
+        return become_root(root, args);
+    }
     match args.command.as_ref() {
         None => start(root, &args.options, false),
         Some(LabCommand::Run(options)) => start(root, options, false),
@@ -73,13 +77,43 @@ pub(crate) fn run(root: &Path, args: &LabArgs) -> Result<()> {
     }
 }
 
+/// The same command once more by sudo. What has to be built is built before, as who one is.
+fn become_root(root: &Path, args: &LabArgs) -> Result<()> {
+    let mut command = Command::new("sudo");
+    command.arg("env");
+    for name in [
+        "HOME",
+        "XDG_CACHE_HOME",
+        "CARGO_TARGET_DIR",
+        "PATH",
+        "SHELL",
+        "TERM",
+    ] {
+        if let Ok(value) = std::env::var(name) {
+            command.arg(format!("{name}={value}"));
+        }
+    }
+    command
+        .arg(std::env::current_exe()?)
+        .args(std::env::args_os().skip(1));
+    let options = match &args.command {
+        None => Some(&args.options),
+        Some(LabCommand::Run(options) | LabCommand::Up(options)) => Some(options),
+        Some(_) => None,
+    };
+    if let Some(options) = options {
+        build(root, options.no_build)?;
+        if !options.no_build {
+            command.arg("--no-build");
+        }
+    }
+    Err(command.exec()).context("the lab makes network namespaces: run it as root")
+}
+
 fn start(root: &Path, args: &RunArgs, up: bool) -> Result<()> {
     if args.drill.as_deref() == Some("list") {
         tests_lab::list_drills();
         return Ok(());
-    }
-    if !tests_lab::is_root() {
-        bail!("the lab makes network namespaces: run it as root");
     }
     let artefacts = build(root, args.no_build)?;
     let options = Options {

@@ -11,7 +11,8 @@ use crate::netns::Namespace;
 use crate::process::output;
 use crate::wait::{Interrupted, interrupted};
 
-/// One person with a context file and a place in the network.
+/// One person with a context file and a place in the network. Commands are given as one line;
+/// nothing in a lab has a space in its name.
 #[derive(Clone, Debug)]
 pub struct Person {
     pub name: &'static str,
@@ -21,9 +22,12 @@ pub struct Person {
 }
 
 impl Person {
-    fn command(&self, arguments: &[&str]) -> Command {
+    fn command(&self, line: &str) -> Command {
         let mut command = self.namespace.command(&self.program);
-        command.arg("--config").arg(&self.config).args(arguments);
+        command
+            .arg("--config")
+            .arg(&self.config)
+            .args(line.split_whitespace());
         command
     }
 
@@ -31,30 +35,26 @@ impl Person {
     ///
     /// # Errors
     /// What it said on standard error.
-    pub fn run(&self, arguments: &[&str]) -> Result<String> {
-        output(&mut self.command(arguments)).with_context(|| self.said(arguments))
+    pub fn run(&self, line: &str) -> Result<String> {
+        output(&mut self.command(line)).with_context(|| self.said(line))
     }
 
     /// Runs `metalmesh … -o json`.
     ///
     /// # Errors
     /// What it said on standard error, or no JSON.
-    pub fn json(&self, arguments: &[&str]) -> Result<Value> {
-        let mut all = arguments.to_vec();
-        all.extend(["-o", "json"]);
-        let text = self.run(&all)?;
+    pub fn json(&self, line: &str) -> Result<Value> {
+        let text = self.run(&format!("{line} -o json"))?;
         serde_json::from_str(&text)
-            .with_context(|| format!("{} answered {text:?}", self.said(&all)))
+            .with_context(|| format!("{} answered {text:?}", self.said(line)))
     }
 
     /// Runs `metalmesh … -o json` and hands over each line of its standard error as it comes.
     ///
     /// # Errors
     /// Its last line on standard error, no JSON, or Ctrl-C.
-    pub fn watch(&self, arguments: &[&str], mut line: impl FnMut(&str)) -> Result<Value> {
-        let mut all = arguments.to_vec();
-        all.extend(["-o", "json"]);
-        let mut command = self.command(&all);
+    pub fn watch(&self, line: &str, mut heard: impl FnMut(&str)) -> Result<Value> {
+        let mut command = self.command(&format!("{line} -o json"));
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -63,7 +63,7 @@ impl Person {
         let mut last = String::new();
         for text in BufReader::new(errors).lines() {
             last = text?;
-            line(&last);
+            heard(&last);
             if interrupted() {
                 child.kill()?;
                 child.wait()?;
@@ -72,18 +72,18 @@ impl Person {
         }
         let ended = child.wait_with_output()?;
         if !ended.status.success() {
-            bail!("{}: {last}", self.said(arguments));
+            bail!("{}: {last}", self.said(line));
         }
         Ok(serde_json::from_slice(&ended.stdout)?)
     }
 
-    /// The command refused with this in its message.
+    /// The command is refused with this in its message.
     ///
     /// # Errors
     /// It went through, or failed otherwise.
-    pub fn refused(&self, arguments: &[&str], because: &str) -> Result<()> {
-        match self.run(arguments) {
-            Ok(text) => bail!("{} was not refused: {text}", self.said(arguments)),
+    pub fn refused(&self, line: &str, because: &str) -> Result<()> {
+        match self.run(line) {
+            Ok(text) => bail!("{} was not refused: {text}", self.said(line)),
             Err(error) => {
                 let text = format!("{error:#}");
                 let found = text.to_lowercase().contains(&because.to_lowercase());
@@ -92,8 +92,8 @@ impl Person {
         }
     }
 
-    fn said(&self, arguments: &[&str]) -> String {
-        format!("{}: metalmesh {}", self.name, arguments.join(" "))
+    fn said(&self, line: &str) -> String {
+        format!("{}: metalmesh {line}", self.name)
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn spawn(
 fn answers(process: &Process, admin: &Person) -> Result<()> {
     wait_for("control's answer", START, || {
         process.check()?;
-        admin.run(&["health"]).map(|_| Some(()))
+        admin.run("health").map(|_| Some(()))
     })
 }
 
@@ -120,20 +120,12 @@ pub(crate) fn add_context(
     let url = format!("https://{}:{API_PORT}", topology::CONTROL);
     let token = token.display().to_string();
     let ca = certificate(record)?.display().to_string();
-    let mut arguments = vec![
-        "context",
-        "add",
-        "lab",
-        "--api-url",
-        &url,
-        "--token-file",
-        &token,
-        "--ca-file",
-        &ca,
-        "--activate",
-    ];
-    if let Some(project) = project {
-        arguments.extend(["--default-project", project]);
-    }
-    person.run(&arguments).map(|_| ())
+    let project = project
+        .map(|p| format!("--default-project {p}"))
+        .unwrap_or_default();
+    let line = format!(
+        "context add {CONTEXT} --api-url {url} --token-file {token} --ca-file {ca} --activate \
+         {project}"
+    );
+    person.run(&line).map(|_| ())
 }

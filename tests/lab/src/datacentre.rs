@@ -1,9 +1,10 @@
 //! A lab as a whole: hardware, programs, people.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
+use serde_json::Value;
 
 use crate::artefacts::{Artefacts, Options, Program};
 use crate::bmc;
@@ -13,6 +14,7 @@ use crate::kvm;
 use crate::machine::Machine;
 use crate::netns::Namespace;
 use crate::process::Process;
+use crate::scenario::Watcher;
 use crate::services::{self, Agent};
 use crate::state::Record;
 use crate::timeline::Timeline;
@@ -30,6 +32,7 @@ pub struct DataCentre {
     pub control: Process,
     pub agents: Vec<Agent>,
     pub image_url: String,
+    watcher: Mutex<Watcher>,
 }
 
 /// Who uses the lab.
@@ -78,7 +81,7 @@ impl DataCentre {
         let log = record.dir().join("log");
         let redfish = options.machines > 1;
         let accelerator = time.step("find out how machines run", &log, || {
-            let found = kvm::probe(&artefacts.kernel, record.dir())?;
+            let found = kvm::probe(&artefacts.kernel, record.dir(), &artefacts.cache)?;
             time.note(&format!("accelerator {}", found.name()));
             Ok(found)
         })?;
@@ -124,7 +127,27 @@ impl DataCentre {
             control,
             agents,
             image_url,
+            watcher: Mutex::default(),
         })
+    }
+
+    /// All machines as the admin sees them; tells their new events.
+    ///
+    /// # Errors
+    /// Control does not answer.
+    pub fn watch(&self) -> Result<Vec<Value>> {
+        let all = self.people.admin.json("machine ls")?;
+        let all = all.as_array().cloned().unwrap_or_default();
+        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        for machine in &all {
+            let uuid = machine
+                .get("uuid")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let known = self.machine(uuid).map_or(uuid, |m| m.name.as_str());
+            watcher.tell(&self.time, known, machine);
+        }
+        Ok(all)
     }
 
     /// What to read when the machine of that number is the trouble.

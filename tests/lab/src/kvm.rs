@@ -15,14 +15,42 @@ const LIMIT: Duration = Duration::from_secs(8);
 const SIGN: &str = "GUEST-REACHED-USER-SPACE";
 const BUSYBOX: &str = "/bin/busybox";
 
-/// Boots a kernel with KVM; TCG when that does not reach user space within seconds.
+/// Boots a kernel with KVM; TCG when that does not reach user space within seconds. The answer is
+/// kept in `cache` until the host boots anew or has another QEMU.
 ///
 /// # Errors
 /// The probe's files cannot be written.
-pub fn probe(kernel: &Path, dir: &Path) -> Result<Accelerator> {
+pub fn probe(kernel: &Path, dir: &Path, cache: &Path) -> Result<Accelerator> {
     if !Path::new("/dev/kvm").exists() || !Path::new(BUSYBOX).exists() {
         return Ok(Accelerator::Tcg);
     }
+    let kept = cache.join("kvm-probe");
+    let host = host();
+    for found in [Accelerator::Kvm, Accelerator::Tcg] {
+        if fs::read_to_string(&kept).is_ok_and(|text| text == answer(&host, found)) {
+            return Ok(found);
+        }
+    }
+    let found = boot(kernel, dir)?;
+    fs::create_dir_all(cache)?;
+    fs::write(&kept, answer(&host, found))?;
+    Ok(found)
+}
+
+fn answer(host: &str, found: Accelerator) -> String {
+    format!("{host}{}\n", found.name())
+}
+
+/// This boot of this host with this QEMU.
+fn host() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let qemu = fs::metadata("/usr/bin/qemu-system-x86_64")
+        .and_then(|m| m.modified())
+        .ok();
+    format!("{boot}{qemu:?}\n")
+}
+
+fn boot(kernel: &Path, dir: &Path) -> Result<Accelerator> {
     let initrd = dir.join("probe.cpio");
     let log = dir.join("probe.log");
     fs::write(&initrd, archive()?)?;
@@ -50,7 +78,7 @@ pub fn probe(kernel: &Path, dir: &Path) -> Result<Accelerator> {
         found = fs::read(&log).is_ok_and(|text| String::from_utf8_lossy(&text).contains(SIGN));
     }
     // It may have ended by itself.
-    drop(guest.kill());
+    guest.kill().ok();
     guest.wait()?;
     Ok(if found {
         Accelerator::Kvm

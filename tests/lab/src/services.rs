@@ -81,21 +81,13 @@ impl Agent {
     /// Control refuses.
     pub fn ticket(&self, admin: &Person) -> Result<()> {
         let key = self.key()?;
-        let out = self.ticket.display().to_string();
-        let arguments = [
-            "join",
-            "create",
+        let line = format!(
+            "join create {} --partition {PARTITION} --id {} --key-sha256 {key} --out {}",
             self.kind,
-            "--partition",
-            PARTITION,
-            "--id",
             self.id,
-            "--key-sha256",
-            &key,
-            "--out",
-            &out,
-        ];
-        admin.run(&arguments).map(|_| ())
+            self.ticket.display()
+        );
+        admin.run(&line).map(|_| ())
     }
 
     /// Starts it, with the ticket that lies there.

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
 use serde_json::Value;
 
-use crate::datacentre::DataCentre;
+use crate::timeline::Timeline;
 
 /// Tells each new event of each machine once.
 #[derive(Debug, Default)]
@@ -52,13 +51,12 @@ fn name(event: &Value) -> String {
 }
 
 impl Watcher {
-    /// Tells what is new on a machine, as `metalmesh machine show -o json` gives it.
-    pub fn tell(&mut self, lab: &DataCentre, machine: &Value) {
+    /// Tells what is new on the machine of that name, as `metalmesh machine show -o json` has it.
+    pub fn tell(&mut self, time: &Timeline, known: &str, machine: &Value) {
         let uuid = machine
             .get("uuid")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        let known = lab.machine(uuid).map_or(uuid, |m| m.name.as_str());
         let events = sorted(machine);
         let told = self.told.entry(uuid.to_owned()).or_default();
         // The list is bounded: when it has wrapped, only the newest is certainly new.
@@ -73,22 +71,9 @@ impl Watcher {
             } else {
                 format!(": {message}")
             };
-            lab.time.note(&format!("{known} {}{message}", name(event)));
+            time.note(&format!("{known} {}{message}", name(event)));
         }
         *told = events.len();
-    }
-
-    /// Asks as the admin for each machine, tells what is new, and returns them.
-    ///
-    /// # Errors
-    /// Control does not answer.
-    pub fn look(&mut self, lab: &DataCentre) -> Result<Vec<Value>> {
-        let all = lab.people.admin.json(&["machine", "ls"])?;
-        let all = all.as_array().cloned().unwrap_or_default();
-        for machine in &all {
-            self.tell(lab, machine);
-        }
-        Ok(all)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a lab does: the main job from an empty cluster to a freed machine, and fault drills.
+//! What a lab does: the main job from an empty cluster to freed machines, and fault drills.
 
 pub mod drills;
 mod events;
@@ -17,12 +17,13 @@ pub use setup::Site;
 /// # Errors
 /// The step that failed.
 pub fn main_job(lab: &DataCentre) -> Result<()> {
-    let site = setup::run(lab)?;
-    life::machines_wait(lab)?;
-    let machine = life::allocate(lab, &site)?;
-    life::only_the_tenant_sees_it(lab, &machine)?;
-    life::reach_by_ssh(lab, &site, &machine)?;
-    life::free(lab, &site, &machine)
+    let site = prepare(lab)?;
+    let machines = life::allocate(lab, &site)?;
+    life::only_the_tenant_sees(lab, &machines)?;
+    for machine in &machines {
+        life::reach_by_ssh(lab, &site, machine)?;
+    }
+    life::free(lab, &site, &machines)
 }
 
 /// Everything up to machines that wait, for `lab up`.

@@ -7,7 +7,7 @@ use super::{STEP, begin, is_held, must_survive, recover, show, until, until_reas
 use crate::chassis::{Boot, Fault, PowerChange};
 use crate::datacentre::DataCentre;
 use crate::process::Process;
-use crate::scenario::setup::{IMAGE, SIZE, Site};
+use crate::scenario::setup::{IMAGE, Site};
 use crate::wait::wait_for;
 
 pub(super) fn bmc_silent(lab: &DataCentre, _: &Site) -> Result<()> {
@@ -18,7 +18,7 @@ pub(super) fn bmc_silent(lab: &DataCentre, _: &Site) -> Result<()> {
     lab.time.note("the BMC hangs");
     lab.people
         .admin
-        .run(&["machine", "power", &machine.uuid, "reset"])?;
+        .run(&format!("machine power {} reset", machine.uuid))?;
     let told = wait_for("the BMC's silence told", STEP, || {
         let machine = show(lab, &machine.uuid)?.to_string().to_lowercase();
         let words = [
@@ -38,10 +38,10 @@ pub(super) fn bmc_silent(lab: &DataCentre, _: &Site) -> Result<()> {
     lab.time.note(&format!("the admin reads: … {} …", told?));
     lab.people
         .admin
-        .run(&["machine", "power", &machine.uuid, "pxe"])?;
+        .run(&format!("machine power {} pxe", machine.uuid))?;
     lab.people
         .admin
-        .run(&["machine", "power", &machine.uuid, "cycle"])?;
+        .run(&format!("machine power {} cycle", machine.uuid))?;
     let before = machine.status()?.powered_on;
     wait_for("the BMC obeys again", STEP, || {
         Ok((machine.status()?.powered_on > before).then_some(()))
@@ -65,13 +65,13 @@ pub(super) fn power_cut(lab: &DataCentre, site: &Site) -> Result<()> {
 }
 
 pub(super) fn wipe_fails(lab: &DataCentre, site: &Site) -> Result<()> {
-    let uuid = begin(lab, site, SIZE, IMAGE)?;
+    let uuid = begin(lab, site, IMAGE)?;
     until(lab, &uuid, "phoned home")?;
     let machine = lab.machine(&uuid).context("no such hardware")?;
     machine.break_it(Fault::Writes)?;
     lab.time
         .note("from the next power on, every write to its disk fails");
-    lab.people.tenant_a.run(&["machine", "free", &uuid])?;
+    lab.people.tenant_a.run(&format!("machine free {}", uuid))?;
     until_reason(lab, &uuid, &["wipe", "disk", "i/o", "input/output"])?;
     wait_for("the machine held", STEP, || {
         Ok(is_held(&show(lab, &uuid)?).then_some(()))
@@ -81,7 +81,7 @@ pub(super) fn wipe_fails(lab: &DataCentre, site: &Site) -> Result<()> {
     machine.power(PowerChange::Off)?;
     lab.people
         .admin
-        .run(&["machine", "set-state", &uuid, "available"])?;
+        .run(&format!("machine set-state {} available", uuid))?;
     machine.set_boot(Boot::Pxe)?;
     machine.power(PowerChange::On)?;
     recover(lab, &uuid)

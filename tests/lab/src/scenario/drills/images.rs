@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::must_fail;
 use crate::datacentre::DataCentre;
-use crate::scenario::setup::{SIZE, Site};
+use crate::scenario::setup::Site;
 use crate::services::image_url;
 
 /// Bytes of zeros in the image that is too big; the lab's disks have 4 GiB.
@@ -18,7 +18,7 @@ const TOO_BIG: u64 = 6 << 30;
 pub(super) fn wrong_digest(lab: &DataCentre, site: &Site) -> Result<()> {
     let digest = format!("sha256:{}", "00".repeat(32));
     register(lab, "wrong-12.1", &lab.image_url, &digest)?;
-    must_fail(lab, site, SIZE, "wrong-12.1", &["digest", "sha"])
+    must_fail(lab, site, "wrong-12.1", &["digest", "sha"])
 }
 
 pub(super) fn cut_short(lab: &DataCentre, site: &Site) -> Result<()> {
@@ -34,7 +34,6 @@ pub(super) fn cut_short(lab: &DataCentre, site: &Site) -> Result<()> {
     must_fail(
         lab,
         site,
-        SIZE,
         "short-12.2",
         &["digest", "short", "truncated", "ends", "incomplete", "eof"],
     )
@@ -62,17 +61,14 @@ pub(super) fn too_big(lab: &DataCentre, site: &Site) -> Result<()> {
     must_fail(
         lab,
         site,
-        SIZE,
         "big-12.3",
         &["space", "fit", "big", "full", "enospc"],
     )
 }
 
 fn register(lab: &DataCentre, id: &str, url: &str, digest: &str) -> Result<()> {
-    lab.people
-        .admin
-        .run(&["image", "create", id, "--url", url, "--digest", digest])
-        .map(|_| ())
+    let line = format!("image create {id} --url {url} --digest {digest}");
+    lab.people.admin.run(&line).map(|_| ())
 }
 
 /// A tar header of one regular file (POSIX ustar).
