@@ -132,7 +132,8 @@ async fn connect_errors() {
     let auth = ("authorization", bearer.as_str());
     let get = "/metalstack.api.v2.PartitionService/Get";
     let stream = "/metalstack.infra.v2.BootService/Wait";
-    let cases: [(&str, Vec<(&str, &str)>, &[u8], u16); 11] = [
+    type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, &'a [u8], u16);
+    let cases: [Case<'_>; 11] = [
         (get, vec![JSON], b"{\"id\":\"xx\"}", 401),
         (
             get,

@@ -146,11 +146,7 @@ pub(crate) fn add_with_token(
 
 fn list(output: Format, contexts: &Contexts) -> Result<()> {
     if !matches!(output, Format::Table | Format::Wide) {
-        let all = contexts
-            .contexts
-            .iter()
-            .map(|context| public(context))
-            .collect();
+        let all = contexts.contexts.iter().map(public).collect();
         return output.value(&serde_json::Value::Array(all));
     }
     let current = contexts.current_context.as_deref();

@@ -31,27 +31,7 @@ pub(crate) enum Command {
     /// The newest image of an operating system.
     Latest { os: String },
     /// Change an image.
-    Update {
-        id: String,
-        #[arg(long)]
-        url: Option<String>,
-        /// sha256:HEX or sha512:HEX of the file at the URL.
-        #[arg(long)]
-        digest: Option<String>,
-        #[arg(long)]
-        name: Option<String>,
-        #[arg(long)]
-        description: Option<String>,
-        /// preview, supported or deprecated.
-        #[arg(long)]
-        classification: Option<String>,
-        /// Valid for so long from now.
-        #[arg(long, value_parser = parse_duration)]
-        expires: Option<Duration>,
-        /// Set (`a=b`) or remove (`a-`) a label.
-        #[arg(long = "label", value_name = "LABEL")]
-        labels: Vec<String>,
-    },
+    Update(Update),
     /// Delete an unused image.
     #[command(visible_alias = "delete")]
     Rm { id: String },
@@ -80,6 +60,29 @@ pub(crate) struct Create {
     #[arg(long, default_value = "90d", value_parser = parse_duration)]
     expires: Duration,
     #[arg(long = "label", value_name = "NAME=VALUE")]
+    labels: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Update {
+    id: String,
+    #[arg(long)]
+    url: Option<String>,
+    /// sha256:HEX or sha512:HEX of the file at the URL.
+    #[arg(long)]
+    digest: Option<String>,
+    #[arg(long)]
+    name: Option<String>,
+    #[arg(long)]
+    description: Option<String>,
+    /// preview, supported or deprecated.
+    #[arg(long)]
+    classification: Option<String>,
+    /// Valid for so long from now.
+    #[arg(long, value_parser = parse_duration)]
+    expires: Option<Duration>,
+    /// Set (`a=b`) or remove (`a-`) a label.
+    #[arg(long = "label", value_name = "LABEL")]
     labels: Vec<String>,
 }
 
@@ -118,40 +121,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.images().latest(request).await?.into_inner();
             app.output.one(&given(answer.image)?)
         }
-        Command::Update {
-            id,
-            url,
-            digest,
-            name,
-            description,
-            classification,
-            expires,
-            labels,
-        } => {
-            let mut flags = labels;
-            flags.extend(digest.map(|digest| format!("{DIGEST_LABEL}={digest}")));
-            let class = classification
-                .map(|text| enum_value(CLASS, &text))
-                .transpose()?;
-            let request = admin::ImageServiceUpdateRequest {
-                id,
-                update_meta: server_lock(),
-                url,
-                name,
-                description,
-                features: Vec::new(),
-                classification: class.unwrap_or_default(),
-                expires_at: expires.map(from_now),
-                labels: label_patch(&flags)?,
-            };
-            let answer = app
-                .client
-                .admin_images()
-                .update(request)
-                .await?
-                .into_inner();
-            app.output.one(&given(answer.image)?)
-        }
+        Command::Update(update) => app.output.one(&changed(app, update).await?),
         Command::Rm { id } => {
             let request = admin::ImageServiceDeleteRequest { id };
             let answer = app
@@ -165,19 +135,55 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     }
 }
 
+async fn changed(app: &App, update: Update) -> Result<Image> {
+    let mut flags = update.labels;
+    if let Some(digest) = update.digest {
+        check_digest(&digest)?;
+        flags.push(format!("{DIGEST_LABEL}={digest}"));
+    }
+    let class = update
+        .classification
+        .map(|text| enum_value(CLASS, &text))
+        .transpose()?;
+    let request = admin::ImageServiceUpdateRequest {
+        id: update.id,
+        update_meta: server_lock(),
+        url: update.url,
+        name: update.name,
+        description: update.description,
+        features: Vec::new(),
+        classification: class.unwrap_or_default(),
+        expires_at: update.expires.map(from_now),
+        labels: label_patch(&flags)?,
+    };
+    given(
+        app.client
+            .admin_images()
+            .update(request)
+            .await?
+            .into_inner()
+            .image,
+    )
+}
+
+fn check_digest(digest: &str) -> Result<()> {
+    let hex = digest
+        .split_once(':')
+        .map(|(_, hex)| hex)
+        .unwrap_or_default();
+    let whole = matches!(hex.len(), 64 | 128) && hex.bytes().all(|b| b.is_ascii_hexdigit());
+    ensure!(
+        whole,
+        "{digest:?} is not sha256:HEX or sha512:HEX; see: sha256sum FILE"
+    );
+    Ok(())
+}
+
 fn made(create: Create) -> Result<Image> {
     let mut labels = pairs(&create.labels)?;
     match create.digest {
         Some(digest) => {
-            let hex = digest
-                .split_once(':')
-                .map(|(_, hex)| hex)
-                .unwrap_or_default();
-            let whole = matches!(hex.len(), 64 | 128) && hex.bytes().all(|b| b.is_ascii_hexdigit());
-            ensure!(
-                whole,
-                "{digest:?} is not sha256:HEX or sha512:HEX; see: sha256sum FILE"
-            );
+            check_digest(&digest)?;
             labels.insert(DIGEST_LABEL.to_owned(), digest);
         }
         None => eprintln!("warning: without --digest no machine can be installed with this image"),

@@ -1,11 +1,11 @@
 //! `metalmesh ip`.
 
 use anyhow::Result;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{
-    IpAddressFamily, IpQuery, IpServiceCreateRequest, IpServiceDeleteRequest, IpServiceGetRequest,
-    IpServiceListRequest, IpServiceUpdateRequest, IpType,
+    Ip, IpAddressFamily, IpQuery, IpServiceCreateRequest, IpServiceDeleteRequest,
+    IpServiceGetRequest, IpServiceListRequest, IpServiceUpdateRequest, IpType,
 };
 
 use super::{given, label_patch, server_lock};
@@ -15,25 +15,7 @@ use crate::text::labels;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Take an address out of a network.
-    Create {
-        #[arg(long)]
-        network: String,
-        /// This one; any free one without it.
-        #[arg(long)]
-        ip: Option<String>,
-        #[arg(long)]
-        name: Option<String>,
-        #[arg(long)]
-        description: Option<String>,
-        /// Keep it when its machine is freed.
-        #[arg(long = "static")]
-        fixed: bool,
-        /// An IPv6 address.
-        #[arg(long, conflicts_with = "ip")]
-        v6: bool,
-        #[arg(long = "label", value_name = "NAME=VALUE")]
-        labels: Vec<String>,
-    },
+    Create(Create),
     /// List addresses.
     #[command(visible_alias = "list")]
     Ls {
@@ -44,51 +26,51 @@ pub(crate) enum Command {
     #[command(visible_alias = "describe")]
     Show { ip: String },
     /// Change an address.
-    Update {
-        ip: String,
-        #[arg(long)]
-        name: Option<String>,
-        #[arg(long)]
-        description: Option<String>,
-        /// Keep it when its machine is freed.
-        #[arg(long = "static")]
-        fixed: bool,
-        /// Set (`a=b`) or remove (`a-`) a label.
-        #[arg(long = "label", value_name = "LABEL")]
-        labels: Vec<String>,
-    },
+    Update(Update),
     /// Give an address back.
     #[command(visible_alias = "delete")]
     Rm { ip: String },
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    #[arg(long)]
+    network: String,
+    /// This one; any free one without it.
+    #[arg(long)]
+    ip: Option<String>,
+    #[arg(long)]
+    name: Option<String>,
+    #[arg(long)]
+    description: Option<String>,
+    /// Keep it when its machine is freed.
+    #[arg(long = "static")]
+    fixed: bool,
+    /// An IPv6 address.
+    #[arg(long, conflicts_with = "ip")]
+    v6: bool,
+    #[arg(long = "label", value_name = "NAME=VALUE")]
+    labels: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Update {
+    ip: String,
+    #[arg(long)]
+    name: Option<String>,
+    #[arg(long)]
+    description: Option<String>,
+    /// Keep it when its machine is freed.
+    #[arg(long = "static")]
+    fixed: bool,
+    /// Set (`a=b`) or remove (`a-`) a label.
+    #[arg(long = "label", value_name = "LABEL")]
+    labels: Vec<String>,
+}
+
 pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     match command {
-        Command::Create {
-            network,
-            ip,
-            name,
-            description,
-            fixed,
-            v6,
-            labels: flags,
-        } => {
-            let family = v6.then(|| IpAddressFamily::V6.into());
-            let request = IpServiceCreateRequest {
-                network,
-                project: app.need_project().await?,
-                name,
-                description,
-                ip,
-                machine: None,
-                labels: labels(&flags)?,
-                r#type: fixed.then(|| IpType::Static.into()),
-                address_family: family,
-            };
-            app.output.one(&given(
-                app.client.ips().create(request).await?.into_inner().ip,
-            )?)
-        }
+        Command::Create(create) => app.output.one(&made(app, create).await?),
         Command::Ls { network } => {
             let query = Some(IpQuery {
                 network,
@@ -114,26 +96,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 app.client.ips().get(request).await?.into_inner().ip,
             )?)
         }
-        Command::Update {
-            ip,
-            name,
-            description,
-            fixed,
-            labels,
-        } => {
-            let request = IpServiceUpdateRequest {
-                ip,
-                update_meta: server_lock(),
-                project: app.need_project().await?,
-                name,
-                description,
-                r#type: fixed.then(|| IpType::Static.into()),
-                labels: label_patch(&labels)?,
-            };
-            app.output.one(&given(
-                app.client.ips().update(request).await?.into_inner().ip,
-            )?)
-        }
+        Command::Update(update) => app.output.one(&changed(app, update).await?),
         Command::Rm { ip } => {
             let request = IpServiceDeleteRequest {
                 ip,
@@ -144,4 +107,32 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             )?)
         }
     }
+}
+
+async fn made(app: &App, create: Create) -> Result<Ip> {
+    let request = IpServiceCreateRequest {
+        network: create.network,
+        project: app.need_project().await?,
+        name: create.name,
+        description: create.description,
+        ip: create.ip,
+        machine: None,
+        labels: labels(&create.labels)?,
+        r#type: create.fixed.then(|| IpType::Static.into()),
+        address_family: create.v6.then(|| IpAddressFamily::V6.into()),
+    };
+    given(app.client.ips().create(request).await?.into_inner().ip)
+}
+
+async fn changed(app: &App, update: Update) -> Result<Ip> {
+    let request = IpServiceUpdateRequest {
+        ip: update.ip,
+        update_meta: server_lock(),
+        project: app.need_project().await?,
+        name: update.name,
+        description: update.description,
+        r#type: update.fixed.then(|| IpType::Static.into()),
+        labels: label_patch(&update.labels)?,
+    };
+    given(app.client.ips().update(request).await?.into_inner().ip)
 }

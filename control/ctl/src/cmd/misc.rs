@@ -140,7 +140,7 @@ pub(crate) async fn apply(app: &App, apply: &Apply) -> Result<()> {
         let kind = kind.with_context(|| format!("{}: no kind", named()))?;
         let id = value
             .get("id")
-            .or(value.get("name"))
+            .or_else(|| value.get("name"))
             .and_then(Value::as_str);
         let id = id.unwrap_or("?").to_owned();
         let done = match create(app, &kind, &value)
