@@ -70,7 +70,7 @@ impl Cmdline {
                 }
                 "metalmesh.debug" => out.debug = true,
                 "metalmesh.mac" | "BOOTIF" => {
-                    out.boot_mac = boot_mac(value).or(out.boot_mac.take());
+                    out.boot_mac = boot_mac(value).or_else(|| out.boot_mac.take());
                 }
                 "ip" => out.static_ip = static_ip(value),
                 _ if INHERITED.contains(&key) => out.inherited.push(word.to_string()),

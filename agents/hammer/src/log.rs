@@ -44,8 +44,9 @@ impl Tail {
 pub fn start(debug: bool) -> Tail {
     let tail = Tail::default();
     let own = if debug { "debug" } else { "info" };
+    // QUIC tries segmentation offload once on each interface, and says so when there is none.
     let filter = EnvFilter::new(format!(
-        "warn,metalmesh_hammer={own},agents_hammer={own},agents_kit=info"
+        "warn,quinn_udp=error,metalmesh_hammer={own},agents_hammer={own},agents_kit=info"
     ));
     let layer = ConsoleLayer { tail: tail.clone() };
     // A second start, as in tests, keeps the first subscriber.

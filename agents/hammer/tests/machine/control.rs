@@ -42,7 +42,11 @@ pub(crate) struct Control {
     pub(crate) news: mpsc::UnboundedReceiver<News>,
     root: Vec<u8>,
     orders: watch::Sender<MachineOrder>,
-    _tasks: JoinSet<()>,
+    fake: Fake,
+    own: Arc<NodeCertificate>,
+    port: u16,
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
 }
 
 #[derive(Clone)]
@@ -72,29 +76,47 @@ impl Control {
             news: sender,
             orders: orders.clone(),
         }));
-        let roots = vec![fake.0.root.certificate().clone()];
-        let server = MeshServer::bind(MeshServerConfig {
-            bind: SocketAddr::from(([127, 0, 0, 1], 0)),
-            tls: tls::server_config(&roots, NodeCertificate::new(&own).unwrap(), ALPN).unwrap(),
-            trust_domain: DOMAIN.into(),
-            router: Router::new()
-                .add(EnrolServiceServer::new(fake.clone()))
-                .add(IdentityServiceServer::new(fake.clone()))
-                .add(MachineServiceServer::new(fake.clone()))
-                .add(PhoneHomeServiceServer::new(fake)),
-            revocations: Arc::new(NeverRevoked::default()),
-        })
-        .unwrap();
-        let endpoint = format!("{gateway}:{}", server.local_addr().unwrap().port());
-        let mut tasks = JoinSet::new();
-        tasks.spawn(server.run(CancellationToken::new()));
-        Self {
-            endpoint,
+        let own = NodeCertificate::new(&own).unwrap();
+        let mut control = Self {
+            endpoint: String::new(),
             news,
             root: root_der,
             orders,
-            _tasks: tasks,
-        }
+            fake,
+            own,
+            port: 0,
+            stop: CancellationToken::new(),
+            tasks: JoinSet::new(),
+        };
+        control.serve();
+        control.endpoint = format!("{gateway}:{}", control.port);
+        control
+    }
+
+    /// Serves, again on the port that it had.
+    pub(crate) fn serve(&mut self) {
+        let roots = vec![self.fake.0.root.certificate().clone()];
+        let server = MeshServer::bind(MeshServerConfig {
+            bind: SocketAddr::from(([127, 0, 0, 1], self.port)),
+            tls: tls::server_config(&roots, self.own.clone(), ALPN).unwrap(),
+            trust_domain: DOMAIN.into(),
+            router: Router::new()
+                .add(EnrolServiceServer::new(self.fake.clone()))
+                .add(IdentityServiceServer::new(self.fake.clone()))
+                .add(MachineServiceServer::new(self.fake.clone()))
+                .add(PhoneHomeServiceServer::new(self.fake.clone())),
+            revocations: Arc::new(NeverRevoked::default()),
+        })
+        .unwrap();
+        self.port = server.local_addr().unwrap().port();
+        self.stop = CancellationToken::new();
+        self.tasks.spawn(server.run(self.stop.clone()));
+    }
+
+    /// Goes away.
+    pub(crate) async fn leave(&mut self) {
+        self.stop.cancel();
+        while self.tasks.join_next().await.is_some() {}
     }
 
     pub(crate) fn order(&self, generation: u64, order: Order) {

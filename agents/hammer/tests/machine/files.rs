@@ -51,6 +51,11 @@ impl Server {
         }
     }
 
+    /// Bytes of images that went out so far.
+    pub(crate) fn count(&self) -> u64 {
+        *self.shared.sent.borrow()
+    }
+
     /// Waits until so many bytes of images went out.
     pub(crate) async fn sent(&self, bytes: u64) {
         let mut sent = self.shared.sent.subscribe();

@@ -102,6 +102,7 @@ struct Story {
     control: Control,
     files: files::Server,
     digest: String,
+    image_len: u64,
     key: ssh::Key,
     generation: u64,
 }
@@ -112,6 +113,7 @@ impl Story {
         let control = Control::start(GATEWAY);
         let image = artifacts.image.join("debian-12.tar.zst");
         let digest = digest_of(&image);
+        let image_len = image.metadata().unwrap().len();
         let files = files::Server::start(control.ticket_answer(), image).await;
         let disk = dir.path().join("disk.raw");
         qemu::make_disk(&disk, SECRET);
@@ -149,6 +151,7 @@ impl Story {
             control,
             files,
             digest,
+            image_len,
             key,
             generation: 0,
         }
@@ -308,6 +311,17 @@ impl Story {
         machine
     }
 
+    /// From the middle of the image to its end; the machine goes on and waits with its report.
+    async fn control_is_away_for_a_while(&mut self) {
+        let before = self.files.count();
+        self.files.sent(before + CUT_AFTER).await;
+        self.control.leave().await;
+        self.say("control is away");
+        self.files.sent(before + self.image_len).await;
+        self.control.serve();
+        self.say("control is back");
+    }
+
     async fn installation(&mut self) -> InstallReport {
         loop {
             match self.next().await {
@@ -322,6 +336,9 @@ impl Story {
         let digest = self.digest.clone();
         let install = self.install(5, "image", &digest);
         self.order(Order::Install(install));
+        if self.setup.uefi {
+            self.control_is_away_for_a_while().await;
+        }
         let report = self.installation().await;
         assert_eq!(report.error, "", "{}", report.log_tail);
         assert_eq!(
