@@ -34,23 +34,26 @@ pub enum BootstrapError {
     Login(#[from] ParseError),
 }
 
-/// Makes the built-in tenants where they are missing. True at the first start of a cluster.
+/// Whether the cluster was never set up to the end: its admin token was not handed over yet.
 ///
 /// # Errors
 /// See [`BootstrapError`].
-pub async fn tenants(store: &Store, provider: &str) -> Result<bool, BootstrapError> {
+pub async fn is_fresh(store: &Store, provider: &str) -> Result<bool, BootstrapError> {
+    let provider: TenantId = provider.parse()?;
+    Ok(store
+        .read(|tables| tables.get::<Tenant>(&provider).is_none())
+        .await?)
+}
+
+/// Makes the built-in tenants where they are missing. The provider's comes last: it marks the
+/// set-up as complete.
+///
+/// # Errors
+/// See [`BootstrapError`].
+pub async fn tenants(store: &Store, provider: &str) -> Result<(), BootstrapError> {
     let admin: TenantId = ADMIN_USER.parse()?;
     let provider: TenantId = provider.parse()?;
-    let fresh = store
-        .read(|tables| tables.get::<Tenant>(&provider).is_none())
-        .await?;
     for (login, name) in [(&admin, "Built-in administrator"), (&provider, "Provider")] {
-        let is_there = store
-            .read(|tables| tables.get::<Tenant>(login).is_some())
-            .await?;
-        if is_there {
-            continue;
-        }
         let op = CreateTenant {
             login: login.clone(),
             name: name.to_owned(),
@@ -61,12 +64,11 @@ pub async fn tenants(store: &Store, provider: &str) -> Result<bool, BootstrapErr
             owner: Some(admin.clone()),
         };
         match propose(store, op).await {
-            // Another start was faster.
             Err(ProposeError::Rejected(error)) if error.code == ErrorCode::AlreadyExists => {}
             outcome => drop(outcome?),
         }
     }
-    Ok(fresh)
+    Ok(())
 }
 
 /// A new admin token for the built-in administrator, valid for so many milliseconds.

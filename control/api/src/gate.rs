@@ -9,7 +9,7 @@ use control_state::{ErrorCode, Token};
 use http::header::AUTHORIZATION;
 use http::{Extensions, HeaderMap};
 use prost_reflect::{DynamicMessage, Value};
-use proto_public::json;
+use proto_public::{Method, Scope, json};
 use proto_types::TokenId;
 use tonic::{Code, Status};
 use uuid::Uuid;
@@ -134,6 +134,14 @@ impl ApiGate {
 #[tonic::async_trait]
 impl Gate for ApiGate {
     type Ticket = Ticket;
+
+    fn screen(&self, method: &'static Method, headers: &HeaderMap) -> Result<(), Status> {
+        let claims = self.claims(headers)?;
+        if claims.is_none() && method.scope != Scope::Public {
+            return Err(of_denied(Denied::Unauthenticated));
+        }
+        Ok(())
+    }
 
     async fn admit(&self, call: Call<'_>) -> Result<(Extensions, Ticket), Status> {
         let claims = self.claims(call.headers)?;

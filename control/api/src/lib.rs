@@ -23,5 +23,5 @@ pub mod serve;
 pub mod services;
 pub mod token;
 
-pub use bootstrap::{ADMIN_USER, BootstrapError, admin_token, tenants};
+pub use bootstrap::{ADMIN_USER, BootstrapError, admin_token, is_fresh, tenants};
 pub use core::Core;

@@ -279,6 +279,8 @@ services! {
     admin_sizes: admin::size_service_client::SizeServiceClient;
     /// Switches.
     admin_switches: admin::switch_service_client::SwitchServiceClient;
+    /// Work that goes on in the background.
+    admin_tasks: admin::task_service_client::TaskServiceClient;
     /// All tenants.
     admin_tenants: admin::tenant_service_client::TenantServiceClient;
     /// All tokens.

@@ -47,11 +47,18 @@ impl Handover {
 
     /// Points the context of an earlier start to where the API is now.
     pub(crate) fn follow(&self) -> Result<()> {
-        let Some(path) = &self.context_file else { return Ok(()) };
+        let Some(path) = &self.context_file else {
+            return Ok(());
+        };
         let mut contexts = Contexts::load(path)?;
-        let Ok(known) = contexts.get(&self.context).cloned() else { return Ok(()) };
+        let Ok(known) = contexts.get(&self.context).cloned() else {
+            return Ok(());
+        };
         if known.api_url != self.api_url {
-            contexts.put(Context { api_url: self.api_url.clone(), ..known });
+            contexts.put(Context {
+                api_url: self.api_url.clone(),
+                ..known
+            });
             contexts.save(path)?;
         }
         Ok(())

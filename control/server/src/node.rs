@@ -61,7 +61,7 @@ async fn open(config: &Config) -> Result<Opened> {
         .await
         .context("cannot open the certificate authority")?;
     let issuer = token::issuer(&store, &seal, &config.issuer).await?;
-    let is_fresh = control_api::tenants(&store, &config.provider).await?;
+    let is_fresh = control_api::is_fresh(&store, &config.provider).await?;
     Ok(Opened {
         store,
         issuer,
@@ -93,9 +93,7 @@ pub(crate) async fn init(config: Config, run: &Run) -> Result<()> {
     );
     let opened = open(&config).await?;
     let outcome = if opened.is_fresh {
-        handover
-            .give(&opened.store, &opened.issuer, "made by metalmeshd init")
-            .await
+        set_up(&opened, &config, &handover, "made by metalmeshd init").await
     } else {
         Err(anyhow::anyhow!(
             "the data directory is in use already; for a new admin token: metalmeshd token"
@@ -121,6 +119,18 @@ pub(crate) async fn token(config: Config, run: &Run) -> Result<()> {
     outcome
 }
 
+/// Hands the first admin token over and only then calls the cluster set up: a crash in between
+/// makes another token, never none.
+async fn set_up(opened: &Opened, config: &Config, handover: &Handover, why: &str) -> Result<()> {
+    if handover.has_place() {
+        handover.give(&opened.store, &opened.issuer, why).await?;
+    } else {
+        tracing::warn!("no admin token was made; get one with: metalmeshd token");
+    }
+    control_api::tenants(&opened.store, &config.provider).await?;
+    Ok(())
+}
+
 /// Serves until stopped.
 pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> Result<()> {
     let listener = TcpListener::bind(config.api_listen)
@@ -128,23 +138,20 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
         .with_context(|| format!("api.listen: cannot listen on {}", config.api_listen))?;
     let api = listener.local_addr()?;
     let tls = config.tls.as_ref().map(tls::server_config).transpose()?;
+    let opened = open(&config).await?;
+    let handover = Handover::new(run, api, tls.is_some())?;
+    if opened.is_fresh {
+        set_up(&opened, &config, &handover, "made at the first start").await?;
+    } else if config.dev {
+        handover.follow()?;
+    }
     let Opened {
         store,
         issuer,
         pki,
-        is_fresh,
         _temporary,
-    } = open(&config).await?;
-    let handover = Handover::new(run, api, tls.is_some())?;
-    if (is_fresh || config.data_dir.is_none()) && handover.has_place() {
-        handover
-            .give(&store, &issuer, "made at the first start")
-            .await?;
-    } else if is_fresh {
-        tracing::warn!("no admin token was made; get one with: metalmeshd token");
-    } else if config.dev {
-        handover.follow()?;
-    }
+        ..
+    } = opened;
     let gateway = gateway(&config, &store, &pki)?;
     let mesh = gateway.local_addr()?;
     let parts = Parts {

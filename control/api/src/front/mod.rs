@@ -24,6 +24,7 @@ use bytes::Bytes;
 use http::{Extensions, HeaderMap, Method as HttpMethod, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use proto_public::{Method, json};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tonic::{Code, Status};
 use tower::{BoxError, ServiceExt};
@@ -35,6 +36,8 @@ pub use reply::ReplyBody;
 use inner::Answer;
 use protocol::{Codec, Compression, Framing, Protocol};
 
+/// Calls at the same time; each holds its request in memory.
+pub const CALLS_MAX: usize = 2048;
 /// Time that the body of a request may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -57,6 +60,13 @@ pub trait Gate: Send + Sync + 'static {
     /// What the gate keeps of a call until it ends; dropped when the caller goes away.
     type Ticket: Send + 'static;
 
+    /// Looks at the headers alone, before the body is read: who cannot call this method at all
+    /// does not get to fill memory.
+    ///
+    /// # Errors
+    /// The status that the caller gets instead.
+    fn screen(&self, method: &'static Method, headers: &HeaderMap) -> Result<(), Status>;
+
     /// Lets a call in: what the handler finds in its request's extensions, and the ticket.
     ///
     /// # Errors
@@ -72,6 +82,7 @@ pub trait Gate: Send + Sync + 'static {
 pub struct Front<S, G> {
     gate: Arc<G>,
     inner: S,
+    room: Arc<Semaphore>,
 }
 
 impl<S: Clone, G> Clone for Front<S, G> {
@@ -79,6 +90,7 @@ impl<S: Clone, G> Clone for Front<S, G> {
         Self {
             gate: Arc::clone(&self.gate),
             inner: self.inner.clone(),
+            room: Arc::clone(&self.room),
         }
     }
 }
@@ -86,7 +98,11 @@ impl<S: Clone, G> Clone for Front<S, G> {
 impl<S: Inner, G: Gate> Front<S, G> {
     /// Puts the gate and the protocols in front of `inner`.
     pub fn new(gate: Arc<G>, inner: S) -> Self {
-        Self { gate, inner }
+        Self {
+            gate,
+            inner,
+            room: Arc::new(Semaphore::new(CALLS_MAX)),
+        }
     }
 
     /// Answers one HTTP request.
@@ -171,6 +187,8 @@ impl<S: Inner, G: Gate> Front<S, G> {
     {
         let deadline = reply::deadline(protocol.timeout(headers)?);
         let compression = protocol.request_compression(headers)?;
+        self.gate.screen(method, headers)?;
+        let _place = self.room.try_acquire().map_err(|_| busy())?;
         let body = read(body).await?;
         let message = request_message(protocol, compression, method, body)?;
         let work = async {
@@ -265,6 +283,10 @@ fn request_message(
     }
 }
 
+fn busy() -> Status {
+    Status::resource_exhausted("too many calls at the same time; try again in a moment")
+}
+
 fn unimplemented(path: &str) -> Status {
     let name = path.trim_start_matches('/');
     Status::unimplemented(format!("this server does not implement {name}"))
@@ -301,5 +323,61 @@ where
         let front = self.clone();
         let peer = request.extensions().get::<SocketAddr>().copied();
         Box::pin(async move { Ok(front.handle(request, peer).await) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures::future::join_all;
+    use futures::{FutureExt, poll};
+    use http::header::CONTENT_TYPE;
+    use http_body_util::Full;
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// Lets everybody in once it is told to.
+    struct SlowGate(Notify);
+
+    #[tonic::async_trait]
+    impl Gate for SlowGate {
+        type Ticket = ();
+
+        fn screen(&self, _method: &'static Method, _headers: &HeaderMap) -> Result<(), Status> {
+            Ok(())
+        }
+        async fn admit(&self, _call: Call<'_>) -> Result<(Extensions, ()), Status> {
+            self.0.notified().await;
+            Ok((Extensions::new(), ()))
+        }
+        async fn finish(&self, _ticket: (), _code: Code) {}
+    }
+
+    #[tokio::test]
+    async fn calls_have_a_limit() {
+        let gate = Arc::new(SlowGate(Notify::new()));
+        let front = Front::new(Arc::clone(&gate), tonic::service::Routes::default());
+        let call = || {
+            let request = Request::post("/metalstack.api.v2.VersionService/Get")
+                .header(CONTENT_TYPE, "application/json")
+                .body(Full::<Bytes>::default())
+                .unwrap();
+            front.handle(request, None).map(|answer| answer.status())
+        };
+        let mut waiting = pin!(join_all((0..CALLS_MAX).map(|_| call())));
+        assert!(poll!(waiting.as_mut()).is_pending());
+        assert_eq!(call().await, StatusCode::TOO_MANY_REQUESTS);
+        gate.0.notify_waiters();
+        // Nothing is behind the front in this test.
+        assert!(
+            waiting
+                .await
+                .iter()
+                .all(|status| *status == StatusCode::NOT_IMPLEMENTED)
+        );
+        gate.0.notify_one();
+        assert_eq!(call().await, StatusCode::NOT_IMPLEMENTED);
     }
 }

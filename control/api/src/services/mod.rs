@@ -12,6 +12,7 @@ mod partition;
 mod project;
 mod size;
 mod switch;
+mod task;
 mod tenant;
 mod token;
 mod user;
@@ -74,6 +75,7 @@ impl Services {
             admin::project_service_server::ProjectServiceServer,
             admin::size_service_server::SizeServiceServer,
             admin::switch_service_server::SwitchServiceServer,
+            admin::task_service_server::TaskServiceServer,
             admin::tenant_service_server::TenantServiceServer,
             admin::token_service_server::TokenServiceServer,
             mesh_admin::join_service_server::JoinServiceServer,

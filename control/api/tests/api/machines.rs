@@ -275,3 +275,50 @@ async fn an_admin_locks_lists_and_finds_issues() {
     );
     node.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_an_order_can_be_looked_up() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let uuid = node.waiting_machine(1).await;
+    let mut admins = admin::machine_service_client::MachineServiceClient::new(node.as_admin());
+    let mut tasks = admin::task_service_client::TaskServiceClient::new(node.as_admin());
+    let command = |command: api::MachineBmcCommand| admin::MachineServiceBmcCommandRequest {
+        uuid: uuid.clone(),
+        command: command.into(),
+    };
+    let order = admins
+        .bmc_command(command(api::MachineBmcCommand::IdentifyLedOn))
+        .await
+        .unwrap();
+    let task_id = order.into_inner().task_id;
+    let get = admin::TaskServiceGetRequest {
+        task_id,
+        queue: "default".into(),
+    };
+    let task = tasks
+        .get(get.clone())
+        .await
+        .unwrap()
+        .into_inner()
+        .task
+        .unwrap();
+    assert_eq!(task.state(), admin::TaskState::Active);
+    node.bmc_obeys(BmcAction::LedOn).await;
+    let task = tasks.get(get).await.unwrap().into_inner().task.unwrap();
+    assert_eq!(task.state(), admin::TaskState::Completed);
+    assert!(String::from_utf8(task.payload).unwrap().contains(&uuid));
+    let listed = tasks
+        .list(admin::TaskServiceListRequest::default())
+        .await
+        .unwrap();
+    assert_eq!(listed.into_inner().tasks.len(), 1);
+    for own in [
+        api::MachineBmcCommand::MachineCreated,
+        api::MachineBmcCommand::MachineDeleted,
+    ] {
+        let refused = admins.bmc_command(command(own)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument);
+    }
+    node.stop().await;
+}

@@ -8,7 +8,7 @@ use control_api::audit::AuditTrail;
 use control_api::front::Front;
 use control_api::gate::ApiGate;
 use control_api::services::Services;
-use control_api::{Core, admin_token, serve, tenants, token};
+use control_api::{Core, admin_token, is_fresh, serve, tenants, token};
 use control_authz::{Permit, SystemActor};
 use control_pki::{Pki, SealingKey};
 use control_state::{
@@ -78,7 +78,9 @@ impl Node {
         let issuer = token::issuer(&store, &seal, "https://test.example")
             .await
             .unwrap();
-        assert!(tenants(&store, PROVIDER).await.unwrap());
+        assert!(is_fresh(&store, PROVIDER).await.unwrap());
+        tenants(&store, PROVIDER).await.unwrap();
+        assert!(!is_fresh(&store, PROVIDER).await.unwrap());
         let admin = admin_token(&store, &issuer, "test", LIFE_MS).await.unwrap();
         let (audit, writer) = AuditTrail::new(store.clone());
         let core = Arc::new(Core {

@@ -60,7 +60,13 @@ pub(crate) enum Command {
         wait: Wait,
     },
     /// Power and boot device through the BMC.
-    Power { machine: String, command: Power },
+    Power {
+        machine: String,
+        command: Power,
+        /// Wait until the BMC did it, as an administrator; an error says why it did not.
+        #[arg(long)]
+        wait: bool,
+    },
     /// What happened to a machine.
     Events { machine: String },
     /// What is wrong with machines, as an administrator.
@@ -193,7 +199,11 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             app.output.one(&given(answer.machine)?)
         }
         Command::Free { machine, wait } => free(app, &machine, wait).await,
-        Command::Power { machine, command } => power(app, &machine, command).await,
+        Command::Power {
+            machine,
+            command,
+            wait,
+        } => power(app, &machine, command, wait).await,
         Command::Events { machine } => {
             let machine = app.machine(&app.machine_id(&machine).await?).await?;
             let events = machine
@@ -327,7 +337,7 @@ async fn free(app: &App, machine: &str, wait: Wait) -> Result<()> {
     }
 }
 
-async fn power(app: &App, machine: &str, power: Power) -> Result<()> {
+async fn power(app: &App, machine: &str, power: Power, wait: bool) -> Result<()> {
     let uuid = app.machine_id(machine).await?;
     let command = enum_value("metalstack.api.v2.MachineBMCCommand", power.short_name())?;
     let task = if let Some(project) = app.project().await? {
@@ -351,8 +361,11 @@ async fn power(app: &App, machine: &str, power: Power) -> Result<()> {
             .into_inner()
             .task_id
     };
-    eprintln!("ordered ({task}); the BMC's answer shows in: metalmesh machine events");
-    Ok(())
+    if !wait {
+        eprintln!("ordered as task {task}");
+        return Ok(());
+    }
+    wait::until_done(app, &task).await
 }
 
 async fn issues(app: &App, machine: Option<String>) -> Result<()> {

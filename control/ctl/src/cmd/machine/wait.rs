@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use proto_public::admin::v2::{TaskServiceGetRequest, TaskState};
 use proto_public::api::v2::{Machine, MachineProvisioningEventType as Event};
 use tokio::time::{Instant, sleep};
 use tonic::{Code, Status};
@@ -57,6 +58,23 @@ pub(crate) async fn until(app: &App, uuid: &str, goal: Goal, limit: Duration) ->
             );
         }
         sleep(PAUSE).await;
+    }
+}
+
+/// Waits for a task: an order ends by itself, at its deadline at the latest.
+pub(crate) async fn until_done(app: &App, task: &str) -> Result<()> {
+    loop {
+        let request = TaskServiceGetRequest {
+            task_id: task.to_owned(),
+            queue: String::new(),
+        };
+        let answer = app.client.admin_tasks().get(request).await?.into_inner();
+        let info = answer.task.unwrap_or_default();
+        match info.state() {
+            TaskState::Completed => return Ok(()),
+            TaskState::Archived => bail!("the BMC did not do it: {}", info.last_error),
+            _ => sleep(PAUSE).await,
+        }
     }
 }
 
