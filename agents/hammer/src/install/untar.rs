@@ -92,35 +92,7 @@ impl Unpacker<'_> {
                 self.copy(&mut entry, &file)?;
                 apply(&file, &meta)
             }
-            EntryType::Symlink => {
-                let target = link_target(&entry)?;
-                self.open_parent(&parent)?;
-                let dir = self.parent_fd()?;
-                if is_dir(dir, &name) {
-                    return Err(invalid(format!(
-                        "{} is a directory and a link",
-                        path.display()
-                    )));
-                }
-                remove(dir, &name)?;
-                symlinkat(target.as_os_str(), dir, name.as_os_str())?;
-                let (uid, gid) = (Uid::from_raw(meta.owner.uid), Gid::from_raw(meta.owner.gid));
-                fchownat(
-                    dir,
-                    name.as_os_str(),
-                    Some(uid),
-                    Some(gid),
-                    AtFlags::AT_SYMLINK_NOFOLLOW,
-                )?;
-                let time = TimeSpec::new(meta.mtime, 0);
-                Ok(utimensat(
-                    dir,
-                    name.as_os_str(),
-                    &time,
-                    &time,
-                    UtimensatFlags::NoFollowSymlink,
-                )?)
-            }
+            EntryType::Symlink => self.symlink(&entry, &path, &meta),
             EntryType::Link => {
                 let target = relative(Path::new(&link_target(&entry)?))?;
                 let (target_parent, target_name) = owned_name(&target)?;
@@ -144,6 +116,42 @@ impl Unpacker<'_> {
                 path.display()
             ))),
         }
+    }
+
+    fn symlink<R: Read>(
+        &mut self,
+        entry: &Entry<'_, R>,
+        path: &Path,
+        meta: &Meta,
+    ) -> io::Result<()> {
+        let (parent, name) = owned_name(path)?;
+        let target = link_target(entry)?;
+        self.open_parent(&parent)?;
+        let dir = self.parent_fd()?;
+        if is_dir(dir, &name) {
+            return Err(invalid(format!(
+                "{} is a directory and a link",
+                path.display()
+            )));
+        }
+        remove(dir, &name)?;
+        symlinkat(target.as_os_str(), dir, name.as_os_str())?;
+        let (uid, gid) = (Uid::from_raw(meta.owner.uid), Gid::from_raw(meta.owner.gid));
+        fchownat(
+            dir,
+            name.as_os_str(),
+            Some(uid),
+            Some(gid),
+            AtFlags::AT_SYMLINK_NOFOLLOW,
+        )?;
+        let time = TimeSpec::new(meta.mtime, 0);
+        Ok(utimensat(
+            dir,
+            name.as_os_str(),
+            &time,
+            &time,
+            UtimensatFlags::NoFollowSymlink,
+        )?)
     }
 
     fn open_parent(&mut self, path: &Path) -> io::Result<()> {
