@@ -6,7 +6,7 @@ use proto_types::{MacAddr, MachineId, Timestamp};
 use super::lifecycle;
 use crate::command::{MachineEvent, MachineSeen, PhoneHome};
 use crate::entities::{EventKind, EventLog, Machine, Partition, Phase, Segment};
-use crate::life::events::advance;
+use crate::life::events::{advance, failed};
 use crate::life::{BootTarget, boot_target};
 use crate::reply::Reply;
 use crate::tables::Tx;
@@ -25,6 +25,13 @@ pub(super) fn record(
     let log = log.unwrap_or_else(|| EventLog::new(machine));
     let next = advance(&log, kind, message, sent, tx.now);
     tx.save(next)
+}
+
+/// Writes why an order was not carried out.
+pub(super) fn record_failure(tx: &mut Tx<'_>, machine: MachineId, message: &str) {
+    let log = tx.get::<EventLog>(&machine).map(|log| EventLog::clone(log));
+    let log = log.unwrap_or_else(|| EventLog::new(machine));
+    tx.save(failed(&log, EventKind::PlannedReboot, message, tx.now));
 }
 
 pub(super) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {

@@ -162,6 +162,7 @@ pub(super) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result {
     };
     let ended = end(tx, &order, state, error);
     observe(tx, &ended, op.power_state.as_deref());
+    tell_failure(tx, &ended);
     reclaim::order_ended(tx, &ended)?;
     Ok(Reply::BmcOrder(ended))
 }
@@ -170,7 +171,17 @@ pub(super) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result {
 pub(super) fn expire(tx: &mut Tx<'_>, order: &BmcOrder) -> std::result::Result<(), Error> {
     let error = "the BMC agent did not answer in time".to_owned();
     let ended = end(tx, order, OrderState::Expired, Some(error));
+    tell_failure(tx, &ended);
     reclaim::order_ended(tx, &ended)
+}
+
+/// Who ordered reads in the machine's events why it did not happen. What the life cycle ordered
+/// shows in the machine's reason.
+fn tell_failure(tx: &mut Tx<'_>, order: &BmcOrder) {
+    if let (OrderPurpose::User(_), Some(error)) = (&order.purpose, &order.error) {
+        let message = format!("{} failed: {error}", order.action.as_str());
+        events::record_failure(tx, order.machine, &message);
+    }
 }
 
 fn check_partition(

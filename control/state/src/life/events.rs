@@ -115,6 +115,20 @@ pub fn advance(
     next
 }
 
+/// The log after an order that was not carried out: the reason is told, the machine is where it
+/// was.
+pub fn failed(log: &EventLog, kind: EventKind, message: &str, now: Timestamp) -> EventLog {
+    let mut next = log.clone();
+    let event = Event {
+        time: now,
+        kind,
+        message: message.chars().take(EVENT_MESSAGE_MAX).collect(),
+    };
+    next.last_error_event = Some(event.clone());
+    append(&mut next, event);
+    next
+}
+
 fn step(log: &mut EventLog, event: Event) {
     match event.kind {
         Crashed => {
@@ -146,6 +160,10 @@ fn unexpected(log: &mut EventLog, mut event: Event) {
 
 fn push(log: &mut EventLog, event: Event) {
     log.state = Some(event.kind);
+    append(log, event);
+}
+
+fn append(log: &mut EventLog, event: Event) {
     log.events.push(event);
     let surplus = log.events.len().saturating_sub(EVENTS_MAX);
     log.events.drain(..surplus);

@@ -243,8 +243,10 @@ fn orders_of_users() {
     assert_eq!(world.log(1).state, Some(EventKind::PlannedReboot));
     world.bmc(BmcAction::PowerCycle, Some("no"));
     assert_eq!(world.phase(1), Phase::Running);
+    let told = world.log(1).last_error_event.clone().unwrap();
+    assert_eq!(told.message, "power-cycle failed: no");
     world.phone_home(1);
-    assert_eq!(world.log(1).last_error_event, None);
+    assert_eq!(world.log(1).state, Some(EventKind::PhonedHome));
     for _ in 0..ORDERS_OPEN_MAX {
         world.ok(order(BmcAction::PowerOn, None));
     }
