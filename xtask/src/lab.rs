@@ -31,7 +31,7 @@ struct RunArgs {
     /// Leave everything running when a step fails
     #[arg(long)]
     keep: bool,
-    /// Run one fault drill instead of the main job; "list" names them
+    /// Run fault drills instead of the main job: names and commas, "all", or "list"
     #[arg(long, value_name = "NAME")]
     drill: Option<String>,
     /// Use the programs and images that are built already

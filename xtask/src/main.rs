@@ -10,6 +10,7 @@ mod fuzz;
 mod initramfs;
 mod lab;
 mod osimage;
+mod program;
 mod sizes;
 mod test;
 
@@ -37,6 +38,10 @@ enum Task {
     Fix,
     /// A small real data centre on this machine, end to end
     Lab(lab::LabArgs),
+    /// Run one control node on loopback: metalmeshd --dev
+    Control(program::ProgramArgs),
+    /// Run the command line: metalmesh
+    Cli(program::ProgramArgs),
     /// Run every test, the lab in its short form included
     Test(test::TestArgs),
     /// Give every decoder random input for a while
@@ -54,6 +59,8 @@ fn main() -> ExitCode {
     let result = match Args::parse().task {
         Task::Check => check::run(&root),
         Task::Fix => check::fix(&root),
+        Task::Control(args) => program::control(&root, &args),
+        Task::Cli(args) => program::cli(&root, &args),
         Task::Test(args) => test::run(&root, &args),
         Task::Fuzz(args) => fuzz::run(&root, &args),
         Task::Lab(args) => lab::run(&root, &args),
