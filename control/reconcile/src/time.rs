@@ -36,7 +36,8 @@ fn worth_telling(
     tables: &Tables,
     machines: std::collections::BTreeMap<proto_types::MachineId, Timestamp>,
 ) -> std::collections::BTreeMap<proto_types::MachineId, Timestamp> {
-    let known = |id: &proto_types::MachineId| tables.get::<EventLog>(id).map(|log| log.last_event_time);
+    let known =
+        |id: &proto_types::MachineId| tables.get::<EventLog>(id).map(|log| log.last_event_time);
     let mut news: Vec<_> = machines
         .into_iter()
         .filter_map(|(id, at)| {
