@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
 
 use crate::state::{ProcessId, Record};
 use crate::wait::{Fatal, wait_for};
@@ -110,8 +112,15 @@ impl Process {
 
     fn end_by(&self, signal: Signal) -> Result<()> {
         self.id.signal(signal);
+        let pid = Pid::from_raw(self.id.pid);
         wait_for(&format!("end of {}", self.id.name), END, || {
-            Ok((!self.alive()).then_some(()))
+            // A child can only be reaped when its last thread is gone, and its sockets with it;
+            // it counts as dead before that.
+            Ok(match waitpid(pid, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::StillAlive) => None,
+                Ok(_) => Some(()),
+                Err(_) => (!self.alive()).then_some(()),
+            })
         })
     }
 }

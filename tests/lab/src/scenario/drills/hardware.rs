@@ -19,30 +19,17 @@ pub(super) fn bmc_silent(lab: &DataCentre, _: &Site) -> Result<()> {
     lab.people
         .admin
         .run(&format!("machine power {} reset", machine.uuid))?;
-    let told = wait_for("the BMC's silence told", STEP, || {
-        let machine = show(lab, &machine.uuid)?.to_string().to_lowercase();
-        let words = [
-            "timed out",
-            "timeout",
-            "no answer",
-            "does not answer",
-            "unreachable",
-            "not answer",
-        ];
-        Ok(words
-            .iter()
-            .find(|w| machine.contains(**w))
-            .map(|w| (*w).to_owned()))
-    });
+    let told = until_reason(lab, &machine.uuid, &["power-reset failed"]);
     bmc.signal(Signal::SIGCONT);
-    lab.time.note(&format!("the admin reads: … {} …", told?));
+    told?;
+    lab.time.note("the BMC answers again");
+    let before = machine.status()?.powered_on;
     lab.people
         .admin
         .run(&format!("machine power {} pxe", machine.uuid))?;
     lab.people
         .admin
         .run(&format!("machine power {} cycle", machine.uuid))?;
-    let before = machine.status()?.powered_on;
     wait_for("the BMC obeys again", STEP, || {
         Ok((machine.status()?.powered_on > before).then_some(()))
     })?;

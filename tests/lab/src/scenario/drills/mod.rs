@@ -91,19 +91,18 @@ pub const DRILLS: &[Drill] = &[
     },
 ];
 
-/// Runs one drill by name, or all of them in one lab.
+/// Runs drills by name, separated by commas, or "all" of them, in one lab.
 ///
 /// # Errors
 /// The step that failed, or no drill of that name.
-pub fn run(lab: &DataCentre, name: &str) -> Result<()> {
-    let chosen: Vec<&Drill> = DRILLS
-        .iter()
-        .filter(|d| name == "all" || d.name == name)
-        .collect();
-    ensure!(
-        !chosen.is_empty(),
-        "no drill {name:?}; see: ./dev lab --drill list"
-    );
+pub fn run(lab: &DataCentre, names: &str) -> Result<()> {
+    let names: Vec<&str> = names.split(',').collect();
+    for name in names.iter().filter(|n| **n != "all") {
+        let known = DRILLS.iter().any(|d| d.name == *name);
+        ensure!(known, "no drill {name:?}; see: ./dev lab --drill list");
+    }
+    let is_chosen = |d: &&Drill| names.contains(&"all") || names.contains(&d.name);
+    let chosen: Vec<&Drill> = DRILLS.iter().filter(is_chosen).collect();
     let site = super::setup::run(lab)?;
     if chosen.iter().any(|d| d.machines) {
         super::life::machines_wait(lab)?;
