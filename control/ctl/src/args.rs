@@ -96,7 +96,7 @@ pub(crate) enum Command {
     /// Who did what.
     #[command(subcommand)]
     Audit(audit::Command),
-    /// Create or update resources from a YAML or JSON file.
+    /// Create the resources of a YAML or JSON file that are not there yet.
     Apply(misc::Apply),
     /// Who the server thinks that one is.
     Whoami,
