@@ -45,7 +45,7 @@ enum LabCommand {
     Run(RunArgs),
     /// Build the data centre and leave it running
     Up(RunArgs),
-    /// Take every lab on this machine away
+    /// Take away what is up, every trace of it
     Down,
     /// What runs
     Status,

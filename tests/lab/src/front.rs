@@ -1,7 +1,5 @@
 //! What `./dev lab …` does.
 
-#![expect(clippy::print_stdout, reason = "a program that talks to its user")]
-
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,8 +11,8 @@ use crate::datacentre::DataCentre;
 use crate::netns::Namespace;
 use crate::scenario::{self, drills};
 use crate::state::Record;
-use crate::timeline::Timeline;
-use crate::wait::catch_signals;
+use crate::timeline::{Timeline, say};
+use crate::wait::{Interrupted, catch_signals};
 
 /// Builds a lab and works in it. The last line printed is `LAB PASS` or `LAB FAIL …`.
 ///
@@ -24,20 +22,24 @@ pub fn run(options: &Options, artefacts: &Artefacts) -> Result<()> {
     catch_signals()?;
     clear_orphans()?;
     let record = Record::create(&std::env::current_exe()?)?;
-    println!("lab {} in {}", record.state().id, record.dir().display());
+    say(&format!(
+        "lab {} in {}",
+        record.state().id,
+        record.dir().display()
+    ));
     let time = Arc::new(Timeline::default());
     let result = work(&record, options, artefacts, &time);
     match result {
         Ok(()) if options.up => {
             record.update(|s| s.owner = None)?;
             print_usage(&record);
-            println!("LAB UP");
+            say("LAB UP");
             Ok(())
         }
         Ok(()) => {
             record.take_down()?;
             record.erase()?;
-            println!("LAB PASS");
+            say("LAB PASS");
             Ok(())
         }
         Err(failure) => fail(&record, options, failure),
@@ -84,10 +86,10 @@ fn account(lab: &DataCentre) {
     for machine in &lab.machines {
         if let Ok(status) = machine.status() {
             let (name, cpu) = (&machine.name, status.cpu_s);
-            println!(
+            say(&format!(
                 "  {name}: {cpu:.0} CPU seconds, switched on {} times",
                 status.powered_on
-            );
+            ));
         }
     }
 }
@@ -96,43 +98,54 @@ fn fail(record: &Record, options: &Options, failure: Failure) -> Result<()> {
     let Failure { step, log, error } = failure;
     if options.keep {
         record.update(|s| s.owner = None)?;
-        println!("kept: ./dev lab status, ./dev lab shell, ./dev lab down");
+        say("kept: ./dev lab status, ./dev lab shell, ./dev lab down");
     } else {
         record.take_down()?;
-        record.keep_logs_only()?;
+        if error.is::<Interrupted>() {
+            record.erase()?;
+        } else {
+            record.keep_logs_only()?;
+        }
     }
     let reason = format!("{error:#}").replace('\n', " ");
-    println!(
+    say(&format!(
         "LAB FAIL step={step:?} reason={reason:?} log={}",
         log.display()
-    );
+    ));
     bail!("the lab failed")
 }
 
 /// Takes away what killed labs have left.
 fn clear_orphans() -> Result<()> {
     for record in Record::all()?.iter().filter(|r| r.orphaned()) {
-        println!(
+        say(&format!(
             "taking away lab {}, whose process is gone",
             record.state().id
-        );
+        ));
         record.take_down()?;
         record.erase()?;
     }
     Ok(())
 }
 
-/// Takes every lab on this machine away.
+/// Takes the labs on this machine away, but for those that another process works in.
 ///
 /// # Errors
 /// Something is left.
 pub fn down() -> Result<()> {
     catch_signals()?;
     for record in Record::all()? {
-        let id = record.state().id;
+        let state = record.state();
+        if let Some(owner) = state.owner.filter(|_| !record.orphaned()) {
+            say(&format!(
+                "lab {} belongs to process {}, which works in it",
+                state.id, owner.pid
+            ));
+            continue;
+        }
         record.take_down()?;
         record.erase()?;
-        println!("lab {id} is gone");
+        say(&format!("lab {} is gone", state.id));
     }
     Ok(())
 }
@@ -144,15 +157,21 @@ pub fn down() -> Result<()> {
 pub fn status() -> Result<()> {
     let labs = Record::all()?;
     if labs.is_empty() {
-        println!("no lab is up; ./dev lab up builds one");
+        say("no lab is up; ./dev lab up builds one");
     }
     for record in labs {
         let state = record.state();
-        println!("lab {} in {}", state.id, record.dir().display());
-        println!("  {} machines, {}", state.machines, state.accelerator);
+        say(&format!("lab {} in {}", state.id, record.dir().display()));
+        say(&format!(
+            "  {} machines, {}",
+            state.machines, state.accelerator
+        ));
         for process in &state.processes {
             let mark = if process.alive() { "runs" } else { "ENDED" };
-            println!("  {:<12} {mark}, pid {}", process.name, process.pid);
+            say(&format!(
+                "  {:<12} {mark}, pid {}",
+                process.name, process.pid
+            ));
         }
     }
     Ok(())
@@ -164,7 +183,7 @@ pub fn status() -> Result<()> {
 /// No lab is up.
 pub fn environment() -> Result<()> {
     for (name, value) in current()?.state().environment {
-        println!("export {name}='{value}'");
+        say(&format!("export {name}='{value}'"));
     }
     Ok(())
 }
@@ -199,7 +218,10 @@ pub fn shell(who: &str) -> Result<()> {
             record.dir().join(who).join("config.yaml"),
         )
         .env("PS1", format!("lab-{} {who}$ ", state.id));
-    println!("{who} of lab {}; try: metalmesh machine ls", state.id);
+    say(&format!(
+        "{who} of lab {}; try: metalmesh machine ls",
+        state.id
+    ));
     Err(command.exec()).context("no shell")
 }
 
@@ -211,19 +233,19 @@ fn current() -> Result<Record> {
 }
 
 fn print_usage(record: &Record) {
-    println!(
+    say(&format!(
         "\nThe lab stays up. Its logs are in {}/log.\n\
          ./dev lab shell            a shell as the admin\n\
          ./dev lab shell tenant-a   a shell as a tenant\n\
          ./dev lab status           what runs\n\
          ./dev lab down             take everything away\n",
         record.dir().display()
-    );
+    ));
 }
 
 /// Names of the fault drills.
 pub fn list_drills() {
     for drill in drills::DRILLS {
-        println!("{:<18} {}", drill.name, drill.about);
+        say(&format!("{:<18} {}", drill.name, drill.about));
     }
 }

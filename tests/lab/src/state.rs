@@ -280,7 +280,8 @@ fn end(processes: &[ProcessId]) {
     while processes.iter().any(ProcessId::alive) {
         reap();
         if Instant::now() > until {
-            for process in processes {
+            for process in processes.iter().filter(|p| p.alive()) {
+                eprintln!("{} does not end, killed", process.name);
                 process.signal(Signal::SIGKILL);
             }
             // Nothing outlives SIGKILL for long, unless it hangs in the kernel.

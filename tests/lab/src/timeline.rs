@@ -1,5 +1,6 @@
 //! What a lab tells its user, step by step as it happens, and the table at the end.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,7 +32,12 @@ impl Default for Timeline {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "a program that talks to its user")]
+/// Prints a line. A reader that went away is no reason to stop: what was built has to be taken
+/// away again.
+pub fn say(line: &str) {
+    writeln!(std::io::stdout(), "{line}").ok();
+}
+
 impl Timeline {
     /// Runs one step and tells how long it took; `log` is what to read when it fails.
     ///
@@ -39,7 +45,7 @@ impl Timeline {
     /// The step's own.
     pub fn step<T>(&self, name: &str, log: &Path, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let begin = self.started.elapsed();
-        println!("{:>6.1}s  {name}", begin.as_secs_f64());
+        say(&format!("{:>6.1}s  {name}", begin.as_secs_f64()));
         let result = work();
         let took = self.started.elapsed() - begin;
         if took > Duration::from_secs(1) || result.is_err() {
@@ -59,7 +65,10 @@ impl Timeline {
 
     /// Something that happened inside a step.
     pub fn note(&self, text: &str) {
-        println!("{:>6.1}s    - {text}", self.started.elapsed().as_secs_f64());
+        say(&format!(
+            "{:>6.1}s    - {text}",
+            self.started.elapsed().as_secs_f64()
+        ));
     }
 
     /// Name and log of the last step that failed.
@@ -87,17 +96,20 @@ impl Timeline {
             .max()
             .unwrap_or(0)
             .max(4);
-        println!("\n  {:<width$}  {:>8}  {:>8}", "step", "begin", "took");
+        say(&format!(
+            "\n  {:<width$}  {:>8}  {:>8}",
+            "step", "begin", "took"
+        ));
         for step in steps.iter() {
             let mark = if step.ok { "" } else { "  FAILED" };
             let (begin, took) = (step.begin.as_secs_f64(), step.took.as_secs_f64());
-            println!(
+            say(&format!(
                 "  {:<width$}  {begin:>6.1} s  {took:>6.1} s{mark}",
                 step.name
-            );
+            ));
         }
         let all = self.started.elapsed().as_secs_f64();
-        println!("  {:<width$}  {:>8}  {all:>6.1} s", "all", "");
+        say(&format!("  {:<width$}  {:>8}  {all:>6.1} s", "all", ""));
     }
 
     fn steps(&self) -> MutexGuard<'_, Vec<Step>> {

@@ -2,37 +2,29 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use nix::sys::signal::{SigSet, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// How often a condition is looked at.
 const POLL: Duration = Duration::from_millis(200);
 /// A machine so busy that it stretches deadlines by more than this has failed.
 const STRETCH_MAX: f64 = 8.0;
 
-/// From here on SIGINT, SIGTERM and SIGHUP end waits instead of the process. Call it before
-/// the first thread is started.
+/// From here on SIGINT, SIGTERM and SIGHUP end waits instead of the process: the first leads to
+/// the clean-up, and further ones do not stop that. By handlers, not by a mask, which programs
+/// that are started would inherit.
 ///
 /// # Errors
-/// The signals cannot be blocked.
+/// The handlers cannot be set.
 pub fn catch_signals() -> Result<()> {
-    let mut signals = SigSet::empty();
-    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-        signals.add(signal);
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&INTERRUPTED))?;
     }
-    signals.thread_block()?;
-    std::thread::Builder::new()
-        .name("signals".into())
-        .spawn(move || {
-            if signals.wait().is_ok() {
-                INTERRUPTED.store(true, Ordering::SeqCst);
-            }
-            // A second one must not be able to stop the clean-up: it stays blocked.
-        })?;
     Ok(())
 }
 

@@ -3,9 +3,12 @@
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::Value;
 
 use crate::datacentre::DataCentre;
 use crate::process::tail;
@@ -16,6 +19,7 @@ use crate::wait::wait_for;
 
 const ANSWER: Duration = Duration::from_secs(30);
 /// The shortest ticket lasts a minute.
+const BRIEF: Duration = Duration::from_secs(62);
 const EXPIRY: Duration = Duration::from_secs(100);
 /// For two minutes the same key may redeem again: the first answer may have been lost.
 const USED: Duration = Duration::from_secs(160);
@@ -23,6 +27,7 @@ const SESSION: &str = "session.json";
 
 pub(super) fn run(lab: &DataCentre, _: &Site) -> Result<()> {
     let core = lab.agent("core").context("no core agent")?;
+    let made = Instant::now();
     let brief = ticket(lab, core, "brief", "--minutes 1")?;
 
     home(lab, "thief")?;
@@ -31,14 +36,13 @@ pub(super) fn run(lab: &DataCentre, _: &Site) -> Result<()> {
 
     let wrong = lab.record.path("drill/wrong-ticket-spoiled")?;
     let text = fs::read_to_string(ticket(lab, core, "wrong", "")?)?;
-    write_private(&wrong, spoil(&text).as_bytes())?;
+    write_private(&wrong, spoil(&text)?.as_bytes())?;
     refused(lab, core, "wrong", &wrong).context("a ticket with another secret")?;
 
     wait_for("the brief ticket's end", EXPIRY, || {
-        refused(lab, core, "brief", &brief)
-            .context("an expired ticket")
-            .map(Some)
+        Ok((made.elapsed() > BRIEF).then_some(()))
     })?;
+    refused(lab, core, "brief", &brief).context("an expired ticket")?;
 
     let twin = home(lab, "twin")?;
     fs::copy(core.state_dir().join("key.pem"), twin.join("key.pem"))?;
@@ -99,17 +103,18 @@ fn refused(lab: &DataCentre, core: &Agent, name: &str, ticket: &Path) -> Result<
     }
     let said = tail(process.log());
     ensure!(said.contains("refuse"), "it ended otherwise: {said}");
-    let because = said.rsplit(": ").next().unwrap_or_default();
+    let because = said.rsplit("ticket: ").next().unwrap_or_default();
     lab.time.note(&format!("{name} is refused: {because}"));
     Ok(())
 }
 
-/// The same ticket with another letter in its middle: another secret, or no ticket at all.
-fn spoil(ticket: &str) -> String {
-    let middle = ticket.len() / 2;
-    let other = |c| if c == 'A' { 'B' } else { 'A' };
-    let letters = ticket.char_indices();
-    letters
-        .map(|(at, c)| if at == middle { other(c) } else { c })
-        .collect()
+/// The same ticket with another secret.
+fn spoil(ticket: &str) -> Result<String> {
+    let (prefix, body) = ticket.trim().split_once('.').context("not a ticket")?;
+    let mut content: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(body)?)?;
+    content["secret"] = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>()).into();
+    Ok(format!(
+        "{prefix}.{}",
+        URL_SAFE_NO_PAD.encode(content.to_string())
+    ))
 }
