@@ -115,7 +115,7 @@ impl DataCentre {
         record.update(|s| {
             s.machines = machines.len();
             s.accelerator = accelerator.name().to_owned();
-            s.environment = environment(artefacts, &people);
+            s.environment = environment(artefacts, &people, &topology);
         })?;
         Ok(Self {
             record: record.clone(),
@@ -172,8 +172,12 @@ impl DataCentre {
     }
 }
 
-/// What a shell needs to act as the admin.
-fn environment(artefacts: &Artefacts, people: &People) -> Vec<(String, String)> {
+/// What a shell needs to act as the admin: `ip netns exec $METALMESH_NETNS metalmesh …`.
+fn environment(
+    artefacts: &Artefacts,
+    people: &People,
+    topology: &Topology,
+) -> Vec<(String, String)> {
     let program = artefacts.program(Program::Cli);
     let programs = program
         .parent()
@@ -184,6 +188,10 @@ fn environment(artefacts: &Artefacts, people: &People) -> Vec<(String, String)> 
         (
             "METALMESH_CONFIG".to_owned(),
             people.admin.config.display().to_string(),
+        ),
+        (
+            "METALMESH_NETNS".to_owned(),
+            topology.admin.name().to_owned(),
         ),
     ]
 }

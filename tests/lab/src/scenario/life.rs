@@ -24,6 +24,10 @@ const BACK: Duration = Duration::from_secs(360);
 const PORT: Duration = Duration::from_secs(20);
 /// Proof that a disk was wiped: something only this lab has written.
 const MARKER_FILE: &str = "/home/metal/secret";
+/// What the tenant wants done at the first boot, and the proof that it was.
+const USERDATA: &str =
+    "#cloud-config\nwrite_files:\n- path: /etc/told-by-tenant\n  content: by cloud-init\n";
+const USERDATA_FILE: &str = "/etc/told-by-tenant";
 
 /// An allocated machine.
 #[derive(Clone, Debug)]
@@ -74,12 +78,14 @@ pub(crate) fn machines_wait(lab: &DataCentre) -> Result<()> {
     )
 }
 
-/// Tenant A gets every machine and has Debian on it.
+/// Tenant A gets every machine and has Debian on it. The last one is waited for by the command
+/// line itself, the others by their events.
 pub(crate) fn allocate<'a>(lab: &'a DataCentre, site: &Site) -> Result<Vec<Allocated<'a>>> {
     let title = "tenant A: allocates; installed, booted from disk, phoned home";
     lab.time.step(title, &lab.serial_log(1), || {
-        let allocated = (1..=lab.machines.len())
-            .map(|number| allocate_one(lab, site, &format!("web{number}")))
+        let last = lab.machines.len();
+        let allocated = (1..=last)
+            .map(|number| allocate_one(lab, site, number, number == last))
             .collect::<Result<Vec<_>>>()?;
         wait_for("all machines phoned home", INSTALL, || {
             let machines = lab.watch()?;
@@ -92,13 +98,29 @@ pub(crate) fn allocate<'a>(lab: &'a DataCentre, site: &Site) -> Result<Vec<Alloc
     })
 }
 
-fn allocate_one<'a>(lab: &'a DataCentre, site: &Site, name: &str) -> Result<Allocated<'a>> {
-    let machine = lab.people.tenant_a.json(&format!(
+fn allocate_one<'a>(
+    lab: &'a DataCentre,
+    site: &Site,
+    number: usize,
+    wait: bool,
+) -> Result<Allocated<'a>> {
+    let name = format!("web{number}");
+    let userdata = site.ssh_key.with_file_name("userdata");
+    std::fs::write(&userdata, USERDATA)?;
+    let line = format!(
         "machine create --name {name} --hostname {name} --partition {PARTITION} --size {SIZE} \
-         --image {IMAGE} --network {} --ssh-key {}.pub",
+         --image {IMAGE} --network {} --ssh-key {}.pub --userdata {}",
         site.network_a,
-        site.ssh_key.display()
-    ))?;
+        site.ssh_key.display(),
+        userdata.display()
+    );
+    let tenant = &lab.people.tenant_a;
+    let machine = if wait {
+        let tell = |line: &str| lab.time.note(&format!("{name} {}", line.trim()));
+        tenant.watch(&format!("{line} --wait"), tell)?
+    } else {
+        tenant.json(&line)?
+    };
     let uuid = text(&machine, "/uuid")?.to_owned();
     let address = text(&machine, "/allocation/networks/0/ips/0")?.to_owned();
     let hardware = lab
@@ -107,7 +129,7 @@ fn allocate_one<'a>(lab: &'a DataCentre, site: &Site, name: &str) -> Result<Allo
     lab.time
         .note(&format!("{name} is {}, {address}", hardware.name));
     Ok(Allocated {
-        name: name.to_owned(),
+        name,
         uuid,
         address,
         hardware,
@@ -162,6 +184,11 @@ pub(crate) fn reach_by_ssh(lab: &DataCentre, site: &Site, machine: &Allocated<'_
             "uname -sr; uptime -p; id -un; [ -d /sys/firmware/efi ] && echo UEFI || echo BIOS";
         let about = ssh(lab, site, machine, about)?;
         lab.time.note(&about.trim().replace('\n', ", "));
+        wait_for("user data taken", SSH_UP, || {
+            let told = ssh(lab, site, machine, &format!("cat {USERDATA_FILE}"))?;
+            Ok((told.trim() == "by cloud-init").then_some(()))
+        })?;
+        lab.time.note("cloud-init has done what the user data says");
         let marker = marker(lab, machine);
         ssh(
             lab,
