@@ -11,21 +11,23 @@ pub(crate) struct FuzzArgs {
     /// How long each target runs: "60s", "10m"
     #[arg(value_parser = milliseconds, default_value = "60s")]
     time: u64,
-    /// Only targets whose name contains this
+    /// Only targets whose name begins with this
     target: Option<String>,
 }
 
+/// Crates with targets: tests whose names begin with `fuzz_`.
+const PACKAGES: [&str; 3] = ["tests-fuzz", "bmc-redfish", "control-api"];
+
 pub(crate) fn run(root: &Path, args: &FuzzArgs) -> Result<()> {
-    let status = Command::new(env!("CARGO"))
-        .args([
-            "test",
-            "--package",
-            "tests-fuzz",
-            "--test",
-            "decoders",
-            "--",
-        ])
-        .args(&args.target)
+    let mut command = Command::new(env!("CARGO"));
+    command.arg("test");
+    for package in PACKAGES {
+        command.args(["--package", package]);
+    }
+    let target = args.target.as_deref().unwrap_or_default();
+    let status = command
+        .args(["--lib", "--test", "decoders", "--"])
+        .arg(format!("fuzz_{}", target.trim_start_matches("fuzz_")))
         .env("BOLERO_RANDOM_TEST_TIME_MS", args.time.to_string())
         .env("BOLERO_RANDOM_ITERATIONS", u64::MAX.to_string())
         .current_dir(root)

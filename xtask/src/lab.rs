@@ -134,6 +134,45 @@ const PROGRAMS: [(Program, &str, &str); 5] = [
     (Program::Pixie, "pixie-server", "metalmesh-pixie"),
 ];
 
+/// What machines boot into and what is installed on them, each a directory.
+#[derive(Debug)]
+pub(crate) struct Machines {
+    pub(crate) boot: PathBuf,
+    pub(crate) image: PathBuf,
+}
+
+/// Builds what the lab's machines boot and install.
+pub(crate) fn boot_and_image() -> Result<Machines> {
+    let cache = cache_dir()?;
+    boot(&cache, false)?;
+    osimage::build(&image_options(&cache))?;
+    Ok(Machines {
+        boot: boot_dir(&cache),
+        image: image_options(&cache).out,
+    })
+}
+
+fn boot_dir(cache: &Path) -> PathBuf {
+    cache.join("lab").join("boot")
+}
+
+fn image_options(cache: &Path) -> osimage::Options {
+    osimage::Options {
+        out: cache.join("lab").join("image"),
+    }
+}
+
+fn boot(cache: &Path, built: bool) -> Result<initramfs::Artifacts> {
+    let out = boot_dir(cache);
+    let hammer = Some(out.join("metalmesh-hammer")).filter(|h| built && h.exists());
+    initramfs::build(&initramfs::Options {
+        out,
+        hammer,
+        modules: initramfs::Modules::Lab,
+        level: initramfs::LEVEL_DEFAULT,
+    })
+}
+
 fn build(root: &Path, built: bool) -> Result<Artefacts> {
     let cache = cache_dir()?;
     if !built {
@@ -152,17 +191,8 @@ fn build(root: &Path, built: bool) -> Result<Artefacts> {
         .iter()
         .map(|(program, _, binary)| (*program, target.join("debug").join(binary)))
         .collect();
-    let out = cache.join("lab").join("boot");
-    let hammer = Some(out.join("metalmesh-hammer")).filter(|h| built && h.exists());
-    let boot = initramfs::build(&initramfs::Options {
-        out,
-        hammer,
-        modules: initramfs::Modules::Lab,
-        level: initramfs::LEVEL_DEFAULT,
-    })?;
-    let image = osimage::build(&osimage::Options {
-        out: cache.join("lab").join("image"),
-    })?;
+    let boot = boot(&cache, built)?;
+    let image = osimage::build(&image_options(&cache))?;
     Ok(Artefacts {
         programs,
         kernel: boot.kernel,

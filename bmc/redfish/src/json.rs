@@ -68,4 +68,11 @@ mod tests {
         assert_eq!(error_message(b""), "");
         assert_eq!(error_message(&[b'x'; 5000]).len(), MESSAGE_LEN_MAX);
     }
+
+    #[test]
+    fn fuzz_error_message() {
+        bolero::check!().for_each(|bytes: &[u8]| {
+            assert!(error_message(bytes).chars().count() <= MESSAGE_LEN_MAX);
+        });
+    }
 }

@@ -8,9 +8,10 @@
 use bmc_ipmi::CipherSuite;
 use bmc_ipmi::rakp::Keys;
 use bolero::check;
+use proto_public::json;
 
 #[test]
-fn ipmi_packet() {
+fn fuzz_ipmi_packet() {
     let keys = Keys::derive(CipherSuite::Sha1, b"a session key");
     check!().for_each(|bytes: &[u8]| {
         let _ = bmc_ipmi::packet::decode(bytes, None);
@@ -20,35 +21,35 @@ fn ipmi_packet() {
 }
 
 #[test]
-fn ipmi_fru() {
+fn fuzz_ipmi_fru() {
     check!().for_each(|bytes: &[u8]| {
         let _ = bmc_ipmi::fru::decode(bytes);
     });
 }
 
 #[test]
-fn lldp_frame() {
+fn fuzz_lldp_frame() {
     check!().for_each(|bytes: &[u8]| {
         let _ = proto_lldp::Frame::decode(bytes);
     });
 }
 
 #[test]
-fn dhcp_message() {
+fn fuzz_dhcp_message() {
     check!().for_each(|bytes: &[u8]| {
         let _ = pixie_wire::dhcp::Message::decode(bytes);
     });
 }
 
 #[test]
-fn tftp_packet() {
+fn fuzz_tftp_packet() {
     check!().for_each(|bytes: &[u8]| {
         let _ = pixie_wire::tftp::Packet::decode(bytes);
     });
 }
 
 #[test]
-fn link_frames() {
+fn fuzz_link_frames() {
     check!().for_each(|bytes: &[u8]| {
         let _ = proto_link::frame::decode_header(bytes);
         let _ = proto_link::frame::decode_end(bytes);
@@ -56,11 +57,38 @@ fn link_frames() {
 }
 
 #[test]
-fn identity_text() {
+fn fuzz_identity_text() {
     check!().for_each(|bytes: &[u8]| {
         if let Ok(text) = str::from_utf8(bytes) {
             let _ = text.parse::<proto_identity::SpiffeId>();
             let _ = proto_identity::ticket::JoinTicket::parse(text);
+        }
+    });
+}
+
+#[test]
+fn fuzz_certificate_request() {
+    check!().for_each(|bytes: &[u8]| {
+        let _ = proto_identity::CertificateRequest::verify(bytes);
+    });
+}
+
+#[test]
+fn fuzz_desired_cache() {
+    check!().for_each(|bytes: &[u8]| {
+        let _ = agents_kit::cache::decode_cache(bytes);
+    });
+}
+
+/// The message with the most kinds of fields; from JSON and from bytes, and back.
+#[test]
+fn fuzz_public_message() {
+    let message = proto_public::message("metalstack.api.v2.Machine").unwrap();
+    check!().for_each(|bytes: &[u8]| {
+        for parsed in [json::parse(&message, bytes), json::decode(&message, bytes)] {
+            if let Ok(text) = parsed.and_then(|parsed| json::print(&parsed)) {
+                json::parse(&message, &text).unwrap();
+            }
         }
     });
 }

@@ -71,13 +71,12 @@ impl Timeline {
         ));
     }
 
-    /// Name and log of the last step that failed.
+    /// Name and log of the innermost step that failed.
     #[must_use]
     pub fn failed_step(&self) -> Option<(String, PathBuf)> {
         let steps = self.steps();
         steps
             .iter()
-            .rev()
             .find(|s| !s.ok)
             .map(|s| (s.name.clone(), s.log.clone()))
     }
@@ -89,7 +88,9 @@ impl Timeline {
 
     /// Every step with its begin and duration.
     pub fn table(&self) {
-        let steps = self.steps();
+        let mut steps = self.steps().clone();
+        // A step ends after those inside it.
+        steps.sort_by_key(|s| s.begin);
         let width = steps
             .iter()
             .map(|s| s.name.chars().count())

@@ -159,4 +159,15 @@ mod tests {
             MESSAGE_BYTES_MAX
         );
     }
+
+    #[test]
+    fn fuzz_request_frames() {
+        bolero::check!().for_each(|bytes: &[u8]| {
+            for compression in [Compression::Identity, Compression::Gzip] {
+                if let Ok(message) = single_message(Bytes::copy_from_slice(bytes), compression) {
+                    assert!(message.len() <= MESSAGE_BYTES_MAX);
+                }
+            }
+        });
+    }
 }

@@ -1,5 +1,5 @@
-//! Real firmware and real iPXE. They take 10 to 40 s each, so they run only when asked for
-//! (`--ignored`); the lab boots machines in this way each time.
+//! Real firmware and real iPXE. They take 10 to 40 s each, so they run only where
+//! METALMESH_BOOT_DIR is set, as `./dev test` does.
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,7 +22,15 @@ impl Booted {
     /// Boots; `None`, with a printed reason, where it cannot.
     fn new(config: &str, target: Target, args: &[&str]) -> Option<Self> {
         let ipxe = Path::new("/usr/lib/ipxe");
-        if skipped() || !have("qemu-system-x86_64") || !ipxe.join("ipxe.efi").exists() {
+        if skipped() || !have("qemu-system-x86_64") {
+            return None;
+        }
+        if std::env::var_os("METALMESH_BOOT_DIR").is_none() {
+            eprintln!("SKIPPED: METALMESH_BOOT_DIR is not set");
+            return None;
+        }
+        if !ipxe.join("ipxe.efi").exists() {
+            eprintln!("SKIPPED: no {}", ipxe.display());
             return None;
         }
         let world = World::new();
@@ -105,25 +113,21 @@ const HTTP_ONLY: [&str; 4] = [
 ];
 
 #[test]
-#[ignore = "boots a virtual machine"]
 fn a_bios_machine_with_ipxe_in_its_card() {
     boots(SERVER, &[], "");
 }
 
 #[test]
-#[ignore = "boots a virtual machine"]
 fn a_uefi_machine_by_its_own_pxe() {
     boots(SERVER, &OVMF, ",romfile=");
 }
 
 #[test]
-#[ignore = "boots a virtual machine"]
 fn a_uefi_machine_by_http() {
     boots(SERVER, &[&OVMF[..], &HTTP_ONLY[..]].concat(), ",romfile=");
 }
 
 #[test]
-#[ignore = "boots a virtual machine"]
 fn a_bios_machine_beside_another_dhcp_server() {
     if have("dnsmasq") {
         boots(PROXY, &[], "");
@@ -131,7 +135,6 @@ fn a_bios_machine_beside_another_dhcp_server() {
 }
 
 #[test]
-#[ignore = "boots a virtual machine"]
 fn a_uefi_machine_beside_another_dhcp_server() {
     if have("dnsmasq") {
         boots(PROXY, &OVMF, ",romfile=");
@@ -139,7 +142,6 @@ fn a_uefi_machine_beside_another_dhcp_server() {
 }
 
 #[test]
-#[ignore = "boots a virtual machine"]
 fn a_uefi_machine_by_http_beside_another_dhcp_server() {
     if have("dnsmasq") {
         boots(PROXY, &[&OVMF[..], &HTTP_ONLY[..]].concat(), ",romfile=");
@@ -164,7 +166,6 @@ fn boot_sector() -> Vec<u8> {
 }
 
 #[test]
-#[ignore = "boots a virtual machine"]
 fn an_installed_bios_machine_goes_on_to_its_disk() {
     let disk = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(disk.path(), boot_sector()).unwrap();
@@ -186,7 +187,6 @@ fn an_installed_bios_machine_goes_on_to_its_disk() {
 }
 
 #[test]
-#[ignore = "boots a virtual machine"]
 fn an_installed_uefi_machine_goes_on_to_its_disk() {
     let folder = tempfile::tempdir().unwrap();
     let boot = folder.path().join("EFI/BOOT");

@@ -18,12 +18,17 @@ pub use setup::Site;
 /// The step that failed.
 pub fn main_job(lab: &DataCentre) -> Result<()> {
     let site = prepare(lab)?;
-    let machines = life::allocate(lab, &site)?;
+    use_machines(lab, &site)
+}
+
+/// The tenant's part: from machines that wait to machines that wait again.
+fn use_machines(lab: &DataCentre, site: &Site) -> Result<()> {
+    let machines = life::allocate(lab, site)?;
     life::only_the_tenant_sees(lab, &machines)?;
     for machine in &machines {
-        life::reach_by_ssh(lab, &site, machine)?;
+        life::reach_by_ssh(lab, site, machine)?;
     }
-    life::free(lab, &site, &machines)
+    life::free(lab, site, &machines)
 }
 
 /// Everything up to machines that wait, for `lab up`.

@@ -33,8 +33,14 @@ pub struct Drill {
     pub run: fn(&DataCentre, &Site) -> Result<()>,
 }
 
-/// Every drill, the quick ones first.
+/// Every drill, in the order they run.
 pub const DRILLS: &[Drill] = &[
+    Drill {
+        name: "main-job",
+        about: "no fault: allocate, install, reach, free",
+        machines: true,
+        run: super::use_machines,
+    },
     Drill {
         name: "unknown-partition",
         about: "nothing joins or is allocated where there is nothing",
