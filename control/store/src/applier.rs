@@ -13,6 +13,7 @@ use openraft::{EntryPayload, OptionalSend};
 use crate::codec;
 use crate::engine::{EngineError, Progress, StateEngine};
 use crate::machine::{Row, StateMachine};
+use crate::platform::Threads;
 use crate::raft::types::{
     Applied, Batch, Entry, LogId, SnapshotMeta, StoredMembership, TypeConfig,
 };
@@ -33,26 +34,32 @@ struct Step<M: StateMachine> {
 
 /// The state, shared between the applier, readers and the snapshot builder.
 #[derive(Debug)]
-pub(crate) struct Shared<M: StateMachine, E> {
+pub(crate) struct Shared<M: StateMachine> {
     pub(crate) state: RwLock<M>,
-    pub(crate) engine: E,
+    pub(crate) engine: Box<dyn StateEngine>,
     pub(crate) snapshots: Snapshots,
+    threads: Threads,
     pub(crate) hub: Hub<M::Change>,
     progress: Mutex<Progress>,
     /// The log may be purged up to here: the state contains it durably.
     durable: AtomicU64,
 }
 
-impl<M: StateMachine, E: StateEngine> Shared<M, E> {
+impl<M: StateMachine> Shared<M> {
     /// Loads the state that `engine` holds.
-    pub(crate) fn load(engine: E, snapshots: Snapshots) -> Result<Self, EngineError> {
+    pub(crate) fn load(
+        engine: Box<dyn StateEngine>,
+        snapshots: Snapshots,
+        threads: Threads,
+    ) -> Result<Self, EngineError> {
         let progress = engine.progress()?;
-        let machine = load_machine(&engine, progress.revision)?;
+        let machine = load_machine(&*engine, progress.revision)?;
         let durable = AtomicU64::new(next_index(&progress));
         Ok(Self {
             state: RwLock::new(machine),
             engine,
             snapshots,
+            threads,
             hub: Hub::new(),
             progress: Mutex::new(progress),
             durable,
@@ -85,7 +92,7 @@ impl<M: StateMachine, E: StateEngine> Shared<M, E> {
 
     /// Makes a snapshot; blocks on the disk.
     fn snapshot(&self) -> io::Result<(SnapshotMeta, SnapshotDir)> {
-        let (meta, dir) = self.snapshots.make(&self.engine)?;
+        let (meta, dir) = self.snapshots.make(&*self.engine)?;
         let next = meta.last_log_id.map_or(0, |id| id.index + 1);
         self.durable.fetch_max(next, Ordering::AcqRel);
         Ok((meta, dir))
@@ -172,7 +179,7 @@ impl<M: StateMachine, E: StateEngine> Shared<M, E> {
     fn install(&self, dir: &SnapshotDir) -> io::Result<()> {
         let dir = self.snapshots.adopt(dir)?;
         let progress = self.engine.replace(&dir.state())?;
-        let machine = load_machine(&self.engine, progress.revision)?;
+        let machine = load_machine(&*self.engine, progress.revision)?;
         *self.state.write().map_err(|_| poisoned())? = machine;
         self.durable
             .fetch_max(next_index(&progress), Ordering::AcqRel);
@@ -205,9 +212,9 @@ fn poisoned() -> io::Error {
 
 /// The shared state as openraft wants it.
 #[derive(Debug)]
-pub(crate) struct Applier<M: StateMachine, E>(pub(crate) Arc<Shared<M, E>>);
+pub(crate) struct Applier<M: StateMachine>(pub(crate) Arc<Shared<M>>);
 
-impl<M: StateMachine, E: StateEngine> RaftStateMachine<TypeConfig> for Applier<M, E> {
+impl<M: StateMachine> RaftStateMachine<TypeConfig> for Applier<M> {
     type SnapshotData = SnapshotDir;
     type SnapshotBuilder = Self;
 
@@ -240,7 +247,8 @@ impl<M: StateMachine, E: StateEngine> RaftStateMachine<TypeConfig> for Applier<M
         snapshot: SnapshotDir,
     ) -> Result<(), io::Error> {
         let shared = self.0.clone();
-        blocking(move || shared.install(&snapshot)).await
+        let install = move || shared.install(&snapshot);
+        self.0.threads.blocking(install).await?
     }
 
     async fn get_current_snapshot(
@@ -251,14 +259,15 @@ impl<M: StateMachine, E: StateEngine> RaftStateMachine<TypeConfig> for Applier<M
     }
 }
 
-impl<M: StateMachine, E: StateEngine> RaftSnapshotBuilder<TypeConfig> for Applier<M, E> {
+impl<M: StateMachine> RaftSnapshotBuilder<TypeConfig> for Applier<M> {
     type SnapshotData = SnapshotDir;
 
     async fn build_snapshot(
         &mut self,
     ) -> Result<openraft::alias::SnapshotOf<TypeConfig, SnapshotDir>, io::Error> {
         let shared = self.0.clone();
-        let (meta, snapshot) = blocking(move || shared.snapshot()).await?;
+        let make = move || shared.snapshot();
+        let (meta, snapshot) = self.0.threads.blocking(make).await??;
         tracing::info!(
             index = meta.last_log_id.map_or(0, |id| id.index),
             path = %snapshot.0.display(),
@@ -266,12 +275,4 @@ impl<M: StateMachine, E: StateEngine> RaftSnapshotBuilder<TypeConfig> for Applie
         );
         Ok(Snapshot { meta, snapshot })
     }
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(io::Error::other)?
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
+use crate::platform::Platform;
 use crate::wal::segment::SEGMENT_BYTES;
 
 /// Log entries between two snapshots.
@@ -37,6 +38,8 @@ pub struct StoreConfig {
     pub keep_entries: u64,
     /// Bytes of one file of the log.
     pub segment_bytes: usize,
+    /// Disk and threads; the machine's but in a simulation.
+    pub platform: Platform,
 }
 
 impl StoreConfig {
@@ -50,6 +53,7 @@ impl StoreConfig {
             snapshot_every_entries: SNAPSHOT_EVERY_ENTRIES,
             keep_entries: KEEP_ENTRIES,
             segment_bytes: SEGMENT_BYTES,
+            platform: Platform::default(),
         }
     }
 }

@@ -1,14 +1,13 @@
 //! Whose data directory this is, and that only one process has it.
 
-use std::fs::{File, TryLockError};
-use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::disk::{Disk, DiskLock};
 use crate::error::OpenError;
-use crate::wal::segment::sync_dir;
+use crate::platform::random_id;
 
 const FILE: &str = "NODE";
 const LOCK: &str = "LOCK";
@@ -25,48 +24,40 @@ pub(crate) struct Identity {
     pub(crate) node: u64,
 }
 
-/// Held as long as the store is open.
-#[derive(Debug)]
-pub(crate) struct DirLock(#[expect(dead_code, reason = "the lock lives as long as the file")] File);
-
-/// Takes the directory for this process.
-pub(crate) fn lock(dir: &Path) -> Result<DirLock, OpenError> {
+/// Takes the directory for this process, for as long as the store is open.
+pub(crate) fn lock(disk: &dyn Disk, dir: &Path) -> Result<DiskLock, OpenError> {
     let path = dir.join(LOCK);
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path);
-    let file = file.map_err(|e| io_error("open", &path, e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(DirLock(file)),
-        Err(TryLockError::WouldBlock) => Err(OpenError::InUse {
-            path: dir.to_owned(),
-        }),
-        Err(TryLockError::Error(e)) => Err(io_error("lock", &path, e)),
-    }
+    let lock = disk.lock(&path).map_err(|e| io_error("lock", &path, e))?;
+    lock.ok_or_else(|| OpenError::InUse {
+        path: dir.to_owned(),
+    })
 }
 
 /// Reads whose directory this is; a new directory becomes ours.
-pub(crate) fn claim(dir: &Path, cluster: &str, node: u64) -> Result<Identity, OpenError> {
+pub(crate) fn claim(
+    disk: &dyn Disk,
+    dir: &Path,
+    cluster: &str,
+    node: u64,
+) -> Result<Identity, OpenError> {
     let path = dir.join(FILE);
-    if !path.exists() {
+    if !disk.exists(&path) {
         let cluster = cluster.to_owned();
         let identity = Identity {
             format: FORMAT,
-            cluster_id: Uuid::new_v4(),
+            cluster_id: random_id(),
             cluster,
             node,
         };
-        write(dir, &path, &identity).map_err(|e| io_error("write", &path, e))?;
+        write(disk, dir, &path, &identity).map_err(|e| io_error("write", &path, e))?;
         return Ok(identity);
     }
-    let text = std::fs::read_to_string(&path).map_err(|e| io_error("read", &path, e))?;
+    let text = disk.read(&path).map_err(|e| io_error("read", &path, e))?;
     let unreadable = |reason: String| OpenError::Identity {
         path: path.clone(),
         reason,
     };
-    let found: Identity = serde_json::from_str(&text).map_err(|e| unreadable(e.to_string()))?;
+    let found: Identity = serde_json::from_slice(&text).map_err(|e| unreadable(e.to_string()))?;
     if found.format != FORMAT {
         let reason = format!("it has format {}, this build knows {FORMAT}", found.format);
         return Err(unreadable(reason));
@@ -81,14 +72,15 @@ pub(crate) fn claim(dir: &Path, cluster: &str, node: u64) -> Result<Identity, Op
     Ok(found)
 }
 
-fn write(dir: &Path, path: &Path, identity: &Identity) -> std::io::Result<()> {
+fn write(disk: &dyn Disk, dir: &Path, path: &Path, identity: &Identity) -> std::io::Result<()> {
     let temporary = path.with_extension("tmp");
-    let mut file = File::create(&temporary)?;
-    file.write_all(&serde_json::to_vec_pretty(identity)?)?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
-    std::fs::rename(&temporary, path)?;
-    sync_dir(dir)
+    let mut text = serde_json::to_vec_pretty(identity)?;
+    text.push(b'\n');
+    let file = disk.create(&temporary)?;
+    file.write_at(&text, 0)?;
+    file.sync()?;
+    disk.rename(&temporary, path)?;
+    disk.sync_dir(dir)
 }
 
 pub(crate) fn io_error(action: &'static str, path: &Path, source: std::io::Error) -> OpenError {
@@ -102,21 +94,24 @@ pub(crate) fn io_error(action: &'static str, path: &Path, source: std::io::Error
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::RealDisk;
 
     #[test]
     fn a_directory_stays_with_its_first_owner() {
         let dir = tempfile::tempdir().unwrap();
-        let first = claim(dir.path(), "east", 1).unwrap();
-        assert_eq!(claim(dir.path(), "east", 1).unwrap(), first);
-        let error = claim(dir.path(), "west", 1).unwrap_err().to_string();
+        let first = claim(&RealDisk, dir.path(), "east", 1).unwrap();
+        assert_eq!(claim(&RealDisk, dir.path(), "east", 1).unwrap(), first);
+        let error = claim(&RealDisk, dir.path(), "west", 1)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("node 1 of cluster \"east\""), "{error}");
         assert!(matches!(
-            claim(dir.path(), "east", 2),
+            claim(&RealDisk, dir.path(), "east", 2),
             Err(OpenError::Foreign { .. })
         ));
         std::fs::write(dir.path().join(FILE), "{").unwrap();
         assert!(matches!(
-            claim(dir.path(), "east", 1),
+            claim(&RealDisk, dir.path(), "east", 1),
             Err(OpenError::Identity { .. })
         ));
     }
@@ -124,9 +119,12 @@ mod tests {
     #[test]
     fn only_one_holds_the_lock() {
         let dir = tempfile::tempdir().unwrap();
-        let held = lock(dir.path()).unwrap();
-        assert!(matches!(lock(dir.path()), Err(OpenError::InUse { .. })));
+        let held = lock(&RealDisk, dir.path()).unwrap();
+        assert!(matches!(
+            lock(&RealDisk, dir.path()),
+            Err(OpenError::InUse { .. })
+        ));
         drop(held);
-        lock(dir.path()).unwrap();
+        lock(&RealDisk, dir.path()).unwrap();
     }
 }

@@ -1,20 +1,21 @@
 //! The way from a directory to a running store.
 
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use openraft::async_runtime::WatchReceiver;
 use openraft::{BasicNode, Raft, ReadPolicy};
 use tokio::runtime::Runtime;
+use tokio::time::Instant;
 
 use crate::applier::{Applier, Shared};
-use crate::config::{RAFT_THREADS, READY_TIMEOUT, StoreConfig};
-use crate::engine::{Rocks, StateEngine};
+use crate::config::{READY_TIMEOUT, StoreConfig};
+use crate::disk::DiskLock;
 use crate::error::OpenError;
-use crate::identity::{self, DirLock, io_error};
+use crate::identity::{self, io_error};
 use crate::machine::StateMachine;
+use crate::platform::{Platform, handle};
 use crate::raft::config::config as raft_config;
 use crate::raft::log::{LogStore, RaftLog};
 use crate::raft::network::{NoPeers, Peers};
@@ -22,49 +23,43 @@ use crate::raft::types::TypeConfig;
 use crate::snapshot::Snapshots;
 use crate::wal::{Owner, Wal};
 
-pub(crate) type Node<M> = Raft<TypeConfig, Applier<M, Rocks>>;
+pub(crate) type Node<M> = Raft<TypeConfig, Applier<M>>;
 
 /// Everything that runs.
 pub(crate) struct Opened<M: StateMachine> {
     pub(crate) raft: Arc<Node<M>>,
-    pub(crate) shared: Arc<Shared<M, Rocks>>,
+    pub(crate) shared: Arc<Shared<M>>,
     pub(crate) wal: Arc<Wal>,
-    pub(crate) runtime: Runtime,
-    pub(crate) lock: DirLock,
+    /// Raft's own runtime, where it has one.
+    pub(crate) runtime: Option<Runtime>,
+    pub(crate) lock: DiskLock,
 }
 
-/// Files in, running node out. Blocks on the disk.
-pub(crate) fn open<M: StateMachine>(config: &StoreConfig) -> Result<Opened<M>, OpenError> {
-    let dir = &config.dir;
-    // The state holds sealed keys: nobody else needs to look at it.
-    for part in [
-        dir.clone(),
-        dir.join("state"),
-        dir.join("log"),
-        dir.join("snapshots"),
-    ] {
-        make_private(&part).map_err(|e| io_error("create", &part, e))?;
-    }
-    let lock = identity::lock(dir)?;
-    let identity = identity::claim(dir, &config.cluster, config.node_id)?;
+/// What lies in the data directory.
+struct Files<M: StateMachine> {
+    shared: Arc<Shared<M>>,
+    wal: Arc<Wal>,
+    lock: DiskLock,
+}
 
-    let engine = Rocks::open(&dir.join("state"))?;
-    let snapshots = Snapshots::open(&dir.join("snapshots"))?;
-    let shared = Arc::new(Shared::load(engine, snapshots)?);
-    let owner = Owner {
-        cluster: identity.cluster_id,
-        node: config.node_id,
-    };
-    let wal = Arc::new(Wal::open(&dir.join("log"), owner, config.segment_bytes)?);
-    check_log_covers_state(dir, &wal, &shared)?;
-
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(RAFT_THREADS)
-        .thread_name("raft")
-        .enable_all()
-        .build()
-        .map_err(|e| io_error("start the threads for", dir, e))?;
-    let raft = runtime.block_on(start(config, wal.clone(), shared.clone()))?;
+/// Files in, running node out.
+pub(crate) async fn open<M: StateMachine>(config: StoreConfig) -> Result<Opened<M>, OpenError> {
+    let dir = config.dir.clone();
+    let threads = config.platform.threads.clone();
+    let failed = |action| move |e| io_error(action, &dir, e);
+    let (config, files) = threads
+        .blocking(move || {
+            let files = read_files::<M>(&config);
+            (config, files)
+        })
+        .await
+        .map_err(failed.clone()("open"))?;
+    let Files { shared, wal, lock } = files?;
+    let runtime = threads.runtime();
+    let runtime = runtime.map_err(failed.clone()("start the threads for"))?;
+    let start = start(config, wal.clone(), shared.clone());
+    let raft = handle(runtime.as_ref()).spawn(start).await;
+    let raft = raft.map_err(|e| failed("start")(std::io::Error::other(e)))??;
     Ok(Opened {
         raft: Arc::new(raft),
         shared,
@@ -74,10 +69,41 @@ pub(crate) fn open<M: StateMachine>(config: &StoreConfig) -> Result<Opened<M>, O
     })
 }
 
+/// Blocks on the disk.
+fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenError> {
+    let dir = &config.dir;
+    let Platform { disk, threads } = &config.platform;
+    // The state holds sealed keys: nobody else needs to look at it.
+    for part in [
+        dir.clone(),
+        dir.join("state"),
+        dir.join("log"),
+        dir.join("snapshots"),
+    ] {
+        disk.create_dir(&part)
+            .map_err(|e| io_error("create", &part, e))?;
+    }
+    let lock = identity::lock(&**disk, dir)?;
+    let identity = identity::claim(&**disk, dir, &config.cluster, config.node_id)?;
+
+    let engine = disk.open_state(&dir.join("state"))?;
+    let snapshots = Snapshots::open(disk.clone(), &dir.join("snapshots"))?;
+    let shared = Arc::new(Shared::load(engine, snapshots, threads.clone())?);
+    let owner = Owner {
+        cluster: identity.cluster_id,
+        node: config.node_id,
+    };
+    let log = dir.join("log");
+    let wal = Wal::open(&config.platform, &log, owner, config.segment_bytes)?;
+    let wal = Arc::new(wal);
+    check_log_covers_state(dir, &wal, &shared)?;
+    Ok(Files { shared, wal, lock })
+}
+
 async fn start<M: StateMachine>(
-    config: &StoreConfig,
+    config: StoreConfig,
     wal: Arc<Wal>,
-    shared: Arc<Shared<M, Rocks>>,
+    shared: Arc<Shared<M>>,
 ) -> Result<Node<M>, OpenError> {
     let settings = raft_config(
         &config.cluster,
@@ -151,7 +177,7 @@ async fn wait_ready<M: StateMachine>(raft: &Node<M>) -> Result<(), OpenError> {
 fn check_log_covers_state<M: StateMachine>(
     dir: &Path,
     wal: &Wal,
-    shared: &Shared<M, Rocks>,
+    shared: &Shared<M>,
 ) -> Result<(), OpenError> {
     let Some(applied) = shared.progress().last_applied else {
         return Ok(());
@@ -174,22 +200,17 @@ fn check_log_covers_state<M: StateMachine>(
     })
 }
 
-fn make_private(dir: &Path) -> std::io::Result<()> {
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-}
-
 /// Ends everything that [`open`] began. Blocks until the files are free.
 pub(crate) fn close<M: StateMachine>(
-    shared: &Shared<M, Rocks>,
+    shared: &Shared<M>,
     wal: &Wal,
-    runtime: Runtime,
-    lock: DirLock,
+    runtime: Option<Runtime>,
+    lock: DiskLock,
 ) {
     const THREADS_TIMEOUT: Duration = Duration::from_secs(10);
-    runtime.shutdown_timeout(THREADS_TIMEOUT);
+    if let Some(runtime) = runtime {
+        runtime.shutdown_timeout(THREADS_TIMEOUT);
+    }
     wal.close();
     if let Err(error) = shared.engine.close() {
         tracing::warn!(error = %error, "the state was not flushed; the log has it");

@@ -13,7 +13,6 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::applier::{Applier, Results};
-use crate::engine::StateEngine;
 use crate::error::{ProposeError, StoreError};
 use crate::machine::StateMachine;
 use crate::raft::types::{Batch, TypeConfig};
@@ -39,13 +38,13 @@ pub(crate) struct Proposal<M: StateMachine> {
     pub(crate) answer: oneshot::Sender<Answer<M>>,
 }
 
-pub(crate) struct Proposer<M: StateMachine, E: StateEngine> {
-    pub(crate) raft: Arc<Raft<TypeConfig, Applier<M, E>>>,
+pub(crate) struct Proposer<M: StateMachine> {
+    pub(crate) raft: Arc<Raft<TypeConfig, Applier<M>>>,
     pub(crate) proposals: mpsc::Receiver<Proposal<M>>,
     pub(crate) stop: CancellationToken,
 }
 
-impl<M: StateMachine, E: StateEngine> Proposer<M, E> {
+impl<M: StateMachine> Proposer<M> {
     /// Runs until stopped; then everything still waiting is answered with `ShutDown`.
     pub(crate) async fn run(mut self) {
         let mut waiting = VecDeque::new();

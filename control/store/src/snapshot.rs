@@ -5,11 +5,13 @@
 //! it has come. It is made under a temporary name and renamed when it is whole.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::codec;
+use crate::disk::Disk;
 use crate::engine::{EngineError, Progress, StateEngine};
+use crate::platform::random_id;
 use crate::raft::types::SnapshotMeta;
-use crate::wal::segment::sync_dir;
 
 const META: &str = "META";
 const STATE: &str = "state";
@@ -61,13 +63,20 @@ impl From<SnapshotError> for std::io::Error {
 
 /// The directory that holds the snapshots.
 #[derive(Clone, Debug)]
-pub(crate) struct Snapshots(PathBuf);
+pub(crate) struct Snapshots {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+}
 
 impl Snapshots {
     /// Opens `dir` and removes snapshots that were not finished.
-    pub(crate) fn open(dir: &Path) -> Result<Self, SnapshotError> {
-        std::fs::create_dir_all(dir).map_err(|e| io_error("create", dir, e))?;
-        let snapshots = Self(dir.to_owned());
+    pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Self, SnapshotError> {
+        disk.create_dir(dir)
+            .map_err(|e| io_error("create", dir, e))?;
+        let snapshots = Self {
+            disk,
+            dir: dir.to_owned(),
+        };
         for name in snapshots.names()? {
             if name.starts_with(TEMPORARY) {
                 snapshots.remove(&name)?;
@@ -81,20 +90,22 @@ impl Snapshots {
         &self,
         engine: &dyn StateEngine,
     ) -> Result<(SnapshotMeta, SnapshotDir), SnapshotError> {
-        let temporary = SnapshotDir(self.0.join(format!("{TEMPORARY}{}", uuid::Uuid::new_v4())));
-        std::fs::create_dir(&temporary.0).map_err(|e| io_error("create", &temporary.0, e))?;
+        let temporary = SnapshotDir(self.dir.join(format!("{TEMPORARY}{}", random_id())));
+        self.disk
+            .create_dir(&temporary.0)
+            .map_err(|e| io_error("create", &temporary.0, e))?;
         let progress = engine.checkpoint(&temporary.state())?;
         self.write_meta(&temporary.0, &progress)?;
 
         let name = snapshot_name(&progress);
-        let made = SnapshotDir(self.0.join(&name));
-        if made.0.exists() {
+        let made = SnapshotDir(self.dir.join(&name));
+        if self.disk.exists(&made.0) {
             // The same state was copied before.
-            std::fs::remove_dir_all(&temporary.0)
+            self.disk
+                .remove_dir(&temporary.0)
                 .map_err(|e| io_error("remove", &temporary.0, e))?;
         } else {
-            std::fs::rename(&temporary.0, &made.0).map_err(|e| io_error("name", &made.0, e))?;
-            sync_dir(&self.0).map_err(|e| io_error("sync", &self.0, e))?;
+            self.name(&temporary.0, &made.0)?;
         }
         self.remove_all_but(&name)?;
         Ok((meta(&progress), made))
@@ -103,14 +114,13 @@ impl Snapshots {
     /// Makes a complete snapshot from elsewhere on the same file system ours, before it is
     /// installed: after a crash in between, the start installs it again.
     pub(crate) fn adopt(&self, from: &SnapshotDir) -> Result<SnapshotDir, SnapshotError> {
-        if from.0.parent() == Some(self.0.as_path()) && !is_temporary(&from.0) {
+        if from.0.parent() == Some(self.dir.as_path()) && !is_temporary(&from.0) {
             return Ok(from.clone());
         }
-        let name = snapshot_name(&read_meta(&from.0)?);
-        let ours = SnapshotDir(self.0.join(&name));
-        if !ours.0.exists() {
-            std::fs::rename(&from.0, &ours.0).map_err(|e| io_error("name", &ours.0, e))?;
-            sync_dir(&self.0).map_err(|e| io_error("sync", &self.0, e))?;
+        let name = snapshot_name(&self.read_meta(&from.0)?);
+        let ours = SnapshotDir(self.dir.join(&name));
+        if !self.disk.exists(&ours.0) {
+            self.name(&from.0, &ours.0)?;
         }
         self.remove_all_but(&name)?;
         Ok(ours)
@@ -125,8 +135,8 @@ impl Snapshots {
         else {
             return Ok(None);
         };
-        let dir = SnapshotDir(self.0.join(name));
-        let progress = read_meta(&dir.0)?;
+        let dir = SnapshotDir(self.dir.join(name));
+        let progress = self.read_meta(&dir.0)?;
         Ok(Some((meta(&progress), dir)))
     }
 
@@ -136,9 +146,10 @@ impl Snapshots {
             let value = codec::encode(progress)?;
             let mut bytes = crc32fast::hash(&value).to_le_bytes().to_vec();
             bytes.extend_from_slice(&value);
-            std::fs::write(&path, bytes)?;
-            std::fs::File::open(&path)?.sync_all()?;
-            sync_dir(dir)
+            let file = self.disk.create(&path)?;
+            file.write_at(&bytes, 0)?;
+            file.sync()?;
+            self.disk.sync_dir(dir)
         };
         write().map_err(|e| io_error("write", &path, e))
     }
@@ -153,21 +164,41 @@ impl Snapshots {
     }
 
     fn remove(&self, name: &str) -> Result<(), SnapshotError> {
-        let path = self.0.join(name);
-        std::fs::remove_dir_all(&path).map_err(|e| io_error("remove", &path, e))
+        let path = self.dir.join(name);
+        self.disk
+            .remove_dir(&path)
+            .map_err(|e| io_error("remove", &path, e))
     }
 
     /// Sorted: terms and indexes are written with leading zeros.
     fn names(&self) -> Result<Vec<String>, SnapshotError> {
-        let list = || -> std::io::Result<Vec<String>> {
-            let mut names = Vec::new();
-            for entry in std::fs::read_dir(&self.0)? {
-                names.push(entry?.file_name().to_string_lossy().into_owned());
-            }
-            names.sort_unstable();
-            Ok(names)
+        let names = self.disk.list(&self.dir);
+        names.map_err(|e| io_error("list", &self.dir, e))
+    }
+
+    /// Durable when it returns.
+    fn name(&self, from: &Path, to: &Path) -> Result<(), SnapshotError> {
+        let named = self.disk.rename(from, to);
+        named.map_err(|e| io_error("name", to, e))?;
+        let synced = self.disk.sync_dir(&self.dir);
+        synced.map_err(|e| io_error("sync", &self.dir, e))
+    }
+
+    fn read_meta(&self, dir: &Path) -> Result<Progress, SnapshotError> {
+        let path = dir.join(META);
+        let bytes = self.disk.read(&path);
+        let bytes = bytes.map_err(|e| io_error("read", &path, e))?;
+        let damaged = |reason: String| SnapshotError::Damaged {
+            path: dir.to_owned(),
+            reason,
         };
-        list().map_err(|e| io_error("list", &self.0, e))
+        let (crc, value) = bytes
+            .split_first_chunk::<4>()
+            .ok_or_else(|| damaged("META is cut".to_owned()))?;
+        if crc32fast::hash(value).to_le_bytes() != *crc {
+            return Err(damaged("the checksum of META does not match".to_owned()));
+        }
+        codec::decode(value).map_err(|e| damaged(e.to_string()))
     }
 }
 
@@ -182,22 +213,6 @@ fn snapshot_name(progress: &Progress) -> String {
 fn is_temporary(dir: &Path) -> bool {
     dir.file_name()
         .is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY))
-}
-
-fn read_meta(dir: &Path) -> Result<Progress, SnapshotError> {
-    let path = dir.join(META);
-    let bytes = std::fs::read(&path).map_err(|e| io_error("read", &path, e))?;
-    let damaged = |reason: String| SnapshotError::Damaged {
-        path: dir.to_owned(),
-        reason,
-    };
-    let (crc, value) = bytes
-        .split_first_chunk::<4>()
-        .ok_or_else(|| damaged("META is cut".to_owned()))?;
-    if crc32fast::hash(value).to_le_bytes() != *crc {
-        return Err(damaged("the checksum of META does not match".to_owned()));
-    }
-    codec::decode(value).map_err(|e| damaged(e.to_string()))
 }
 
 fn meta(progress: &Progress) -> SnapshotMeta {

@@ -17,12 +17,12 @@ use crate::applier::Shared;
 use crate::clock::Clock;
 use crate::codec;
 use crate::config::{PROPOSE_TIMEOUT, READ_TIMEOUT, StoreConfig};
-use crate::engine::Rocks;
+use crate::disk::DiskLock;
 use crate::error::{OpenError, ProposeError, StoreError};
-use crate::identity::DirLock;
 use crate::machine::StateMachine;
 use crate::metrics::Metrics;
 use crate::open::{self, Node, Opened};
+use crate::platform::{Threads, handle};
 use crate::proposer::{COMMAND_BYTES_MAX, PROPOSALS_MAX, Proposal, Proposer};
 use crate::raft::types::TypeConfig;
 use crate::wal::Wal;
@@ -41,13 +41,14 @@ impl<M: StateMachine> Clone for Store<M> {
 struct Inner<M: StateMachine> {
     node_id: u64,
     raft: Arc<Node<M>>,
-    shared: Arc<Shared<M, Rocks>>,
+    shared: Arc<Shared<M>>,
     wal: Arc<Wal>,
     clock: Arc<dyn Clock>,
     proposals: mpsc::Sender<Proposal<M>>,
     stop: CancellationToken,
+    threads: Threads,
     /// Taken by whoever shuts down.
-    held: Mutex<Option<(Runtime, DirLock)>>,
+    held: Mutex<Option<(Option<Runtime>, DiskLock)>>,
 }
 
 impl<M: StateMachine> std::fmt::Debug for Inner<M> {
@@ -66,7 +67,7 @@ impl<M: StateMachine> Drop for Inner<M> {
             .get_mut()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .take();
-        if let Some((runtime, _lock)) = held {
+        if let Some((Some(runtime), _lock)) = held {
             runtime.shutdown_background();
         }
     }
@@ -81,16 +82,8 @@ impl<M: StateMachine> Store<M> {
     pub async fn open(config: StoreConfig) -> Result<Self, OpenError> {
         let clock = config.clock.clone();
         let node_id = config.node_id;
-        let dir = config.dir.clone();
-        let opened = tokio::task::spawn_blocking(move || open::open::<M>(&config)).await;
-        let opened = opened.unwrap_or_else(|e| {
-            let source = std::io::Error::other(e);
-            Err(OpenError::Io {
-                action: "open",
-                path: dir,
-                source,
-            })
-        })?;
+        let threads = config.platform.threads.clone();
+        let opened = open::open::<M>(config).await?;
         let Opened {
             raft,
             shared,
@@ -105,7 +98,7 @@ impl<M: StateMachine> Store<M> {
             proposals: waiting,
             stop: stop.clone(),
         };
-        runtime.spawn(proposer.run());
+        handle(runtime.as_ref()).spawn(proposer.run());
         let held = Mutex::new(Some((runtime, lock)));
         let inner = Inner {
             node_id,
@@ -115,6 +108,7 @@ impl<M: StateMachine> Store<M> {
             clock,
             proposals,
             stop,
+            threads,
             held,
         };
         Ok(Self(Arc::new(inner)))
@@ -306,7 +300,7 @@ impl<M: StateMachine> Store<M> {
         }
         let (shared, wal) = (self.0.shared.clone(), self.0.wal.clone());
         let close = move || open::close(&shared, &wal, runtime, lock);
-        if let Err(error) = tokio::task::spawn_blocking(close).await {
+        if let Err(error) = self.0.threads.blocking(close).await {
             tracing::error!(error = %error, "closing the store panicked");
         }
     }

@@ -3,4 +3,5 @@
 pub(crate) mod config;
 pub(crate) mod log;
 pub(crate) mod network;
+pub(crate) mod runtime;
 pub(crate) mod types;

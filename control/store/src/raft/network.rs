@@ -167,6 +167,8 @@ impl<T: Transport> RaftNetworkV2<TypeConfig> for Peer<T> {
         option: RPCOption,
     ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
         tokio::select! {
+            // In order, so that a simulation repeats itself.
+            biased;
             closed = cancel => Err(StreamingError::Closed(closed)),
             sent = self.transport.snapshot(self.target, vote, snapshot, option) => {
                 sent.map_err(|e| StreamingError::Unreachable(Unreachable::new(&AnyError::new(&e))))

@@ -24,7 +24,7 @@ impl openraft::RaftTypeConfig for TypeConfig {
     type Vote = openraft::impls::Vote<Self::LeaderId>;
     type Payload = openraft::EntryPayload<Batch, u64, openraft::BasicNode>;
     type Entry = openraft::Entry<<Self::LeaderId as RaftLeaderId>::Committed, Self::Payload>;
-    type AsyncRuntime = openraft_rt_tokio::TokioRuntime;
+    type AsyncRuntime = super::runtime::RaftRuntime;
     type Responder<T>
         = openraft::impls::OneshotResponder<Self, T>
     where

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::*;
 use crate::Event;
 use crate::applier::{Applier, Shared};
-use crate::engine::{Rocks, StateEngine};
+use crate::disk::{Disk, RealDisk};
+use crate::platform::Threads;
 use crate::snapshot::Snapshots;
 use openraft::storage::RaftStateMachine;
 
@@ -60,9 +61,14 @@ async fn the_log_does_not_grow_for_ever() {
     store.shutdown().await;
 }
 
-fn shared(dir: &Path) -> Arc<Shared<Ledger, Rocks>> {
-    let engine = Rocks::open(&dir.join("state")).unwrap();
-    Arc::new(Shared::load(engine, Snapshots::open(&dir.join("snapshots")).unwrap()).unwrap())
+fn snapshots(dir: &Path) -> Snapshots {
+    Snapshots::open(Arc::new(RealDisk), &dir.join("snapshots")).unwrap()
+}
+
+fn shared(dir: &Path) -> Arc<Shared<Ledger>> {
+    let engine = RealDisk.open_state(&dir.join("state")).unwrap();
+    let snapshots = snapshots(dir);
+    Arc::new(Shared::load(engine, snapshots, Threads::Own).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,11 +83,7 @@ async fn a_member_becomes_what_the_snapshot_holds() {
     store.snapshot().await.unwrap();
     store.shutdown().await;
 
-    let (meta, snapshot) = Snapshots::open(&sender_dir.join("snapshots"))
-        .unwrap()
-        .newest()
-        .unwrap()
-        .unwrap();
+    let (meta, snapshot) = snapshots(&sender_dir).newest().unwrap().unwrap();
     let receiver_dir = dir.path().join("receiver");
     std::fs::create_dir_all(&receiver_dir).unwrap();
     let receiver = shared(&receiver_dir);
@@ -128,7 +130,7 @@ async fn a_damaged_snapshot_is_named() {
     put(&store, "key", "value").await;
     store.snapshot().await.unwrap();
     store.shutdown().await;
-    let snapshots = Snapshots::open(&dir.path().join("snapshots")).unwrap();
+    let snapshots = snapshots(dir.path());
     let (_, newest) = snapshots.newest().unwrap().unwrap();
     let meta = newest.0.join("META");
     let mut bytes = std::fs::read(&meta).unwrap();

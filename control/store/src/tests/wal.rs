@@ -7,10 +7,11 @@ use openraft::vote::RaftLeaderId;
 use uuid::Uuid;
 
 use super::*;
-use crate::WalError;
+use crate::disk::RealDisk;
 use crate::raft::log::LogStore;
 use crate::raft::types::{Batch, Entry, LogId, TypeConfig, Vote};
 use crate::wal::{Owner, Wal, segment};
+use crate::{Platform, WalError};
 
 const OWNER: Owner = Owner {
     cluster: Uuid::from_u128(7),
@@ -34,7 +35,7 @@ fn entry(term: u64, index: u64, bytes: usize) -> Entry {
 }
 
 fn open_wal(dir: &Path) -> Wal {
-    Wal::open(dir, OWNER, 8 << 10).unwrap()
+    Wal::open(&Platform::default(), dir, OWNER, 8 << 10).unwrap()
 }
 
 async fn append(wal: &Wal, entries: Vec<Entry>) {
@@ -118,10 +119,10 @@ async fn purging_removes_whole_segments_and_keeps_the_vote() {
     for i in 0..100 {
         append(&wal, vec![entry(1, i, 500)]).await;
     }
-    let before = segment::list(dir.path()).unwrap();
+    let before = segment::list(&RealDisk, dir.path()).unwrap();
     assert!(before.len() > 5, "{before:?}");
     wal.purge(log_id(1, 80)).await.unwrap();
-    let after = segment::list(dir.path()).unwrap();
+    let after = segment::list(&RealDisk, dir.path()).unwrap();
     assert!(
         after.len() < 4 && after.first() > before.first(),
         "{after:?}"
@@ -172,11 +173,11 @@ async fn a_missing_segment_is_refused() {
     let image = tempfile::tempdir().unwrap();
     copy_dir(dir.path(), image.path());
     std::fs::remove_file(segment::path(image.path(), 2)).unwrap();
-    let refused = Wal::open(image.path(), OWNER, 8 << 10).unwrap_err();
+    let refused = Wal::open(&Platform::default(), image.path(), OWNER, 8 << 10).unwrap_err();
     assert!(refused.to_string().contains("is missing"), "{refused}");
     // The first one as well: the entries in it were never purged.
     std::fs::remove_file(segment::path(dir.path(), 1)).unwrap();
-    let refused = Wal::open(dir.path(), OWNER, 8 << 10).unwrap_err();
+    let refused = Wal::open(&Platform::default(), dir.path(), OWNER, 8 << 10).unwrap_err();
     assert!(matches!(refused, WalError::Corrupt { .. }), "{refused}");
     assert!(refused.to_string().contains("are missing"), "{refused}");
 }

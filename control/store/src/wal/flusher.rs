@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -17,6 +16,7 @@ use super::frame::{self, Kind};
 use super::index::{Index, Place};
 use super::segment::{self, Head, Segment};
 use crate::codec;
+use crate::disk::Disk;
 use crate::raft::types::{Entry, LogId, TypeConfig, Vote};
 
 /// Bytes gathered for one write; more waits for the next one.
@@ -34,6 +34,13 @@ pub(crate) enum Job {
     Committed(Option<LogId>),
 }
 
+/// What one sync is for.
+struct Round {
+    waiters: Vec<Waiter>,
+    committed: Option<Option<LogId>>,
+    purged: bool,
+}
+
 /// Who waits for the next sync.
 enum Waiter {
     Append(IOFlushed<TypeConfig>),
@@ -41,6 +48,7 @@ enum Waiter {
 }
 
 pub(crate) struct Flusher {
+    pub(crate) disk: Arc<dyn Disk>,
     pub(crate) dir: PathBuf,
     pub(crate) cluster: Uuid,
     pub(crate) node: u64,
@@ -72,19 +80,40 @@ impl Flusher {
     /// so neither a retry nor an answer can be right.
     pub(crate) fn run(mut self) {
         while let Some(first) = self.jobs.blocking_recv() {
-            if let Err(error) = self.round(first) {
-                tracing::error!(
-                    file = %segment::path(&self.dir, self.active.number).display(),
-                    error = %error,
-                    "raft log cannot be written; stopping the process"
-                );
+            let done = self.gather(first).and_then(|round| self.finish(round));
+            if let Err(error) = done {
+                self.report(&error);
                 std::process::abort();
             }
         }
     }
 
-    /// One gathering of jobs, one sync.
-    fn round(&mut self, first: Job) -> io::Result<()> {
+    /// As [`run`](Self::run), as a task in virtual time. After a failure nobody is ever answered,
+    /// as by a process that has ended.
+    #[cfg(feature = "sim")]
+    pub(crate) async fn run_in_virtual_time(mut self, failed: &(dyn Fn(&io::Error) + Sync)) {
+        while let Some(first) = self.jobs.recv().await {
+            let round = self.gather(first);
+            tokio::time::sleep(self.disk.sync_time()).await;
+            let done = round.and_then(|round| self.finish(round));
+            if let Err(error) = done {
+                self.report(&error);
+                failed(&error);
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    fn report(&self, error: &io::Error) {
+        tracing::error!(
+            file = %segment::path(&self.dir, self.active.number).display(),
+            error = %error,
+            "raft log cannot be written; stopping the process"
+        );
+    }
+
+    /// Takes what waits and writes it, without a sync.
+    fn gather(&mut self, first: Job) -> io::Result<Round> {
         let mut waiters = Vec::new();
         let mut committed = None;
         let mut purged = false;
@@ -120,19 +149,26 @@ impl Flusher {
                 None
             };
         }
-        if waiters.is_empty() {
-            self.write_committed(committed)?;
-            return self.write();
-        }
         self.write()?;
-        self.sync()?;
-        if purged {
+        Ok(Round {
+            waiters,
+            committed,
+            purged,
+        })
+    }
+
+    /// One sync for all who wait.
+    fn finish(&mut self, round: Round) -> io::Result<()> {
+        if !round.waiters.is_empty() {
+            self.sync()?;
+        }
+        if round.purged {
             self.delete_segments()?;
         }
-        for waiter in waiters {
+        for waiter in round.waiters {
             waiter.tell();
         }
-        self.write_committed(committed)?;
+        self.write_committed(round.committed)?;
         self.write()
     }
 
@@ -186,9 +222,7 @@ impl Flusher {
         if self.buffer.is_empty() {
             return Ok(());
         }
-        self.active
-            .file
-            .write_all_at(&self.buffer, self.end as u64)?;
+        self.active.file.write_at(&self.buffer, self.end as u64)?;
         self.end += self.buffer.len();
         self.buffer.clear();
         if self.buffer.capacity() > 2 * WRITE_BYTES_MAX {
@@ -202,7 +236,7 @@ impl Flusher {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.active.file.sync_data()?;
+        self.active.file.sync()?;
         self.epoch += 1;
         self.window = self.end;
         Ok(())
@@ -218,10 +252,15 @@ impl Flusher {
             committed: self.committed,
             purged: self.purged,
         };
-        let (segment, end) =
-            segment::create(&self.dir, &head, self.epoch, payload, self.segment_bytes)?;
-        let reader = Arc::new(segment.file.try_clone()?);
-        lock(&self.index).add_file(segment.number, reader);
+        let (segment, end) = segment::create(
+            &*self.disk,
+            &self.dir,
+            &head,
+            self.epoch,
+            payload,
+            self.segment_bytes,
+        )?;
+        lock(&self.index).add_file(segment.number, segment.file.clone());
         let closed = std::mem::replace(&mut self.active, segment);
         self.closed
             .insert(closed.number, self.active_highest.take());
@@ -242,11 +281,11 @@ impl Flusher {
             }
             let (number, _) = oldest.remove_entry();
             lock(&self.index).remove_file(number);
-            std::fs::remove_file(segment::path(&self.dir, number))?;
+            self.disk.remove_file(&segment::path(&self.dir, number))?;
             deleted = true;
         }
         if deleted {
-            segment::sync_dir(&self.dir)
+            self.disk.sync_dir(&self.dir)
         } else {
             Ok(())
         }

@@ -1,13 +1,12 @@
 //! What readers of the log see: an index of all entries, the newest of them in memory.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use crate::codec;
+use crate::disk::DiskFile;
 use crate::raft::types::{Entry, LogId, Vote};
 
 /// Entries kept in memory, in bytes of their encoded form; older ones are read from disk.
@@ -37,7 +36,7 @@ pub(crate) struct Index {
     cached_from: u64,
     cached_bytes: usize,
     pub(crate) cache_bytes_max: usize,
-    files: BTreeMap<u64, Arc<File>>,
+    files: BTreeMap<u64, Arc<dyn DiskFile>>,
     pub(crate) purged: Option<LogId>,
     pub(crate) vote: Option<Vote>,
     pub(crate) committed: Option<LogId>,
@@ -47,7 +46,7 @@ pub(crate) struct Index {
 #[derive(Debug)]
 pub(crate) enum Found {
     Cached(Entry),
-    OnDisk(LogId, Place, Arc<File>),
+    OnDisk(LogId, Place, Arc<dyn DiskFile>),
 }
 
 impl Default for Index {
@@ -147,7 +146,7 @@ impl Index {
         self.cached_bytes = self.cached_bytes.saturating_sub(bytes);
     }
 
-    pub(crate) fn add_file(&mut self, segment: u64, file: Arc<File>) {
+    pub(crate) fn add_file(&mut self, segment: u64, file: Arc<dyn DiskFile>) {
         self.files.insert(segment, file);
     }
 
@@ -183,7 +182,7 @@ impl Found {
             Self::Cached(entry) => Ok(entry),
             Self::OnDisk(log_id, place, file) => {
                 let mut bytes = vec![0; place.bytes];
-                file.read_exact_at(&mut bytes, place.offset)?;
+                file.read_at(&mut bytes, place.offset)?;
                 let entry: Entry = codec::decode(&bytes)?;
                 if entry.log_id == log_id {
                     Ok(entry)

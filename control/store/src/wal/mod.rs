@@ -26,6 +26,8 @@ pub use recover::WalError;
 use recover::{Recovered, io_error, recover};
 use segment::Head;
 
+use crate::disk::Disk;
+use crate::platform::{Platform, Threads};
 use crate::raft::log::LogStore;
 use crate::raft::types::{Entry, LogId, TypeConfig, Vote};
 
@@ -38,7 +40,17 @@ pub(crate) struct Wal {
     index: Arc<Mutex<Index>>,
     /// `None` once closed.
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Mutex<Option<FlusherThread>>,
+    threads: Threads,
+}
+
+/// What the flusher runs on.
+#[derive(Debug)]
+enum FlusherThread {
+    Thread(JoinHandle<()>),
+    /// Ends with the log, wherever it is.
+    #[cfg(feature = "sim")]
+    Task(#[expect(dead_code, reason = "owns the task")] tokio::task::JoinSet<()>),
 }
 
 /// Who owns the log.
@@ -50,9 +62,16 @@ pub(crate) struct Owner {
 
 impl Wal {
     /// Opens or makes the log in `dir`; an interrupted write at its end is cut.
-    pub(crate) fn open(dir: &Path, owner: Owner, segment_bytes: usize) -> Result<Self, WalError> {
-        std::fs::create_dir_all(dir).map_err(|e| io_error("create", dir, e))?;
-        let recovered = recover(dir, owner.cluster, owner.node)?;
+    pub(crate) fn open(
+        platform: &Platform,
+        dir: &Path,
+        owner: Owner,
+        segment_bytes: usize,
+    ) -> Result<Self, WalError> {
+        let disk = &platform.disk;
+        disk.create_dir(dir)
+            .map_err(|e| io_error("create", dir, e))?;
+        let recovered = recover(&**disk, dir, owner.cluster, owner.node)?;
         if recovered.cut_bytes > 0 {
             tracing::warn!(
                 dir = %dir.display(),
@@ -61,15 +80,14 @@ impl Wal {
             );
         }
         let (tx, rx) = mpsc::channel(JOBS_MAX);
-        let (flusher, index) = start(dir, owner, segment_bytes, recovered, rx)?;
-        let thread = std::thread::Builder::new()
-            .name("raft-log".to_owned())
-            .spawn(move || flusher.run())
+        let (flusher, index) = start(disk.clone(), dir, owner, segment_bytes, recovered, rx)?;
+        let thread = spawn(flusher, &platform.threads)
             .map_err(|e| io_error("start the thread of", dir, e))?;
         Ok(Self {
             index,
             jobs: Mutex::new(Some(tx)),
             thread: Mutex::new(Some(thread)),
+            threads: platform.threads.clone(),
         })
     }
 
@@ -86,7 +104,7 @@ impl Wal {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .take();
-        if let Some(thread) = thread
+        if let Some(FlusherThread::Thread(thread)) = thread
             && thread.join().is_err()
         {
             tracing::error!("the raft log's thread panicked");
@@ -156,9 +174,7 @@ impl LogStore for Wal {
             return found.into_iter().map(Found::load).collect();
         }
         let load = move || found.into_iter().map(Found::load).collect();
-        tokio::task::spawn_blocking(load)
-            .await
-            .map_err(io::Error::other)?
+        self.threads.blocking(load).await?
     }
 
     async fn append(&self, entries: Vec<Entry>, done: IOFlushed<TypeConfig>) -> io::Result<()> {
@@ -200,7 +216,24 @@ impl LogStore for Wal {
     }
 }
 
+fn spawn(flusher: Flusher, threads: &Threads) -> io::Result<FlusherThread> {
+    match threads {
+        Threads::Own => std::thread::Builder::new()
+            .name("raft-log".to_owned())
+            .spawn(move || flusher.run())
+            .map(FlusherThread::Thread),
+        #[cfg(feature = "sim")]
+        Threads::Caller(failed) => {
+            let failed = failed.clone();
+            let mut task = tokio::task::JoinSet::new();
+            task.spawn(async move { flusher.run_in_virtual_time(&*failed).await });
+            Ok(FlusherThread::Task(task))
+        }
+    }
+}
+
 fn start(
+    disk: Arc<dyn Disk>,
     dir: &Path,
     owner: Owner,
     segment_bytes: usize,
@@ -228,19 +261,16 @@ fn start(
                 committed,
                 purged,
             };
-            let (segment, end) = segment::create(dir, &head, epoch + 1, 0, segment_bytes)
+            let (segment, end) = segment::create(&*disk, dir, &head, epoch + 1, 0, segment_bytes)
                 .map_err(|e| io_error("create a segment in", dir, e))?;
-            let reader = segment
-                .file
-                .try_clone()
-                .map_err(|e| io_error("open", dir, e))?;
-            index.add_file(segment.number, Arc::new(reader));
+            index.add_file(segment.number, segment.file.clone());
             (segment, end)
         }
     };
     let active_highest = closed.remove(&active.number).flatten();
     let index = Arc::new(Mutex::new(index));
     let flusher = Flusher {
+        disk,
         dir: dir.to_owned(),
         cluster,
         node,

@@ -3,10 +3,8 @@
 //! Order: segments ascending, frames in file order; a later record wins. An interrupted write at
 //! the very end is cut; any other damage refuses the start and names the file.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -14,6 +12,7 @@ use super::frame::{self, Frame, Kind, Tail};
 use super::index::{Index, Place};
 use super::segment::{self, Head, Segment};
 use crate::codec::{self, CodecError};
+use crate::disk::{Disk, DiskFile};
 use crate::raft::types::{Entry, LogId};
 
 /// The log cannot be opened.
@@ -82,8 +81,13 @@ struct Gap {
     offset: usize,
 }
 
-pub(crate) fn recover(dir: &Path, cluster: Uuid, node: u64) -> Result<Recovered, WalError> {
-    let numbers = segment::list(dir).map_err(|e| io_error("list", dir, e))?;
+pub(crate) fn recover(
+    disk: &dyn Disk,
+    dir: &Path,
+    cluster: Uuid,
+    node: u64,
+) -> Result<Recovered, WalError> {
+    let numbers = segment::list(disk, dir).map_err(|e| io_error("list", dir, e))?;
     let mut recovered = Recovered::default();
     for (at, number) in numbers.iter().enumerate() {
         if at > 0 && numbers[at - 1] + 1 != *number {
@@ -94,6 +98,7 @@ pub(crate) fn recover(dir: &Path, cluster: Uuid, node: u64) -> Result<Recovered,
             });
         }
         let reader = Reader {
+            disk,
             path: segment::path(dir, *number),
             cluster,
             node,
@@ -112,34 +117,33 @@ pub(crate) fn recover(dir: &Path, cluster: Uuid, node: u64) -> Result<Recovered,
     }
 }
 
-struct Reader {
+struct Reader<'a> {
+    disk: &'a dyn Disk,
     path: PathBuf,
     cluster: Uuid,
     node: u64,
     number: u64,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn read(&self, into: &mut Recovered, last: bool) -> Result<(), WalError> {
-        let bytes = std::fs::read(&self.path).map_err(|e| io_error("read", &self.path, e))?;
+        let bytes = self.disk.read(&self.path);
+        let bytes = bytes.map_err(|e| io_error("read", &self.path, e))?;
         let salt = segment::read_preamble(&bytes).map_err(|reason| self.corrupt(0, reason))?;
         let scan = frame::scan(&bytes, segment::PREAMBLE_BYTES, salt);
-        let file = File::options().read(true).write(true).open(&self.path);
+        let file = self.disk.open(&self.path);
         let file = file.map_err(|e| io_error("open", &self.path, e))?;
 
         match scan.tail {
             Tail::Clean => {}
             Tail::Torn if last && !scan.frames.is_empty() => {
-                into.cut_bytes = cut(&file, &bytes, scan.end)
+                into.cut_bytes = cut(&*file, &bytes, scan.end)
                     .map_err(|e| io_error("cut the torn end of", &self.path, e))?;
             }
             Tail::Torn => return Err(self.corrupt(scan.end, "a record is unreadable")),
             Tail::Corrupt(reason) => return Err(self.corrupt(scan.end, reason)),
         }
-        let reader = file
-            .try_clone()
-            .map_err(|e| io_error("open", &self.path, e))?;
-        into.index.add_file(self.number, Arc::new(reader));
+        into.index.add_file(self.number, file.clone());
         into.segments.push((self.number, None));
         self.check_head(&bytes, scan.frames.first())?;
         for frame in &scan.frames {
@@ -259,13 +263,13 @@ impl Reader {
     }
 }
 
-fn cut(file: &File, bytes: &[u8], end: usize) -> io::Result<usize> {
+fn cut(file: &dyn DiskFile, bytes: &[u8], end: usize) -> io::Result<usize> {
     let dirty = bytes
         .iter()
         .rposition(|b| *b != 0)
         .map_or(0, |last| last + 1);
     segment::zero(file, end, bytes.len())?;
-    file.sync_all()?;
+    file.sync()?;
     Ok(dirty.saturating_sub(end))
 }
 

@@ -1,16 +1,17 @@
 //! Segment files: made whole before they get their name, zero-filled so that a sync of later
 //! frames need not write metadata.
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::frame::{self, Kind};
 use crate::codec;
+use crate::disk::{Disk, DiskFile};
+use crate::platform::random_id;
 use crate::raft::types::{LogId, Vote};
 
 /// Bytes of an ordinary segment. A record that does not fit gets a segment of its own size.
@@ -35,7 +36,7 @@ pub(crate) struct Head {
 /// A segment open for writing.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    pub(crate) file: File,
+    pub(crate) file: Arc<dyn DiskFile>,
     pub(crate) number: u64,
     pub(crate) salt: u32,
     pub(crate) capacity: usize,
@@ -46,14 +47,11 @@ pub(crate) fn path(dir: &Path, number: u64) -> PathBuf {
 }
 
 /// Numbers of the segments in `dir`, ascending. Removes half-made ones.
-pub(crate) fn list(dir: &Path) -> io::Result<Vec<u64>> {
+pub(crate) fn list(disk: &dyn Disk, dir: &Path) -> io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
-    for entry in std::fs::read_dir(dir)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
+    for name in disk.list(dir)? {
         if name.ends_with(".tmp") {
-            std::fs::remove_file(entry.path())?;
+            disk.remove_file(&dir.join(&name))?;
         } else if let Some(number) = name.strip_suffix(".wal").and_then(|n| n.parse().ok()) {
             numbers.push(number);
         }
@@ -65,6 +63,7 @@ pub(crate) fn list(dir: &Path) -> io::Result<Vec<u64>> {
 /// Makes a segment with room for `payload` bytes and returns it with the end of its head.
 /// The file is durable, name and all, when this returns.
 pub(crate) fn create(
+    disk: &dyn Disk,
     dir: &Path,
     head: &Head,
     epoch: u64,
@@ -86,17 +85,12 @@ pub(crate) fn create(
 
     let name = path(dir, head.number);
     let temporary = name.with_extension("tmp");
-    let mut file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(&temporary)?;
-    file.write_all(&bytes)?;
-    zero(&file, bytes.len(), capacity)?;
-    file.sync_all()?;
-    std::fs::rename(&temporary, &name)?;
-    sync_dir(dir)?;
+    let file = disk.create(&temporary)?;
+    file.write_at(&bytes, 0)?;
+    zero(&*file, bytes.len(), capacity)?;
+    file.sync()?;
+    disk.rename(&temporary, &name)?;
+    disk.sync_dir(dir)?;
     Ok((
         Segment {
             file,
@@ -109,19 +103,14 @@ pub(crate) fn create(
 }
 
 /// Writes zeros over `from..to`.
-pub(crate) fn zero(file: &File, from: usize, to: usize) -> io::Result<()> {
+pub(crate) fn zero(file: &dyn DiskFile, from: usize, to: usize) -> io::Result<()> {
     let mut at = from;
     while at < to {
         let n = ZEROS.len().min(to - at);
-        file.write_all_at(&ZEROS[..n], at as u64)?;
+        file.write_at(&ZEROS[..n], at as u64)?;
         at += n;
     }
     Ok(())
-}
-
-/// Makes creations, renames and removals in `dir` durable.
-pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
 }
 
 /// The salt in the first bytes of a segment, or why they are not a segment's.
@@ -146,6 +135,6 @@ fn preamble(salt: u32) -> Vec<u8> {
 }
 
 fn salt() -> u32 {
-    let bytes = Uuid::new_v4().into_bytes();
+    let bytes = random_id().into_bytes();
     u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }

@@ -1,0 +1,93 @@
+//! What a node stands on: its disk, its threads, and where its random numbers come from.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use tokio::runtime::{Handle, Runtime};
+use uuid::Uuid;
+
+use crate::config::RAFT_THREADS;
+use crate::disk::{Disk, RealDisk};
+
+/// Disk and threads of a node; by default the machine's.
+#[derive(Clone, Debug)]
+pub struct Platform {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) threads: Threads,
+}
+
+impl Default for Platform {
+    fn default() -> Self {
+        Self {
+            disk: Arc::new(RealDisk),
+            threads: Threads::Own,
+        }
+    }
+}
+
+/// Where the store's work runs.
+#[derive(Clone)]
+pub(crate) enum Threads {
+    /// Raft and the log have threads of their own, long disk work goes to a pool.
+    Own,
+    /// Everything is a task of the caller's runtime and lives in its time, so that a simulation
+    /// decides what happens when. Is told of the error that would end the process.
+    #[cfg(feature = "sim")]
+    Caller(Arc<dyn Fn(&io::Error) + Send + Sync>),
+}
+
+impl fmt::Debug for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Own => "Own",
+            #[cfg(feature = "sim")]
+            Self::Caller(_) => "Caller",
+        })
+    }
+}
+
+impl Threads {
+    /// Raft's own runtime, if it has one.
+    pub(crate) fn runtime(&self) -> io::Result<Option<Runtime>> {
+        match self {
+            Self::Own => tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(RAFT_THREADS)
+                .thread_name("raft")
+                .enable_all()
+                .build()
+                .map(Some),
+            #[cfg(feature = "sim")]
+            Self::Caller(_) => Ok(None),
+        }
+    }
+
+    /// Does `work`, which blocks on the disk.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<T> {
+        match self {
+            Self::Own => tokio::task::spawn_blocking(work)
+                .await
+                .map_err(io::Error::other),
+            #[cfg(feature = "sim")]
+            Self::Caller(_) => Ok(work()),
+        }
+    }
+}
+
+/// The handle of the runtime that Raft runs on.
+pub(crate) fn handle(runtime: Option<&Runtime>) -> Handle {
+    runtime.map_or_else(Handle::current, |runtime| runtime.handle().clone())
+}
+
+/// A random id; in a simulation it comes from the seed.
+pub(crate) fn random_id() -> Uuid {
+    #[cfg(feature = "sim")]
+    if let Some(number) = crate::sim::random() {
+        let low = crate::sim::random().unwrap_or_default();
+        return Uuid::from_u64_pair(number, low);
+    }
+    Uuid::new_v4()
+}
