@@ -1,10 +1,13 @@
-//! `./dev test`: every test of the workspace on this machine, then the lab.
+//! `./dev test`: every test of the workspace on this machine, and the lab beside them.
 //!
 //! Tests that boot machines need what machines boot and install: it is made first, and named to
-//! them by environment variables, without which they say that they are skipped.
+//! them by environment variables, without which they say that they are skipped. The lab waits for
+//! emulated machines most of its time, so it runs while the tests do, with the same programs.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -14,11 +17,12 @@ use crate::lab;
 
 /// The main job on one machine, then the faults that only a whole data centre shows: what can go
 /// wrong on a machine alone is driven by the tests of hammer, more quickly.
-const LAB: [&str; 4] = [
+const LAB: [&str; 5] = [
     "lab",
     "--short",
+    "--no-build",
     "--drill",
-    "unknown-partition,main-job,cut-short,bmc-silent,control-killed,tickets",
+    "main-job,unknown-partition,cut-short,bmc-silent,control-killed,tickets",
 ];
 
 #[derive(Debug, Args)]
@@ -33,36 +37,73 @@ pub(crate) struct TestArgs {
 
 pub(crate) fn run(root: &Path, args: &TestArgs) -> Result<()> {
     let started = Instant::now();
+    let seconds = || started.elapsed().as_secs();
+    if args.no_lab {
+        eprintln!("machines, lab: skipped, --no-lab was given");
+        cargo_test(root, &args.cargo, None)?;
+        eprintln!("tests: {} s", seconds());
+        return Ok(());
+    }
+    let machines = lab::boot_and_image()?;
+    // Everything is built before anything runs.
+    cargo_test(root, &["--no-run".to_owned()], None)?;
+    eprintln!("built: {} s", seconds());
+    let lab = Lab::start(root)?;
+    let tests = cargo_test(root, &args.cargo, Some(&machines));
+    eprintln!("tests: {} s", seconds());
+    lab.finish()?;
+    eprintln!("tests and lab: {} s", seconds());
+    tests
+}
+
+fn cargo_test(root: &Path, args: &[String], machines: Option<&lab::Machines>) -> Result<()> {
     let mut command = Command::new(env!("CARGO"));
     command
         .args(["test", "--workspace", "--no-fail-fast"])
-        .args(&args.cargo)
+        .args(args)
         .current_dir(root);
-    if args.no_lab {
-        eprintln!("machines: skipped, --no-lab was given");
-    } else {
-        let machines = lab::boot_and_image()?;
+    if let Some(machines) = machines {
         command
-            .env("METALMESH_BOOT_DIR", machines.boot)
-            .env("METALMESH_IMAGE_DIR", machines.image);
+            .env("METALMESH_BOOT_DIR", &machines.boot)
+            .env("METALMESH_IMAGE_DIR", &machines.image);
     }
     let status = command.status().context("cannot run cargo test")?;
-    eprintln!("tests: {} s", started.elapsed().as_secs());
     if !status.success() {
         bail!("tests failed");
     }
-    if args.no_lab {
-        eprintln!("lab: skipped, --no-lab was given");
-        return Ok(());
-    }
-    let status = Command::new(root.join("dev"))
-        .args(LAB)
-        .current_dir(root)
-        .status()
-        .context("cannot run ./dev lab")?;
-    if !status.success() {
-        bail!("the lab failed");
-    }
-    eprintln!("tests and lab: {} s", started.elapsed().as_secs());
     Ok(())
+}
+
+/// The lab beside the tests; each of its lines is marked.
+struct Lab {
+    process: Child,
+    output: JoinHandle<()>,
+}
+
+impl Lab {
+    fn start(root: &Path) -> Result<Self> {
+        let mut process = Command::new(std::env::current_exe()?)
+            .args(LAB)
+            .current_dir(root)
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot run the lab")?;
+        let lines = process.stdout.take().context("the lab has no output")?;
+        let output = std::thread::spawn(move || {
+            for line in BufReader::new(lines).lines().map_while(Result::ok) {
+                eprintln!("lab | {line}");
+            }
+        });
+        Ok(Self { process, output })
+    }
+
+    fn finish(mut self) -> Result<()> {
+        let status = self.process.wait().context("cannot wait for the lab")?;
+        // Its last lines are still on their way; a reader that panicked has told so itself.
+        self.output.join().ok();
+        if !status.success() {
+            bail!("the lab failed");
+        }
+        Ok(())
+    }
 }
