@@ -179,6 +179,8 @@ impl<M: StateMachine> Shared<M> {
     fn install(&self, dir: &SnapshotDir) -> io::Result<()> {
         let dir = self.snapshots.adopt(dir)?;
         let progress = self.engine.replace(&dir.state())?;
+        #[cfg(feature = "sim")]
+        let progress = self.with_stale_membership(progress)?;
         let machine = load_machine(&*self.engine, progress.revision)?;
         *self.state.write().map_err(|_| poisoned())? = machine;
         self.durable
@@ -189,6 +191,18 @@ impl<M: StateMachine> Shared<M> {
             .unwrap_or_else(std::sync::PoisonError::into_inner) = progress;
         self.hub.publish(Event::Resync);
         Ok(())
+    }
+}
+
+#[cfg(feature = "sim")]
+impl<M: StateMachine> Shared<M> {
+    /// Puts a bug back: what is installed keeps the membership of before.
+    fn with_stale_membership(&self, mut progress: Progress) -> io::Result<Progress> {
+        if crate::sim::has(crate::sim::Bug::StaleMembershipAfterSnapshot) {
+            progress.membership = self.progress().membership;
+            self.engine.commit(&[], &progress)?;
+        }
+        Ok(progress)
     }
 }
 

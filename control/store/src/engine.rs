@@ -39,6 +39,18 @@ pub enum EngineError {
         #[source]
         source: rocksdb::Error,
     },
+    /// A file operation failed.
+    #[cfg(feature = "sim")]
+    #[error("{action} {path}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
     /// A stored value is unreadable.
     #[error("the state in {path} holds an unreadable value under {key}")]
     Value {

@@ -173,6 +173,10 @@ impl<M: StateMachine> Store<M> {
         read: impl FnOnce(&M, Revision) -> T,
     ) -> Result<T, StoreError> {
         self.running()?;
+        #[cfg(feature = "sim")]
+        if crate::sim::has(crate::sim::Bug::SkippedReadIndex) {
+            return self.read_local_versioned(read);
+        }
         let confirm = self.0.raft.ensure_linearizable(ReadPolicy::ReadIndex);
         match tokio::time::timeout(READ_TIMEOUT, confirm).await {
             Ok(Ok(_)) => self.read_local_versioned(read),
@@ -303,6 +307,21 @@ impl<M: StateMachine> Store<M> {
         if let Err(error) = self.0.threads.blocking(close).await {
             tracing::error!(error = %error, "closing the store panicked");
         }
+    }
+}
+
+#[cfg(feature = "sim")]
+impl<M: StateMachine> Store<M> {
+    pub(crate) fn raft(&self) -> &Node<M> {
+        &self.0.raft
+    }
+
+    pub(crate) fn shared(&self) -> &Shared<M> {
+        &self.0.shared
+    }
+
+    pub(crate) fn wal(&self) -> &Wal {
+        &self.0.wal
     }
 }
 

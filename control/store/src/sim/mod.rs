@@ -3,27 +3,47 @@
 //! Nothing of this is in a product: the feature `sim` is asked for by the simulation only, and
 //! `./dev check` fails when `metalmeshd` is built with it.
 
+mod bug;
+mod disk;
+mod engine;
+mod probe;
+
 use std::cell::Cell;
+
+pub use bug::Bug;
+pub(crate) use bug::{has, inject};
+pub use disk::SimDisk;
+pub use probe::{LoggedEntry, Probe};
 
 thread_local! {
     static SEED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// From now on the random numbers of stores on this thread follow from `seed`; `None` ends that.
-pub fn set_seed(seed: Option<u64>) {
-    SEED.set(seed);
+/// Begins a run on this thread: random numbers of its stores follow from `seed`, and they have
+/// `bug`, if any.
+pub fn begin(seed: u64, bug: Option<Bug>) {
+    SEED.set(Some(seed));
+    inject(bug);
 }
 
-/// The next random number, if this thread has a seed.
+/// Ends what [`begin`] began.
+pub fn end() {
+    SEED.set(None);
+    inject(None);
+}
+
+/// The next random number, if a run is on.
 pub(crate) fn random() -> Option<u64> {
-    let state = SEED.get()?.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut state = SEED.get()?;
+    let number = next(&mut state);
     SEED.set(Some(state));
-    Some(mix(state))
+    Some(number)
 }
 
-/// Spreads a counter over all 64 bits (the finalizer of splitmix64).
-fn mix(state: u64) -> u64 {
-    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+/// The next of a sequence of numbers (splitmix64).
+pub(crate) fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }

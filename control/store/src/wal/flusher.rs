@@ -36,6 +36,7 @@ pub(crate) enum Job {
 
 /// What one sync is for.
 struct Round {
+    sync: bool,
     waiters: Vec<Waiter>,
     committed: Option<Option<LogId>>,
     purged: bool,
@@ -93,7 +94,12 @@ impl Flusher {
     #[cfg(feature = "sim")]
     pub(crate) async fn run_in_virtual_time(mut self, failed: &(dyn Fn(&io::Error) + Sync)) {
         while let Some(first) = self.jobs.recv().await {
-            let round = self.gather(first);
+            let mut round = self.gather(first);
+            if crate::sim::has(crate::sim::Bug::AckBeforeFsync)
+                && let Ok(round) = &mut round
+            {
+                round.waiters.drain(..).for_each(Waiter::tell);
+            }
             tokio::time::sleep(self.disk.sync_time()).await;
             let done = round.and_then(|round| self.finish(round));
             if let Err(error) = done {
@@ -151,6 +157,7 @@ impl Flusher {
         }
         self.write()?;
         Ok(Round {
+            sync: !waiters.is_empty(),
             waiters,
             committed,
             purged,
@@ -159,7 +166,7 @@ impl Flusher {
 
     /// One sync for all who wait.
     fn finish(&mut self, round: Round) -> io::Result<()> {
-        if !round.waiters.is_empty() {
+        if round.sync {
             self.sync()?;
         }
         if round.purged {

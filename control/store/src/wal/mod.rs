@@ -116,6 +116,18 @@ impl Wal {
         lock(&self.index).segments()
     }
 
+    /// The entries of `range`, without waiting.
+    #[cfg(feature = "sim")]
+    pub(crate) fn peek(&self, range: Range<u64>) -> io::Result<Vec<Entry>> {
+        let found = lock(&self.index).find(range)?;
+        found.into_iter().map(Found::load).collect()
+    }
+
+    #[cfg(feature = "sim")]
+    pub(crate) fn purged_index(&self) -> Option<u64> {
+        lock(&self.index).purged.map(|purged| purged.index)
+    }
+
     #[cfg(test)]
     pub(crate) fn limit_cache(&self, bytes: usize) {
         lock(&self.index).cache_bytes_max = bytes;

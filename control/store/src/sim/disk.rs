@@ -1,0 +1,354 @@
+//! A disk in memory that loses at a crash what was not synced.
+//!
+//! What a crash leaves of a write that was not synced is drawn from the seed: all of it, nothing,
+//! the beginning, or some of its sectors. Of creations, renames and removals some of the first
+//! are left, as on a file system with an ordered journal.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::engine::{Rows, SimEngine};
+use crate::disk::{Disk, DiskFile, DiskLock};
+use crate::engine::{EngineError, StateEngine};
+use crate::platform::{Platform, Threads};
+
+const SECTOR_BYTES: usize = 512;
+/// Changes of names that may be lost at once.
+const HISTORY_MAX: usize = 64;
+/// What a sync takes on a healthy disk.
+const SYNC_MS: Range<u64> = 0..3;
+
+/// A simulated disk. Clones are the same disk.
+#[derive(Clone, Debug)]
+pub struct SimDisk(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    random: u64,
+    names: Names,
+    /// What the names were before each change since the last sync of a directory.
+    history: Vec<Names>,
+    /// The rows of state engines, by directory.
+    rows: BTreeMap<PathBuf, Arc<Mutex<Rows>>>,
+    sync_ms: Range<u64>,
+    fail_sync: bool,
+    full: bool,
+}
+
+type Names = BTreeMap<PathBuf, Node>;
+
+#[derive(Clone, Debug)]
+enum Node {
+    Dir,
+    File(Arc<Mutex<Content>>),
+}
+
+#[derive(Debug, Default)]
+struct Content {
+    live: Vec<u8>,
+    durable: Vec<u8>,
+    unsynced: Vec<(usize, Vec<u8>)>,
+}
+
+impl SimDisk {
+    /// An empty disk; what its crashes leave follows from `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            random: seed,
+            names: Names::new(),
+            history: Vec::new(),
+            rows: BTreeMap::new(),
+            sync_ms: SYNC_MS,
+            fail_sync: false,
+            full: false,
+        })))
+    }
+
+    /// What a store stands on that has this disk and no threads of its own. `failed` is told when
+    /// the process would end because the log cannot be written.
+    pub fn platform(&self, failed: impl Fn(&io::Error) + Send + Sync + 'static) -> Platform {
+        Platform {
+            disk: Arc::new(self.clone()),
+            threads: Threads::Caller(Arc::new(failed)),
+        }
+    }
+
+    /// The power goes. Nothing may use files that were open before.
+    pub fn crash(&self) {
+        let mut state = self.state();
+        state.fail_sync = false;
+        let versions = state.history.len() as u64 + 1;
+        let survivor = (super::next(&mut state.random) % versions) as usize;
+        if let Some(names) = state.history.get(survivor) {
+            state.names = names.clone();
+        }
+        state.history.clear();
+        let State {
+            random,
+            names,
+            rows,
+            ..
+        } = &mut *state;
+        for node in names.values() {
+            if let Node::File(content) = node {
+                lock(content).crash(random);
+            }
+        }
+        for rows in rows.values() {
+            lock(rows).crash(random);
+        }
+    }
+
+    /// The next sync fails.
+    pub fn fail_next_sync(&self) {
+        self.state().fail_sync = true;
+    }
+
+    /// From now on syncs of the log take so many milliseconds; `None` is a healthy disk.
+    pub fn set_sync_ms(&self, range: Option<Range<u64>>) {
+        self.state().sync_ms = range.unwrap_or(SYNC_MS);
+    }
+
+    /// From now on the disk has no room for more, or has it again.
+    pub fn set_full(&self, full: bool) {
+        self.state().full = full;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0)
+    }
+
+    /// Changes names, so that a crash may undo it.
+    fn change(&self, change: impl FnOnce(&mut Names) -> io::Result<()>) -> io::Result<()> {
+        let mut state = self.state();
+        let before = state.names.clone();
+        change(&mut state.names)?;
+        if state.history.len() == HISTORY_MAX {
+            state.history.remove(0);
+        }
+        state.history.push(before);
+        Ok(())
+    }
+
+    fn file(&self, path: &Path) -> io::Result<Arc<Mutex<Content>>> {
+        match self.state().names.get(path) {
+            Some(Node::File(content)) => Ok(content.clone()),
+            Some(Node::Dir) => Err(io::Error::new(io::ErrorKind::IsADirectory, "a directory")),
+            None => Err(not_found()),
+        }
+    }
+
+    fn handle(&self, content: Arc<Mutex<Content>>) -> Arc<dyn DiskFile> {
+        Arc::new(Handle {
+            disk: self.clone(),
+            content,
+        })
+    }
+
+    fn room(&self) -> io::Result<()> {
+        if self.state().full {
+            return Err(io::Error::new(
+                io::ErrorKind::StorageFull,
+                "no space left on the simulated disk",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The error of a sync that was made to fail.
+    pub(super) fn sync_result(&self) -> io::Result<()> {
+        if std::mem::take(&mut self.state().fail_sync) {
+            return Err(io::Error::other("the simulated disk failed a sync"));
+        }
+        Ok(())
+    }
+}
+
+impl Disk for SimDisk {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        self.room()?;
+        let content = Arc::new(Mutex::new(Content::default()));
+        let node = Node::File(content.clone());
+        self.change(|names| {
+            names.insert(path.to_owned(), node);
+            Ok(())
+        })?;
+        Ok(self.handle(content))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(self.handle(self.file(path)?))
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        Ok(lock(&*self.file(path)?).live.clone())
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.state().names.contains_key(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let state = self.state();
+        let inside = state.names.keys().filter(|p| p.parent() == Some(dir));
+        let names = inside.filter_map(|path| path.file_name());
+        Ok(names.map(|n| n.to_string_lossy().into_owned()).collect())
+    }
+
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        self.change(|names| {
+            for dir in dir.ancestors() {
+                names.entry(dir.to_owned()).or_insert(Node::Dir);
+            }
+            Ok(())
+        })
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.change(|names| {
+            let moved: Vec<PathBuf> = names
+                .keys()
+                .filter(|path| path.starts_with(from))
+                .cloned()
+                .collect();
+            if moved.is_empty() {
+                return Err(not_found());
+            }
+            for path in moved {
+                let inside = path.strip_prefix(from).map_err(io::Error::other)?;
+                let target = if inside.as_os_str().is_empty() {
+                    to.to_owned()
+                } else {
+                    to.join(inside)
+                };
+                if let Some(node) = names.remove(&path) {
+                    names.insert(target, node);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.change(|names| names.remove(path).map(drop).ok_or_else(not_found))
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        self.change(|names| {
+            let before = names.len();
+            names.retain(|path, _| !path.starts_with(dir));
+            if names.len() == before {
+                return Err(not_found());
+            }
+            Ok(())
+        })
+    }
+
+    fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
+        self.sync_result()?;
+        // A journal holds the changes of all directories in one order.
+        self.state().history.clear();
+        Ok(())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<DiskLock>> {
+        if !self.exists(path) {
+            self.create(path)?;
+        }
+        Ok(Some(DiskLock::alone()))
+    }
+
+    fn open_state(&self, dir: &Path) -> Result<Box<dyn StateEngine>, EngineError> {
+        let rows = self.state().rows.entry(dir.to_owned()).or_default().clone();
+        Ok(Box::new(SimEngine::new(self.clone(), rows)))
+    }
+
+    fn sync_time(&self) -> Duration {
+        let mut state = self.state();
+        let Range { start, end } = state.sync_ms;
+        let drawn = super::next(&mut state.random) % (end - start).max(1);
+        Duration::from_millis(start + drawn)
+    }
+}
+
+#[derive(Debug)]
+struct Handle {
+    disk: SimDisk,
+    content: Arc<Mutex<Content>>,
+}
+
+impl DiskFile for Handle {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let content = lock(&self.content);
+        let start = usize::try_from(offset).map_err(io::Error::other)?;
+        let end = start.saturating_add(buffer.len());
+        let bytes = content.live.get(start..end);
+        let bytes = bytes.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        buffer.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let start = usize::try_from(offset).map_err(io::Error::other)?;
+        if start + bytes.len() > lock(&self.content).live.len() {
+            self.disk.room()?;
+        }
+        let mut content = lock(&self.content);
+        put(&mut content.live, start, bytes);
+        content.unsynced.push((start, bytes.to_vec()));
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.disk.sync_result()?;
+        let mut content = lock(&self.content);
+        for (start, bytes) in std::mem::take(&mut content.unsynced) {
+            put(&mut content.durable, start, &bytes);
+        }
+        Ok(())
+    }
+}
+
+impl Content {
+    fn crash(&mut self, random: &mut u64) {
+        for (start, bytes) in std::mem::take(&mut self.unsynced) {
+            let fate = super::next(random);
+            match fate % 4 {
+                0 => put(&mut self.durable, start, &bytes),
+                1 => {}
+                2 => {
+                    let left = (super::next(random) % (bytes.len() as u64 + 1)) as usize;
+                    put(&mut self.durable, start, &bytes[..left]);
+                }
+                _ => {
+                    for (number, sector) in bytes.chunks(SECTOR_BYTES).enumerate() {
+                        if super::next(random) & 1 == 0 {
+                            put(&mut self.durable, start + number * SECTOR_BYTES, sector);
+                        }
+                    }
+                }
+            }
+        }
+        self.live.clone_from(&self.durable);
+    }
+}
+
+fn put(content: &mut Vec<u8>, start: usize, bytes: &[u8]) {
+    let end = start + bytes.len();
+    if content.len() < end {
+        content.resize(end, 0);
+    }
+    content[start..end].copy_from_slice(bytes);
+}
+
+fn not_found() -> io::Error {
+    io::Error::from(io::ErrorKind::NotFound)
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

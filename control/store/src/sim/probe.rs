@@ -1,0 +1,95 @@
+//! What a simulation sees of a node from outside, to check invariants.
+
+use std::ops::Range;
+
+use openraft::EntryPayload;
+use openraft::async_runtime::WatchReceiver;
+
+use crate::codec;
+use crate::machine::StateMachine;
+use crate::store::Store;
+
+/// A node at one moment. Log positions are indexes of entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// The term of its vote.
+    pub term: u64,
+    /// Whom it voted for.
+    pub voted_for: Option<u64>,
+    /// Was it elected in that term, as far as it knows?
+    pub leads: bool,
+    /// Whom it takes for the leader.
+    pub leader: Option<u64>,
+    /// Last entry it knows to be on a majority, with its term.
+    pub committed: Option<(u64, u64)>,
+    /// Last entry in its state.
+    pub applied: Option<u64>,
+    /// The entry that made the membership in its state.
+    pub membership_at: Option<u64>,
+    /// Who votes, by the newest membership it knows.
+    pub voters: Vec<u64>,
+    /// Last entry of its log.
+    pub last: Option<u64>,
+    /// Last entry that its log no longer has.
+    pub purged: Option<u64>,
+    /// Last entry in its newest snapshot.
+    pub snapshot: Option<u64>,
+}
+
+/// An entry of a node's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoggedEntry {
+    /// Its place.
+    pub index: u64,
+    /// The term it was made in.
+    pub term: u64,
+    /// A checksum of what it says.
+    pub digest: u32,
+}
+
+impl<M: StateMachine> Store<M> {
+    /// What this node is at.
+    pub fn probe(&self) -> Probe {
+        let metrics = self.raft().metrics();
+        let metrics = metrics.borrow_watched();
+        let progress = self.shared().progress();
+        let leader_id = metrics.vote.leader_id;
+        let voters = metrics.membership_config.membership().voter_ids();
+        Probe {
+            term: leader_id.term,
+            voted_for: Some(leader_id.voted_for),
+            leads: metrics.vote.committed && leader_id.voted_for == metrics.id,
+            leader: metrics.current_leader,
+            committed: metrics
+                .local_committed
+                .map(|id| (id.index, id.committed_leader_id().term)),
+            applied: progress.last_applied.map(|id| id.index),
+            membership_at: progress.membership.log_id().map(|id| id.index),
+            voters: voters.collect(),
+            last: metrics.last_log_index,
+            purged: self.wal().purged_index(),
+            snapshot: metrics.snapshot.map(|id| id.index),
+        }
+    }
+
+    /// The entries of `range` that its log has.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn logged(&self, range: Range<u64>) -> std::io::Result<Vec<LoggedEntry>> {
+        let entries = self.wal().peek(range)?;
+        let logged = entries.into_iter().map(|entry| {
+            let payload = match &entry.payload {
+                EntryPayload::Blank => Vec::new(),
+                EntryPayload::Normal(batch) => codec::encode(batch)?,
+                EntryPayload::Membership(membership) => codec::encode(membership)?,
+            };
+            Ok(LoggedEntry {
+                index: entry.log_id.index,
+                term: entry.log_id.committed_leader_id().term,
+                digest: crc32fast::hash(&payload),
+            })
+        });
+        logged.collect()
+    }
+}
