@@ -107,6 +107,10 @@ fn fail(record: &Record, options: &Options, failure: Failure) -> Result<()> {
             record.keep_logs_only()?;
         }
     }
+    if !options.keep && error.is::<Interrupted>() {
+        say(&format!("LAB FAIL step={step:?} reason=\"interrupted\""));
+        bail!("interrupted; nothing is left of the lab");
+    }
     let reason = format!("{error:#}").replace('\n', " ");
     say(&format!(
         "LAB FAIL step={step:?} reason={reason:?} log={}",
@@ -185,6 +189,8 @@ pub fn environment() -> Result<()> {
     for (name, value) in current()?.state().environment {
         say(&format!("export {name}='{value}'"));
     }
+    say("export PATH=\"$METALMESH_BIN:$PATH\"");
+    say("# then: ip netns exec $METALMESH_NETNS metalmesh machine ls");
     Ok(())
 }
 
@@ -237,6 +243,7 @@ fn print_usage(record: &Record) {
         "\nThe lab stays up. Its logs are in {}/log.\n\
          ./dev lab shell            a shell as the admin\n\
          ./dev lab shell tenant-a   a shell as a tenant\n\
+         ./dev lab env              the environment to use it, for eval\n\
          ./dev lab status           what runs\n\
          ./dev lab down             take everything away\n",
         record.dir().display()

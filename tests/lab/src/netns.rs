@@ -6,6 +6,13 @@ use anyhow::{Context, Result, bail};
 
 use crate::state::{ProcessId, Record};
 
+/// The user's own context is not the lab's.
+const NOT_OURS: [&str; 3] = [
+    "METALMESH_CONFIG",
+    "METALMESH_API_URL",
+    "METALMESH_TOKEN_FILE",
+];
+
 /// A network namespace of a lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace(String);
@@ -68,6 +75,9 @@ impl Namespace {
             .args(["netns", "exec", &self.0])
             .arg(program.as_ref())
             .stdin(Stdio::null());
+        for name in NOT_OURS {
+            command.env_remove(name);
+        }
         command
     }
 

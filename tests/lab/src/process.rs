@@ -76,6 +76,11 @@ impl Process {
     }
 
     #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.id.pid
+    }
+
+    #[must_use]
     pub fn alive(&self) -> bool {
         self.id.alive()
     }
