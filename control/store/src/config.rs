@@ -4,8 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::clock::{Clock, SystemClock};
 use crate::platform::Platform;
+use crate::transport::{NoPeers, Transport};
 use crate::wal::segment::SEGMENT_BYTES;
 
 /// Log entries between two snapshots.
@@ -21,6 +24,15 @@ pub const READY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Threads of Raft's own runtime.
 pub(crate) const RAFT_THREADS: usize = 2;
 
+/// What a new data directory becomes. One that is in use stays what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// A cluster of one node, with an id of its own.
+    Form,
+    /// A part of the cluster with this id, once its leader has added the node.
+    Join(Uuid),
+}
+
 /// What a store is opened with.
 #[derive(Clone, Debug)]
 pub struct StoreConfig {
@@ -30,6 +42,15 @@ pub struct StoreConfig {
     pub node_id: u64,
     /// Name of the cluster; a directory stays with the name it was made under.
     pub cluster: String,
+    /// What a new data directory becomes.
+    pub begin: Begin,
+    /// Where other members reach this node, as its transport understands it. May be empty as
+    /// long as there are no other members.
+    pub peer_address: String,
+    /// The way to the other members.
+    pub transport: Arc<dyn Transport>,
+    /// Bytes per second at which snapshots are sent to other members; `None` does not limit.
+    pub snapshot_bytes_per_second: Option<u64>,
     /// Tells the time that commands carry.
     pub clock: Arc<dyn Clock>,
     /// Log entries between two snapshots.
@@ -49,6 +70,10 @@ impl StoreConfig {
             dir: dir.into(),
             node_id,
             cluster: cluster.into(),
+            begin: Begin::Form,
+            peer_address: String::new(),
+            transport: Arc::new(NoPeers),
+            snapshot_bytes_per_second: None,
             clock: Arc::new(SystemClock::default()),
             snapshot_every_entries: SNAPSHOT_EVERY_ENTRIES,
             keep_entries: KEEP_ENTRIES,

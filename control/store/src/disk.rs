@@ -47,6 +47,8 @@ pub(crate) trait Disk: Debug + Send + Sync + 'static {
 
 /// An open file. Its clones and other handles of the same file see the same bytes.
 pub(crate) trait DiskFile: Debug + Send + Sync {
+    /// How many bytes it has.
+    fn bytes(&self) -> io::Result<u64>;
     /// Fills `buffer` from `offset` on; a file that ends earlier is an error.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
     /// Writes all of `bytes` at `offset`.
@@ -142,6 +144,10 @@ impl Disk for RealDisk {
 }
 
 impl DiskFile for File {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         self.read_exact_at(buffer, offset)
     }

@@ -1,13 +1,16 @@
 //! What can go wrong, told apart by what the caller can do about it.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
 
 use crate::engine::EngineError;
 use crate::snapshot::SnapshotError;
 use crate::wal::WalError;
 
 /// The store cannot answer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum StoreError {
     /// Another node leads; ask it.
     #[error("this node does not lead; {}", known(.leader))]
@@ -34,7 +37,7 @@ pub enum StoreError {
     #[error("the outcome of the write is unknown: {reason}")]
     OutcomeUnknown {
         /// What happened.
-        reason: &'static str,
+        reason: Cow<'static, str>,
     },
     /// No majority answered in time. Nothing is known to be wrong with the data.
     #[error("no majority of the cluster answered in time")]

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::config::Begin;
 use crate::disk::{Disk, DiskLock};
 use crate::error::OpenError;
 use crate::platform::random_id;
@@ -39,13 +40,17 @@ pub(crate) fn claim(
     dir: &Path,
     cluster: &str,
     node: u64,
+    begin: Begin,
 ) -> Result<Identity, OpenError> {
     let path = dir.join(FILE);
     if !disk.exists(&path) {
         let cluster = cluster.to_owned();
         let identity = Identity {
             format: FORMAT,
-            cluster_id: random_id(),
+            cluster_id: match begin {
+                Begin::Form => random_id(),
+                Begin::Join(cluster_id) => cluster_id,
+            },
             cluster,
             node,
         };
@@ -67,6 +72,15 @@ pub(crate) fn claim(
             path: dir.to_owned(),
             found: format!("node {} of cluster {:?}", found.node, found.cluster),
             wanted: format!("node {node} of cluster {cluster:?}"),
+        });
+    }
+    if let Begin::Join(wanted) = begin
+        && found.cluster_id != wanted
+    {
+        return Err(OpenError::Foreign {
+            path: dir.to_owned(),
+            found: format!("cluster {}", found.cluster_id),
+            wanted: format!("a part of cluster {wanted}"),
         });
     }
     Ok(found)
@@ -99,19 +113,26 @@ mod tests {
     #[test]
     fn a_directory_stays_with_its_first_owner() {
         let dir = tempfile::tempdir().unwrap();
-        let first = claim(&RealDisk, dir.path(), "east", 1).unwrap();
-        assert_eq!(claim(&RealDisk, dir.path(), "east", 1).unwrap(), first);
-        let error = claim(&RealDisk, dir.path(), "west", 1)
+        let first = claim(&RealDisk, dir.path(), "east", 1, Begin::Form).unwrap();
+        assert_eq!(
+            claim(&RealDisk, dir.path(), "east", 1, Begin::Form).unwrap(),
+            first
+        );
+        let error = claim(&RealDisk, dir.path(), "west", 1, Begin::Form)
             .unwrap_err()
             .to_string();
         assert!(error.contains("node 1 of cluster \"east\""), "{error}");
         assert!(matches!(
-            claim(&RealDisk, dir.path(), "east", 2),
+            claim(&RealDisk, dir.path(), "east", 2, Begin::Form),
             Err(OpenError::Foreign { .. })
         ));
+        let claim_as = |begin| claim(&RealDisk, dir.path(), "east", 1, begin);
+        let error = claim_as(Begin::Join(Uuid::new_v4())).unwrap_err();
+        assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+        assert_eq!(claim_as(Begin::Join(first.cluster_id)).unwrap(), first);
         std::fs::write(dir.path().join(FILE), "{").unwrap();
         assert!(matches!(
-            claim(&RealDisk, dir.path(), "east", 1),
+            claim(&RealDisk, dir.path(), "east", 1, Begin::Form),
             Err(OpenError::Identity { .. })
         ));
     }

@@ -25,6 +25,7 @@ mod engine;
 mod error;
 mod identity;
 mod machine;
+mod members;
 mod metrics;
 mod open;
 mod platform;
@@ -33,25 +34,33 @@ mod raft;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod snapshot;
+mod snapshot_receive;
+mod snapshot_send;
+mod snapshot_wire;
 mod store;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod transport;
 mod wal;
 mod watch;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use codec::CodecError;
 pub use config::{
-    KEEP_ENTRIES, PROPOSE_TIMEOUT, READ_TIMEOUT, READY_TIMEOUT, SNAPSHOT_EVERY_ENTRIES, StoreConfig,
+    Begin, KEEP_ENTRIES, PROPOSE_TIMEOUT, READ_TIMEOUT, READY_TIMEOUT, SNAPSHOT_EVERY_ENTRIES,
+    StoreConfig,
 };
 pub use engine::EngineError;
 pub use error::{OpenError, ProposeError, StoreError};
 pub use machine::{Outcome, Row, StateMachine, decode_row, encode_row};
+pub use members::{MemberChange, MemberState, MembershipError, PROMOTE_LAG_ENTRIES_MAX};
 pub use metrics::Metrics;
 pub use platform::Platform;
 pub use proposer::{BATCH_BYTES_MAX, BATCH_COMMANDS_MAX, COMMAND_BYTES_MAX, PROPOSALS_MAX};
+pub use raft::wire::PeerRefusal;
 pub use snapshot::SnapshotError;
 pub use store::Store;
+pub use transport::{Channel, FRAME_BYTES_MAX, Lane, Member, NoPeers, Transport};
 pub use wal::WalError;
 pub use watch::{Event, Revision, Subscription, WATCH_BUFFER_EVENTS};

@@ -8,9 +8,10 @@ use openraft::async_runtime::WatchReceiver;
 use openraft::{BasicNode, Raft, ReadPolicy};
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use crate::applier::{Applier, Shared};
-use crate::config::{READY_TIMEOUT, StoreConfig};
+use crate::config::{Begin, READY_TIMEOUT, StoreConfig};
 use crate::disk::DiskLock;
 use crate::error::OpenError;
 use crate::identity::{self, io_error};
@@ -18,9 +19,10 @@ use crate::machine::StateMachine;
 use crate::platform::{Platform, handle};
 use crate::raft::config::config as raft_config;
 use crate::raft::log::{LogStore, RaftLog};
-use crate::raft::network::{NoPeers, Peers};
+use crate::raft::network::{Dialer, Peers, SelfId};
 use crate::raft::types::TypeConfig;
 use crate::snapshot::Snapshots;
+use crate::snapshot_send::Throttle;
 use crate::wal::{Owner, Wal};
 
 pub(crate) type Node<M> = Raft<TypeConfig, Applier<M>>;
@@ -30,6 +32,7 @@ pub(crate) struct Opened<M: StateMachine> {
     pub(crate) raft: Arc<Node<M>>,
     pub(crate) shared: Arc<Shared<M>>,
     pub(crate) wal: Arc<Wal>,
+    pub(crate) dialer: Dialer,
     /// Raft's own runtime, where it has one.
     pub(crate) runtime: Option<Runtime>,
     pub(crate) lock: DiskLock,
@@ -37,6 +40,7 @@ pub(crate) struct Opened<M: StateMachine> {
 
 /// What lies in the data directory.
 struct Files<M: StateMachine> {
+    cluster: Uuid,
     shared: Arc<Shared<M>>,
     wal: Arc<Wal>,
     lock: DiskLock,
@@ -54,16 +58,29 @@ pub(crate) async fn open<M: StateMachine>(config: StoreConfig) -> Result<Opened<
         })
         .await
         .map_err(failed.clone()("open"))?;
-    let Files { shared, wal, lock } = files?;
+    let Files {
+        cluster,
+        shared,
+        wal,
+        lock,
+    } = files?;
+    let dialer = Dialer {
+        this: SelfId {
+            cluster,
+            node: config.node_id,
+        },
+        transport: config.transport.clone(),
+    };
     let runtime = threads.runtime();
     let runtime = runtime.map_err(failed.clone()("start the threads for"))?;
-    let start = start(config, wal.clone(), shared.clone());
+    let start = start(config, dialer.clone(), wal.clone(), shared.clone());
     let raft = handle(runtime.as_ref()).spawn(start).await;
     let raft = raft.map_err(|e| failed("start")(std::io::Error::other(e)))??;
     Ok(Opened {
         raft: Arc::new(raft),
         shared,
         wal,
+        dialer,
         runtime,
         lock,
     })
@@ -84,7 +101,7 @@ fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenErr
             .map_err(|e| io_error("create", &part, e))?;
     }
     let lock = identity::lock(&**disk, dir)?;
-    let identity = identity::claim(&**disk, dir, &config.cluster, config.node_id)?;
+    let identity = identity::claim(&**disk, dir, &config.cluster, config.node_id, config.begin)?;
 
     let engine = disk.open_state(&dir.join("state"))?;
     let snapshots = Snapshots::open(disk.clone(), &dir.join("snapshots"))?;
@@ -97,11 +114,17 @@ fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenErr
     let wal = Wal::open(&config.platform, &log, owner, config.segment_bytes)?;
     let wal = Arc::new(wal);
     check_log_covers_state(dir, &wal, &shared)?;
-    Ok(Files { shared, wal, lock })
+    Ok(Files {
+        cluster: owner.cluster,
+        shared,
+        wal,
+        lock,
+    })
 }
 
 async fn start<M: StateMachine>(
     config: StoreConfig,
+    dialer: Dialer,
     wal: Arc<Wal>,
     shared: Arc<Shared<M>>,
 ) -> Result<Node<M>, OpenError> {
@@ -111,7 +134,11 @@ async fn start<M: StateMachine>(
         config.keep_entries,
     )
     .map_err(|e| OpenError::Raft(e.to_string()))?;
-    let network = Peers(Arc::new(NoPeers));
+    let network = Peers {
+        dialer,
+        platform: config.platform.clone(),
+        throttle: Throttle::new(config.snapshot_bytes_per_second),
+    };
     let gate = shared.clone();
     let log = RaftLog::new(wal, Arc::new(move |index| gate.make_durable(index)));
     let raft = Raft::new(config.node_id, settings, network, log, Applier(shared))
@@ -122,15 +149,18 @@ async fn start<M: StateMachine>(
         .is_initialized()
         .await
         .map_err(|e| OpenError::Raft(e.to_string()))?;
-    if !initialized {
-        let members = [(config.node_id, BasicNode::default())];
+    let forms = !initialized && config.begin == Begin::Form;
+    if forms {
+        let this = BasicNode::new(&config.peer_address);
+        let members = [(config.node_id, this)];
         let members = std::collections::BTreeMap::from(members);
         raft.initialize(members)
             .await
             .map_err(|e| OpenError::Raft(e.to_string()))?;
     }
     // No use in waiting for an election timeout when nobody else can stand.
-    if raft.voter_ids().all(|voter| voter == config.node_id) {
+    let voters: Vec<u64> = raft.voter_ids().collect();
+    if forms || voters == [config.node_id] {
         raft.trigger()
             .elect(false)
             .await

@@ -138,7 +138,7 @@ fn settle<M: StateMachine>(outcome: Option<ClientWriteResult<TypeConfig>>, answe
         }
         Some(Err(ClientWriteError::LogEntryDiscarded(_))) => {
             // Another leader may have it and commit it still.
-            let reason = "leadership was lost while the write was on its way";
+            let reason = "leadership was lost while the write was on its way".into();
             return tell_all::<M>(answers, &StoreError::OutcomeUnknown { reason });
         }
         // Commands neither change the membership nor carry preconditions.
@@ -146,13 +146,13 @@ fn settle<M: StateMachine>(outcome: Option<ClientWriteResult<TypeConfig>>, answe
             return tell_all::<M>(answers, &StoreError::Fatal(error.to_string()));
         }
         None => {
-            let reason = "this node stopped while the write was on its way";
+            let reason = "this node stopped while the write was on its way".into();
             return tell_all::<M>(answers, &StoreError::OutcomeUnknown { reason });
         }
     };
     let results = applied.and_then(|applied| applied.downcast::<Results<M>>().ok());
     let Some(results) = results else {
-        let reason = "the entry was applied without an answer";
+        let reason = "the entry was applied without an answer".into();
         return tell_all::<M>(answers, &StoreError::OutcomeUnknown { reason });
     };
     for (answer, result) in answers.into_iter().zip(*results) {

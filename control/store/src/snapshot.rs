@@ -126,6 +126,26 @@ impl Snapshots {
         Ok(ours)
     }
 
+    /// The disk that they are on.
+    pub(crate) fn disk(&self) -> &Arc<dyn Disk> {
+        &self.disk
+    }
+
+    /// A new directory for a snapshot that is on its way here; gone after a restart.
+    pub(crate) fn new_temporary(&self) -> Result<PathBuf, SnapshotError> {
+        let dir = self.dir.join(format!("{TEMPORARY}{}", random_id()));
+        let state = dir.join(STATE);
+        self.disk
+            .create_dir(&state)
+            .map_err(|e| io_error("create", &state, e))?;
+        Ok(dir)
+    }
+
+    /// How far the snapshot in `dir` has come.
+    pub(crate) fn describe(&self, dir: &SnapshotDir) -> Result<SnapshotMeta, SnapshotError> {
+        Ok(meta(&self.read_meta(&dir.0)?))
+    }
+
     /// The newest snapshot.
     pub(crate) fn newest(&self) -> Result<Option<(SnapshotMeta, SnapshotDir)>, SnapshotError> {
         let Some(name) = self

@@ -24,13 +24,16 @@ use crate::metrics::Metrics;
 use crate::open::{self, Node, Opened};
 use crate::platform::{Threads, handle};
 use crate::proposer::{COMMAND_BYTES_MAX, PROPOSALS_MAX, Proposal, Proposer};
+use crate::raft::inbound::Inbound;
 use crate::raft::types::TypeConfig;
+use crate::snapshot_receive::Receiver;
+use crate::transport::Channel;
 use crate::wal::Wal;
 use crate::watch::{Revision, Subscription};
 
 /// The replicated store; cheap to clone.
 #[derive(Debug)]
-pub struct Store<M: StateMachine = Tables>(Arc<Inner<M>>);
+pub struct Store<M: StateMachine = Tables>(pub(crate) Arc<Inner<M>>);
 
 impl<M: StateMachine> Clone for Store<M> {
     fn clone(&self) -> Self {
@@ -38,11 +41,12 @@ impl<M: StateMachine> Clone for Store<M> {
     }
 }
 
-struct Inner<M: StateMachine> {
+pub(crate) struct Inner<M: StateMachine> {
     node_id: u64,
-    raft: Arc<Node<M>>,
+    pub(crate) raft: Arc<Node<M>>,
     shared: Arc<Shared<M>>,
     wal: Arc<Wal>,
+    inbound: Inbound<M>,
     clock: Arc<dyn Clock>,
     proposals: mpsc::Sender<Proposal<M>>,
     stop: CancellationToken,
@@ -74,8 +78,9 @@ impl<M: StateMachine> Drop for Inner<M> {
 }
 
 impl<M: StateMachine> Store<M> {
-    /// Opens the data directory and starts the node. A new directory becomes a cluster of one.
-    /// A node alone is ready when this returns: it leads and has applied its whole log.
+    /// Opens the data directory and starts the node. A new directory becomes what
+    /// [`StoreConfig::begin`] says. A node alone is ready when this returns: it leads and has
+    /// applied its whole log.
     ///
     /// # Errors
     /// When the directory is in use, damaged or another node's; the message says the way out.
@@ -88,9 +93,16 @@ impl<M: StateMachine> Store<M> {
             raft,
             shared,
             wal,
+            dialer,
             runtime,
             lock,
         } = opened;
+        let receiver = Receiver::new(shared.snapshots.clone(), threads.clone());
+        let inbound = Inbound {
+            this: dialer.this,
+            raft: raft.clone(),
+            snapshots: Arc::new(receiver),
+        };
         let (proposals, waiting) = mpsc::channel(PROPOSALS_MAX);
         let stop = CancellationToken::new();
         let proposer = Proposer {
@@ -105,6 +117,7 @@ impl<M: StateMachine> Store<M> {
             raft,
             shared,
             wal,
+            inbound,
             clock,
             proposals,
             stop,
@@ -144,11 +157,11 @@ impl<M: StateMachine> Store<M> {
         match tokio::time::timeout(PROPOSE_TIMEOUT, wait).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => {
-                let reason = "this node stopped while the write was on its way";
+                let reason = "this node stopped while the write was on its way".into();
                 Err(StoreError::OutcomeUnknown { reason }.into())
             }
             Err(_) => {
-                let reason = "no majority confirmed it in time";
+                let reason = "no majority confirmed it in time".into();
                 Err(StoreError::OutcomeUnknown { reason }.into())
             }
         }
@@ -213,6 +226,26 @@ impl<M: StateMachine> Store<M> {
         let state =
             state.map_err(|_| StoreError::Fatal("the state machine panicked".to_owned()))?;
         Ok(read(&state, Revision(state.revision())))
+    }
+
+    /// Answers another member on a channel that it opened, until the channel ends. The transport
+    /// calls this and vouches for `from`.
+    ///
+    /// # Errors
+    /// When the channel broke, or the caller was turned away; then the error's source is a
+    /// [`PeerRefusal`](crate::PeerRefusal), which the caller got too.
+    pub async fn serve_peer(&self, from: u64, mut channel: Channel) -> std::io::Result<()> {
+        let lane = self.0.inbound.greet(from, &mut channel).await?;
+        tokio::select! {
+            served = self.0.inbound.serve(from, lane, channel) => served,
+            () = self.0.stop.cancelled() => Ok(()),
+        }
+    }
+
+    /// The id that the cluster was made with; data directories and members of other clusters are
+    /// refused by it.
+    pub fn cluster_id(&self) -> uuid::Uuid {
+        self.0.inbound.this.cluster
     }
 
     /// Subscribes to changes from now on. Subscribe first, then read.

@@ -35,6 +35,8 @@ pub(crate) fn config(
         api_channel_size: Some(API_QUEUE_MAX),
         notification_channel_size: Some(NOTIFICATION_QUEUE_MAX),
         state_machine_channel_size: Some(APPLY_QUEUE_MAX),
+        // A node that was cut off must not unseat the leader when it comes back.
+        enable_pre_vote: Some(true),
         // A leader that restarts stands for election again: its term then changes, and with it
         // the fence on orders to hardware.
         enable_leader_restore: Some(false),

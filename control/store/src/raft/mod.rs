@@ -1,7 +1,9 @@
 //! openraft behind our own seams: the log, the state machine and the transport.
 
 pub(crate) mod config;
+pub(crate) mod inbound;
 pub(crate) mod log;
 pub(crate) mod network;
 pub(crate) mod runtime;
 pub(crate) mod types;
+pub(crate) mod wire;

@@ -1,163 +1,216 @@
-//! The seam between openraft and the wire between members.
+//! openraft's view of the members: questions and pipelined streams over a [`Transport`].
 
-use std::fmt::Debug;
 use std::future::Future;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt};
 use openraft::errors::{RPCError, ReplicationClosed, StreamingError, Unreachable};
-use openraft::network::{RPCOption, RaftNetworkFactory, RaftNetworkV2};
+use openraft::network::{
+    Backoff, NetBackoff, NetSnapshot, NetStreamAppend, NetTransferLeader, NetVote, RPCOption,
+    RaftNetworkFactory,
+};
 use openraft::raft::{
-    AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, VoteRequest, VoteResponse,
+    AppendEntriesRequest, SnapshotResponse, StreamAppendResult, TransferLeaderRequest,
+    TransferLeaderResponse, VoteRequest, VoteResponse,
 };
 use openraft::{AnyError, OptionalSend};
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, sleep_until, timeout};
+use uuid::Uuid;
 
 use super::types::{TypeConfig, Vote};
+use super::wire::{self, Appended, Ask, Hello, Transferred, Voted};
+use crate::platform::Platform;
 use crate::snapshot::SnapshotDir;
+use crate::snapshot_send::{self, Throttle};
+use crate::transport::{Channel, Lane, Member, Transport};
 
 type Snapshot = openraft::alias::SnapshotOf<TypeConfig, SnapshotDir>;
+type Answers<'s> = BoxStream<'s, Result<StreamAppendResult<TypeConfig>, RPCError<TypeConfig>>>;
 
-/// Carries messages between members.
-///
-/// An implementation puts the cluster's id into every message, enforces `option.soft_ttl()`, and
-/// answers an error, never a grant, for a member that it cannot reach. It should override
-/// nothing here lightly: [`pre_vote`](Transport::pre_vote) has no default on purpose, because
-/// openraft's own default grants.
-pub(crate) trait Transport: Debug + Send + Sync + 'static {
-    fn append(
-        &self,
-        target: u64,
-        rpc: AppendEntriesRequest<TypeConfig>,
-        option: RPCOption,
-    ) -> impl Future<Output = io::Result<AppendEntriesResponse<TypeConfig>>> + Send;
-    fn vote(
-        &self,
-        target: u64,
-        rpc: VoteRequest<TypeConfig>,
-        option: RPCOption,
-    ) -> impl Future<Output = io::Result<VoteResponse<TypeConfig>>> + Send;
-    fn pre_vote(
-        &self,
-        target: u64,
-        rpc: VoteRequest<TypeConfig>,
-        option: RPCOption,
-    ) -> impl Future<Output = io::Result<VoteResponse<TypeConfig>>> + Send;
-    fn snapshot(
-        &self,
-        target: u64,
-        vote: Vote,
-        snapshot: Snapshot,
-        option: RPCOption,
-    ) -> impl Future<Output = io::Result<SnapshotResponse<TypeConfig>>> + Send;
+/// Append requests on their way to one follower.
+const IN_FLIGHT_MAX: usize = 64;
+/// A follower that syncs slowly is not gone: entries get this many times the limit of a
+/// heartbeat before their channel is given up.
+const APPEND_PATIENCE: u32 = 10;
+
+/// Who we are on every channel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SelfId {
+    pub(crate) cluster: Uuid,
+    pub(crate) node: u64,
 }
 
-/// The transport of a cluster of one node: there is nobody to reach.
-#[derive(Debug, Default)]
-pub(crate) struct NoPeers;
-
-impl NoPeers {
-    fn unreachable<T>(target: u64) -> io::Result<T> {
-        let message = format!("node {target} is unreachable: this node runs without peers");
-        Err(io::Error::new(io::ErrorKind::Unsupported, message))
-    }
+/// Opens channels and says hello on them.
+#[derive(Clone, Debug)]
+pub(crate) struct Dialer {
+    pub(crate) this: SelfId,
+    pub(crate) transport: Arc<dyn Transport>,
 }
 
-impl Transport for NoPeers {
-    async fn append(
+impl Dialer {
+    pub(crate) async fn open(
         &self,
-        target: u64,
-        _rpc: AppendEntriesRequest<TypeConfig>,
-        _option: RPCOption,
-    ) -> io::Result<AppendEntriesResponse<TypeConfig>> {
-        Self::unreachable(target)
+        member: &Member,
+        lane: Lane,
+        limit: Duration,
+    ) -> io::Result<Channel> {
+        let hello = Hello {
+            version: wire::VERSION,
+            cluster: self.this.cluster,
+            from: self.this.node,
+            to: member.node,
+            lane,
+        };
+        let opened = async {
+            let mut channel = self.transport.open(member, lane).await?;
+            channel.send(wire::say(&hello)?).await?;
+            Ok(channel)
+        };
+        within(limit, opened).await
     }
 
-    async fn vote(
+    /// One question and its answer.
+    pub(crate) async fn ask<T: DeserializeOwned>(
         &self,
-        target: u64,
-        _rpc: VoteRequest<TypeConfig>,
-        _option: RPCOption,
-    ) -> io::Result<VoteResponse<TypeConfig>> {
-        Self::unreachable(target)
-    }
-
-    async fn pre_vote(
-        &self,
-        target: u64,
-        _rpc: VoteRequest<TypeConfig>,
-        _option: RPCOption,
-    ) -> io::Result<VoteResponse<TypeConfig>> {
-        Self::unreachable(target)
-    }
-
-    async fn snapshot(
-        &self,
-        target: u64,
-        _vote: Vote,
-        _snapshot: Snapshot,
-        _option: RPCOption,
-    ) -> io::Result<SnapshotResponse<TypeConfig>> {
-        Self::unreachable(target)
+        member: &Member,
+        question: &Ask,
+        limit: Duration,
+    ) -> io::Result<T> {
+        let asked = async {
+            let mut channel = self.open(member, Lane::Control, limit).await?;
+            channel.send(wire::say(question)?).await?;
+            wire::hear(&channel.next().await?)
+        };
+        within(limit, asked).await
     }
 }
 
-/// Makes a [`Peer`] for each member that openraft talks to.
+pub(crate) async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = io::Result<T>>,
+) -> io::Result<T> {
+    timeout(limit, work).await.unwrap_or_else(|_| {
+        let message = format!("no answer within {} ms", limit.as_millis());
+        Err(io::Error::new(io::ErrorKind::TimedOut, message))
+    })
+}
+
+/// Makes a [`Peer`] for each member and lane that openraft talks to.
 #[derive(Debug)]
-pub(crate) struct Peers<T>(pub(crate) Arc<T>);
-
-/// The way to one member.
-#[derive(Debug)]
-pub(crate) struct Peer<T> {
-    target: u64,
-    transport: Arc<T>,
+pub(crate) struct Peers {
+    pub(crate) dialer: Dialer,
+    /// Where snapshots are read.
+    pub(crate) platform: Platform,
+    pub(crate) throttle: Throttle,
 }
 
-impl<T: Transport> RaftNetworkFactory<TypeConfig> for Peers<T> {
-    type Network = Peer<T>;
-
-    async fn new_client(&mut self, target: u64, _node: &openraft::BasicNode) -> Peer<T> {
+impl Peers {
+    fn peer(&self, target: u64, node: &openraft::BasicNode, lane: Lane) -> Peer {
+        let member = Member {
+            node: target,
+            address: node.addr.clone(),
+        };
         Peer {
-            target,
-            transport: self.0.clone(),
+            member,
+            lane,
+            dialer: self.dialer.clone(),
+            platform: self.platform.clone(),
+            throttle: self.throttle.clone(),
+            idle: Mutex::new(None),
         }
     }
 }
 
-impl<T: Transport> RaftNetworkV2<TypeConfig> for Peer<T> {
-    type SnapshotData = SnapshotDir;
+impl RaftNetworkFactory<TypeConfig> for Peers {
+    type Network = Peer;
 
-    async fn append_entries(
-        &mut self,
-        rpc: AppendEntriesRequest<TypeConfig>,
-        option: RPCOption,
-    ) -> Result<AppendEntriesResponse<TypeConfig>, RPCError<TypeConfig>> {
-        self.transport
-            .append(self.target, rpc, option)
-            .await
-            .map_err(unreachable)
+    async fn new_client(&mut self, target: u64, node: &openraft::BasicNode) -> Peer {
+        self.peer(target, node, Lane::Append)
     }
 
+    async fn new_heartbeat_client(&mut self, target: u64, node: &openraft::BasicNode) -> Peer {
+        self.peer(target, node, Lane::Heartbeat)
+    }
+
+    async fn new_snapshot_client(&mut self, target: u64, node: &openraft::BasicNode) -> Peer {
+        self.peer(target, node, Lane::Snapshot)
+    }
+}
+
+/// The way to one member for one purpose.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    member: Member,
+    lane: Lane,
+    dialer: Dialer,
+    platform: Platform,
+    throttle: Throttle,
+    /// A channel on which everything was answered.
+    idle: Mutex<Option<Channel>>,
+}
+
+impl Peer {
+    fn idle(&self) -> MutexGuard<'_, Option<Channel>> {
+        self.idle
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl NetBackoff<TypeConfig> for Peer {
+    fn backoff(&self) -> Option<Backoff> {
+        None
+    }
+}
+
+impl NetVote<TypeConfig> for Peer {
     async fn vote(
         &mut self,
         rpc: VoteRequest<TypeConfig>,
         option: RPCOption,
     ) -> Result<VoteResponse<TypeConfig>, RPCError<TypeConfig>> {
-        self.transport
-            .vote(self.target, rpc, option)
-            .await
-            .map_err(unreachable)
+        let question = Ask::Vote(rpc);
+        let asked = self
+            .dialer
+            .ask::<Voted>(&self.member, &question, option.soft_ttl());
+        asked.await.map_err(unreachable)
     }
 
+    // openraft's default grants without asking.
     async fn pre_vote(
         &mut self,
         rpc: VoteRequest<TypeConfig>,
         option: RPCOption,
     ) -> Result<VoteResponse<TypeConfig>, RPCError<TypeConfig>> {
-        self.transport
-            .pre_vote(self.target, rpc, option)
-            .await
-            .map_err(unreachable)
+        let question = Ask::PreVote(rpc);
+        let asked = self
+            .dialer
+            .ask::<Voted>(&self.member, &question, option.soft_ttl());
+        asked.await.map_err(unreachable)
     }
+}
+
+impl NetTransferLeader<TypeConfig> for Peer {
+    async fn transfer_leader(
+        &mut self,
+        req: TransferLeaderRequest<TypeConfig>,
+        option: RPCOption,
+    ) -> Result<TransferLeaderResponse<TypeConfig>, RPCError<TypeConfig>> {
+        let question = Ask::TransferLeader(req);
+        let asked = self
+            .dialer
+            .ask::<Transferred>(&self.member, &question, option.soft_ttl());
+        asked.await.map_err(unreachable)
+    }
+}
+
+impl NetSnapshot<TypeConfig> for Peer {
+    type SnapshotData = SnapshotDir;
 
     async fn full_snapshot(
         &mut self,
@@ -166,13 +219,158 @@ impl<T: Transport> RaftNetworkV2<TypeConfig> for Peer<T> {
         cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
         option: RPCOption,
     ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
+        let stall = option.soft_ttl();
+        let sent = async {
+            let channel = self.dialer.open(&self.member, self.lane, stall).await?;
+            let (dir, platform) = (&snapshot.snapshot, &self.platform);
+            snapshot_send::send(channel, vote, dir, platform, &self.throttle, stall).await
+        };
         tokio::select! {
             // In order, so that a simulation repeats itself.
             biased;
             closed = cancel => Err(StreamingError::Closed(closed)),
-            sent = self.transport.snapshot(self.target, vote, snapshot, option) => {
-                sent.map_err(|e| StreamingError::Unreachable(Unreachable::new(&AnyError::new(&e))))
+            sent = sent => sent.map_err(|e| {
+                StreamingError::Unreachable(Unreachable::new(&AnyError::new(&e)))
+            }),
+        }
+    }
+}
+
+impl NetStreamAppend<TypeConfig> for Peer {
+    fn stream_append<'s, S>(
+        &'s mut self,
+        input: S,
+        option: RPCOption,
+    ) -> BoxFuture<'s, Result<Answers<'s>, RPCError<TypeConfig>>>
+    where
+        S: Stream<Item = AppendEntriesRequest<TypeConfig>> + OptionalSend + Unpin + 'static,
+    {
+        Box::pin(async move {
+            let patience = match self.lane {
+                Lane::Heartbeat => option.soft_ttl(),
+                _ => option.soft_ttl() * APPEND_PATIENCE,
+            };
+            let channel = self.idle().take();
+            let pipeline = Pipeline {
+                peer: self,
+                channel,
+                open_limit: option.soft_ttl(),
+                input: Some(input),
+                in_flight: 0,
+                patience,
+                give_up: Instant::now(),
+            };
+            let answers = futures::stream::unfold(Some(pipeline), async |pipeline| {
+                let mut pipeline = pipeline?;
+                match pipeline.next().await {
+                    None => {
+                        let Pipeline { peer, channel, .. } = pipeline;
+                        *peer.idle() = channel;
+                        None
+                    }
+                    Some(Ok(appended @ Ok(_))) => Some((Ok(appended), Some(pipeline))),
+                    // The channel still carries what was sent behind: it is of no more use.
+                    Some(Ok(refused @ Err(_))) => Some((Ok(refused), None)),
+                    Some(Err(error)) => Some((Err(unreachable(error)), None)),
+                }
+            });
+            let answers: Answers<'s> = Box::pin(answers);
+            Ok(answers)
+        })
+    }
+}
+
+/// Requests on their way to one follower, answered in order.
+struct Pipeline<'s, S> {
+    peer: &'s mut Peer,
+    /// Opened for the first request and not before: openraft's pause after an error is in the
+    /// stream of requests, so that opening at once would try a dead member without any pause.
+    channel: Option<Channel>,
+    open_limit: Duration,
+    /// `None` when there are no more.
+    input: Option<S>,
+    in_flight: usize,
+    /// How long an answer may take.
+    patience: Duration,
+    give_up: Instant,
+}
+
+impl<S: Stream<Item = AppendEntriesRequest<TypeConfig>> + Unpin> Pipeline<'_, S> {
+    /// The next answer; `None` when everything was asked and answered.
+    async fn next(&mut self) -> Option<io::Result<Appended>> {
+        loop {
+            if self.input.is_none() && self.in_flight == 0 {
+                return None;
             }
+            let may_send = self.input.is_some() && self.in_flight < IN_FLIGHT_MAX;
+            let request = async {
+                match &mut self.input {
+                    Some(input) => input.next().await,
+                    None => None,
+                }
+            };
+            let answer = async {
+                match &mut self.channel {
+                    Some(channel) => channel.next().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                answer = answer, if self.in_flight > 0 => {
+                    self.in_flight -= 1;
+                    self.give_up = Instant::now() + self.patience;
+                    return Some(answer.and_then(|frame| wire::hear(&frame)));
+                }
+                request = request, if may_send => match request {
+                    None => self.input = None,
+                    Some(request) => if let Err(error) = self.send(request).await {
+                        return Some(Err(self.cause(error).await));
+                    },
+                },
+                () = sleep_until(self.give_up), if self.in_flight > 0 => {
+                    let ms = self.patience.as_millis();
+                    let message = format!("node {} did not answer within {ms} ms", self.peer.member.node);
+                    return Some(Err(io::Error::new(io::ErrorKind::TimedOut, message)));
+                }
+            }
+        }
+    }
+
+    async fn send(&mut self, request: AppendEntriesRequest<TypeConfig>) -> io::Result<()> {
+        if self.in_flight == 0 {
+            self.give_up = Instant::now() + self.patience;
+        }
+        let channel = match &mut self.channel {
+            Some(channel) => channel,
+            None => {
+                let Peer {
+                    dialer,
+                    member,
+                    lane,
+                    ..
+                } = &*self.peer;
+                let opened = dialer.open(member, *lane, self.open_limit).await?;
+                self.channel.insert(opened)
+            }
+        };
+        for part in wire::split(request) {
+            let frame = wire::say(&part)?;
+            within(self.patience, channel.send(frame)).await?;
+            self.in_flight += 1;
+        }
+        Ok(())
+    }
+
+    /// A member that refuses says why before it closes: that is worth more than a broken pipe.
+    async fn cause(&mut self, error: io::Error) -> io::Error {
+        let Some(channel) = &mut self.channel else {
+            return error;
+        };
+        let said = within(self.patience, channel.next()).await;
+        match said.map(|frame| wire::hear::<Appended>(&frame)) {
+            Ok(Err(refusal)) => refusal,
+            _ => error,
         }
     }
 }

@@ -282,6 +282,10 @@ struct Handle {
 }
 
 impl DiskFile for Handle {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(lock(&self.content).live.len() as u64)
+    }
+
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let content = lock(&self.content);
         let start = usize::try_from(offset).map_err(io::Error::other)?;

@@ -2,9 +2,11 @@
 //!
 //! They live in the crate and not beside it: one test binary less to link with RocksDB.
 
+mod cluster;
 mod crash;
 mod damage;
 mod ledger;
+mod mesh;
 mod snapshots;
 mod store;
 mod tables;

@@ -1,0 +1,137 @@
+//! Sends a snapshot to a member: its files in pieces, no faster than allowed.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use crate::disk::{Disk, DiskFile};
+use crate::platform::{Platform, Threads};
+use crate::raft::network::within;
+use crate::raft::types::Vote;
+use crate::raft::wire::{self, Installed};
+use crate::snapshot::SnapshotDir;
+use crate::snapshot_wire::{Listed, Offer, PIECE_BYTES, Piece, Wanted, at, measure};
+use crate::transport::Channel;
+
+/// Installing takes longer than the pause between two pieces may be.
+const INSTALL_PATIENCE: u32 = 10;
+
+/// Bytes per second of all snapshots that this node sends, together.
+#[derive(Clone, Debug)]
+pub(crate) struct Throttle(Option<Arc<Bucket>>);
+
+#[derive(Debug)]
+struct Bucket {
+    bytes_per_second: u64,
+    /// When the next piece may go.
+    next: Mutex<Instant>,
+}
+
+impl Throttle {
+    /// `None` and zero do not limit.
+    pub(crate) fn new(bytes_per_second: Option<u64>) -> Self {
+        let limit = bytes_per_second.filter(|limit| *limit > 0);
+        Self(limit.map(|bytes_per_second| {
+            let next = Mutex::new(Instant::now());
+            Arc::new(Bucket {
+                bytes_per_second,
+                next,
+            })
+        }))
+    }
+
+    /// Waits until `bytes` more may go.
+    async fn take(&self, bytes: usize) {
+        let Some(bucket) = &self.0 else { return };
+        let cost = Duration::from_secs_f64(bytes as f64 / bucket.bytes_per_second as f64);
+        let turn = {
+            let mut next = bucket
+                .next
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let turn = (*next).max(Instant::now());
+            *next = turn + cost;
+            turn
+        };
+        sleep_until(turn).await;
+    }
+}
+
+/// Sends what the receiver does not have yet. `stall` bounds each wait, not the whole.
+pub(crate) async fn send(
+    mut channel: Channel,
+    vote: Vote,
+    snapshot: &SnapshotDir,
+    platform: &Platform,
+    throttle: &Throttle,
+    stall: Duration,
+) -> io::Result<Installed> {
+    let (dir, disk) = (snapshot.0.clone(), platform.disk.clone());
+    let threads = &platform.threads;
+    let files = threads.blocking(move || list(&*disk, &dir)).await??;
+    let name = snapshot.0.file_name().unwrap_or_default();
+    let offer = Offer {
+        vote,
+        name: name.to_string_lossy().into_owned(),
+        files: files.iter().map(|(listed, _)| listed.clone()).collect(),
+    };
+    within(stall, channel.send(wire::say(&offer)?)).await?;
+    let have = match wire::hear(&within(stall, channel.next()).await?)? {
+        Wanted::From(have) => have,
+        Wanted::Nothing(answer) => return Ok(answer),
+    };
+    let total: u64 = files.iter().map(|(listed, _)| listed.bytes).sum();
+    let there: u64 = have.iter().sum();
+    tracing::info!(name = %offer.name, bytes = total, there, "sending a snapshot");
+    for (number, (listed, file)) in files.into_iter().enumerate() {
+        let mut offset = have.get(number).copied().unwrap_or(0);
+        while offset < listed.bytes {
+            let left = usize::try_from(listed.bytes - offset).unwrap_or(usize::MAX);
+            let bytes = read(threads, file.clone(), offset, left.min(PIECE_BYTES)).await?;
+            throttle.take(bytes.len()).await;
+            let sent = bytes.len() as u64;
+            let piece = Piece::Data {
+                file: number,
+                offset,
+                bytes: bytes.into(),
+            };
+            within(stall, channel.send(wire::say(&piece)?)).await?;
+            offset += sent;
+        }
+    }
+    within(stall, channel.send(wire::say(&Piece::End)?)).await?;
+    let answer = within(stall * INSTALL_PATIENCE, channel.next()).await?;
+    wire::hear(&answer)
+}
+
+async fn read(
+    threads: &Threads,
+    file: Arc<dyn DiskFile>,
+    offset: u64,
+    bytes: usize,
+) -> io::Result<Vec<u8>> {
+    let read = move || {
+        let mut buffer = vec![0; bytes];
+        file.read_at(&mut buffer, offset).map(|()| buffer)
+    };
+    threads.blocking(read).await?
+}
+
+/// All files, opened: a newer snapshot may remove the directory while this one is on its way.
+fn list(disk: &dyn Disk, dir: &Path) -> io::Result<Vec<(Listed, Arc<dyn DiskFile>)>> {
+    let mut paths = vec!["META".to_owned()];
+    let state = dir.join("state");
+    let names = disk.list(&state).map_err(|e| at(&state, e))?;
+    paths.extend(names.into_iter().map(|name| format!("state/{name}")));
+    let mut files = Vec::with_capacity(paths.len());
+    for path in paths {
+        let full = dir.join(&path);
+        let file = disk.open(&full).map_err(|e| at(&full, e))?;
+        let (bytes, crc) = measure(&*file).map_err(|e| at(&full, e))?;
+        files.push((Listed { path, bytes, crc }, file));
+    }
+    Ok(files)
+}

@@ -1,0 +1,302 @@
+//! What members do together.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::mesh::{Mesh, wait_for};
+use super::*;
+use crate::raft::wire::{self, Hello};
+use crate::{
+    Begin, Channel, Lane, Member, MemberChange, MembershipError, PeerRefusal, StoreError, Transport,
+};
+
+async fn holds(store: &Store<Ledger>, key: &str, value: &str) {
+    wait_for(&format!("{key} on node {}", store.node_id()), || async {
+        let found = store.read_local(|l| l.entries.get(key).cloned()).unwrap();
+        found.as_deref() == Some(value)
+    })
+    .await;
+}
+
+async fn leads(stores: &[Store<Ledger>]) -> Store<Ledger> {
+    let mut leader = None;
+    wait_for("a leader", || {
+        leader = stores.iter().find(|s| s.is_leader()).cloned();
+        let led = leader.clone();
+        async move {
+            match led {
+                Some(led) => led.read(|_| ()).await.is_ok(),
+                None => false,
+            }
+        }
+    })
+    .await;
+    leader.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_acknowledges_all_have() {
+    let dir = tempfile::tempdir().unwrap();
+    let mesh = Arc::new(Mesh::default());
+    let stores = mesh.cluster(dir.path(), 3).await;
+    for n in 0..50 {
+        put(&stores[0], &format!("key-{n}"), "value").await;
+    }
+    for store in &stores {
+        holds(store, "key-49", "value").await;
+        let state = store.read_local(Ledger::clone).unwrap();
+        assert_eq!(state, stores[0].read_local(Ledger::clone).unwrap());
+    }
+    let appends = mesh.opened(Lane::Append);
+    assert!(appends < 20, "one channel serves many entries: {appends}");
+    let members = stores[0].members();
+    assert!(members.iter().all(|m| m.is_voter && m.heard_ms.is_some()));
+    assert_eq!(members[1].address, "memory:2");
+    for store in &stores {
+        store.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_others_go_on_without_the_leader_and_it_catches_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let mesh = Arc::new(Mesh::default());
+    let stores = mesh.cluster(dir.path(), 3).await;
+    put(&stores[0], "before", "value").await;
+    mesh.cut_off(1);
+    let leader = leads(&stores[1..]).await;
+    put(&leader, "after", "value").await;
+    let term = leader.term();
+    mesh.heal();
+    holds(&stores[0], "after", "value").await;
+    assert_eq!(leader.term(), term, "who comes back unseats nobody");
+    mesh.stop(2).await;
+    let begin = Begin::Join(stores[0].cluster_id());
+    let again = mesh.start(mesh.config(dir.path(), 2, begin)).await;
+    holds(&again, "after", "value").await;
+    for store in [&stores[0], &again, &stores[2]] {
+        store.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_member_gets_a_snapshot() {
+    let dir = tempfile::tempdir().unwrap();
+    let mesh = Arc::new(Mesh::default());
+    let config = StoreConfig {
+        keep_entries: 0,
+        snapshot_bytes_per_second: Some(50 << 20),
+        ..mesh.config(dir.path(), 1, Begin::Form)
+    };
+    let first = mesh.start(config).await;
+    for n in 0..20 {
+        put(&first, &format!("key-{n}"), &"x".repeat(100_000)).await;
+    }
+    first.snapshot().await.unwrap();
+    wait_for("a purged log", || async {
+        first.metrics().purged.is_some()
+    })
+    .await;
+    let begin = Begin::Join(first.cluster_id());
+    let second = mesh.start(mesh.config(dir.path(), 2, begin)).await;
+    assert!(!second.is_leader(), "who waits to join forms no cluster");
+    mesh.add(&first, 2).await;
+    holds(&second, "key-19", &"x".repeat(100_000)).await;
+    assert!(mesh.opened(Lane::Snapshot) > 0);
+    put(&first, "later", "value").await;
+    holds(&second, "later", "value").await;
+    mesh.stop(2).await;
+    let second = mesh.start(mesh.config(dir.path(), 2, begin)).await;
+    holds(&second, "later", "value").await;
+    first.shutdown().await;
+    second.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn leadership_is_handed_over_and_a_member_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mesh = Arc::new(Mesh::default());
+    let stores = mesh.cluster(dir.path(), 3).await;
+    let remove = |node| MemberChange::Remove { node };
+    let refused = stores[0].change_members_here(&remove(1)).await;
+    assert_eq!(refused, Err(MembershipError::Leads { node: 1 }));
+    let lead = MemberChange::Lead { node: 2 };
+    stores[0].change_members_here(&lead).await.unwrap();
+    let leader = leads(&stores).await;
+    assert_eq!(leader.node_id(), 2);
+    wait_for("node 1 to be heard", || async {
+        leader.change_members_here(&remove(1)).await.is_ok()
+    })
+    .await;
+    assert_eq!(leader.members().len(), 2);
+    put(&leader, "key", "value").await;
+    mesh.cut_off(3);
+    wait_for("silence", || async {
+        let members = leader.members();
+        members
+            .iter()
+            .any(|m| m.heard_ms.is_some_and(|ms| ms > 3500))
+    })
+    .await;
+    let refused = leader.change_members_here(&remove(3)).await;
+    assert_eq!(refused, Err(StoreError::NoQuorum.into()));
+    for store in &stores {
+        store.shutdown().await;
+    }
+}
+
+/// Says what it is told to say.
+async fn say_hello(store: &Store<Ledger>, certified: u64, hello: Hello) -> PeerRefusal {
+    let (mut near, far) = Channel::pair(4);
+    near.send(wire::say(&hello).unwrap()).await.unwrap();
+    let refused = store.serve_peer(certified, far).await.unwrap_err();
+    let heard = wire::hear::<()>(&near.next().await.unwrap()).unwrap_err();
+    let cause = |e: std::io::Error| {
+        let cause = e.into_inner().unwrap();
+        *cause.downcast::<PeerRefusal>().unwrap()
+    };
+    let heard = cause(heard);
+    assert_eq!(cause(refused), heard);
+    heard
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_are_turned_away_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    let hello = Hello {
+        version: wire::VERSION,
+        cluster: store.cluster_id(),
+        from: 2,
+        to: 1,
+        lane: Lane::Append,
+    };
+    let other = uuid::Uuid::new_v4();
+    let cluster = Hello {
+        cluster: other,
+        ..hello.clone()
+    };
+    let refusal = say_hello(&store, 2, cluster).await;
+    assert!(
+        refusal.to_string().contains(&other.to_string()),
+        "{refusal}"
+    );
+    let wrong = Hello {
+        to: 3,
+        ..hello.clone()
+    };
+    let refusal = say_hello(&store, 2, wrong).await;
+    assert_eq!(refusal, PeerRefusal::OtherNode { wanted: 3, ours: 1 });
+    let refusal = say_hello(&store, 4, hello.clone()).await;
+    let expected = PeerRefusal::OtherSender {
+        certified: 4,
+        said: 2,
+    };
+    assert_eq!(refusal, expected);
+    let newer = Hello {
+        version: 99,
+        ..hello
+    };
+    let refusal = say_hello(&store, 2, newer).await;
+    assert_eq!(
+        refusal,
+        PeerRefusal::Version {
+            from: 2,
+            theirs: 99
+        }
+    );
+    store.shutdown().await;
+}
+
+/// Breaks the first snapshot channels after some frames.
+#[derive(Debug)]
+struct Fragile {
+    inner: Arc<dyn Transport>,
+    breaks: Arc<std::sync::atomic::AtomicUsize>,
+    frames: Arc<std::sync::atomic::AtomicUsize>,
+}
+
+impl Transport for Fragile {
+    fn open(&self, member: &Member, lane: Lane) -> BoxFuture<'static, std::io::Result<Channel>> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let opening = self.inner.open(member, lane);
+        let (breaks, frames) = (self.breaks.clone(), self.frames.clone());
+        Box::pin(async move {
+            let channel = opening.await?;
+            if lane != Lane::Snapshot {
+                return Ok(channel);
+            }
+            let breaks_here = breaks
+                .fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1))
+                .is_ok();
+            let mut sent = 0;
+            let outgoing = futures::SinkExt::with(channel.outgoing, move |frame| {
+                sent += 1;
+                frames.fetch_add(1, Relaxed);
+                std::future::ready(if breaks_here && sent > 6 {
+                    Err(std::io::Error::other("the wire broke"))
+                } else {
+                    Ok(frame)
+                })
+            });
+            let outgoing = Box::pin(outgoing);
+            Ok(Channel {
+                outgoing,
+                ..channel
+            })
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_snapshot_goes_on_where_it_broke() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let dir = tempfile::tempdir().unwrap();
+    let mesh = Arc::new(Mesh::default());
+    let mut config = mesh.config(dir.path(), 1, Begin::Form);
+    config.keep_entries = 0;
+    let frames = Arc::new(AtomicUsize::new(0));
+    let breaks = Arc::new(AtomicUsize::new(2));
+    config.transport = Arc::new(Fragile {
+        inner: config.transport,
+        breaks: breaks.clone(),
+        frames: frames.clone(),
+    });
+    let first = mesh.start(config).await;
+    for n in 0..8_u64 {
+        // Does not compress, so that it takes many pieces.
+        let mut seed = n + 1;
+        let value: String = std::iter::repeat_with(|| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            char::from(b' ' + u8::try_from((seed >> 33) % 90).unwrap())
+        })
+        .take(500_000)
+        .collect();
+        put(&first, &format!("key-{n}"), &value).await;
+    }
+    first.snapshot().await.unwrap();
+    wait_for("a purged log", || async {
+        first.metrics().purged.is_some()
+    })
+    .await;
+    let begin = Begin::Join(first.cluster_id());
+    let second = mesh.start(mesh.config(dir.path(), 2, begin)).await;
+    mesh.add(&first, 2).await;
+    wait_for("the snapshot", || async {
+        second.read_local(|l| l.entries.len()).unwrap() == 8
+    })
+    .await;
+    assert_eq!(breaks.load(Ordering::Relaxed), 0);
+    let pieces = 8 * 500_000 / (256 << 10);
+    let sent = frames.load(Ordering::Relaxed);
+    println!("{sent} frames for {pieces} pieces");
+    assert!(sent < pieces + 3 * 12, "nothing is sent twice: {sent}");
+    let (left, right) = (
+        first.read(Ledger::clone).await,
+        second.read_local(Ledger::clone),
+    );
+    assert_eq!(left.unwrap(), right.unwrap());
+    first.shutdown().await;
+    second.shutdown().await;
+}
