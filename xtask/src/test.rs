@@ -45,8 +45,7 @@ pub(crate) fn run(root: &Path, args: &TestArgs) -> Result<()> {
         return Ok(());
     }
     let machines = lab::boot_and_image()?;
-    // Everything is built before anything runs.
-    cargo_test(root, &["--no-run".to_owned()], None)?;
+    build(root)?;
     eprintln!("built: {} s", seconds());
     let lab = Lab::start(root)?;
     let tests = cargo_test(root, &args.cargo, Some(&machines));
@@ -54,6 +53,20 @@ pub(crate) fn run(root: &Path, args: &TestArgs) -> Result<()> {
     lab.finish()?;
     eprintln!("tests and lab: {} s", seconds());
     tests
+}
+
+/// Everything is built before anything runs, programs and tests in one go: apart, cargo would
+/// build some of what they have in common twice.
+fn build(root: &Path) -> Result<()> {
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--workspace", "--all-targets"])
+        .current_dir(root)
+        .status()
+        .context("cannot run cargo build")?;
+    if !status.success() {
+        bail!("the workspace does not build");
+    }
+    Ok(())
 }
 
 fn cargo_test(root: &Path, args: &[String], machines: Option<&lab::Machines>) -> Result<()> {
