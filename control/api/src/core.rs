@@ -11,6 +11,7 @@ use crate::audit::AuditTrail;
 use crate::caller::Caller;
 use crate::refusal;
 use crate::token::Issuer;
+use crate::watch::Watches;
 
 /// The parts that services share.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub struct Core {
     pub pki: Pki,
     /// Where agents reach the mesh, host:port; written into join tickets.
     pub mesh_addresses: Vec<String>,
+    /// The open watches.
+    pub watches: Watches,
 }
 
 impl Core {

@@ -2,7 +2,8 @@
 //!
 //! [`front`] speaks the protocols, [`gate`] decides who may call, [`services`] has one file a
 //! resource, `convert` turns the contract's messages into the state's objects and back,
-//! [`audit`] keeps the trail, [`token`] signs and checks bearer tokens, [`serve`] listens.
+//! [`audit`] keeps the trail, [`token`] signs and checks bearer tokens, `watch` tells what
+//! changes, [`serve`] listens.
 //!
 //! Invariants:
 //! - no handler runs before the gate let the call in, in any protocol;
@@ -22,6 +23,8 @@ mod refusal;
 pub mod serve;
 pub mod services;
 pub mod token;
+mod watch;
 
 pub use bootstrap::{ADMIN_USER, BootstrapError, admin_token, is_fresh, tenants};
 pub use core::Core;
+pub use watch::{WatchLimits, Watches};

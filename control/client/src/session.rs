@@ -287,6 +287,8 @@ services! {
     admin_tokens: admin::token_service_client::TokenServiceClient;
     /// Join tickets of agents.
     joins: mesh_admin::join_service_client::JoinServiceClient;
+    /// Watches, see [`crate::Watch`] for one that goes on after breaks.
+    watches: mesh_admin::watch_service_client::WatchServiceClient;
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use control_api::front::Front;
 use control_api::gate::ApiGate;
 use control_api::services::Services;
 use control_api::token::Issuer;
-use control_api::{Core, serve, token};
+use control_api::{Core, WatchLimits, Watches, serve, token};
 use control_gateway::{FleetView, Gateway, GatewayConfig};
 use control_pki::{Pki, SealingKey};
 use control_reconcile::{Heard, Listener};
@@ -223,6 +223,7 @@ impl Parts<'_> {
             provider: self.config.provider.clone(),
             pki: self.pki,
             mesh_addresses,
+            watches: Watches::new(WatchLimits::default(), stop.clone()),
         });
         let routes = Services::new(Arc::clone(&core)).routes();
         let front = Front::new(Arc::new(ApiGate::new(core)), routes);

@@ -12,6 +12,11 @@ pub struct Change {
     pub kind: Kind,
     /// Its key as text; unique in its kind, and the key to store it under.
     pub key: String,
+    /// The tables' revision of the command that changed it.
+    pub revision: u64,
+    /// What it was before; none when it is new. For those who watch: who could see it then and
+    /// cannot now has to be told that it is gone.
+    pub before: Option<Record>,
     /// What it is now; none when it is gone.
     pub record: Option<Record>,
 }

@@ -38,5 +38,5 @@ pub use entities::*;
 pub use hardware::{match_size, matching_sizes};
 pub use proto_errors::{Error as StateError, ErrorCode, ErrorKind};
 pub use reply::Reply;
-pub use tables::{Entity, Kind, Record, Tables};
+pub use tables::{Entity, Kind, Record, Slot, Tables};
 pub use version::{ImageVersion, newest_image, parse_image_id};

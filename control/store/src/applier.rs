@@ -18,7 +18,7 @@ use crate::raft::types::{
     Applied, Batch, Entry, LogId, SnapshotMeta, StoredMembership, TypeConfig,
 };
 use crate::snapshot::{SnapshotDir, Snapshots};
-use crate::watch::{Event, Hub, Revision};
+use crate::watch::{Hub, Revision};
 
 /// What a command answered, in an entry's order.
 pub(crate) type Results<M> =
@@ -27,7 +27,8 @@ pub(crate) type Results<M> =
 /// What the commands of one entry did.
 struct Step<M: StateMachine> {
     results: Results<M>,
-    events: Vec<Event<M::Change>>,
+    /// What changed, command by command.
+    changes: Vec<(Revision, Vec<M::Change>)>,
     rows: Vec<Row>,
     revision: u64,
 }
@@ -47,10 +48,12 @@ pub(crate) struct Shared<M: StateMachine> {
 
 impl<M: StateMachine> Shared<M> {
     /// Loads the state that `engine` holds.
+    /// At most about `watch_history` changes are kept for those who watch.
     pub(crate) fn load(
         engine: Box<dyn StateEngine>,
         snapshots: Snapshots,
         threads: Threads,
+        watch_history: usize,
     ) -> Result<Self, EngineError> {
         let progress = engine.progress()?;
         let machine = load_machine(&*engine, progress.revision)?;
@@ -60,7 +63,7 @@ impl<M: StateMachine> Shared<M> {
             engine,
             snapshots,
             threads,
-            hub: Hub::new(),
+            hub: Hub::new(Revision(progress.revision), watch_history),
             progress: Mutex::new(progress),
             durable,
         })
@@ -128,8 +131,8 @@ impl<M: StateMachine> Shared<M> {
         let step = std::panic::catch_unwind(run).map_err(|_| poisoned())??;
         progress.revision = step.revision;
         self.commit(&step.rows, progress)?;
-        for event in step.events {
-            self.hub.publish(event);
+        if !step.changes.is_empty() {
+            self.hub.publish(step.changes);
         }
         Ok(step.results)
     }
@@ -138,7 +141,7 @@ impl<M: StateMachine> Shared<M> {
     fn run(&self, commands: &[M::Command]) -> io::Result<Step<M>> {
         let mut state = self.state.write().map_err(|_| poisoned())?;
         let mut results = Vec::with_capacity(commands.len());
-        let mut events = Vec::new();
+        let mut changes = Vec::new();
         let mut rows = BTreeMap::new();
         for command in commands {
             let outcome = state.apply(command);
@@ -149,9 +152,7 @@ impl<M: StateMachine> Shared<M> {
                 rows.insert(row.key, row.value);
             }
             if !outcome.changes.is_empty() {
-                let revision = Revision(state.revision());
-                let changes = outcome.changes.into();
-                events.push(Event::Changed { revision, changes });
+                changes.push((Revision(state.revision()), outcome.changes));
             }
         }
         let rows = rows
@@ -160,7 +161,7 @@ impl<M: StateMachine> Shared<M> {
             .collect();
         Ok(Step {
             results,
-            events,
+            changes,
             rows,
             revision: state.revision(),
         })
@@ -185,11 +186,12 @@ impl<M: StateMachine> Shared<M> {
         *self.state.write().map_err(|_| poisoned())? = machine;
         self.durable
             .fetch_max(next_index(&progress), Ordering::AcqRel);
+        let revision = Revision(progress.revision);
         *self
             .progress
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner) = progress;
-        self.hub.publish(Event::Resync);
+        self.hub.replaced(revision);
         Ok(())
     }
 }

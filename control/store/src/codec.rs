@@ -19,10 +19,12 @@ pub enum CodecError {
     #[error("empty value")]
     Empty,
     /// Written by a newer build.
-    #[error("value has version {got}, this build reads up to {VERSION}")]
+    #[error("value has version {got}, this build reads up to {max}: start it with the newer build")]
     Version {
         /// The version byte found.
         got: u8,
+        /// The newest version that this build reads.
+        max: u8,
     },
     /// The bytes are not a value of the expected type.
     #[error("value cannot be decoded: {0}")]
@@ -52,7 +54,10 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     let (version, mut rest) = bytes.split_first().ok_or(CodecError::Empty)?;
     if *version != VERSION {
-        return Err(CodecError::Version { got: *version });
+        return Err(CodecError::Version {
+            got: *version,
+            max: VERSION,
+        });
     }
     let value = ciborium::from_reader(&mut rest).map_err(|e| CodecError::Decode(e.to_string()))?;
     if rest.is_empty() {
@@ -81,7 +86,7 @@ mod tests {
         assert!(matches!(decode::<u64>(&[]), Err(CodecError::Empty)));
         assert!(matches!(
             decode::<u64>(&[9, 1]),
-            Err(CodecError::Version { got: 9 })
+            Err(CodecError::Version { got: 9, .. })
         ));
         assert!(matches!(
             decode::<u64>(&[VERSION]),

@@ -10,6 +10,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::platform::Platform;
 use crate::transport::{NoPeers, Transport};
 use crate::wal::segment::SEGMENT_BYTES;
+use crate::watch::WATCH_HISTORY_CHANGES;
 
 /// Log entries between two snapshots.
 pub const SNAPSHOT_EVERY_ENTRIES: u64 = 10_000;
@@ -61,6 +62,8 @@ pub struct StoreConfig {
     pub segment_bytes: usize,
     /// Disk and threads; the machine's but in a simulation.
     pub platform: Platform,
+    /// Changes kept in memory for watches that go on where they were.
+    pub watch_history: usize,
 }
 
 impl StoreConfig {
@@ -79,6 +82,7 @@ impl StoreConfig {
             keep_entries: KEEP_ENTRIES,
             segment_bytes: SEGMENT_BYTES,
             platform: Platform::default(),
+            watch_history: WATCH_HISTORY_CHANGES,
         }
     }
 }

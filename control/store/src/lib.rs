@@ -63,4 +63,4 @@ pub use snapshot::SnapshotError;
 pub use store::Store;
 pub use transport::{Channel, FRAME_BYTES_MAX, Lane, Member, NoPeers, Transport};
 pub use wal::WalError;
-pub use watch::{Event, Revision, Subscription, WATCH_BUFFER_EVENTS};
+pub use watch::{Changes, Compacted, Event, Revision, Subscription, WATCH_HISTORY_CHANGES};

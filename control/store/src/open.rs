@@ -105,7 +105,12 @@ fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenErr
 
     let engine = disk.open_state(&dir.join("state"))?;
     let snapshots = Snapshots::open(disk.clone(), &dir.join("snapshots"))?;
-    let shared = Arc::new(Shared::load(engine, snapshots, threads.clone())?);
+    let shared = Arc::new(Shared::load(
+        engine,
+        snapshots,
+        threads.clone(),
+        config.watch_history,
+    )?);
     let owner = Owner {
         cluster: identity.cluster_id,
         node: config.node_id,

@@ -29,7 +29,7 @@ use crate::raft::types::TypeConfig;
 use crate::snapshot_receive::Receiver;
 use crate::transport::Channel;
 use crate::wal::Wal;
-use crate::watch::{Revision, Subscription};
+use crate::watch::{Compacted, Revision, Subscription};
 
 /// The replicated store; cheap to clone.
 #[derive(Debug)]
@@ -251,6 +251,14 @@ impl<M: StateMachine> Store<M> {
     /// Subscribes to changes from now on. Subscribe first, then read.
     pub fn watch(&self) -> Subscription<M::Change> {
         self.0.shared.hub.subscribe()
+    }
+
+    /// Subscribes to the changes after `from`, a revision that an earlier reading or event named.
+    ///
+    /// # Errors
+    /// When the history does not reach back that far: read again, and watch from there.
+    pub fn watch_from(&self, from: Revision) -> Result<Subscription<M::Change>, Compacted> {
+        self.0.shared.hub.subscribe_after(from)
     }
 
     /// The time to put into a command.

@@ -3,8 +3,14 @@
 use control_authz::Permit;
 use control_state::{Change, Command, Kind, Reply, StateError, Tables};
 
-use crate::codec::{CodecError, VERSION};
+use crate::codec::CodecError;
 use crate::machine::{Outcome, Row, StateMachine};
+
+/// Version of a row without its revision: the record's CBOR. Still read, not written any more.
+const PLAIN: u8 = 1;
+/// Version of the rows that this build writes: the revision, eight bytes with the highest first,
+/// then the record's CBOR.
+const REVISED: u8 = 2;
 
 impl StateMachine for Tables {
     type Command = Command;
@@ -30,13 +36,14 @@ impl StateMachine for Tables {
         Self::set_revision(self, revision);
     }
 
-    /// The key is `kind/key`; the value a version byte and the record's CBOR.
+    /// The key is `kind/key`; the value a version byte, the revision and the record's CBOR.
     fn row(&self, change: &Change) -> Result<Row, CodecError> {
         let key = format!("{}/{}", change.kind, change.key).into_bytes();
         let Some(record) = &change.record else {
             return Ok(Row { key, value: None });
         };
-        let mut value = vec![VERSION];
+        let mut value = vec![REVISED];
+        value.extend(change.revision.to_be_bytes());
         value.extend(
             record
                 .encode()
@@ -50,14 +57,21 @@ impl StateMachine for Tables {
 
     fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), CodecError> {
         let unreadable = |reason: String| CodecError::Decode(reason);
-        let (version, record) = value.split_first().ok_or(CodecError::Empty)?;
-        if *version != VERSION {
-            return Err(CodecError::Version { got: *version });
-        }
+        let (version, rest) = value.split_first().ok_or(CodecError::Empty)?;
+        let (revision, record) = match *version {
+            PLAIN => (0, rest),
+            REVISED => {
+                let (revision, record) = rest
+                    .split_first_chunk()
+                    .ok_or_else(|| unreadable("it ends within its revision".to_owned()))?;
+                (u64::from_be_bytes(*revision), record)
+            }
+            got => return Err(CodecError::Version { got, max: REVISED }),
+        };
         let kind = key.split(|b| *b == b'/').next().unwrap_or_default();
         let kind: Kind = String::from_utf8_lossy(kind)
             .parse()
             .map_err(|e: StateError| unreadable(e.to_string()))?;
-        Self::load(self, kind, record).map_err(|e| unreadable(e.to_string()))
+        Self::load(self, kind, record, revision).map_err(|e| unreadable(e.to_string()))
     }
 }

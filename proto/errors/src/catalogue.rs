@@ -103,4 +103,8 @@ catalogue! {
     1601 OrderClosed FailedPrecondition "The order is over already", "give a new order";
     1602 OrderExpired DeadlineExceeded "The BMC did not answer in time", "check the BMC and its agent, then repeat";
     1603 NoBmc FailedPrecondition "The machine has no known BMC", "wait for a report of the BMC agent";
+    // 17xx: watches
+    1701 WatchCompacted Aborted "Changes from so long ago are not kept", "list again, and watch from the revision of that list";
+    1702 WatchTooSlow Unavailable "The watch was read too slowly", "go on from the last revision, and read faster";
+    1703 WatchRightsChanged Aborted "The caller may see other objects than before", "list again, and watch from the revision of that list";
 }

@@ -45,6 +45,24 @@ impl<'a> Fullness<'a> {
         Self { ips, prefixes }
     }
 
+    /// Counts addresses and child prefixes of one network.
+    pub(crate) fn of_one(tables: &'a Tables, network: &'a state::Network) -> Self {
+        let mut ips = [0; 2];
+        for ip in state::query::network_ips(tables, &network.id) {
+            ips[slot(Family::of(ip.ip))] += 1;
+        }
+        let mut prefixes = [0; 2];
+        for child in state::query::child_networks(tables, &network.id) {
+            for prefix in &child.prefixes {
+                prefixes[slot(Family::of_net(prefix))] += 1;
+            }
+        }
+        Self {
+            ips: BTreeMap::from([(&network.id, ips)]),
+            prefixes: BTreeMap::from([(&network.id, prefixes)]),
+        }
+    }
+
     fn network(&self, network: &state::Network) -> v2::NetworkConsumption {
         let usage = |family| {
             network

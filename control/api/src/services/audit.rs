@@ -142,7 +142,7 @@ fn fits(entry: &AuditEntry, query: Option<&AuditQuery>) -> bool {
             .is_none_or(|phase| phase == audit_phase(entry.phase))
 }
 
-fn trace(entry: &AuditEntry) -> AuditTrace {
+pub(crate) fn trace(entry: &AuditEntry) -> AuditTrace {
     AuditTrace {
         uuid: entry.id.clone(),
         timestamp: time(entry.time),

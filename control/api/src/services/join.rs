@@ -89,7 +89,7 @@ impl JoinService for Services {
     }
 }
 
-fn ticket(it: &state::JoinTicket) -> JoinTicket {
+pub(crate) fn ticket(it: &state::JoinTicket) -> JoinTicket {
     let kind = match it.kind {
         state::AgentKind::Core => AgentKind::Core,
         state::AgentKind::Bmc => AgentKind::Bmc,

@@ -1,21 +1,22 @@
 //! The public services, one file a resource, both the tenants' and the administrators' side.
 
-mod audit;
+pub(crate) mod audit;
 mod filesystem;
 mod image;
 mod info;
 mod ip;
-mod join;
+pub(crate) mod join;
 mod machine;
 mod network;
 mod partition;
 mod project;
 mod size;
 mod switch;
-mod task;
+pub(crate) mod task;
 mod tenant;
 mod token;
 mod user;
+mod watch;
 
 use std::sync::Arc;
 
@@ -79,6 +80,7 @@ impl Services {
             admin::tenant_service_server::TenantServiceServer,
             admin::token_service_server::TokenServiceServer,
             mesh_admin::join_service_server::JoinServiceServer,
+            mesh_admin::watch_service_server::WatchServiceServer,
         );
         routes.routes()
     }

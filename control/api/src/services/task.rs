@@ -87,7 +87,7 @@ fn page(tables: &Tables, request: &TaskServiceListRequest) -> Vec<TaskInfo> {
         .collect()
 }
 
-fn task(order: &BmcOrder) -> TaskInfo {
+pub(crate) fn task(order: &BmcOrder) -> TaskInfo {
     let state = match order.state {
         OrderState::Open => TaskState::Active,
         OrderState::Done => TaskState::Completed,

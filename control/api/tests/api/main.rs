@@ -12,3 +12,4 @@ mod node;
 mod protocols;
 mod scenario;
 mod validation;
+mod watch;

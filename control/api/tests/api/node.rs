@@ -8,7 +8,7 @@ use control_api::audit::AuditTrail;
 use control_api::front::Front;
 use control_api::gate::ApiGate;
 use control_api::services::Services;
-use control_api::{Core, admin_token, is_fresh, serve, tenants, token};
+use control_api::{Core, WatchLimits, Watches, admin_token, is_fresh, serve, tenants, token};
 use control_authz::{Permit, SystemActor};
 use control_pki::{Pki, SealingKey};
 use control_state::{
@@ -16,7 +16,7 @@ use control_state::{
     MachineEvent, MachineSeen, Neighbour, Nic, Op, RegisterMachine, RegisterSwitch, Reply,
     WipeDone,
 };
-use control_store::{Store, StoreConfig};
+use control_store::{Store, StoreConfig, WATCH_HISTORY_CHANGES};
 use http::HeaderValue;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
@@ -67,10 +67,17 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) async fn start() -> Self {
+        Self::start_with(WatchLimits::default(), WATCH_HISTORY_CHANGES).await
+    }
+
+    /// A node with other bounds of its watches.
+    pub(crate) async fn start_with(limits: WatchLimits, watch_history: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(StoreConfig::new(dir.path(), 1, "test"))
-            .await
-            .unwrap();
+        let config = StoreConfig {
+            watch_history,
+            ..StoreConfig::new(dir.path(), 1, "test")
+        };
+        let store = Store::open(config).await.unwrap();
         let seal = SealingKey::load_or_create(&dir.path().join("seal.key")).unwrap();
         let pki = Pki::open(store.clone(), &seal, "test.example")
             .await
@@ -83,6 +90,7 @@ impl Node {
         assert!(!is_fresh(&store, PROVIDER).await.unwrap());
         let admin = admin_token(&store, &issuer, "test", LIFE_MS).await.unwrap();
         let (audit, writer) = AuditTrail::new(store.clone());
+        let stop = CancellationToken::new();
         let core = Arc::new(Core {
             store: store.clone(),
             issuer,
@@ -90,12 +98,12 @@ impl Node {
             provider: PROVIDER.to_owned(),
             pki,
             mesh_addresses: vec!["control.example:4443".to_owned()],
+            watches: Watches::new(limits, stop.clone()),
         });
         let routes = Services::new(Arc::clone(&core)).routes();
         let front = Front::new(Arc::new(ApiGate::new(core)), routes);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         tasks.spawn(serve::serve(listener, None, front, stop.clone()));
         tasks.spawn(writer.run(stop.clone()));

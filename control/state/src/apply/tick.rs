@@ -222,7 +222,7 @@ fn purge(tx: &mut Tx<'_>) {
     let keys: Vec<_> = tables
         .table::<Idempotency>()
         .iter()
-        .filter(|(_, it)| over(it.expires_at, 0))
+        .filter(|(_, slot)| over(slot.value.expires_at, 0))
         .map(|(key, _)| key.clone())
         .collect();
     tokens.iter().for_each(|id| drop(tx.delete::<Token>(id)));

@@ -23,6 +23,16 @@ use crate::entities::*;
 pub(crate) use index::{Index, Indexed};
 pub(crate) use tx::Tx;
 
+/// A place in a table: an object, and since when it is as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slot<T> {
+    /// The object.
+    pub value: Arc<T>,
+    /// The tables' revision of the command that last changed it; 0 when it was stored before
+    /// revisions were kept.
+    pub revision: u64,
+}
+
 /// An object that a table holds.
 pub trait Entity:
     Clone + fmt::Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static
@@ -34,9 +44,9 @@ pub trait Entity:
     /// Its key.
     fn key(&self) -> Self::Key;
     #[doc(hidden)]
-    fn table(tables: &Tables) -> &BTreeMap<Self::Key, Arc<Self>>;
+    fn table(tables: &Tables) -> &BTreeMap<Self::Key, Slot<Self>>;
     #[doc(hidden)]
-    fn table_mut(tables: &mut Tables) -> &mut BTreeMap<Self::Key, Arc<Self>>;
+    fn table_mut(tables: &mut Tables) -> &mut BTreeMap<Self::Key, Slot<Self>>;
     #[doc(hidden)]
     fn record(this: Arc<Self>) -> Record;
     #[doc(hidden)]
@@ -88,21 +98,35 @@ macro_rules! tables {
         pub struct Tables {
             revision: u64,
             index: Index,
-            $($field: BTreeMap<$key, Arc<$entity>>,)*
+            $($field: BTreeMap<$key, Slot<$entity>>,)*
         }
 
         impl Tables {
-            /// Puts a stored object in its place, at start or out of a snapshot.
-            pub fn load(&mut self, kind: Kind, bytes: &[u8]) -> Result<(), CodecError> {
+            /// Puts a stored object in its place, at start or out of a snapshot, with the
+            /// revision that it was stored with.
+            pub fn load(
+                &mut self,
+                kind: Kind,
+                bytes: &[u8],
+                revision: u64,
+            ) -> Result<(), CodecError> {
                 match Record::decode(kind, bytes)? {
-                    $(Record::$entity(it) => { self.put_raw(it); })*
+                    $(Record::$entity(it) => { self.put_raw(it, revision); })*
                 }
                 Ok(())
             }
+            /// Every object of a kind in the order of keys, each with the revision of the
+            /// command that last changed it.
+            pub fn records(&self, kind: Kind) -> Box<dyn Iterator<Item = (Record, u64)> + '_> {
+                match kind {
+                    $(Kind::$entity => Box::new(self.$field.values().map(|slot| {
+                        (Record::$entity(Arc::clone(&slot.value)), slot.revision)
+                    })),)*
+                }
+            }
             /// Every object, kind by kind in the order of keys.
             pub fn dump(&self) -> impl Iterator<Item = Record> + '_ {
-                std::iter::empty()
-                    $(.chain(self.$field.values().map(|it| Record::$entity(Arc::clone(it)))))*
+                Kind::ALL.iter().flat_map(|kind| self.records(*kind)).map(|(record, _)| record)
             }
         }
 
@@ -113,10 +137,10 @@ macro_rules! tables {
                 let get: fn(&Self) -> $key = $id;
                 get(self)
             }
-            fn table(tables: &Tables) -> &BTreeMap<$key, Arc<Self>> {
+            fn table(tables: &Tables) -> &BTreeMap<$key, Slot<Self>> {
                 &tables.$field
             }
-            fn table_mut(tables: &mut Tables) -> &mut BTreeMap<$key, Arc<Self>> {
+            fn table_mut(tables: &mut Tables) -> &mut BTreeMap<$key, Slot<Self>> {
                 &mut tables.$field
             }
             fn record(this: Arc<Self>) -> Record {
@@ -176,7 +200,11 @@ impl Tables {
     }
     /// The object of this key.
     pub fn get<T: Entity>(&self, key: &T::Key) -> Option<&Arc<T>> {
-        T::table(self).get(key)
+        T::table(self).get(key).map(|slot| &slot.value)
+    }
+    /// The revision of the command that last changed the object of this key.
+    pub fn revision_of<T: Entity>(&self, key: &T::Key) -> Option<u64> {
+        T::table(self).get(key).map(|slot| slot.revision)
     }
     /// The object of this key, or `NotFound` with its kind and key.
     pub fn require<T: Entity>(&self, key: &T::Key) -> Result<&Arc<T>, Error> {
@@ -185,40 +213,48 @@ impl Tables {
     }
     /// Every object of a kind, in the order of keys.
     pub fn all<T: Entity>(&self) -> impl DoubleEndedIterator<Item = &Arc<T>> + '_ {
-        T::table(self).values()
+        T::table(self).values().map(|slot| &slot.value)
     }
     /// The table of a kind, for ranges and lookups.
-    pub fn table<T: Entity>(&self) -> &BTreeMap<T::Key, Arc<T>> {
+    pub fn table<T: Entity>(&self) -> &BTreeMap<T::Key, Slot<T>> {
         T::table(self)
     }
     /// SHA-256 over everything: equal on all replicas at the same revision.
     pub fn state_hash(&self) -> Result<[u8; 32], CodecError> {
         let mut hash = Sha256::new();
         hash.update(self.revision.to_be_bytes());
-        for record in self.dump() {
+        for (record, revision) in self.dump_revised() {
             let bytes = record.encode()?;
             hash.update(record.kind().as_str());
+            hash.update(revision.to_be_bytes());
             hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
             hash.update(bytes);
         }
         Ok(hash.finalize().into())
     }
 
+    fn dump_revised(&self) -> impl Iterator<Item = (Record, u64)> + '_ {
+        Kind::ALL.iter().flat_map(|kind| self.records(*kind))
+    }
     pub(crate) const fn index(&self) -> &Index {
         &self.index
     }
-    pub(crate) fn put_raw<T: Entity>(&mut self, value: Arc<T>) -> Option<Arc<T>> {
-        let old = T::table_mut(self).insert(value.key(), Arc::clone(&value));
+    pub(crate) fn put_raw<T: Entity>(&mut self, value: Arc<T>, revision: u64) -> Option<Slot<T>> {
+        let slot = Slot {
+            value: Arc::clone(&value),
+            revision,
+        };
+        let old = T::table_mut(self).insert(value.key(), slot);
         if let Some(old) = &old {
-            old.unindex(&mut self.index);
+            old.value.unindex(&mut self.index);
         }
         value.index(&mut self.index);
         old
     }
-    pub(crate) fn remove_raw<T: Entity>(&mut self, key: &T::Key) -> Option<Arc<T>> {
+    pub(crate) fn remove_raw<T: Entity>(&mut self, key: &T::Key) -> Option<Slot<T>> {
         let old = T::table_mut(self).remove(key);
         if let Some(old) = &old {
-            old.unindex(&mut self.index);
+            old.value.unindex(&mut self.index);
         }
         old
     }
@@ -226,7 +262,7 @@ impl Tables {
 
 impl PartialEq for Tables {
     fn eq(&self, other: &Self) -> bool {
-        self.revision == other.revision && self.dump().eq(other.dump())
+        self.revision == other.revision && self.dump_revised().eq(other.dump_revised())
     }
 }
 

@@ -14,6 +14,12 @@ use crate::entities::Meta;
 
 type Undo = Box<dyn FnOnce(&mut Tables)>;
 
+/// An object before and after the command.
+struct Touched {
+    before: Option<Record>,
+    after: Option<Record>,
+}
+
 /// One command at work.
 pub(crate) struct Tx<'a> {
     tables: &'a mut Tables,
@@ -22,7 +28,7 @@ pub(crate) struct Tx<'a> {
     /// Who wants it.
     pub(crate) actor: &'a str,
     undo: Vec<Undo>,
-    touched: BTreeMap<(Kind, String), Option<Record>>,
+    touched: BTreeMap<(Kind, String), Touched>,
     derived: u64,
 }
 
@@ -59,18 +65,30 @@ impl<'a> Tx<'a> {
             return Arc::clone(old);
         }
         let value = Arc::new(value);
-        let old = self.tables.put_raw(Arc::clone(&value));
-        self.touched.insert(
-            (T::KIND, key.to_string()),
-            Some(T::record(Arc::clone(&value))),
-        );
+        let revision = self.tables.revision + 1;
+        let old = self.tables.put_raw(Arc::clone(&value), revision);
+        let before = old.as_ref().map(|slot| &slot.value);
+        self.touch(&key, before, Some(&value));
         self.undo.push(Box::new(move |tables| {
             match old {
-                Some(old) => drop(tables.put_raw(old)),
+                Some(old) => drop(tables.put_raw(old.value, old.revision)),
                 None => drop(tables.remove_raw::<T>(&key)),
             };
         }));
         value
+    }
+
+    /// Remembers that an object changed; of several changes the first `before` stays.
+    fn touch<T: Entity>(&mut self, key: &T::Key, before: Option<&Arc<T>>, after: Option<&Arc<T>>) {
+        let record = |it: Option<&Arc<T>>| it.map(|it| T::record(Arc::clone(it)));
+        let touched = self
+            .touched
+            .entry((T::KIND, key.to_string()))
+            .or_insert_with(|| Touched {
+                before: record(before),
+                after: None,
+            });
+        touched.after = record(after);
     }
 
     /// A new object; refuses a key that is there.
@@ -91,11 +109,12 @@ impl<'a> Tx<'a> {
 
     pub(crate) fn delete<T: Entity>(&mut self, key: &T::Key) -> Option<Arc<T>> {
         let old = self.tables.remove_raw::<T>(key)?;
-        self.touched.insert((T::KIND, key.to_string()), None);
-        let back = Arc::clone(&old);
-        self.undo
-            .push(Box::new(move |tables| drop(tables.put_raw(back))));
-        Some(old)
+        self.touch(key, Some(&old.value), None);
+        let value = Arc::clone(&old.value);
+        self.undo.push(Box::new(move |tables| {
+            drop(tables.put_raw(old.value, old.revision));
+        }));
+        Some(value)
     }
 
     /// An id that every replica computes alike: UUIDv7 of the command's time, with bits out of
@@ -125,9 +144,16 @@ impl<'a> Tx<'a> {
             return Vec::new();
         }
         self.tables.revision += 1;
+        let revision = self.tables.revision;
         self.touched
             .into_iter()
-            .map(|((kind, key), record)| Change { kind, key, record })
+            .map(|((kind, key), Touched { before, after })| Change {
+                kind,
+                key,
+                revision,
+                before,
+                record: after,
+            })
             .collect()
     }
 

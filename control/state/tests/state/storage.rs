@@ -17,7 +17,7 @@ fn changes_carry_everything() {
                         (change.kind, change.key.clone())
                     );
                     replica
-                        .load(change.kind, &record.encode().unwrap())
+                        .load(change.kind, &record.encode().unwrap(), change.revision)
                         .unwrap();
                 }
                 None => panic!("nothing is deleted here"),
@@ -50,9 +50,12 @@ fn a_dump_loads_with_its_indexes() {
     world.running(2, 2);
     world.free(2);
     let mut restored = Tables::new();
-    for record in world.tables.dump() {
+    for (record, revision) in Kind::ALL
+        .iter()
+        .flat_map(|kind| world.tables.records(*kind))
+    {
         restored
-            .load(record.kind(), &record.encode().unwrap())
+            .load(record.kind(), &record.encode().unwrap(), revision)
             .unwrap();
     }
     restored.set_revision(world.tables.revision());
@@ -74,6 +77,37 @@ fn a_dump_loads_with_its_indexes() {
         other.tables.state_hash().unwrap(),
         world.tables.state_hash().unwrap()
     );
+}
+
+#[test]
+fn objects_have_the_revision_of_their_last_change() {
+    let mut world = World::empty();
+    let made = world.apply(CreatePartition(partition(PARTITION)));
+    let [change] = made.changes.as_slice() else {
+        panic!("{made:?}")
+    };
+    assert_eq!((change.revision, &change.before), (1, &None));
+    let revision = |world: &World| {
+        let key = text(PARTITION);
+        world.tables.revision_of::<Partition>(&key)
+    };
+    assert_eq!(revision(&world), Some(1));
+    // What is refused leaves revisions alone, also those of objects that it had touched.
+    assert!(
+        world
+            .apply(CreatePartition(partition(PARTITION)))
+            .result
+            .is_err()
+    );
+    let _other = world.apply(CreatePartition(partition("other")));
+    assert_eq!((revision(&world), world.tables.revision()), (Some(1), 2));
+    let gone = world.apply(DeletePartition(text(PARTITION)));
+    let [change] = gone.changes.as_slice() else {
+        panic!("{gone:?}")
+    };
+    assert_eq!((change.revision, &change.record), (3, &None));
+    assert!(change.before.is_some());
+    assert_eq!(revision(&world), None);
 }
 
 #[test]
@@ -129,5 +163,5 @@ fn kinds_have_names_that_read_back() {
     for kind in Kind::ALL {
         assert_eq!(kind.as_str().parse::<Kind>().unwrap(), *kind);
     }
-    assert!(Tables::new().load(Kind::Machine, b"rubbish").is_err());
+    assert!(Tables::new().load(Kind::Machine, b"rubbish", 1).is_err());
 }

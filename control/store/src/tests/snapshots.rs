@@ -68,7 +68,7 @@ fn snapshots(dir: &Path) -> Snapshots {
 fn shared(dir: &Path) -> Arc<Shared<Ledger>> {
     let engine = RealDisk.open_state(&dir.join("state")).unwrap();
     let snapshots = snapshots(dir);
-    Arc::new(Shared::load(engine, snapshots, Threads::Own).unwrap())
+    Arc::new(Shared::load(engine, snapshots, Threads::Own, 100).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@ use control_state::{Command, CreateTenant, DeleteTenant, ErrorKind, Op, Tables, 
 use proto_types::TenantId;
 
 use super::*;
-use crate::{Event, ProposeError, Revision};
+use crate::{Event, ProposeError, Revision, StateMachine};
 
 fn tenant(login: &str) -> CreateTenant {
     CreateTenant {
@@ -89,5 +89,28 @@ async fn tables_come_back_equal_from_rows_and_from_the_log() {
                 .unwrap()
         );
         store.shutdown().await;
+    }
+}
+
+#[test]
+fn rows_of_the_first_version_still_load() {
+    let mut tables = Tables::new();
+    tables.set_revision(6);
+    let command = Command::new(proto_types::Timestamp::from_ms(1), "test", tenant("acme"));
+    let outcome = StateMachine::apply(&mut tables, &command);
+    let made = outcome.changes.iter().find(|it| it.key == "acme").unwrap();
+    let row = tables.row(made).unwrap();
+    let value = row.value.unwrap();
+    // The first version had no revision between its byte and the object.
+    let first = [&[1], &value[9..]].concat();
+    let login: TenantId = "acme".parse().unwrap();
+    for (value, revision) in [(value, 7), (first, 0)] {
+        let mut tables = Tables::new();
+        StateMachine::load(&mut tables, &row.key, &value).unwrap();
+        assert_eq!(tables.revision_of::<Tenant>(&login), Some(revision));
+    }
+    for broken in [&[][..], &[2, 0, 0], &[3, 1]] {
+        let mut tables = Tables::new();
+        assert!(StateMachine::load(&mut tables, &row.key, broken).is_err());
     }
 }

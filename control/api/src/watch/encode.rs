@@ -1,0 +1,148 @@
+//! Makes messages of objects, once for all watches that show them.
+
+use std::sync::{Arc, OnceLock};
+
+use control_state::{self as state, Change, EventLog, Kind, Machine, Record, Tables};
+use control_store::Changes;
+use prost::Message;
+use prost_types::Any;
+use proto_public::api::v2;
+
+use super::Scope;
+use crate::convert::{catalog, layout, machine, network, switch, tenancy, token};
+use crate::services::{audit, join, task};
+
+/// Messages of one change, made when the first watch needs them.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    /// The object as it is.
+    now: OnceLock<Option<Any>>,
+    /// The same for those who may use it but not look into it.
+    outside: OnceLock<Option<Any>>,
+    /// As it was.
+    gone: OnceLock<Option<Any>>,
+}
+
+/// The places for the messages of one command's changes.
+pub(super) fn places(changes: &Changes<Change>) -> Arc<Vec<Made>> {
+    changes.derived(|list| list.iter().map(|_| Made::default()).collect::<Vec<_>>())
+}
+
+impl Made {
+    /// The object as it is after the change.
+    pub(super) fn now(&self, tables: &Tables, record: &Record, scope: &Scope) -> Option<Any> {
+        let place = if is_outside(record, scope) {
+            &self.outside
+        } else {
+            &self.now
+        };
+        place.get_or_init(|| object(tables, record, scope)).clone()
+    }
+
+    /// The object as it was before it went.
+    pub(super) fn gone(&self, tables: &Tables, record: &Record) -> Option<Any> {
+        let make = || match record {
+            Record::Network(it) => message("api.v2.Network", &network::network(it, None)),
+            Record::Machine(it) => message("api.v2.Machine", &without_events(tables, it)),
+            other => object(tables, other, &Scope::All),
+        };
+        self.gone.get_or_init(make).clone()
+    }
+
+    /// A machine whose events changed and nothing else of it; none when a later command that is
+    /// to be told changed it again.
+    pub(super) fn events(&self, tables: &Tables, machine: &Arc<Machine>, at: u64) -> Option<Any> {
+        let make = || {
+            let is_later = machine_revision(tables, machine) > at;
+            (!is_later).then(|| message("api.v2.Machine", &machine::machine(tables, machine)))?
+        };
+        self.now.get_or_init(make).clone()
+    }
+}
+
+/// The revision of a machine or of its events, which it shows.
+pub(super) fn machine_revision(tables: &Tables, machine: &Machine) -> u64 {
+    let own = tables.revision_of::<Machine>(&machine.id);
+    let events = tables.revision_of::<EventLog>(&machine.id);
+    own.max(events).unwrap_or_default()
+}
+
+/// Whether a scope shows a network without its use: it belongs to nobody.
+fn is_outside(record: &Record, scope: &Scope) -> bool {
+    match (record, scope) {
+        (Record::Network(it), Scope::Project(_)) => it.project.is_none(),
+        _ => false,
+    }
+}
+
+/// The message of an object; none of a kind that is not for clients.
+pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<Any> {
+    match record {
+        Record::Tenant(it) => message("api.v2.Tenant", &tenancy::tenant(it)),
+        Record::Project(it) => message("api.v2.Project", &tenancy::project(it)),
+        Record::Token(it) => message("api.v2.Token", &token::token(it)),
+        Record::Partition(it) => message("api.v2.Partition", &catalog::partition(it)),
+        Record::Size(it) => message("api.v2.Size", &catalog::size(it)),
+        Record::Image(it) => message("api.v2.Image", &catalog::image(it)),
+        Record::Layout(it) => message("api.v2.FilesystemLayout", &layout::layout(it)),
+        Record::Network(it) => {
+            let inside =
+                (!is_outside(record, scope)).then(|| network::Fullness::of_one(tables, it));
+            message("api.v2.Network", &network::network(it, inside.as_ref()))
+        }
+        Record::Ip(it) => message("api.v2.IP", &network::ip(it)),
+        Record::Machine(it) => {
+            let newest = tables.get::<Machine>(&it.id);
+            let is_newest = newest.is_some_and(|newest| Arc::ptr_eq(newest, it));
+            let shown = if is_newest {
+                machine::machine(tables, it)
+            } else {
+                without_events(tables, it)
+            };
+            message("api.v2.Machine", &shown)
+        }
+        Record::Switch(it) => message("api.v2.Switch", &switch::switch(tables, it)),
+        Record::BmcOrder(it) => message("admin.v2.TaskInfo", &task::task(it)),
+        Record::AuditEntry(it) => message("api.v2.AuditTrace", &audit::trace(it)),
+        Record::JoinTicket(it) => Some(any("metalmesh.admin.v1.JoinTicket", &join::ticket(it))),
+        Record::SizeReservation(_)
+        | Record::SizeImageConstraint(_)
+        | Record::EventLog(_)
+        | Record::BootTicket(_)
+        | Record::Certificate(_)
+        | Record::CaRecord(_)
+        | Record::SigningKey(_)
+        | Record::Idempotency(_) => None,
+    }
+}
+
+/// A machine that has changed since or is gone. Its events of today may be those of another
+/// project, and so are not told with what it was.
+fn without_events(tables: &Tables, machine: &Machine) -> v2::Machine {
+    v2::Machine {
+        recent_provisioning_events: Some(v2::MachineRecentProvisioningEvents::default()),
+        ..machine::machine(tables, machine)
+    }
+}
+
+fn message(name: &str, message: &impl Message) -> Option<Any> {
+    Some(any(&format!("metalstack.{name}"), message))
+}
+
+fn any(name: &str, message: &impl Message) -> Any {
+    Any {
+        type_url: format!("type.googleapis.com/{name}"),
+        value: message.encode_to_vec(),
+    }
+}
+
+/// The machine that a change of events is about.
+pub(super) fn machine_of_events<'a>(
+    tables: &'a Tables,
+    change: &Change,
+) -> Option<&'a Arc<Machine>> {
+    match (&change.kind, &change.record) {
+        (Kind::EventLog, Some(Record::EventLog(log))) => tables.get::<state::Machine>(&log.machine),
+        _ => None,
+    }
+}

@@ -1,0 +1,141 @@
+//! Whether the caller of a watch may still see what it shows.
+
+use std::sync::Arc;
+
+use control_authz::{Principal, authorise_path, project_role, tenant_role};
+use control_state::{ErrorCode, Kind, Tables, Token};
+use proto_public::api::v2::{ProjectRole, TenantRole};
+use proto_types::{Timestamp, TokenId};
+use tonic::Status;
+
+use super::Scope;
+use super::kinds::Watchable;
+use crate::caller::Caller;
+use crate::convert::token::principal;
+use crate::directory::StateDirectory;
+use crate::refusal::{of_denied, refused};
+
+/// Fields that name whom a method is about.
+const LOGIN: &str = "login";
+const PROJECT: &str = "project";
+
+/// Objects on which rights rest.
+pub(super) const fn bears_rights(kind: Kind) -> bool {
+    matches!(kind, Kind::Token | Kind::Tenant | Kind::Project)
+}
+
+/// The rights of a watch.
+#[derive(Debug)]
+pub(super) struct Rights {
+    token: TokenId,
+    user: String,
+    /// The watch's own method, and whom it is about.
+    path: &'static str,
+    subject: Option<String>,
+    about: Option<&'static str>,
+    /// What must be allowed beside it.
+    reads: Vec<&'static str>,
+    /// At the first look.
+    known: Option<Known>,
+}
+
+/// What rights came from.
+#[derive(Debug)]
+struct Known {
+    token: Arc<Token>,
+    principal: Principal,
+    roles: (Option<TenantRole>, Option<ProjectRole>),
+}
+
+impl Rights {
+    /// The rights that `caller` needs to watch these kinds.
+    pub(super) fn new(
+        caller: &Caller,
+        scope: &Scope,
+        kinds: &[&'static Watchable],
+    ) -> Result<Self, Status> {
+        let unknown = || refused(ErrorCode::Unauthenticated, "a token is needed");
+        let mut reads: Vec<&'static str> = kinds.iter().filter_map(|it| it.read(scope)).collect();
+        reads.sort_unstable();
+        reads.dedup();
+        let path = caller.permit.path().ok_or_else(unknown)?;
+        Ok(Self {
+            token: caller.principal.token.parse().map_err(|_| unknown())?,
+            user: caller.user.clone(),
+            path,
+            about: proto_public::method(path).and_then(|it| it.scope.subject_field()),
+            subject: caller.permit.subject().map(str::to_owned),
+            reads,
+            known: None,
+        })
+    }
+
+    /// Looks whether the caller may still see what it watches, and sees as much as before.
+    ///
+    /// # Errors
+    /// The refusal that a read would get now; [`ErrorCode::WatchRightsChanged`] when a read would
+    /// show other objects than at the beginning.
+    pub(super) fn look(
+        &mut self,
+        tables: &Tables,
+        provider: &str,
+        now: Timestamp,
+    ) -> Result<(), Status> {
+        let token = tables
+            .get::<Token>(&self.token)
+            .filter(|token| token.user == self.user && token.is_valid(now))
+            .ok_or_else(|| {
+                let message = "the token is not valid any more";
+                refused(ErrorCode::TokenRevoked, message)
+            })?;
+        let unchanged = |known: &Known| Arc::ptr_eq(&known.token, token);
+        let fresh = match &self.known {
+            Some(known) if unchanged(known) => None,
+            _ => Some(principal(token)),
+        };
+        let who = match (&fresh, &self.known) {
+            (Some(fresh), _) => fresh,
+            (None, Some(known)) => &known.principal,
+            (None, None) => return Err(refused(ErrorCode::Internal, "no principal")),
+        };
+        let directory = StateDirectory { tables, provider };
+        let subject = self.subject.as_deref();
+        for path in std::iter::once(&self.path).chain(&self.reads) {
+            authorise_path(path, who, &directory, subject).map_err(of_denied)?;
+        }
+        let roles = self.roles(&directory);
+        let is_other = |known: &Known| known.roles != roles || known.principal != *who;
+        if self.known.as_ref().is_some_and(is_other) {
+            let message = "the rights of this watch changed";
+            return Err(refused(ErrorCode::WatchRightsChanged, message));
+        }
+        if let Some(principal) = fresh {
+            self.known = Some(Known {
+                token: Arc::clone(token),
+                principal,
+                roles,
+            });
+        }
+        Ok(())
+    }
+
+    /// The user's roles in what the watch is about.
+    fn roles(&self, directory: &StateDirectory<'_>) -> (Option<TenantRole>, Option<ProjectRole>) {
+        let subject = self.subject.as_deref().unwrap_or_default();
+        match self.about {
+            Some(LOGIN) => (tenant_role(directory, &self.user, subject), None),
+            Some(PROJECT) => (None, project_role(directory, &self.user, subject)),
+            _ => (None, None),
+        }
+    }
+
+    /// Who watches, as of the last look.
+    pub(super) fn principal(&self) -> Option<&Principal> {
+        self.known.as_ref().map(|known| &known.principal)
+    }
+
+    /// When the token ends, as of the last look.
+    pub(super) fn expires(&self) -> Option<Timestamp> {
+        self.known.as_ref().map(|known| known.token.expires)
+    }
+}

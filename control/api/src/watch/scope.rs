@@ -1,0 +1,98 @@
+//! What a watch shows.
+
+use control_authz::{Principal, TokenKind, authorise_path};
+use control_state::{Record, Tables};
+use proto_types::{ProjectId, TenantId};
+
+use crate::audit::belongs_to;
+use crate::convert::network::is_base_network;
+use crate::directory::StateDirectory;
+
+/// Whose objects a watch shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Everybody's.
+    All,
+    /// A tenant's.
+    Tenant(TenantId),
+    /// A project's.
+    Project(ProjectId),
+    /// What is everybody's to see, and this user's.
+    Own(String),
+}
+
+/// Against what visibility is decided.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) tables: &'a Tables,
+    pub(super) provider: &'a str,
+    pub(super) principal: &'a Principal,
+}
+
+impl Scope {
+    /// Whether the reads of this scope would show the object.
+    pub(super) fn shows(&self, record: &Record, view: View<'_>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Tenant(tenant) => match record {
+                Record::Tenant(it) => it.login == *tenant,
+                Record::Project(it) => it.tenant == *tenant && reads_project(it.id, view),
+                Record::AuditEntry(it) => belongs_to(it, view.tables, tenant),
+                _ => false,
+            },
+            Self::Project(project) => match record {
+                Record::Project(it) => it.id == *project,
+                Record::Machine(it) => {
+                    let allocation = it.allocation.as_ref();
+                    allocation.is_some_and(|allocation| allocation.project == *project)
+                }
+                Record::Network(it) => {
+                    it.project == Some(*project) || is_base_network(it, *project)
+                }
+                Record::Ip(it) => it.project == *project,
+                _ => false,
+            },
+            Self::Own(user) => match record {
+                Record::Token(it) => it.user == *user,
+                Record::Image(_) | Record::Size(_) | Record::Partition(_) | Record::Layout(_) => {
+                    true
+                }
+                _ => false,
+            },
+        }
+    }
+}
+
+/// A role in a tenant does not reach into each of its projects with every token.
+fn reads_project(project: ProjectId, view: View<'_>) -> bool {
+    const READ: &str = "/metalstack.api.v2.ProjectService/Get";
+    let directory = StateDirectory {
+        tables: view.tables,
+        provider: view.provider,
+    };
+    let id = project.to_string();
+    if view
+        .tables
+        .get::<control_state::Project>(&project)
+        .is_none()
+    {
+        // It is gone, and memberships with it: what the token says is what is left.
+        let rights = &view.principal.rights;
+        return view.principal.kind == TokenKind::User
+            || rights.admin_role.is_some()
+            || [id.as_str(), "*"]
+                .iter()
+                .any(|it| rights.project_roles.contains_key(*it));
+    }
+    authorise_path(READ, view.principal, &directory, Some(&id)).is_ok()
+}
+
+/// Whether an object goes by this id: its key, or what people call it.
+pub(super) fn goes_by(record: &Record, key: &str, id: &str) -> bool {
+    key == id
+        || match record {
+            Record::Ip(it) => it.id.to_string() == id || it.ip.to_string() == id,
+            Record::AuditEntry(it) => it.id == id,
+            _ => false,
+        }
+}
