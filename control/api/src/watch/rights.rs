@@ -100,14 +100,16 @@ impl Rights {
         };
         let directory = StateDirectory { tables, provider };
         let subject = self.subject.as_deref();
-        for path in std::iter::once(&self.path).chain(&self.reads) {
-            authorise_path(path, who, &directory, subject).map_err(of_denied)?;
-        }
+        let allowed = |path: &str| authorise_path(path, who, &directory, subject).map(drop);
+        allowed(self.path).map_err(of_denied)?;
         let roles = self.roles(&directory);
         let is_other = |known: &Known| known.roles != roles || known.principal != *who;
         if self.known.as_ref().is_some_and(is_other) {
             let message = "the rights of this watch changed";
             return Err(refused(ErrorCode::WatchRightsChanged, message));
+        }
+        for path in &self.reads {
+            allowed(path).map_err(of_denied)?;
         }
         if let Some(principal) = fresh {
             self.known = Some(Known {

@@ -86,6 +86,16 @@ async fn of_project(
     Ok(answer.into_inner())
 }
 
+/// The permission to call methods that are the caller's own.
+fn itself(methods: &[&str]) -> api::PermissionsByVisibility {
+    let methods = api::SelfPermissions {
+        methods: kinds(methods),
+    };
+    api::PermissionsByVisibility {
+        visibility: Some(api::permissions_by_visibility::Visibility::Self_(methods)),
+    }
+}
+
 /// Type, kind and id of each change.
 fn brief(event: &WatchEvent) -> Vec<(WatchChangeType, &str, &str)> {
     let changes = event.changes.iter();
@@ -253,6 +263,7 @@ async fn lost_rights_end_the_stream_at_once() {
     let inner = api::TokenServiceCreateRequest {
         project_roles: [(project.clone(), api::ProjectRole::Viewer.into())].into(),
         tenant_roles: [("acme".to_owned(), api::TenantRole::Owner.into())].into(),
+        permissions: vec![itself(&["/metalstack.api.v2.TokenService/Update"])],
         ..Default::default()
     };
     let (id, secret) = node.token_of("acme", inner.clone()).await;
@@ -275,12 +286,15 @@ async fn lost_rights_end_the_stream_at_once() {
     // A role that goes: rival is a viewer of acme's project, and then is not.
     node.tenant("rival").await;
     let mut projects = api::project_service_client::ProjectServiceClient::new(node.as_admin());
-    let add = api::ProjectServiceAddMemberRequest {
-        project: project.clone(),
-        member: "rival".into(),
-        role: api::ProjectRole::Viewer.into(),
-    };
-    projects.add_member(add).await.unwrap();
+    let roles = [api::ProjectRole::Owner, api::ProjectRole::Viewer];
+    for (member, role) in ["acme", "rival"].into_iter().zip(roles) {
+        let add = api::ProjectServiceAddMemberRequest {
+            project: project.clone(),
+            member: member.into(),
+            role: role.into(),
+        };
+        projects.add_member(add).await.unwrap();
+    }
     let token = node
         .token("rival", &project, api::ProjectRole::Viewer)
         .await;
@@ -317,7 +331,7 @@ async fn lost_rights_end_the_stream_at_once() {
             updated_at: None,
             locking_strategy: api::OptimisticLockingStrategy::Server.into(),
         }),
-        tenant_roles: [("acme".to_owned(), api::TenantRole::Owner.into())].into(),
+        tenant_roles: [("acme".to_owned(), api::TenantRole::Viewer.into())].into(),
         ..Default::default()
     };
     api::token_service_client::TokenServiceClient::new(node.wire(Some(&secret)))
@@ -353,27 +367,45 @@ async fn what_is_too_long_ago_is_said_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn watches_are_bounded() {
+async fn watches_of_a_user_are_bounded() {
     let limits = WatchLimits {
         per_user: 1,
+        ..WatchLimits::default()
+    };
+    let node = Node::start_with(limits, WATCH_HISTORY_CHANGES).await;
+    let first = all(node.as_admin(), &["partition"], 0).await.unwrap();
+    let refused = all(node.as_admin(), &["partition"], 0).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(refused.message().contains("of this user"), "{refused}");
+    drop(first);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_is_read_slowly_is_cut_and_goes_on() {
+    let limits = WatchLimits {
+        // Nobody takes a message in no time.
         stall: Duration::ZERO,
         bookmark: Duration::from_millis(1),
         ..WatchLimits::default()
     };
     let node = Node::start_with(limits, WATCH_HISTORY_CHANGES).await;
-    let mut first = all(node.as_admin(), &["partition"], 0).await.unwrap();
-    let refused = all(node.as_admin(), &["partition"], 0).await.unwrap_err();
-    assert_eq!(refused.code(), Code::ResourceExhausted);
-    let (_, revision) = listed(&mut first).await;
-    // Nobody takes messages in no time: the watch is cut, and goes on where it was.
-    let slow = end(&mut first).await;
+    let mut watch = all(node.as_admin(), &["partition"], 0).await.unwrap();
+    let (_, revision) = listed(&mut watch).await;
+    let slow = end(&mut watch).await;
     assert_eq!(slow.code(), Code::Unavailable);
     assert!(slow.message().starts_with("MM-1702"), "{slow}");
-    assert!(slow.message().contains("go on from revision"), "{slow}");
+    let at = format!("go on from revision {revision}");
+    assert!(slow.message().contains(&at), "{slow}");
+    partition(&node, "p1").await;
     let mut again = all(node.as_admin(), &["partition"], revision)
         .await
         .unwrap();
-    assert!(next(&mut again).await.unwrap().changes.is_empty());
+    let event = next(&mut again).await.unwrap();
+    assert_eq!(
+        brief(&event),
+        [(WatchChangeType::Created, "partition", "p1")]
+    );
     node.stop().await;
 }
 
@@ -385,16 +417,10 @@ async fn what_is_everybodys_and_one_object_alone() {
         kinds: kinds(&["image", "token"]),
         ..Default::default()
     };
-    let path = "/metalmesh.admin.v1.WatchService/Own".to_owned();
-    let methods = [path, "/metalstack.api.v2.ImageService/List".to_owned()];
-    let own_methods = api::SelfPermissions {
-        methods: methods.to_vec(),
-    };
-    let permission = api::PermissionsByVisibility {
-        visibility: Some(api::permissions_by_visibility::Visibility::Self_(
-            own_methods,
-        )),
-    };
+    let permission = itself(&[
+        "/metalmesh.admin.v1.WatchService/Own",
+        "/metalstack.api.v2.ImageService/List",
+    ]);
     node.tenant("acme").await;
     let inner = api::TokenServiceCreateRequest {
         permissions: vec![permission],
@@ -441,12 +467,10 @@ async fn a_stop_ends_watches_with_where_to_go_on() {
     let node = Node::start().await;
     let mut watch = all(node.as_admin(), &["partition"], 0).await.unwrap();
     let (_, revision) = listed(&mut watch).await;
-    let stopping = tokio::spawn(node.stop());
-    let status = end(&mut watch).await;
+    let ((), status) = tokio::join!(node.stop(), end(&mut watch));
     assert_eq!(status.code(), Code::Unavailable);
     let at = format!("go on from revision {revision}");
     assert!(status.message().contains(&at), "{status}");
-    stopping.await.unwrap();
 }
 
 /// Not a measurement, but what a thousand must not cost: a minute.
