@@ -39,7 +39,7 @@ impl App {
             .or_else(|| settings.default_project.clone());
         Ok(Self {
             client: Client::new(&settings)?,
-            output: global.output,
+            output: global.output.clone(),
             project,
             all: global.all,
             settings,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
-    audit, context, filesystem, image, ip, join, machine, misc, network, partition, project, size,
-    switch, tenant, token,
+    audit, context, filesystem, get, image, ip, join, machine, misc, network, partition, project,
+    size, switch, tenant, token,
 };
 use crate::output::Format;
 
@@ -28,8 +28,17 @@ pub(crate) struct Cli {
 /// Flags of every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// How to print results.
-    #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
+    /// How to print results: table, wide, json, yaml or jsonpath=TEMPLATE.
+    ///
+    /// The template is text with paths in braces, filled for each object on a line of its own:
+    /// jsonpath='{.uuid} {.allocation.networks[*].ips[0]}'.
+    #[arg(
+        short,
+        long,
+        global = true,
+        value_name = "FORMAT",
+        default_value = "table"
+    )]
     pub(crate) output: Format,
     /// The context file [default: METALMESH_CONFIG, or ~/.config/metalmesh/config.yaml].
     #[arg(long, global = true, value_name = "FILE")]
@@ -54,6 +63,8 @@ pub(crate) struct Global {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Show objects of any kind, and with --watch what changes of them.
+    Get(get::Get),
     /// Servers and who one is there.
     #[command(subcommand, visible_alias = "ctx")]
     Context(context::Command),

@@ -11,6 +11,8 @@ mod args;
 mod cmd;
 mod explain;
 mod files;
+mod jsonpath;
+mod kinds;
 mod output;
 mod show;
 mod text;

@@ -1,19 +1,42 @@
-//! Results as tables, JSON or YAML.
+//! Results as tables, JSON, YAML or what a template picks from them.
 
-use anyhow::{Context as _, Result};
-use clap::ValueEnum;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
 use comfy_table::{ContentArrangement, Table, presets};
 use prost::Message;
 use serde_json::Value;
 
+use crate::jsonpath::Template;
+
 /// How to print results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Format {
     Table,
     /// More columns.
     Wide,
     Json,
     Yaml,
+    /// A line for each object.
+    JsonPath(Arc<Template>),
+}
+
+impl FromStr for Format {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Ok(match text {
+            "table" => Self::Table,
+            "wide" => Self::Wide,
+            "json" => Self::Json,
+            "yaml" => Self::Yaml,
+            _ => match text.strip_prefix("jsonpath=") {
+                Some(template) => Self::JsonPath(Arc::new(template.parse()?)),
+                None => bail!("it is none of table, wide, json, yaml, jsonpath=TEMPLATE"),
+            },
+        })
+    }
 }
 
 /// A message that has a row in a table.
@@ -27,14 +50,20 @@ pub(crate) trait Row: Message {
 }
 
 impl Format {
-    fn is_table(self) -> bool {
+    /// Whether it is for people.
+    pub(crate) fn is_table(&self) -> bool {
         matches!(self, Self::Table | Self::Wide)
     }
 
+    /// Whether tables have all columns.
+    pub(crate) fn is_wide(&self) -> bool {
+        *self == Self::Wide
+    }
+
     /// Prints many.
-    pub(crate) fn list<M: Row>(self, messages: &[M]) -> Result<()> {
+    pub(crate) fn list<M: Row>(&self, messages: &[M]) -> Result<()> {
         if self.is_table() {
-            print_rows(self == Self::Wide, messages);
+            print_rows(self.is_wide(), messages);
             return Ok(());
         }
         let values = messages.iter().map(to_json).collect::<Result<Vec<_>>>()?;
@@ -42,14 +71,14 @@ impl Format {
     }
 
     /// Prints one.
-    pub(crate) fn one<M: Row>(self, message: &M) -> Result<()> {
+    pub(crate) fn one<M: Row>(&self, message: &M) -> Result<()> {
         self.one_with(message, |message| {
-            print_rows(self == Self::Wide, std::slice::from_ref(message));
+            print_rows(self.is_wide(), std::slice::from_ref(message));
         })
     }
 
     /// Prints one, for people as `details` likes it.
-    pub(crate) fn one_with<M: Row>(self, message: &M, details: impl FnOnce(&M)) -> Result<()> {
+    pub(crate) fn one_with<M: Row>(&self, message: &M, details: impl FnOnce(&M)) -> Result<()> {
         if self.is_table() {
             details(message);
             return Ok(());
@@ -58,23 +87,28 @@ impl Format {
     }
 
     /// Prints JSON that is there already; tables have it as JSON.
-    pub(crate) fn value(self, value: &Value) -> Result<()> {
-        if self == Self::Yaml {
-            print!(
+    pub(crate) fn value(&self, value: &Value) -> Result<()> {
+        match self {
+            Self::Yaml => print!(
                 "{}",
                 serde_norway::to_string(value).context("cannot write YAML")?
-            );
-        } else {
-            println!(
+            ),
+            Self::JsonPath(template) => match value {
+                Value::Array(all) => all
+                    .iter()
+                    .for_each(|one| println!("{}", template.fill(one))),
+                one => println!("{}", template.fill(one)),
+            },
+            Self::Table | Self::Wide | Self::Json => println!(
                 "{}",
                 serde_json::to_string_pretty(value).context("cannot write JSON")?
-            );
+            ),
         }
         Ok(())
     }
 
     /// Prints a secret: alone for people and scripts, with its object as JSON or YAML.
-    pub(crate) fn secret(self, secret: &str, whole: &Value) -> Result<()> {
+    pub(crate) fn secret(&self, secret: &str, whole: &Value) -> Result<()> {
         if self.is_table() {
             println!("{secret}");
             return Ok(());
@@ -84,7 +118,7 @@ impl Format {
 
     /// Prints one message of a type without a table.
     pub(crate) fn message<M: Message>(
-        self,
+        &self,
         name: &str,
         message: &M,
         details: impl FnOnce(&M),

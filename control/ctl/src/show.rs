@@ -1,5 +1,6 @@
 //! Rows of tables, one implementation a message.
 
+use proto_public::admin::v2::TaskInfo;
 use proto_public::api::v2::{
     AuditTrace, FilesystemLayout, Image, Ip, Machine, MachineProvisioningEvent, Network, Partition,
     Project, Size, Switch, Tenant, Token,
@@ -350,6 +351,13 @@ row!(AuditTrace, "metalstack.api.v2.AuditTrace", |a| [
 ], wide [
     "id": a.uuid.clone(), "source": or_dash(a.source_ip.clone()), "body": maybe(a.body.as_ref()),
 ]);
+
+row!(TaskInfo, "metalstack.admin.v2.TaskInfo", |t| [
+    "id": t.id.clone(), "type": t.r#type.clone(),
+    "state": enum_text("metalstack.admin.v2.TaskState", t.state),
+    "works on": String::from_utf8_lossy(&t.payload).into_owned(),
+    "ended": age(t.completed_at.as_ref()), "error": or_dash(t.last_error.clone()),
+], wide ["queue": t.queue.clone(), "deadline": age(t.deadline.as_ref())]);
 
 row!(JoinTicket, "metalmesh.admin.v1.JoinTicket", |t| [
     "id": t.id.clone(), "kind": enum_text("metalmesh.admin.v1.AgentKind", t.kind),

@@ -54,7 +54,7 @@ pub(crate) fn run(global: &Global, command: Command) -> Result<()> {
     let path = Contexts::path(global.config.as_deref())?;
     let mut contexts = Contexts::load(&path)?;
     match command {
-        Command::Ls => return list(global.output, &contexts),
+        Command::Ls => return list(&global.output, &contexts),
         Command::Show { name } => {
             let context = match name.as_deref().or(global.context.as_deref()) {
                 Some(name) => contexts.get(name)?,
@@ -62,7 +62,7 @@ pub(crate) fn run(global: &Global, command: Command) -> Result<()> {
                     .current()
                     .context("no context is in use; see: metalmesh context ls")?,
             };
-            return show(global.output, context);
+            return show(&global.output, context);
         }
         Command::Add(add) => {
             let name = add.name.clone();
@@ -144,7 +144,7 @@ pub(crate) fn add_with_token(
     Ok(())
 }
 
-fn list(output: Format, contexts: &Contexts) -> Result<()> {
+fn list(output: &Format, contexts: &Contexts) -> Result<()> {
     if !matches!(output, Format::Table | Format::Wide) {
         let all = contexts.contexts.iter().map(public).collect();
         return output.value(&serde_json::Value::Array(all));
@@ -171,7 +171,7 @@ fn list(output: Format, contexts: &Contexts) -> Result<()> {
     Ok(())
 }
 
-fn show(output: Format, context: &Context) -> Result<()> {
+fn show(output: &Format, context: &Context) -> Result<()> {
     if !matches!(output, Format::Table | Format::Wide) {
         return output.value(&public(context));
     }

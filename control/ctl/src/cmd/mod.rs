@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod context;
 pub(crate) mod filesystem;
+pub(crate) mod get;
 pub(crate) mod image;
 pub(crate) mod ip;
 pub(crate) mod join;
@@ -35,6 +36,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
     };
     let app = App::new(&cli.global)?;
     match command {
+        Command::Get(command) => get::run(&app, command).await,
         Command::Tenant(command) => tenant::run(&app, command).await,
         Command::Project(command) => project::run(&app, command).await,
         Command::Token(command) => token::run(&app, &cli.global, command).await,

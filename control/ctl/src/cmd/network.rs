@@ -13,7 +13,7 @@ use proto_public::api::v2::{
 
 use super::{given, label_patch, server_lock};
 use crate::app::App;
-use crate::output::{Format, Row, print_table};
+use crate::output::{Row, print_table};
 use crate::text::{enum_value, labels};
 
 const KIND: &str = "metalstack.api.v2.NetworkType";
@@ -311,10 +311,10 @@ async fn list(app: &App, base: bool) -> Result<()> {
                 .networks
         }
     };
-    if !matches!(app.output, Format::Table | Format::Wide) {
+    if !app.output.is_table() {
         return app.output.list(&networks);
     }
-    let wide = app.output == Format::Wide;
+    let wide = app.output.is_wide();
     print_table(&Network::titles(wide), tree(&networks, wide));
     Ok(())
 }

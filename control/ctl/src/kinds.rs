@@ -1,0 +1,111 @@
+//! Kinds of objects: what people call them, and how their tables look.
+
+use anyhow::{Result, bail};
+use proto_public::admin::v2::TaskInfo;
+use proto_public::api::v2::{
+    AuditTrace, FilesystemLayout, Image, Ip, Machine, Network, Partition, Project, Size, Switch,
+    Tenant, Token,
+};
+use proto_public::metalmesh::admin::v1::JoinTicket;
+
+use crate::cmd::get::decoded;
+use crate::output::Row;
+
+/// A kind of objects.
+#[derive(Debug)]
+pub(crate) struct Known {
+    /// As the server calls it.
+    pub(crate) name: &'static str,
+    pub(crate) plural: &'static str,
+    short: &'static str,
+    /// Titles of its table.
+    pub(crate) titles: fn(wide: bool) -> Vec<&'static str>,
+    /// Cells of an encoded object.
+    pub(crate) cells: fn(bytes: &[u8], wide: bool) -> Result<Vec<String>>,
+}
+
+macro_rules! kinds {
+    ($($name:literal $plural:literal $short:literal $message:ty;)*) => {
+        &[$(Known {
+            name: $name,
+            plural: $plural,
+            short: $short,
+            titles: <$message as Row>::titles,
+            cells: |bytes, wide| Ok(decoded::<$message>(bytes)?.cells(wide)),
+        },)*]
+    };
+}
+
+static KINDS: &[Known] = kinds! {
+    "audit" "audits" "audit-records" AuditTrace;
+    "filesystem-layout" "filesystem-layouts" "fsl" FilesystemLayout;
+    "image" "images" "img" Image;
+    "ip" "ips" "addresses" Ip;
+    "join-ticket" "join-tickets" "join" JoinTicket;
+    "machine" "machines" "m" Machine;
+    "network" "networks" "net" Network;
+    "partition" "partitions" "part" Partition;
+    "project" "projects" "proj" Project;
+    "size" "sizes" "sz" Size;
+    "switch" "switches" "sw" Switch;
+    "task" "tasks" "bmc-order" TaskInfo;
+    "tenant" "tenants" "ten" Tenant;
+    "token" "tokens" "tok" Token;
+};
+
+impl Known {
+    /// Whether no tenant sees objects of the kind.
+    pub(crate) fn is_admins_only(&self) -> bool {
+        matches!(self.name, "join-ticket" | "switch" | "task")
+    }
+}
+
+/// The kind that people mean.
+pub(crate) fn known(text: &str) -> Result<&'static Known> {
+    let wanted = text.to_ascii_lowercase().replace('_', "-");
+    let found = KINDS
+        .iter()
+        .find(|it| [it.name, it.plural, it.short].contains(&wanted.as_str()));
+    match found {
+        Some(known) => Ok(known),
+        None => {
+            let names: Vec<&str> = KINDS.iter().map(|it| it.name).collect();
+            bail!(
+                "{text:?} is no kind of objects; known are {}",
+                names.join(", ")
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_go_by_several_names() {
+        for (text, name) in [
+            ("machines", "machine"),
+            ("FSL", "filesystem-layout"),
+            ("ip", "ip"),
+        ] {
+            assert_eq!(known(text).unwrap().name, name);
+        }
+        assert!(
+            known("ca")
+                .unwrap_err()
+                .to_string()
+                .contains("machine, network")
+        );
+    }
+
+    #[test]
+    fn rows_are_as_wide_as_their_titles() {
+        for known in KINDS {
+            for wide in [false, true] {
+                let cells = (known.cells)(&[], wide).unwrap();
+                assert_eq!(cells.len(), (known.titles)(wide).len(), "{}", known.name);
+            }
+        }
+    }
+}
