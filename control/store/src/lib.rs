@@ -16,6 +16,7 @@
 //!
 //! Entry point: [`Store::open`].
 
+mod access;
 mod applier;
 mod clock;
 mod codec;
@@ -23,6 +24,7 @@ mod config;
 mod disk;
 mod engine;
 mod error;
+mod forward;
 mod identity;
 mod machine;
 mod members;

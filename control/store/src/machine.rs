@@ -33,9 +33,9 @@ pub trait StateMachine: Debug + Default + Send + Sync + 'static {
     /// What changes the state.
     type Command: Serialize + DeserializeOwned + Send + Sync + 'static;
     /// What a successful command answers.
-    type Reply: Debug + Send + Sync + 'static;
+    type Reply: Debug + Serialize + DeserializeOwned + Send + Sync + 'static;
     /// Why a command was refused.
-    type Rejection: std::error::Error + Send + Sync + 'static;
+    type Rejection: std::error::Error + Serialize + DeserializeOwned + Send + Sync + 'static;
     /// Names one changed object.
     type Change: Clone + Debug + Send + Sync + 'static;
     /// The proof that somebody may propose. The store only asks that there is one: who cannot

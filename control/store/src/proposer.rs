@@ -28,9 +28,15 @@ pub const COMMAND_BYTES_MAX: usize = 2 << 20;
 /// Log entries on their way at the same time. While all are, proposals gather for the next one.
 const BATCHES_IN_FLIGHT_MAX: usize = 4;
 
+/// A command was applied.
+pub(crate) struct Done<M: StateMachine> {
+    pub(crate) reply: M::Reply,
+    /// The entry that it was applied with.
+    pub(crate) index: u64,
+}
+
 /// What a proposer gets.
-pub(crate) type Answer<M> =
-    Result<<M as StateMachine>::Reply, ProposeError<<M as StateMachine>::Rejection>>;
+pub(crate) type Answer<M> = Result<Done<M>, ProposeError<<M as StateMachine>::Rejection>>;
 
 /// One encoded command and who waits for it.
 pub(crate) struct Proposal<M: StateMachine> {
@@ -126,8 +132,8 @@ fn take_batch<M: StateMachine>(waiting: &mut VecDeque<Proposal<M>>) -> (Vec<Byte
 
 /// Hands the results of one entry to those who wait for them.
 fn settle<M: StateMachine>(outcome: Option<ClientWriteResult<TypeConfig>>, answers: Answers<M>) {
-    let applied = match outcome {
-        Some(Ok(response)) => response.data.results,
+    let (index, applied) = match outcome {
+        Some(Ok(response)) => (response.log_id.index, response.data.results),
         Some(Err(ClientWriteError::ForwardToLeader(forward))) => {
             return tell_all::<M>(
                 answers,
@@ -157,7 +163,8 @@ fn settle<M: StateMachine>(outcome: Option<ClientWriteResult<TypeConfig>>, answe
     };
     for (answer, result) in answers.into_iter().zip(*results) {
         // Whoever asked may be gone.
-        drop(answer.send(result.map_err(ProposeError::Rejected)));
+        let done = result.map(|reply| Done { reply, index });
+        drop(answer.send(done.map_err(ProposeError::Rejected)));
     }
 }
 

@@ -3,31 +3,28 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
 use control_state::Tables;
-use openraft::ReadPolicy;
 use openraft::async_runtime::WatchReceiver;
-use openraft::errors::{Fatal, LinearizableReadError, RaftError};
+use openraft::errors::Fatal;
 use proto_types::Timestamp;
 use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::applier::Shared;
 use crate::clock::Clock;
-use crate::codec;
-use crate::config::{PROPOSE_TIMEOUT, READ_TIMEOUT, StoreConfig};
+use crate::config::StoreConfig;
 use crate::disk::DiskLock;
-use crate::error::{OpenError, ProposeError, StoreError};
+use crate::error::{OpenError, StoreError};
+use crate::forward::{self, Errand, Forwarder, PASSED_MAX};
 use crate::machine::StateMachine;
 use crate::metrics::Metrics;
 use crate::open::{self, Node, Opened};
 use crate::platform::{Threads, handle};
-use crate::proposer::{COMMAND_BYTES_MAX, PROPOSALS_MAX, Proposal, Proposer};
+use crate::proposer::{PROPOSALS_MAX, Proposal, Proposer};
 use crate::raft::inbound::Inbound;
-use crate::raft::types::TypeConfig;
 use crate::snapshot_receive::Receiver;
-use crate::transport::Channel;
+use crate::transport::{Channel, Lane};
 use crate::wal::Wal;
 use crate::watch::{Compacted, Revision, Subscription};
 
@@ -48,7 +45,8 @@ pub(crate) struct Inner<M: StateMachine> {
     wal: Arc<Wal>,
     inbound: Inbound<M>,
     clock: Arc<dyn Clock>,
-    proposals: mpsc::Sender<Proposal<M>>,
+    pub(crate) proposals: mpsc::Sender<Proposal<M>>,
+    pub(crate) errands: mpsc::Sender<Errand>,
     stop: CancellationToken,
     threads: Threads,
     /// Taken by whoever shuts down.
@@ -111,6 +109,14 @@ impl<M: StateMachine> Store<M> {
             stop: stop.clone(),
         };
         handle(runtime.as_ref()).spawn(proposer.run());
+        let (errands, waiting) = mpsc::channel(PASSED_MAX);
+        let forwarder = Forwarder {
+            raft: raft.clone(),
+            dialer,
+            errands: waiting,
+            stop: stop.clone(),
+        };
+        handle(runtime.as_ref()).spawn(forwarder.run());
         let held = Mutex::new(Some((runtime, lock)));
         let inner = Inner {
             node_id,
@@ -120,6 +126,7 @@ impl<M: StateMachine> Store<M> {
             inbound,
             clock,
             proposals,
+            errands,
             stop,
             threads,
             held,
@@ -127,79 +134,8 @@ impl<M: StateMachine> Store<M> {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Has `command` applied. Success means: durable on a majority and applied here.
-    ///
-    /// # Errors
-    /// [`ProposeError::Rejected`] when the state refused it and nothing changed; otherwise see
-    /// [`StoreError`].
-    pub async fn propose(
-        &self,
-        _permit: &M::Permit,
-        command: &M::Command,
-    ) -> Result<M::Reply, ProposeError<M::Rejection>> {
-        let command =
-            Bytes::from(codec::encode(command).map_err(|e| StoreError::Fatal(e.to_string()))?);
-        if command.len() > COMMAND_BYTES_MAX {
-            let (bytes, max) = (command.len(), COMMAND_BYTES_MAX);
-            return Err(StoreError::TooLarge { bytes, max }.into());
-        }
-        self.running()?;
-        let (answer, wait) = oneshot::channel();
-        self.0
-            .proposals
-            .try_send(Proposal { command, answer })
-            .map_err(|e| match e {
-                mpsc::error::TrySendError::Full(_) => StoreError::Busy {
-                    waiting: PROPOSALS_MAX,
-                },
-                mpsc::error::TrySendError::Closed(_) => StoreError::ShutDown,
-            })?;
-        match tokio::time::timeout(PROPOSE_TIMEOUT, wait).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => {
-                let reason = "this node stopped while the write was on its way".into();
-                Err(StoreError::OutcomeUnknown { reason }.into())
-            }
-            Err(_) => {
-                let reason = "no majority confirmed it in time".into();
-                Err(StoreError::OutcomeUnknown { reason }.into())
-            }
-        }
-    }
-
-    /// Reads a state that contains every write acknowledged before the call, on any node.
-    ///
-    /// `read` runs under a lock that holds up writes: it should look and copy, not compute.
-    ///
-    /// # Errors
-    /// When this node does not lead or cannot reach a majority.
-    pub async fn read<T>(&self, read: impl FnOnce(&M) -> T) -> Result<T, StoreError> {
-        self.read_versioned(|state, _| read(state)).await
-    }
-
-    /// Like [`read`](Self::read), with the revision of what is read.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub async fn read_versioned<T>(
-        &self,
-        read: impl FnOnce(&M, Revision) -> T,
-    ) -> Result<T, StoreError> {
-        self.running()?;
-        #[cfg(feature = "sim")]
-        if crate::sim::has(crate::sim::Bug::SkippedReadIndex) {
-            return self.read_local_versioned(read);
-        }
-        let confirm = self.0.raft.ensure_linearizable(ReadPolicy::ReadIndex);
-        match tokio::time::timeout(READ_TIMEOUT, confirm).await {
-            Ok(Ok(_)) => self.read_local_versioned(read),
-            Ok(Err(error)) => Err(read_error(error)),
-            Err(_) => Err(StoreError::NoQuorum),
-        }
-    }
-
     /// Is there a node that could answer?
-    fn running(&self) -> Result<(), StoreError> {
+    pub(crate) fn running(&self) -> Result<(), StoreError> {
         if self.0.stop.is_cancelled() {
             return Err(StoreError::ShutDown);
         }
@@ -218,7 +154,7 @@ impl<M: StateMachine> Store<M> {
         self.read_local_versioned(|state, _| read(state))
     }
 
-    fn read_local_versioned<T>(
+    pub(crate) fn read_local_versioned<T>(
         &self,
         read: impl FnOnce(&M, Revision) -> T,
     ) -> Result<T, StoreError> {
@@ -236,8 +172,14 @@ impl<M: StateMachine> Store<M> {
     /// [`PeerRefusal`](crate::PeerRefusal), which the caller got too.
     pub async fn serve_peer(&self, from: u64, mut channel: Channel) -> std::io::Result<()> {
         let lane = self.0.inbound.greet(from, &mut channel).await?;
+        let served = async {
+            match lane {
+                Lane::Forward => forward::serve(channel, |what| self.carry_out_for(what)).await,
+                lane => self.0.inbound.serve(from, lane, channel).await,
+            }
+        };
         tokio::select! {
-            served = self.0.inbound.serve(from, lane, channel) => served,
+            served = served => served,
             () = self.0.stop.cancelled() => Ok(()),
         }
     }
@@ -363,18 +305,5 @@ impl<M: StateMachine> Store<M> {
 
     pub(crate) fn wal(&self) -> &Wal {
         &self.0.wal
-    }
-}
-
-fn read_error(error: RaftError<TypeConfig, LinearizableReadError<TypeConfig>>) -> StoreError {
-    match error {
-        RaftError::APIError(LinearizableReadError::ForwardToLeader(forward)) => {
-            StoreError::NotLeader {
-                leader: forward.leader_id,
-            }
-        }
-        RaftError::APIError(LinearizableReadError::QuorumNotEnough(_)) => StoreError::NoQuorum,
-        RaftError::Fatal(Fatal::Stopped) => StoreError::ShutDown,
-        RaftError::Fatal(fatal) => StoreError::Fatal(fatal.to_string()),
     }
 }

@@ -69,11 +69,8 @@ impl<M: StateMachine> Inbound<M> {
             Lane::Append | Lane::Heartbeat => self.appends(from, channel).await,
             Lane::Control => self.answer(channel).await,
             Lane::Snapshot => self.snapshots.receive(&self.raft, channel).await,
-            Lane::Forward => {
-                let mut channel = channel;
-                let reason = "writes are not passed on here".to_owned();
-                Err(turn_away(&mut channel, PeerRefusal::Unreadable { from, reason }).await)
-            }
+            // The store's own; see `Store::serve_peer`.
+            Lane::Forward => channel_end(channel).await,
         }
     }
 
@@ -130,6 +127,10 @@ impl<M: StateMachine> Inbound<M> {
         channel.send(frame).await?;
         channel.outgoing.close().await
     }
+}
+
+async fn channel_end(mut channel: Channel) -> io::Result<()> {
+    channel.outgoing.close().await
 }
 
 /// Tells the other side why, and returns the same as an error.

@@ -300,3 +300,61 @@ async fn a_broken_snapshot_goes_on_where_it_broke() {
     first.shutdown().await;
     second.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_node_writes_and_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let mesh = Arc::new(Mesh::default());
+    let stores = mesh.cluster(dir.path(), 3).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for (number, store) in stores.iter().enumerate() {
+        let (writer, reader) = (store.clone(), stores[(number + 1) % 3].clone());
+        tasks.spawn(async move {
+            for n in 0..20 {
+                let key = format!("{number}-{n}");
+                put(&writer, &key, "value").await;
+                let own = writer.read_local(|l| l.entries.contains_key(&key));
+                assert!(own.unwrap(), "a node has what it acknowledged");
+                let seen = reader.read(|l| l.entries.contains_key(&key)).await;
+                assert!(seen.unwrap(), "acknowledged on one node, read on another");
+            }
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
+    let refused = stores[1].propose(&(), &LedgerCommand::Refuse).await;
+    assert!(matches!(
+        refused,
+        Err(crate::ProposeError::Rejected(Refused))
+    ));
+    let lead = MemberChange::Lead { node: 3 };
+    stores[1].change_members(&(), &lead).await.unwrap();
+    put(&stores[0], "after", "value").await;
+    assert!(stores[2].is_leader());
+    for store in &stores {
+        store.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_follower_that_is_cut_off_neither_writes_nor_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let mesh = Arc::new(Mesh::default());
+    let stores = mesh.cluster(dir.path(), 3).await;
+    put(&stores[2], "before", "value").await;
+    mesh.cut_off(3);
+    put(&stores[1], "after", "value").await;
+    assert!(stores[2].read(|_| ()).await.is_err(), "no stale read");
+    let command = LedgerCommand::Put {
+        key: "lost".into(),
+        value: "value".into(),
+    };
+    assert!(stores[2].propose(&(), &command).await.is_err());
+    mesh.heal();
+    let seen = stores[2].read(|l| l.entries.contains_key("after")).await;
+    assert!(seen.unwrap());
+    for store in &stores {
+        store.shutdown().await;
+    }
+}

@@ -26,7 +26,7 @@ pub(crate) enum LedgerCommand {
     Panic,
 }
 
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("refused")]
 pub(crate) struct Refused;
 

@@ -1,0 +1,257 @@
+//! The way of writes and read barriers from a follower to the leader.
+//!
+//! A follower passes a command on once: when the channel breaks before the answer, nobody knows
+//! what became of it, and that is what the caller is told. Read barriers and refused commands
+//! had no effect and may be tried again.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use openraft::async_runtime::WatchReceiver;
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::StoreError;
+use crate::machine::StateMachine;
+use crate::members::{MemberChange, MembershipError};
+use crate::open::Node;
+use crate::raft::network::Dialer;
+use crate::raft::wire;
+use crate::transport::{Channel, Lane, Member};
+
+/// Messages on their way to the leader, and on their way through it, for one follower.
+pub(crate) const PASSED_MAX: usize = 4096;
+/// How long opening the way to the leader may take.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the leader may leave everything unanswered.
+const SILENCE_MAX: Duration = Duration::from_secs(20);
+
+/// What a follower passes on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Passed {
+    /// An encoded command.
+    Propose(Bytes),
+    /// Which entry must be applied before a read?
+    Barrier,
+    /// A change of the membership.
+    Members(MemberChange),
+}
+
+/// What the leader answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// The command was applied as entry `index`; its encoded reply, or its encoded rejection.
+    Applied {
+        index: u64,
+        result: Result<Bytes, Bytes>,
+    },
+    /// A read may be answered once this entry is applied.
+    ReadAt(u64),
+    /// What came of a change of the membership.
+    Changed(Result<(), MembershipError>),
+    Failed(StoreError),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Request {
+    number: u64,
+    what: Passed,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Response {
+    number: u64,
+    answer: Answer,
+}
+
+/// Something to pass on, and who waits for the answer.
+pub(crate) struct Errand {
+    pub(crate) what: Passed,
+    pub(crate) answer: oneshot::Sender<Answer>,
+}
+
+/// Takes errands to whoever leads.
+pub(crate) struct Forwarder<M: StateMachine> {
+    pub(crate) raft: Arc<Node<M>>,
+    pub(crate) dialer: Dialer,
+    pub(crate) errands: mpsc::Receiver<Errand>,
+    pub(crate) stop: CancellationToken,
+}
+
+impl<M: StateMachine> Forwarder<M> {
+    /// Runs until stopped. A change of leadership begins another conversation; the old one ends
+    /// when it has its answers.
+    pub(crate) async fn run(mut self) {
+        let mut talks = JoinSet::new();
+        let mut current: Option<(u64, mpsc::Sender<Errand>)> = None;
+        loop {
+            let errand = tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break,
+                Some(_) = talks.join_next(), if !talks.is_empty() => continue,
+                errand = self.errands.recv() => match errand {
+                    Some(errand) => errand,
+                    None => break,
+                },
+            };
+            let Some(leader) = self.leader() else {
+                refuse(errand, StoreError::NotLeader { leader: None });
+                continue;
+            };
+            let usable = |(node, way): &&(u64, mpsc::Sender<Errand>)| {
+                *node == leader.node && !way.is_closed()
+            };
+            let way = match current.as_ref().filter(usable) {
+                Some((_, way)) => way.clone(),
+                None => {
+                    let (way, errands) = mpsc::channel(PASSED_MAX);
+                    current = Some((leader.node, way.clone()));
+                    let talk = Talk {
+                        dialer: self.dialer.clone(),
+                        leader,
+                        errands,
+                    };
+                    talks.spawn(talk.run());
+                    way
+                }
+            };
+            if let Err(error) = way.try_send(errand) {
+                let (busy, errand) = match error {
+                    mpsc::error::TrySendError::Full(errand) => {
+                        let waiting = PASSED_MAX;
+                        (StoreError::Busy { waiting }, errand)
+                    }
+                    mpsc::error::TrySendError::Closed(errand) => {
+                        (StoreError::NotLeader { leader: None }, errand)
+                    }
+                };
+                refuse(errand, busy);
+            }
+        }
+        talks.shutdown().await;
+    }
+
+    fn leader(&self) -> Option<Member> {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let node = metrics
+            .current_leader
+            .filter(|leader| *leader != metrics.id)?;
+        let at = metrics.membership_config.get_node(&node)?;
+        Some(Member {
+            node,
+            address: at.addr.clone(),
+        })
+    }
+}
+
+/// One conversation with one leader.
+struct Talk {
+    dialer: Dialer,
+    leader: Member,
+    errands: mpsc::Receiver<Errand>,
+}
+
+impl Talk {
+    async fn run(mut self) {
+        let opened = self.dialer.open(&self.leader, Lane::Forward, OPEN_TIMEOUT);
+        let mut waiting = BTreeMap::new();
+        match opened.await {
+            Ok(channel) => {
+                if let Err(error) = self.talk(channel, &mut waiting).await {
+                    let leader = self.leader.node;
+                    tracing::debug!(leader, error = %error, "the way to the leader broke");
+                }
+            }
+            Err(error) => {
+                let leader = self.leader.node;
+                tracing::debug!(leader, error = %error, "the leader cannot be reached");
+            }
+        }
+        // What was sent may have happened.
+        for (answer, had_effect) in waiting.into_values() {
+            let error = if had_effect {
+                let reason = "the way to the leader broke while it was on its way".into();
+                StoreError::OutcomeUnknown { reason }
+            } else {
+                StoreError::NotLeader { leader: None }
+            };
+            let answer: oneshot::Sender<Answer> = answer;
+            drop(answer.send(Answer::Failed(error)));
+        }
+        self.errands.close();
+        while let Some(errand) = self.errands.recv().await {
+            refuse(errand, StoreError::NotLeader { leader: None });
+        }
+    }
+
+    async fn talk(
+        &mut self,
+        mut channel: Channel,
+        waiting: &mut BTreeMap<u64, (oneshot::Sender<Answer>, bool)>,
+    ) -> io::Result<()> {
+        let mut number = 0;
+        let mut is_over = false;
+        while !is_over || !waiting.is_empty() {
+            tokio::select! {
+                answer = timeout(SILENCE_MAX, channel.next()), if !waiting.is_empty() => {
+                    let frame = answer.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+                    let Response { number, answer } = wire::hear(&frame)?;
+                    if let Some((waits, _)) = waiting.remove(&number) {
+                        // Whoever asked may be gone.
+                        drop(waits.send(answer));
+                    }
+                }
+                errand = self.errands.recv(), if !is_over && waiting.len() < PASSED_MAX => {
+                    let Some(Errand { what, answer }) = errand else {
+                        is_over = true;
+                        continue;
+                    };
+                    number += 1;
+                    let has_effect = !matches!(what, Passed::Barrier);
+                    waiting.insert(number, (answer, has_effect));
+                    channel.send(wire::say(&Request { number, what })?).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn refuse(errand: Errand, error: StoreError) {
+    drop(errand.answer.send(Answer::Failed(error)));
+}
+
+/// The leader's side: answers as the work is done, in any order.
+pub(crate) async fn serve<F: Future<Output = Answer>>(
+    mut channel: Channel,
+    mut carry_out: impl FnMut(Passed) -> F,
+) -> io::Result<()> {
+    let mut at_work = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            Some(response) = at_work.next(), if !at_work.is_empty() => {
+                channel.send(wire::say::<Response>(&response)?).await?;
+            }
+            frame = channel.incoming.next(), if at_work.len() < PASSED_MAX => {
+                let Some(frame) = frame else {
+                    return Ok(());
+                };
+                let Request { number, what } = wire::hear(&frame?)?;
+                let work = carry_out(what);
+                at_work.push(async move {
+                    let answer = work.await;
+                    Response { number, answer }
+                });
+            }
+        }
+    }
+}
