@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "a program that talks to its user")]
 
+mod bench;
 mod check;
 mod debs;
 mod fuzz;
@@ -44,6 +45,8 @@ enum Task {
     Cli(program::ProgramArgs),
     /// Run every test, the lab in its short form included
     Test(test::TestArgs),
+    /// Measure: the store beside etcd
+    Bench(bench::BenchArgs),
     /// Give every decoder random input for a while
     Fuzz(fuzz::FuzzArgs),
     /// Build the kernel and initramfs that machines boot into
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Task::Control(args) => program::control(&root, &args),
         Task::Cli(args) => program::cli(&root, &args),
         Task::Test(args) => test::run(&root, &args),
+        Task::Bench(args) => bench::run(&root, &args),
         Task::Fuzz(args) => fuzz::run(&root, &args),
         Task::Lab(args) => lab::run(&root, &args),
         Task::Initramfs(options) => initramfs::run(&options),

@@ -1,0 +1,96 @@
+//! What `./dev bench store` runs: three nodes of ours and three of etcd side by side.
+//!
+//! `store` starts the clusters as processes of their own, gives each the same work in turn
+//! (`load`, `fanout`, `failover`) and reports medians and ratios (`report`). `node` is one node of
+//! ours: the product's store and transport under a key-value service (`service`). `inventory`
+//! measures the product's own state and API with many machines.
+//!
+//! Invariants: nothing is set that the product does not set; both systems are asked by the same
+//! client; every process ends with the bench, however that ends.
+
+mod certs;
+mod client;
+mod cluster;
+mod disk;
+mod failover;
+mod fanout;
+mod inventory;
+mod load;
+mod machine;
+mod node;
+mod peers;
+mod process;
+mod procfs;
+mod report;
+mod sample;
+mod service;
+mod store;
+mod wire;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+#[derive(Debug, Parser)]
+#[command(about = "Measure the store beside etcd.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measure
+    Store(store::StoreArgs),
+    /// Be one node of ours
+    #[command(hide = true)]
+    Node(node::NodeArgs),
+    /// Be a store of many machines
+    #[command(hide = true)]
+    Inventory(inventory::InventoryArgs),
+}
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::new("warn"))
+        .with_writer(std::io::stderr)
+        .init();
+    match start(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(command: Command) -> Result<()> {
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .map_err(|_| anyhow::anyhow!("TLS was set up twice"))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        // Whatever is dropped here takes its processes and directories along.
+        tokio::select! {
+            done = run(command) => done,
+            _ = interrupt.recv() => anyhow::bail!("interrupted; everything was taken away"),
+            _ = terminate.recv() => anyhow::bail!("stopped; everything was taken away"),
+        }
+    })
+}
+
+async fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Store(args) => store::run(args).await,
+        Command::Node(args) => node::run(args).await,
+        Command::Inventory(args) => inventory::run(args).await,
+    }
+}
