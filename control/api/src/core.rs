@@ -2,7 +2,7 @@
 
 use control_authz::Permit;
 use control_pki::Pki;
-use control_state::{Command, Op, Reply, StateError, Tables};
+use control_state::{Command, ControlNode, Op, Reply, StateError, Tables};
 use control_store::Store;
 use proto_types::Timestamp;
 use tonic::Status;
@@ -12,6 +12,9 @@ use crate::caller::Caller;
 use crate::refusal;
 use crate::token::Issuer;
 use crate::watch::Watches;
+
+/// Most addresses in a ticket.
+const ADDRESSES_MAX: usize = 16;
 
 /// The parts that services share.
 #[derive(Debug)]
@@ -28,6 +31,8 @@ pub struct Core {
     pub pki: Pki,
     /// Where agents reach the mesh, host:port; written into join tickets.
     pub mesh_addresses: Vec<String>,
+    /// Where other control nodes reach this one; empty when it listens to no peers.
+    pub peer_address: String,
     /// The open watches.
     pub watches: Watches,
 }
@@ -46,6 +51,23 @@ impl Core {
             .await
             .map_err(refusal::of_store)?
             .map_err(refusal::of_state)
+    }
+
+    /// Where agents reach control: this node first, then the others.
+    pub fn control_addresses(&self) -> Vec<String> {
+        let others = self.store.read_local(|t| {
+            let nodes = t.all::<ControlNode>().filter(|n| n.removed_at.is_none());
+            nodes
+                .flat_map(|n| n.mesh_addresses.clone())
+                .collect::<Vec<_>>()
+        });
+        let mut all = self.mesh_addresses.clone();
+        for address in others.unwrap_or_default() {
+            if !all.contains(&address) && all.len() < ADDRESSES_MAX {
+                all.push(address);
+            }
+        }
+        all
     }
 
     /// Has a caller's change applied.

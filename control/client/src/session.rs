@@ -285,6 +285,8 @@ services! {
     admin_tenants: admin::tenant_service_client::TenantServiceClient;
     /// All tokens.
     admin_tokens: admin::token_service_client::TokenServiceClient;
+    /// The control nodes.
+    clusters: mesh_admin::cluster_service_client::ClusterServiceClient;
     /// Join tickets of agents.
     joins: mesh_admin::join_service_client::JoinServiceClient;
     /// Watches, see [`crate::Watch`] for one that goes on after breaks.

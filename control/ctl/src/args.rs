@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
-    audit, context, filesystem, get, image, ip, join, machine, misc, network, partition, project,
-    size, switch, tenant, token,
+    audit, cluster, context, filesystem, get, image, ip, join, machine, misc, network, partition,
+    project, size, switch, tenant, token,
 };
 use crate::output::Format;
 
@@ -101,6 +101,9 @@ pub(crate) enum Command {
     /// Switches.
     #[command(subcommand)]
     Switch(switch::Command),
+    /// The control nodes: joining, promotion, removal, who leads.
+    #[command(subcommand)]
+    Cluster(cluster::Command),
     /// One-time tickets by which agents join.
     #[command(subcommand)]
     Join(join::Command),

@@ -5,7 +5,7 @@ use proto_public::api::v2::{
     AuditTrace, FilesystemLayout, Image, Ip, Machine, MachineProvisioningEvent, Network, Partition,
     Project, Size, Switch, Tenant, Token,
 };
-use proto_public::metalmesh::admin::v1::JoinTicket;
+use proto_public::metalmesh::admin::v1::{JoinTicket, Node};
 
 use crate::output::Row;
 use crate::text::{age, bytes, enum_text, meta_age, moment, or_dash, show_labels};
@@ -364,6 +364,17 @@ row!(JoinTicket, "metalmesh.admin.v1.JoinTicket", |t| [
     "partition": t.partition.clone(), "agent": t.agent.clone(), "state": ticket_state(t),
     "expires": age(t.expires_at.as_ref()), "age": age(t.created_at.as_ref()),
 ], wide ["key": or_dash(t.key_sha256.clone())]);
+
+row!(Node, "metalmesh.admin.v1.Node", |n| [
+    "node": n.id.to_string(), "role": enum_text("metalmesh.admin.v1.NodeRole", n.role),
+    "peers": or_dash(n.peer_address.clone()),
+    "behind": n.behind.map_or_else(|| "-".to_owned(), |behind| behind.to_string()),
+    "heard": age(n.heard_at.as_ref()), "joined": age(n.joined_at.as_ref()),
+    "level": n.feature_level.to_string(),
+], wide [
+    "mesh": or_dash(n.mesh_addresses.join(",")), "version": or_dash(n.version.clone()),
+    "expires": age(n.expires_at.as_ref()), "removed": age(n.removed_at.as_ref()),
+]);
 
 fn ticket_state(ticket: &JoinTicket) -> String {
     if ticket.revoked {

@@ -34,7 +34,7 @@ impl BootService for Shared {
                 term: fence.term,
                 generation: fence.generation,
                 commandline: content.0.clone(),
-                control: self.control.to_vec(),
+                control: self.control(),
                 machines: content.1.iter().map(message).collect(),
             },
             matters: |change| matches!(change.kind, Kind::Machine | Kind::Partition),

@@ -24,22 +24,33 @@ pub struct Fleet {
 
 #[derive(Debug, Default)]
 struct Heard {
+    since: Timestamp,
     machines: BTreeMap<MachineId, Timestamp>,
     partitions: BTreeMap<PartitionId, Timestamp>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Ears {
-    since: Timestamp,
     heard: Mutex<Heard>,
 }
 
 impl Ears {
     pub(crate) fn new(since: Timestamp) -> Self {
-        Self {
-            since,
+        let ears = Self {
             heard: Mutex::default(),
-        }
+        };
+        ears.begin(since);
+        ears
+    }
+
+    /// Begins anew: this node serves the sessions from now on, and what was heard before says
+    /// nothing on who is silent.
+    pub(crate) fn begin(&self, since: Timestamp) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        *heard = Heard {
+            since,
+            ..Heard::default()
+        };
     }
 
     /// An agent of this partition said something.
@@ -73,11 +84,11 @@ impl Ears {
     ) -> Fleet {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let silent = |id: &&PartitionId| {
-            let last = heard.partitions.get(*id).copied().unwrap_or(self.since);
+            let last = heard.partitions.get(*id).copied().unwrap_or(heard.since);
             now.since_ms(last) > UNOBSERVED_AFTER_MS
         };
         Fleet {
-            listening_since: self.since,
+            listening_since: heard.since,
             heard: heard.machines.clone(),
             unobserved: partitions.filter(silent).cloned().collect(),
         }

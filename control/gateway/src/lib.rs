@@ -27,6 +27,7 @@ mod fleet;
 mod install;
 mod leases;
 mod machine;
+mod node;
 mod phone_home;
 mod serve;
 mod status;

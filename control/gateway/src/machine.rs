@@ -226,7 +226,7 @@ impl Shared {
             Order::Hold { reason } => WireOrder::Hold(wire::Hold {
                 reason: reason.clone(),
             }),
-            Order::Install(order) => WireOrder::Install(install::message(order, &self.control)),
+            Order::Install(order) => WireOrder::Install(install::message(order, &self.control())),
         })
     }
 }

@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use control_authz::{Permit, SystemActor};
 use control_pki::{Pki, PkiError, Revoked};
-use control_state::{Change, Command, Op, Partition, Reply, Tables};
+use control_state::{Change, Command, ControlNode, Op, Partition, Reply, Tables};
 use control_store::{Store, StoreError, Subscription};
 use proto_identity::profile::LEAF_VALIDITY;
 use proto_identity::tls::{NodeCertificate, server_config};
 use proto_link::{ALPN, LinkStatus, MeshServer, MeshServerConfig, Peer, Router};
 use proto_mesh::{
     BmcServiceServer, BootServiceServer, EnrolServiceServer, IdentityServiceServer,
-    MachineServiceServer, PhoneHomeServiceServer, SwitchServiceServer,
+    MachineServiceServer, NodeServiceServer, PhoneHomeServiceServer, SwitchServiceServer,
 };
 use proto_types::PartitionId;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -78,6 +79,8 @@ pub(crate) struct Shared {
 /// The mesh endpoint of this node, bound.
 pub struct Gateway {
     shared: Shared,
+    /// Whether this node leads, and so serves sessions.
+    leads: watch::Sender<bool>,
     server: MeshServer,
     own: Arc<NodeCertificate>,
     revoked: (Arc<Revoked>, Subscription<Change>),
@@ -143,11 +146,14 @@ impl Gateway {
             router: router(&shared),
             revocations: revoked.0.clone(),
         };
+        let leads = watch::Sender::new(shared.store.is_leader());
         let reset_key = shared.pki.node_secret(&node, "quic-reset");
         let server = MeshServer::bind_with_reset_key(mesh, &reset_key)
+            .and_then(|server| server.with_gate(leads.subscribe()))
             .map_err(|source| GatewayError::Bind { bind, source })?;
         Ok(Self {
             shared,
+            leads,
             server,
             own,
             revoked,
@@ -169,6 +175,7 @@ impl Gateway {
     pub async fn run(self, stop: CancellationToken) {
         let Self {
             shared,
+            leads,
             server,
             own,
             revoked: (revoked, events),
@@ -177,6 +184,7 @@ impl Gateway {
         let mut tasks = JoinSet::new();
         tasks.spawn(revoked.follow(shared.store.clone(), events, stop.clone()));
         tasks.spawn(renew_node(shared.clone(), own, stop.clone()));
+        tasks.spawn(follow_leadership(shared.clone(), leads, stop.clone()));
         // Sessions end first, so that their last records are still written.
         let over = CancellationToken::new();
         tasks.spawn(writer.run(over.clone()));
@@ -194,11 +202,32 @@ fn router(shared: &Shared) -> Router {
     Router::new()
         .add(EnrolServiceServer::new(shared.clone()))
         .add(IdentityServiceServer::new(shared.clone()))
+        .add(NodeServiceServer::new(shared.clone()))
         .add(SwitchServiceServer::new(shared.clone()))
         .add(BmcServiceServer::new(shared.clone()))
         .add(BootServiceServer::new(shared.clone()))
         .add(MachineServiceServer::new(shared.clone()))
         .add(PhoneHomeServiceServer::new(shared.clone()))
+}
+
+/// Sessions are served by the leader: what is heard, and which address a BMC has, is known where
+/// it is needed, and orders carry one node's term.
+async fn follow_leadership(shared: Shared, leads: watch::Sender<bool>, stop: CancellationToken) {
+    let mut led = *leads.borrow();
+    loop {
+        let changed = tokio::select! {
+            () = stop.cancelled() => return,
+            changed = shared.store.leadership(!led) => changed,
+        };
+        if !changed {
+            return;
+        }
+        led = !led;
+        if led {
+            shared.ears.begin(shared.store.now());
+        }
+        leads.send_replace(led);
+    }
 }
 
 /// A fresh node certificate at half its life; sessions that are open stay.
@@ -237,6 +266,23 @@ impl Shared {
             .propose(&permit, &command)
             .await
             .map_err(status::propose)
+    }
+
+    /// Where machines and agents reach control: this node first, then the others.
+    pub(crate) fn control(&self) -> Vec<String> {
+        let others = self.store.read_local(|t| {
+            let nodes = t.all::<ControlNode>().filter(|n| n.removed_at.is_none());
+            nodes
+                .flat_map(|n| n.mesh_addresses.clone())
+                .collect::<Vec<_>>()
+        });
+        let mut all = self.control.to_vec();
+        for address in others.unwrap_or_default() {
+            if !all.contains(&address) {
+                all.push(address);
+            }
+        }
+        all
     }
 
     /// Reads what this node has applied. Fine for deciding whether a report says anything new.

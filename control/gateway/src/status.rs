@@ -2,7 +2,7 @@
 
 use control_pki::PkiError;
 use control_state::{ErrorKind, StateError};
-use control_store::{ProposeError, StoreError};
+use control_store::{MembershipError, ProposeError, StoreError};
 use proto_link::{Code, LinkStatus};
 use proto_types::ParseError;
 use tracing::{error, warn};
@@ -64,6 +64,16 @@ pub(crate) fn pki(e: PkiError) -> LinkStatus {
             error!(error = %other, "the certificate authority failed");
             LinkStatus::internal("no certificate could be made")
         }
+    }
+}
+
+pub(crate) fn membership(e: MembershipError) -> LinkStatus {
+    match e {
+        MembershipError::Store(e) => store(&e),
+        e @ (MembershipError::InProgress | MembershipError::NotTaken { .. }) => {
+            LinkStatus::unavailable(e.to_string())
+        }
+        e => LinkStatus::new(Code::FailedPrecondition, e.to_string()),
     }
 }
 

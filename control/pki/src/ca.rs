@@ -20,6 +20,7 @@ use crate::{PkiError, SealingKey};
 const ROOT: &str = "root";
 const AGENTS: &str = "agents-1";
 const NODES: &str = "nodes-1";
+const PEERS: &str = "peers-1";
 
 /// The certificate authority. Cheap to clone.
 #[derive(Clone)]
@@ -33,6 +34,9 @@ pub(crate) struct Inner {
     root: CertificateDer<'static>,
     agents: Authority,
     nodes: Authority,
+    peers: Authority,
+    /// The data key: what a node that joins gets.
+    pub(crate) seal: SealingKey,
 }
 
 impl fmt::Debug for Pki {
@@ -63,6 +67,13 @@ impl Pki {
             store.read_local(move |t| t.require::<CaRecord>(&id).cloned())
         };
         let root = CertificateDer::from(load(ROOT)??.certificate.clone());
+        if load(PEERS)?.is_err() {
+            // Made before nodes had peers.
+            let root = unseal(seal, &*load(ROOT)??)?;
+            let peers = root.intermediate(Purpose::Peers, store.now().ms())?;
+            put(&store, seal, PEERS, &peers).await?;
+        }
+        let peers = unseal(seal, &*load(PEERS)??)?;
         let agents = unseal(seal, &*load(AGENTS)??)?;
         let nodes = unseal(seal, &*load(NODES)??)?;
         let trust_domain = trust_domain.to_owned();
@@ -73,6 +84,8 @@ impl Pki {
                 root,
                 agents,
                 nodes,
+                peers,
+                seal: seal.clone(),
             }),
         })
     }
@@ -111,6 +124,11 @@ impl Pki {
         })
     }
 
+    /// What control nodes show to each other, and trust in each other: nothing else.
+    pub fn peer_credential(&self, node: u64) -> Result<PeerCredential, PkiError> {
+        peer_credential(&self.inner.peers, self.trust_domain(), node, self.now())
+    }
+
     /// A secret of a node for one purpose, the same after each restart. Derived from the nodes'
     /// authority, so that nothing further has to be kept.
     pub fn node_secret(&self, node: &str, purpose: &str) -> [u8; 32] {
@@ -119,6 +137,10 @@ impl Pki {
         let mut secret = [0u8; 32];
         secret.copy_from_slice(tag.as_ref());
         secret
+    }
+
+    pub(crate) fn peers(&self) -> &Authority {
+        &self.inner.peers
     }
 
     /// The intermediate that agents' chains must contain.
@@ -135,6 +157,7 @@ impl Pki {
         let authority = match Purpose::of(id.subject()) {
             Purpose::Agents => &self.inner.agents,
             Purpose::Nodes => &self.inner.nodes,
+            Purpose::Peers => &self.inner.peers,
         };
         let leaf = authority.issue(id, request, self.now().ms(), LEAF_VALIDITY)?;
         let says = PeerIdentity::from_certificate(&leaf)?;
@@ -157,27 +180,87 @@ impl Pki {
 }
 
 async fn make(store: &Store, seal: &SealingKey, trust_domain: &str) -> Result<(), PkiError> {
-    let now = store.now();
-    let root = Authority::root(trust_domain, now.ms())?;
-    let agents = root.intermediate(Purpose::Agents, now.ms())?;
-    let nodes = root.intermediate(Purpose::Nodes, now.ms())?;
-    let permit = Permit::system(SystemActor::Bootstrap);
+    let now = store.now().ms();
+    let root = Authority::root(trust_domain, now)?;
+    let agents = root.intermediate(Purpose::Agents, now)?;
+    let nodes = root.intermediate(Purpose::Nodes, now)?;
+    let peers = root.intermediate(Purpose::Peers, now)?;
     // The root comes last: it marks the authority as complete.
-    for (id, authority) in [(AGENTS, &agents), (NODES, &nodes), (ROOT, &root)] {
-        let life = u64::try_from(CA_VALIDITY.as_millis()).unwrap_or(u64::MAX);
-        let record = CaRecord {
-            id: id.to_owned(),
-            certificate: authority.certificate().to_vec(),
-            sealed_key: seal.seal(id, &authority.to_pkcs8())?,
-            created_at: now,
-            not_after: Timestamp::from_ms(now.ms().saturating_add(life)),
-            retired: false,
-        };
-        let command = Command::new(now, "metalmeshd", PutCa(record));
-        store.propose(&permit, &command).await?;
+    for (id, authority) in [
+        (AGENTS, &agents),
+        (NODES, &nodes),
+        (PEERS, &peers),
+        (ROOT, &root),
+    ] {
+        put(store, seal, id, authority).await?;
     }
     info!(trust_domain, "certificate authority made");
     Ok(())
+}
+
+async fn put(
+    store: &Store,
+    seal: &SealingKey,
+    id: &str,
+    authority: &Authority,
+) -> Result<(), PkiError> {
+    let now = store.now();
+    let life = u64::try_from(CA_VALIDITY.as_millis()).unwrap_or(u64::MAX);
+    let record = CaRecord {
+        id: id.to_owned(),
+        certificate: authority.certificate().to_vec(),
+        sealed_key: seal.seal(id, &authority.to_pkcs8())?,
+        created_at: now,
+        not_after: Timestamp::from_ms(now.ms().saturating_add(life)),
+        retired: false,
+    };
+    let permit = Permit::system(SystemActor::Bootstrap);
+    let command = Command::new(now, "metalmeshd", PutCa(record));
+    store.propose(&permit, &command).await?;
+    Ok(())
+}
+
+/// What a control node shows to the others.
+#[derive(Clone, Debug)]
+pub struct PeerCredential {
+    /// Its key and one-hour certificate.
+    pub own: Credential,
+    /// The peers' intermediate: the only one that the other side may be of.
+    pub anchor: CertificateDer<'static>,
+}
+
+/// The peer credential of `node` from what its own disk has, without asking anybody: so that
+/// nodes that start together find each other. `None` while the state has no authority.
+pub fn peer_credential_at_rest(
+    store: &Store,
+    seal: &SealingKey,
+    trust_domain: &str,
+) -> Result<Option<PeerCredential>, PkiError> {
+    let record = store.read_local(|t| t.get::<CaRecord>(&PEERS.to_owned()).cloned())?;
+    let Some(record) = record else {
+        return Ok(None);
+    };
+    let peers = unseal(seal, &record)?;
+    peer_credential(&peers, trust_domain, store.node_id(), store.now()).map(Some)
+}
+
+fn peer_credential(
+    peers: &Authority,
+    trust_domain: &str,
+    node: u64,
+    now: Timestamp,
+) -> Result<PeerCredential, PkiError> {
+    let key = Key::generate()?;
+    let request = CertificateRequest::verify(&key.request()?)?;
+    let id = SpiffeId::new(trust_domain, Subject::Peer { node })?;
+    let leaf = peers.issue(&id, &request, now.ms(), LEAF_VALIDITY)?;
+    let anchor = peers.certificate().clone();
+    let own = Credential {
+        key,
+        chain: vec![leaf],
+        roots: vec![anchor.clone()],
+    };
+    Ok(PeerCredential { own, anchor })
 }
 
 fn unseal(seal: &SealingKey, record: &CaRecord) -> Result<Authority, PkiError> {

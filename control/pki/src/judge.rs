@@ -109,7 +109,7 @@ pub(crate) fn stands(peer: &PeerIdentity, known: Known<'_>) -> Result<(), StateE
                 && issued.ms().saturating_add(999) >= allocation.created_at.ms();
             if current { Ok(()) } else { Err(gone()) }
         }
-        Subject::Node { .. } => Err(gone()),
+        Subject::Node { .. } | Subject::Peer { .. } => Err(gone()),
     }
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn may_resume(
             }
         }
         Subject::ProjectMachine { .. } => Ok(()),
-        Subject::Machine { .. } | Subject::Node { .. } => {
+        Subject::Machine { .. } | Subject::Node { .. } | Subject::Peer { .. } => {
             Err(refuse(ErrorCode::CertificateRevoked))
         }
     }

@@ -19,17 +19,19 @@ mod ca;
 mod enrol;
 mod error;
 mod judge;
+mod nodes;
 mod record;
 mod revoked;
 mod seal;
 mod tickets;
 
-pub use ca::Pki;
+pub use ca::{PeerCredential, Pki, peer_credential_at_rest};
 pub use enrol::{Enrol, Issued};
 pub use error::PkiError;
 pub use judge::{REPEAT_MAX, RESUME_MAX};
+pub use nodes::{NodeAdmission, NodeJoin};
 pub use revoked::Revoked;
-pub use seal::SealingKey;
+pub use seal::{SealingKey, Unwrapper, WrappedKey};
 pub use tickets::{
     BOOT_TICKET_LIFE, JOIN_TICKET_LIFE, JOIN_TICKET_LIFE_MAX, NewBootTicket, NewJoinTicket,
 };

@@ -1,5 +1,8 @@
-//! Seals private keys before they go into the replicated state: AES-256-GCM with a key that
-//! only the node's disk has.
+//! Seals private keys before they go into the replicated state: AES-256-GCM.
+//!
+//! Two keys, so that no two nodes have the same file: the *data key* seals what is in the state
+//! and is the same on every node; each node keeps it sealed by a *node key* of its own. A node
+//! that joins gets the data key wrapped to an X25519 key that it made for that join.
 
 use std::fmt;
 use std::fs;
@@ -8,15 +11,86 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::agreement::{EphemeralPrivateKey, UnparsedPublicKey, X25519, agree_ephemeral};
+use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::PkiError;
 
 const KEY_LEN: usize = 32;
+/// Under which name a node's key seals the data key.
+const DATA_KEY: &str = "data-key";
+const WRAP_CONTEXT: &[u8] = b"metalmesh data key 1";
 
-/// The node's sealing key.
+/// A key that seals: a node's own, or the cluster's data key.
+#[derive(Clone)]
 pub struct SealingKey {
     key: LessSafeKey,
+    bytes: [u8; KEY_LEN],
+}
+
+/// The data key on its way to a node that joins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrappedKey {
+    /// The X25519 public key that it was wrapped with.
+    pub public: Vec<u8>,
+    /// The sealed data key.
+    pub sealed: Vec<u8>,
+}
+
+/// The private half of the key that a data key is wrapped to; made for one join.
+pub struct Unwrapper {
+    private: EphemeralPrivateKey,
+    public: Vec<u8>,
+}
+
+impl fmt::Debug for Unwrapper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Unwrapper(<redacted>)")
+    }
+}
+
+impl Unwrapper {
+    /// A fresh key.
+    pub fn generate() -> Result<Self, PkiError> {
+        let random = SystemRandom::new();
+        let private =
+            EphemeralPrivateKey::generate(&X25519, &random).map_err(|_| PkiError::Randomness)?;
+        let public = private.compute_public_key();
+        let public = public.map_err(|_| PkiError::Randomness)?.as_ref().to_vec();
+        Ok(Self { private, public })
+    }
+
+    /// What goes into the request.
+    pub fn public(&self) -> &[u8] {
+        &self.public
+    }
+
+    /// The data key that was wrapped to this key.
+    pub fn unwrap(self, wrapped: &WrappedKey) -> Result<SealingKey, PkiError> {
+        let key = shared(
+            self.private,
+            &wrapped.public,
+            [&self.public, &wrapped.public],
+        )?;
+        let bytes = key.open(DATA_KEY, &wrapped.sealed)?;
+        SealingKey::from_bytes(&bytes).ok_or(PkiError::WrongSeal)
+    }
+}
+
+/// The key that both sides of a wrapping derive.
+fn shared(
+    private: EphemeralPrivateKey,
+    other: &[u8],
+    publics: [&[u8]; 2],
+) -> Result<SealingKey, PkiError> {
+    let other = UnparsedPublicKey::new(&X25519, other);
+    let derived = agree_ephemeral(private, &other, |secret| {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
+        let said = [WRAP_CONTEXT, publics[0], publics[1]].concat();
+        SealingKey::from_bytes(hmac::sign(&key, &said).as_ref())
+    });
+    derived.ok().flatten().ok_or(PkiError::WrongSeal)
 }
 
 impl SealingKey {
@@ -46,10 +120,55 @@ impl SealingKey {
         }
     }
 
+    /// The data key as this node keeps it in `path`, sealed by this key. Without the file a new
+    /// data key is made, or, when `is_old`, this key is taken for it: in directories that were
+    /// made before there were data keys, it sealed the state itself.
+    pub fn data_key(&self, path: &Path, is_old: bool) -> Result<Self, PkiError> {
+        let file = |source| PkiError::SealFile {
+            path: path.to_owned(),
+            source,
+        };
+        match fs::read(path) {
+            Ok(sealed) => {
+                let bytes = self.open(DATA_KEY, &sealed)?;
+                Self::from_bytes(&bytes).ok_or(PkiError::WrongSeal)
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let mut bytes = self.bytes;
+                if !is_old {
+                    random(&mut bytes)?;
+                }
+                let data = Self::from_bytes(&bytes).ok_or(PkiError::Randomness)?;
+                self.keep_data_key(path, &data)?;
+                Ok(data)
+            }
+            Err(e) => Err(file(e)),
+        }
+    }
+
+    /// Writes `data`, sealed by this key, to the new file `path`.
+    pub fn keep_data_key(&self, path: &Path, data: &Self) -> Result<(), PkiError> {
+        let sealed = self.seal(DATA_KEY, &data.bytes)?;
+        create(path, &sealed).map_err(|source| PkiError::SealFile {
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    /// This key, wrapped to the [`Unwrapper`] with this public key.
+    pub fn wrap(&self, to: &[u8]) -> Result<WrappedKey, PkiError> {
+        let ours = Unwrapper::generate()?;
+        let public = ours.public.clone();
+        let key = shared(ours.private, to, [to, &public])?;
+        let sealed = key.seal(DATA_KEY, &self.bytes)?;
+        Ok(WrappedKey { public, sealed })
+    }
+
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let key = UnboundKey::new(&AES_256_GCM, bytes).ok()?;
         Some(Self {
             key: LessSafeKey::new(key),
+            bytes: bytes.try_into().ok()?,
         })
     }
 
@@ -125,6 +244,28 @@ mod tests {
         assert_eq!(again.open("root", &sealed).unwrap(), b"secret");
         let other = SealingKey::load_or_create(&dir.path().join("other.key")).unwrap();
         assert!(other.open("root", &sealed).is_err());
+    }
+
+    #[test]
+    fn each_node_keeps_the_data_key_under_a_key_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let first = SealingKey::load_or_create(&path("first.key")).unwrap();
+        let data = first.data_key(&path("first.data"), false).unwrap();
+        assert_ne!(data.bytes, first.bytes);
+        let sealed = data.seal("root", b"secret").unwrap();
+        let joiner = Unwrapper::generate().unwrap();
+        let stranger = Unwrapper::generate().unwrap();
+        let wrapped = data.wrap(joiner.public()).unwrap();
+        assert!(stranger.unwrap(&wrapped).is_err());
+        let got = joiner.unwrap(&wrapped).unwrap();
+        let second = SealingKey::load_or_create(&path("second.key")).unwrap();
+        second.keep_data_key(&path("second.data"), &got).unwrap();
+        let kept = second.data_key(&path("second.data"), false).unwrap();
+        assert_eq!(kept.open("root", &sealed).unwrap(), b"secret");
+        assert!(first.data_key(&path("second.data"), false).is_err());
+        let old = first.data_key(&path("old.data"), true).unwrap();
+        assert_eq!(old.bytes, first.bytes);
     }
 
     #[test]

@@ -181,14 +181,14 @@ impl Pki {
     }
 }
 
-fn secret() -> Result<([u8; SECRET_LEN], Digest), PkiError> {
+pub(crate) fn secret() -> Result<([u8; SECRET_LEN], Digest), PkiError> {
     let mut secret = [0u8; SECRET_LEN];
     random(&mut secret)?;
     let digest = Digest::sha256(sha256(&secret));
     Ok((secret, digest))
 }
 
-fn after(now: Timestamp, life: Duration) -> Timestamp {
+pub(crate) fn after(now: Timestamp, life: Duration) -> Timestamp {
     let life = u64::try_from(life.as_millis()).unwrap_or(u64::MAX);
     Timestamp::from_ms(now.ms().saturating_add(life))
 }

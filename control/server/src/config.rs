@@ -38,6 +38,7 @@ struct File {
     node_id: Option<u64>,
     api: ApiSection,
     mesh: MeshSection,
+    peers: PeersSection,
     tenancy: TenancySection,
 }
 
@@ -61,6 +62,16 @@ struct MeshSection {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+struct PeersSection {
+    listen: Option<SocketAddr>,
+    address: Option<String>,
+    join: bool,
+    ticket: Option<PathBuf>,
+    snapshot_bytes_per_second: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct TenancySection {
     provider: Option<String>,
 }
@@ -72,13 +83,30 @@ pub(crate) struct TlsFiles {
     pub(crate) key: PathBuf,
 }
 
+/// The way to the other control nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Peers {
+    pub(crate) listen: SocketAddr,
+    /// Where the others reach this node, host:port.
+    pub(crate) address: String,
+    /// An empty data directory waits to join a cluster instead of forming one.
+    pub(crate) join: bool,
+    /// Where the ticket is looked for; None: `node.ticket` in the data directory.
+    pub(crate) ticket: Option<PathBuf>,
+    pub(crate) snapshot_bytes_per_second: Option<u64>,
+}
+
 /// Everything a node needs, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Config {
     /// None is a temporary one, with `--dev` only.
     pub(crate) data_dir: Option<PathBuf>,
-    pub(crate) cluster: String,
-    pub(crate) node_id: u64,
+    /// None: the one that the data directory has, else "metalmesh".
+    pub(crate) cluster: Option<String>,
+    /// None: the one that the data directory has, else 1.
+    pub(crate) node_id: Option<u64>,
+    /// None: a cluster of one node.
+    pub(crate) peers: Option<Peers>,
     pub(crate) api_listen: SocketAddr,
     pub(crate) issuer: String,
     pub(crate) tls: Option<TlsFiles>,
@@ -130,11 +158,12 @@ impl Config {
             .trust_domain
             .unwrap_or_else(|| "metalmesh.local".to_owned());
         check_trust_domain(&trust_domain)?;
-        let node_id = file.node_id.unwrap_or(1);
-        ensure!(node_id > 0, "node_id: must be 1 or more");
-        let cluster = file.cluster.unwrap_or_else(|| "metalmesh".to_owned());
         ensure!(
-            !cluster.is_empty(),
+            file.node_id != Some(0),
+            "node_id: must be 1 or more; leave it out for the default"
+        );
+        ensure!(
+            file.cluster.as_ref().is_none_or(|name| !name.is_empty()),
             "cluster: must not be empty; leave it out for the default"
         );
         Ok(Self {
@@ -143,8 +172,9 @@ impl Config {
                 .api
                 .issuer
                 .unwrap_or_else(|| format!("https://{trust_domain}")),
-            cluster,
-            node_id,
+            cluster: file.cluster,
+            node_id: file.node_id,
+            peers: peers(file.peers)?,
             api_listen: flags
                 .api_listen
                 .or(file.api.listen)
@@ -161,6 +191,40 @@ impl Config {
             dev,
         })
     }
+}
+
+fn peers(section: PeersSection) -> Result<Option<Peers>> {
+    let Some(listen) = section.listen else {
+        ensure!(
+            section.address.is_none() && !section.join,
+            "peers.listen: is missing; a node with peers needs an address of its own for them, for \
+             example listen = \"0.0.0.0:4444\""
+        );
+        return Ok(None);
+    };
+    let address = match section.address {
+        Some(address) => address,
+        None => {
+            ensure!(
+                !listen.ip().is_unspecified() && listen.port() > 0,
+                "peers.address: is missing; peers.listen is {listen}, which no node can dial. Name \
+                 what they reach, for example address = \"control-1.example:4444\""
+            );
+            listen.to_string()
+        }
+    };
+    check_address("peers.address", &address)?;
+    ensure!(
+        section.snapshot_bytes_per_second != Some(0),
+        "peers.snapshot_bytes_per_second: must be 1 or more; leave it out for no limit"
+    );
+    Ok(Some(Peers {
+        listen,
+        address,
+        join: section.join,
+        ticket: section.ticket,
+        snapshot_bytes_per_second: section.snapshot_bytes_per_second,
+    }))
 }
 
 fn tls(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFiles>> {
@@ -181,18 +245,22 @@ fn check_addresses(addresses: &[String], listen: SocketAddr) -> Result<()> {
             listen.port()
         );
     }
-    for address in addresses {
-        let port = address
-            .rsplit_once(':')
-            .filter(|(host, _)| !host.is_empty());
-        let port = port
-            .and_then(|(_, port)| port.parse::<u16>().ok())
-            .filter(|port| *port > 0);
-        ensure!(
-            port.is_some(),
-            "mesh.addresses: {address:?} is not HOST:PORT; for example \"control.example:4443\""
-        );
-    }
+    addresses
+        .iter()
+        .try_for_each(|address| check_address("mesh.addresses", address))
+}
+
+fn check_address(field: &str, address: &str) -> Result<()> {
+    let port = address
+        .rsplit_once(':')
+        .filter(|(host, _)| !host.is_empty());
+    let port = port
+        .and_then(|(_, port)| port.parse::<u16>().ok())
+        .filter(|port| *port > 0);
+    ensure!(
+        port.is_some(),
+        "{field}: {address:?} is not HOST:PORT; for example \"control.example:4443\""
+    );
     Ok(())
 }
 
@@ -249,6 +317,15 @@ mod tests {
                 "mesh.trust_domain",
             ),
             ("data_dir = '/x'\n[api]\nlisten = 'nonsense'", "listen"),
+            ("data_dir = '/x'\n[peers]\njoin = true", "peers.listen"),
+            (
+                "data_dir = '/x'\n[peers]\nlisten = '0.0.0.0:4444'",
+                "peers.address",
+            ),
+            (
+                "data_dir = '/x'\n[peers]\nlisten = '10.0.0.1:4444'\naddress = 'x'",
+                "peers.address",
+            ),
             ("data_dir = '/x'\ncolour = 'red'", "colour"),
         ] {
             let error = format!("{:#}", merged(text, false).unwrap_err());

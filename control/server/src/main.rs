@@ -14,7 +14,9 @@
 mod bootstrap;
 mod config;
 mod files;
+mod join;
 mod node;
+mod peers;
 mod tls;
 
 use std::io::IsTerminal;
@@ -111,8 +113,8 @@ fn start(cli: &Cli, run: &Run) -> Result<()> {
         .context("cannot start the runtime")?;
     runtime.block_on(async {
         match &cli.command {
-            Some(Command::Init(_)) => node::init(config, run).await,
-            Some(Command::Token(_)) => node::token(config, run).await,
+            Some(Command::Init(_)) => node::init(config, run, stop_signal()?).await,
+            Some(Command::Token(_)) => node::token(config, run, stop_signal()?).await,
             _ => node::run(config, run, stop_signal()?).await,
         }
     })

@@ -14,20 +14,26 @@ use control_api::services::Services;
 use control_api::token::Issuer;
 use control_api::{Core, WatchLimits, Watches, serve, token};
 use control_gateway::{FleetView, Gateway, GatewayConfig};
-use control_pki::{Pki, SealingKey};
+use control_peers::PeerLink;
+use control_pki::{Pki, SealingKey, peer_credential_at_rest};
 use control_reconcile::{Heard, Listener};
-use control_store::{Store, StoreConfig};
+use control_store::{Begin, Store, StoreConfig, claimed};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::Handover;
-use crate::config::Config;
-use crate::{Run, tls};
+use crate::config::{Config, Peers};
+use crate::{Run, join, peers, tls};
 
 /// Name of the sealing key's file in the data directory.
 const SEALING_KEY: &str = "seal.key";
+
+/// The cluster's data key, sealed by the sealing key.
+const DATA_KEY: &str = "data.key";
+/// The cluster's name when nobody says.
+const CLUSTER: &str = "metalmesh";
 
 /// What every command needs of a data directory.
 struct Opened {
@@ -35,11 +41,16 @@ struct Opened {
     issuer: Issuer,
     pki: Pki,
     is_fresh: bool,
+    /// The way to the other nodes, where there is one.
+    link: Option<PeerLink>,
+    /// What belongs to the link; ends with `stop`.
+    tasks: JoinSet<()>,
     /// Removed when dropped.
     _temporary: Option<TempDir>,
 }
 
-async fn open(config: &Config) -> Result<Opened> {
+/// Opens the node and waits until it is part of a cluster that works. `None` when stopped first.
+async fn open(config: &Config, stop: &CancellationToken) -> Result<Option<Opened>> {
     let temporary = match &config.data_dir {
         Some(_) => None,
         None => Some(tempfile::Builder::new().prefix("metalmeshd-").tempdir()?),
@@ -54,21 +65,92 @@ async fn open(config: &Config) -> Result<Opened> {
         .mode(0o700)
         .create(&dir)
         .with_context(|| format!("data_dir: cannot make {}", dir.display()))?;
-    let store = StoreConfig::new(&dir, config.node_id, &config.cluster);
-    let store = Store::open(store).await.context("cannot open the state")?;
-    let seal = sealing_key(config, &dir)?;
+    let link = config.peers.as_ref().map(bind_peers).transpose()?;
+    let Some((store, seal)) = open_store(config, &dir, link.as_ref(), stop).await? else {
+        return Ok(None);
+    };
+    let mut tasks = JoinSet::new();
+    if let Some(link) = &link {
+        if let Some(credential) = peer_credential_at_rest(&store, &seal, &config.trust_domain)? {
+            link.set_credential(credential)?;
+        }
+        tasks.spawn(link.clone().run(store.clone(), stop.clone()));
+    }
+    if !peers::wait_for_majority(&store, stop).await {
+        store.shutdown().await;
+        return Ok(None);
+    }
     let pki = Pki::open(store.clone(), &seal, &config.trust_domain)
         .await
         .context("cannot open the certificate authority")?;
+    if let Some(link) = &link {
+        let (link, pki) = (link.clone(), pki.clone());
+        peers::spawn_renewal(&mut tasks, link, pki, store.node_id(), stop.clone());
+    }
     let issuer = token::issuer(&store, &seal, &config.issuer).await?;
     let is_fresh = control_api::is_fresh(&store, &config.provider).await?;
-    Ok(Opened {
+    Ok(Some(Opened {
         store,
         issuer,
         pki,
         is_fresh,
+        link,
+        tasks,
         _temporary: temporary,
-    })
+    }))
+}
+
+fn bind_peers(peers: &Peers) -> Result<PeerLink> {
+    let listen = peers.listen;
+    PeerLink::bind(listen).with_context(|| format!("peers.listen: cannot listen on {listen}"))
+}
+
+/// Opens the store, after joining where that is wanted, and the key that seals what is in it.
+async fn open_store(
+    config: &Config,
+    dir: &Path,
+    link: Option<&PeerLink>,
+    stop: &CancellationToken,
+) -> Result<Option<(Store, SealingKey)>> {
+    let node_key = sealing_key(config, dir)?;
+    let data_key = dir.join(DATA_KEY);
+    let claim = claimed(dir).context("cannot open the state")?;
+    let mut begin = Begin::Form;
+    let mut node = config.node_id.or_else(|| claim.as_ref().map(|c| c.node));
+    let mut cluster = config.cluster.clone();
+    let mut seal = None;
+    if let (Some(peers), Some(link), None) = (&config.peers, link, &claim)
+        && peers.join
+    {
+        let Some(joined) = join::wait(config, peers, dir, stop).await? else {
+            return Ok(None);
+        };
+        // What a join before this one left behind.
+        if data_key.exists() {
+            std::fs::remove_file(&data_key)?;
+        }
+        node_key.keep_data_key(&data_key, &joined.data_key)?;
+        link.set_credential(joined.credential)?;
+        begin = Begin::Join(joined.cluster_id);
+        node = Some(joined.node);
+        cluster = Some(joined.cluster);
+        seal = Some(joined.data_key);
+    }
+    let seal = match seal {
+        Some(seal) => seal,
+        None => node_key.data_key(&data_key, claim.is_some())?,
+    };
+    let cluster = cluster.or_else(|| claim.map(|c| c.cluster));
+    let cluster = cluster.unwrap_or_else(|| CLUSTER.to_owned());
+    let mut store = StoreConfig::new(dir, node.unwrap_or(1), cluster);
+    store.begin = begin;
+    if let (Some(peers), Some(link)) = (&config.peers, link) {
+        store.peer_address.clone_from(&peers.address);
+        store.transport = Arc::new(link.clone());
+        store.snapshot_bytes_per_second = peers.snapshot_bytes_per_second;
+    }
+    let store = Store::open(store).await.context("cannot open the state")?;
+    Ok(Some((store, seal)))
 }
 
 fn sealing_key(config: &Config, dir: &Path) -> Result<SealingKey> {
@@ -81,17 +163,23 @@ fn sealing_key(config: &Config, dir: &Path) -> Result<SealingKey> {
 }
 
 /// `metalmeshd init`: the data directory and its first token.
-pub(crate) async fn init(config: Config, run: &Run) -> Result<()> {
+pub(crate) async fn init(config: Config, run: &Run, stop: CancellationToken) -> Result<()> {
     ensure!(
         config.data_dir.is_some(),
         "init makes a lasting node; name --data-dir"
+    );
+    ensure!(
+        config.peers.as_ref().is_none_or(|peers| !peers.join),
+        "peers.join: is true, so this node joins a cluster; init is for the node that forms one"
     );
     let handover = Handover::new(run, config.api_listen, config.tls.is_some())?;
     ensure!(
         handover.has_place(),
         "name where the admin token goes: --token-file FILE"
     );
-    let opened = open(&config).await?;
+    let Some(opened) = open(&config, &stop).await? else {
+        bail!("stopped before the node was ready");
+    };
     let outcome = if opened.is_fresh {
         set_up(&opened, &config, &handover, "made by metalmeshd init").await
     } else {
@@ -99,24 +187,33 @@ pub(crate) async fn init(config: Config, run: &Run) -> Result<()> {
             "the data directory is in use already; for a new admin token: metalmeshd token"
         ))
     };
-    opened.store.shutdown().await;
+    close(opened, &stop).await;
     outcome
 }
 
 /// `metalmeshd token`: a new admin token for who lost the last.
-pub(crate) async fn token(config: Config, run: &Run) -> Result<()> {
+pub(crate) async fn token(config: Config, run: &Run, stop: CancellationToken) -> Result<()> {
     ensure!(config.data_dir.is_some(), "name the node's --data-dir");
     let handover = Handover::new(run, config.api_listen, config.tls.is_some())?;
     ensure!(
         handover.has_place(),
         "name where the admin token goes: --token-file FILE"
     );
-    let opened = open(&config).await?;
+    let Some(opened) = open(&config, &stop).await? else {
+        bail!("stopped before the node was ready");
+    };
     let outcome = handover
         .give(&opened.store, &opened.issuer, "made by metalmeshd token")
         .await;
-    opened.store.shutdown().await;
+    close(opened, &stop).await;
     outcome
+}
+
+/// The link ends first, so that the peers learn of it.
+async fn close(mut opened: Opened, stop: &CancellationToken) {
+    stop.cancel();
+    while opened.tasks.join_next().await.is_some() {}
+    opened.store.shutdown().await;
 }
 
 /// Hands the first admin token over and only then calls the cluster set up: a crash in between
@@ -138,7 +235,10 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
         .with_context(|| format!("api.listen: cannot listen on {}", config.api_listen))?;
     let api = listener.local_addr()?;
     let tls = config.tls.as_ref().map(tls::server_config).transpose()?;
-    let opened = open(&config).await?;
+    let Some(opened) = open(&config, &stop).await? else {
+        tracing::info!("stopped before the node was ready");
+        return Ok(());
+    };
     let handover = Handover::new(run, api, tls.is_some())?;
     if opened.is_fresh {
         set_up(&opened, &config, &handover, "made at the first start").await?;
@@ -149,19 +249,30 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
         store,
         issuer,
         pki,
+        link,
+        tasks,
         _temporary,
         ..
     } = opened;
     let gateway = gateway(&config, &store, &pki)?;
     let mesh = gateway.local_addr()?;
+    let mesh_addresses = match config.mesh_addresses.as_slice() {
+        [] => vec![mesh.to_string()],
+        addresses => addresses.to_vec(),
+    };
+    let peer_address = config.peers.as_ref().map(|p| p.address.clone());
+    let peer_address = peer_address.filter(|_| link.is_some()).unwrap_or_default();
+    peers::announce(&store, &peer_address, mesh_addresses.clone()).await?;
     let parts = Parts {
         store: store.clone(),
         issuer,
         pki,
         mesh,
+        mesh_addresses,
+        peer_address,
         config: &config,
     };
-    parts.serve(listener, tls, gateway, stop).await;
+    parts.serve(listener, tls, gateway, tasks, stop).await;
     store.shutdown().await;
     tracing::info!("stopped");
     Ok(())
@@ -197,6 +308,8 @@ struct Parts<'a> {
     issuer: Issuer,
     pki: Pki,
     mesh: SocketAddr,
+    mesh_addresses: Vec<String>,
+    peer_address: String,
     config: &'a Config,
 }
 
@@ -207,14 +320,10 @@ impl Parts<'_> {
         listener: TcpListener,
         tls: Option<Arc<rustls::ServerConfig>>,
         gateway: Gateway,
+        mut tasks: JoinSet<()>,
         stop: CancellationToken,
     ) {
         let api = listener.local_addr().unwrap_or(self.config.api_listen);
-        let mesh_addresses = if self.config.mesh_addresses.is_empty() {
-            vec![self.mesh.to_string()]
-        } else {
-            self.config.mesh_addresses.clone()
-        };
         let (audit, writer) = AuditTrail::new(self.store.clone());
         let core = Arc::new(Core {
             store: self.store.clone(),
@@ -222,7 +331,8 @@ impl Parts<'_> {
             audit,
             provider: self.config.provider.clone(),
             pki: self.pki,
-            mesh_addresses,
+            mesh_addresses: self.mesh_addresses,
+            peer_address: self.peer_address,
             watches: Watches::new(WatchLimits::default(), stop.clone()),
         });
         let routes = Services::new(Arc::clone(&core)).routes();
@@ -230,7 +340,6 @@ impl Parts<'_> {
         let calls_over = CancellationToken::new();
         let mut trail = JoinSet::new();
         trail.spawn(writer.run(calls_over.clone()));
-        let mut tasks = JoinSet::new();
         let fleet = Arc::new(Fleet(gateway.fleet()));
         tasks.spawn(serve::serve(listener, tls, front, stop.clone()));
         tasks.spawn(gateway.run(stop.clone()));

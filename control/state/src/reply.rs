@@ -7,8 +7,8 @@ use proto_types::MachineId;
 use serde::{Deserialize, Serialize};
 
 use crate::entities::{
-    BmcOrder, BootTicket, EventLog, Image, Ip, JoinTicket, Layout, Machine, Network, Partition,
-    Project, Size, SizeImageConstraint, SizeReservation, Switch, Tenant, Token,
+    BmcOrder, BootTicket, ControlNode, EventLog, Image, Ip, JoinTicket, Layout, Machine, Network,
+    Partition, Project, Size, SizeImageConstraint, SizeReservation, Switch, Tenant, Token,
 };
 
 macro_rules! replies {
@@ -63,6 +63,7 @@ replies! {
     BmcOrder bmc_order;
     JoinTicket join_ticket;
     BootTicket boot_ticket;
+    ControlNode control_node;
 }
 
 impl Reply {

@@ -14,7 +14,7 @@ use crate::config::{PROPOSE_TIMEOUT, READ_TIMEOUT};
 use crate::error::{ProposeError, StoreError};
 use crate::forward::{Answer, Errand, PASSED_MAX, Passed};
 use crate::machine::StateMachine;
-use crate::members::{MemberChange, MembershipError};
+use crate::members::{ClusterView, MemberChange, MembershipError};
 use crate::proposer::{COMMAND_BYTES_MAX, Done, PROPOSALS_MAX, Proposal};
 use crate::raft::types::TypeConfig;
 use crate::store::Store;
@@ -22,6 +22,8 @@ use crate::watch::Revision;
 
 /// How long a follower waits to have what the leader has acknowledged already.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the leader may take to say how it sees the cluster.
+const VIEW_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pause before the next try when the leader is known but does not lead.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
@@ -187,6 +189,17 @@ impl<M: StateMachine> Store<M> {
         }
     }
 
+    /// The cluster as its leader sees it, or as this node does when no leader answers.
+    pub async fn cluster_view(&self) -> ClusterView {
+        if !self.is_leader() {
+            let asked = timeout(VIEW_TIMEOUT, self.pass_on(Passed::View)).await;
+            if let Ok(Ok(Answer::View(view))) = asked {
+                return view;
+            }
+        }
+        self.cluster_view_here()
+    }
+
     /// What this node does for a follower; it must lead.
     pub(crate) async fn carry_out_for(&self, what: Passed) -> Answer {
         let failed = |error: StoreError| Answer::Failed(error);
@@ -213,13 +226,14 @@ impl<M: StateMachine> Store<M> {
                 Ok(Err(error)) => failed(error),
                 Err(_) => failed(StoreError::NoQuorum),
             },
+            Passed::View => Answer::View(self.cluster_view_here()),
             Passed::Members(change) => Answer::Changed(self.change_members_here(&change).await),
         }
     }
 
     async fn pass_on(&self, what: Passed) -> Result<Answer, StoreError> {
         let (answer, wait) = oneshot::channel();
-        let has_effect = !matches!(what, Passed::Barrier);
+        let has_effect = what.has_effect();
         let errand = Errand { what, answer };
         self.0.errands.try_send(errand).map_err(|e| match e {
             mpsc::error::TrySendError::Full(_) => StoreError::Busy {

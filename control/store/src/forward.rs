@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::StoreError;
 use crate::machine::StateMachine;
-use crate::members::{MemberChange, MembershipError};
+use crate::members::{ClusterView, MemberChange, MembershipError};
 use crate::open::Node;
 use crate::raft::network::Dialer;
 use crate::raft::wire;
@@ -43,6 +43,15 @@ pub(crate) enum Passed {
     Barrier,
     /// A change of the membership.
     Members(MemberChange),
+    /// How does the leader see the cluster?
+    View,
+}
+
+impl Passed {
+    /// Whether it may be tried again without harm when nobody knows what became of it.
+    pub(crate) fn has_effect(&self) -> bool {
+        matches!(self, Self::Propose(_) | Self::Members(_))
+    }
 }
 
 /// What the leader answers.
@@ -57,6 +66,7 @@ pub(crate) enum Answer {
     ReadAt(u64),
     /// What came of a change of the membership.
     Changed(Result<(), MembershipError>),
+    View(ClusterView),
     Failed(StoreError),
 }
 
@@ -216,7 +226,7 @@ impl Talk {
                         continue;
                     };
                     number += 1;
-                    let has_effect = !matches!(what, Passed::Barrier);
+                    let has_effect = what.has_effect();
                     waiting.insert(number, (answer, has_effect));
                     channel.send(wire::say(&Request { number, what })?).await?;
                 }

@@ -34,6 +34,35 @@ pub(crate) fn lock(disk: &dyn Disk, dir: &Path) -> Result<DiskLock, OpenError> {
     })
 }
 
+/// Whose data directory it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The cluster's id.
+    pub cluster_id: Uuid,
+    /// Its name.
+    pub cluster: String,
+    /// The node's number in it.
+    pub node: u64,
+}
+
+/// Whose data directory `dir` is; `None` when it is nobody's yet.
+///
+/// # Errors
+/// When the file that says so cannot be read.
+pub fn claimed(dir: &Path) -> Result<Option<Claim>, OpenError> {
+    let path = dir.join(FILE);
+    let disk = crate::disk::RealDisk;
+    if !disk.exists(&path) {
+        return Ok(None);
+    }
+    let found = read(&disk, &path)?;
+    Ok(Some(Claim {
+        cluster_id: found.cluster_id,
+        cluster: found.cluster,
+        node: found.node,
+    }))
+}
+
 /// Reads whose directory this is; a new directory becomes ours.
 pub(crate) fn claim(
     disk: &dyn Disk,
@@ -57,16 +86,7 @@ pub(crate) fn claim(
         write(disk, dir, &path, &identity).map_err(|e| io_error("write", &path, e))?;
         return Ok(identity);
     }
-    let text = disk.read(&path).map_err(|e| io_error("read", &path, e))?;
-    let unreadable = |reason: String| OpenError::Identity {
-        path: path.clone(),
-        reason,
-    };
-    let found: Identity = serde_json::from_slice(&text).map_err(|e| unreadable(e.to_string()))?;
-    if found.format != FORMAT {
-        let reason = format!("it has format {}, this build knows {FORMAT}", found.format);
-        return Err(unreadable(reason));
-    }
+    let found = read(disk, &path)?;
     if found.cluster != cluster || found.node != node {
         return Err(OpenError::Foreign {
             path: dir.to_owned(),
@@ -82,6 +102,21 @@ pub(crate) fn claim(
             found: format!("cluster {}", found.cluster_id),
             wanted: format!("a part of cluster {wanted}"),
         });
+    }
+    Ok(found)
+}
+
+/// Reads the file that says whose directory it is.
+fn read(disk: &dyn Disk, path: &Path) -> Result<Identity, OpenError> {
+    let text = disk.read(path).map_err(|e| io_error("read", path, e))?;
+    let unreadable = |reason: String| OpenError::Identity {
+        path: path.to_owned(),
+        reason,
+    };
+    let found: Identity = serde_json::from_slice(&text).map_err(|e| unreadable(e.to_string()))?;
+    if found.format != FORMAT {
+        let reason = format!("it has format {}, this build knows {FORMAT}", found.format);
+        return Err(unreadable(reason));
     }
     Ok(found)
 }

@@ -55,8 +55,11 @@ pub use config::{
 };
 pub use engine::EngineError;
 pub use error::{OpenError, ProposeError, StoreError};
+pub use identity::{Claim, claimed};
 pub use machine::{Outcome, Row, StateMachine, decode_row, encode_row};
-pub use members::{MemberChange, MemberState, MembershipError, PROMOTE_LAG_ENTRIES_MAX};
+pub use members::{
+    ClusterView, MemberChange, MemberState, MembershipError, PROMOTE_LAG_ENTRIES_MAX,
+};
 pub use metrics::Metrics;
 pub use platform::Platform;
 pub use proposer::{BATCH_BYTES_MAX, BATCH_COMMANDS_MAX, COMMAND_BYTES_MAX, PROPOSALS_MAX};

@@ -165,7 +165,43 @@ pub struct MemberState {
     pub heard_ms: Option<u64>,
 }
 
+/// The cluster as one node sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterView {
+    /// Who leads, if known.
+    pub leader: Option<u64>,
+    /// The term.
+    pub term: u64,
+    /// Index of the last entry in the log.
+    pub last_log: u64,
+    /// All members.
+    pub members: Vec<MemberState>,
+}
+
+impl ClusterView {
+    /// Whether `change` makes sense and leaves a cluster that can write.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, change: &MemberChange) -> Result<(), MembershipError> {
+        check(change, &self.members, self.last_log)
+    }
+}
+
 impl<M: StateMachine> Store<M> {
+    /// The cluster as this node sees it; the leader sees most. See
+    /// [`cluster_view`](Self::cluster_view).
+    pub fn cluster_view_here(&self) -> ClusterView {
+        let metrics = self.0.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        ClusterView {
+            leader: metrics.current_leader,
+            term: metrics.current_term,
+            last_log: metrics.last_log_index.unwrap_or(0),
+            members: members(&metrics),
+        }
+    }
+
     /// All members. What the leader alone knows is left out elsewhere.
     pub fn members(&self) -> Vec<MemberState> {
         let metrics = self.0.raft.metrics();

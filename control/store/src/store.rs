@@ -40,6 +40,7 @@ impl<M: StateMachine> Clone for Store<M> {
 
 pub(crate) struct Inner<M: StateMachine> {
     node_id: u64,
+    cluster: String,
     pub(crate) raft: Arc<Node<M>>,
     shared: Arc<Shared<M>>,
     wal: Arc<Wal>,
@@ -85,6 +86,7 @@ impl<M: StateMachine> Store<M> {
     pub async fn open(config: StoreConfig) -> Result<Self, OpenError> {
         let clock = config.clock.clone();
         let node_id = config.node_id;
+        let cluster = config.cluster.clone();
         let threads = config.platform.threads.clone();
         let opened = open::open::<M>(config).await?;
         let Opened {
@@ -120,6 +122,7 @@ impl<M: StateMachine> Store<M> {
         let held = Mutex::new(Some((runtime, lock)));
         let inner = Inner {
             node_id,
+            cluster,
             raft,
             shared,
             wal,
@@ -190,6 +193,11 @@ impl<M: StateMachine> Store<M> {
         self.0.inbound.this.cluster
     }
 
+    /// Name of the cluster.
+    pub fn cluster(&self) -> &str {
+        &self.0.cluster
+    }
+
     /// Subscribes to changes from now on. Subscribe first, then read.
     pub fn watch(&self) -> Subscription<M::Change> {
         self.0.shared.hub.subscribe()
@@ -221,6 +229,21 @@ impl<M: StateMachine> Store<M> {
     /// Does this node lead, as far as it knows? A linearizable [`read`](Self::read) is the proof.
     pub fn is_leader(&self) -> bool {
         self.leader() == Some(self.0.node_id)
+    }
+
+    /// Waits until this node leads, when `leads`, or does not lead any more; returns false when the
+    /// store has stopped instead.
+    pub async fn leadership(&self, leads: bool) -> bool {
+        let mut metrics = self.0.raft.server_metrics();
+        loop {
+            let led = metrics.borrow_and_update().current_leader == Some(self.0.node_id);
+            if led == leads {
+                return true;
+            }
+            if metrics.changed().await.is_err() {
+                return false;
+            }
+        }
     }
 
     /// The current term; grows with each election and so with each restart of a node alone.

@@ -107,4 +107,6 @@ catalogue! {
     1701 WatchCompacted Aborted "Changes from so long ago are not kept", "list again, and watch from the revision of that list";
     1702 WatchTooSlow Unavailable "The watch was read too slowly", "go on from the last revision, and read faster";
     1703 WatchRightsChanged Aborted "The caller may see other objects than before", "list again, and watch from the revision of that list";
+    // 18xx: the control nodes themselves
+    1801 MembershipRefused FailedPrecondition "The control nodes cannot be changed so", "see them: metalmesh cluster status";
 }

@@ -2,20 +2,23 @@
 //!
 //! Who a peer is, is the one URI in its certificate's subject alternative name:
 //! `spiffe://<trust domain>/partition/<p>/{core,bmc,pixie}/<id>`, `/machine/<uuid>`,
-//! `/project/<project>/machine/<uuid>` or `/node/<id>`.
+//! `/project/<project>/machine/<uuid>`, `/node/<id>` or `/peer/<number>`.
 //!
 //! Invariants:
 //! - Keys are made where they are used ([`Key::generate`]); only certificate requests travel.
-//! - One root; agents and nodes have separate intermediates, each limited by its extended key
-//!   usage, so that an agent's certificate can never serve and a node's can never call.
+//! - One root; agents, nodes and peers have separate intermediates, each limited by its extended
+//!   key usage, so that an agent's certificate can never serve and a node's can never call.
+//! - Control nodes among themselves trust the peers' intermediate alone: no other certificate of
+//!   the same root gets as far as a word of theirs ([`members`]).
 //! - TLS 1.3 only, *ring* only, no session tickets and no 0-RTT: a ticket would outlive the
 //!   certificate it was made from.
 //! - No clock and no randomness is read here but for keys and serial numbers.
 //!
-//! Entry points: [`SpiffeId`], [`Key`], [`profile`], [`tls`], [`peer::PeerIdentity`],
+//! Entry points: [`SpiffeId`], [`Key`], [`profile`], [`tls`], [`members`], [`peer::PeerIdentity`],
 //! [`ticket::JoinTicket`].
 
 pub mod key;
+pub mod members;
 pub mod peer;
 pub mod profile;
 pub mod request;

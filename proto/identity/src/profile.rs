@@ -1,4 +1,4 @@
-//! Certificate profiles: root, two intermediates, agent leaf, node leaf.
+//! Certificate profiles: root, three intermediates, and their leaves.
 
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ pub enum Purpose {
     Agents,
     /// Control nodes towards agents: TLS server only.
     Nodes,
+    /// Control nodes towards each other: TLS server and client.
+    Peers,
 }
 
 impl Purpose {
@@ -33,16 +35,21 @@ impl Purpose {
     pub fn of(subject: &Subject) -> Self {
         match subject {
             Subject::Node { .. } => Self::Nodes,
+            Subject::Peer { .. } => Self::Peers,
             Subject::Agent { .. } | Subject::Machine { .. } | Subject::ProjectMachine { .. } => {
                 Self::Agents
             }
         }
     }
 
-    fn usage(self) -> ExtendedKeyUsagePurpose {
+    fn usages(self) -> Vec<ExtendedKeyUsagePurpose> {
         match self {
-            Self::Agents => ExtendedKeyUsagePurpose::ClientAuth,
-            Self::Nodes => ExtendedKeyUsagePurpose::ServerAuth,
+            Self::Agents => vec![ExtendedKeyUsagePurpose::ClientAuth],
+            Self::Nodes => vec![ExtendedKeyUsagePurpose::ServerAuth],
+            Self::Peers => vec![
+                ExtendedKeyUsagePurpose::ServerAuth,
+                ExtendedKeyUsagePurpose::ClientAuth,
+            ],
         }
     }
 
@@ -50,6 +57,7 @@ impl Purpose {
         match self {
             Self::Agents => "agents",
             Self::Nodes => "nodes",
+            Self::Peers => "peers",
         }
     }
 }
@@ -84,7 +92,7 @@ impl Authority {
         let mut params = base(&name, now_ms, CA_VALIDITY)?;
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = ca_usages();
-        params.extended_key_usages = vec![purpose.usage()];
+        params.extended_key_usages = purpose.usages();
         params.use_authority_key_identifier_extension = true;
         let cert = params
             .signed_by(key.pair(), &self.issuer()?)
@@ -127,7 +135,7 @@ impl Authority {
         let mut params = base("", now_ms, validity)?;
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![Purpose::of(id.subject()).usage()];
+        params.extended_key_usages = Purpose::of(id.subject()).usages();
         params.use_authority_key_identifier_extension = true;
         let uri = rcgen::string::Ia5String::try_from(id.to_string())
             .map_err(|_| IdentityError::Spiffe("not ASCII"))?;

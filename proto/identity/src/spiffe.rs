@@ -32,8 +32,10 @@ pub enum Subject {
     Machine { uuid: Uuid },
     /// `/project/<project>/machine/<uuid>`: an installed machine of a tenant.
     ProjectMachine { project: String, uuid: Uuid },
-    /// `/node/<id>`: a control node.
+    /// `/node/<id>`: a control node, as agents see it.
     Node { id: String },
+    /// `/peer/<number>`: a control node, as the other control nodes see it.
+    Peer { node: u64 },
 }
 
 /// The agents that serve a partition.
@@ -64,6 +66,8 @@ pub enum CallerKind {
     ProjectMachine,
     /// A control node; calls nothing on the mesh.
     Node,
+    /// A member of the control cluster; has no business on the mesh.
+    Peer,
 }
 
 impl AgentRole {
@@ -107,7 +111,7 @@ impl SpiffeId {
             }
             Subject::ProjectMachine { project, .. } => check_name(project)?,
             Subject::Node { id } => check_name(id)?,
-            Subject::Machine { .. } => {}
+            Subject::Machine { .. } | Subject::Peer { .. } => {}
         }
         Ok(Self {
             trust_domain: trust_domain.to_owned(),
@@ -158,6 +162,7 @@ impl SpiffeId {
             Subject::Machine { .. } => CallerKind::Machine,
             Subject::ProjectMachine { .. } => CallerKind::ProjectMachine,
             Subject::Node { .. } => CallerKind::Node,
+            Subject::Peer { .. } => CallerKind::Peer,
         }
     }
 
@@ -182,6 +187,7 @@ impl SpiffeId {
         match &self.subject {
             Subject::Agent { id, .. } | Subject::Node { id } => id.clone(),
             Subject::Machine { uuid } | Subject::ProjectMachine { uuid, .. } => uuid.to_string(),
+            Subject::Peer { node } => node.to_string(),
         }
     }
 }
@@ -202,6 +208,7 @@ impl fmt::Display for SpiffeId {
                 write!(f, "/project/{project}/machine/{uuid}")
             }
             Subject::Node { id } => write!(f, "/node/{id}"),
+            Subject::Peer { node } => write!(f, "/peer/{node}"),
         }
     }
 }
@@ -242,6 +249,9 @@ impl FromStr for SpiffeId {
             ["node", id] => Subject::Node {
                 id: (*id).to_owned(),
             },
+            ["peer", node] => Subject::Peer {
+                node: parse_number(node)?,
+            },
             _ => return Err(IdentityError::Spiffe("unknown path")),
         };
         Self::new(domain, subject)
@@ -255,6 +265,18 @@ fn parse_uuid(s: &str) -> Result<Uuid, IdentityError> {
         Ok(uuid)
     } else {
         Err(IdentityError::Spiffe("UUID is not in canonical form"))
+    }
+}
+
+/// Only the canonical form, as of UUIDs.
+fn parse_number(s: &str) -> Result<u64, IdentityError> {
+    let number: u64 = s
+        .parse()
+        .map_err(|_| IdentityError::Spiffe("not a node's number"))?;
+    if number > 0 && number.to_string() == s {
+        Ok(number)
+    } else {
+        Err(IdentityError::Spiffe("not a node's number"))
     }
 }
 
@@ -303,6 +325,7 @@ mod tests {
                 CallerKind::ProjectMachine,
             ),
             ("spiffe://m/node/1", CallerKind::Node),
+            ("spiffe://m/peer/12", CallerKind::Peer),
         ] {
             let id: SpiffeId = uri.parse().unwrap();
             assert_eq!(id.to_string(), uri);
@@ -324,6 +347,10 @@ mod tests {
             "spiffe://m/node/a/b",
             "spiffe://m/node/a?b",
             "spiffe://m//node/a",
+            "spiffe://m/peer/0",
+            "spiffe://m/peer/01",
+            "spiffe://m/peer/+1",
+            "spiffe://m/peer/x",
             "spiffe://m/partition/p/root/x",
             "spiffe://m/partition/p/core/x/y",
             "spiffe://m/machine/0D7A4F1C-7B1E-4A6F-9D55-6A2B3C4D5E6F",

@@ -122,6 +122,6 @@ fn certified(credential: &Credential) -> Result<Arc<CertifiedKey>, IdentityError
     Ok(Arc::new(CertifiedKey::new(chain, key)))
 }
 
-fn tls(e: rustls::Error) -> IdentityError {
+pub(crate) fn tls(e: rustls::Error) -> IdentityError {
     IdentityError::Tls(e.to_string())
 }

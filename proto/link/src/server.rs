@@ -87,6 +87,8 @@ struct Shared {
     router: Arc<Router>,
     revocations: Arc<dyn Revocations>,
     handshakes: AtomicUsize,
+    /// Whether sessions with a certificate are served here now; always without it.
+    gate: Option<watch::Receiver<bool>>,
     sessions: Mutex<Sessions>,
 }
 
@@ -128,9 +130,22 @@ impl MeshServer {
             router: Arc::new(config.router),
             revocations: config.revocations,
             handshakes: AtomicUsize::new(0),
+            gate: None,
             sessions: Mutex::default(),
         });
         Ok(Self { endpoint, shared })
+    }
+
+    /// Serves sessions with a certificate only while `gate` is true; at other times their clients
+    /// are sent to another node. Callers without a certificate are served always.
+    ///
+    /// # Errors
+    /// When the server runs already.
+    pub fn with_gate(mut self, gate: watch::Receiver<bool>) -> io::Result<Self> {
+        let shared = Arc::get_mut(&mut self.shared);
+        let shared = shared.ok_or_else(|| io::Error::other("the server runs already"))?;
+        shared.gate = Some(gate);
+        Ok(self)
     }
 
     /// The bound address.
@@ -210,7 +225,8 @@ impl Shared {
         let peer = Peer::new(identity, remote);
         let (router, revocations) = (self.router.clone(), self.revocations.clone());
         let id = connection.stable_id();
-        session::serve(connection, peer, router, revocations).await;
+        let gate = self.gate.clone().filter(|_| key.is_some());
+        session::serve(connection, peer, router, revocations, gate).await;
         self.forget(&key, id);
     }
 

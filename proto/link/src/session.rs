@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use proto_identity::{CallerKind, PeerIdentity, SpiffeId};
 use quinn::{Connection, RecvStream, SendStream, VarInt};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{debug, warn};
@@ -30,6 +31,7 @@ pub(crate) enum Close {
     Identity = 4,
     Stopping = 5,
     Replaced = 6,
+    Elsewhere = 7,
 }
 
 impl Close {
@@ -46,6 +48,7 @@ impl Close {
             Self::Identity => "the certificate names nobody of ours",
             Self::Stopping => "control stops",
             Self::Replaced => "replaced by a newer session",
+            Self::Elsewhere => "another control node serves sessions now",
         }
     }
 }
@@ -96,7 +99,13 @@ pub(crate) async fn serve(
     peer: Peer,
     router: Arc<Router>,
     revocations: Arc<dyn Revocations>,
+    mut gate: Option<watch::Receiver<bool>>,
 ) {
+    // Before the hello: the client goes on to the next address at once.
+    if gate.as_ref().is_some_and(|gate| !*gate.borrow()) {
+        Close::Elsewhere.close(&connection);
+        return;
+    }
     if say_hello(&connection).await.is_err() {
         return;
     }
@@ -133,6 +142,11 @@ pub(crate) async fn serve(
                 Close::Expired.close(&connection);
                 break;
             }
+            () = shut(&mut gate) => {
+                debug!(agent = %peer.name(), "session closed: another node serves sessions");
+                Close::Elsewhere.close(&connection);
+                break;
+            }
             changed = changes.changed() => if changed.is_err() {
                 // Without a source of revocations nothing may be trusted to be unrevoked.
                 Close::Stopping.close(&connection);
@@ -140,6 +154,15 @@ pub(crate) async fn serve(
             },
         }
     }
+}
+
+/// Returns once sessions are served elsewhere.
+async fn shut(gate: &mut Option<watch::Receiver<bool>>) {
+    let Some(gate) = gate else {
+        return std::future::pending().await;
+    };
+    // Whoever opened the gate is gone: nobody says that sessions are served here.
+    drop(gate.wait_for(|is_open| !is_open).await);
 }
 
 /// Tells the client that its certificate was accepted.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{BootTicket, Install, InstallReport, JoinRequest};
+use crate::{BootTicket, Install, InstallReport, JoinClusterRequest, JoinRequest};
 
 const HIDDEN: &str = "<redacted>";
 
@@ -13,6 +13,16 @@ impl fmt::Debug for JoinRequest {
             .field("secret", &HIDDEN)
             .field("machine_uuid", &self.machine_uuid)
             .field("mac", &self.mac)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for JoinClusterRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinClusterRequest")
+            .field("ticket_id", &self.ticket_id)
+            .field("secret", &HIDDEN)
+            .field("peer_address", &self.peer_address)
             .finish_non_exhaustive()
     }
 }

@@ -43,6 +43,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["proto-*", "control-state", "control-store", "control-authz"],
     ),
     (
+        "control-peers",
+        &["proto-*", "control-state", "control-store", "control-pki"],
+    ),
+    (
         "control-reconcile",
         &["proto-*", "control-state", "control-store", "control-authz"],
     ),

@@ -86,7 +86,7 @@ impl Ca {
             .map_err(|e| LinkStatus::invalid_argument(e.to_string()))?;
         let by = match Purpose::of(id.subject()) {
             Purpose::Agents => &self.agents,
-            Purpose::Nodes => &self.nodes,
+            Purpose::Nodes | Purpose::Peers => &self.nodes,
         };
         let leaf = by.issue(&id, &request, from_ms, life).unwrap();
         Ok(Certificate {

@@ -43,7 +43,7 @@ impl JoinService for Services {
             agent: request.id,
             key: Some(parse::<Digest>("key_sha256", &request.key_sha256)?),
             life: Duration::from_secs(u64::from(request.minutes) * 60),
-            control: self.0.mesh_addresses.clone(),
+            control: self.0.control_addresses(),
         };
         let made = self
             .0

@@ -112,6 +112,7 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::Certificate(_)
         | Record::CaRecord(_)
         | Record::SigningKey(_)
+        | Record::ControlNode(_)
         | Record::Idempotency(_) => None,
     }
 }

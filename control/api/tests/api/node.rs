@@ -98,6 +98,7 @@ impl Node {
             provider: PROVIDER.to_owned(),
             pki,
             mesh_addresses: vec!["control.example:4443".to_owned()],
+            peer_address: String::new(),
             watches: Watches::new(limits, stop.clone()),
         });
         let routes = Services::new(Arc::clone(&core)).routes();

@@ -1,6 +1,7 @@
 //! The commands, one module a resource.
 
 pub(crate) mod audit;
+pub(crate) mod cluster;
 pub(crate) mod context;
 pub(crate) mod filesystem;
 pub(crate) mod get;
@@ -31,6 +32,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
     let command = match cli.command {
         Command::Context(command) => return context::run(&cli.global, command),
         Command::Completion(command) => return misc::completion(&command),
+        Command::Cluster(cluster::Command::Init(init)) => return cluster::init(&init),
         Command::Version => return misc::version(&cli.global).await,
         command => command,
     };
@@ -48,6 +50,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Ip(command) => ip::run(&app, command).await,
         Command::Machine(command) => machine::run(&app, command).await,
         Command::Switch(command) => switch::run(&app, command).await,
+        Command::Cluster(command) => cluster::run(&app, command).await,
         Command::Join(command) => join::run(&app, command).await,
         Command::Audit(command) => audit::run(&app, command).await,
         Command::Apply(command) => misc::apply(&app, &command).await,

@@ -8,6 +8,7 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
 mod cli;
+mod cluster;
 mod daemon;
 mod node;
 mod python;

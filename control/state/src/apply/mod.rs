@@ -13,6 +13,7 @@ mod links;
 mod machine;
 mod network;
 mod network_rules;
+mod node;
 mod orders;
 mod reclaim;
 mod switch;
@@ -150,4 +151,8 @@ routes! {
     PutCa agents::put_ca;
     PutSigningKey agents::put_signing_key;
     AppendAudit agents::append_audit;
+    InviteNode node::invite;
+    JoinNode node::join;
+    AnnounceNode node::announce;
+    RemoveNode node::remove;
 }

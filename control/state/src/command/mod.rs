@@ -4,6 +4,7 @@ mod agents;
 mod catalog;
 mod machine;
 mod network;
+mod node;
 mod tenancy;
 
 use proto_types::Timestamp;
@@ -13,10 +14,15 @@ pub use agents::*;
 pub use catalog::*;
 pub use machine::*;
 pub use network::*;
+pub use node::*;
 pub use tenancy::*;
 
 /// Version of the commands that this code writes.
 pub const COMMAND_VERSION: u32 = 1;
+
+/// The highest feature level that this code knows: commands above the lowest level of all control
+/// nodes stay off until the last of them knows them.
+pub const FEATURE_LEVEL: u32 = 1;
 
 /// A change to the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -210,4 +216,13 @@ ops! {
     PutSigningKey;
     /// → `Reply::None`
     AppendAudit;
+
+    /// Gives out the next number. → `Reply::ControlNode`
+    InviteNode;
+    /// Once, by the key that was invited. → `Reply::ControlNode`
+    JoinNode;
+    /// What a node says about itself at its start. → `Reply::ControlNode`
+    AnnounceNode;
+    /// For good. Idempotent. → `Reply::ControlNode`
+    RemoveNode;
 }

@@ -181,6 +181,7 @@ tables! {
     CaRecord cas String, "ca", |it| it.id.clone();
     SigningKey signing_keys String, "signing-key", |it| it.id.clone();
     AuditEntry audit u64, "audit", |it| it.sequence;
+    ControlNode control_nodes u64, "control-node", |it| it.id;
     Idempotency idempotency IdempotencyKey, "idempotency",
         |it| IdempotencyKey { project: it.project, key: it.key.clone() };
 }

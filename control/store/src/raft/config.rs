@@ -25,9 +25,10 @@ pub(crate) fn config(
 ) -> Result<Arc<Config>, ConfigError> {
     let config = Config {
         cluster_name: cluster.to_owned(),
-        heartbeat_interval: 300,
-        election_timeout_min: 1500,
-        election_timeout_max: 3000,
+        heartbeat_interval: 200,
+        election_timeout_min: 700,
+        // Also the lease: followers wait for this and the timeout before they elect another.
+        election_timeout_max: 1200,
         install_snapshot_timeout: 60_000,
         max_payload_entries: PAYLOAD_ENTRIES_MAX,
         snapshot_policy: SnapshotPolicy::LogsSinceLast(snapshot_every),

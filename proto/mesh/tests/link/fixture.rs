@@ -47,7 +47,7 @@ impl Ca {
         let id = id.parse::<proto_identity::SpiffeId>().unwrap();
         let by = match Purpose::of(id.subject()) {
             Purpose::Agents => &self.agents,
-            Purpose::Nodes => &self.nodes,
+            Purpose::Nodes | Purpose::Peers => &self.nodes,
         };
         self.issue_by(by, &id, now_ms(), life)
     }
@@ -57,7 +57,7 @@ impl Ca {
         let id = id.parse::<proto_identity::SpiffeId>().unwrap();
         let by = match Purpose::of(id.subject()) {
             Purpose::Agents => &self.agents,
-            Purpose::Nodes => &self.nodes,
+            Purpose::Nodes | Purpose::Peers => &self.nodes,
         };
         self.issue_by(by, &id, now_ms() - 7_200_000, HOUR)
     }

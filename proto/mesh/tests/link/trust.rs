@@ -194,6 +194,7 @@ fn each_method_admits_its_callers_only() {
         CallerKind::Machine,
         CallerKind::ProjectMachine,
         CallerKind::Node,
+        CallerKind::Peer,
     ];
     let mut checked = 0;
     for spec in router.methods() {
@@ -211,14 +212,18 @@ fn each_method_admits_its_callers_only() {
     assert_eq!(checked, 5 * kinds.len());
     // Over the whole contract: nobody without a certificate but to enrol, and never a node.
     for spec in METHODS {
-        let enrol = spec.path.contains(".EnrolService/");
+        let enrol = [".EnrolService/", ".NodeService/"]
+            .iter()
+            .any(|service| spec.path.contains(service));
         assert_eq!(
             spec.callers.contains(&CallerKind::Anonymous),
             enrol,
             "{}",
             spec.path
         );
-        assert!(!spec.callers.contains(&CallerKind::Node), "{}", spec.path);
+        for kind in [CallerKind::Node, CallerKind::Peer] {
+            assert!(!spec.callers.contains(&kind), "{}", spec.path);
+        }
     }
-    assert_eq!(METHODS.len(), 20);
+    assert_eq!(METHODS.len(), 21);
 }

@@ -1,0 +1,195 @@
+//! `metalmesh cluster`: the control nodes.
+
+use std::path::PathBuf;
+use std::process::{Command as Process, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::{Args, Subcommand};
+use proto_public::metalmesh::admin::v1::{
+    ClusterServiceInviteRequest, ClusterServicePromoteRequest, ClusterServiceRemoveRequest,
+    ClusterServiceStatusRequest, ClusterServiceStatusResponse, ClusterServiceTransferLeaderRequest,
+};
+
+use super::given;
+use crate::app::App;
+use crate::files;
+use crate::output::to_json;
+
+/// How often `promote --wait` looks.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How long `promote --wait` waits.
+const WAIT_MAX: Duration = Duration::from_secs(600);
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make the first node's data directory and its admin token, on this host.
+    Init(Init),
+    /// Create a ticket for a node that waits to join, bound to the key that it shows.
+    Join(Join),
+    /// Show the nodes: who leads, who lags, who may fail.
+    Status(Status),
+    /// Take a node out for good, or withdraw an invitation.
+    #[command(visible_alias = "rm")]
+    Remove(Remove),
+    /// Give a learner that has caught up a vote.
+    Promote(Promote),
+    /// Make another voter the leader.
+    TransferLeader { node: u64 },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// The node's configuration file.
+    #[arg(long = "node-config", value_name = "FILE")]
+    node_config: PathBuf,
+    /// Write the admin token to this new file (mode 0600).
+    #[arg(long, value_name = "FILE")]
+    token_file: PathBuf,
+    /// The program of the node.
+    #[arg(long, value_name = "FILE", default_value = "metalmeshd")]
+    metalmeshd: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Join {
+    /// SHA-256 of the node's public key, as metalmeshd prints it while it waits.
+    #[arg(long, value_name = "HEX")]
+    key_sha256: String,
+    /// How long the ticket is good for.
+    #[arg(long, default_value_t = 15)]
+    minutes: u32,
+    /// Write the ticket to this new file (mode 0600) instead of stdout.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// Nodes that were removed and invitations that have ended, too.
+    #[arg(long = "all-nodes")]
+    all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Remove {
+    node: u64,
+    /// Only say whether it would be refused.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Promote {
+    node: u64,
+    /// Wait until it has caught up, at most ten minutes.
+    #[arg(long)]
+    wait: bool,
+}
+
+/// Runs `init`, which needs no server: there is none yet.
+pub(crate) fn init(init: &Init) -> Result<()> {
+    let status = Process::new(&init.metalmeshd)
+        .arg("init")
+        .arg("--config")
+        .arg(&init.node_config)
+        .arg("--token-file")
+        .arg(&init.token_file)
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| {
+            let program = init.metalmeshd.display();
+            format!("cannot run {program}; name it with --metalmeshd, on the node's own host")
+        })?;
+    ensure!(status.success(), "metalmeshd init did not succeed");
+    Ok(())
+}
+
+pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+    let mut clusters = app.client.clusters();
+    match command {
+        Command::Init(command) => init(&command),
+        Command::Join(command) => join(app, command).await,
+        Command::Status(Status { all }) => {
+            let request = ClusterServiceStatusRequest { all };
+            let status = clusters.status(request).await?.into_inner();
+            show(app, &status)
+        }
+        Command::Remove(Remove { node, dry_run }) => {
+            let request = ClusterServiceRemoveRequest { id: node, dry_run };
+            let answer = clusters.remove(request).await?.into_inner();
+            app.output.one(&given(answer.node)?)
+        }
+        Command::Promote(command) => promote(app, &command).await,
+        Command::TransferLeader { node } => {
+            let request = ClusterServiceTransferLeaderRequest { id: node };
+            let answer = clusters.transfer_leader(request).await?.into_inner();
+            app.output.one(&given(answer.node)?)
+        }
+    }
+}
+
+async fn join(app: &App, join: Join) -> Result<()> {
+    let request = ClusterServiceInviteRequest {
+        key_sha256: join.key_sha256,
+        minutes: join.minutes,
+    };
+    let answer = app.client.clusters().invite(request).await?.into_inner();
+    let node = given(answer.node)?;
+    if let Some(path) = join.out {
+        files::write_private(&path, &format!("{}\n", answer.secret))?;
+        return app.output.one(&node);
+    }
+    let whole = serde_json::json!({ "node": to_json(&node)?, "secret": answer.secret });
+    app.output.secret(&answer.secret, &whole)
+}
+
+async fn promote(app: &App, promote: &Promote) -> Result<()> {
+    if promote.wait {
+        wait_until_caught_up(app, promote.node).await?;
+    }
+    let request = ClusterServicePromoteRequest { id: promote.node };
+    let answer = app.client.clusters().promote(request).await?.into_inner();
+    app.output.one(&given(answer.node)?)
+}
+
+async fn wait_until_caught_up(app: &App, id: u64) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        let request = ClusterServiceStatusRequest { all: true };
+        let status = app.client.clusters().status(request).await?.into_inner();
+        let Some(node) = status.nodes.iter().find(|n| n.id == id) else {
+            bail!("node {id} is unknown; see: metalmesh cluster status");
+        };
+        if node.behind == Some(0) {
+            return Ok(());
+        }
+        ensure!(
+            began.elapsed() < WAIT_MAX,
+            "node {id} has not caught up within {} s; see: metalmesh cluster status",
+            WAIT_MAX.as_secs()
+        );
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+fn show(app: &App, status: &ClusterServiceStatusResponse) -> Result<()> {
+    const NAME: &str = "metalmesh.admin.v1.ClusterServiceStatusResponse";
+    app.output.message(NAME, status, |status| {
+        let leader = match status.leader {
+            0 => "nobody leads".to_owned(),
+            leader => format!("node {leader} leads"),
+        };
+        println!(
+            "cluster {:?} ({}): {leader} in term {}, feature level {}, {} may fail; said node {}",
+            status.name,
+            status.cluster_id,
+            status.term,
+            status.feature_level,
+            status.may_fail,
+            status.answered_by
+        );
+        println!();
+        drop(app.output.list(&status.nodes));
+    })
+}

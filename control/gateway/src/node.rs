@@ -1,0 +1,80 @@
+//! A control node that joins the cluster.
+
+use control_authz::{Permit, SystemActor};
+use control_pki::NodeJoin;
+use control_store::{MemberChange, MembershipError};
+use proto_link::{LinkStatus, Peer};
+use proto_mesh::{JoinClusterRequest, JoinClusterResponse, NodeService, node_service};
+use tracing::info;
+
+use crate::serve::Shared;
+use crate::status;
+
+/// Longest address of a peer.
+const ADDRESS_LEN_MAX: usize = 255;
+
+impl NodeService for Shared {
+    async fn join_cluster(
+        &self,
+        peer: &Peer,
+        request: JoinClusterRequest,
+    ) -> Result<JoinClusterResponse, LinkStatus> {
+        let began = self.store.now();
+        let what = format!("ticket {}", request.ticket_id);
+        let result = self.let_in(request).await;
+        if let Err(e) = &result {
+            info!(remote = %peer.remote(), what, error = %e, "a node was not let in");
+        }
+        let method = &node_service::JOIN_CLUSTER;
+        self.trail.record(method, peer, what, began, &result).await;
+        result
+    }
+}
+
+impl Shared {
+    async fn let_in(&self, request: JoinClusterRequest) -> Result<JoinClusterResponse, LinkStatus> {
+        check_address(&request.peer_address)?;
+        let join = NodeJoin {
+            ticket_id: request.ticket_id,
+            secret: request.secret,
+            request: request.csr,
+            wrap_to: request.wrap_to,
+            peer_address: request.peer_address,
+        };
+        let admission = self.pki.admit_node(&join).await.map_err(status::pki)?;
+        let add = MemberChange::Add {
+            node: admission.node,
+            address: join.peer_address,
+        };
+        let permit = Permit::system(SystemActor::Gateway);
+        match self.store.change_members(&permit, &add).await {
+            // The answer to the first request was lost.
+            Ok(()) | Err(MembershipError::Taken { .. }) => {}
+            Err(error) => return Err(status::membership(error)),
+        }
+        Ok(JoinClusterResponse {
+            node: admission.node,
+            cluster_id: self.store.cluster_id().to_string(),
+            cluster: self.store.cluster().to_owned(),
+            trust_domain: self.pki.trust_domain().to_owned(),
+            chain: admission.chain.iter().map(|der| der.to_vec()).collect(),
+            anchor: admission.anchor.to_vec(),
+            wrap_public: admission.data_key.public,
+            wrapped_key: admission.data_key.sealed,
+        })
+    }
+}
+
+/// The others will dial it: a mistake must not become a member.
+fn check_address(address: &str) -> Result<(), LinkStatus> {
+    let parts = address
+        .rsplit_once(':')
+        .filter(|(host, _)| !host.is_empty());
+    let port = parts.and_then(|(_, port)| port.parse::<u16>().ok());
+    if address.len() <= ADDRESS_LEN_MAX && port.is_some_and(|port| port > 0) {
+        return Ok(());
+    }
+    Err(LinkStatus::invalid_argument(format!(
+        "peers.address: {address:?} is not HOST:PORT; for example \"control-2.example:4444\""
+    )))
+}

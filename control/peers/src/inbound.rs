@@ -1,0 +1,144 @@
+//! The side that is called.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use control_state::ControlNode;
+use control_store::{Channel, Store};
+use proto_identity::{CertificateDer, PeerIdentity, Subject};
+use quinn::{Connection, ConnectionError, Incoming, VarInt};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use crate::PeerLink;
+use crate::settings::{HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, STOP_TIME_MAX};
+
+/// Why a connection is ended, as QUIC's application error code says it.
+const STOPPING: u32 = 1;
+const EXPIRED: u32 = 2;
+pub(crate) const REMOVED: u32 = 3;
+
+impl PeerLink {
+    /// Answers the other nodes until `stop`.
+    pub async fn run(self, store: Store, stop: CancellationToken) {
+        let handshakes = Arc::new(AtomicUsize::new(0));
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                incoming = self.0.endpoint.accept() => {
+                    let Some(incoming) = incoming else { break };
+                    if handshakes.load(Ordering::Relaxed) >= HANDSHAKES_MAX {
+                        incoming.refuse();
+                        continue;
+                    }
+                    let (store, handshakes) = (store.clone(), handshakes.clone());
+                    connections.spawn(async move { answer(incoming, &store, &handshakes).await });
+                }
+                Some(done) = connections.join_next() => if let Err(e) = done {
+                    warn!(error = %e, "a peer's connection ended by a panic");
+                },
+            }
+        }
+        self.0
+            .endpoint
+            .close(VarInt::from_u32(STOPPING), b"the node stops");
+        drop(timeout(STOP_TIME_MAX, self.0.endpoint.wait_idle()).await);
+        connections.shutdown().await;
+    }
+}
+
+async fn answer(incoming: Incoming, store: &Store, handshakes: &AtomicUsize) {
+    handshakes.fetch_add(1, Ordering::Relaxed);
+    let remote = incoming.remote_address();
+    let shaken = timeout(HANDSHAKE_TIME_MAX, async { incoming.accept()?.await }).await;
+    handshakes.fetch_sub(1, Ordering::Relaxed);
+    let connection = match shaken {
+        Ok(Ok(connection)) => connection,
+        Ok(Err(e @ ConnectionError::TransportError(_))) => {
+            info!(%remote, error = %e, "somebody who is no control node of this cluster called");
+            return;
+        }
+        Ok(Err(e)) => {
+            debug!(%remote, error = %e, "handshake broke");
+            return;
+        }
+        Err(_) => {
+            debug!(%remote, "handshake took too long");
+            return;
+        }
+    };
+    let Some((node, not_after_ms)) = identify(&connection) else {
+        info!(%remote, "a certificate that names no control node");
+        return;
+    };
+    if is_removed(store, node) {
+        warn!(%remote, node, "a node that was removed called");
+        let reason = format!("node {node} was removed from the cluster");
+        connection.close(VarInt::from_u32(REMOVED), reason.as_bytes());
+        return;
+    }
+    let life = Duration::from_millis(not_after_ms.saturating_sub(store.now().ms()));
+    serve(connection, store, node, Instant::now() + life).await;
+}
+
+/// Which node the verified certificate names, and until when.
+fn identify(connection: &Connection) -> Option<(u64, u64)> {
+    let chain = connection.peer_identity()?;
+    let chain = chain.downcast::<Vec<CertificateDer<'static>>>().ok()?;
+    let peer = PeerIdentity::from_certificate(chain.first()?).ok()?;
+    match peer.id.subject() {
+        Subject::Peer { node } => Some((*node, peer.not_after_ms)),
+        _ => None,
+    }
+}
+
+fn is_removed(store: &Store, node: u64) -> bool {
+    let removed = store.read_local(|t| {
+        let known = t.get::<ControlNode>(&node);
+        known.is_some_and(|it| it.removed_at.is_some())
+    });
+    removed.unwrap_or(true)
+}
+
+async fn serve(connection: Connection, store: &Store, node: u64, end: Instant) {
+    let mut channels = JoinSet::new();
+    loop {
+        tokio::select! {
+            stream = connection.accept_bi() => match stream {
+                Ok((send, receive)) => {
+                    let store = store.clone();
+                    channels.spawn(async move {
+                        let channel = Channel::over(receive, send);
+                        if let Err(e) = store.serve_peer(node, channel).await {
+                            log(node, &e);
+                        }
+                    });
+                }
+                Err(e) => {
+                    debug!(node, error = %e, "a peer's connection is over");
+                    break;
+                }
+            },
+            Some(done) = channels.join_next() => if let Err(e) = done {
+                warn!(node, error = %e, "a peer's channel ended by a panic");
+            },
+            () = sleep_until(end) => {
+                connection.close(VarInt::from_u32(EXPIRED), b"the certificate has ended");
+                break;
+            }
+        }
+    }
+}
+
+/// Broken channels are daily business; somebody who is turned away is not.
+fn log(node: u64, error: &std::io::Error) {
+    if error.kind() == std::io::ErrorKind::PermissionDenied {
+        warn!(node, error = %error, "a peer was turned away");
+    } else {
+        debug!(node, error = %error, "a peer's channel broke");
+    }
+}

@@ -1,0 +1,142 @@
+//! Invitations of control nodes, and their redemption.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use control_authz::Permit;
+use control_state::{Command, ControlNode, ErrorCode, InviteNode, JoinNode, StateError};
+use proto_identity::profile::LEAF_VALIDITY;
+use proto_identity::ticket::JoinTicket as TicketFile;
+use proto_identity::{CertificateDer, CertificateRequest, SpiffeId, Subject, sha256};
+use proto_types::Digest;
+use tracing::info;
+
+use crate::judge::REPEAT_MAX;
+use crate::tickets::{JOIN_TICKET_LIFE, JOIN_TICKET_LIFE_MAX, after, secret};
+use crate::{Pki, PkiError, WrappedKey};
+
+/// Begin of an invitation's public name; the node's number follows.
+const NAME: &str = "node-";
+
+/// What a node shows that wants to join.
+#[derive(Clone)]
+pub struct NodeJoin {
+    /// Public name of the invitation.
+    pub ticket_id: String,
+    /// Its secret.
+    pub secret: Vec<u8>,
+    /// Certificate request, DER; of the key that was invited.
+    pub request: Vec<u8>,
+    /// X25519 public key that the data key is wrapped to.
+    pub wrap_to: Vec<u8>,
+    /// Where its peers will reach it, host:port.
+    pub peer_address: String,
+}
+
+impl std::fmt::Debug for NodeJoin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NodeJoin")
+            .field("ticket_id", &self.ticket_id)
+            .field("secret", &"<redacted>")
+            .field("peer_address", &self.peer_address)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What it gets.
+#[derive(Clone, Debug)]
+pub struct NodeAdmission {
+    /// Its number.
+    pub node: u64,
+    /// Its first certificate.
+    pub chain: Vec<CertificateDer<'static>>,
+    /// The peers' intermediate.
+    pub anchor: CertificateDer<'static>,
+    /// The data key, for this node alone.
+    pub data_key: WrappedKey,
+}
+
+impl Pki {
+    /// Invites a node that made a key, on behalf of a user. The second value is the content of
+    /// the ticket file: secret, and nowhere else.
+    ///
+    /// # Errors
+    /// When the life is not between a minute and a day, or there are too many nodes.
+    pub async fn invite_node(
+        &self,
+        permit: &Permit,
+        actor: &str,
+        key: Digest,
+        life: Duration,
+        control: Vec<String>,
+    ) -> Result<(Arc<ControlNode>, String), PkiError> {
+        let (secret, digest) = secret()?;
+        let life = match life.is_zero() {
+            true => JOIN_TICKET_LIFE,
+            false => life.min(JOIN_TICKET_LIFE_MAX),
+        };
+        let now = self.now();
+        let invite = InviteNode {
+            secret: digest,
+            key,
+            expires_at: after(now, life),
+        };
+        let command = Command::new(now, actor, invite);
+        let node = self.inner.store.propose(permit, &command).await?;
+        let node = node.control_node()?;
+        let file = TicketFile {
+            id: format!("{NAME}{}", node.id),
+            secret,
+            roots: self.root_hashes(),
+            control,
+        };
+        Ok((node, file.encode()))
+    }
+
+    /// Lets an invited node in: its certificate and the data key. It is not a member yet.
+    ///
+    /// # Errors
+    /// When the invitation is unknown, over, withdrawn, or bound to another key.
+    pub async fn admit_node(&self, join: &NodeJoin) -> Result<NodeAdmission, PkiError> {
+        let unknown =
+            || StateError::new(ErrorCode::TicketUnknown, ErrorCode::TicketUnknown.title());
+        let id = join.ticket_id.strip_prefix(NAME);
+        let id: u64 = id.and_then(|id| id.parse().ok()).ok_or_else(unknown)?;
+        let request = CertificateRequest::verify(&join.request)?;
+        let key: Digest = request.fingerprint().parse().map_err(|_| unknown())?;
+        let secret = Digest::sha256(sha256(&join.secret));
+        let now = self.now();
+        // The answer to the first request may have been lost.
+        let is_repeated = self.inner.store.read(|t| {
+            let node = t
+                .get::<ControlNode>(&id)
+                .filter(|it| it.removed_at.is_none());
+            node.is_some_and(|it| {
+                it.secret.as_ref().is_some_and(|s| s.same_as(&secret))
+                    && it.key.as_ref().is_some_and(|k| k.same_as(&key))
+                    && it
+                        .joined_at
+                        .is_some_and(|at| now.since_ms(at) <= REPEAT_MAX)
+            })
+        });
+        let spiffe = SpiffeId::new(self.trust_domain(), Subject::Peer { node: id })?;
+        if !is_repeated.await? {
+            let joined = JoinNode {
+                id,
+                secret,
+                key,
+                peer_address: join.peer_address.clone(),
+            };
+            self.propose(spiffe.to_string(), joined).await?;
+        }
+        let peers = self.peers();
+        let leaf = peers.issue(&spiffe, &request, now.ms(), LEAF_VALIDITY)?;
+        info!(node = id, address = %join.peer_address, "control node admitted");
+        Ok(NodeAdmission {
+            node: id,
+            chain: vec![leaf],
+            anchor: peers.certificate().clone(),
+            data_key: self.inner.seal.wrap(&join.wrap_to)?,
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! What a node has to do with the other control nodes: its link, its certificate, its word on
+//! itself.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use control_authz::{Permit, SystemActor};
+use control_peers::PeerLink;
+use control_pki::Pki;
+use control_state::{AnnounceNode, Command, FEATURE_LEVEL};
+use control_store::{MemberChange, MembershipError, ProposeError, Store};
+use proto_identity::profile::LEAF_VALIDITY;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Pause after something did not succeed.
+const RETRY_PAUSE: Duration = Duration::from_secs(5);
+/// How often somebody who waits for a majority is told so.
+const REMIND: Duration = Duration::from_secs(10);
+
+/// Waits until this node is a part of a cluster that can read and write. False when stopped.
+pub(crate) async fn wait_for_majority(store: &Store, stop: &CancellationToken) -> bool {
+    let mut told = tokio::time::Instant::now();
+    loop {
+        let read = tokio::select! {
+            () = stop.cancelled() => return false,
+            read = store.read(|_| ()) => read,
+        };
+        let Err(error) = read else { return true };
+        if told.elapsed() >= REMIND {
+            told = tokio::time::Instant::now();
+            let view = store.cluster_view_here();
+            let members: Vec<_> = view.members.iter().map(|m| m.node).collect();
+            tracing::warn!(error = %error, members = ?members, "waiting for a majority of the nodes");
+        }
+        tokio::select! {
+            () = stop.cancelled() => return false,
+            reason = store.stopped() => {
+                tracing::error!(reason = ?reason, "the store stopped");
+                return false;
+            }
+            () = tokio::time::sleep(Duration::from_millis(200)) => {}
+        }
+    }
+}
+
+/// Tells the cluster where this node is and what its program knows.
+pub(crate) async fn announce(
+    store: &Store,
+    peer_address: &str,
+    mesh_addresses: Vec<String>,
+) -> Result<()> {
+    let permit = Permit::system(SystemActor::Bootstrap);
+    let announce = AnnounceNode {
+        id: store.node_id(),
+        peer_address: peer_address.to_owned(),
+        mesh_addresses,
+        level: FEATURE_LEVEL,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let command = Command::new(store.now(), "metalmeshd", announce);
+    let announced = store.propose(&permit, &command).await;
+    announced.map_err(|e| match e {
+        ProposeError::Rejected(refused) => {
+            anyhow::anyhow!("the cluster refuses this node: {refused}; {}", refused.hint)
+        }
+        ProposeError::Store(error) => error.into(),
+    })?;
+    let node = store.node_id();
+    let view = store.cluster_view().await;
+    let known = view.members.iter().find(|m| m.node == node);
+    let is_known = known.is_none_or(|m| m.address == peer_address);
+    if !peer_address.is_empty() && !is_known {
+        let address = peer_address.to_owned();
+        let moved = MemberChange::Move { node, address };
+        match store.change_members(&permit, &moved).await {
+            Ok(()) => tracing::info!(address = peer_address, "the peers know the new address"),
+            Err(error @ MembershipError::Store(_)) => {
+                return Err(error).context("cannot tell the peers the address of this node");
+            }
+            Err(error) => tracing::warn!(error = %error, "the peers keep the old address"),
+        }
+    }
+    Ok(())
+}
+
+/// A fresh certificate for the peers at half the life of the one before.
+pub(crate) fn spawn_renewal(
+    tasks: &mut JoinSet<()>,
+    link: PeerLink,
+    pki: Pki,
+    node: u64,
+    stop: CancellationToken,
+) {
+    tasks.spawn(async move {
+        loop {
+            let renewed = pki
+                .peer_credential(node)
+                .map_err(anyhow::Error::from)
+                .and_then(|fresh| Ok(link.set_credential(fresh)?));
+            let pause = match renewed {
+                Ok(()) => LEAF_VALIDITY / 2,
+                Err(error) => {
+                    tracing::warn!(error = %error, "certificate for the peers not renewed");
+                    RETRY_PAUSE
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    });
+}

@@ -1,0 +1,455 @@
+//! Three nodes as processes: joining, failing, coming back, leaving, and what is refused.
+
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use control_client::{Client, Contexts, Settings};
+use proto_public::api::v2::{ProjectServiceCreateRequest, ProjectServiceGetRequest};
+use proto_public::metalmesh::admin::v1::{
+    ClusterServiceInviteRequest, ClusterServicePromoteRequest, ClusterServiceRemoveRequest,
+    ClusterServiceStatusRequest, ClusterServiceStatusResponse, ClusterServiceTransferLeaderRequest,
+    Node as NodeInfo, NodeRole,
+};
+use tonic::{Code, Status};
+
+use crate::daemon::{PATIENCE, program};
+
+const TENANT: &str = "metal-stack";
+
+/// One node: its files, its ports, and the process while it runs.
+struct Node {
+    dir: PathBuf,
+    api: String,
+    child: Option<Child>,
+    /// Lines of its stdout so far.
+    said: Arc<Mutex<Vec<String>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+fn free_tcp() -> u16 {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    socket.local_addr().unwrap().port()
+}
+
+fn free_udp() -> u16 {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.local_addr().unwrap().port()
+}
+
+impl Node {
+    /// Writes the configuration of a node in `dir`.
+    fn new(dir: PathBuf, join: bool, more: &str) -> Self {
+        std::fs::create_dir_all(&dir).unwrap();
+        let api = format!("127.0.0.1:{}", free_tcp());
+        let config = format!(
+            "data_dir = {:?}\n[api]\nlisten = \"{api}\"\n[mesh]\nlisten = \"127.0.0.1:{}\"\n\
+             {more}\n[peers]\nlisten = \"127.0.0.1:{}\"\njoin = {join}\n",
+            dir.join("data"),
+            free_udp(),
+            free_udp()
+        );
+        std::fs::write(dir.join("node.toml"), config).unwrap();
+        Self {
+            dir,
+            api: format!("http://{api}"),
+            child: None,
+            said: Arc::default(),
+            reader: None,
+        }
+    }
+
+    fn command(&self, subcommand: &[&str]) -> Command {
+        let mut command = Command::new(program());
+        command
+            .args(subcommand)
+            .arg("--config")
+            .arg(self.dir.join("node.toml"));
+        command
+    }
+
+    fn init(&self) -> Output {
+        let context = self.dir.join("context.yaml");
+        let mut command = self.command(&["init"]);
+        command.arg("--context-file").arg(context).output().unwrap()
+    }
+
+    fn start(&mut self) {
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.dir.join("log"))
+            .unwrap();
+        let mut child = self
+            .command(&[])
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let said = Arc::new(Mutex::new(Vec::new()));
+        self.said = said.clone();
+        self.reader = Some(std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                said.lock().unwrap().push(line);
+            }
+        }));
+        self.child = Some(child);
+    }
+
+    /// The rest of the first line that begins so.
+    fn wait_said(&mut self, begin: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let said = self.said.lock().unwrap().clone();
+            if let Some(rest) = said.iter().find_map(|line| line.strip_prefix(begin)) {
+                return rest.to_owned();
+            }
+            let ended = self.child.as_mut().and_then(|c| c.try_wait().unwrap());
+            let log = std::fs::read_to_string(self.dir.join("log")).unwrap_or_default();
+            assert!(ended.is_none(), "the node ended: {ended:?}\n{log}");
+            assert!(Instant::now() < until, "never said {begin:?}\n{log}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// The key of a node that waits to join.
+    fn key(&mut self) -> String {
+        let said = self.wait_said("waiting key=");
+        said.split(' ').next().unwrap().to_owned()
+    }
+
+    fn give_ticket(&self, ticket: &str) {
+        std::fs::write(self.dir.join("data/node.ticket"), ticket).unwrap();
+    }
+
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
+        }
+    }
+
+    fn client(&self, token: &str) -> Client {
+        Client::new(&Settings::new(&self.api).with_token(token.to_owned())).unwrap()
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Nodes and the admin's token.
+struct Cluster {
+    nodes: Vec<Node>,
+    token: String,
+}
+
+async fn eventually<T, F: Future<Output = Result<T, String>>>(
+    what: &str,
+    mut attempt: impl FnMut() -> F,
+) -> T {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match attempt().await {
+            Ok(done) => return done,
+            Err(why) => assert!(Instant::now() < until, "no {what}: {why}"),
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+impl Cluster {
+    /// One node that leads itself.
+    fn form(dir: &Path) -> Self {
+        let mut first = Node::new(dir.join("1"), false, "");
+        let made = first.init();
+        assert!(made.status.success(), "{made:?}");
+        let contexts = Contexts::load(&first.dir.join("context.yaml")).unwrap();
+        let token = contexts.current().unwrap().api_token.as_ref().unwrap();
+        let token = token.expose().to_owned();
+        first.start();
+        first.wait_said("ready ");
+        Self {
+            nodes: vec![first],
+            token,
+        }
+    }
+
+    fn client(&self, at: usize) -> Client {
+        self.nodes[at].client(&self.token)
+    }
+
+    async fn invite(&self, at: usize, key: &str) -> Result<(u64, String), Status> {
+        let request = ClusterServiceInviteRequest {
+            key_sha256: key.to_owned(),
+            minutes: 5,
+        };
+        let answer = self
+            .client(at)
+            .clusters()
+            .invite(request)
+            .await?
+            .into_inner();
+        Ok((answer.node.unwrap().id, answer.secret))
+    }
+
+    /// Joins another node, asked for at node `at`, and gives it a vote.
+    async fn join(&mut self, dir: &Path, at: usize) -> u64 {
+        let mut node = Node::new(dir.to_owned(), true, "");
+        node.start();
+        let (id, ticket) = self.invite(at, &node.key()).await.unwrap();
+        node.give_ticket(&ticket);
+        node.wait_said("ready ");
+        self.nodes.push(node);
+        self.promote(id).await;
+        id
+    }
+
+    async fn promote(&self, id: u64) {
+        eventually("promotion", || async {
+            let request = ClusterServicePromoteRequest { id };
+            let done = self.client(0).clusters().promote(request).await;
+            done.map(drop).map_err(|e| e.to_string())
+        })
+        .await;
+    }
+
+    async fn status(&self, at: usize) -> ClusterServiceStatusResponse {
+        let request = ClusterServiceStatusRequest { all: true };
+        eventually("status", || async {
+            let status = self.client(at).clusters().status(request).await;
+            status
+                .map(tonic::Response::into_inner)
+                .map_err(|e| e.to_string())
+        })
+        .await
+    }
+
+    async fn node(&self, at: usize, id: u64) -> NodeInfo {
+        let status = self.status(at).await;
+        status.nodes.into_iter().find(|n| n.id == id).unwrap()
+    }
+
+    async fn write(&self, at: usize, name: &str) -> Result<String, Status> {
+        let request = ProjectServiceCreateRequest {
+            login: TENANT.to_owned(),
+            name: name.to_owned(),
+            ..Default::default()
+        };
+        let answer = self.client(at).projects().create(request).await?;
+        Ok(answer.into_inner().project.unwrap().uuid)
+    }
+
+    async fn reads(&self, at: usize, id: &str) -> Result<(), Status> {
+        let request = ProjectServiceGetRequest {
+            project: id.to_owned(),
+        };
+        self.client(at).projects().get(request).await.map(drop)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_nodes_live_through_the_loss_of_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cluster = Cluster::form(dir.path());
+    assert_eq!(cluster.join(&dir.path().join("2"), 0).await, 2);
+    // Asked for at a follower: a client need not know the leader.
+    assert_eq!(cluster.join(&dir.path().join("3"), 1).await, 3);
+    let status = cluster.status(2).await;
+    assert_eq!((status.nodes.len(), status.may_fail), (3, 1), "{status:?}");
+    assert_eq!(status.feature_level, 1);
+
+    let mut written = Vec::new();
+    for at in 0..3 {
+        let id = cluster.write(at, &format!("by-{at}")).await.unwrap();
+        for reader in 0..3 {
+            cluster.reads(reader, &id).await.unwrap();
+        }
+        written.push(id);
+    }
+
+    let leader = usize::try_from(cluster.status(0).await.leader).unwrap() - 1;
+    let rest: Vec<usize> = (0..3).filter(|at| *at != leader).collect();
+    cluster.nodes[leader].kill();
+    let killed = Instant::now();
+    let after = eventually("write without the leader", || async {
+        cluster
+            .write(rest[0], "after")
+            .await
+            .map_err(|e| e.to_string())
+    })
+    .await;
+    println!("a new leader acknowledged after {:?}", killed.elapsed());
+    written.push(after);
+    for id in &written {
+        cluster.reads(rest[1], id).await.unwrap();
+    }
+    // Removing the other follower now would leave one of two.
+    let leads = cluster.status(rest[0]).await.leader;
+    let follower = rest.iter().map(|at| *at as u64 + 1).find(|id| *id != leads);
+    let request = ClusterServiceRemoveRequest {
+        id: follower.unwrap(),
+        dry_run: false,
+    };
+    let refused = eventually("refusal", || async {
+        match cluster.client(rest[0]).clusters().remove(request).await {
+            Err(e) if e.message().contains("are needed to write") => Ok(e),
+            Err(e) => Err(e.to_string()),
+            Ok(_) => panic!("the cluster removed its own majority"),
+        }
+    })
+    .await;
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert!(refused.message().contains("MM-1801"), "{refused}");
+
+    cluster.nodes[leader].start();
+    cluster.nodes[leader].wait_said("ready ");
+    for id in &written {
+        cluster.reads(leader, id).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn leadership_moves_and_a_removed_node_stays_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cluster = Cluster::form(dir.path());
+    cluster.join(&dir.path().join("2"), 0).await;
+    cluster.join(&dir.path().join("3"), 0).await;
+    let lead = |id| ClusterServiceTransferLeaderRequest { id };
+    let remove = |id, dry_run| ClusterServiceRemoveRequest { id, dry_run };
+    let moved = cluster.client(1).clusters().transfer_leader(lead(3)).await;
+    assert_eq!(
+        moved.unwrap().into_inner().node.unwrap().role(),
+        NodeRole::Leader
+    );
+    cluster.write(0, "led by 3").await.unwrap();
+
+    let mut clusters = cluster.client(0).clusters();
+    let refused = clusters.remove(remove(3, false)).await.unwrap_err();
+    assert!(refused.message().contains("node 3 leads"), "{refused}");
+    let refused = clusters.remove(remove(9, false)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::NotFound, "{refused}");
+    clusters.remove(remove(2, true)).await.unwrap();
+    assert_eq!(cluster.node(0, 2).await.role(), NodeRole::Voter, "dry run");
+    let removed = clusters
+        .remove(remove(2, false))
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(removed.node.unwrap().role(), NodeRole::Removed);
+    cluster.write(0, "without 2").await.unwrap();
+
+    // It comes back with its old data: nobody talks to it, and it does not disturb.
+    let term = cluster.status(0).await.term;
+    cluster.nodes[1].kill();
+    cluster.nodes[1].start();
+    let until = Instant::now() + PATIENCE;
+    while !cluster.nodes[1]
+        .log()
+        .contains("was removed from the cluster")
+    {
+        assert!(Instant::now() < until, "{}", cluster.nodes[1].log());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(cluster.status(0).await.term, term);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tickets_are_for_one_key_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cluster = Cluster::form(dir.path());
+    let (mut left, mut right) = (
+        Node::new(dir.path().join("left"), true, ""),
+        Node::new(dir.path().join("right"), true, ""),
+    );
+    left.start();
+    right.start();
+    let (id, ticket) = cluster.invite(0, &left.key()).await.unwrap();
+    // Somebody else's ticket.
+    right.key();
+    right.give_ticket(&ticket);
+    let until = Instant::now() + PATIENCE;
+    while !right.log().contains("bound to another key") {
+        assert!(Instant::now() < until, "{}", right.log());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(
+        cluster.status(0).await.nodes.len(),
+        2,
+        "one member, one invited"
+    );
+    left.give_ticket(&ticket);
+    left.wait_said("ready ");
+    assert_eq!(cluster.node(0, id).await.role(), NodeRole::Learner);
+
+    // A second init, and one of a node that is to join.
+    cluster.nodes[0].kill();
+    let second = cluster.nodes[0].init();
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(
+        !second.status.success() && said.contains("in use already"),
+        "{said}"
+    );
+    let joining = right.init();
+    let said = String::from_utf8_lossy(&joining.stderr).into_owned();
+    assert!(
+        !joining.status.success() && said.contains("peers.join"),
+        "{said}"
+    );
+
+    // A wiped node is another node: its old place is not taken again.
+    cluster.nodes[0].start();
+    cluster.nodes[0].wait_said("ready ");
+    left.kill();
+    std::fs::remove_dir_all(left.dir.join("data")).unwrap();
+    left.start();
+    let (again, ticket) = cluster.invite(0, &left.key()).await.unwrap();
+    assert!(again > id);
+    left.give_ticket(&ticket);
+    left.wait_said("ready ");
+    assert_eq!(cluster.node(0, again).await.role(), NodeRole::Learner);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_of_another_cluster_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let ours = Cluster::form(&dir.path().join("ours"));
+    let mut theirs = Cluster::form(&dir.path().join("theirs"));
+    drop(ours);
+    // The same directory under another name, and under another number.
+    theirs.nodes[0].kill();
+    let path = theirs.nodes[0].dir.join("node.toml");
+    let config = std::fs::read_to_string(&path).unwrap();
+    for (more, wanted) in [
+        ("cluster = \"west\"\n", "\"west\""),
+        ("node_id = 7\n", "node 7"),
+    ] {
+        std::fs::write(&path, format!("{more}{config}")).unwrap();
+        let refused = theirs.nodes[0].command(&["token"]);
+        let mut refused = refused;
+        let refused = refused
+            .args(["--token-file", "/dev/null"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success(), "{said}");
+        assert!(
+            said.contains("belongs to node 1") && said.contains(wanted),
+            "{said}"
+        );
+    }
+}
