@@ -1,0 +1,313 @@
+//! Nodes that form a cluster, and clients that know all of them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use control_client::{Client, Settings};
+use proto_public::metalmesh::admin::v1::{
+    ClusterServiceInviteRequest, ClusterServicePromoteRequest, ClusterServiceStatusRequest,
+    ClusterServiceStatusResponse,
+};
+use tests_lab::state::write_private;
+use tests_lab::wait::wait_for;
+use tokio::runtime::{Handle, Runtime};
+use tokio::task::JoinSet;
+
+use crate::cluster::Cluster;
+use crate::workload::Workload;
+
+const API_PORT: u16 = 4443;
+const PEER_PORT: u16 = 4444;
+/// The tenant whose projects are the registers.
+const LOGIN: &str = "metal-stack";
+const START: Duration = Duration::from_secs(60);
+const CATCH_UP: Duration = Duration::from_secs(120);
+/// What a question about the cluster may take.
+const QUESTION: Duration = Duration::from_secs(10);
+/// Entries that a node with clients at work may be behind and still count as there.
+const BEHIND_MAX: u64 = 50;
+
+/// A cluster with all nodes voting.
+#[derive(Debug)]
+pub struct Site {
+    /// The processes and cables.
+    pub cluster: Cluster,
+    /// Its threads live where the clients are.
+    runtime: Runtime,
+    program: PathBuf,
+    token: String,
+}
+
+/// Clients at work.
+#[derive(Debug)]
+pub struct Clients {
+    runtime: Handle,
+    tasks: JoinSet<()>,
+}
+
+impl Clients {
+    /// Waits until all have ended their last call; see [`Workload::stop`].
+    ///
+    /// # Errors
+    /// One of them panicked.
+    pub fn finish(mut self) -> Result<()> {
+        self.runtime.block_on(async {
+            while let Some(ended) = self.tasks.join_next().await {
+                ended.context("a client")?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Site {
+    /// A cluster of so many voters.
+    ///
+    /// # Errors
+    /// A step that failed.
+    pub fn form(nodes: usize) -> Result<Self> {
+        Self::form_on(Cluster::lay_out(nodes)?)
+    }
+
+    /// The same; the last node has a small disk.
+    ///
+    /// # Errors
+    /// A step that failed.
+    pub fn form_with_small_disk(nodes: usize) -> Result<Self> {
+        let mut cluster = Cluster::lay_out(nodes)?;
+        cluster.small_disk(nodes - 1)?;
+        Self::form_on(cluster)
+    }
+
+    fn form_on(cluster: Cluster) -> Result<Self> {
+        let place = cluster.clients.path();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .on_thread_start(move || {
+                if let Err(error) = tests_lab::netns::enter(&place) {
+                    eprintln!("clients are in the wrong place: {error:#}");
+                }
+            })
+            .enable_all()
+            .build()?;
+        let mut site = Self {
+            cluster,
+            runtime,
+            program: program()?,
+            token: String::new(),
+        };
+        site.start(0)?;
+        let token = site.cluster.path("admin-token")?;
+        site.said(0, "ready ")?;
+        site.token = fs::read_to_string(token)?.trim().to_owned();
+        for at in 1..site.cluster.nodes.len() {
+            site.join(at)?;
+        }
+        Ok(site)
+    }
+
+    /// Starts a node, for the first time or on the data that it left.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(&mut self, at: usize) -> Result<()> {
+        let config = self.configure(at)?;
+        let mut arguments = vec!["--config".to_owned(), config.display().to_string()];
+        if at == 0 {
+            let token = self.cluster.path("admin-token")?;
+            arguments.extend(["--token-file".to_owned(), token.display().to_string()]);
+        }
+        let program = self.program.clone();
+        self.cluster.spawn(at, &program, &arguments)
+    }
+
+    fn configure(&self, at: usize) -> Result<PathBuf> {
+        let address = self.cluster.nodes[at].address();
+        let path = self
+            .cluster
+            .path(&format!("node{}/metalmeshd.toml", at + 1))?;
+        let text = format!(
+            "data_dir = \"{}\"\n[api]\nlisten = \"{address}:{API_PORT}\"\n\
+             [mesh]\nlisten = \"{address}:{API_PORT}\"\n\
+             [peers]\nlisten = \"{address}:{PEER_PORT}\"\njoin = {}\nticket = \"{}\"\n",
+            self.cluster.data_dir(at)?.display(),
+            at > 0,
+            self.ticket(at)?.display(),
+        );
+        fs::write(&path, text)?;
+        Ok(path)
+    }
+
+    fn ticket(&self, at: usize) -> Result<PathBuf> {
+        self.cluster.path(&format!("node{}/ticket", at + 1))
+    }
+
+    /// Joins a node and gives it a vote.
+    fn join(&mut self, at: usize) -> Result<()> {
+        self.start(at)?;
+        let line = self.said(at, "waiting key=")?;
+        let key = line
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix("key="))
+            .context("no key")?
+            .to_owned();
+        let node = self.client(0)?;
+        let invited = self.call(async move {
+            let request = ClusterServiceInviteRequest {
+                key_sha256: key,
+                minutes: 15,
+            };
+            Ok(node.clusters().invite(request).await?.into_inner())
+        })?;
+        let id = invited.node.context("no node")?.id;
+        // The tests count nodes from 0, the cluster from 1.
+        if usize::try_from(id)? != at + 1 {
+            bail!("node {} was given the number {id}", at + 1);
+        }
+        write_private(&self.ticket(at)?, invited.secret.as_bytes())?;
+        self.said(at, "ready ")?;
+        let node = self.client(0)?;
+        wait_for("a vote for the node", CATCH_UP, || {
+            let node = node.clone();
+            self.call(async move {
+                let request = ClusterServicePromoteRequest { id };
+                node.clusters().promote(request).await?;
+                Ok(Some(()))
+            })
+        })
+    }
+
+    /// Waits for a line in a node's log.
+    fn said(&self, at: usize, text: &str) -> Result<String> {
+        wait_for(&format!("{text:?} of node {}", at + 1), START, || {
+            self.cluster.nodes[at].process()?.check()?;
+            let log = self.cluster.log(at)?;
+            Ok(log.lines().find(|l| l.contains(text)).map(str::to_owned))
+        })
+    }
+
+    /// A client of one node, as the admin.
+    ///
+    /// # Errors
+    /// The token cannot be used.
+    pub fn client(&self, at: usize) -> Result<Client> {
+        let url = format!("http://{}:{API_PORT}", self.cluster.nodes[at].address());
+        // Its connection is made by a thread of the runtime, and so from where clients are.
+        let _context = self.runtime.enter();
+        Ok(Client::new(&Settings::new(url).with_token(&self.token))?)
+    }
+
+    fn call<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let work = async move { tokio::time::timeout(QUESTION, work).await };
+        let task = self.runtime.spawn(work);
+        self.runtime.block_on(task)??
+    }
+
+    /// The cluster as its leader sees it; the first node that can tell is believed.
+    ///
+    /// # Errors
+    /// No node answers.
+    pub fn status(&self) -> Result<ClusterServiceStatusResponse> {
+        wait_for("a leader", START, || {
+            for at in 0..self.cluster.nodes.len() {
+                let node = self.client(at)?;
+                let answer = self.call(async move {
+                    let request = ClusterServiceStatusRequest { all: false };
+                    Ok(node.clusters().status(request).await?.into_inner())
+                });
+                // Only the leader knows who is behind: an answer without that is hearsay.
+                if let Ok(status) = answer
+                    && status.leader > 0
+                    && status.nodes.iter().any(|n| n.behind.is_some())
+                {
+                    return Ok(Some(status));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// Which node leads.
+    ///
+    /// # Errors
+    /// Nobody does.
+    pub fn leader(&self) -> Result<usize> {
+        Ok(usize::try_from(self.status()?.leader)? - 1)
+    }
+
+    /// Waits until a node has what the others have, and answers.
+    ///
+    /// # Errors
+    /// It does not come back.
+    pub fn caught_up(&self, at: usize) -> Result<()> {
+        let id = u64::try_from(at)? + 1;
+        wait_for(&format!("node {id} to catch up"), CATCH_UP, || {
+            self.cluster.nodes[at].process()?.check()?;
+            let status = self.status()?;
+            let node = status.nodes.iter().find(|n| n.id == id);
+            let behind = node.and_then(|n| n.behind);
+            if behind.is_none_or(|behind| behind > BEHIND_MAX) {
+                return Ok(None);
+            }
+            let node = self.client(at)?;
+            self.call(async move {
+                let request = ClusterServiceStatusRequest { all: false };
+                node.clusters().status(request).await?;
+                Ok(Some(()))
+            })
+        })
+    }
+
+    /// Registers, and clients of every node to use them.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    pub fn workload(&self, registers: usize) -> Result<Arc<Workload>> {
+        let nodes = (0..self.cluster.nodes.len())
+            .map(|at| self.client(at))
+            .collect::<Result<Vec<_>>>()?;
+        self.call(Workload::new(nodes, LOGIN, registers))
+    }
+
+    /// Starts clients.
+    pub fn start_clients(&self, workload: &Arc<Workload>, clients: usize) -> Clients {
+        let runtime = self.runtime.handle().clone();
+        let mut tasks = JoinSet::new();
+        for number in 0..clients {
+            tasks.spawn_on(Arc::clone(workload).client(number), &runtime);
+        }
+        Clients { runtime, tasks }
+    }
+
+    /// Reads every register by every node, for the history's end.
+    ///
+    /// # Errors
+    /// A node does not answer.
+    pub fn read_everywhere(&self, workload: &Arc<Workload>) -> Result<()> {
+        let workload = Arc::clone(workload);
+        wait_for("an answer of every node", CATCH_UP, || {
+            let workload = Arc::clone(&workload);
+            self.call(async move { workload.read_all().await.map(Some) })
+        })
+    }
+}
+
+/// The control node's program, built with this test.
+fn program() -> Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    let built = test.parent().and_then(|deps| deps.parent());
+    let program = built.context("no target directory")?.join("metalmeshd");
+    if !program.exists() {
+        bail!(
+            "{} is not built: cargo build --package control-server",
+            program.display()
+        );
+    }
+    Ok(program)
+}

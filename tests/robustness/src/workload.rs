@@ -1,0 +1,164 @@
+//! Clients that read and write registers through the public API, each call at a node of its own
+//! choice. A register is the description of a project.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use control_client::Client;
+use proto_public::api::v2::{
+    OptimisticLockingStrategy, ProjectServiceCreateRequest, ProjectServiceGetRequest,
+    ProjectServiceUpdateRequest, UpdateMeta,
+};
+use tonic::Code;
+
+use crate::history::{Action, History, Op, Value};
+
+/// What a client waits for one answer; longer than the cluster needs to find a new leader.
+const CALL: Duration = Duration::from_secs(12);
+/// Between two calls of a client, so that a history stays short enough to be checked.
+const PACE: Duration = Duration::from_millis(40);
+
+/// Registers of a cluster, and who uses them.
+#[derive(Debug)]
+pub struct Workload {
+    nodes: Vec<Client>,
+    projects: Vec<String>,
+    history: History,
+    written: AtomicU64,
+    acknowledged: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Workload {
+    /// Makes the registers.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    pub async fn new(nodes: Vec<Client>, login: &str, registers: usize) -> Result<Arc<Self>> {
+        let node = nodes.first().context("a cluster has nodes")?;
+        let mut projects = Vec::new();
+        for number in 0..registers {
+            let request = ProjectServiceCreateRequest {
+                login: login.to_owned(),
+                name: format!("register{number}"),
+                description: "0".to_owned(),
+                ..ProjectServiceCreateRequest::default()
+            };
+            let answer = node.projects().create(request).await?.into_inner();
+            projects.push(answer.project.context("no project")?.uuid);
+        }
+        Ok(Arc::new(Self {
+            nodes,
+            projects,
+            history: History::default(),
+            written: AtomicU64::new(0),
+            acknowledged: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+        }))
+    }
+
+    /// Acknowledged writes so far.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::SeqCst)
+    }
+
+    /// What was asked and answered.
+    pub fn history(&self) -> Vec<Op> {
+        self.history.ops()
+    }
+
+    /// No client begins another call.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+    }
+
+    /// One client, until [`stop`](Self::stop).
+    pub async fn client(self: Arc<Self>, number: usize) {
+        let mut pace = tokio::time::interval(PACE);
+        pace.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        while !self.stop.load(Ordering::SeqCst) {
+            pace.tick().await;
+            let key = rand::random_range(0..self.projects.len());
+            if rand::random() {
+                self.write(number, key).await;
+            } else {
+                self.read_any(number, key).await;
+            }
+        }
+    }
+
+    /// Every register, as every node sees it now: the end of a history.
+    ///
+    /// # Errors
+    /// A node does not answer.
+    pub async fn read_all(&self) -> Result<()> {
+        for node in &self.nodes {
+            for key in 0..self.projects.len() {
+                self.read(usize::MAX, key, node).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn any_node(&self) -> &Client {
+        &self.nodes[rand::random_range(0..self.nodes.len())]
+    }
+
+    async fn read_any(&self, client: usize, key: usize) {
+        // Who gets no answer has learned nothing.
+        self.read(client, key, self.any_node()).await.ok();
+    }
+
+    async fn read(&self, client: usize, key: usize, node: &Client) -> Result<()> {
+        let invoked = self.history.tick();
+        let request = ProjectServiceGetRequest {
+            project: self.projects[key].clone(),
+        };
+        let mut projects = node.projects();
+        let answer = tokio::time::timeout(CALL, projects.get(request)).await??;
+        let project = answer.into_inner().project.context("no project")?;
+        let value: Value = project.description.parse()?;
+        self.history.push(Op {
+            client,
+            key,
+            action: Action::Read(value),
+            invoked,
+            answered: Some(self.history.tick()),
+        });
+        Ok(())
+    }
+
+    async fn write(&self, client: usize, key: usize) {
+        let value = self.written.fetch_add(1, Ordering::SeqCst) + 1;
+        let request = ProjectServiceUpdateRequest {
+            project: self.projects[key].clone(),
+            update_meta: Some(UpdateMeta {
+                updated_at: None,
+                locking_strategy: OptimisticLockingStrategy::Server.into(),
+            }),
+            description: Some(value.to_string()),
+            ..ProjectServiceUpdateRequest::default()
+        };
+        let invoked = self.history.tick();
+        let mut projects = self.any_node().projects();
+        let answered = match tokio::time::timeout(CALL, projects.update(request)).await {
+            Ok(Ok(_)) => {
+                self.acknowledged.fetch_add(1, Ordering::SeqCst);
+                Some(self.history.tick())
+            }
+            // Refused before anything was done.
+            Ok(Err(status)) if status.code() == Code::ResourceExhausted => return,
+            // It may have been done, or be done later.
+            Ok(Err(_)) | Err(_) => None,
+        };
+        self.history.push(Op {
+            client,
+            key,
+            action: Action::Write(value),
+            invoked,
+            answered,
+        });
+    }
+}
