@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
+use control_store::{KEEP_ENTRIES, SNAPSHOT_EVERY_ENTRIES};
 use serde::Deserialize;
 
 /// Where the API listens when nobody says.
@@ -39,6 +40,7 @@ struct File {
     api: ApiSection,
     mesh: MeshSection,
     peers: PeersSection,
+    store: StoreSection,
     tenancy: TenancySection,
 }
 
@@ -68,6 +70,13 @@ struct PeersSection {
     join: bool,
     ticket: Option<PathBuf>,
     snapshot_bytes_per_second: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct StoreSection {
+    snapshot_every_entries: Option<u64>,
+    keep_entries: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -107,6 +116,10 @@ pub(crate) struct Config {
     pub(crate) node_id: Option<u64>,
     /// None: a cluster of one node.
     pub(crate) peers: Option<Peers>,
+    /// Log entries between two snapshots.
+    pub(crate) snapshot_every_entries: u64,
+    /// Log entries kept behind a snapshot.
+    pub(crate) keep_entries: u64,
     pub(crate) api_listen: SocketAddr,
     pub(crate) issuer: String,
     pub(crate) tls: Option<TlsFiles>,
@@ -158,6 +171,12 @@ impl Config {
             .trust_domain
             .unwrap_or_else(|| "metalmesh.local".to_owned());
         check_trust_domain(&trust_domain)?;
+        let every = file.store.snapshot_every_entries;
+        let snapshot_every_entries = every.unwrap_or(SNAPSHOT_EVERY_ENTRIES);
+        ensure!(
+            snapshot_every_entries > 0,
+            "store.snapshot_every_entries: must be 1 or more; leave it out for the default"
+        );
         ensure!(
             file.node_id != Some(0),
             "node_id: must be 1 or more; leave it out for the default"
@@ -175,6 +194,8 @@ impl Config {
             cluster: file.cluster,
             node_id: file.node_id,
             peers: peers(file.peers)?,
+            snapshot_every_entries,
+            keep_entries: file.store.keep_entries.unwrap_or(KEEP_ENTRIES),
             api_listen: flags
                 .api_listen
                 .or(file.api.listen)
@@ -325,6 +346,10 @@ mod tests {
             (
                 "data_dir = '/x'\n[peers]\nlisten = '10.0.0.1:4444'\naddress = 'x'",
                 "peers.address",
+            ),
+            (
+                "data_dir = '/x'\n[store]\nsnapshot_every_entries = 0",
+                "store.snapshot_every_entries",
             ),
             ("data_dir = '/x'\ncolour = 'red'", "colour"),
         ] {

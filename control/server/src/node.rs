@@ -144,6 +144,8 @@ async fn open_store(
     let cluster = cluster.unwrap_or_else(|| CLUSTER.to_owned());
     let mut store = StoreConfig::new(dir, node.unwrap_or(1), cluster);
     store.begin = begin;
+    store.snapshot_every_entries = config.snapshot_every_entries;
+    store.keep_entries = config.keep_entries;
     if let (Some(peers), Some(link)) = (&config.peers, link) {
         store.peer_address.clone_from(&peers.address);
         store.transport = Arc::new(link.clone());

@@ -175,7 +175,11 @@ async fn eventually<T, F: Future<Output = Result<T, String>>>(
 impl Cluster {
     /// One node that leads itself.
     fn form(dir: &Path) -> Self {
-        let mut first = Node::new(dir.join("1"), false, "");
+        Self::form_with(dir, "")
+    }
+
+    fn form_with(dir: &Path, more: &str) -> Self {
+        let mut first = Node::new(dir.join("1"), false, more);
         let made = first.init();
         assert!(made.status.success(), "{made:?}");
         let contexts = Contexts::load(&first.dir.join("context.yaml")).unwrap();
@@ -366,6 +370,25 @@ async fn leadership_moves_and_a_removed_node_stays_out() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(cluster.status(0).await.term, term);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_node_catches_up_by_a_snapshot() {
+    let dir = tempfile::tempdir().unwrap();
+    let more = "[store]\nsnapshot_every_entries = 20\nkeep_entries = 0";
+    let mut cluster = Cluster::form_with(dir.path(), more);
+    let mut last = String::new();
+    for n in 0..60 {
+        last = cluster.write(0, &format!("project-{n}")).await.unwrap();
+    }
+    cluster.join(&dir.path().join("2"), 0).await;
+    cluster.reads(1, &last).await.unwrap();
+    let log = cluster.nodes[1].log();
+    assert!(log.contains("installing a snapshot"), "{log}");
+    cluster.nodes[1].kill();
+    cluster.nodes[1].start();
+    cluster.nodes[1].wait_said("ready ");
+    cluster.reads(1, &last).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -204,6 +204,16 @@ impl Server {
     }
 
     pub fn start_at(ca: &Ca, node: &Credential, bind: SocketAddr) -> Self {
+        Self::start_gated(ca, node, bind, None)
+    }
+
+    /// Serves sessions only while the gate is open.
+    pub fn start_gated(
+        ca: &Ca,
+        node: &Credential,
+        bind: SocketAddr,
+        open: Option<watch::Receiver<bool>>,
+    ) -> Self {
         let (gone_tx, gone) = mpsc::unbounded_channel();
         let gate = Arc::new(Gate {
             permits: Semaphore::new(0),
@@ -224,6 +234,10 @@ impl Server {
             revocations: revoked.clone(),
         };
         let server = MeshServer::bind_with_reset_key(config, &[7; 32]).unwrap();
+        let server = match open {
+            Some(open) => server.with_gate(open).unwrap(),
+            None => server,
+        };
         let addr = server.local_addr().unwrap();
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();

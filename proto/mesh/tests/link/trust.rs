@@ -58,6 +58,40 @@ async fn an_anonymous_caller_may_only_enrol() {
 }
 
 #[tokio::test]
+async fn a_node_that_does_not_lead_sends_sessions_on() {
+    let ca = Ca::new();
+    let any = || "127.0.0.1:0".parse().unwrap();
+    let node = |n| ca.issue(&format!("spiffe://mesh.test/node/{n}"), HOUR);
+    let gates = [true, false].map(tokio::sync::watch::Sender::new);
+    let [first, second] = [0, 1].map(|n| {
+        let open = Some(gates[n].subscribe());
+        Server::start_gated(&ca, &node(n + 1), any(), open)
+    });
+    let roots = || Roots::Certificates(ca.roots());
+    let tls = proto_identity::tls::client_config(roots(), Some(&ca.issue(CORE, HOUR)), ALPN);
+    let mesh = MeshClient::new(MeshClientConfig {
+        addresses: vec![second.addr.to_string(), first.addr.to_string()],
+        tls: tls.unwrap(),
+    });
+    let mesh = mesh.unwrap();
+    let switches = SwitchServiceClient::from(mesh.clone());
+    switches.report(SwitchReport::default()).await.unwrap();
+    // Leadership moves: the session does, too.
+    gates[0].send_replace(false);
+    gates[1].send_replace(true);
+    until(&mesh, |state| *state != SessionState::Up).await;
+    until(&mesh, |state| *state == SessionState::Up).await;
+    switches.report(SwitchReport::default()).await.unwrap();
+    // Whoever has no certificate yet is served anywhere.
+    let join = JoinRequest {
+        ticket_id: "t".into(),
+        ..Default::default()
+    };
+    let anonymous = EnrolServiceClient::from(client(first.addr, roots(), None));
+    anonymous.join(join).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_status_keeps_its_code_and_words() {
     let ca = Ca::new();
     let server = Server::start(&ca, &ca.issue("spiffe://mesh.test/node/1", HOUR));
