@@ -1,6 +1,6 @@
 //! The calling side, and the socket that both sides share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -14,6 +14,7 @@ use proto_identity::{IdentityError, members};
 use quinn::{Connection, ConnectionError, Endpoint};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::ALPN;
 use crate::inbound::REMOVED;
@@ -35,6 +36,9 @@ pub(crate) struct Inner {
     ways: Mutex<BTreeMap<Way, Dial>>,
     /// Dials go on when whoever asked first has given up: the next one wants the connection too.
     dials: Mutex<JoinSet<()>>,
+    /// Nodes that could not be reached the last time.
+    missed: Mutex<BTreeSet<u64>>,
+    removed: CancellationToken,
 }
 
 /// A connection, or one that is being opened.
@@ -71,6 +75,8 @@ impl PeerLink {
             credential: RwLock::new(None),
             ways: Mutex::default(),
             dials: Mutex::default(),
+            missed: Mutex::default(),
+            removed: CancellationToken::new(),
         })))
     }
 
@@ -80,6 +86,11 @@ impl PeerLink {
     /// When the socket is gone.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.endpoint.local_addr()
+    }
+
+    /// Cancelled once another node says that this one was removed from the cluster.
+    pub fn removed(&self) -> CancellationToken {
+        self.0.removed.clone()
     }
 
     /// Shows this certificate from now on. Open channels go on; new ones use new connections.
@@ -131,7 +142,7 @@ impl Inner {
                 None => return dial.clone(),
                 Some(Ok(open)) => match open.close_reason() {
                     None => return dial.clone(),
-                    Some(reason) => tell_if_removed(&reason),
+                    Some(reason) => self.note_removal(&reason),
                 },
                 Some(Err(_)) => {}
             }
@@ -144,6 +155,7 @@ impl Inner {
                 let message = format!("node {node} does not answer at {address}");
                 Err(io::Error::new(io::ErrorKind::TimedOut, message))
             });
+            inner.note(&to, &dialed);
             dialed.map_err(Arc::new)
         };
         let dial = dial.boxed().shared();
@@ -153,6 +165,38 @@ impl Inner {
         while dials.try_join_next().is_some() {}
         dials.spawn(dial.clone().map(drop));
         dial
+    }
+
+    /// Says once that a node is out of reach, and once that it is back.
+    fn note(&self, way: &Way, dialed: &io::Result<Connection>) {
+        let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
+        match dialed {
+            Ok(_) => {
+                if missed.remove(&way.node) {
+                    tracing::info!(node = way.node, "a control node is in reach again");
+                }
+            }
+            Err(error) => {
+                if missed.insert(way.node) {
+                    tracing::warn!(node = way.node, error = %error, "a control node is out of reach");
+                }
+            }
+        }
+    }
+
+    /// A node that was removed cannot know otherwise why nobody talks to it.
+    fn note_removal(&self, reason: &ConnectionError) {
+        if let ConnectionError::ApplicationClosed(close) = reason
+            && close.error_code.into_inner() == u64::from(REMOVED)
+            && !self.removed.is_cancelled()
+        {
+            let reason = String::from_utf8_lossy(&close.reason);
+            tracing::error!(
+                reason = %reason,
+                "the others refuse this node; empty its data directory and join it anew"
+            );
+            self.removed.cancel();
+        }
     }
 
     async fn dial(&self, way: &Way) -> io::Result<Connection> {
@@ -179,18 +223,6 @@ impl Inner {
         let connecting = self.endpoint.connect_with(config, at, SERVER_NAME);
         let connecting = connecting.map_err(|e| unknown(e.to_string()))?;
         connecting.await.map_err(|e| broken(way, e))
-    }
-}
-
-/// A node that was removed cannot know otherwise why nobody talks to it.
-fn tell_if_removed(reason: &ConnectionError) {
-    if let ConnectionError::ApplicationClosed(close) = reason
-        && close.error_code.into_inner() == u64::from(REMOVED)
-    {
-        tracing::error!(
-            reason = %String::from_utf8_lossy(&close.reason),
-            "the others refuse this node; empty its data directory and join it anew, or stop it"
-        );
     }
 }
 

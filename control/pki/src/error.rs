@@ -30,8 +30,8 @@ pub enum PkiError {
     },
     /// The authority in the state was sealed with another key than this node has.
     #[error(
-        "the authority's keys cannot be unsealed: the file seal.key is not the one they were \
-         sealed with. Restore it from the backup of the data directory"
+        "the authority's keys cannot be unsealed: seal.key or data.key is not the one they were \
+         sealed with. Restore both from the backup of the data directory"
     )]
     WrongSeal,
     /// The system has no randomness.

@@ -145,7 +145,7 @@ fn stop_signal() -> Result<CancellationToken> {
 
 fn start_log(format: LogFormat) {
     let filter = EnvFilter::try_from_env("METALMESH_LOG")
-        .unwrap_or_else(|_| EnvFilter::new("info,openraft=warn,h2=warn"));
+        .unwrap_or_else(|_| EnvFilter::new("info,openraft=error,h2=warn"));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())

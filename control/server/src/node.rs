@@ -75,6 +75,13 @@ async fn open(config: &Config, stop: &CancellationToken) -> Result<Option<Opened
             link.set_credential(credential)?;
         }
         tasks.spawn(link.clone().run(store.clone(), stop.clone()));
+        let (removed, stop) = (link.removed(), stop.clone());
+        tasks.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = removed.cancelled() => stop.cancel(),
+            }
+        });
     }
     if !peers::wait_for_majority(&store, stop).await {
         store.shutdown().await;

@@ -369,6 +369,12 @@ async fn leadership_moves_and_a_removed_node_stays_out() {
         assert!(Instant::now() < until, "{}", cluster.nodes[1].log());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    let until = Instant::now() + PATIENCE;
+    let ended = cluster.nodes[1].child.as_mut().unwrap();
+    while ended.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < until, "a removed node goes on");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     assert_eq!(cluster.status(0).await.term, term);
 }
 
