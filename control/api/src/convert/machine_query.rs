@@ -11,7 +11,7 @@ use super::{has_labels, is, is_opt};
 pub(crate) fn matches(machine: &Machine, query: Option<&v2::MachineQuery>) -> bool {
     let Some(query) = query else { return true };
     let allocation = machine.allocation.as_ref();
-    is(query.uuid.as_ref(), &machine.id.to_string())
+    is_opt(query.uuid.as_ref(), Some(&machine.id))
         && query
             .name
             .as_ref()

@@ -10,6 +10,7 @@ pub(crate) mod switch;
 pub(crate) mod tenancy;
 pub(crate) mod token;
 
+use std::fmt::{self, Display, Write as _};
 use std::str::FromStr;
 
 use control_state::{self as state, Labels, LabelsUpdate, Lock};
@@ -170,8 +171,21 @@ pub(crate) fn is(wanted: Option<&String>, text: &str) -> bool {
 }
 
 /// The same for a field that may be absent.
-pub(crate) fn is_opt<T: ToString>(wanted: Option<&String>, value: Option<&T>) -> bool {
-    wanted.is_none_or(|wanted| value.is_some_and(|value| value.to_string() == *wanted))
+pub(crate) fn is_opt<T: Display>(wanted: Option<&String>, value: Option<&T>) -> bool {
+    wanted.is_none_or(|wanted| value.is_some_and(|value| reads_as(value, wanted)))
+}
+
+/// Whether `value` reads as `wanted`; nothing is written down, as lists ask it of every object.
+fn reads_as(value: &impl Display, wanted: &str) -> bool {
+    struct Rest<'a>(&'a str);
+    impl fmt::Write for Rest<'_> {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            self.0 = self.0.strip_prefix(part).ok_or(fmt::Error)?;
+            Ok(())
+        }
+    }
+    let mut rest = Rest(wanted);
+    write!(rest, "{value}").is_ok() && rest.0.is_empty()
 }
 
 /// Nothing for an empty list: "leave as it is" in updates that have no other way to say so.

@@ -23,15 +23,20 @@ const HEADER_BYTES: usize = 5;
 /// Puts one message into a frame.
 pub(super) fn frame(flags: u8, message: &[u8]) -> Bytes {
     let mut out = BytesMut::with_capacity(HEADER_BYTES + message.len());
-    out.put_u8(flags);
-    // Replies are below 4 GiB: they were encoded from one in-memory message.
-    out.put_u32(u32::try_from(message.len()).unwrap_or(u32::MAX));
+    out.put_slice(&frame_header(flags, message.len()));
     out.put_slice(message);
     out.freeze()
 }
 
+/// What goes before a message of so many bytes.
+pub(super) fn frame_header(flags: u8, length: usize) -> [u8; HEADER_BYTES] {
+    // Replies are below 4 GiB: they were encoded from one in-memory message.
+    let [a, b, c, d] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
+    [flags, a, b, c, d]
+}
+
 /// Takes the first whole frame from `buffer`: its flags and message.
-pub(super) fn take_frame(buffer: &mut BytesMut) -> Option<(u8, Bytes)> {
+pub(super) fn take_frame(buffer: &mut Bytes) -> Option<(u8, Bytes)> {
     let (header, rest) = buffer.split_at_checked(HEADER_BYTES)?;
     let flags = header[0];
     let length = usize::try_from(u32::from_be_bytes([
@@ -42,7 +47,7 @@ pub(super) fn take_frame(buffer: &mut BytesMut) -> Option<(u8, Bytes)> {
         return None;
     }
     buffer.advance(HEADER_BYTES);
-    Some((flags, buffer.split_to(length).freeze()))
+    Some((flags, buffer.split_to(length)))
 }
 
 /// The one message of a framed request body.
@@ -50,14 +55,13 @@ pub(super) fn take_frame(buffer: &mut BytesMut) -> Option<(u8, Bytes)> {
 /// # Errors
 /// `invalid_argument` for a cut frame, for no or more than one message, and for bad gzip data;
 /// `resource_exhausted` for a message above [`MESSAGE_BYTES_MAX`].
-pub(super) fn single_message(body: Bytes, compression: Compression) -> Result<Bytes, Status> {
-    let mut buffer = BytesMut::from(body);
-    let Some((flags, message)) = take_frame(&mut buffer) else {
+pub(super) fn single_message(mut body: Bytes, compression: Compression) -> Result<Bytes, Status> {
+    let Some((flags, message)) = take_frame(&mut body) else {
         return Err(Status::invalid_argument(
             "the request holds no whole message",
         ));
     };
-    if !buffer.is_empty() {
+    if !body.is_empty() {
         return Err(Status::invalid_argument(
             "the request holds more than one message; this method takes one",
         ));

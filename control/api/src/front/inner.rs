@@ -84,7 +84,9 @@ pub(super) fn request(
 #[derive(Debug)]
 pub(super) struct Answer {
     body: Body,
-    buffer: BytesMut,
+    /// What was read and not yet taken. A service writes each message as one chunk, so large
+    /// ones are passed on as they are and not copied.
+    buffer: Bytes,
     /// Set once the status is known; nothing is read from the body afterwards.
     outcome: Option<Result<(), Status>>,
 }
@@ -99,7 +101,7 @@ impl Answer {
             .then(|| outcome(&parts.headers));
         Self {
             body,
-            buffer: BytesMut::new(),
+            buffer: Bytes::new(),
             outcome,
         }
     }
@@ -129,7 +131,13 @@ impl Answer {
         }
         match self.body.frame().await {
             Some(Ok(frame)) => match frame.into_data() {
-                Ok(data) => self.buffer.extend_from_slice(&data),
+                Ok(data) if self.buffer.is_empty() => self.buffer = data,
+                Ok(data) => {
+                    let mut joined = BytesMut::with_capacity(self.buffer.len() + data.len());
+                    joined.extend_from_slice(&self.buffer);
+                    joined.extend_from_slice(&data);
+                    self.buffer = joined.freeze();
+                }
                 Err(frame) => {
                     if let Ok(trailers) = frame.into_trailers() {
                         self.outcome = Some(outcome(&trailers));

@@ -16,7 +16,7 @@ use proto_public::{Method, json};
 use tokio::time::Instant;
 use tonic::Status;
 
-use super::envelope::{FLAG_CONNECT_END, FLAG_WEB_TRAILERS, frame};
+use super::envelope::{FLAG_CONNECT_END, FLAG_WEB_TRAILERS, frame, frame_header};
 use super::inner::Answer;
 
 use super::protocol::{Codec, Framing, Protocol};
@@ -24,6 +24,9 @@ use super::status::{connect_code, connect_end, connect_error, grpc_trailers, web
 
 /// Body of every answer.
 pub type ReplyBody = UnsyncBoxBody<Bytes, Infallible>;
+
+/// Messages up to here are copied behind their frame's header, so that both travel together.
+const COPIED_BYTES_MAX: usize = 64 << 10;
 
 /// A body that is there at once.
 pub(super) fn full(bytes: impl Into<Bytes>) -> ReplyBody {
@@ -58,10 +61,13 @@ pub(super) fn unary(protocol: Protocol, method: &Method, message: Bytes) -> Resp
     if protocol.framing == Framing::ConnectUnary {
         return head(protocol, full(message));
     }
-    let frames = [
-        Ok(message_frame(protocol, &message)),
-        Ok(end_frame(protocol, Ok(()))),
-    ];
+    let end = end_frame(protocol, Ok(()));
+    let frames = if message.len() < COPIED_BYTES_MAX || is_armoured(protocol) {
+        vec![Ok(message_frame(protocol, &message)), Ok(end)]
+    } else {
+        let header = Bytes::copy_from_slice(&frame_header(0, message.len()));
+        vec![Ok(Frame::data(header)), Ok(Frame::data(message)), Ok(end)]
+    };
     head(
         protocol,
         StreamBody::new(stream::iter(frames)).boxed_unsync(),
@@ -154,8 +160,13 @@ fn end_frame(protocol: Protocol, outcome: Result<(), Status>) -> Frame<Bytes> {
 
 /// Base64 of each frame in gRPC-Web's text form.
 fn armour(protocol: Protocol, frame: Bytes) -> Bytes {
-    match protocol.framing {
-        Framing::GrpcWeb { text: true } => STANDARD.encode(frame).into(),
-        _ => frame,
+    if is_armoured(protocol) {
+        STANDARD.encode(frame).into()
+    } else {
+        frame
     }
+}
+
+fn is_armoured(protocol: Protocol) -> bool {
+    matches!(protocol.framing, Framing::GrpcWeb { text: true })
 }
