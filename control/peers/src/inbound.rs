@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use control_state::ControlNode;
-use control_store::{Channel, Store};
+use control_store::{Channel, StateMachine, Store};
 use proto_identity::{CertificateDer, PeerIdentity, Subject};
 use quinn::{Connection, ConnectionError, Incoming, VarInt};
 use tokio::task::JoinSet;
@@ -24,6 +24,17 @@ pub(crate) const REMOVED: u32 = 3;
 impl PeerLink {
     /// Answers the other nodes until `stop`.
     pub async fn run(self, store: Store, stop: CancellationToken) {
+        self.run_with(store, is_removed, stop).await;
+    }
+
+    /// As [`run`](Self::run) for a store of another state: `is_removed` says whether a node must
+    /// be turned away.
+    pub async fn run_with<M: StateMachine>(
+        self,
+        store: Store<M>,
+        is_removed: fn(&Store<M>, u64) -> bool,
+        stop: CancellationToken,
+    ) {
         let handshakes = Arc::new(AtomicUsize::new(0));
         let mut connections = JoinSet::new();
         loop {
@@ -36,7 +47,11 @@ impl PeerLink {
                         continue;
                     }
                     let (store, handshakes) = (store.clone(), handshakes.clone());
-                    connections.spawn(async move { answer(incoming, &store, &handshakes).await });
+                    connections.spawn(async move {
+                        if let Some((connection, caller)) = shake(incoming, &handshakes).await {
+                            answer(connection, caller, &store, is_removed).await;
+                        }
+                    });
                 }
                 Some(done) = connections.join_next() => if let Err(e) = done {
                     warn!(error = %e, "a peer's connection ended by a panic");
@@ -51,7 +66,13 @@ impl PeerLink {
     }
 }
 
-async fn answer(incoming: Incoming, store: &Store, handshakes: &AtomicUsize) {
+/// The node that a verified certificate names, and the certificate's end.
+struct Caller {
+    node: u64,
+    not_after_ms: u64,
+}
+
+async fn shake(incoming: Incoming, handshakes: &AtomicUsize) -> Option<(Connection, Caller)> {
     handshakes.fetch_add(1, Ordering::Relaxed);
     let remote = incoming.remote_address();
     let shaken = timeout(HANDSHAKE_TIME_MAX, async { incoming.accept()?.await }).await;
@@ -60,23 +81,33 @@ async fn answer(incoming: Incoming, store: &Store, handshakes: &AtomicUsize) {
         Ok(Ok(connection)) => connection,
         Ok(Err(e @ ConnectionError::TransportError(_))) => {
             info!(%remote, error = %e, "somebody who is no control node of this cluster called");
-            return;
+            return None;
         }
         Ok(Err(e)) => {
             debug!(%remote, error = %e, "handshake broke");
-            return;
+            return None;
         }
         Err(_) => {
             debug!(%remote, "handshake took too long");
-            return;
+            return None;
         }
     };
-    let Some((node, not_after_ms)) = identify(&connection) else {
+    let Some(caller) = identify(&connection) else {
         info!(%remote, "a certificate that names no control node");
-        return;
+        return None;
     };
+    Some((connection, caller))
+}
+
+async fn answer<M: StateMachine>(
+    connection: Connection,
+    caller: Caller,
+    store: &Store<M>,
+    is_removed: fn(&Store<M>, u64) -> bool,
+) {
+    let Caller { node, not_after_ms } = caller;
     if is_removed(store, node) {
-        warn!(%remote, node, "a node that was removed called");
+        warn!(node, "a node that was removed called");
         let reason = format!("node {node} was removed from the cluster");
         connection.close(VarInt::from_u32(REMOVED), reason.as_bytes());
         return;
@@ -85,13 +116,15 @@ async fn answer(incoming: Incoming, store: &Store, handshakes: &AtomicUsize) {
     serve(connection, store, node, Instant::now() + life).await;
 }
 
-/// Which node the verified certificate names, and until when.
-fn identify(connection: &Connection) -> Option<(u64, u64)> {
+fn identify(connection: &Connection) -> Option<Caller> {
     let chain = connection.peer_identity()?;
     let chain = chain.downcast::<Vec<CertificateDer<'static>>>().ok()?;
     let peer = PeerIdentity::from_certificate(chain.first()?).ok()?;
     match peer.id.subject() {
-        Subject::Peer { node } => Some((*node, peer.not_after_ms)),
+        Subject::Peer { node } => Some(Caller {
+            node: *node,
+            not_after_ms: peer.not_after_ms,
+        }),
         _ => None,
     }
 }
@@ -104,7 +137,7 @@ fn is_removed(store: &Store, node: u64) -> bool {
     removed.unwrap_or(true)
 }
 
-async fn serve(connection: Connection, store: &Store, node: u64, end: Instant) {
+async fn serve<M: StateMachine>(connection: Connection, store: &Store<M>, node: u64, end: Instant) {
     let mut channels = JoinSet::new();
     loop {
         tokio::select! {

@@ -1,14 +1,22 @@
-//! Certificates for one run: an authority, and a key pair that all nodes share.
+//! Certificates for one run: an authority with a key pair that all servers share, and the
+//! authority that our nodes know each other by.
 
+use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use control_pki::PeerCredential;
+use control_store::{Clock as _, SystemClock};
+use proto_identity::profile::{Authority, LEAF_VALIDITY, Purpose};
+use proto_identity::{CertificateRequest, Credential, Key, SpiffeId, Subject};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     SanType,
 };
+
+const TRUST_DOMAIN: &str = "bench.example";
 
 /// Files and the authority's certificate.
 #[derive(Clone, Debug)]
@@ -19,6 +27,10 @@ pub(crate) struct Certs {
     /// For servers and, among etcd's peers, for clients.
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
+    /// Certificate and key of the authority of our peers, DER; each node issues its own leaf, as
+    /// the product's nodes do.
+    pub(crate) peers: PathBuf,
+    pub(crate) peers_key: PathBuf,
 }
 
 impl Certs {
@@ -40,16 +52,41 @@ impl Certs {
             ca_file: dir.join("ca.pem"),
             certificate: dir.join("node.pem"),
             key: dir.join("node.key"),
+            peers: dir.join("peers.der"),
+            peers_key: dir.join("peers.key"),
         };
         std::fs::write(&made.ca_file, &made.ca)?;
         std::fs::write(&made.certificate, certificate.pem())?;
-        let mut private = std::fs::File::options();
-        let mut file = private
-            .create_new(true)
-            .write(true)
-            .mode(0o600)
-            .open(&made.key)?;
-        std::io::Write::write_all(&mut file, pair.serialize_pem().as_bytes())?;
+        write_secret(&made.key, pair.serialize_pem().as_bytes())?;
+        let now_ms = SystemClock::default().now().ms();
+        let peers = Authority::root(TRUST_DOMAIN, now_ms)?;
+        let peers = peers.intermediate(Purpose::Peers, now_ms)?;
+        std::fs::write(&made.peers, peers.certificate())?;
+        write_secret(&made.peers_key, &peers.to_pkcs8())?;
         Ok(made)
     }
+}
+
+/// What a node of ours shows to the others.
+pub(crate) fn peer_credential(node: u64, certificate: &Path, key: &Path) -> Result<PeerCredential> {
+    let authority = Authority::from_parts(&std::fs::read(key)?, std::fs::read(certificate)?)?;
+    let key = Key::generate()?;
+    let request = CertificateRequest::verify(&key.request()?)?;
+    let id = SpiffeId::new(TRUST_DOMAIN, Subject::Peer { node })?;
+    let now_ms = SystemClock::default().now().ms();
+    let leaf = authority.issue(&id, &request, now_ms, LEAF_VALIDITY)?;
+    let anchor = authority.certificate().clone();
+    let own = Credential {
+        key,
+        chain: vec![leaf],
+        roots: vec![anchor.clone()],
+    };
+    Ok(PeerCredential { own, anchor })
+}
+
+fn write_secret(path: &Path, content: &[u8]) -> Result<()> {
+    let mut options = std::fs::File::options();
+    let options = options.create_new(true).write(true).mode(0o600);
+    options.open(path)?.write_all(content)?;
+    Ok(())
 }

@@ -252,7 +252,8 @@ impl Plan<'_> {
             format!("--id={}", self.node + 1),
             format!("--listen=127.0.0.1:{}", self.clients[self.node]),
             format!("--peer=127.0.0.1:{}", self.peers[self.node]),
-            format!("--ca={}", certs.ca_file.display()),
+            format!("--peers={}", certs.peers.display()),
+            format!("--peers-key={}", certs.peers_key.display()),
             format!("--certificate={}", certs.certificate.display()),
             format!("--key={}", certs.key.display()),
         ])

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
 use clap::{Args, Subcommand};
 use control_api::audit::AuditTrail;
 use control_api::front::Front;
@@ -22,6 +23,8 @@ use control_state::{
     MachineSeen, Meta, Neighbour, Nic, Op, Partition, RegisterMachine,
 };
 use control_store::{Store, StoreConfig};
+use http::uri::PathAndQuery;
+use prost::Message as _;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use proto_types::{MacAddr, MachineId};
@@ -31,13 +34,16 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tonic::Request;
+use tonic::client::Grpc;
 use tonic::metadata::MetadataValue;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use uuid::Uuid;
 
 use crate::cluster::{POLL, Site, free_ports};
 use crate::process::Process;
+use crate::procfs;
 use crate::sample::Latencies;
+use crate::wire::AsArrived;
 
 /// Machines in the store.
 const MACHINES: u32 = 100_000;
@@ -55,6 +61,7 @@ const FILL_TIMEOUT: Duration = Duration::from_secs(600);
 const TOKEN_LIFE_MS: u64 = 3_600_000;
 /// The largest answer that is read.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
+const LIST: &str = "/metalstack.admin.v2.MachineService/List";
 const PROVIDER: &str = "metal-stack";
 const TOKEN_FILE: &str = "admin-token";
 
@@ -65,8 +72,12 @@ pub(crate) struct Measured {
     pub(crate) restart_s: f64,
     /// To list the machines of one partition.
     pub(crate) lists: Latencies,
+    /// The server's CPU time for each.
+    pub(crate) list_cpu_us: u64,
     /// Machines in an answer.
     pub(crate) listed: usize,
+    /// Its length.
+    pub(crate) bytes: usize,
     pub(crate) rss_kib: u64,
 }
 
@@ -148,20 +159,28 @@ pub(crate) async fn measure(site: &Site) -> Result<Measured> {
         tokio::time::sleep(POLL).await;
     }
     let restart_s = began.elapsed().as_secs_f64();
-    let (mut lists, mut listed) = (Latencies::default(), 0);
+    let (mut lists, mut answer) = (Latencies::default(), Bytes::new());
+    let cpu_before = procfs::cpu_us(serving.pid())?;
     for _ in 0..LISTS {
         let began = Instant::now();
-        listed = lister.machines().await?;
+        answer = lister.machines().await?;
         lists.add(began.elapsed());
     }
+    let cpu_us = procfs::cpu_us(serving.pid())? - cpu_before;
+    let bytes = answer.len();
+    let listed = admin::MachineServiceListResponse::decode(answer)?
+        .machines
+        .len();
     if listed != (MACHINES / PARTITIONS) as usize {
         bail!("{listed} machines were listed");
     }
     Ok(Measured {
         restart_s,
         lists,
+        list_cpu_us: cpu_us / LISTS as u64,
         listed,
-        rss_kib: crate::procfs::rss_kib(serving.pid())?,
+        bytes,
+        rss_kib: procfs::rss_kib(serving.pid())?,
     })
 }
 
@@ -193,16 +212,18 @@ impl Lister {
         Ok(client.list(request).await?.into_inner().partitions.len())
     }
 
-    async fn machines(&mut self) -> Result<usize> {
-        use admin::machine_service_client::MachineServiceClient;
+    /// The answer as it arrived: what its reader does with it is not the server's time.
+    async fn machines(&mut self) -> Result<Bytes> {
         let query = api::MachineQuery {
             partition: Some(partition(0)),
             ..Default::default()
         };
         let request = self.request(admin::MachineServiceListRequest { query: Some(query) })?;
-        let client = MachineServiceClient::new(self.channel.clone());
-        let mut client = client.max_decoding_message_size(ANSWER_BYTES_MAX);
-        Ok(client.list(request).await?.into_inner().machines.len())
+        let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(ANSWER_BYTES_MAX);
+        grpc.ready().await?;
+        let path = PathAndQuery::from_static(LIST);
+        let answer = grpc.unary(request, path, AsArrived::default()).await?;
+        Ok(answer.into_inner())
     }
 }
 
@@ -275,6 +296,7 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
         provider: PROVIDER.to_owned(),
         pki,
         mesh_addresses: Vec::new(),
+        peer_address: String::new(),
         watches: Watches::new(WatchLimits::default(), stop.clone()),
     });
     let routes = Services::new(Arc::clone(&core)).routes();

@@ -18,7 +18,6 @@ mod inventory;
 mod load;
 mod machine;
 mod node;
-mod peers;
 mod process;
 mod procfs;
 mod report;

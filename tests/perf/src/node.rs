@@ -2,17 +2,20 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use control_peers::PeerLink;
 use control_store::{Begin, Store, StoreConfig};
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 use uuid::Uuid;
 
+use crate::certs::peer_credential;
 use crate::machine::Values;
-use crate::peers::Quic;
 use crate::service::Kv;
 
 /// Name of the cluster.
@@ -35,9 +38,11 @@ pub(crate) struct NodeArgs {
     /// Id of the cluster that it joins; without it makes one
     #[arg(long)]
     join: Option<Uuid>,
-    /// The authority's certificate, PEM
+    /// The peers' authority, certificate and key, DER
     #[arg(long)]
-    ca: PathBuf,
+    peers: PathBuf,
+    #[arg(long)]
+    peers_key: PathBuf,
     /// The node's certificate, PEM
     #[arg(long)]
     certificate: PathBuf,
@@ -51,16 +56,17 @@ pub(crate) async fn run(args: NodeArgs) -> Result<()> {
     let certificate = std::fs::read(&args.certificate).context("cannot read the certificate")?;
     let key = std::fs::read(&args.key).context("cannot read the key")?;
     let tls = ServerTlsConfig::new().identity(Identity::from_pem(certificate, key));
-    let quic = Quic::bind(args.peer, args.id, &args.certificate, &args.key, &args.ca)?;
+    let link = PeerLink::bind(args.peer).context("cannot bind the peers' port")?;
+    link.set_credential(peer_credential(args.id, &args.peers, &args.peers_key)?)?;
     let config = StoreConfig {
         begin: args.join.map_or(Begin::Form, Begin::Join),
         peer_address: args.peer.to_string(),
-        transport: quic.clone(),
+        transport: Arc::new(link.clone()),
         ..StoreConfig::new(&args.dir, args.id, CLUSTER)
     };
     let store: Store<Values> = Store::open(config).await.context("cannot open the store")?;
     let mut tasks = JoinSet::new();
-    tasks.spawn(quic.serve(store.clone()));
+    tasks.spawn(link.run_with(store.clone(), |_, _| false, CancellationToken::new()));
     let incoming = TcpIncoming::bind(args.listen)?.with_nodelay(Some(true));
     Server::builder()
         .tls_config(tls)?

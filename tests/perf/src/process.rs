@@ -3,12 +3,16 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use tokio::process::{Child, Command};
 
 /// Bytes of a log that an error repeats.
 const TAIL_BYTES: usize = 2000;
+/// How long the end of a killed process is waited for.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+const END_POLL: Duration = Duration::from_millis(5);
 
 /// A running server; killed when dropped.
 #[derive(Debug)]
@@ -31,7 +35,6 @@ impl Process {
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
-            .kill_on_drop(true)
             .spawn()
             .context("cannot run setpriv")?;
         let pid = child.id().context("the server ended at once")?;
@@ -59,6 +62,19 @@ impl Process {
     /// kill -9, and waits for its end.
     pub(crate) async fn kill(mut self) -> Result<()> {
         Ok(self.child.kill().await?)
+    }
+}
+
+impl Drop for Process {
+    /// Waits for its end, as its files are about to be removed.
+    fn drop(&mut self) {
+        let until = Instant::now() + END_TIMEOUT;
+        if self.child.start_kill().is_err() {
+            return;
+        }
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
+            std::thread::sleep(END_POLL);
+        }
     }
 }
 

@@ -110,6 +110,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         1,
         Target::AtMost(100.0),
     ),
+    info("list_cpu_ms", "10,000 of them listed, CPU, ms", 1),
     info("list_max_ms", "10,000 of them listed, longest, ms", 1),
     info("inventory_rss_mib", "100,000 machines, memory, MiB", 0),
 ];

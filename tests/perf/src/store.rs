@@ -152,12 +152,17 @@ impl Bench {
         let measured = inventory::measure(&self.site).await;
         let mut measured = measured.context("a store of many machines")?;
         self.progress(&format!(
-            "restarted in {:.1} s, listed {} machines",
-            measured.restart_s, measured.listed
+            "restarted in {:.1} s, listed {} machines in {} KiB",
+            measured.restart_s,
+            measured.listed,
+            measured.bytes >> 10
         ));
         let longest = measured.lists.quantile_us(1.0) / 1e3;
         let ours = System::Ours;
         self.report.add(ours, "restart_s", measured.restart_s);
+        #[expect(clippy::cast_precision_loss, reason = "for people to read")]
+        let cpu_ms = measured.list_cpu_us as f64 / 1e3;
+        self.report.add(ours, "list_cpu_ms", cpu_ms);
         self.report
             .add(ours, "list_p50_ms", measured.lists.quantile_us(0.5) / 1e3);
         self.report.add(ours, "list_max_ms", longest);
@@ -185,14 +190,14 @@ impl Bench {
             self.progress(&format!("round {} of {}", round + 1, self.args.rounds));
             self.round(&mut clusters).await?;
         }
+        for cluster in &mut clusters {
+            let after = mib(cluster.rss_kib()?);
+            self.report.add(cluster.system, "rss_after_mib", after);
+        }
         if self.wants(Part::Failover) {
             for cluster in &mut clusters {
                 self.failover(cluster).await?;
             }
-        }
-        for cluster in &mut clusters {
-            let after = mib(cluster.rss_kib()?);
-            self.report.add(cluster.system, "rss_after_mib", after);
         }
         Ok(())
     }
