@@ -8,6 +8,7 @@ use proto_types::Timestamp;
 use tonic::Status;
 
 use crate::audit::AuditTrail;
+use crate::backup::Backups;
 use crate::caller::Caller;
 use crate::refusal;
 use crate::token::Issuer;
@@ -35,6 +36,8 @@ pub struct Core {
     pub peer_address: String,
     /// The open watches.
     pub watches: Watches,
+    /// Makes backups.
+    pub backups: Backups,
 }
 
 impl Core {

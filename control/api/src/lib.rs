@@ -2,7 +2,7 @@
 //!
 //! [`front`] speaks the protocols, [`gate`] decides who may call, [`services`] has one file a
 //! resource, `convert` turns the contract's messages into the state's objects and back,
-//! [`audit`] keeps the trail, [`token`] signs and checks bearer tokens, `watch` tells what
+//! [`audit`] keeps the trail, [`token`] signs and checks bearer tokens, [`backup`] makes backups, `watch` tells what
 //! changes, [`serve`] listens.
 //!
 //! Invariants:
@@ -12,6 +12,7 @@
 //! - errors carry a code of the catalogue and nothing internal (`refusal`).
 
 pub mod audit;
+pub mod backup;
 mod bootstrap;
 mod caller;
 mod convert;

@@ -289,6 +289,8 @@ services! {
     clusters: mesh_admin::cluster_service_client::ClusterServiceClient;
     /// Join tickets of agents.
     joins: mesh_admin::join_service_client::JoinServiceClient;
+    /// Backups of the whole state.
+    backups: mesh_admin::backup_service_client::BackupServiceClient;
     /// Watches, see [`crate::Watch`] for one that goes on after breaks.
     watches: mesh_admin::watch_service_client::WatchServiceClient;
 }

@@ -172,6 +172,16 @@ impl SealingKey {
         })
     }
 
+    /// The key out of a backup; none when it is no key.
+    pub fn from_secret(bytes: &[u8]) -> Option<Self> {
+        Self::from_bytes(bytes)
+    }
+
+    /// The key itself, for a backup that is encrypted, and for nothing else.
+    pub fn secret(&self) -> [u8; KEY_LEN] {
+        self.bytes
+    }
+
     /// Seals `secret`; it opens under the same `name` only. Nonce, then ciphertext and tag.
     pub fn seal(&self, name: &str, secret: &[u8]) -> Result<Vec<u8>, PkiError> {
         let mut nonce = [0u8; NONCE_LEN];

@@ -8,6 +8,8 @@ use clap::Args;
 use control_store::{KEEP_ENTRIES, SNAPSHOT_EVERY_ENTRIES};
 use serde::Deserialize;
 
+use crate::schedule::{self, Schedule};
+
 /// Where the API listens when nobody says.
 const API_PORT: u16 = 4443;
 /// Where the mesh listens when nobody says.
@@ -42,6 +44,7 @@ struct File {
     peers: PeersSection,
     store: StoreSection,
     tenancy: TenancySection,
+    backup: schedule::Section,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -130,6 +133,8 @@ pub(crate) struct Config {
     /// None: `seal.key` in the data directory.
     pub(crate) sealing_key: Option<PathBuf>,
     pub(crate) provider: String,
+    /// Backups that are made without being asked for.
+    pub(crate) backup: Option<Schedule>,
     pub(crate) dev: bool,
 }
 
@@ -209,6 +214,7 @@ impl Config {
                 .tenancy
                 .provider
                 .unwrap_or_else(|| "metal-stack".to_owned()),
+            backup: file.backup.check()?,
             dev,
         })
     }
@@ -350,6 +356,14 @@ mod tests {
             (
                 "data_dir = '/x'\n[store]\nsnapshot_every_entries = 0",
                 "store.snapshot_every_entries",
+            ),
+            (
+                "data_dir = '/x'\n[backup]\ndirectory = '/b'",
+                "backup.recipients",
+            ),
+            (
+                "data_dir = '/x'\n[backup]\nevery_minutes = 0",
+                "backup.every_minutes",
             ),
             ("data_dir = '/x'\ncolour = 'red'", "colour"),
         ] {

@@ -17,6 +17,8 @@ mod files;
 mod join;
 mod node;
 mod peers;
+mod restore;
+mod schedule;
 mod tls;
 
 use std::io::IsTerminal;
@@ -49,6 +51,8 @@ enum Command {
     Token(Run),
     /// Read the configuration, say what is wrong with it, and stop.
     Check(Run),
+    /// Make a data directory out of a backup: a new cluster of one node with the old state.
+    Restore(restore::Restore),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -86,7 +90,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let run = match &cli.command {
         Some(Command::Init(run) | Command::Token(run) | Command::Check(run)) => run,
-        None => &cli.run,
+        Some(Command::Restore(_)) | None => &cli.run,
     };
     start_log(run.log);
     match start(&cli, run) {
@@ -102,22 +106,28 @@ fn start(cli: &Cli, run: &Run) -> Result<()> {
     rustls::crypto::ring::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("TLS was set up twice"))?;
+    if let Some(Command::Restore(restore)) = &cli.command {
+        return runtime()?.block_on(restore::run(restore));
+    }
     let config = Config::resolve(run.config.as_deref(), run.dev, &run.overrides)?;
     if matches!(cli.command, Some(Command::Check(_))) {
         println!("the configuration is good");
         return Ok(());
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         match &cli.command {
             Some(Command::Init(_)) => node::init(config, run, stop_signal()?).await,
             Some(Command::Token(_)) => node::token(config, run, stop_signal()?).await,
             _ => node::run(config, run, stop_signal()?).await,
         }
     })
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
 }
 
 /// Cancelled by SIGTERM or SIGINT.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use control_api::audit::AuditTrail;
+use control_api::backup::Backups;
 use control_api::front::Front;
 use control_api::gate::ApiGate;
 use control_api::services::Services;
@@ -25,13 +26,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::Handover;
 use crate::config::{Config, Peers};
-use crate::{Run, join, peers, tls};
+use crate::{Run, join, peers, schedule, tls};
 
 /// Name of the sealing key's file in the data directory.
-const SEALING_KEY: &str = "seal.key";
+pub(crate) const SEALING_KEY: &str = "seal.key";
 
 /// The cluster's data key, sealed by the sealing key.
-const DATA_KEY: &str = "data.key";
+pub(crate) const DATA_KEY: &str = "data.key";
 /// The cluster's name when nobody says.
 const CLUSTER: &str = "metalmesh";
 
@@ -40,6 +41,7 @@ struct Opened {
     store: Store,
     issuer: Issuer,
     pki: Pki,
+    backups: Backups,
     is_fresh: bool,
     /// The way to the other nodes, where there is one.
     link: Option<PeerLink>,
@@ -95,11 +97,13 @@ async fn open(config: &Config, stop: &CancellationToken) -> Result<Option<Opened
         peers::spawn_renewal(&mut tasks, link, pki, store.node_id(), stop.clone());
     }
     let issuer = token::issuer(&store, &seal, &config.issuer).await?;
+    let backups = Backups::new(store.clone(), seal.secret());
     let is_fresh = control_api::is_fresh(&store, &config.provider).await?;
     Ok(Some(Opened {
         store,
         issuer,
         pki,
+        backups,
         is_fresh,
         link,
         tasks,
@@ -260,6 +264,7 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
         pki,
         link,
         tasks,
+        backups,
         _temporary,
         ..
     } = opened;
@@ -276,15 +281,16 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
         store: store.clone(),
         issuer,
         pki,
+        backups,
         mesh,
         mesh_addresses,
         peer_address,
         config: &config,
     };
-    parts.serve(listener, tls, gateway, tasks, stop).await;
+    let served = parts.serve(listener, tls, gateway, tasks, stop).await;
     store.shutdown().await;
     tracing::info!("stopped");
-    Ok(())
+    served
 }
 
 fn gateway(config: &Config, store: &Store, pki: &Pki) -> Result<Gateway> {
@@ -316,6 +322,7 @@ struct Parts<'a> {
     store: Store,
     issuer: Issuer,
     pki: Pki,
+    backups: Backups,
     mesh: SocketAddr,
     mesh_addresses: Vec<String>,
     peer_address: String,
@@ -331,7 +338,7 @@ impl Parts<'_> {
         gateway: Gateway,
         mut tasks: JoinSet<()>,
         stop: CancellationToken,
-    ) {
+    ) -> Result<()> {
         let api = listener.local_addr().unwrap_or(self.config.api_listen);
         let (audit, writer) = AuditTrail::new(self.store.clone());
         let core = Arc::new(Core {
@@ -342,6 +349,7 @@ impl Parts<'_> {
             pki: self.pki,
             mesh_addresses: self.mesh_addresses,
             peer_address: self.peer_address,
+            backups: self.backups.clone(),
             watches: Watches::new(WatchLimits::default(), stop.clone()),
         });
         let routes = Services::new(Arc::clone(&core)).routes();
@@ -353,11 +361,14 @@ impl Parts<'_> {
         tasks.spawn(serve::serve(listener, tls, front, stop.clone()));
         tasks.spawn(gateway.run(stop.clone()));
         control_reconcile::spawn(&mut tasks, self.store.clone(), fleet, stop.clone());
+        let schedule = self.config.backup.as_ref();
+        schedule::spawn(&mut tasks, schedule, &self.store, &self.backups, &stop)?;
         tracing::info!(api = %api, mesh = %self.mesh, "serving");
         println!("ready api={api} mesh={}", self.mesh);
         until_over(&self.store, &mut tasks, &stop).await;
         calls_over.cancel();
         while trail.join_next().await.is_some() {}
+        Ok(())
     }
 }
 

@@ -33,6 +33,7 @@ mod open;
 mod platform;
 mod proposer;
 mod raft;
+mod restore;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod snapshot;
@@ -64,6 +65,7 @@ pub use metrics::Metrics;
 pub use platform::Platform;
 pub use proposer::{BATCH_BYTES_MAX, BATCH_COMMANDS_MAX, COMMAND_BYTES_MAX, PROPOSALS_MAX};
 pub use raft::wire::PeerRefusal;
+pub use restore::{Export, Restore, RestoreError};
 pub use snapshot::SnapshotError;
 pub use store::Store;
 pub use transport::{Channel, FRAME_BYTES_MAX, Lane, Member, NoPeers, Transport};

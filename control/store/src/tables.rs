@@ -1,7 +1,7 @@
 //! The control plane's own state, [`Tables`], as the store's state machine.
 
 use control_authz::Permit;
-use control_state::{Change, Command, Kind, Reply, StateError, Tables};
+use control_state::{Change, Command, Kind, Record, Reply, StateError, Tables};
 
 use crate::codec::CodecError;
 use crate::machine::{Outcome, Row, StateMachine};
@@ -11,6 +11,22 @@ const PLAIN: u8 = 1;
 /// Version of the rows that this build writes: the revision, eight bytes with the highest first,
 /// then the record's CBOR.
 const REVISED: u8 = 2;
+
+/// The key of an object's row.
+pub(crate) fn row_key(kind: Kind, key: &str) -> Vec<u8> {
+    format!("{kind}/{key}").into_bytes()
+}
+
+/// An object's row, with the revision of the command that last changed it.
+pub(crate) fn row_value(record: &Record, revision: u64) -> Result<Vec<u8>, CodecError> {
+    let mut value = vec![REVISED];
+    value.extend(revision.to_be_bytes());
+    let record = record
+        .encode()
+        .map_err(|e| CodecError::Encode(e.to_string()))?;
+    value.extend(record);
+    Ok(value)
+}
 
 impl StateMachine for Tables {
     type Command = Command;
@@ -38,20 +54,12 @@ impl StateMachine for Tables {
 
     /// The key is `kind/key`; the value a version byte, the revision and the record's CBOR.
     fn row(&self, change: &Change) -> Result<Row, CodecError> {
-        let key = format!("{}/{}", change.kind, change.key).into_bytes();
-        let Some(record) = &change.record else {
-            return Ok(Row { key, value: None });
-        };
-        let mut value = vec![REVISED];
-        value.extend(change.revision.to_be_bytes());
-        value.extend(
-            record
-                .encode()
-                .map_err(|e| CodecError::Encode(e.to_string()))?,
-        );
+        let key = row_key(change.kind, &change.key);
+        let value = change.record.as_ref();
+        let value = value.map(|record| row_value(record, change.revision));
         Ok(Row {
             key,
-            value: Some(value),
+            value: value.transpose()?,
         })
     }
 

@@ -38,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "control-authz",
         ],
     ),
+    ("control-backup", &[]),
     (
         "control-pki",
         &["proto-*", "control-state", "control-store", "control-authz"],
@@ -64,6 +65,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "control-api",
         &[
             "proto-*",
+            "control-backup",
             "control-state",
             "control-store",
             "control-authz",
@@ -77,6 +79,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "control-ctl",
         &[
+            "control-backup",
             "control-client",
             "proto-public",
             "proto-types",

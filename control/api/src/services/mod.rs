@@ -1,6 +1,7 @@
 //! The public services, one file a resource, both the tenants' and the administrators' side.
 
 pub(crate) mod audit;
+mod backup;
 mod cluster;
 mod filesystem;
 mod image;
@@ -80,6 +81,7 @@ impl Services {
             admin::task_service_server::TaskServiceServer,
             admin::tenant_service_server::TenantServiceServer,
             admin::token_service_server::TokenServiceServer,
+            mesh_admin::backup_service_server::BackupServiceServer,
             mesh_admin::cluster_service_server::ClusterServiceServer,
             mesh_admin::join_service_server::JoinServiceServer,
             mesh_admin::watch_service_server::WatchServiceServer,

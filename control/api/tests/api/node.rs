@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use control_api::audit::AuditTrail;
+use control_api::backup::Backups;
 use control_api::front::Front;
 use control_api::gate::ApiGate;
 use control_api::services::Services;
@@ -100,6 +101,7 @@ impl Node {
             mesh_addresses: vec!["control.example:4443".to_owned()],
             peer_address: String::new(),
             watches: Watches::new(limits, stop.clone()),
+            backups: Backups::new(store.clone(), seal.secret()),
         });
         let routes = Services::new(Arc::clone(&core)).routes();
         let front = Front::new(Arc::new(ApiGate::new(core)), routes);

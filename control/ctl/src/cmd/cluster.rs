@@ -1,5 +1,7 @@
 //! `metalmesh cluster`: the control nodes.
 
+pub(crate) mod backup;
+
 use std::path::PathBuf;
 use std::process::{Command as Process, Stdio};
 use std::time::{Duration, Instant};
@@ -36,6 +38,8 @@ pub(crate) enum Command {
     Promote(Promote),
     /// Make another voter the leader.
     TransferLeader { node: u64 },
+    /// Back the whole state up into a file, or look into such a file.
+    Backup(Box<backup::Backup>),
 }
 
 #[derive(Debug, Args)]
@@ -121,6 +125,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             app.output.one(&given(answer.node)?)
         }
         Command::Promote(command) => promote(app, &command).await,
+        Command::Backup(command) => backup::run(app, *command).await,
         Command::TransferLeader { node } => {
             let request = ClusterServiceTransferLeaderRequest { id: node };
             let answer = clusters.transfer_leader(request).await?.into_inner();

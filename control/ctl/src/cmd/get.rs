@@ -15,6 +15,9 @@ use crate::app::App;
 use crate::kinds::{self, Known};
 use crate::output::{Format, print_table};
 
+/// Characters of the longest name of an event.
+const EVENT_WIDTH: usize = 7;
+
 /// Flags of `metalmesh get`.
 #[derive(Debug, Args)]
 pub(crate) struct Get {
@@ -262,6 +265,9 @@ impl View<'_> {
 
     fn widen(&mut self, row: &[String]) {
         self.widths.resize(row.len(), 0);
+        if let Some(event) = self.widths.first_mut() {
+            *event = (*event).max(EVENT_WIDTH);
+        }
         for (width, cell) in self.widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
         }

@@ -34,6 +34,10 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Completion(command) => return misc::completion(&command),
         Command::Cluster(cluster::Command::Init(init)) => return cluster::init(&init),
         Command::Version => return misc::version(&cli.global).await,
+        // A file can be looked into without any server.
+        Command::Cluster(cluster::Command::Backup(backup)) if backup.list => {
+            return cluster::backup::list(&cli.global.output, &backup);
+        }
         command => command,
     };
     let app = App::new(&cli.global)?;

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use crate::daemon::{Daemon, program};
 
 /// The command line, built beside the daemon when the whole workspace is.
-fn metalmesh() -> Option<PathBuf> {
+pub(crate) fn metalmesh() -> Option<PathBuf> {
     let path = Path::new(program()).with_file_name("metalmesh");
     if !path.exists() {
         println!(
@@ -18,30 +18,35 @@ fn metalmesh() -> Option<PathBuf> {
     Some(path)
 }
 
-struct Cli {
-    program: PathBuf,
-    config: PathBuf,
+pub(crate) struct Cli {
+    pub(crate) program: PathBuf,
+    pub(crate) config: PathBuf,
 }
 
 impl Cli {
-    fn run(&self, arguments: &[&str]) -> Output {
-        Command::new(&self.program)
+    /// The program with arguments, not yet running.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command
             .args(arguments)
             .env("METALMESH_CONFIG", &self.config)
             .env_remove("METALMESH_API_URL")
-            .env_remove("METAL_APIV2_URL")
-            .output()
-            .unwrap()
+            .env_remove("METAL_APIV2_URL");
+        command
     }
 
-    fn ok(&self, arguments: &[&str]) -> String {
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{arguments:?}: {error}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn refused(&self, arguments: &[&str]) -> String {
+    pub(crate) fn refused(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert!(!output.status.success(), "{arguments:?} should fail");
         String::from_utf8(output.stderr).unwrap()

@@ -26,18 +26,19 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Starts on free ports of loopback with the data in `dir`.
     pub(crate) fn start(dir: &Path) -> Self {
+        Self::start_at(dir, "127.0.0.1:0", &[])
+    }
+
+    /// The same with the API at an address, and more flags.
+    pub(crate) fn start_at(dir: &Path, api: &str, flags: &[&str]) -> Self {
         let config = dir.join("config.yaml");
         let began = Instant::now();
         let mut child = Command::new(program())
             .arg("--dev")
             .arg("--data-dir")
             .arg(dir.join("data"))
-            .args([
-                "--api-listen",
-                "127.0.0.1:0",
-                "--mesh-listen",
-                "127.0.0.1:0",
-            ])
+            .args(["--api-listen", api, "--mesh-listen", "127.0.0.1:0"])
+            .args(flags)
             .arg("--context-file")
             .arg(&config)
             .stdout(Stdio::piped())

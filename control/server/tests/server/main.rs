@@ -7,8 +7,12 @@
 )]
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
+mod backup;
 mod cli;
 mod cluster;
 mod daemon;
+mod get;
 mod node;
 mod python;
+mod s3;
+mod schedule;

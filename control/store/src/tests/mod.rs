@@ -5,8 +5,10 @@
 mod cluster;
 mod crash;
 mod damage;
+mod first;
 mod ledger;
 mod mesh;
+mod restore;
 mod snapshots;
 mod store;
 mod tables;

@@ -7,7 +7,7 @@ use proto_types::TenantId;
 use super::*;
 use crate::{Event, ProposeError, Revision, StateMachine};
 
-fn tenant(login: &str) -> CreateTenant {
+pub(super) fn tenant(login: &str) -> CreateTenant {
     CreateTenant {
         login: login.parse().unwrap(),
         name: login.to_owned(),
@@ -19,7 +19,7 @@ fn tenant(login: &str) -> CreateTenant {
     }
 }
 
-async fn propose(
+pub(super) async fn propose(
     store: &Store,
     op: impl Into<Op>,
 ) -> Result<control_state::Reply, ProposeError<control_state::StateError>> {

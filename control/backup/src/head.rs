@@ -1,0 +1,110 @@
+//! What a backup says of itself before its body.
+
+use std::io::{Read, Write};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::BackupError;
+
+/// The format that this program writes, and the newest that it reads.
+pub const FORMAT: u32 = 1;
+
+const MAGIC: &str = "metalmesh-backup\n";
+/// Longest head, bytes.
+const HEAD_BYTES_MAX: usize = 4 << 10;
+
+/// Of what a backup is. Not secret; whoever has the file can read it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// Of the body.
+    pub format: u32,
+    /// Version of the program that made it.
+    pub made_by: String,
+    /// When, milliseconds since the Unix epoch.
+    pub made_at_ms: u64,
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Id of the cluster; a restored one gets another.
+    pub cluster_id: String,
+    /// The node that made it.
+    pub node: u64,
+    /// Raft's term at that time.
+    pub term: u64,
+    /// The state's revision: everything up to it is in the backup.
+    pub revision: u64,
+    /// How the body is encrypted.
+    pub encryption: Encryption,
+}
+
+/// How the body of a backup is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Encryption {
+    /// With age, for X25519 recipients.
+    Age,
+    /// Not at all; the key that unseals the state is then not in it.
+    None,
+}
+
+impl Head {
+    /// Reads the beginning of a backup; the body follows.
+    ///
+    /// # Errors
+    /// When it is no backup, or of a format that this program does not know.
+    pub fn read(from: &mut impl Read) -> Result<Self, BackupError> {
+        let mut magic = [0; MAGIC.len()];
+        read_all(from, &mut magic)?;
+        if magic != MAGIC.as_bytes() {
+            return Err(BackupError::Foreign);
+        }
+        let mut line = Vec::new();
+        let mut byte = [0];
+        loop {
+            read_all(from, &mut byte)?;
+            match byte {
+                [b'\n'] => break,
+                _ if line.len() == HEAD_BYTES_MAX => {
+                    return Err(BackupError::damaged("its head has no end"));
+                }
+                [other] => line.push(other),
+            }
+        }
+        Self::parse(&line)
+    }
+
+    /// The format decides first: a newer head may have other fields.
+    pub(crate) fn parse(json: &[u8]) -> Result<Self, BackupError> {
+        #[derive(Deserialize)]
+        struct Version {
+            format: u32,
+            #[serde(default)]
+            made_by: String,
+        }
+        let bad = |_| BackupError::damaged("its head cannot be read");
+        let version: Version = serde_json::from_slice(json).map_err(bad)?;
+        if version.format == 0 || version.format > FORMAT {
+            let Version { format, made_by } = version;
+            return Err(BackupError::Version { format, made_by });
+        }
+        serde_json::from_slice(json).map_err(bad)
+    }
+
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, BackupError> {
+        serde_json::to_vec(self).map_err(|e| BackupError::writing(e.into()))
+    }
+
+    pub(crate) fn write(&self, to: &mut impl Write) -> Result<(), BackupError> {
+        let line = [MAGIC.as_bytes(), &self.encode()?, b"\n"].concat();
+        to.write_all(&line).map_err(BackupError::writing)
+    }
+}
+
+fn read_all(from: &mut impl Read, buffer: &mut [u8]) -> Result<(), BackupError> {
+    from.read_exact(buffer).map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => BackupError::Foreign,
+        _ => BackupError::Io {
+            action: "read",
+            source: error,
+        },
+    })
+}

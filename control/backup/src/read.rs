@@ -1,0 +1,182 @@
+//! Reads a backup, and trusts nothing of it before it is proved.
+
+use std::fmt;
+use std::io::{BufReader, Read};
+
+use age::DecryptError;
+use sha2::{Digest, Sha256};
+
+use crate::error::BackupError;
+use crate::head::{Encryption, Head};
+use crate::keys::Identities;
+use crate::{KEY_BYTES_MAX, VALUE_BYTES_MAX, tag};
+
+/// Longest part of a record that is no row, bytes.
+const SMALL_BYTES_MAX: usize = 8 << 10;
+
+/// A record of a backup.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Item {
+    /// The key that unseals the private keys of the state.
+    DataKey(Vec<u8>),
+    /// An object as the store keeps it.
+    Row {
+        /// Kind and key of the object.
+        key: Vec<u8>,
+        /// Its encoding.
+        value: Vec<u8>,
+    },
+}
+
+impl fmt::Debug for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DataKey(_) => f.write_str("DataKey(<redacted>)"),
+            Self::Row { key, value } => f
+                .debug_struct("Row")
+                .field("key", &String::from_utf8_lossy(key))
+                .field("bytes", &value.len())
+                .finish(),
+        }
+    }
+}
+
+/// Reads one backup. Nothing of it may be used before [`item`](Self::item) has said that it ends.
+pub struct Reader<'a> {
+    head: Head,
+    body: Box<dyn Read + 'a>,
+    hash: Sha256,
+    rows: u64,
+    is_over: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// Opens a backup, with keys if it is encrypted.
+    ///
+    /// # Errors
+    /// When it is no backup, of another version, or the keys do not open it.
+    pub fn open(mut input: impl Read + 'a, keys: Option<&Identities>) -> Result<Self, BackupError> {
+        let head = Head::read(&mut input)?;
+        let body: Box<dyn Read + 'a> = match head.encryption {
+            Encryption::None => Box::new(input),
+            Encryption::Age => {
+                let keys = keys.ok_or(BackupError::NeedsKey)?;
+                let keys = keys.0.iter().map(|it| it as &dyn age::Identity);
+                let decryptor = age::Decryptor::new(input).map_err(undecryptable)?;
+                Box::new(decryptor.decrypt(keys).map_err(undecryptable)?)
+            }
+        };
+        let zstd = zstd::Decoder::new(body).map_err(|e| BackupError::reading(e, 0))?;
+        let mut reader = Self {
+            head,
+            body: Box::new(BufReader::new(zstd)),
+            hash: Sha256::new(),
+            rows: 0,
+            is_over: false,
+        };
+        if reader.take_tag()? != tag::HEAD {
+            return Err(BackupError::damaged("it does not begin with its head"));
+        }
+        let inner = Head::parse(&reader.take_part(SMALL_BYTES_MAX)?)?;
+        if inner != reader.head {
+            let reason = "what it says of itself outside is not what it says inside";
+            return Err(BackupError::damaged(reason));
+        }
+        Ok(reader)
+    }
+
+    /// Of what it is.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The next record; none when the backup has ended and is whole.
+    ///
+    /// # Errors
+    /// When it is cut short or damaged: forget what was read.
+    pub fn item(&mut self) -> Result<Option<Item>, BackupError> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let before = self.hash.clone();
+        match self.take_tag()? {
+            tag::DATA_KEY => Ok(Some(Item::DataKey(self.take_part(SMALL_BYTES_MAX)?))),
+            tag::ROW => {
+                let key = self.take_part(KEY_BYTES_MAX)?;
+                let value = self.take_part(VALUE_BYTES_MAX)?;
+                self.rows += 1;
+                Ok(Some(Item::Row { key, value }))
+            }
+            tag::END => {
+                let rows = self.take_part(SMALL_BYTES_MAX)?;
+                let hash = self.take_part(SMALL_BYTES_MAX)?;
+                self.end(&rows, &hash, before)?;
+                Ok(None)
+            }
+            other => Err(BackupError::damaged(format!(
+                "it has a record of the unknown type {other}"
+            ))),
+        }
+    }
+
+    /// The last record says what was before it, and nothing is behind it.
+    fn end(&mut self, rows: &[u8], hash: &[u8], before: Sha256) -> Result<(), BackupError> {
+        if rows != self.rows.to_be_bytes() {
+            return Err(BackupError::damaged("objects are missing"));
+        }
+        if hash != before.finalize().as_slice() {
+            return Err(BackupError::damaged("its checksum does not match"));
+        }
+        let mut more = [0];
+        let read = self.body.read(&mut more);
+        if read.map_err(|e| BackupError::reading(e, self.rows))? != 0 {
+            return Err(BackupError::damaged("something follows its end"));
+        }
+        self.is_over = true;
+        Ok(())
+    }
+
+    fn take_tag(&mut self) -> Result<u8, BackupError> {
+        let mut tag = [0];
+        self.take(&mut tag)?;
+        Ok(tag[0])
+    }
+
+    fn take_part(&mut self, max: usize) -> Result<Vec<u8>, BackupError> {
+        let mut length = [0; 4];
+        self.take(&mut length)?;
+        let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
+        if length > max {
+            let reason = format!("it names {length} bytes where {max} may be");
+            return Err(BackupError::damaged(reason));
+        }
+        let mut part = vec![0; length];
+        self.take(&mut part)?;
+        Ok(part)
+    }
+
+    fn take(&mut self, buffer: &mut [u8]) -> Result<(), BackupError> {
+        self.body
+            .read_exact(buffer)
+            .map_err(|e| BackupError::reading(e, self.rows))?;
+        self.hash.update(&*buffer);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader")
+            .field("head", &self.head)
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
+    }
+}
+
+fn undecryptable(error: DecryptError) -> BackupError {
+    match error {
+        DecryptError::NoMatchingKeys => BackupError::WrongKey,
+        DecryptError::Io(error) => BackupError::reading(error, 0),
+        _ => BackupError::damaged("its encryption cannot be read"),
+    }
+}

@@ -1,0 +1,172 @@
+//! A directory or a bucket that backups go to.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use futures::TryStreamExt;
+use object_store::aws::AmazonS3Builder;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{Certificate, ClientOptions, MultipartUpload, ObjectStore, ObjectStoreExt};
+use time::OffsetDateTime;
+
+use super::secret;
+use super::settings::{Place, S3};
+
+const SUFFIX: &str = ".backup";
+
+/// A place that can be used.
+#[derive(Debug)]
+pub(super) struct Opened {
+    /// For people.
+    pub(super) name: String,
+    store: Arc<dyn ObjectStore>,
+    folder: Path,
+    /// Begin of the names of our backups: others in the same place are left alone.
+    ours: String,
+}
+
+/// A backup that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct There {
+    pub(super) path: Path,
+    /// When it was written, milliseconds since the epoch.
+    pub(super) made_ms: u64,
+}
+
+impl Opened {
+    pub(super) fn new(place: &Place, cluster: &str) -> Result<Self> {
+        let (name, store, folder): (_, Arc<dyn ObjectStore>, _) = match place {
+            Place::Directory(dir) => (
+                dir.display().to_string(),
+                Arc::new(directory(dir)?),
+                Path::default(),
+            ),
+            Place::S3(s3) => (
+                format!("{}/{}", s3.endpoint, s3.bucket),
+                Arc::new(bucket(s3)?),
+                Path::from(s3.prefix.as_str()),
+            ),
+        };
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        let cluster: String = cluster.chars().map(plain).collect();
+        Ok(Self {
+            name,
+            store,
+            folder,
+            ours: format!("metalmesh-{cluster}-"),
+        })
+    }
+
+    /// Our backups, the oldest first.
+    pub(super) async fn list(&self) -> Result<Vec<There>> {
+        let all = self.store.list(Some(&self.folder));
+        let mut ours: Vec<There> = all
+            .try_filter_map(|it| async move {
+                let made_ms = u64::try_from(it.last_modified.timestamp_millis()).unwrap_or(0);
+                Ok(Some(There {
+                    path: it.location,
+                    made_ms,
+                }))
+            })
+            .try_collect()
+            .await?;
+        ours.retain(|it| self.is_ours(&it.path));
+        // The names hold the time, so that they sort.
+        ours.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(ours)
+    }
+
+    fn is_ours(&self, path: &Path) -> bool {
+        let name = path.filename().unwrap_or_default();
+        let direct = path.parts().count() == self.folder.parts().count() + 1;
+        direct && name.starts_with(&self.ours) && name.ends_with(SUFFIX)
+    }
+
+    /// The name of a backup that is made now.
+    pub(super) fn name_of(&self, now_ms: u64) -> String {
+        let seconds = i64::try_from(now_ms / 1000).unwrap_or(0);
+        let at = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+        let (date, time) = (at.date(), at.time());
+        format!(
+            "{}{:04}{:02}{:02}T{:02}{:02}{:02}Z{SUFFIX}",
+            self.ours,
+            date.year(),
+            u8::from(date.month()),
+            date.day(),
+            time.hour(),
+            time.minute(),
+            time.second()
+        )
+    }
+
+    pub(super) async fn upload(&self, name: &str) -> Result<Box<dyn MultipartUpload>> {
+        let path = self.folder.clone().join(name);
+        let upload = self.store.put_multipart(&path).await;
+        upload.context("cannot begin the upload")
+    }
+
+    pub(super) async fn remove(&self, there: &There) -> Result<()> {
+        Ok(self.store.delete(&there.path).await?)
+    }
+}
+
+fn directory(dir: &FilePath) -> Result<LocalFileSystem> {
+    let named = || format!("backup.directory: cannot use {}", dir.display());
+    let mut builder = DirBuilder::new();
+    builder
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .with_context(named)?;
+    let store = LocalFileSystem::new_with_prefix(dir).with_context(named)?;
+    Ok(store.with_fsync(true))
+}
+
+fn bucket(s3: &S3) -> Result<object_store::aws::AmazonS3> {
+    let mut options = ClientOptions::new();
+    if let Some(path) = &s3.ca_file {
+        let named = || format!("backup.s3.ca_file: cannot use {}", path.display());
+        let pem = std::fs::read(path).with_context(named)?;
+        let certificate = Certificate::from_pem(&pem).with_context(named)?;
+        options = options.with_root_certificate(certificate);
+    }
+    let is_http = s3.endpoint.starts_with("http://");
+    AmazonS3Builder::new()
+        .with_client_options(options.with_allow_http(is_http))
+        .with_endpoint(&s3.endpoint)
+        .with_bucket_name(&s3.bucket)
+        .with_region(&s3.region)
+        // Not every S3-compatible store deletes many at once.
+        .with_disable_bulk_delete(true)
+        .with_access_key_id(secret("backup.s3.access_key_file", &s3.access_key_file)?)
+        .with_secret_access_key(secret("backup.s3.secret_key_file", &s3.secret_key_file)?)
+        .build()
+        .context("backup.s3: cannot be used")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_sort_by_time_and_are_ours() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place::Directory(dir.path().join("backups"));
+        let opened = Opened::new(&place, "east coast/1").unwrap();
+        let first = opened.name_of(1_700_000_000_000);
+        assert_eq!(first, "metalmesh-east_coast_1-20231114T221320Z.backup");
+        assert!(opened.name_of(1_700_000_001_000) > first);
+        assert!(opened.is_ours(&Path::from(first.as_str())));
+        for foreign in [
+            "metalmesh-west-20231114T221320Z.backup",
+            "sub/x.backup",
+            "notes.txt",
+        ] {
+            assert!(!opened.is_ours(&Path::from(foreign)), "{foreign}");
+        }
+    }
+}

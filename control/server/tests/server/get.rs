@@ -1,0 +1,186 @@
+//! `metalmesh get` against a real node: every kind, every format, and watching on through the
+//! death of the node.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+use serde_json::Value;
+
+use crate::cli::{Cli, metalmesh};
+use crate::daemon::{Daemon, PATIENCE};
+
+/// A `get --watch` that runs; killed when dropped.
+struct Watching {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Watching {
+    fn start(cli: &Cli, arguments: &[&str]) -> Self {
+        let mut command = cli.command(arguments);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (send, lines) = channel();
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                if send.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, lines }
+    }
+
+    fn line(&self) -> String {
+        let line = self.lines.recv_timeout(PATIENCE);
+        line.expect("the watch shows nothing")
+    }
+
+    /// Event and id of the next line of `-o json`.
+    fn event(&self) -> (String, String) {
+        let event: Value = serde_json::from_str(&self.line()).unwrap();
+        let text = |name: &str| event[name].as_str().unwrap().to_owned();
+        assert!(event["revision"].as_u64().unwrap() > 0);
+        (text("event"), text("id"))
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _gone = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// Arguments in the tenant's context.
+fn as_acme<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["--context", "acme"], more].concat()
+}
+
+fn owned(event: &str, id: &str) -> (String, String) {
+    (event.to_owned(), id.to_owned())
+}
+
+#[test]
+fn every_kind_in_every_format() {
+    let Some(program) = metalmesh() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(dir.path());
+    let cli = Cli {
+        program,
+        config: daemon.config().to_owned(),
+    };
+    cli.ok(&["tenant", "create", "acme"]);
+    cli.ok(&["project", "create", "web", "--tenant", "acme"]);
+    cli.ok(&["partition", "create", "lab", "--dns", "10.0.0.53"]);
+    let token = ["token", "create", "--user", "acme"];
+    let roles = ["--project-role", "web=owner", "--tenant-role", "acme=owner"];
+    let context = ["--add-context", "acme"];
+    cli.ok(&[&token[..], &roles, &context].concat());
+    for kind in [
+        "audit",
+        "fsl",
+        "images",
+        "ip",
+        "join-ticket",
+        "machines",
+        "network",
+        "partition",
+        "project",
+        "size",
+        "switches",
+        "task",
+        "tenant",
+        "token",
+    ] {
+        let table = cli.ok(&["get", kind, "--all"]);
+        assert!(table.lines().count() >= 1, "{kind}");
+        let json: Value =
+            serde_json::from_str(&cli.ok(&["get", kind, "-A", "-o", "json"])).unwrap();
+        assert!(json.is_array(), "{kind}: {json}");
+    }
+    assert!(cli.ok(&["get", "partitions"]).contains("lab"));
+    let wide = cli.ok(&["get", "partition", "-o", "wide"]);
+    assert!(
+        wide.contains("REVISION") && wide.contains("10.0.0.53"),
+        "{wide}"
+    );
+    let one: Value =
+        serde_json::from_str(&cli.ok(&["get", "partition", "lab", "-o", "json"])).unwrap();
+    assert!(one["revision"].as_u64().unwrap() > 0, "{one}");
+    assert!(
+        cli.ok(&["get", "partition", "lab", "-o", "yaml"])
+            .contains("id: lab")
+    );
+    let picked = [
+        "get",
+        "partition",
+        "-o",
+        "jsonpath={.id} {.dnsServers[0].ip}",
+    ];
+    assert_eq!(cli.ok(&picked), "lab 10.0.0.53\n");
+    let refused = cli.refused(&["get", "partition", "nowhere"]);
+    assert!(
+        refused.contains("there is no partition \"nowhere\""),
+        "{refused}"
+    );
+    let refused = cli.refused(&["get", "secrets"]);
+    assert!(
+        refused.contains("no kind of objects; known are"),
+        "{refused}"
+    );
+    let refused = cli.refused(&["get", "partition", "-o", "jsonpath={.id"]);
+    assert!(refused.contains("closing brace"), "{refused}");
+
+    // The tenant sees its own and is told plainly what it may not see.
+    assert!(
+        cli.ok(&as_acme(&["get", "project", "--tenant", "acme"]))
+            .contains("web")
+    );
+    assert!(
+        cli.ok(&as_acme(&["get", "machine", "-p", "web"]))
+            .starts_with("ID")
+    );
+    let audits = cli.ok(&as_acme(&["get", "audit", "--tenant", "acme"]));
+    assert!(audits.starts_with("TIME"), "{audits}");
+    let refused = cli.refused(&as_acme(&["get", "switch"]));
+    assert!(refused.contains("MM-1102"), "{refused}");
+    let refused = cli.refused(&as_acme(&["get", "project", "--tenant", "metal-stack"]));
+    assert!(refused.contains("MM-1001"), "{refused}");
+}
+
+#[test]
+fn a_watch_goes_on_through_the_death_of_the_node() {
+    let Some(program) = metalmesh() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let mut daemon = Daemon::start(dir.path());
+    let address = daemon.api.trim_start_matches("http://").to_owned();
+    let cli = Cli {
+        program,
+        config: daemon.config().to_owned(),
+    };
+    cli.ok(&["partition", "create", "first"]);
+    let watching = Watching::start(&cli, &["get", "partition", "--watch", "-o", "json"]);
+    assert_eq!(watching.event(), owned("present", "first"));
+    let table = Watching::start(&cli, &["get", "partition", "--watch-only"]);
+    assert!(table.line().starts_with("EVENT    ID"), "titles first");
+    cli.ok(&["partition", "create", "second"]);
+    assert_eq!(watching.event(), owned("created", "second"));
+    assert!(table.line().starts_with("created  second"));
+    for round in 0..3 {
+        let before = format!("before-{round}");
+        cli.ok(&["partition", "create", &before]);
+        daemon.kill();
+        daemon = Daemon::start_at(dir.path(), &address, &[]);
+        let after = format!("after-{round}");
+        cli.ok(&["partition", "create", &after]);
+        assert_eq!(watching.event(), owned("created", &before));
+        assert_eq!(watching.event(), owned("created", &after));
+    }
+    drop(daemon);
+}

@@ -1,0 +1,95 @@
+//! What the first version wrote, this one reads.
+//!
+//! `first/state.backup` has one object at least of every kind that the first version kept, as its
+//! rows: made by the tests of control-state at commit 4dfb6d1. `first/log.backup` has the
+//! commands that led there, as its log had them. Neither is ever made anew; when the format of
+//! rows or commands changes, files of that version come beside them.
+
+use std::collections::BTreeSet;
+
+use control_backup::{Head, Item, Reader};
+use control_state::{Command, Kind, Machine, Record, Tables};
+
+use super::restore::Rows;
+use super::tables::{propose, tenant};
+use super::*;
+use crate::{Restore, StateMachine, codec};
+
+const STATE: &[u8] = include_bytes!("first/state.backup");
+const LOG: &[u8] = include_bytes!("first/log.backup");
+
+fn rows(backup: &[u8]) -> (Head, Rows) {
+    let mut reader = Reader::open(backup, None).unwrap();
+    let mut rows = Vec::new();
+    while let Some(item) = reader.item().unwrap() {
+        let Item::Row { key, value } = item else {
+            panic!("a plain backup has rows alone")
+        };
+        rows.push((key, value));
+    }
+    (reader.head().clone(), rows)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_state_is_restored_and_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let (head, rows) = rows(STATE);
+    assert!(
+        rows.iter().all(|(_, value)| value[0] == 1),
+        "rows of version 1"
+    );
+    let target = Restore {
+        dir: dir.path().join("new"),
+        cluster: "test".to_owned(),
+        node_id: 1,
+        term: head.term,
+        revision: head.revision,
+    };
+    let count = rows.len();
+    let rows = rows.into_iter().map(Ok::<_, std::convert::Infallible>);
+    target.run(rows).await.unwrap();
+    let store: Store = Store::open(config(&target.dir)).await.unwrap();
+    let kinds: BTreeSet<Kind> = store
+        .read(|tables| tables.dump().map(|record| record.kind()).collect())
+        .await
+        .unwrap();
+    let missing: Vec<Kind> = Kind::ALL
+        .iter()
+        .filter(|kind| !kinds.contains(kind) && **kind != Kind::BmcOrder)
+        .copied()
+        .collect();
+    assert!(
+        missing.iter().all(|kind| kind.as_str() == "control-node"),
+        "the first version had no {missing:?}"
+    );
+    let machines = store.read(|tables| {
+        let machines: Vec<u64> = tables
+            .all::<Machine>()
+            .map(|it| tables.revision_of::<Machine>(&it.id).unwrap())
+            .collect();
+        (tables.dump().count(), machines)
+    });
+    assert_eq!(machines.await.unwrap(), (count, vec![0; 3]));
+    propose(&store, tenant("new")).await.unwrap();
+    store.shutdown().await;
+}
+
+#[test]
+fn its_commands_still_lead_there() {
+    let (_, commands) = rows(LOG);
+    let (head, rows) = rows(STATE);
+    let mut tables = Tables::new();
+    for (key, command) in commands {
+        let command: Command = codec::decode(&command).unwrap();
+        let outcome = StateMachine::apply(&mut tables, &command);
+        let key = String::from_utf8_lossy(&key).into_owned();
+        assert!(outcome.result.is_ok(), "{key}: {:?}", outcome.result);
+    }
+    assert_eq!(Tables::revision(&tables), head.revision);
+    let mut stored = Tables::new();
+    for (key, value) in &rows {
+        StateMachine::load(&mut stored, key, value).unwrap();
+    }
+    let now: Vec<Record> = tables.dump().collect();
+    assert_eq!(now, stored.dump().collect::<Vec<_>>());
+}
