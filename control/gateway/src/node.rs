@@ -40,6 +40,7 @@ impl Shared {
             request: request.csr,
             wrap_to: request.wrap_to,
             peer_address: request.peer_address,
+            level: request.level,
         };
         let admission = self.pki.admit_node(&join).await.map_err(status::pki)?;
         let add = MemberChange::Add {

@@ -31,6 +31,8 @@ pub struct NodeJoin {
     pub wrap_to: Vec<u8>,
     /// Where its peers will reach it, host:port.
     pub peer_address: String,
+    /// The highest feature level that its program knows.
+    pub level: u32,
 }
 
 impl std::fmt::Debug for NodeJoin {
@@ -126,6 +128,7 @@ impl Pki {
                 secret,
                 key,
                 peer_address: join.peer_address.clone(),
+                level: join.level,
             };
             self.propose(spiffe.to_string(), joined).await?;
         }

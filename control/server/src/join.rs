@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use control_pki::{PeerCredential, SealingKey, Unwrapper, WrappedKey};
+use control_state::FEATURE_LEVEL;
 use proto_identity::ticket::JoinTicket;
 use proto_identity::{CertificateDer, Credential, Key, Roots, tls};
 use proto_link::{ALPN, MeshClient, MeshClientConfig};
@@ -132,6 +133,7 @@ async fn attempt(
             csr: key.request()?,
             wrap_to: unwrapper.public().to_vec(),
             peer_address: peers.address.clone(),
+            level: FEATURE_LEVEL,
         };
         match client.join_cluster(request).await {
             Ok(response) => {

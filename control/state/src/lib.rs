@@ -31,6 +31,7 @@ mod reply;
 mod tables;
 mod version;
 
+pub use apply::node::{check_enabled, feature_level};
 pub use apply::{DEAD_AFTER_MS, INSTALL_ATTEMPTS_MAX, Outcome, STEP_ATTEMPTS_MAX, apply};
 pub use change::{Change, CodecError};
 pub use command::*;

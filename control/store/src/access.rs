@@ -38,12 +38,16 @@ impl<M: StateMachine> Store<M> {
         _permit: &M::Permit,
         command: &M::Command,
     ) -> Result<M::Reply, ProposeError<M::Rejection>> {
+        let original = command;
         let command =
             Bytes::from(codec::encode(command).map_err(|e| StoreError::Fatal(e.to_string()))?);
         if command.len() > COMMAND_BYTES_MAX {
             let (bytes, max) = (command.len(), COMMAND_BYTES_MAX);
             return Err(StoreError::TooLarge { bytes, max }.into());
         }
+        self.running()?;
+        self.read_local(|state| state.enabled(original))?
+            .map_err(ProposeError::Rejected)?;
         let deadline = Instant::now() + PROPOSE_TIMEOUT;
         loop {
             self.running()?;

@@ -45,6 +45,14 @@ pub trait StateMachine: Debug + Default + Send + Sync + 'static {
     /// Applies one command. A refused command must leave the state as it was.
     fn apply(&mut self, command: &Self::Command) -> Outcome<Self>;
 
+    /// Whether every node of the cluster can read `command`; asked before it is proposed.
+    ///
+    /// # Errors
+    /// Why it must not be proposed yet.
+    fn enabled(&self, _command: &Self::Command) -> Result<(), Self::Rejection> {
+        Ok(())
+    }
+
     /// Counts the commands that changed something.
     fn revision(&self) -> u64;
 

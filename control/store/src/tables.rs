@@ -44,6 +44,10 @@ impl StateMachine for Tables {
         Outcome { result, changes }
     }
 
+    fn enabled(&self, command: &Command) -> Result<(), StateError> {
+        control_state::check_enabled(self, command)
+    }
+
     fn revision(&self) -> u64 {
         Self::revision(self)
     }

@@ -109,4 +109,5 @@ catalogue! {
     1703 WatchRightsChanged Aborted "The caller may see other objects than before", "list again, and watch from the revision of that list";
     // 18xx: the control nodes themselves
     1801 MembershipRefused FailedPrecondition "The control nodes cannot be changed so", "see them: metalmesh cluster status";
+    1802 NotEnabled FailedPrecondition "Not every control node knows this yet", "upgrade every control node; see: metalmesh cluster status";
 }

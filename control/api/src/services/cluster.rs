@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use control_pki::PkiError;
-use control_state::{AnnounceNode, ControlNode, ErrorCode, RemoveNode, StateError};
+use control_state::{AnnounceNode, ControlNode, ErrorCode, FEATURE_LEVEL, RemoveNode, StateError};
 use control_store::{ClusterView, MemberChange, MemberState, MembershipError};
 use proto_public::metalmesh::admin::v1::cluster_service_server::ClusterService;
 use proto_public::metalmesh::admin::v1::{
@@ -150,7 +150,7 @@ impl ClusterService for Services {
                 id,
                 peer_address: String::new(),
                 mesh_addresses: Vec::new(),
-                level: 0,
+                level: FEATURE_LEVEL,
                 version: String::new(),
             };
             self.0.propose(&caller, announce).await?;

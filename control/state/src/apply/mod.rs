@@ -13,7 +13,7 @@ mod links;
 mod machine;
 mod network;
 mod network_rules;
-mod node;
+pub(crate) mod node;
 mod orders;
 mod reclaim;
 mod switch;

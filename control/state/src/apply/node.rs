@@ -3,10 +3,10 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::Timestamp;
 
-use crate::command::{AnnounceNode, InviteNode, JoinNode, RemoveNode};
+use crate::command::{AnnounceNode, Command, FEATURE_LEVEL, InviteNode, JoinNode, RemoveNode};
 use crate::entities::ControlNode;
 use crate::reply::Reply;
-use crate::tables::Tx;
+use crate::tables::{Tables, Tx};
 
 /// Longest life of an invitation, milliseconds: a day.
 const INVITATION_LIFE_MAX_MS: u64 = 24 * 3_600_000;
@@ -75,6 +75,8 @@ pub(super) fn join(tx: &mut Tx<'_>, op: &JoinNode) -> Result {
     if node.expires_at.is_some_and(|end| tx.now > end) {
         return refuse(ErrorCode::TicketExpired, "has ended");
     }
+    check_level(tx, op.level)?;
+    node.level = op.level;
     node.joined_at = Some(tx.now);
     node.peer_address.clone_from(&op.peer_address);
     Ok(Reply::ControlNode(tx.save(node)))
@@ -90,6 +92,7 @@ pub(super) fn announce(tx: &mut Tx<'_>, op: &AnnounceNode) -> Result {
         let hint = "join it again with an empty data directory: metalmesh cluster join";
         return Err(Error::new(ErrorCode::PermissionDenied, what).hint(hint));
     }
+    check_level(tx, op.level)?;
     node.joined_at = node.joined_at.or(Some(tx.now));
     if !op.peer_address.is_empty() {
         node.peer_address.clone_from(&op.peer_address);
@@ -106,6 +109,38 @@ pub(super) fn remove(tx: &mut Tx<'_>, op: &RemoveNode) -> Result {
     Ok(Reply::ControlNode(tx.save(node)))
 }
 
+/// A program that does not know what is in use could not read the log.
+fn check_level(tx: &Tx<'_>, level: u32) -> std::result::Result<(), Error> {
+    let used = feature_level(tx.tables());
+    if level >= used {
+        return Ok(());
+    }
+    let what = format!("the node's program knows feature level {level}, the cluster uses {used}");
+    Err(Error::new(ErrorCode::MembershipRefused, what).hint("install a newer metalmeshd on it"))
+}
+
+/// The feature level that every control node knows.
+pub fn feature_level(tables: &Tables) -> u32 {
+    let members = tables.all::<ControlNode>();
+    let members = members.filter(|it| it.joined_at.is_some() && it.removed_at.is_none());
+    members.map(|it| it.level).min().unwrap_or(FEATURE_LEVEL)
+}
+
+/// Whether every control node knows a command; one that does not could not even read it.
+pub fn check_enabled(tables: &Tables, command: &Command) -> std::result::Result<(), Error> {
+    let known = feature_level(tables).max(1);
+    if command.version <= known {
+        return Ok(());
+    }
+    let what = format!(
+        "{} needs feature level {}, but a control node knows only {known}",
+        command.op.name(),
+        command.version
+    );
+    let hint = "upgrade every control node; see: metalmesh cluster status";
+    Err(Error::new(ErrorCode::NotEnabled, what).hint(hint))
+}
+
 fn empty(id: u64, now: Timestamp) -> ControlNode {
     ControlNode {
         id,
@@ -120,5 +155,52 @@ fn empty(id: u64, now: Timestamp) -> ControlNode {
         mesh_addresses: Vec::new(),
         level: 0,
         version: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Op, apply};
+
+    fn announced(tables: &mut Tables, id: u64, level: u32) -> std::result::Result<Reply, Error> {
+        let announce = AnnounceNode {
+            id,
+            peer_address: String::new(),
+            mesh_addresses: Vec::new(),
+            level,
+            version: String::new(),
+        };
+        let command = Command::new(Timestamp::from_ms(1), "test", announce);
+        apply(tables, &command).result
+    }
+
+    #[test]
+    fn what_the_slowest_node_does_not_know_stays_off() {
+        let mut tables = Tables::new();
+        let newer = Command {
+            version: 2,
+            ..Command::new(Timestamp::ZERO, "test", Op::from(RemoveNode { id: 9 }))
+        };
+        announced(&mut tables, 1, 2).unwrap();
+        check_enabled(&tables, &newer).unwrap();
+        assert_eq!(feature_level(&tables), 2);
+        let refused = announced(&mut tables, 2, 1).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::MembershipRefused);
+        announced(&mut tables, 2, 3).unwrap();
+        assert_eq!(feature_level(&tables), 2, "the slowest counts");
+
+        let mut mixed = Tables::new();
+        announced(&mut mixed, 1, 1).unwrap();
+        announced(&mut mixed, 2, 2).unwrap();
+        let refused = check_enabled(&mixed, &newer).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::NotEnabled);
+        assert!(
+            refused.message.contains("RemoveNode"),
+            "{}",
+            refused.message
+        );
+        announced(&mut mixed, 1, 2).unwrap();
+        check_enabled(&mixed, &newer).unwrap();
     }
 }

@@ -25,6 +25,9 @@ pub struct JoinNode {
     pub key: Digest,
     /// Where its peers reach it.
     pub peer_address: String,
+    /// The highest feature level that its program knows.
+    #[serde(default)]
+    pub level: u32,
 }
 
 /// See [`Op::AnnounceNode`](crate::Op::AnnounceNode).
