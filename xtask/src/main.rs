@@ -12,6 +12,7 @@ mod initramfs;
 mod lab;
 mod osimage;
 mod program;
+mod sim;
 mod sizes;
 mod test;
 
@@ -49,6 +50,8 @@ enum Task {
     Bench(bench::BenchArgs),
     /// Give every decoder random input for a while
     Fuzz(fuzz::FuzzArgs),
+    /// Run simulated clusters with faults; a failure names the seed that repeats it
+    Sim(sim::SimArgs),
     /// Build the kernel and initramfs that machines boot into
     Initramfs(initramfs::Options),
     /// Build the Debian image that the lab installs
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Task::Test(args) => test::run(&root, &args),
         Task::Bench(args) => bench::run(&root, &args),
         Task::Fuzz(args) => fuzz::run(&root, &args),
+        Task::Sim(args) => sim::run(&root, &args),
         Task::Lab(args) => lab::run(&root, &args),
         Task::Initramfs(options) => initramfs::run(&options),
         Task::Osimage(options) => osimage::run(&options),

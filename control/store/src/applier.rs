@@ -18,6 +18,7 @@ use crate::raft::types::{
     Applied, Batch, Entry, LogId, SnapshotMeta, StoredMembership, TypeConfig,
 };
 use crate::snapshot::{SnapshotDir, Snapshots};
+use crate::wal::durable::Durable;
 use crate::watch::{Hub, Revision};
 
 /// What a command answered, in an entry's order.
@@ -228,14 +229,17 @@ fn poisoned() -> io::Error {
 
 /// The shared state as openraft wants it.
 #[derive(Debug)]
-pub(crate) struct Applier<M: StateMachine>(pub(crate) Arc<Shared<M>>);
+pub(crate) struct Applier<M: StateMachine> {
+    pub(crate) shared: Arc<Shared<M>>,
+    pub(crate) log: Arc<Durable>,
+}
 
 impl<M: StateMachine> RaftStateMachine<TypeConfig> for Applier<M> {
     type SnapshotData = SnapshotDir;
     type SnapshotBuilder = Self;
 
     async fn applied_state(&mut self) -> Result<(Option<LogId>, StoredMembership), io::Error> {
-        let progress = self.0.progress();
+        let progress = self.shared.progress();
         Ok((progress.last_applied, progress.membership))
     }
 
@@ -245,7 +249,10 @@ impl<M: StateMachine> RaftStateMachine<TypeConfig> for Applier<M> {
     {
         while let Some(next) = entries.next().await {
             let (entry, responder) = next?;
-            let applied = self.0.apply(entry)?;
+            // A follower is told what a majority has before it has it itself on disk. The state must
+            // not be ahead of the log: its files may be on disk at any moment.
+            self.log.wait(entry.log_id.index).await;
+            let applied = self.shared.apply(entry)?;
             if let Some(responder) = responder {
                 responder.send(applied);
             }
@@ -254,7 +261,10 @@ impl<M: StateMachine> RaftStateMachine<TypeConfig> for Applier<M> {
     }
 
     async fn get_snapshot_builder(&mut self) -> Self::SnapshotBuilder {
-        Self(self.0.clone())
+        Self {
+            shared: self.shared.clone(),
+            log: self.log.clone(),
+        }
     }
 
     async fn install_snapshot(
@@ -262,15 +272,15 @@ impl<M: StateMachine> RaftStateMachine<TypeConfig> for Applier<M> {
         _meta: &SnapshotMeta,
         snapshot: SnapshotDir,
     ) -> Result<(), io::Error> {
-        let shared = self.0.clone();
+        let shared = self.shared.clone();
         let install = move || shared.install(&snapshot);
-        self.0.threads.blocking(install).await?
+        self.shared.threads.blocking(install).await?
     }
 
     async fn get_current_snapshot(
         &mut self,
     ) -> Result<Option<openraft::alias::SnapshotOf<TypeConfig, SnapshotDir>>, io::Error> {
-        let newest = self.0.snapshots.newest()?;
+        let newest = self.shared.snapshots.newest()?;
         Ok(newest.map(|(meta, snapshot)| Snapshot { meta, snapshot }))
     }
 }
@@ -281,9 +291,9 @@ impl<M: StateMachine> RaftSnapshotBuilder<TypeConfig> for Applier<M> {
     async fn build_snapshot(
         &mut self,
     ) -> Result<openraft::alias::SnapshotOf<TypeConfig, SnapshotDir>, io::Error> {
-        let shared = self.0.clone();
+        let shared = self.shared.clone();
         let make = move || shared.snapshot();
-        let (meta, snapshot) = self.0.threads.blocking(make).await??;
+        let (meta, snapshot) = self.shared.threads.blocking(make).await??;
         tracing::info!(
             index = meta.last_log_id.map_or(0, |id| id.index),
             path = %snapshot.0.display(),

@@ -212,6 +212,7 @@ impl Talk {
         let mut is_over = false;
         while !is_over || !waiting.is_empty() {
             tokio::select! {
+                biased;
                 answer = timeout(SILENCE_MAX, channel.next()), if !waiting.is_empty() => {
                     let frame = answer.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
                     let Response { number, answer } = wire::hear(&frame)?;
@@ -248,6 +249,7 @@ pub(crate) async fn serve<F: Future<Output = Answer>>(
     let mut at_work = FuturesUnordered::new();
     loop {
         tokio::select! {
+            biased;
             Some(response) = at_work.next(), if !at_work.is_empty() => {
                 channel.send(wire::say::<Response>(&response)?).await?;
             }

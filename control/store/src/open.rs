@@ -145,10 +145,20 @@ async fn start<M: StateMachine>(
         throttle: Throttle::new(config.snapshot_bytes_per_second),
     };
     let gate = shared.clone();
+    let durable = wal.durable();
     let log = RaftLog::new(wal, Arc::new(move |index| gate.make_durable(index)));
-    let raft = Raft::new(config.node_id, settings, network, log, Applier(shared))
-        .await
-        .map_err(|e| OpenError::Raft(e.to_string()))?;
+    let raft = Raft::new(
+        config.node_id,
+        settings,
+        network,
+        log,
+        Applier {
+            shared,
+            log: durable,
+        },
+    )
+    .await
+    .map_err(|e| OpenError::Raft(e.to_string()))?;
 
     let initialized = raft
         .is_initialized()

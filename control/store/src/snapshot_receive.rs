@@ -75,6 +75,7 @@ impl Receiver {
             installed
         };
         let installed = tokio::select! {
+            biased;
             installed = received => installed?,
             () = given_up.cancelled() => {
                 return Err(io::Error::other("the leader began to send a snapshot anew"));

@@ -182,6 +182,8 @@ impl<M: StateMachine> Store<M> {
             }
         };
         tokio::select! {
+            // In order, here as elsewhere, so that a simulation repeats itself.
+            biased;
             served = served => served,
             () = self.0.stop.cancelled() => Ok(()),
         }

@@ -3,6 +3,7 @@
 mod arrows;
 mod dependencies;
 mod metadata;
+mod products;
 mod tidy;
 
 use std::path::Path;
@@ -18,10 +19,11 @@ pub(crate) type Findings = Vec<String>;
 /// Runs every check and reports all findings, not only the first.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let metadata = Metadata::load(root)?;
-    let structure: [(&str, Findings); 4] = [
+    let structure: [(&str, Findings); 5] = [
         ("arrows", arrows::check(&metadata)),
         ("crates", arrows::check_names(&metadata)),
         ("dependencies", dependencies::check(root, &metadata)?),
+        ("products", products::check(root)?),
         ("tidy", tidy::check(root)?),
     ];
     let mut failed = Vec::new();

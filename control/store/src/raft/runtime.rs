@@ -5,7 +5,6 @@ use std::future::Future;
 use std::time::Duration;
 
 use openraft::{AsyncRuntime, OptionalSend};
-use openraft_rt_tokio::TokioWatch;
 use openraft_rt_tokio::{TokioInstant, TokioMpsc, TokioMutex, TokioOneshot, TokioRuntime};
 use rand_core::TryRng;
 
@@ -62,7 +61,10 @@ impl AsyncRuntime for RaftRuntime {
     }
 
     type Mpsc = TokioMpsc;
-    type Watch = TokioWatch;
+    #[cfg(not(feature = "sim"))]
+    type Watch = openraft_rt_tokio::TokioWatch;
+    #[cfg(feature = "sim")]
+    type Watch = crate::sim::FairWatch;
     type Oneshot = TokioOneshot;
     type Mutex<T: OptionalSend + 'static> = TokioMutex<T>;
 

@@ -77,10 +77,15 @@ impl SimDisk {
         }
     }
 
+    /// Syncs no longer fail. What was not synced is still there, as after a process was killed.
+    pub fn mend(&self) {
+        self.state().fail_sync = false;
+    }
+
     /// The power goes. Nothing may use files that were open before.
-    pub fn crash(&self) {
+    pub fn lose_power(&self) {
+        self.mend();
         let mut state = self.state();
-        state.fail_sync = false;
         let versions = state.history.len() as u64 + 1;
         let survivor = (super::next(&mut state.random) % versions) as usize;
         if let Some(names) = state.history.get(survivor) {

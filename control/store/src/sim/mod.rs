@@ -7,6 +7,7 @@ mod bug;
 mod disk;
 mod engine;
 mod probe;
+mod watch;
 
 use std::cell::Cell;
 
@@ -14,6 +15,7 @@ pub use bug::Bug;
 pub(crate) use bug::{has, inject};
 pub use disk::SimDisk;
 pub use probe::{LoggedEntry, Probe};
+pub(crate) use watch::FairWatch;
 
 thread_local! {
     static SEED: Cell<Option<u64>> = const { Cell::new(None) };

@@ -28,6 +28,8 @@ pub struct Probe {
     pub membership_at: Option<u64>,
     /// Who votes, by the newest membership it knows.
     pub voters: Vec<u64>,
+    /// Who belongs to the cluster, by the newest membership it knows.
+    pub members: Vec<u64>,
     /// Last entry of its log.
     pub last: Option<u64>,
     /// Last entry that its log no longer has.
@@ -54,7 +56,7 @@ impl<M: StateMachine> Store<M> {
         let metrics = metrics.borrow_watched();
         let progress = self.shared().progress();
         let leader_id = metrics.vote.leader_id;
-        let voters = metrics.membership_config.membership().voter_ids();
+        let membership = metrics.membership_config.membership();
         Probe {
             term: leader_id.term,
             voted_for: Some(leader_id.voted_for),
@@ -65,7 +67,8 @@ impl<M: StateMachine> Store<M> {
                 .map(|id| (id.index, id.committed_leader_id().term)),
             applied: progress.last_applied.map(|id| id.index),
             membership_at: progress.membership.log_id().map(|id| id.index),
-            voters: voters.collect(),
+            voters: membership.voter_ids().collect(),
+            members: membership.nodes().map(|(id, _)| *id).collect(),
             last: metrics.last_log_index,
             purged: self.wal().purged_index(),
             snapshot: metrics.snapshot.map(|id| id.index),

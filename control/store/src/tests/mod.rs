@@ -6,8 +6,11 @@ mod cluster;
 mod crash;
 mod damage;
 mod first;
+mod fuzz;
 mod ledger;
 mod mesh;
+#[cfg(feature = "sim")]
+mod power;
 mod restore;
 mod snapshots;
 mod store;

@@ -97,7 +97,10 @@ async fn a_member_becomes_what_the_snapshot_holds() {
         .commit(&[stale], &receiver.progress())
         .unwrap();
     let mut watch = receiver.hub.subscribe();
-    let mut applier = Applier(receiver.clone());
+    let mut applier = Applier {
+        shared: receiver.clone(),
+        log: Arc::default(),
+    };
     applier.install_snapshot(&meta, snapshot).await.unwrap();
 
     assert_eq!(*receiver.state.read().unwrap(), sent);

@@ -13,7 +13,7 @@ use crate::raft::types::{Batch, Entry, LogId, TypeConfig, Vote};
 use crate::wal::{Owner, Wal, segment};
 use crate::{Platform, WalError};
 
-const OWNER: Owner = Owner {
+pub(super) const OWNER: Owner = Owner {
     cluster: Uuid::from_u128(7),
     node: 1,
 };
@@ -26,7 +26,7 @@ fn log_id(term: u64, index: u64) -> LogId {
     LogId::new(leader.to_committed(), index)
 }
 
-fn entry(term: u64, index: u64, bytes: usize) -> Entry {
+pub(super) fn entry(term: u64, index: u64, bytes: usize) -> Entry {
     let batch = Batch(vec![vec![b'x'; bytes].into()]);
     Entry {
         log_id: log_id(term, index),
@@ -44,7 +44,7 @@ async fn append(wal: &Wal, entries: Vec<Entry>) {
     rx.await.unwrap().unwrap();
 }
 
-async fn ids(wal: &Wal) -> Vec<LogId> {
+pub(super) async fn ids(wal: &Wal) -> Vec<LogId> {
     wal.read(0..u64::MAX)
         .await
         .unwrap()
@@ -160,6 +160,26 @@ async fn entries_that_left_memory_are_read_from_disk() {
     wal.truncate_after(Some(log_id(1, 10))).await.unwrap();
     append(&wal, vec![entry(2, 11, 500)]).await;
     assert_eq!(ids(&wal).await.last(), Some(&log_id(2, 11)));
+}
+
+#[tokio::test]
+async fn an_entry_that_rots_on_disk_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let wal = open_wal(dir.path());
+    wal.limit_cache(1000);
+    for i in 0..20 {
+        append(&wal, vec![entry(1, i, 500)]).await;
+    }
+    let first = segment::path(dir.path(), 1);
+    let mut bytes = std::fs::read(&first).unwrap();
+    let text = bytes.windows(8).position(|w| w == b"xxxxxxxx").unwrap();
+    bytes[text] ^= 1;
+    std::fs::write(&first, bytes).unwrap();
+    let error = wal.read(0..1).await.unwrap_err().to_string();
+    assert!(error.contains(&first.display().to_string()), "{error}");
+    assert!(error.contains("checksum"), "{error}");
+    assert!(error.contains("restore this data directory"), "{error}");
+    assert_eq!(wal.read(1..3).await.unwrap().len(), 2);
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
+use super::durable::Durable;
 use super::frame::{self, Kind};
 use super::index::{Index, Place};
 use super::segment::{self, Head, Segment};
@@ -35,8 +36,11 @@ pub(crate) enum Job {
 }
 
 /// What one sync is for.
+#[derive(Default)]
 struct Round {
     sync: bool,
+    /// After the sync, the entries below it are on disk.
+    next: u64,
     waiters: Vec<Waiter>,
     committed: Option<Option<LogId>>,
     purged: bool,
@@ -55,6 +59,7 @@ pub(crate) struct Flusher {
     pub(crate) node: u64,
     pub(crate) segment_bytes: usize,
     pub(crate) index: Arc<Mutex<Index>>,
+    pub(crate) durable: Arc<Durable>,
     pub(crate) jobs: mpsc::Receiver<Job>,
     /// Highest entry index that each closed segment ever held.
     pub(crate) closed: BTreeMap<u64, Option<u64>>,
@@ -81,8 +86,9 @@ impl Flusher {
     /// so neither a retry nor an answer can be right.
     pub(crate) fn run(mut self) {
         while let Some(first) = self.jobs.blocking_recv() {
-            let done = self.gather(first).and_then(|round| self.finish(round));
-            if let Err(error) = done {
+            let mut round = Round::default();
+            let gathered = self.gather(first, &mut round);
+            if let Err(error) = gathered.and_then(|()| self.finish(&mut round)) {
                 self.report(&error);
                 std::process::abort();
             }
@@ -94,15 +100,14 @@ impl Flusher {
     #[cfg(feature = "sim")]
     pub(crate) async fn run_in_virtual_time(mut self, failed: &(dyn Fn(&io::Error) + Sync)) {
         while let Some(first) = self.jobs.recv().await {
-            let mut round = self.gather(first);
-            if crate::sim::has(crate::sim::Bug::AckBeforeFsync)
-                && let Ok(round) = &mut round
-            {
+            let mut round = Round::default();
+            let gathered = self.gather(first, &mut round);
+            if crate::sim::has(crate::sim::Bug::AckBeforeFsync) {
+                self.durable.set(round.next);
                 round.waiters.drain(..).for_each(Waiter::tell);
             }
             tokio::time::sleep(self.disk.sync_time()).await;
-            let done = round.and_then(|round| self.finish(round));
-            if let Err(error) = done {
+            if let Err(error) = gathered.and_then(|()| self.finish(&mut round)) {
                 self.report(&error);
                 failed(&error);
                 std::future::pending::<()>().await;
@@ -119,62 +124,65 @@ impl Flusher {
     }
 
     /// Takes what waits and writes it, without a sync.
-    fn gather(&mut self, first: Job) -> io::Result<Round> {
-        let mut waiters = Vec::new();
-        let mut committed = None;
-        let mut purged = false;
+    fn gather(&mut self, first: Job, round: &mut Round) -> io::Result<()> {
+        round.next = self.durable.next();
         let mut next = Some(first);
         while let Some(job) = next {
-            match job {
-                Job::Append(entries, done) => {
-                    for entry in &entries {
-                        self.entry(entry)?;
-                    }
-                    waiters.push(Waiter::Append(done));
-                }
-                Job::Vote(vote, done) => {
-                    self.vote = Some(vote);
-                    self.record(Kind::Vote, &vote)?;
-                    waiters.push(Waiter::Other(done));
-                }
-                Job::Truncate(last, done) => {
-                    self.record(Kind::Truncate, &last)?;
-                    waiters.push(Waiter::Other(done));
-                }
-                Job::Purge(upto, done) => {
-                    self.purged = self.purged.max(Some(upto));
-                    self.record(Kind::Purge, &upto)?;
-                    waiters.push(Waiter::Other(done));
-                    purged = true;
-                }
-                Job::Committed(log_id) => committed = Some(log_id),
-            }
+            self.take(job, round)?;
             next = if self.buffer.len() < WRITE_BYTES_MAX {
                 self.jobs.try_recv().ok()
             } else {
                 None
             };
         }
-        self.write()?;
-        Ok(Round {
-            sync: !waiters.is_empty(),
-            waiters,
-            committed,
-            purged,
-        })
+        self.write()
+    }
+
+    /// Who waits is noted first: after a failure they must not be told anything.
+    fn take(&mut self, job: Job, round: &mut Round) -> io::Result<()> {
+        round.sync |= !matches!(job, Job::Committed(_));
+        match job {
+            Job::Append(entries, done) => {
+                round.waiters.push(Waiter::Append(done));
+                for entry in &entries {
+                    self.entry(entry)?;
+                    round.next = entry.log_id.index + 1;
+                }
+            }
+            Job::Vote(vote, done) => {
+                round.waiters.push(Waiter::Other(done));
+                self.vote = Some(vote);
+                self.record(Kind::Vote, &vote)?;
+            }
+            Job::Truncate(last, done) => {
+                round.waiters.push(Waiter::Other(done));
+                self.record(Kind::Truncate, &last)?;
+                round.next = round.next.min(last.map_or(0, |last| last.index + 1));
+                // What comes in its place is not on disk.
+                self.durable.set(round.next.min(self.durable.next()));
+            }
+            Job::Purge(upto, done) => {
+                round.waiters.push(Waiter::Other(done));
+                self.purged = self.purged.max(Some(upto));
+                self.record(Kind::Purge, &upto)?;
+                round.next = round.next.max(upto.index + 1);
+                round.purged = true;
+            }
+            Job::Committed(log_id) => round.committed = Some(log_id),
+        }
+        Ok(())
     }
 
     /// One sync for all who wait.
-    fn finish(&mut self, round: Round) -> io::Result<()> {
+    fn finish(&mut self, round: &mut Round) -> io::Result<()> {
         if round.sync {
             self.sync()?;
+            self.durable.set(round.next);
         }
         if round.purged {
             self.delete_segments()?;
         }
-        for waiter in round.waiters {
-            waiter.tell();
-        }
+        round.waiters.drain(..).for_each(Waiter::tell);
         self.write_committed(round.committed)?;
         self.write()
     }
@@ -267,7 +275,8 @@ impl Flusher {
             payload,
             self.segment_bytes,
         )?;
-        lock(&self.index).add_file(segment.number, segment.file.clone());
+        let path = segment::path(&self.dir, segment.number);
+        lock(&self.index).add_file(path, &segment);
         let closed = std::mem::replace(&mut self.active, segment);
         self.closed
             .insert(closed.number, self.active_highest.take());

@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::frame;
+use super::recover::WalError;
+use super::segment::Segment;
 use crate::codec;
 use crate::disk::DiskFile;
 use crate::raft::types::{Entry, LogId, Vote};
@@ -36,17 +40,25 @@ pub(crate) struct Index {
     cached_from: u64,
     cached_bytes: usize,
     pub(crate) cache_bytes_max: usize,
-    files: BTreeMap<u64, Arc<dyn DiskFile>>,
+    files: BTreeMap<u64, LogFile>,
     pub(crate) purged: Option<LogId>,
     pub(crate) vote: Option<Vote>,
     pub(crate) committed: Option<LogId>,
+}
+
+/// A segment to read from.
+#[derive(Clone, Debug)]
+pub(crate) struct LogFile {
+    pub(crate) path: PathBuf,
+    pub(crate) file: Arc<dyn DiskFile>,
+    pub(crate) salt: u32,
 }
 
 /// A read that needs the disk for some entries.
 #[derive(Debug)]
 pub(crate) enum Found {
     Cached(Entry),
-    OnDisk(LogId, Place, Arc<dyn DiskFile>),
+    OnDisk(LogId, Place, LogFile),
 }
 
 impl Default for Index {
@@ -146,8 +158,10 @@ impl Index {
         self.cached_bytes = self.cached_bytes.saturating_sub(bytes);
     }
 
-    pub(crate) fn add_file(&mut self, segment: u64, file: Arc<dyn DiskFile>) {
-        self.files.insert(segment, file);
+    pub(crate) fn add_file(&mut self, path: PathBuf, segment: &Segment) {
+        let (file, salt) = (segment.file.clone(), segment.salt);
+        self.files
+            .insert(segment.number, LogFile { path, file, salt });
     }
 
     pub(crate) fn segments(&self) -> usize {
@@ -181,15 +195,33 @@ impl Found {
         match self {
             Self::Cached(entry) => Ok(entry),
             Self::OnDisk(log_id, place, file) => {
-                let mut bytes = vec![0; place.bytes];
-                file.read_at(&mut bytes, place.offset)?;
-                let entry: Entry = codec::decode(&bytes)?;
+                let entry: Entry = codec::decode(&file.payload(place)?)?;
                 if entry.log_id == log_id {
                     Ok(entry)
                 } else {
                     Err(lost(log_id.index))
                 }
             }
+        }
+    }
+}
+
+impl LogFile {
+    /// What was written at `place`, by its checksum.
+    fn payload(&self, place: Place) -> io::Result<Vec<u8>> {
+        let start = place.offset - frame::HEADER_BYTES as u64;
+        let mut bytes = vec![0; frame::HEADER_BYTES + place.bytes];
+        self.file.read_at(&mut bytes, start)?;
+        match frame::read(&bytes, 0, self.salt) {
+            Ok(found) => Ok(bytes.split_off(found.payload.start)),
+            Err(reason) => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                WalError::Corrupt {
+                    path: self.path.clone(),
+                    offset: usize::try_from(start).unwrap_or(usize::MAX),
+                    reason: reason.to_owned(),
+                },
+            )),
         }
     }
 }

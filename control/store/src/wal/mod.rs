@@ -4,6 +4,7 @@
 //! only after the sync; what was acknowledged is never cut; nothing is purged before the state
 //! that contains it is durable (the caller's duty, see [`crate::machine`]).
 
+pub(crate) mod durable;
 pub(crate) mod flusher;
 pub(crate) mod frame;
 pub(crate) mod index;
@@ -20,6 +21,7 @@ use openraft::storage::IOFlushed;
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
+use durable::Durable;
 use flusher::{Flusher, Job, lock};
 use index::{Found, Index};
 pub use recover::WalError;
@@ -38,6 +40,7 @@ const JOBS_MAX: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Wal {
     index: Arc<Mutex<Index>>,
+    durable: Arc<Durable>,
     /// `None` once closed.
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     thread: Mutex<Option<FlusherThread>>,
@@ -81,10 +84,12 @@ impl Wal {
         }
         let (tx, rx) = mpsc::channel(JOBS_MAX);
         let (flusher, index) = start(disk.clone(), dir, owner, segment_bytes, recovered, rx)?;
+        let durable = flusher.durable.clone();
         let thread = spawn(flusher, &platform.threads)
             .map_err(|e| io_error("start the thread of", dir, e))?;
         Ok(Self {
             index,
+            durable,
             jobs: Mutex::new(Some(tx)),
             thread: Mutex::new(Some(thread)),
             threads: platform.threads.clone(),
@@ -109,6 +114,11 @@ impl Wal {
         {
             tracing::error!("the raft log's thread panicked");
         }
+    }
+
+    /// How far it is on disk.
+    pub(crate) fn durable(&self) -> Arc<Durable> {
+        self.durable.clone()
     }
 
     /// Files of the log.
@@ -275,10 +285,12 @@ fn start(
             };
             let (segment, end) = segment::create(&*disk, dir, &head, epoch + 1, 0, segment_bytes)
                 .map_err(|e| io_error("create a segment in", dir, e))?;
-            index.add_file(segment.number, segment.file.clone());
+            index.add_file(segment::path(dir, segment.number), &segment);
             (segment, end)
         }
     };
+    let durable = Arc::new(Durable::default());
+    durable.set(index.next_index());
     let active_highest = closed.remove(&active.number).flatten();
     let index = Arc::new(Mutex::new(index));
     let flusher = Flusher {
@@ -288,6 +300,7 @@ fn start(
         node,
         segment_bytes,
         index: index.clone(),
+        durable,
         jobs,
         closed,
         active,

@@ -134,29 +134,32 @@ impl Reader<'_> {
         let file = self.disk.open(&self.path);
         let file = file.map_err(|e| io_error("open", &self.path, e))?;
 
+        // Before anything is cut: this may be the log of somebody else.
+        self.check_head(&bytes, scan.frames.first())?;
         match scan.tail {
+            // What an ended process had written, but not synced, is no safer now: the next frames
+            // would claim that it is, and so would Raft.
+            Tail::Clean if last => file.sync().map_err(|e| io_error("sync", &self.path, e))?,
             Tail::Clean => {}
-            Tail::Torn if last && !scan.frames.is_empty() => {
+            Tail::Torn if last => {
                 into.cut_bytes = cut(&*file, &bytes, scan.end)
                     .map_err(|e| io_error("cut the torn end of", &self.path, e))?;
             }
             Tail::Torn => return Err(self.corrupt(scan.end, "a record is unreadable")),
             Tail::Corrupt(reason) => return Err(self.corrupt(scan.end, reason)),
         }
-        into.index.add_file(self.number, file.clone());
+        let segment = Segment {
+            file,
+            number: self.number,
+            salt,
+            capacity: bytes.len(),
+        };
+        into.index.add_file(self.path.clone(), &segment);
         into.segments.push((self.number, None));
-        self.check_head(&bytes, scan.frames.first())?;
         for frame in &scan.frames {
             self.replay(&bytes, frame, into)?;
         }
         if last {
-            let capacity = bytes.len();
-            let segment = Segment {
-                file,
-                number: self.number,
-                salt,
-                capacity,
-            };
             into.active = Some((segment, scan.end));
         }
         Ok(())

@@ -1,0 +1,64 @@
+//! What is left after a process was killed, and then after the power went.
+
+use std::path::Path;
+
+use futures::FutureExt;
+use openraft::storage::IOFlushed;
+use openraft::type_config::TypeConfigExt;
+
+use super::wal::{OWNER, entry, ids};
+use crate::raft::log::LogStore;
+use crate::raft::types::TypeConfig;
+use crate::sim::SimDisk;
+use crate::wal::Wal;
+
+/// Power failures, each of which leaves something else.
+const FAILURES: u64 = 20;
+
+fn open(disk: &SimDisk) -> Wal {
+    let platform = disk.platform(|_| {});
+    Wal::open(&platform, Path::new("/log"), OWNER, 8 << 10).unwrap()
+}
+
+/// A log whose five entries are written, but never synced, by a process that is killed.
+async fn killed_before_the_sync(seed: u64) -> SimDisk {
+    const AN_HOUR_MS: u64 = 3_600_000;
+    let disk = SimDisk::new(seed);
+    disk.set_sync_ms(Some(AN_HOUR_MS..AN_HOUR_MS + 1));
+    let wal = open(&disk);
+    let (tx, _rx) = TypeConfig::oneshot();
+    let entries = (0..5).map(|i| entry(1, i, 700)).collect();
+    wal.append(entries, IOFlushed::signal(tx)).await.unwrap();
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    let durable = wal.durable();
+    let waited = durable.wait(0).now_or_never();
+    assert!(waited.is_none(), "the state must wait for the sync");
+    disk
+}
+
+#[tokio::test]
+async fn what_a_start_finds_survives_the_power() {
+    for seed in 0..FAILURES {
+        let disk = killed_before_the_sync(seed).await;
+        let wal = open(&disk);
+        assert_eq!(ids(&wal).await.len(), 5, "a kill loses nothing");
+        assert!(wal.durable().wait(4).now_or_never().is_some());
+        drop(wal);
+        disk.lose_power();
+        assert_eq!(ids(&open(&disk)).await.len(), 5, "seed {seed}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_not_synced_is_cut_and_never_refused() {
+    for seed in 0..FAILURES {
+        let disk = killed_before_the_sync(seed).await;
+        disk.lose_power();
+        let left = ids(&open(&disk)).await.len();
+        assert!(left <= 5);
+        disk.lose_power();
+        assert_eq!(ids(&open(&disk)).await.len(), left, "seed {seed}");
+    }
+}

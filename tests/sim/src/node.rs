@@ -1,0 +1,309 @@
+//! What runs on one simulated node: the store, who answers its peers, and who answers clients.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use control_store::sim::{Probe, SimDisk};
+use control_store::{
+    Begin, MemberChange, MembershipError, OpenError, ProposeError, Store, StoreConfig, StoreError,
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use turmoil::net::TcpListener;
+use uuid::Uuid;
+
+use crate::clock::SimClock;
+use crate::machine::{Put, Registers};
+use crate::net::{self, SimTransport};
+use crate::oracle::Oracle;
+use crate::plan::{NODES_MAX, Plan};
+use crate::random::Random;
+use crate::trace::Trace;
+use crate::watcher::{self, Seen};
+
+/// Requests that wait at a node; more are dropped, as by a node that is overrun.
+const MAILBOX_MAX: usize = 256;
+
+/// What everybody shares; the run's thread is the only one.
+pub(crate) type Shared = Rc<RefCell<World>>;
+
+/// The simulated world outside the network.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) plan: Plan,
+    pub(crate) nodes: BTreeMap<u64, Node>,
+    /// Known once the first node has formed the cluster.
+    pub(crate) cluster: Option<Uuid>,
+    pub(crate) trace: Trace,
+    pub(crate) seen: Seen,
+    pub(crate) oracle: Oracle,
+    /// The cluster is what the plan wants; faults may begin.
+    pub(crate) is_formed: bool,
+    /// Faults are over and clients stop.
+    pub(crate) is_calm: bool,
+    /// Virtual time as of the last step, milliseconds.
+    pub(crate) now_ms: u64,
+    /// The first thing that must not happen and did.
+    pub(crate) failure: Option<String>,
+}
+
+impl World {
+    pub(crate) fn new(plan: Plan, is_loud: bool) -> Self {
+        let mut random = Random::new(plan.seed, "disks");
+        let nodes = (1..=NODES_MAX).map(|id| (id, Node::new(random.next())));
+        Self {
+            nodes: nodes.collect(),
+            cluster: None,
+            trace: Trace::new(is_loud),
+            seen: Seen::default(),
+            oracle: Oracle::default(),
+            is_formed: false,
+            is_calm: false,
+            now_ms: 0,
+            failure: None,
+            plan,
+        }
+    }
+
+    /// What runs, and what it is at.
+    pub(crate) fn probes(&self) -> impl Iterator<Item = (u64, &Store<Registers>, Probe)> {
+        let running = self.nodes.iter();
+        running.filter_map(|(id, node)| {
+            let store = node.store.as_ref()?;
+            Some((*id, store, store.probe()))
+        })
+    }
+
+    /// The leader of the newest term that has one.
+    fn led(&self) -> Option<(u64, Probe)> {
+        let leaders = self.probes().filter(|(_, _, probe)| probe.leads);
+        let newest = leaders.max_by_key(|(_, _, probe)| probe.term);
+        newest.map(|(id, _, probe)| (id, probe))
+    }
+
+    pub(crate) fn leader(&self) -> Option<u64> {
+        self.led().map(|(id, _)| id)
+    }
+
+    /// Who votes, as the leader has it.
+    pub(crate) fn voters(&self) -> Vec<u64> {
+        self.led()
+            .map(|(_, probe)| probe.voters)
+            .unwrap_or_default()
+    }
+
+    /// Who belongs to the cluster, as the leader has it.
+    pub(crate) fn members(&self) -> Vec<u64> {
+        self.led()
+            .map(|(_, probe)| probe.members)
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn log(&mut self, line: std::fmt::Arguments<'_>) {
+        self.trace.line(self.now_ms, line);
+    }
+
+    pub(crate) fn fail(&mut self, reason: String) {
+        self.log(format_args!("FAILED {reason}"));
+        self.failure.get_or_insert(reason);
+    }
+}
+
+/// One machine: its disk outlives its crashes.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) disk: SimDisk,
+    pub(crate) clock: Arc<SimClock>,
+    /// What runs now, if anything.
+    pub(crate) store: Option<Store<Registers>>,
+    pub(crate) mailbox: Option<mpsc::Sender<Request>>,
+    /// Set by the store when the process would end.
+    pub(crate) died: Arc<AtomicBool>,
+    /// Is it to run at all? Spare nodes are not, at first.
+    pub(crate) is_wanted: bool,
+}
+
+impl Node {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            disk: SimDisk::new(seed),
+            clock: Arc::default(),
+            store: None,
+            mailbox: None,
+            died: Arc::default(),
+            is_wanted: false,
+        }
+    }
+}
+
+/// What a client asks of a node.
+#[derive(Debug)]
+pub(crate) enum Request {
+    Put(Put, oneshot::Sender<Result<u64, StoreError>>),
+    /// Answers revision and value.
+    Read(u8, oneshot::Sender<Result<(u64, Option<u64>), StoreError>>),
+    Members(MemberChange, oneshot::Sender<Result<(), MembershipError>>),
+    Snapshot(oneshot::Sender<Result<(), StoreError>>),
+}
+
+/// Everything that node `id` does until it crashes.
+pub(crate) async fn run(world: Shared, id: u64) -> turmoil::Result {
+    let begin = wait_for_turn(&world, id).await;
+    let config = config(&world, id, begin);
+    let store = match Store::<Registers>::open(config).await {
+        Ok(store) => store,
+        Err(error) => {
+            does_not_start(&mut world.borrow_mut(), id, &error);
+            return std::future::pending().await;
+        }
+    };
+    let listener = net::listen().await?;
+    let (mailbox, requests) = mpsc::channel(MAILBOX_MAX);
+    {
+        let mut world = world.borrow_mut();
+        world.cluster.get_or_insert_with(|| store.cluster_id());
+        world.log(format_args!("n{id} runs"));
+        if let Some(node) = world.nodes.get_mut(&id) {
+            node.store = Some(store.clone());
+            node.mailbox = Some(mailbox);
+        }
+    }
+    tokio::task::spawn_local(watcher::run(world.clone(), id, store.clone()));
+    tokio::task::spawn_local(notice_end(world.clone(), id, store.clone()));
+    serve(store, listener, requests).await
+}
+
+/// The first node forms the cluster, the others join it when it is there and they are wanted.
+async fn wait_for_turn(world: &Shared, id: u64) -> Begin {
+    const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(50);
+    if id == 1 {
+        return Begin::Form;
+    }
+    loop {
+        {
+            let world = world.borrow();
+            if let (Some(cluster), true) = (world.cluster, world.nodes[&id].is_wanted) {
+                return Begin::Join(cluster);
+            }
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+fn config(world: &Shared, id: u64, begin: Begin) -> StoreConfig {
+    let world = world.borrow();
+    let node = &world.nodes[&id];
+    let died = node.died.clone();
+    died.store(false, Ordering::Relaxed);
+    let platform = node
+        .disk
+        .platform(move |_| died.store(true, Ordering::Relaxed));
+    StoreConfig {
+        begin,
+        peer_address: net::host(id),
+        transport: Arc::new(SimTransport),
+        clock: node.clock.clone(),
+        snapshot_every_entries: world.plan.snapshot_every_entries,
+        keep_entries: world.plan.keep_entries,
+        segment_bytes: world.plan.segment_bytes,
+        platform,
+        ..StoreConfig::new("/data", id, "sim")
+    }
+}
+
+fn does_not_start(world: &mut World, id: u64, error: &OpenError) {
+    let died = world.nodes[&id].died.swap(true, Ordering::Relaxed);
+    let text = chain(error);
+    world.log(format_args!("n{id} does not start: {text}"));
+    if !died && !is_disk_error(error) {
+        world.fail(format!("node {id} refused to start after a crash: {text}"));
+    }
+}
+
+/// A store that stopped by itself ends its process; only a bad disk is a reason.
+async fn notice_end(world: Shared, id: u64, store: Store<Registers>) {
+    let reason = store.stopped().await.unwrap_or_default();
+    let mut world = world.borrow_mut();
+    world.log(format_args!("n{id} stopped: {reason}"));
+    if !reason.contains("simulated disk") {
+        world.fail(format!("node {id} stopped by itself: {reason}"));
+    }
+    world.nodes[&id].died.store(true, Ordering::Relaxed);
+}
+
+async fn serve(
+    store: Store<Registers>,
+    listener: TcpListener,
+    mut requests: mpsc::Receiver<Request>,
+) -> turmoil::Result {
+    let mut tasks = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
+            accepted = net::accept(&listener) => {
+                let (from, channel) = accepted?;
+                let store = store.clone();
+                tasks.spawn(async move {
+                    if let Err(error) = store.serve_peer(from, channel).await {
+                        tracing::debug!(from, error = %error, "a channel ended");
+                    }
+                });
+            }
+            Some(request) = requests.recv() => {
+                tasks.spawn(answer(store.clone(), request));
+            }
+        }
+    }
+}
+
+async fn answer(store: Store<Registers>, request: Request) {
+    // Whoever asked may be gone.
+    match request {
+        Request::Put(mut put, to) => {
+            put.at_ms = store.now().ms();
+            let done = store.propose(&(), &put).await;
+            let done = done.map_err(|error| match error {
+                ProposeError::Store(error) => error,
+                ProposeError::Rejected(never) => StoreError::Fatal(never.to_string()),
+            });
+            drop(to.send(done));
+        }
+        Request::Read(key, to) => {
+            let read = store
+                .read_versioned(|state, revision| (revision.0, state.get(key)))
+                .await;
+            drop(to.send(read));
+        }
+        Request::Members(change, to) => {
+            drop(to.send(store.change_members_here(&change).await));
+        }
+        Request::Snapshot(to) => drop(to.send(store.snapshot().await)),
+    }
+}
+
+/// Is a full or failing disk the cause?
+fn is_disk_error(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.to_string().contains("simulated disk") {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        next = source.source();
+    }
+    text
+}

@@ -1,0 +1,69 @@
+//! What a run is like: its size, its settings, its faults. All of it follows from the seed.
+
+use crate::random::Random;
+
+/// Nodes that there may ever be; most of them join later, or never.
+pub(crate) const NODES_MAX: u64 = 7;
+
+/// One run.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    /// Voters when the faults begin: 3 or 5.
+    pub(crate) voters: u64,
+    pub(crate) clients: u64,
+    /// How long faults happen, virtual milliseconds.
+    pub(crate) chaos_ms: u64,
+    /// How long a client pauses between two calls, at most.
+    pub(crate) think_ms_max: u64,
+    /// The slowest message, milliseconds.
+    pub(crate) latency_ms_max: u64,
+    pub(crate) snapshot_every_entries: u64,
+    pub(crate) keep_entries: u64,
+    pub(crate) segment_bytes: usize,
+    /// Pause between two faults, at most, milliseconds.
+    pub(crate) fault_every_ms_max: u64,
+    pub(crate) faults: Faults,
+}
+
+/// Which faults a run has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Faults {
+    pub(crate) partitions: bool,
+    pub(crate) holds: bool,
+    pub(crate) loss: bool,
+    pub(crate) crashes: bool,
+    pub(crate) slow_disks: bool,
+    pub(crate) failing_disks: bool,
+    pub(crate) clocks: bool,
+    pub(crate) members: bool,
+}
+
+impl Plan {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed, "plan");
+        let faults = Faults {
+            partitions: random.chance(70),
+            holds: random.chance(40),
+            loss: random.chance(30),
+            crashes: random.chance(80),
+            slow_disks: random.chance(40),
+            failing_disks: random.chance(40),
+            clocks: random.chance(30),
+            members: random.chance(50),
+        };
+        Self {
+            seed,
+            voters: if random.chance(70) { 3 } else { 5 },
+            clients: random.within(2..9),
+            chaos_ms: random.within(15_000..40_000),
+            think_ms_max: random.within(20..400),
+            latency_ms_max: random.within(6..120),
+            snapshot_every_entries: random.within(15..150),
+            keep_entries: random.within(0..30),
+            segment_bytes: 1 << random.within(12..16),
+            fault_every_ms_max: random.within(500..5000),
+            faults,
+        }
+    }
+}

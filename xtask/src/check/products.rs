@@ -1,0 +1,83 @@
+//! Nothing that exists for tests is in what users run: the simulation's feature, with the bugs
+//! that it can put back, is off in every product.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::Findings;
+
+/// What is released.
+const PRODUCTS: &[&str] = &[
+    "control-server",
+    "control-ctl",
+    "agents-core",
+    "agents-hammer",
+    "bmc-agent",
+    "pixie-server",
+];
+/// A crate and a feature of it that tests alone may ask for.
+const TEST_FEATURES: &[(&str, &str)] = &[("control-store", "sim")];
+
+pub(crate) fn check(root: &Path) -> Result<Findings> {
+    let mut findings = Findings::new();
+    for product in PRODUCTS {
+        for line in tree(root, product)?.lines() {
+            let asked = TEST_FEATURES
+                .iter()
+                .filter(|(name, feature)| has(line, name, feature));
+            findings.extend(asked.map(|(name, feature)| {
+                format!(
+                    "{product} is built with the feature `{feature}` of {name}, which is for \
+                     tests alone: remove it from the manifest that asks for it"
+                )
+            }));
+        }
+    }
+    Ok(findings)
+}
+
+/// A line for each crate that `product` is built from, as `name version features`.
+fn tree(root: &Path, product: &str) -> Result<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--package", product])
+        .args(["--edges", "normal,build", "--prefix", "none"])
+        .args(["--format", "{p} | {f}"])
+        .current_dir(root)
+        .output()
+        .context("cannot run cargo tree")?;
+    if !output.status.success() {
+        bail!(
+            "cargo tree: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn has(line: &str, name: &str, feature: &str) -> bool {
+    let Some((package, features)) = line.split_once(" | ") else {
+        return false;
+    };
+    let features = features.trim_end_matches(" (*)");
+    package.split(' ').next() == Some(name) && features.split(',').any(|f| f == feature)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has;
+
+    #[test]
+    fn a_feature_is_seen() {
+        let line = "control-store v0.1.0 (/somewhere) | default,sim (*)";
+        assert!(has(line, "control-store", "sim"));
+        assert!(!has(line, "control-store", "default2"));
+        assert!(!has(line, "control", "sim"));
+        assert!(!has(
+            "control-store v0.1.0 (/somewhere) | ",
+            "control-store",
+            "sim"
+        ));
+    }
+}
