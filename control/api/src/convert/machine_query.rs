@@ -1,11 +1,35 @@
 //! Queries for machines: all given fields must fit, exactly; of lists each wanted one must be
 //! there.
 
-use control_state::{Allocation, Hardware, Machine, Phase};
+use std::sync::Arc;
+
+use control_state::query::partition_machines;
+use control_state::{Allocation, Hardware, Machine, Phase, Tables};
 use proto_public::api::v2;
+use proto_types::PartitionId;
 
 use super::enums::{allocation_type, availability};
 use super::{has_labels, is, is_opt};
+
+/// The machines that a query asks for. One that names a partition does not look at the others.
+pub(crate) fn fitting<'a>(
+    tables: &'a Tables,
+    query: Option<&v2::MachineQuery>,
+) -> Vec<&'a Arc<Machine>> {
+    let named = query.and_then(|query| query.partition.as_ref());
+    match named.map(|partition| partition.parse::<PartitionId>()) {
+        None => {
+            let all = tables.all::<Machine>();
+            all.filter(|it| matches(it, query)).collect()
+        }
+        Some(Ok(partition)) => {
+            let there = partition_machines(tables, &partition);
+            there.filter(|it| matches(it, query)).collect()
+        }
+        // No partition can have such a name.
+        Some(Err(_)) => Vec::new(),
+    }
+}
 
 /// Whether a query asks for this machine.
 pub(crate) fn matches(machine: &Machine, query: Option<&v2::MachineQuery>) -> bool {

@@ -27,7 +27,7 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::enums::{from_availability, from_bmc_command};
 use crate::convert::machine::{bmc_details, deletion_task, machine};
-use crate::convert::machine_query::matches;
+use crate::convert::machine_query::{fitting, matches};
 use crate::convert::{labels_update, lock, parse, required, unless_empty};
 use crate::refusal::{of_state, refused};
 
@@ -98,13 +98,7 @@ impl MachineService for Services {
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
         let machines = self.0.read(|tables| {
-            let own = tables
-                .all::<Machine>()
-                .filter(|it| {
-                    it.allocation
-                        .as_ref()
-                        .is_some_and(|it| it.project == project)
-                })
+            let own = state::query::project_machines(tables, project)
                 .filter(|it| matches(it, request.query.as_ref()));
             Ok(own.map(|it| machine(tables, it)).collect())
         });
@@ -185,9 +179,7 @@ impl admin::machine_service_server::MachineService for Services {
     ) -> Answer<admin::MachineServiceListResponse> {
         let query = request.into_inner().query;
         let machines = self.0.read(|tables| {
-            let fitting = tables
-                .all::<Machine>()
-                .filter(|it| matches(it, query.as_ref()));
+            let fitting = fitting(tables, query.as_ref()).into_iter();
             Ok(fitting.map(|it| machine(tables, it)).collect())
         });
         ok(admin::MachineServiceListResponse {
@@ -247,9 +239,7 @@ impl admin::machine_service_server::MachineService for Services {
     ) -> Answer<admin::MachineServiceListBmcResponse> {
         let query = request.into_inner().query;
         let found = self.0.read(|tables| {
-            let fitting = tables
-                .all::<Machine>()
-                .filter(|it| matches(it, query.as_ref()));
+            let fitting = fitting(tables, query.as_ref()).into_iter();
             Ok(fitting.map(|it| bmc_details(it)).collect())
         });
         ok(admin::MachineServiceListBmcResponse {
