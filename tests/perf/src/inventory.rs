@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use clap::{Args, Subcommand};
 use control_api::audit::AuditTrail;
+use control_api::backup::Backups;
 use control_api::front::Front;
 use control_api::gate::ApiGate;
 use control_api::services::Services;
@@ -228,16 +229,17 @@ impl Lister {
 }
 
 /// The parts of a node that the API needs.
-async fn open(dir: &Path) -> Result<(Store, Pki, token::Issuer)> {
+async fn open(dir: &Path) -> Result<(Store, Pki, token::Issuer, Backups)> {
     let store = Store::open(StoreConfig::new(dir, 1, "bench")).await?;
     let seal = SealingKey::load_or_create(&dir.join("seal.key"))?;
     let pki = Pki::open(store.clone(), &seal, "bench.example").await?;
     let issuer = token::issuer(&store, &seal, "https://bench.example").await?;
-    Ok((store, pki, issuer))
+    let backups = Backups::new(store.clone(), seal.secret());
+    Ok((store, pki, issuer, backups))
 }
 
 async fn make(dir: &Path) -> Result<()> {
-    let (store, _pki, issuer) = open(dir).await?;
+    let (store, _pki, issuer, _backups) = open(dir).await?;
     tenants(&store, PROVIDER).await?;
     for number in 0..PARTITIONS {
         let made = Partition {
@@ -286,7 +288,7 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
         .with_no_client_auth()
         .with_single_cert(chain?, PrivateKeyDer::from_pem_file(key)?)?;
     tls.alpn_protocols = vec![b"h2".to_vec()];
-    let (store, pki, issuer) = open(dir).await?;
+    let (store, pki, issuer, backups) = open(dir).await?;
     let stop = CancellationToken::new();
     let (audit, writer) = AuditTrail::new(store.clone());
     let core = Arc::new(Core {
@@ -295,6 +297,7 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
         audit,
         provider: PROVIDER.to_owned(),
         pki,
+        backups,
         mesh_addresses: Vec::new(),
         peer_address: String::new(),
         watches: Watches::new(WatchLimits::default(), stop.clone()),
