@@ -45,9 +45,11 @@ pub(crate) fn run(root: &Path, args: &TestArgs) -> Result<()> {
         return Ok(());
     }
     let machines = lab::boot_and_image()?;
+    // Asked before the build, which may put a new program in the place of this one.
+    let program = std::env::current_exe()?;
     build(root)?;
     eprintln!("built: {} s", seconds());
-    let lab = Lab::start(root)?;
+    let lab = Lab::start(root, &program)?;
     let tests = cargo_test(root, &args.cargo, Some(&machines));
     eprintln!("tests: {} s", seconds());
     lab.finish()?;
@@ -94,8 +96,8 @@ struct Lab {
 }
 
 impl Lab {
-    fn start(root: &Path) -> Result<Self> {
-        let mut process = Command::new(std::env::current_exe()?)
+    fn start(root: &Path, program: &Path) -> Result<Self> {
+        let mut process = Command::new(program)
             .args(LAB)
             .current_dir(root)
             .stdout(Stdio::piped())
