@@ -36,6 +36,8 @@ pub(crate) struct Nemesis {
     world: Shared,
     active: Vec<(u64, Harm)>,
     next_at_ms: u64,
+    /// When the power of all goes next.
+    dark_at_ms: Option<u64>,
     pub(crate) harms: u64,
 }
 
@@ -48,6 +50,7 @@ impl Nemesis {
             world,
             active: Vec::new(),
             next_at_ms: 0,
+            dark_at_ms: None,
             harms: 0,
         }
     }
@@ -69,6 +72,9 @@ impl Nemesis {
     /// Begins and ends what is due.
     pub(crate) fn step(&mut self, sim: &mut Sim<'_>, now_ms: u64) {
         self.mend(sim, |until, _| until <= now_ms);
+        if self.dark_at_ms.take_if(|at| *at <= now_ms).is_some() {
+            self.black_out(sim, now_ms);
+        }
         if now_ms < self.next_at_ms {
             return;
         }
@@ -76,7 +82,7 @@ impl Nemesis {
         let until = now_ms + self.random.within(100..8000);
         if self.plan.faults.crashes && self.random.chance(10) {
             self.harms += 1;
-            self.black_out(sim, now_ms);
+            self.overload_disks(sim, now_ms);
             return;
         }
         if let Some(harm) = self.choose() {
@@ -218,6 +224,15 @@ impl Nemesis {
         } else {
             world.nodes[&id].disk.mend();
         }
+    }
+
+    /// All disks are slow, so that much is written and not yet synced; then the power goes.
+    fn overload_disks(&mut self, sim: &mut Sim<'_>, now_ms: u64) {
+        let at = now_ms + self.random.within(100..1500);
+        for id in 1..=NODES_MAX {
+            self.begin(sim, at + 1, Harm::Slow(id));
+        }
+        self.dark_at_ms = Some(at);
     }
 
     /// The power of all goes at once.
