@@ -17,5 +17,5 @@ mod watch;
 pub use context::{Context, Contexts, Secret};
 pub use error::ClientError;
 pub use session::{CALL_ATTEMPTS, Client, Session};
-pub use settings::{ENV_CONFIG, ENV_TOKEN_FILE, ENV_URL, Settings};
+pub use settings::{ENV_CONFIG, ENV_TOKEN_FILE, ENV_URL, KeptBack, Settings};
 pub use watch::{Watch, WatchScope};

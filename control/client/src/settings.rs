@@ -28,6 +28,17 @@ pub struct Settings {
     pub ca_file: Option<PathBuf>,
     /// Project of calls that name none.
     pub default_project: Option<String>,
+    /// Set when the context has a token that is kept back, because it is for another server.
+    pub kept_back: Option<KeptBack>,
+}
+
+/// A token that is not sent: its context is for one server, and another one was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptBack {
+    /// Name of the context.
+    pub context: String,
+    /// The server that its token is for.
+    pub api_url: String,
 }
 
 impl Settings {
@@ -38,6 +49,7 @@ impl Settings {
             token: None,
             ca_file: None,
             default_project: None,
+            kept_back: None,
         }
     }
 
@@ -50,8 +62,9 @@ impl Settings {
 
     /// Puts together flags (first), environment, and the context named or in use (last).
     ///
-    /// A token goes with its server: the one of a context is not sent to an address that was
-    /// given by a flag or the environment.
+    /// A token goes with its server: the one of a context is sent to an address that was given by
+    /// a flag or the environment only when it has the same scheme, host and port. Otherwise
+    /// [`Settings::kept_back`] says so.
     ///
     /// # Errors
     /// When nothing names a server, the context is not there or a token file cannot be read.
@@ -86,22 +99,31 @@ impl Settings {
                 ..Self::of(chosen, chosen.api_url.clone())
             });
         };
-        let same = chosen.filter(|chosen| chosen.api_url == api_url);
-        let token = match (from_environment()?, same) {
-            (Some(token), _) => Some(token),
-            (None, Some(same)) => context_token(same)?,
-            (None, None) => None,
+        let settings = match chosen {
+            Some(chosen) => Self::of(chosen, api_url),
+            None => Self::new(api_url),
         };
-        match chosen {
-            Some(chosen) => Ok(Self {
-                token,
-                ..Self::of(chosen, api_url)
+        match (from_environment()?, chosen) {
+            (Some(token), _) => Ok(Self {
+                token: Some(token),
+                ..settings
             }),
-            None => Ok(Self {
-                token,
-                ..Self::new(api_url)
-            }),
+            (None, Some(chosen)) => settings.with_token_of(chosen),
+            (None, None) => Ok(settings),
         }
+    }
+
+    /// The same with the context's token, if that is for this server.
+    fn with_token_of(mut self, context: &Context) -> Result<Self, ClientError> {
+        if origin(&self.api_url).is_some_and(|ours| origin(&context.api_url) == Some(ours)) {
+            self.token = context_token(context)?;
+        } else if context.token_file.is_some() || context.api_token.is_some() {
+            self.kept_back = Some(KeptBack {
+                context: context.name.clone(),
+                api_url: context.api_url.clone(),
+            });
+        }
+        Ok(self)
     }
 
     fn of(context: &Context, api_url: String) -> Self {
@@ -110,8 +132,22 @@ impl Settings {
             token: None,
             ca_file: context.ca_file.clone(),
             default_project: context.default_project.clone(),
+            kept_back: None,
         }
     }
+}
+
+/// Scheme, host and port of an address; none when it is no URL.
+fn origin(url: &str) -> Option<(String, String, u16)> {
+    let url: http::Uri = url.parse().ok()?;
+    let scheme = url.scheme_str()?.to_ascii_lowercase();
+    let usual = match scheme.as_str() {
+        "http" => 80,
+        "https" => 443,
+        _ => return None,
+    };
+    let port = url.port_u16().unwrap_or(usual);
+    Some((scheme, url.host()?.to_ascii_lowercase(), port))
 }
 
 fn environment_token(get: &impl Fn(&str) -> Option<String>) -> Result<Option<Secret>, ClientError> {
@@ -207,6 +243,42 @@ mod tests {
             resolved(Some("b"), None, &both),
             url("http://b:1", Some("token-b"))
         );
+    }
+
+    #[test]
+    fn a_token_is_for_one_origin() {
+        for (context, url, is_same) in [
+            ("http://a:1", "http://a:1/", true),
+            ("http://a:1", "HTTP://A:1", true),
+            ("http://a", "http://a:80", true),
+            ("https://a/", "https://a:443", true),
+            ("http://a:1", "https://a:1", false),
+            ("http://a:1", "http://a:2", false),
+            ("http://a:1", "http://b:1", false),
+            ("http://a:1", "http://a:1@b:1", false),
+            ("http://a:1", "http://a.b:1", false),
+            ("https://a", "http://a:443", false),
+            ("http://[::1]:1", "http://[::1]:1", true),
+            ("http://a:1", "nonsense", false),
+            ("nonsense", "nonsense", false),
+        ] {
+            let mut contexts = contexts();
+            contexts.contexts[0].api_url = context.into();
+            let settings = Settings::resolve(&contexts, None, Some(url), |_| None).unwrap();
+            assert_eq!(settings.token.is_some(), is_same, "{context} {url}");
+            let kept_back = KeptBack {
+                context: "a".into(),
+                api_url: context.into(),
+            };
+            let expected = (!is_same).then_some(kept_back);
+            assert_eq!(settings.kept_back, expected, "{context} {url}");
+            let own = |name: &str| (name == ENV_TOKEN_OTHERS).then(|| "t".to_owned());
+            let settings = Settings::resolve(&contexts, None, Some(url), own).unwrap();
+            assert_eq!(
+                (settings.token.unwrap().expose(), settings.kept_back),
+                ("t", None)
+            );
+        }
     }
 
     #[test]

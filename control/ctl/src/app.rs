@@ -1,7 +1,7 @@
 //! The connection, and finding things by what people call them.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use control_client::{Client, Contexts, Settings};
+use control_client::{Client, Contexts, ENV_TOKEN_FILE, Settings};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{
     Machine, MachineAllocationQuery, MachineQuery, MachineServiceGetRequest,
@@ -33,6 +33,15 @@ impl App {
             global.api_url.as_deref(),
             |name| std::env::var(name).ok(),
         )?;
+        if let Some(kept_back) = &settings.kept_back {
+            noteln!(
+                "note:  no token is sent to {}: that of context {:?} is for {}. To send one, name \
+                 its file in {ENV_TOKEN_FILE}, or use a context of that server: --context NAME",
+                settings.api_url,
+                kept_back.context,
+                kept_back.api_url
+            );
+        }
         let project = global
             .project
             .clone()

@@ -47,6 +47,9 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) context: Option<String>,
     /// The server, instead of the context's.
+    ///
+    /// A context is for one server: its token is not sent to another server (another scheme, host
+    /// or port). METALMESH_TOKEN_FILE names the token for that.
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) api_url: Option<String>,
     /// The project, by id or name, instead of the context's.

@@ -1,6 +1,6 @@
 //! Templates that pick from JSON: text with paths in braces, `{.meta.labels['a/b']}`.
 
-use std::str::{Chars, FromStr};
+use std::str::FromStr;
 
 use anyhow::{Result, bail, ensure};
 use serde_json::Value;
@@ -86,106 +86,154 @@ impl FromStr for Template {
             text.len() <= TEMPLATE_BYTES_MAX,
             "a template has at most {TEMPLATE_BYTES_MAX} bytes"
         );
-        if !text.contains('{') {
-            return Ok(Self(vec![Part::Path(path(text)?)]));
+        let mut parser = Parser { text, at: 0 };
+        if text.contains('{') {
+            return parser.template();
         }
+        let path = parser.path()?;
+        match parser.peek() {
+            None => Ok(Self(vec![Part::Path(path)])),
+            Some(_) => parser.fail(parser.at, "there is a brace without its beginning"),
+        }
+    }
+}
+
+/// Reads a template from left to right.
+struct Parser<'a> {
+    text: &'a str,
+    /// Bytes that were read.
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn template(&mut self) -> Result<Template> {
         let mut parts = Vec::new();
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once('{') {
-            if !before.is_empty() {
-                parts.push(Part::Text(before.to_owned()));
+        while self.peek().is_some() {
+            let text = self.until(|c| c == '{');
+            if !text.is_empty() {
+                parts.push(Part::Text(text));
             }
-            let end = closing(after);
-            let Some((inner, after)) = end.and_then(|end| after.split_at_checked(end)) else {
-                bail!("the path {{{after} has no closing brace");
-            };
-            parts.push(braced(inner)?);
-            rest = after.strip_prefix('}').unwrap_or(after);
+            if self.take('{') {
+                parts.push(self.braced()?);
+            }
         }
-        if !rest.is_empty() {
-            parts.push(Part::Text(rest.to_owned()));
+        Ok(Template(parts))
+    }
+
+    /// A path, or text in double quotes with `\n` and `\t`, up to the closing brace.
+    fn braced(&mut self) -> Result<Part> {
+        let begin = self.at.saturating_sub(1);
+        self.until(|c| !c.is_whitespace());
+        let part = if self.peek() == Some('"') {
+            let text = self.quoted()?;
+            Part::Text(text.replace("\\n", "\n").replace("\\t", "\t"))
+        } else {
+            Part::Path(self.path()?)
+        };
+        self.until(|c| !c.is_whitespace());
+        match self.peek() {
+            Some('}') => self.at += 1,
+            Some(_) => return self.fail(self.at, "a closing brace is due here"),
+            None => return self.fail(begin, "the brace has no closing brace"),
         }
-        Ok(Self(parts))
+        Ok(part)
     }
-}
 
-/// Where the closing brace is; braces in quotes are text.
-fn closing(text: &str) -> Option<usize> {
-    let mut quote = None;
-    for (at, c) in text.char_indices() {
-        match (quote, c) {
-            (None, '}') => return Some(at),
-            (None, '\'' | '"') => quote = Some(c),
-            (Some(open), c) if c == open => quote = None,
-            _ => {}
+    /// Steps up to the closing brace or the end.
+    fn path(&mut self) -> Result<Vec<Step>> {
+        self.until(|c| !c.is_whitespace());
+        self.take('$');
+        let mut steps = Vec::new();
+        loop {
+            let begin = self.at;
+            match self.peek() {
+                Some('.') => {
+                    self.at += 1;
+                    let name = self.until(|c| matches!(c, '.' | '[' | '}') || c.is_whitespace());
+                    let ends = !matches!(self.peek(), Some('.' | '['));
+                    match name.as_str() {
+                        "" if steps.is_empty() && ends => {}
+                        "" => return self.fail(begin, "the dot has no name behind it"),
+                        "*" => steps.push(Step::Each),
+                        _ => steps.push(Step::Field(name)),
+                    }
+                }
+                Some('[') => steps.push(self.bracketed()?),
+                None | Some('}') => return Ok(steps),
+                Some(c) if c.is_whitespace() => return Ok(steps),
+                Some(_) if steps.is_empty() => {
+                    return self.fail(begin, "a path must begin with a dot, like {.uuid}");
+                }
+                Some(_) => return self.fail(begin, "a path goes on with a dot or a bracket"),
+            }
         }
     }
-    None
-}
 
-/// A path, or text in double quotes with `\n` and `\t`.
-fn braced(inner: &str) -> Result<Part> {
-    let quoted = inner
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'));
-    match quoted {
-        Some(text) => Ok(Part::Text(text.replace("\\n", "\n").replace("\\t", "\t"))),
-        None => Ok(Part::Path(path(inner)?)),
-    }
-}
-
-fn path(text: &str) -> Result<Vec<Step>> {
-    let trimmed = text.trim();
-    let mut rest = trimmed.strip_prefix('$').unwrap_or(trimmed).chars();
-    let mut steps = Vec::new();
-    while let Some(c) = rest.next() {
-        match c {
-            '.' => {
-                let name = word(&mut rest);
-                match name.as_str() {
-                    "" if steps.is_empty() && rest.as_str().is_empty() => {}
-                    "" => bail!("the path {text:?} has a dot without a name behind it"),
-                    "*" => steps.push(Step::Each),
-                    _ => steps.push(Step::Field(name)),
+    fn bracketed(&mut self) -> Result<Step> {
+        let begin = self.at;
+        self.at += 1;
+        let step = match self.peek() {
+            Some('\'' | '"') => Step::Field(self.quoted()?),
+            _ => {
+                let inner = self.until(|c| matches!(c, ']' | '}'));
+                match (inner.as_str(), inner.parse()) {
+                    ("*", _) => Step::Each,
+                    (_, Ok(at)) => Step::Index(at),
+                    _ => {
+                        let what = format!("[{inner}] is neither a number, * nor a 'name'");
+                        return self.fail(begin, &what);
+                    }
                 }
             }
-            '[' => {
-                let Some((inner, after)) = rest.as_str().split_once(']') else {
-                    bail!("the path {text:?} has no closing bracket");
-                };
-                steps.push(bracketed(inner, text)?);
-                rest = after.chars();
-            }
-            _ => bail!("the path {text:?} does not begin with a dot, like {{.uuid}}"),
+        };
+        if !self.take(']') {
+            return self.fail(begin, "the bracket has no closing bracket");
         }
+        Ok(step)
     }
-    Ok(steps)
-}
 
-/// A field's name, up to the next dot or bracket.
-fn word(rest: &mut Chars<'_>) -> String {
-    let text = rest.as_str();
-    let end = text.find(['.', '[']).unwrap_or(text.len());
-    let (name, after) = text.split_at(end);
-    *rest = after.chars();
-    name.to_owned()
-}
+    /// Text in quotes; the quote is next.
+    fn quoted(&mut self) -> Result<String> {
+        let begin = self.at;
+        let quote = self.peek().unwrap_or_default();
+        self.at += quote.len_utf8();
+        let text = self.until(|c| c == quote);
+        if !self.take(quote) {
+            return self.fail(begin, "the quote has no closing quote");
+        }
+        Ok(text)
+    }
 
-fn bracketed(inner: &str, text: &str) -> Result<Step> {
-    let quoted = |quote: char| {
-        inner
-            .strip_prefix(quote)
-            .and_then(|rest| rest.strip_suffix(quote))
-    };
-    if let Some(name) = quoted('\'').or_else(|| quoted('"')) {
-        return Ok(Step::Field(name.to_owned()));
+    fn rest(&self) -> &str {
+        self.text.get(self.at..).unwrap_or_default()
     }
-    if inner == "*" {
-        return Ok(Step::Each);
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
     }
-    match inner.parse() {
-        Ok(at) => Ok(Step::Index(at)),
-        Err(_) => bail!("[{inner}] in the path {text:?} is neither a number, * nor a 'name'"),
+
+    /// Reads this character if it is the next one.
+    fn take(&mut self, wanted: char) -> bool {
+        let is_next = self.peek() == Some(wanted);
+        if is_next {
+            self.at += wanted.len_utf8();
+        }
+        is_next
+    }
+
+    /// Reads up to such a character or the end.
+    fn until(&mut self, stop: impl Fn(char) -> bool) -> String {
+        let rest = self.rest();
+        let text = rest.split(stop).next().unwrap_or_default().to_owned();
+        self.at += text.len();
+        text
+    }
+
+    /// The error of what stands at a byte. Positions are characters, from 1.
+    fn fail<T>(&self, at: usize, what: &str) -> Result<T> {
+        let before = self.text.get(..at).unwrap_or_default();
+        let position = before.chars().count() + 1;
+        bail!("at position {position} of {}: {what}", self.text)
     }
 }
 
@@ -212,6 +260,9 @@ mod tests {
             ("{.meta.labels['a.b/c']}", "x}y"),
             ("<{.none}{.missing.too}{.networks[9]}>", "<>"),
             ("{.meta.*}", "{\"a.b/c\":\"x}y\"}"),
+            ("{ .uuid }-{[\"uuid\"]}", "u1-u1"),
+            ("{.meta.labels['no ] } here']}!", "!"),
+            ("a } b{\"{\"}", "a } b{"),
         ] {
             let parsed: Template = template.parse().unwrap();
             assert_eq!(parsed.fill(&value), filled, "{template}");
@@ -220,15 +271,26 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        for (template, word) in [
-            ("{.uuid", "closing brace"),
-            ("{uuid}", "begin with a dot"),
-            ("{.a[x]}", "[x]"),
-            ("{.a[0}", "closing bracket"),
-            ("{.a..b}", "without a name"),
+        for (template, position, word) in [
+            ("{.uuid", 1, "closing brace"),
+            ("{.on} and {.uuid", 11, "closing brace"),
+            ("{uuid}", 2, "begin with a dot"),
+            ("uuid", 1, "begin with a dot"),
+            ("{.a[x]}", 4, "[x]"),
+            ("{.a[0}", 4, "closing bracket"),
+            ("{.a['b}", 5, "closing quote"),
+            ("{\"b}", 2, "closing quote"),
+            ("{.a..b}", 4, "no name behind it"),
+            ("{.a.}", 4, "no name behind it"),
+            ("{.a[0]b}", 7, "goes on with a dot"),
+            ("{.a b}", 5, "closing brace is due"),
+            (".a}", 3, "without its beginning"),
+            ("\u{e4}\u{f6}{.\u{fc}[}", 6, "[]"),
         ] {
             let error = template.parse::<Template>().unwrap_err().to_string();
             assert!(error.contains(word), "{template}: {error}");
+            let place = format!("at position {position} of {template}: ");
+            assert!(error.starts_with(&place), "{template}: {error}");
         }
         assert!(
             "x".repeat(TEMPLATE_BYTES_MAX + 1)

@@ -1,6 +1,7 @@
 //! Kinds of objects: what people call them, and how their tables look.
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
+use prost::Message;
 use proto_public::admin::v2::TaskInfo;
 use proto_public::api::v2::{
     AuditTrace, FilesystemLayout, Image, Ip, Machine, Network, Partition, Project, Size, Switch,
@@ -8,7 +9,6 @@ use proto_public::api::v2::{
 };
 use proto_public::metalmesh::admin::v1::JoinTicket;
 
-use crate::cmd::get::decoded;
 use crate::output::Row;
 
 /// A kind of objects.
@@ -22,6 +22,9 @@ pub(crate) struct Known {
     pub(crate) titles: fn(wide: bool) -> Vec<&'static str>,
     /// Cells of an encoded object.
     pub(crate) cells: fn(bytes: &[u8], wide: bool) -> Result<Vec<String>>,
+    /// Full name of its message.
+    #[cfg(test)]
+    pub(crate) message: &'static str,
 }
 
 macro_rules! kinds {
@@ -32,11 +35,17 @@ macro_rules! kinds {
             short: $short,
             titles: <$message as Row>::titles,
             cells: |bytes, wide| Ok(decoded::<$message>(bytes)?.cells(wide)),
+            #[cfg(test)]
+            message: <$message as Row>::NAME,
         },)*]
     };
 }
 
-static KINDS: &[Known] = kinds! {
+fn decoded<M: Message + Default>(bytes: &[u8]) -> Result<M> {
+    M::decode(bytes).context("the server's object cannot be read")
+}
+
+pub(crate) static KINDS: &[Known] = kinds! {
     "audit" "audits" "audit-records" AuditTrace;
     "filesystem-layout" "filesystem-layouts" "fsl" FilesystemLayout;
     "image" "images" "img" Image;

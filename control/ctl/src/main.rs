@@ -2,9 +2,13 @@
 //!
 //! `args` is what people type, `cmd/` has one module a resource, `output` prints tables, JSON
 //! and YAML, `app` holds the connection and finds things by name, `explain` turns a server's
-//! refusal into what to do next. Results go to stdout, progress and errors to stderr.
+//! refusal into what to do next. Results go to stdout, progress and errors to stderr, both only
+//! through `out`.
 
-#![allow(clippy::print_stdout, reason = "a command line prints its results")]
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+#[macro_use]
+mod out;
 
 mod app;
 mod args;
@@ -31,7 +35,7 @@ async fn main() -> ExitCode {
         .install_default()
         .is_err()
     {
-        eprintln!("error: TLS was set up twice");
+        noteln!("error: TLS was set up twice");
         return ExitCode::FAILURE;
     }
     let cli = Cli::parse();
@@ -45,10 +49,12 @@ async fn main() -> ExitCode {
         .with_ansi(false)
         .with_writer(std::io::stderr)
         .init();
-    match cmd::run(cli).await {
+    let done = cmd::run(cli).await;
+    out::finish();
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{}", explain::explain(&error));
+            noteln!("{}", explain::explain(&error));
             ExitCode::FAILURE
         }
     }

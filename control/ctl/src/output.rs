@@ -88,29 +88,31 @@ impl Format {
 
     /// Prints JSON that is there already; tables have it as JSON.
     pub(crate) fn value(&self, value: &Value) -> Result<()> {
-        match self {
-            Self::Yaml => print!(
-                "{}",
-                serde_norway::to_string(value).context("cannot write YAML")?
-            ),
-            Self::JsonPath(template) => match value {
-                Value::Array(all) => all
-                    .iter()
-                    .for_each(|one| println!("{}", template.fill(one))),
-                one => println!("{}", template.fill(one)),
-            },
-            Self::Table | Self::Wide | Self::Json => println!(
-                "{}",
-                serde_json::to_string_pretty(value).context("cannot write JSON")?
-            ),
-        }
+        out!("{}", self.text(value)?);
         Ok(())
+    }
+
+    /// JSON that is there already as text, with its last line's end.
+    pub(crate) fn text(&self, value: &Value) -> Result<String> {
+        Ok(match self {
+            Self::Yaml => serde_norway::to_string(value).context("cannot write YAML")?,
+            Self::JsonPath(template) => {
+                let all = value
+                    .as_array()
+                    .map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
+                let lines = all.iter().map(|one| template.fill(one) + "\n");
+                lines.collect()
+            }
+            Self::Table | Self::Wide | Self::Json => {
+                serde_json::to_string_pretty(value).context("cannot write JSON")? + "\n"
+            }
+        })
     }
 
     /// Prints a secret: alone for people and scripts, with its object as JSON or YAML.
     pub(crate) fn secret(&self, secret: &str, whole: &Value) -> Result<()> {
         if self.is_table() {
-            println!("{secret}");
+            outln!("{secret}");
             return Ok(());
         }
         self.value(whole)
@@ -158,6 +160,11 @@ fn print_rows<M: Row>(wide: bool, messages: &[M]) {
 
 /// Prints a plain table.
 pub(crate) fn print_table(titles: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+    out!("{}", table(titles, rows));
+}
+
+/// A plain table as text.
+pub(crate) fn table(titles: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Disabled);
@@ -168,7 +175,8 @@ pub(crate) fn print_table(titles: &[&str], rows: impl IntoIterator<Item = Vec<St
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    for line in table.to_string().lines() {
-        println!("{}", line.trim_end());
-    }
+    let text = table.to_string();
+    text.lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
 }

@@ -185,7 +185,7 @@ fn show(app: &App, status: &ClusterServiceStatusResponse) -> Result<()> {
             0 => "nobody leads".to_owned(),
             leader => format!("node {leader} leads"),
         };
-        println!(
+        outln!(
             "cluster {:?} ({}): {leader} in term {}, feature level {}, {} may fail; said node {}",
             status.name,
             status.cluster_id,
@@ -194,7 +194,7 @@ fn show(app: &App, status: &ClusterServiceStatusResponse) -> Result<()> {
             status.may_fail,
             status.answered_by
         );
-        println!();
+        outln!();
         drop(app.output.list(&status.nodes));
     })
 }

@@ -175,9 +175,9 @@ fn show(output: &Format, context: &Context) -> Result<()> {
     if !matches!(output, Format::Table | Format::Wide) {
         return output.value(&public(context));
     }
-    println!("name:     {}", context.name);
-    println!("server:   {}", context.api_url);
-    println!(
+    outln!("name:     {}", context.name);
+    outln!("server:   {}", context.api_url);
+    outln!(
         "project:  {}",
         context.default_project.as_deref().unwrap_or("-")
     );
@@ -186,7 +186,7 @@ fn show(output: &Format, context: &Context) -> Result<()> {
         (None, Some(_)) => "stored".to_owned(),
         (None, None) => "none".to_owned(),
     };
-    println!("token:    {token}");
+    outln!("token:    {token}");
     Ok(())
 }
 

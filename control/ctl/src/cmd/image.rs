@@ -186,7 +186,7 @@ fn made(create: Create) -> Result<Image> {
             check_digest(&digest)?;
             labels.insert(DIGEST_LABEL.to_owned(), digest);
         }
-        None => eprintln!("warning: without --digest no machine can be installed with this image"),
+        None => noteln!("warning: without --digest no machine can be installed with this image"),
     }
     let features = create.features.iter().map(|text| enum_value(FEATURE, text));
     Ok(Image {

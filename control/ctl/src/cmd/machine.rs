@@ -362,7 +362,7 @@ async fn power(app: &App, machine: &str, power: Power, wait: bool) -> Result<()>
             .task_id
     };
     if !wait {
-        eprintln!("ordered as task {task}");
+        noteln!("ordered as task {task}");
         return Ok(());
     }
     wait::until_done(app, &task).await

@@ -36,7 +36,9 @@ pub(crate) struct Completion {
 
 pub(crate) fn completion(command: &Completion) -> Result<()> {
     let mut cli = Cli::command();
-    clap_complete::generate(command.shell, &mut cli, "metalmesh", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(command.shell, &mut cli, "metalmesh", &mut script);
+    out!("{}", String::from_utf8(script)?);
     Ok(())
 }
 
@@ -56,8 +58,8 @@ pub(crate) async fn version(global: &Global) -> Result<()> {
         .and_then(|answer| answer.into_inner().version)
         .map(|v| v.version);
     if matches!(global.output, Format::Table | Format::Wide) {
-        println!("client  {own}");
-        println!("server  {}", or_dash(server.unwrap_or_default()));
+        outln!("client  {own}");
+        outln!("server  {}", or_dash(server.unwrap_or_default()));
         return Ok(());
     }
     global
@@ -95,15 +97,15 @@ pub(crate) async fn whoami(app: &App) -> Result<()> {
         .into_inner();
     let user = given(answer.user)?;
     app.output.message("metalstack.api.v2.User", &user, |user| {
-        println!("login:     {}", user.login);
+        outln!("login:     {}", user.login);
         let tenants: Vec<&str> = user.tenants.iter().map(|t| t.login.as_str()).collect();
-        println!("tenants:   {}", or_dash(tenants.join(", ")));
+        outln!("tenants:   {}", or_dash(tenants.join(", ")));
         let projects: Vec<String> = user
             .projects
             .iter()
             .map(|p| format!("{} ({})", p.name, p.uuid))
             .collect();
-        println!("projects:  {}", or_dash(projects.join(", ")));
+        outln!("projects:  {}", or_dash(projects.join(", ")));
     })
 }
 
@@ -156,7 +158,7 @@ pub(crate) async fn apply(app: &App, apply: &Apply) -> Result<()> {
             }
             Err(Err(error)) => return Err(error.context(named())),
         };
-        println!("{kind} {id} {done}");
+        outln!("{kind} {id} {done}");
     }
     Ok(())
 }

@@ -369,7 +369,7 @@ fn branch(
 fn details(network: &Network) {
     let titles = Network::titles(true);
     for (title, cell) in titles.into_iter().zip(network.cells(true)) {
-        println!("{:<14}{cell}", format!("{title}:"));
+        outln!("{:<14}{cell}", format!("{title}:"));
     }
 }
 

@@ -125,7 +125,7 @@ async fn show(app: &App, project: &str) -> Result<()> {
     let members = answer.project_members;
     app.output.one_with(&given(answer.project)?, |project| {
         print_table(&Project::titles(true), [project.cells(true)]);
-        println!();
+        outln!();
         let rows = members.iter().map(|member| {
             let role = enum_text("metalstack.api.v2.ProjectRole", member.role);
             let from = if member.inherited_membership {

@@ -90,9 +90,9 @@ fn details(switch: &Switch) {
             .last_sync_error
             .as_ref()
             .and_then(|sync| sync.time.as_ref()));
-        println!("\nlast error {when} ago: {error}");
+        outln!("\nlast error {when} ago: {error}");
     }
-    println!();
+    outln!();
     let machine_at = |port: &str| {
         let found = switch
             .machine_connections

@@ -152,7 +152,7 @@ async fn show(app: &App, login: String) -> Result<()> {
             &proto_public::api::v2::Tenant::titles(true),
             [tenant.cells(true)],
         );
-        println!();
+        outln!();
         let row = |member: &TenantMember| {
             let role = enum_text(ROLE, member.role);
             let joined = age(member.created_at.as_ref());

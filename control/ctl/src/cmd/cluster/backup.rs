@@ -77,7 +77,7 @@ fn told(app: &App, backup: &Backup, summary: &BackupSummary, key: Option<&PathBu
             "objects": summary.objects, "bytes": summary.bytes,
         }));
     }
-    println!(
+    outln!(
         "backup:  {} ({} objects, revision {})",
         backup.file.display(),
         summary.objects,
@@ -85,13 +85,13 @@ fn told(app: &App, backup: &Backup, summary: &BackupSummary, key: Option<&PathBu
     );
     match key {
         Some(key) => {
-            println!("key:     {}", key.display());
-            eprintln!(
+            outln!("key:     {}", key.display());
+            noteln!(
                 "hint:  keep the key in another place than the backup: without it the backup \
                  cannot be read, with both everything can"
             );
         }
-        None if backup.plain => eprintln!(
+        None if backup.plain => noteln!(
             "hint:  the backup is not encrypted, and to restore it you need copies of a node's \
                  seal.key and data.key"
         ),
@@ -172,7 +172,7 @@ pub(crate) fn list(output: &Format, backup: &Backup) -> Result<()> {
     }
     show(&head, counts.as_ref());
     if counts.is_none() {
-        eprintln!(
+        noteln!(
             "hint:  it is encrypted; to see what is in it, and whether it is whole, name its key: \
              --identity KEYFILE"
         );
@@ -185,22 +185,22 @@ fn show(head: &Head, counts: Option<&BTreeMap<String, u64>>) {
         seconds: i64::try_from(head.made_at_ms / 1000).unwrap_or(i64::MAX),
         nanos: 0,
     };
-    println!("cluster:     {} ({})", head.cluster, head.cluster_id);
-    println!(
+    outln!("cluster:     {} ({})", head.cluster, head.cluster_id);
+    outln!(
         "made:        {}, by node {} with metalmesh {}",
         moment(Some(&made_at)),
         head.node,
         head.made_by
     );
-    println!("revision:    {}", head.revision);
+    outln!("revision:    {}", head.revision);
     let encryption = match head.encryption {
         Encryption::Age => "age",
         Encryption::None => "none",
     };
-    println!("encryption:  {encryption}");
+    outln!("encryption:  {encryption}");
     let Some(counts) = counts else { return };
     let all: u64 = counts.values().sum();
-    println!("whole:       yes, {all} objects\n");
+    outln!("whole:       yes, {all} objects\n");
     let rows = counts
         .iter()
         .map(|(kind, count)| vec![kind.clone(), count.to_string()]);
@@ -244,7 +244,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 fn remove(path: &Path) {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            eprintln!("warning: cannot remove {}: {error}", path.display());
+            noteln!("warning: cannot remove {}: {error}", path.display());
         }
         _ => {}
     }

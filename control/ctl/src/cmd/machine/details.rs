@@ -10,7 +10,7 @@ use crate::text::{age, bytes, enum_text, meta_age, moment, or_dash, show_labels}
 const EVENTS_SHOWN: usize = 10;
 
 fn line(title: &str, value: impl Into<String>) {
-    println!("{:<14}{}", format!("{title}:"), value.into());
+    outln!("{:<14}{}", format!("{title}:"), value.into());
 }
 
 /// All of a machine, one screen.
@@ -73,7 +73,7 @@ fn error_event(machine: &Machine) {
 }
 
 fn print_allocation(allocation: &MachineAllocation) {
-    println!("\nALLOCATION");
+    outln!("\nALLOCATION");
     line("name", allocation.name.clone());
     if !allocation.description.is_empty() {
         line("description", allocation.description.clone());
@@ -96,7 +96,7 @@ fn print_allocation(allocation: &MachineAllocation) {
     line("created by", or_dash(allocation.created_by.clone()));
     line("age", meta_age(allocation.meta.as_ref()));
     line("ssh keys", allocation.ssh_public_keys.len().to_string());
-    println!("\nNETWORKS");
+    outln!("\nNETWORKS");
     let rows = allocation.networks.iter().map(|network| {
         vec![
             network.network.clone(),
@@ -113,7 +113,7 @@ fn print_allocation(allocation: &MachineAllocation) {
 #[expect(deprecated, reason = "machines have no other field for the address")]
 fn print_hardware(hardware: &MachineHardware) {
     let cores: u32 = hardware.cpus.iter().map(|cpu| cpu.cores).sum();
-    println!("\nHARDWARE");
+    outln!("\nHARDWARE");
     line("memory", bytes(hardware.memory));
     let model = hardware
         .cpus
@@ -125,9 +125,9 @@ fn print_hardware(hardware: &MachineHardware) {
         .disks
         .iter()
         .map(|disk| vec![disk.name.clone(), bytes(disk.size)]);
-    println!("\nDISKS");
+    outln!("\nDISKS");
     print_table(&["device", "size"], disks);
-    println!("\nNICS");
+    outln!("\nNICS");
     let nics = hardware.nics.iter().map(|nic| {
         let neighbors = nic
             .neighbors
@@ -148,7 +148,7 @@ fn print_events(machine: &Machine) {
     };
     let mut events: Vec<_> = recent.events.iter().collect();
     events.sort_by_key(|e| std::cmp::Reverse(e.time.map(|time| (time.seconds, time.nanos))));
-    println!("\nEVENTS");
+    outln!("\nEVENTS");
     type Event = proto_public::api::v2::MachineProvisioningEvent;
     let rows = events
         .into_iter()

@@ -39,7 +39,7 @@ pub(crate) async fn until(app: &App, uuid: &str, goal: Goal, limit: Duration) ->
         let machine = app.machine(uuid).await?;
         let step = step(&machine);
         if step != shown {
-            eprintln!("{:>5}s  {step}", start.elapsed().as_secs());
+            noteln!("{:>5}s  {step}", start.elapsed().as_secs());
             shown = step;
         }
         if reached(&machine, goal) {

@@ -1,0 +1,168 @@
+//! The program from outside, without a server.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+const CONTEXTS: &str = "current-context: here\ncontexts:\n\
+     - name: here\n  api-url: http://127.0.0.1:1\n  api-token: very-secret\n";
+
+struct Cli {
+    dir: tempfile::TempDir,
+}
+
+impl Cli {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("config.yaml"), CONTEXTS).unwrap();
+        Self { dir }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_metalmesh"));
+        command
+            .args(arguments)
+            .env_clear()
+            .env("METALMESH_CONFIG", self.dir.path().join("config.yaml"));
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+fn error(output: &Output) -> String {
+    assert!(!output.status.success(), "{output:?}");
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Commands that print without a server, in every way of printing.
+const PRINTING: [&[&str]; 5] = [
+    &["context", "ls"],
+    &["context", "show"],
+    &["context", "ls", "-o", "json"],
+    &["context", "ls", "-o", "yaml"],
+    &["completion", "bash"],
+];
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let cli = Cli::new();
+    for arguments in PRINTING {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = cli.command(arguments).stdout(writer).output();
+        let output = output.unwrap();
+        // As a shell reports a program that SIGPIPE ended.
+        assert_eq!(output.status.code(), Some(141), "{arguments:?}: {output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn nobody_reads_stderr_either() {
+    let cli = Cli::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let ended = cli.command(&["get", "nonsense"]).stderr(writer).status();
+    assert_eq!(ended.unwrap().code(), Some(1));
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_an_error() {
+    let cli = Cli::new();
+    for arguments in PRINTING {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = cli.command(arguments).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
+        let text = error(&output);
+        assert!(
+            text.starts_with("error: cannot write to stdout: No space"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_token_is_not_sent_elsewhere_and_that_is_said() {
+    let cli = Cli::new();
+    // Nobody answers there; what matters is said before.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let elsewhere = format!("http://{}", free.local_addr().unwrap());
+    drop(free);
+    let asked = ["version", "--api-url", &elsewhere];
+    let output = cli.run(&asked);
+    let text = String::from_utf8(output.stderr).unwrap();
+    let note = format!("note:  no token is sent to {elsewhere}: that of context \"here\"");
+    assert!(text.starts_with(&note), "{text}");
+    for word in [
+        "http://127.0.0.1:1.",
+        "METALMESH_TOKEN_FILE",
+        "--context NAME",
+    ] {
+        assert!(text.contains(word), "{text}");
+    }
+    assert!(!text.contains("very-secret"), "{text}");
+    // The same server, written otherwise; and a token of one's own.
+    let output = cli.run(&["version", "--api-url", "HTTP://127.0.0.1:1/"]);
+    assert!(!String::from_utf8(output.stderr).unwrap().contains("note:"));
+    let token = cli.file("token", "mine\n");
+    let mut command = cli.command(&asked);
+    let output = command.env("METALMESH_TOKEN_FILE", token).output();
+    assert!(
+        !String::from_utf8(output.unwrap().stderr)
+            .unwrap()
+            .contains("note:")
+    );
+}
+
+#[test]
+fn mistakes_in_get_are_told_where_they_are() {
+    let cli = Cli::new();
+    let text = error(&cli.run(&["get", "secrets"]));
+    let known = "\"secrets\" is no kind of objects; known are audit, filesystem-layout, image, ip, \
+                 join-ticket, machine, network, partition, project, size, switch, task, tenant, \
+                 token";
+    assert!(text.contains(known), "{text}");
+    let text = error(&cli.run(&["get", "machine", "-o", "jsonpath={.uuid} {.labels[x]}"]));
+    let place = "at position 17 of {.uuid} {.labels[x]}: [x] is neither a number";
+    assert!(text.contains(place), "{text}");
+    let text = error(&cli.run(&["get", "machine", "-o", "xml"]));
+    assert!(
+        text.contains("none of table, wide, json, yaml, jsonpath=TEMPLATE"),
+        "{text}"
+    );
+    let text = error(&cli.run(&["get"]));
+    assert!(text.contains("<KIND>"), "{text}");
+}
+
+#[test]
+fn help_names_every_kind_format_and_flag_of_get() {
+    let cli = Cli::new();
+    let output = cli.run(&["get", "--help"]);
+    let help = String::from_utf8(output.stdout).unwrap();
+    let words: String = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    let kinds = "audit, filesystem-layout, image, ip, join-ticket, machine, network, partition, \
+                 project, size, switch, task, tenant, token";
+    for word in [
+        kinds,
+        "table, wide, json, yaml or jsonpath=TEMPLATE",
+        "--watch",
+        "--watch-only",
+        "--tenant <LOGIN>",
+        "--project <PROJECT>",
+        "--all",
+        "its token is not sent to another server",
+    ] {
+        assert!(words.contains(word), "no {word:?} in {words}");
+    }
+}
