@@ -11,15 +11,18 @@
 //! * [`Request`]: a typed request knows its method and its subject.
 //! * [`json`]: proto bytes to proto3 JSON and back, for the Connect protocol and the CLI.
 //! * [`validate`], [`validate_request`]: the rules that the contract itself carries.
+//! * [`MachineServiceListResponse`]: the one message that is not generated, for it is large.
 //! * [`enum_string`]: the short names of enum values ("waiting"), as clients print them.
 //!
 //! Invariant: nothing here is policy. Who is *granted* a call is `control-authz`'s matter.
 
 pub mod json;
+mod listed;
 mod method;
 mod names;
 mod validate;
 
+pub use listed::MachineServiceListResponse;
 pub use method::{Method, Request, Scope, method, methods};
 pub use names::{enum_number, enum_string};
 pub use validate::{Violation, Violations, validate, validate_request};
@@ -58,6 +61,7 @@ mod requests {
 pub mod api {
     #[allow(missing_docs, clippy::all, unreachable_pub)]
     pub mod v2 {
+        pub use crate::MachineServiceListResponse;
         tonic::include_proto!("metalstack.api.v2");
     }
 }
@@ -66,6 +70,7 @@ pub mod api {
 pub mod admin {
     #[allow(missing_docs, clippy::all, unreachable_pub)]
     pub mod v2 {
+        pub use crate::MachineServiceListResponse;
         tonic::include_proto!("metalstack.admin.v2");
     }
 }

@@ -100,11 +100,10 @@ impl MachineService for Services {
         let machines = self.0.read(|tables| {
             let own = state::query::project_machines(tables, project)
                 .filter(|it| matches(it, request.query.as_ref()));
-            Ok(own.map(|it| machine(tables, it)).collect())
+            let shown = own.map(|it| machine(tables, it));
+            Ok(MachineServiceListResponse::of(shown))
         });
-        ok(MachineServiceListResponse {
-            machines: machines.await?,
-        })
+        ok(machines.await?)
     }
 
     async fn delete(
@@ -180,11 +179,10 @@ impl admin::machine_service_server::MachineService for Services {
         let query = request.into_inner().query;
         let machines = self.0.read(|tables| {
             let fitting = fitting(tables, query.as_ref()).into_iter();
-            Ok(fitting.map(|it| machine(tables, it)).collect())
+            let shown = fitting.map(|it| machine(tables, it));
+            Ok(MachineServiceListResponse::of(shown))
         });
-        ok(admin::MachineServiceListResponse {
-            machines: machines.await?,
-        })
+        ok(machines.await?)
     }
 
     /// Frees an allocated machine; forgets one that nobody has.
