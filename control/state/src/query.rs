@@ -9,7 +9,9 @@ use proto_types::{
 };
 
 use crate::apply;
-use crate::entities::{Certificate, Family, Image, Ip, Machine, Network, Size};
+use crate::entities::{
+    Certificate, Family, Image, Ip, LAYOUT_DEFAULT, Layout, Machine, Network, Size,
+};
 use crate::ipam;
 use crate::tables::Tables;
 
@@ -146,6 +148,20 @@ pub fn match_layout(
     let image = tables.require::<Image>(image)?;
     tables.require::<Size>(size)?;
     apply::match_layout(tables, size, image)
+}
+
+/// The layout of this id; the built-in one has an id as well.
+pub fn layout(tables: &Tables, id: &LayoutId) -> Result<Layout, Error> {
+    if id.as_str() == LAYOUT_DEFAULT {
+        return crate::life::default_layout();
+    }
+    tables.require::<Layout>(id).map(|it| Layout::clone(it))
+}
+
+/// Whether the disks of a machine can take a layout: `FilesystemService.Match`.
+pub fn check_layout(tables: &Tables, machine: MachineId, layout: &Layout) -> Result<(), Error> {
+    let machine = tables.require::<Machine>(&machine)?;
+    crate::hardware::check_layout(layout, &machine.hardware)
 }
 
 /// Whether a certificate is one of ours, has not ended and was not revoked.

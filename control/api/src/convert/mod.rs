@@ -6,6 +6,7 @@ pub(crate) mod layout;
 pub(crate) mod machine;
 pub(crate) mod machine_query;
 pub(crate) mod network;
+pub(crate) mod reservation;
 pub(crate) mod switch;
 pub(crate) mod tenancy;
 pub(crate) mod token;

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use control_state::{self as state, CreateLayout, DeleteLayout, UpdateLayout};
+use control_state::life::default_layout;
+use control_state::{self as state, CreateLayout, DeleteLayout, UpdateLayout, query};
 use proto_public::admin::v2 as admin;
+use proto_public::admin::v2::filesystem_service_match_request::Match;
 use proto_public::api::v2::filesystem_service_server::FilesystemService;
 use proto_public::api::v2::{
     FilesystemServiceGetRequest, FilesystemServiceGetResponse, FilesystemServiceListRequest,
     FilesystemServiceListResponse,
 };
-use proto_types::LayoutId;
+use proto_types::{LayoutId, MachineId};
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
@@ -28,17 +30,9 @@ impl FilesystemService for Services {
         request: Request<FilesystemServiceGetRequest>,
     ) -> Answer<FilesystemServiceGetResponse> {
         let id: LayoutId = parse("id", &request.get_ref().id)?;
-        let found = self
-            .0
-            .read(|tables| match tables.get::<state::Layout>(&id) {
-                Some(found) => Ok(layout(found)),
-                None if id.as_str() == state::LAYOUT_DEFAULT => {
-                    state::life::default_layout().map(|built_in| layout(&built_in))
-                }
-                None => Err(state::StateError::not_found("filesystem layout", &id)),
-            });
+        let found = self.0.read(|tables| query::layout(tables, &id)).await?;
         ok(FilesystemServiceGetResponse {
-            filesystem_layout: Some(found.await?),
+            filesystem_layout: Some(layout(&found)),
         })
     }
 
@@ -106,6 +100,36 @@ impl admin::filesystem_service_server::FilesystemService for Services {
         let gone = self.layout_reply(&caller, op).await?;
         let filesystem_layout = Some(layout(&gone));
         ok(admin::FilesystemServiceDeleteResponse { filesystem_layout })
+    }
+
+    /// The layout that machines of a size get with an image, or whether a machine's disks can
+    /// take a given one.
+    async fn r#match(
+        &self,
+        request: Request<admin::FilesystemServiceMatchRequest>,
+    ) -> Answer<admin::FilesystemServiceMatchResponse> {
+        let found = match required("match", request.into_inner().r#match)? {
+            Match::SizeAndImage(wanted) => {
+                let (size, image) = (parse("size", &wanted.size)?, parse("image", &wanted.image)?);
+                let read = self.0.read(|tables| {
+                    let id = query::match_layout(tables, &size, &image)?;
+                    id.map_or_else(default_layout, |id| query::layout(tables, &id))
+                });
+                read.await?
+            }
+            Match::MachineAndFilesystemlayout(wanted) => {
+                let machine: MachineId = parse("machine", &wanted.machine)?;
+                let id: LayoutId = parse("filesystem_layout", &wanted.filesystem_layout)?;
+                let read = self.0.read(|tables| {
+                    let found = query::layout(tables, &id)?;
+                    query::check_layout(tables, machine, &found)?;
+                    Ok(found)
+                });
+                read.await?
+            }
+        };
+        let filesystem_layout = Some(layout(&found));
+        ok(admin::FilesystemServiceMatchResponse { filesystem_layout })
     }
 }
 

@@ -13,6 +13,8 @@ mod network;
 mod partition;
 mod project;
 mod size;
+mod size_image_constraint;
+mod size_reservation;
 mod switch;
 pub(crate) mod task;
 mod tenant;
@@ -63,6 +65,8 @@ impl Services {
             api::network_service_server::NetworkServiceServer,
             api::partition_service_server::PartitionServiceServer,
             api::project_service_server::ProjectServiceServer,
+            api::size_image_constraint_service_server::SizeImageConstraintServiceServer,
+            api::size_reservation_service_server::SizeReservationServiceServer,
             api::size_service_server::SizeServiceServer,
             api::tenant_service_server::TenantServiceServer,
             api::token_service_server::TokenServiceServer,
@@ -76,6 +80,8 @@ impl Services {
             admin::network_service_server::NetworkServiceServer,
             admin::partition_service_server::PartitionServiceServer,
             admin::project_service_server::ProjectServiceServer,
+            admin::size_image_constraint_service_server::SizeImageConstraintServiceServer,
+            admin::size_reservation_service_server::SizeReservationServiceServer,
             admin::size_service_server::SizeServiceServer,
             admin::switch_service_server::SwitchServiceServer,
             admin::task_service_server::TaskServiceServer,

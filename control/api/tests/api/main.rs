@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod catalogue;
 mod machines;
 mod node;
 mod protocols;

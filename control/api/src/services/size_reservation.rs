@@ -1,0 +1,138 @@
+//! Size reservations: machines of a size that are kept for a project.
+
+use std::sync::Arc;
+
+use control_state::{
+    self as state, CreateSizeReservation, DeleteSizeReservation, StateError, UpdateSizeReservation,
+};
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::size_reservation_service_server::SizeReservationService;
+use proto_public::api::v2::{
+    SizeReservationServiceGetRequest, SizeReservationServiceGetResponse,
+    SizeReservationServiceListRequest, SizeReservationServiceListResponse,
+};
+use proto_types::{ProjectId, ReservationId};
+use tonic::{Request, Status};
+
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::reservation::{
+    from_amount, from_reservation, reservation, reservation_matches,
+};
+use crate::convert::{labels_update, lock, parse, parse_all, required};
+use crate::refusal::of_state;
+
+#[tonic::async_trait]
+impl SizeReservationService for Services {
+    async fn get(
+        &self,
+        request: Request<SizeReservationServiceGetRequest>,
+    ) -> Answer<SizeReservationServiceGetResponse> {
+        let request = request.into_inner();
+        let id: ReservationId = parse("id", &request.id)?;
+        let project: ProjectId = parse("project", &request.project)?;
+        let found = self.0.read(|tables| {
+            let found = tables.get::<state::SizeReservation>(&id);
+            found
+                .filter(|it| it.project == project)
+                .cloned()
+                .ok_or_else(|| StateError::not_found("size-reservation", id))
+        });
+        ok(SizeReservationServiceGetResponse {
+            size_reservation: Some(reservation(&*found.await?)),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<SizeReservationServiceListRequest>,
+    ) -> Answer<SizeReservationServiceListResponse> {
+        let request = request.into_inner();
+        let project: ProjectId = parse("project", &request.project)?;
+        let found = self.0.read(|tables| {
+            let own = tables.all::<state::SizeReservation>().filter(|it| {
+                it.project == project && reservation_matches(it, request.query.as_ref())
+            });
+            Ok(own.map(|it| reservation(it)).collect())
+        });
+        ok(SizeReservationServiceListResponse {
+            size_reservations: found.await?,
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl admin::size_reservation_service_server::SizeReservationService for Services {
+    async fn create(
+        &self,
+        request: Request<admin::SizeReservationServiceCreateRequest>,
+    ) -> Answer<admin::SizeReservationServiceCreateResponse> {
+        let caller = Caller::of(&request)?;
+        let wanted = required("size_reservation", request.into_inner().size_reservation)?;
+        let op = CreateSizeReservation(from_reservation(wanted)?);
+        let made = self.reservation_reply(&caller, op).await?;
+        ok(admin::SizeReservationServiceCreateResponse {
+            size_reservation: Some(reservation(&made)),
+        })
+    }
+
+    async fn update(
+        &self,
+        request: Request<admin::SizeReservationServiceUpdateRequest>,
+    ) -> Answer<admin::SizeReservationServiceUpdateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = UpdateSizeReservation {
+            id: parse("id", &request.id)?,
+            lock: lock(request.update_meta)?,
+            name: request.name,
+            description: request.description,
+            partitions: Some(parse_all("partitions", &request.partitions)?),
+            amount: request.amount.map(from_amount).transpose()?,
+            labels: labels_update(request.labels),
+        };
+        let changed = self.reservation_reply(&caller, op).await?;
+        ok(admin::SizeReservationServiceUpdateResponse {
+            size_reservation: Some(reservation(&changed)),
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<admin::SizeReservationServiceDeleteRequest>,
+    ) -> Answer<admin::SizeReservationServiceDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let op = DeleteSizeReservation(parse("id", &request.get_ref().id)?);
+        let gone = self.reservation_reply(&caller, op).await?;
+        ok(admin::SizeReservationServiceDeleteResponse {
+            size_reservation: Some(reservation(&gone)),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<admin::SizeReservationServiceListRequest>,
+    ) -> Answer<admin::SizeReservationServiceListResponse> {
+        let query = request.into_inner().query;
+        let found = self.0.read(|tables| {
+            let fitting = tables
+                .all::<state::SizeReservation>()
+                .filter(|it| reservation_matches(it, query.as_ref()));
+            Ok(fitting.map(|it| reservation(it)).collect())
+        });
+        ok(admin::SizeReservationServiceListResponse {
+            size_reservations: found.await?,
+        })
+    }
+}
+
+impl Services {
+    async fn reservation_reply(
+        &self,
+        caller: &Caller,
+        op: impl Into<state::Op>,
+    ) -> Result<Arc<state::SizeReservation>, Status> {
+        let reply = self.0.propose(caller, op).await?;
+        reply.size_reservation().map_err(of_state)
+    }
+}

@@ -1,0 +1,200 @@
+//! Size reservations, size-image constraints and which layout fits, over gRPC.
+
+use admin::filesystem_service_match_request::Match;
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2 as api;
+use tonic::Code;
+
+use crate::node::{Node, debian};
+
+const ABSENT: &str = "00000000-0000-4000-8000-0000000000ff";
+
+fn reservation(project: &str, partition: &str) -> admin::SizeReservationServiceCreateRequest {
+    admin::SizeReservationServiceCreateRequest {
+        size_reservation: Some(api::SizeReservation {
+            name: "for the launch".into(),
+            project: project.to_owned(),
+            size: "small".into(),
+            partitions: vec![partition.to_owned()],
+            amount: 2,
+            ..Default::default()
+        }),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reservation_is_its_projects() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let (project, token) = node.tenant("acme").await;
+    let (other, other_token) = node.tenant("other").await;
+    let mut reservations =
+        admin::size_reservation_service_client::SizeReservationServiceClient::new(node.as_admin());
+    let refused = reservations.create(reservation(&project, "nowhere")).await;
+    assert_eq!(refused.unwrap_err().code(), Code::NotFound);
+    let made = reservations.create(reservation(&project, "lab")).await;
+    let made = made.unwrap().into_inner().size_reservation.unwrap();
+    assert_eq!((made.amount, made.partitions), (2, vec!["lab".to_owned()]));
+
+    let get = |project: &str| api::SizeReservationServiceGetRequest {
+        id: made.id.clone(),
+        project: project.to_owned(),
+    };
+    let client = |token| {
+        let wire = node.wire(Some(token));
+        api::size_reservation_service_client::SizeReservationServiceClient::new(wire)
+    };
+    let mut own = client(&token);
+    let seen = own.get(get(&project)).await.unwrap().into_inner();
+    assert_eq!(seen.size_reservation.unwrap().name, "for the launch");
+    let mut foreign = client(&other_token);
+    let unseen = foreign.get(get(&other)).await.unwrap_err();
+    assert_eq!(unseen.code(), Code::NotFound);
+    let list = api::SizeReservationServiceListRequest {
+        project: other,
+        query: None,
+    };
+    let listed = foreign.list(list).await.unwrap().into_inner();
+    assert!(listed.size_reservations.is_empty());
+
+    let update = admin::SizeReservationServiceUpdateRequest {
+        id: made.id.clone(),
+        update_meta: Some(api::UpdateMeta {
+            updated_at: made.meta.unwrap().updated_at,
+            locking_strategy: 1,
+        }),
+        partitions: vec!["lab".into()],
+        amount: Some(3),
+        ..Default::default()
+    };
+    let changed = reservations.update(update.clone()).await.unwrap();
+    assert_eq!(changed.into_inner().size_reservation.unwrap().amount, 3);
+    let stale = reservations.update(update).await.unwrap_err();
+    assert_eq!(stale.code(), Code::Aborted);
+    let query = api::SizeReservationQuery {
+        partition: Some("lab".into()),
+        project: Some(project.clone()),
+        ..Default::default()
+    };
+    let list = admin::SizeReservationServiceListRequest { query: Some(query) };
+    let listed = reservations.list(list).await.unwrap().into_inner();
+    assert_eq!(listed.size_reservations.len(), 1);
+    let delete = admin::SizeReservationServiceDeleteRequest {
+        id: made.id.clone(),
+    };
+    reservations.delete(delete).await.unwrap();
+    let gone = own.get(get(&project)).await.unwrap_err();
+    assert_eq!(gone.code(), Code::NotFound);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_size_takes_the_images_that_it_is_said_to() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let mut constraints =
+        admin::size_image_constraint_service_client::SizeImageConstraintServiceClient::new(
+            node.as_admin(),
+        );
+    let mut anyone =
+        api::size_image_constraint_service_client::SizeImageConstraintServiceClient::new(
+            node.as_admin(),
+        );
+    let attempt = |image: &str| api::SizeImageConstraintServiceTryRequest {
+        size: "small".into(),
+        image: image.to_owned(),
+    };
+    let image = debian().id;
+    anyone.r#try(attempt(&image)).await.unwrap();
+    let absent = anyone.r#try(attempt("debian-99.0.20990101")).await;
+    assert_eq!(absent.unwrap_err().code(), Code::NotFound);
+
+    let os = image.split('-').next().unwrap();
+    let allowed = |versions: &str| {
+        vec![api::ImageConstraint {
+            image: os.to_owned(),
+            semver_match: versions.to_owned(),
+        }]
+    };
+    let create = |versions: &str| admin::SizeImageConstraintServiceCreateRequest {
+        size: "small".into(),
+        image_constraints: allowed(versions),
+        name: Some("newer".into()),
+        ..Default::default()
+    };
+    let nonsense = constraints.create(create("newest, please")).await;
+    assert_eq!(nonsense.unwrap_err().code(), Code::InvalidArgument);
+    let made = constraints.create(create(">= 99.0")).await.unwrap();
+    let made = made.into_inner().size_image_constraint.unwrap();
+    let refused = anyone.r#try(attempt(&image)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert!(refused.message().contains(">= 99.0"), "{refused}");
+
+    let update = admin::SizeImageConstraintServiceUpdateRequest {
+        size: "small".into(),
+        update_meta: Some(api::UpdateMeta {
+            updated_at: made.meta.unwrap().updated_at,
+            locking_strategy: 1,
+        }),
+        image_constraints: allowed(">= 1.0"),
+        ..Default::default()
+    };
+    constraints.update(update).await.unwrap();
+    anyone.r#try(attempt(&image)).await.unwrap();
+    let list = admin::SizeImageConstraintServiceListRequest {
+        query: Some(api::SizeImageConstraintQuery {
+            name: Some("newer".into()),
+            ..Default::default()
+        }),
+    };
+    let listed = constraints.list(list).await.unwrap().into_inner();
+    assert_eq!(listed.size_image_constraints.len(), 1);
+    let delete = admin::SizeImageConstraintServiceDeleteRequest {
+        size: "small".into(),
+    };
+    constraints.delete(delete).await.unwrap();
+    let get = admin::SizeImageConstraintServiceGetRequest {
+        size: "small".into(),
+    };
+    let gone = constraints.get(get).await.unwrap_err();
+    assert_eq!(gone.code(), Code::NotFound);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_admin_asks_which_layout_fits() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let machine = node.waiting_machine(1).await;
+    let mut layouts =
+        admin::filesystem_service_client::FilesystemServiceClient::new(node.as_admin());
+    let by_image = Match::SizeAndImage(admin::MatchImageAndSize {
+        size: "small".into(),
+        image: debian().id,
+    });
+    let by_machine = |machine: &str, layout: &str| {
+        Match::MachineAndFilesystemlayout(admin::MatchMachineAndFilesystemLayout {
+            machine: machine.to_owned(),
+            filesystem_layout: layout.to_owned(),
+        })
+    };
+    let cases = [
+        (by_image, Ok("default")),
+        (by_machine(&machine, "default"), Ok("default")),
+        (by_machine(&machine, "absent"), Err(Code::NotFound)),
+        (by_machine(ABSENT, "default"), Err(Code::NotFound)),
+    ];
+    for (wanted, expected) in cases {
+        let request = admin::FilesystemServiceMatchRequest {
+            r#match: Some(wanted.clone()),
+        };
+        let answer = layouts.r#match(request).await;
+        let answer = answer.map(|it| it.into_inner().filesystem_layout.unwrap().id);
+        let answer = answer.as_deref().map_err(tonic::Status::code);
+        assert_eq!(answer, expected, "{wanted:?}");
+    }
+    let nothing = admin::FilesystemServiceMatchRequest { r#match: None };
+    let refused = layouts.r#match(nothing).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    node.stop().await;
+}
