@@ -6,11 +6,12 @@
 
 mod place;
 mod settings;
+mod trouble;
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use control_api::backup::{Backups, Made};
+use control_api::backup::{Backups, Pieces};
 use control_backup::Recipients;
 use control_store::Store;
 use object_store::WriteMultipart;
@@ -86,7 +87,7 @@ impl Keeper {
             Ok(pause) => pause,
             Err(error) => {
                 let place = &self.place.name;
-                tracing::error!(place = %place, error = format!("{error:#}"), "no backup was made");
+                tracing::error!(place = %place, error = %format_args!("{error:#}"), "no backup was made");
                 RETRY
             }
         }
@@ -117,25 +118,37 @@ impl Keeper {
     /// Makes a backup; its name.
     async fn make(&self, now_ms: u64) -> Result<String> {
         let recipients = self.schedule.recipients.iter().map(String::as_str);
-        let mut pieces = self.backups.begin(Recipients::parse(recipients)?).await?;
+        let pieces = self.backups.begin(Recipients::parse(recipients)?).await?;
         let name = self.place.name_of(now_ms);
-        let upload = self.place.upload(&name).await?;
+        let upload = self.place.upload(&name).await;
+        let upload = upload.context("cannot begin the upload")?;
         let mut upload = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
-        while let Some(piece) = pieces.bytes.recv().await {
-            upload.wait_for_capacity(PARTS_MAX).await?;
-            upload.put(piece);
-        }
-        let made: Result<Made> = match pieces.outcome.await {
-            Ok(made) => made.map_err(anyhow::Error::from),
-            Err(error) => Err(error.into()),
-        };
-        if let Err(error) = made {
-            // What was sent is not whole and must not get a name.
-            upload.abort().await?;
+        if let Err(error) = self.send(pieces, &mut upload).await {
+            // What was sent is not whole and must not get a name, nor cost space.
+            if let Err(left) = upload.abort().await {
+                let error = self.place.explain(left);
+                let place = &self.place.name;
+                tracing::warn!(place = %place, error = %format_args!("{error:#}"), "parts are left");
+            }
             return Err(error);
         }
-        upload.finish().await.context("cannot finish the backup")?;
+        let finished = upload.finish().await;
+        finished
+            .map_err(|error| self.place.explain(error))
+            .context("cannot finish the backup")?;
         Ok(name)
+    }
+
+    /// Sends all of a backup but its end.
+    async fn send(&self, mut pieces: Pieces, upload: &mut WriteMultipart) -> Result<()> {
+        while let Some(piece) = pieces.bytes.recv().await {
+            let sent = upload.wait_for_capacity(PARTS_MAX).await;
+            sent.map_err(|error| self.place.explain(error))
+                .context("cannot send a part of the backup")?;
+            upload.put(piece);
+        }
+        pieces.outcome.await??;
+        Ok(())
     }
 }
 

@@ -4,19 +4,28 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path as FilePath;
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use futures::TryStreamExt;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::{Certificate, ClientOptions, MultipartUpload, ObjectStore, ObjectStoreExt};
+use object_store::{
+    Certificate, ClientOptions, MultipartUpload, ObjectStore, ObjectStoreExt, RetryConfig,
+};
 use time::OffsetDateTime;
 
-use super::secret;
 use super::settings::{Place, S3};
+use super::{secret, trouble};
 
 const SUFFIX: &str = ".backup";
+/// Longest time for one request to a bucket: a part over a slow line.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
+/// How often and how long one request is repeated. What does not work then is told, and tried
+/// again as a whole later.
+const REQUEST_RETRIES: usize = 3;
+const REQUEST_RETRY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A place that can be used.
 #[derive(Debug)]
@@ -25,6 +34,8 @@ pub(super) struct Opened {
     pub(super) name: String,
     store: Arc<dyn ObjectStore>,
     folder: Path,
+    /// Of a bucket, for what is said about its errors.
+    bucket: Option<S3>,
     /// Begin of the names of our backups: others in the same place are left alone.
     ours: String,
 }
@@ -39,16 +50,18 @@ pub(super) struct There {
 
 impl Opened {
     pub(super) fn new(place: &Place, cluster: &str) -> Result<Self> {
-        let (name, store, folder): (_, Arc<dyn ObjectStore>, _) = match place {
+        let (name, store, folder, bucket): (_, Arc<dyn ObjectStore>, _, _) = match place {
             Place::Directory(dir) => (
                 dir.display().to_string(),
                 Arc::new(directory(dir)?),
                 Path::default(),
+                None,
             ),
             Place::S3(s3) => (
                 format!("{}/{}", s3.endpoint, s3.bucket),
-                Arc::new(bucket(s3)?),
+                Arc::new(open_bucket(s3)?),
                 Path::from(s3.prefix.as_str()),
+                Some(s3.clone()),
             ),
         };
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
@@ -57,8 +70,14 @@ impl Opened {
             name,
             store,
             folder,
+            bucket,
             ours: format!("metalmesh-{cluster}-"),
         })
+    }
+
+    /// What an error of this place means.
+    pub(super) fn explain(&self, error: object_store::Error) -> anyhow::Error {
+        trouble::explain(self.bucket.as_ref(), error)
     }
 
     /// Our backups, the oldest first.
@@ -73,7 +92,8 @@ impl Opened {
                 }))
             })
             .try_collect()
-            .await?;
+            .await
+            .map_err(|error| self.explain(error))?;
         ours.retain(|it| self.is_ours(&it.path));
         // The names hold the time, so that they sort.
         ours.sort_by(|a, b| a.path.cmp(&b.path));
@@ -106,11 +126,12 @@ impl Opened {
     pub(super) async fn upload(&self, name: &str) -> Result<Box<dyn MultipartUpload>> {
         let path = self.folder.clone().join(name);
         let upload = self.store.put_multipart(&path).await;
-        upload.context("cannot begin the upload")
+        upload.map_err(|error| self.explain(error))
     }
 
     pub(super) async fn remove(&self, there: &There) -> Result<()> {
-        Ok(self.store.delete(&there.path).await?)
+        let removed = self.store.delete(&there.path).await;
+        removed.map_err(|error| self.explain(error))
     }
 }
 
@@ -126,17 +147,26 @@ fn directory(dir: &FilePath) -> Result<LocalFileSystem> {
     Ok(store.with_fsync(true))
 }
 
-fn bucket(s3: &S3) -> Result<object_store::aws::AmazonS3> {
-    let mut options = ClientOptions::new();
-    if let Some(path) = &s3.ca_file {
-        let named = || format!("backup.s3.ca_file: cannot use {}", path.display());
-        let pem = std::fs::read(path).with_context(named)?;
-        let certificate = Certificate::from_pem(&pem).with_context(named)?;
-        options = options.with_root_certificate(certificate);
-    }
+fn open_bucket(s3: &S3) -> Result<object_store::aws::AmazonS3> {
     let is_http = s3.endpoint.starts_with("http://");
+    let mut options = ClientOptions::new()
+        .with_allow_http(is_http)
+        .with_timeout(REQUEST_TIMEOUT);
+    if let Some(path) = &s3.ca_file {
+        // Who names an authority trusts no other one.
+        options = options.with_no_system_certificates(true);
+        for authority in authorities(path)? {
+            options = options.with_root_certificate(authority);
+        }
+    }
+    let retry = RetryConfig {
+        max_retries: REQUEST_RETRIES,
+        retry_timeout: REQUEST_RETRY_TIMEOUT,
+        ..RetryConfig::default()
+    };
     AmazonS3Builder::new()
-        .with_client_options(options.with_allow_http(is_http))
+        .with_client_options(options)
+        .with_retry(retry)
         .with_endpoint(&s3.endpoint)
         .with_bucket_name(&s3.bucket)
         .with_region(&s3.region)
@@ -146,6 +176,19 @@ fn bucket(s3: &S3) -> Result<object_store::aws::AmazonS3> {
         .with_secret_access_key(secret("backup.s3.secret_key_file", &s3.secret_key_file)?)
         .build()
         .context("backup.s3: cannot be used")
+}
+
+/// The certificates of `ca_file`; one at least.
+fn authorities(path: &FilePath) -> Result<Vec<Certificate>> {
+    let named = || format!("backup.s3.ca_file: cannot use {}", path.display());
+    let pem = std::fs::read(path).with_context(named)?;
+    let found = Certificate::from_pem_bundle(&pem).with_context(named)?;
+    ensure!(
+        !found.is_empty(),
+        "backup.s3.ca_file: there is no certificate in PEM in {}",
+        path.display()
+    );
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -71,12 +71,7 @@ impl Section {
         );
         let mut places: Vec<Place> = self.directory.into_iter().map(Place::Directory).collect();
         if let Some(s3) = self.s3 {
-            let is_url = s3.endpoint.starts_with("https://") || s3.endpoint.starts_with("http://");
-            ensure!(
-                is_url,
-                "backup.s3.endpoint: {:?} is not a URL like https://s3.example",
-                s3.endpoint
-            );
+            check_endpoint(&s3.endpoint)?;
             places.push(Place::S3(s3));
         }
         if places.is_empty() {
@@ -96,4 +91,20 @@ impl Section {
             places,
         }))
     }
+}
+
+fn check_endpoint(text: &str) -> Result<()> {
+    const LIKE: &str = "backup.s3.endpoint: is not a URL like https://s3.example";
+    let url = reqwest::Url::parse(text).context(LIKE)?;
+    // Not repeated: there is a password in it.
+    ensure!(
+        url.username().is_empty() && url.password().is_none(),
+        "backup.s3.endpoint: must not hold a user or a password; keys go into \
+         backup.s3.access_key_file and backup.s3.secret_key_file"
+    );
+    ensure!(
+        matches!(url.scheme(), "http" | "https") && url.has_host(),
+        "{LIKE}, but {text:?}"
+    );
+    Ok(())
 }

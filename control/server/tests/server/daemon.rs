@@ -1,5 +1,6 @@
 //! A running metalmeshd.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -21,6 +22,7 @@ pub(crate) struct Daemon {
     pub(crate) api: String,
     pub(crate) started_in: Duration,
     config: PathBuf,
+    log: PathBuf,
 }
 
 impl Daemon {
@@ -32,6 +34,7 @@ impl Daemon {
     /// The same with the API at an address, and more flags.
     pub(crate) fn start_at(dir: &Path, api: &str, flags: &[&str]) -> Self {
         let config = dir.join("config.yaml");
+        let log = dir.join("metalmeshd.log");
         let began = Instant::now();
         let mut child = Command::new(program())
             .arg("--dev")
@@ -42,7 +45,7 @@ impl Daemon {
             .arg("--context-file")
             .arg(&config)
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(File::create(&log).unwrap())
             .spawn()
             .unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -64,7 +67,13 @@ impl Daemon {
             api: format!("http://{api}"),
             started_in: began.elapsed(),
             config,
+            log,
         }
+    }
+
+    /// What it logged since this start.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
     }
 
     /// The context file with the admin token.

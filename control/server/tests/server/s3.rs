@@ -1,154 +1,143 @@
-//! As much of S3 as one bucket of backups needs, on loopback: multipart uploads, lists, deletes.
+//! An S3-compatible store as a process of its own: moto's, over TLS on loopback.
 
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
-type Objects = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
+use crate::python;
 
-/// A bucket called `backups`.
-pub(crate) struct S3 {
-    pub(crate) address: SocketAddr,
-    objects: Objects,
+const PACKAGE: &str = "moto[server]==5.1.16";
+
+/// An authority and a certificate of it for 127.0.0.1, as files.
+pub(crate) struct Authority {
+    pub(crate) ca: PathBuf,
+    certificate: PathBuf,
+    key: PathBuf,
 }
 
-struct Request {
-    method: String,
-    path: String,
-    query: String,
-    is_signed: bool,
-    body: Vec<u8>,
+impl Authority {
+    /// Makes both in `dir`.
+    pub(crate) fn new(dir: &Path) -> Self {
+        use rcgen::{
+            BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+        };
+        fs::create_dir_all(dir).unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        // A name of its own: the store's certificate must not look as if it signed itself.
+        let name = &mut params.distinguished_name;
+        name.push(DnType::CommonName, "authority of the store");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let ca_key = KeyPair::generate().unwrap();
+        let ca = params.self_signed(&ca_key).unwrap();
+        let issuer = Issuer::new(params, ca_key);
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        params.use_authority_key_identifier_extension = true;
+        let certificate = params.signed_by(&key, &issuer).unwrap();
+        let files = ["ca.crt", "store.crt", "store.key"].map(|name| dir.join(name));
+        fs::write(&files[0], ca.pem()).unwrap();
+        fs::write(&files[1], certificate.pem()).unwrap();
+        fs::write(&files[2], key.serialize_pem()).unwrap();
+        let [ca, certificate, key] = files;
+        Self {
+            ca,
+            certificate,
+            key,
+        }
+    }
+}
+
+/// A running store with a bucket `backups` and a user who may do everything there.
+pub(crate) struct S3 {
+    child: Child,
+    python: PathBuf,
+    ca: PathBuf,
+    pub(crate) address: String,
+    pub(crate) access_key_file: PathBuf,
+    pub(crate) secret_key_file: PathBuf,
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/server")
+        .join(name)
 }
 
 impl S3 {
-    pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let objects = Objects::default();
-        let parts = Objects::default();
-        let shared = Arc::clone(&objects);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let (objects, parts) = (Arc::clone(&shared), Arc::clone(&parts));
-                std::thread::spawn(move || serve(stream, &objects, &parts));
+    /// Starts it with old objects of these names; none, with a printed reason, where it cannot be
+    /// had.
+    pub(crate) fn start(dir: &Path, authority: &Authority, names: &[&str]) -> Option<Self> {
+        let python = match python::environment(PACKAGE) {
+            Ok(python) => python,
+            Err(reason) => {
+                println!("SKIPPED: {PACKAGE} cannot be installed: {reason}");
+                return None;
             }
-        });
-        Self { address, objects }
-    }
-
-    pub(crate) fn put(&self, name: &str, bytes: &[u8]) {
-        self.objects
-            .lock()
-            .unwrap()
-            .insert(name.to_owned(), bytes.to_vec());
-    }
-
-    pub(crate) fn objects(&self) -> BTreeMap<String, Vec<u8>> {
-        self.objects.lock().unwrap().clone()
-    }
-}
-
-fn serve(mut stream: TcpStream, objects: &Objects, parts: &Objects) {
-    let Some(request) = read(&stream) else { return };
-    let (status, headers, body) = answer(&request, objects, parts);
-    let head = format!(
-        "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n",
-        body.len()
-    );
-    // A client that went away misses the answer.
-    let _sent = stream.write_all(&[head.as_bytes(), body.as_bytes()].concat());
-}
-
-fn read(stream: &TcpStream) -> Option<Request> {
-    let mut input = BufReader::new(stream);
-    let mut line = String::new();
-    input.read_line(&mut line).ok()?;
-    let mut words = line.split(' ');
-    let method = words.next()?.to_owned();
-    let target = words.next()?.to_owned();
-    let (mut length, mut is_signed) = (0, false);
-    loop {
-        let mut line = String::new();
-        input.read_line(&mut line).ok()?;
-        let Some((name, value)) = line.trim().split_once(':') else {
-            break;
         };
-        match name.to_ascii_lowercase().as_str() {
-            "content-length" => length = value.trim().parse().ok()?,
-            "authorization" => is_signed = value.contains("AWS4-HMAC-SHA256"),
-            _ => {}
-        }
+        let (access_key_file, secret_key_file) = (dir.join("access"), dir.join("secret"));
+        let mut child = Command::new(&python)
+            .arg(script("s3_server.py"))
+            .args([&authority.certificate, &authority.key])
+            .args([&access_key_file, &secret_key_file])
+            .args(names)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(dir.join("s3.log")).unwrap())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let Some(Ok(address)) = lines.next() else {
+            let log = fs::read_to_string(dir.join("s3.log")).unwrap();
+            panic!("the store ended:\n{log}");
+        };
+        Some(Self {
+            child,
+            python,
+            ca: authority.ca.clone(),
+            address,
+            access_key_file,
+            secret_key_file,
+        })
     }
-    let mut body = vec![0; length];
-    input.read_exact(&mut body).ok()?;
-    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-    Some(Request {
-        method,
-        path: path.to_owned(),
-        query: query.to_owned(),
-        is_signed,
-        body,
-    })
-}
 
-fn answer(request: &Request, objects: &Objects, parts: &Objects) -> (&'static str, String, String) {
-    let ok = |body: String| ("200 OK", String::new(), body);
-    let name = request
-        .path
-        .trim_start_matches("/backups")
-        .trim_start_matches('/');
-    let (name, query) = (name.to_owned(), request.query.as_str());
-    if !request.is_signed {
-        return ("403 Forbidden", String::new(), String::new());
+    fn ask(&self, more: &[&str]) -> Vec<String> {
+        let output = Command::new(&self.python)
+            .arg(script("s3_client.py"))
+            .arg(&self.address)
+            .args([&self.ca, &self.access_key_file, &self.secret_key_file])
+            .args(more)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(str::to_owned).collect()
     }
-    match request.method.as_str() {
-        "GET" => ok(listing(&objects.lock().unwrap())),
-        "POST" if query.starts_with("uploads") => ok(
-            "<InitiateMultipartUploadResult><UploadId>u1</UploadId></InitiateMultipartUploadResult>"
-                .to_owned(),
-        ),
-        "PUT" => {
-            let number = query
-                .split('&')
-                .find_map(|it| it.strip_prefix("partNumber="))
-                .unwrap();
-            let key = format!("{name}#{number:0>6}");
-            parts.lock().unwrap().insert(key, request.body.clone());
-            ("200 OK", "etag: \"e\"\r\n".to_owned(), String::new())
-        }
-        "POST" => {
-            let mut parts = parts.lock().unwrap();
-            let mut whole = Vec::new();
-            parts.retain(|key, bytes| {
-                let is_mine = key.starts_with(&format!("{name}#"));
-                if is_mine {
-                    whole.extend_from_slice(bytes);
-                }
-                !is_mine
-            });
-            objects.lock().unwrap().insert(name, whole);
-            ok("<CompleteMultipartUploadResult><ETag>\"e\"</ETag></CompleteMultipartUploadResult>"
-                .to_owned())
-        }
-        "DELETE" => {
-            objects.lock().unwrap().remove(&name);
-            ("204 No Content", String::new(), String::new())
-        }
-        _ => ("400 Bad Request", String::new(), String::new()),
+
+    /// Names of what is there, in order; of uploads that were not finished with that remark.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names = self.ask(&[]);
+        names.sort();
+        names
+    }
+
+    /// Copies an object into a file.
+    pub(crate) fn copy(&self, name: &str, file: &Path) {
+        self.ask(&[name, file.to_str().unwrap()]);
     }
 }
 
-/// Everything is old but what was uploaded here and now.
-fn listing(objects: &BTreeMap<String, Vec<u8>>) -> String {
-    let one = |(name, bytes): (&String, &Vec<u8>)| {
-        let year = if bytes.len() < 100 { 2020 } else { 2050 };
-        format!(
-            "<Contents><Key>{name}</Key><LastModified>{year}-01-01T00:00:00.000Z</LastModified>\
-             <ETag>\"e\"</ETag><Size>{}</Size></Contents>",
-            bytes.len()
-        )
-    };
-    let all: String = objects.iter().map(one).collect();
-    format!("<ListBucketResult><IsTruncated>false</IsTruncated>{all}</ListBucketResult>")
+impl S3 {
+    /// Ends it; nobody listens there any more.
+    pub(crate) fn end(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for S3 {
+    fn drop(&mut self) {
+        self.end();
+    }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use crate::daemon::{Daemon, PATIENCE, program};
-use crate::s3::S3;
+use crate::s3::{Authority, S3};
 
 /// An age key for tests.
 fn key() -> (String, String) {
@@ -38,41 +38,38 @@ fn restores(file: &Path, key: &Path, dir: &Path) {
     assert!(output.status.success(), "{output:?}");
 }
 
+/// Names as the schedule gives them, of a cluster called `metalmesh`.
+fn old() -> [String; 3] {
+    ["20200101", "20200102", "20200103"]
+        .map(|day| format!("metalmesh-metalmesh-{day}T000000Z.backup"))
+}
+
+/// Starts a daemon with this configuration.
+fn configured(dir: &Path, config: &str) -> Daemon {
+    let file = dir.join("metalmeshd.toml");
+    fs::write(&file, config).unwrap();
+    Daemon::start_at(dir, "127.0.0.1:0", &["--config", file.to_str().unwrap()])
+}
+
 #[test]
-fn a_directory_and_a_bucket_are_kept_supplied() {
+fn a_directory_is_kept_supplied() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     let (recipient, secret) = key();
     fs::write(at("backup.key"), secret).unwrap();
-    fs::write(at("access"), "access\n").unwrap();
-    fs::write(at("secret"), "secret\n").unwrap();
     let backups = at("backups");
     fs::create_dir(&backups).unwrap();
-    let old = ["20200101", "20200102", "20200103"].map(|day| {
-        let name = format!("metalmesh-metalmesh-{day}T000000Z.backup");
-        let file = File::create(backups.join(&name)).unwrap();
+    for name in old() {
+        let file = File::create(backups.join(name)).unwrap();
         let then = UNIX_EPOCH + Duration::from_secs(1_577_836_800);
         file.set_modified(then).unwrap();
-        name
-    });
+    }
     fs::write(backups.join("notes.txt"), "mine").unwrap();
-    let s3 = S3::start();
-    s3.put(&format!("east/{}", old[0]), b"old");
-    s3.put("east/notes.txt", b"mine");
     let config = format!(
         "[backup]\nevery_minutes = 60\nkeep = 2\nrecipients = [\"{recipient}\"]\n\
-         directory = \"{}\"\n[backup.s3]\nendpoint = \"http://{}\"\nbucket = \"backups\"\n\
-         prefix = \"east\"\naccess_key_file = \"{}\"\nsecret_key_file = \"{}\"\n",
-        backups.display(),
-        s3.address,
-        at("access").display(),
-        at("secret").display()
+         directory = {backups:?}\n"
     );
-    fs::write(at("metalmeshd.toml"), config).unwrap();
-    let flags = at("metalmeshd.toml");
-    let flags = ["--config", flags.to_str().unwrap()];
-    let daemon = Daemon::start_at(dir.path(), "127.0.0.1:0", &flags);
-
+    let daemon = configured(dir.path(), &config);
     let names = || -> Vec<String> {
         let entries = fs::read_dir(&backups).unwrap();
         let mut names: Vec<String> = entries
@@ -84,23 +81,144 @@ fn a_directory_and_a_bucket_are_kept_supplied() {
     // The new one, the newest of the old ones, and what is not ours.
     let kept = wait_for("a backup and the removal of old ones", || {
         let names = names();
-        (names.len() == 3 && !names.contains(&old[1])).then_some(names)
+        (names.len() == 3 && !names.contains(&old()[1])).then_some(names)
     });
-    assert_eq!((&kept[0], kept[2].as_str()), (&old[2], "notes.txt"));
-    let stored = wait_for("a backup in the bucket", || {
-        let objects = s3.objects();
-        (objects.len() == 3).then_some(objects)
-    });
-    let (name, bytes) = stored.iter().find(|(_, bytes)| bytes.len() > 100).unwrap();
-    assert!(name.starts_with("east/metalmesh-metalmesh-2"), "{name}");
-    fs::write(at("from-bucket"), bytes).unwrap();
-    restores(&backups.join(&kept[1]), &at("backup.key"), &at("new-1"));
-    restores(&at("from-bucket"), &at("backup.key"), &at("new-2"));
+    assert_eq!((&kept[0], kept[2].as_str()), (&old()[2], "notes.txt"));
+    restores(&backups.join(&kept[1]), &at("backup.key"), &at("new"));
     // The next one is not due: a restart makes none.
     assert!(daemon.terminate().success());
-    let daemon = Daemon::start_at(dir.path(), "127.0.0.1:0", &flags);
+    let daemon = configured(dir.path(), &config);
     assert!(daemon.terminate().success());
     assert_eq!(names(), kept);
+}
+
+/// The section for a store; `more` are further lines of it.
+fn bucket(store: &S3, recipient: &str, more: &str) -> String {
+    format!(
+        "[backup]\nevery_minutes = 60\nkeep = 2\nrecipients = [\"{recipient}\"]\n\
+         [backup.s3]\nendpoint = \"https://{}\"\nprefix = \"east\"\n\
+         access_key_file = {:?}\n{more}\n",
+        store.address, store.access_key_file
+    )
+}
+
+#[test]
+fn a_bucket_behind_tls_is_kept_supplied() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let authority = Authority::new(&at("tls"));
+    let old = old().map(|name| format!("east/{name}"));
+    let there = [&old[0], &old[1], &old[2], "east/notes.txt", "west.backup"];
+    let Some(store) = S3::start(dir.path(), &authority, &there) else {
+        return;
+    };
+    let (recipient, secret) = key();
+    fs::write(at("backup.key"), secret).unwrap();
+    let more = format!(
+        "bucket = \"backups\"\nsecret_key_file = {:?}\nca_file = {:?}",
+        store.secret_key_file, authority.ca
+    );
+    let config = bucket(&store, &recipient, &more);
+    let daemon = configured(dir.path(), &config);
+    wait_for("a backup in the bucket", || {
+        let log = daemon.log();
+        assert!(!log.contains("no backup was made"), "{log}");
+        log.contains("backup made").then_some(())
+    });
+    let names = store.names();
+    let [kept, new, notes, west] = names.as_slice() else {
+        panic!("{names:?}");
+    };
+    assert_eq!(
+        [kept, notes, west],
+        [&old[2], "east/notes.txt", "west.backup"]
+    );
+    assert!(new.starts_with("east/metalmesh-metalmesh-2"), "{new}");
+    store.copy(new, &at("from-bucket"));
+    restores(&at("from-bucket"), &at("backup.key"), &at("new"));
+    // The next one is not due: a restart looks, and makes none.
+    assert!(daemon.terminate().success());
+    let daemon = configured(dir.path(), &config);
+    assert!(daemon.terminate().success());
+    assert_eq!(store.names(), names);
+}
+
+#[test]
+fn what_a_bucket_refuses_is_told_with_the_remedy() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let authority = Authority::new(&at("tls"));
+    let stranger = Authority::new(&at("stranger"));
+    let Some(mut store) = S3::start(dir.path(), &authority, &[]) else {
+        return;
+    };
+    let (recipient, _) = key();
+    let secret = fs::read_to_string(&store.secret_key_file).unwrap();
+    let access = fs::read_to_string(&store.access_key_file).unwrap();
+    fs::write(at("wrong"), "wrong-secret-of-forty-characters-in-all.").unwrap();
+    let (right, wrong) = (&store.secret_key_file.clone(), &at("wrong"));
+    let cases = [
+        (
+            "backups",
+            right,
+            Some(&stranger.ca),
+            ["not signed by an authority in", "backup.s3.ca_file"],
+        ),
+        (
+            "backups",
+            right,
+            None,
+            ["this system trusts", "backup.s3.ca_file"],
+        ),
+        (
+            "backups",
+            wrong,
+            Some(&authority.ca),
+            ["SignatureDoesNotMatch", "backup.s3.secret_key_file"],
+        ),
+        (
+            "nobodys",
+            right,
+            Some(&authority.ca),
+            ["no bucket \"nobodys\"", "backup.s3.bucket"],
+        ),
+    ];
+    for (name, secret_key_file, ca, words) in cases {
+        let mut more = format!("bucket = \"{name}\"\nsecret_key_file = {secret_key_file:?}\n");
+        if let Some(ca) = ca {
+            more.push_str(&format!("ca_file = {ca:?}"));
+        }
+        let daemon = configured(dir.path(), &bucket(&store, &recipient, &more));
+        let line = wait_for("word of the failure", || {
+            let log = daemon.log();
+            let line = log.lines().find(|line| line.contains("no backup was made"));
+            line.map(str::to_owned)
+        });
+        println!("{line}");
+        let log = daemon.log();
+        for word in words.iter().chain([&store.address.as_str()]) {
+            assert!(line.contains(word), "no {word:?} in {line}");
+        }
+        for word in [secret.trim(), access.trim(), "wrong-secret"] {
+            assert!(!log.contains(word), "a key is in {log}");
+        }
+        assert!(daemon.terminate().success());
+    }
+    assert_eq!(store.names(), Vec::<String>::new());
+    let more = format!("bucket = \"backups\"\nsecret_key_file = {right:?}");
+    let config = bucket(&store, &recipient, &more);
+    store.end();
+    let daemon = configured(dir.path(), &config);
+    wait_for("word of a store that is not there", || {
+        let log = daemon.log();
+        let line = log
+            .lines()
+            .find(|line| line.contains("no backup was made"))?;
+        println!("{line}");
+        assert!(line.contains("it cannot be reached: "), "{line}");
+        assert!(line.contains("backup.s3.endpoint"), "{line}");
+        Some(())
+    });
 }
 
 #[test]
@@ -122,6 +240,20 @@ fn a_schedule_that_cannot_work_stops_the_start() {
             ),
             "backup.s3.access_key_file",
         ),
+        (
+            format!(
+                "recipients = [\"{recipient}\"]\n[backup.s3]\n\
+                 endpoint = \"https://me:hidden@x\"\nbucket = \"b\"\n{missing}"
+            ),
+            "backup.s3.endpoint: must not hold",
+        ),
+        (
+            format!(
+                "recipients = [\"{recipient}\"]\n[backup.s3]\nendpoint = \"https://x\"\n\
+                 bucket = \"b\"\nca_file = {file:?}\n{missing}"
+            ),
+            "backup.s3.ca_file: there is no certificate",
+        ),
     ] {
         fs::write(&file, format!("[backup]\n{section}\n")).unwrap();
         let output = Command::new(program())
@@ -142,5 +274,6 @@ fn a_schedule_that_cannot_work_stops_the_start() {
             .unwrap();
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && error.contains(word), "{error}");
+        assert!(!error.contains("hidden"), "{error}");
     }
 }
