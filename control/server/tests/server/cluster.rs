@@ -22,9 +22,11 @@ use crate::daemon::{PATIENCE, program};
 const TENANT: &str = "metal-stack";
 
 /// One node: its files, its ports, and the process while it runs.
-struct Node {
+pub(crate) struct Node {
     dir: PathBuf,
     api: String,
+    /// Where agents call.
+    pub(crate) mesh: String,
     child: Option<Child>,
     /// Lines of its stdout so far.
     said: Arc<Mutex<Vec<String>>>,
@@ -46,17 +48,18 @@ impl Node {
     fn new(dir: PathBuf, join: bool, more: &str) -> Self {
         std::fs::create_dir_all(&dir).unwrap();
         let api = format!("127.0.0.1:{}", free_tcp());
+        let mesh = format!("127.0.0.1:{}", free_udp());
         let config = format!(
-            "data_dir = {:?}\n[api]\nlisten = \"{api}\"\n[mesh]\nlisten = \"127.0.0.1:{}\"\n\
+            "data_dir = {:?}\n[api]\nlisten = \"{api}\"\n[mesh]\nlisten = \"{mesh}\"\n\
              {more}\n[peers]\nlisten = \"127.0.0.1:{}\"\njoin = {join}\n",
             dir.join("data"),
-            free_udp(),
             free_udp()
         );
         std::fs::write(dir.join("node.toml"), config).unwrap();
         Self {
             dir,
             api: format!("http://{api}"),
+            mesh,
             child: None,
             said: Arc::default(),
             reader: None,
@@ -78,7 +81,7 @@ impl Node {
         command.arg("--context-file").arg(context).output().unwrap()
     }
 
-    fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         let log = std::fs::File::options()
             .create(true)
             .append(true)
@@ -102,7 +105,7 @@ impl Node {
     }
 
     /// The rest of the first line that begins so.
-    fn wait_said(&mut self, begin: &str) -> String {
+    pub(crate) fn wait_said(&mut self, begin: &str) -> String {
         let until = Instant::now() + PATIENCE;
         loop {
             let said = self.said.lock().unwrap().clone();
@@ -127,7 +130,7 @@ impl Node {
         std::fs::write(self.dir.join("data/node.ticket"), ticket).unwrap();
     }
 
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
             child.wait().unwrap();
@@ -153,12 +156,12 @@ impl Drop for Node {
 }
 
 /// Nodes and the admin's token.
-struct Cluster {
-    nodes: Vec<Node>,
+pub(crate) struct Cluster {
+    pub(crate) nodes: Vec<Node>,
     token: String,
 }
 
-async fn eventually<T, F: Future<Output = Result<T, String>>>(
+pub(crate) async fn eventually<T, F: Future<Output = Result<T, String>>>(
     what: &str,
     mut attempt: impl FnMut() -> F,
 ) -> T {
@@ -174,7 +177,7 @@ async fn eventually<T, F: Future<Output = Result<T, String>>>(
 
 impl Cluster {
     /// One node that leads itself.
-    fn form(dir: &Path) -> Self {
+    pub(crate) fn form(dir: &Path) -> Self {
         Self::form_with(dir, "")
     }
 
@@ -193,7 +196,7 @@ impl Cluster {
         }
     }
 
-    fn client(&self, at: usize) -> Client {
+    pub(crate) fn client(&self, at: usize) -> Client {
         self.nodes[at].client(&self.token)
     }
 
@@ -212,7 +215,7 @@ impl Cluster {
     }
 
     /// Joins another node, asked for at node `at`, and gives it a vote.
-    async fn join(&mut self, dir: &Path, at: usize) -> u64 {
+    pub(crate) async fn join(&mut self, dir: &Path, at: usize) -> u64 {
         let mut node = Node::new(dir.to_owned(), true, "");
         node.start();
         let (id, ticket) = self.invite(at, &node.key()).await.unwrap();
@@ -232,7 +235,7 @@ impl Cluster {
         .await;
     }
 
-    async fn status(&self, at: usize) -> ClusterServiceStatusResponse {
+    pub(crate) async fn status(&self, at: usize) -> ClusterServiceStatusResponse {
         let request = ClusterServiceStatusRequest { all: true };
         eventually("status", || async {
             let status = self.client(at).clusters().status(request).await;

@@ -62,6 +62,52 @@ fn as_acme<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["--context", "acme"], more].concat()
 }
 
+/// All kinds, some by another name.
+const KINDS: [&str; 14] = [
+    "audit",
+    "fsl",
+    "images",
+    "ip",
+    "join-ticket",
+    "machines",
+    "network",
+    "partition",
+    "project",
+    "size",
+    "switches",
+    "task",
+    "tenant",
+    "token",
+];
+
+/// Every format says the same of a kind, and its watch begins.
+fn shows(cli: &Cli, kind: &str) {
+    let get = |format: &str| cli.ok(&["get", kind, "-A", "-o", format]);
+    let json: Value = serde_json::from_str(&get("json")).unwrap();
+    let count = json.as_array().unwrap().len();
+    assert_eq!(get("table").lines().count(), count + 1, "{kind}");
+    let wide = get("wide");
+    let titles = wide.lines().next().unwrap();
+    assert!(titles.ends_with("REVISION"), "{kind}: {wide}");
+    assert_eq!(
+        get("yaml").matches("\n  revision: ").count(),
+        count,
+        "{kind}"
+    );
+    let revisions: Vec<String> = get("jsonpath={.revision}")
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    let expected = json.as_array().unwrap().iter();
+    let expected: Vec<String> = expected.map(|one| one["revision"].to_string()).collect();
+    assert_eq!(revisions, expected, "{kind}");
+    let watching = Watching::start(cli, &["get", kind, "-A", "--watch"]);
+    assert!(watching.line().starts_with("EVENT    "), "{kind}");
+    for _ in 0..count {
+        assert!(watching.line().starts_with("present  "), "{kind}");
+    }
+}
+
 fn owned(event: &str, id: &str) -> (String, String) {
     (event.to_owned(), id.to_owned())
 }
@@ -82,27 +128,8 @@ fn every_kind_in_every_format() {
     let roles = ["--project-role", "web=owner", "--tenant-role", "acme=owner"];
     let context = ["--add-context", "acme"];
     cli.ok(&[&token[..], &roles, &context].concat());
-    for kind in [
-        "audit",
-        "fsl",
-        "images",
-        "ip",
-        "join-ticket",
-        "machines",
-        "network",
-        "partition",
-        "project",
-        "size",
-        "switches",
-        "task",
-        "tenant",
-        "token",
-    ] {
-        let table = cli.ok(&["get", kind, "--all"]);
-        assert!(table.lines().count() >= 1, "{kind}");
-        let json: Value =
-            serde_json::from_str(&cli.ok(&["get", kind, "-A", "-o", "json"])).unwrap();
-        assert!(json.is_array(), "{kind}: {json}");
+    for kind in KINDS {
+        shows(&cli, kind);
     }
     assert!(cli.ok(&["get", "partitions"]).contains("lab"));
     let wide = cli.ok(&["get", "partition", "-o", "wide"]);
@@ -152,6 +179,29 @@ fn every_kind_in_every_format() {
     assert!(refused.contains("MM-1102"), "{refused}");
     let refused = cli.refused(&as_acme(&["get", "project", "--tenant", "metal-stack"]));
     assert!(refused.contains("MM-1001"), "{refused}");
+}
+
+#[test]
+fn a_reader_that_went_away_ends_it() {
+    let Some(program) = metalmesh() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(dir.path());
+    let cli = Cli {
+        program,
+        config: daemon.config().to_owned(),
+    };
+    cli.ok(&["partition", "create", "lab"]);
+    for format in ["table", "wide", "json", "yaml", "jsonpath={.id}"] {
+        for more in [&[][..], &["--watch"]] {
+            let arguments = [&["get", "partition", "-o", format], more].concat();
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            let output = cli.command(&arguments).stdout(writer).output().unwrap();
+            let error = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(141), "{arguments:?}: {error}");
+            assert_eq!(error, "", "{arguments:?}");
+        }
+    }
 }
 
 #[test]

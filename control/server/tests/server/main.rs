@@ -7,6 +7,7 @@
 )]
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
+mod agent;
 mod backup;
 mod cli;
 mod cluster;
@@ -16,3 +17,5 @@ mod node;
 mod python;
 mod s3;
 mod schedule;
+mod watch;
+mod wire;

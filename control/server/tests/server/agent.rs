@@ -1,0 +1,270 @@
+//! A switch's agent and three control nodes: the node that it is connected to dies, and it goes
+//! on with another one. The nodes are processes; the agent is the real one, on a switch in memory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use agents_core::config::Config;
+use agents_kit::telemetry::LogFormat;
+use agents_kit::{Agent, AgentArgs, AgentKind, KeyArgs, SessionState};
+use agents_nos::stub::Stub;
+use agents_nos::{Delta, OsError, Place, PortObserved, SwitchOs, SwitchState};
+use proto_public::admin::v2::{
+    PartitionServiceCreateRequest, SwitchServiceGetRequest, SwitchServicePortRequest,
+};
+use proto_public::api::v2::{NicState, Partition, Switch, SwitchPortStatus};
+use proto_public::metalmesh::admin::v1::{self as mesh_admin, JoinServiceCreateRequest};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::cluster::{Cluster, eventually};
+use crate::daemon::PATIENCE;
+
+/// A switch that the agent owns and the test looks at.
+#[derive(Clone)]
+struct Shared(Arc<Stub>);
+
+impl SwitchOs for Shared {
+    fn vendor(&self) -> &'static str {
+        self.0.vendor()
+    }
+    fn version(&self) -> String {
+        self.0.version()
+    }
+    async fn observe(&self) -> Result<SwitchState, OsError> {
+        self.0.observe().await
+    }
+    async fn apply(&self, delta: &Delta) -> Result<(), OsError> {
+        self.0.apply(delta).await
+    }
+    async fn changed(&self) {
+        self.0.changed().await;
+    }
+}
+
+impl Shared {
+    fn fresh() -> Self {
+        let port = PortObserved {
+            mac: [2, 0, 0, 0, 0, 1],
+            admin_up: true,
+            oper_up: true,
+            place: Place::Isolated,
+        };
+        let ports = ["swp1", "swp2"].map(|name| (name.to_owned(), port.clone()));
+        Self(Arc::new(Stub::new(SwitchState {
+            ports: BTreeMap::from(ports),
+            ..SwitchState::default()
+        })))
+    }
+
+    /// Waits until a port is switched on or off.
+    async fn until(&self, port: &str, is_up: bool) {
+        eventually("change of the port", || async {
+            let port = &self.0.observe().await.unwrap().ports[port];
+            (port.admin_up == is_up)
+                .then_some(())
+                .ok_or_else(|| format!("{port:?}"))
+        })
+        .await;
+    }
+}
+
+/// An agent at work.
+struct Running {
+    agent: Agent,
+    switch: Shared,
+    stop: CancellationToken,
+    task: JoinSet<()>,
+}
+
+impl Running {
+    /// Starts as `metalmesh-core run` does.
+    async fn start(args: &AgentArgs) -> Self {
+        let agent = args.clone().start(AgentKind::Core).await.unwrap();
+        let config = Config {
+            rack: "rack-1".into(),
+            room: String::new(),
+            management_ip: IpAddr::from([10, 90, 0, 11]),
+            vtep: IpAddr::from([10, 91, 0, 11]),
+            ports: vec!["swp*".into()],
+            uplinks: Vec::new(),
+            gateways: Vec::new(),
+        };
+        let (switch, stop) = (Shared::fresh(), CancellationToken::new());
+        let mut task = JoinSet::new();
+        let work = agents_core::run(agent.clone(), config, switch.clone(), stop.clone());
+        task.spawn(work);
+        Self {
+            agent,
+            switch,
+            stop,
+            task,
+        }
+    }
+
+    /// Waits until there is a session or none.
+    async fn session(&self, is_up: bool) {
+        let mut session = self.agent.session();
+        let there = session.wait_for(|state| matches!(state, SessionState::Up) == is_up);
+        let waited = tokio::time::timeout(PATIENCE, there).await;
+        assert!(waited.is_ok(), "the session never was up: {is_up}");
+    }
+
+    async fn stop(mut self) {
+        self.stop.cancel();
+        while let Some(ended) = self.task.join_next().await {
+            ended.unwrap();
+        }
+        self.agent.close().await;
+    }
+}
+
+fn write_private(path: &Path, text: &str) {
+    use std::io::Write;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+/// The agent's arguments, with a ticket that was asked for at node `at`.
+async fn invited(cluster: &Cluster, at: usize, dir: &Path) -> AgentArgs {
+    let state_dir = dir.join("core");
+    let key = KeyArgs {
+        state_dir: state_dir.clone(),
+    };
+    let request = JoinServiceCreateRequest {
+        kind: mesh_admin::AgentKind::Core.into(),
+        partition: "lab".into(),
+        id: "leaf1".into(),
+        key_sha256: key.fingerprint().unwrap(),
+        minutes: 5,
+    };
+    let made = cluster.client(at).joins().create(request).await.unwrap();
+    let ticket: PathBuf = dir.join("core.ticket");
+    write_private(&ticket, &made.into_inner().secret);
+    AgentArgs {
+        control: cluster.nodes.iter().map(|it| it.mesh.clone()).collect(),
+        state_dir,
+        ticket_file: Some(ticket),
+        log: LogFormat::default(),
+    }
+}
+
+/// The switch as a node shows it, once it is as wanted.
+async fn shown(cluster: &Cluster, at: usize, wanted: impl Fn(&Switch) -> bool) -> Switch {
+    eventually("switch as wanted", || async {
+        let request = SwitchServiceGetRequest { id: "leaf1".into() };
+        let found = cluster.client(at).admin_switches().get(request).await;
+        let found = found.map_err(|e| e.to_string())?.into_inner().switch;
+        found
+            .filter(|it| wanted(it))
+            .ok_or_else(|| "it is another one".to_owned())
+    })
+    .await
+}
+
+fn state(switch: &Switch, port: &str) -> NicState {
+    let nic = switch.nics.iter().find(|nic| nic.name == port).unwrap();
+    nic.state.unwrap()
+}
+
+async fn order(cluster: &Cluster, at: usize, port: &str, status: SwitchPortStatus) {
+    eventually("order", || async {
+        let request = SwitchServicePortRequest {
+            id: "leaf1".into(),
+            nic_name: port.into(),
+            status: status.into(),
+        };
+        let done = cluster.client(at).admin_switches().port(request).await;
+        done.map(drop).map_err(|e| e.to_string())
+    })
+    .await;
+}
+
+async fn three(dir: &Path) -> Cluster {
+    let mut cluster = Cluster::form(&dir.join("nodes"));
+    cluster.join(&dir.join("nodes/2"), 0).await;
+    cluster.join(&dir.join("nodes/3"), 0).await;
+    let partition = Partition {
+        id: "lab".into(),
+        ..Partition::default()
+    };
+    let request = PartitionServiceCreateRequest {
+        partition: Some(partition),
+    };
+    let made = cluster.client(0).admin_partitions().create(request).await;
+    made.unwrap();
+    cluster
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_goes_on_with_another_node() {
+    agents_kit::install_crypto_provider();
+    let dir = tempfile::tempdir().unwrap();
+    let mut cluster = three(dir.path()).await;
+    let args = invited(&cluster, 1, dir.path()).await;
+    let running = Running::start(&args).await;
+    // The ticket has served; from here on the certificate is all that the agent has.
+    fs::remove_file(args.ticket_file.as_ref().unwrap()).unwrap();
+    shown(&cluster, 2, |it| it.nics.len() == 2).await;
+    order(&cluster, 2, "swp1", SwitchPortStatus::Down).await;
+    running.switch.until("swp1", false).await;
+
+    // Agents are with the node that leads.
+    let leader = usize::try_from(cluster.status(0).await.leader).unwrap() - 1;
+    let certificate = running.agent.credential().chain;
+    cluster.nodes[leader].kill();
+    let killed = Instant::now();
+    running.session(false).await;
+    let rest: Vec<usize> = (0..3).filter(|at| *at != leader).collect();
+    let leads = eventually("new leader", || async {
+        match usize::try_from(cluster.status(rest[0]).await.leader).unwrap() {
+            0 => Err("nobody leads".to_owned()),
+            id if id - 1 == leader => Err("the dead one leads".to_owned()),
+            id => Ok(id - 1),
+        }
+    })
+    .await;
+    let third = rest.into_iter().find(|at| *at != leads).unwrap();
+    order(&cluster, third, "swp1", SwitchPortStatus::Up).await;
+    order(&cluster, third, "swp2", SwitchPortStatus::Down).await;
+    running.switch.until("swp1", true).await;
+    running.switch.until("swp2", false).await;
+    println!(
+        "the agent obeyed another node {:?} after the kill",
+        killed.elapsed()
+    );
+    running.session(true).await;
+    assert_eq!(running.agent.credential().chain, certificate);
+    // What it reports comes in there as well.
+    shown(&cluster, third, |it| {
+        let is_down = |port: &str| state(it, port).actual() == SwitchPortStatus::Down;
+        is_down("swp2") && !is_down("swp1") && it.last_sync_error.is_none()
+    })
+    .await;
+
+    // A restart of the agent needs neither the ticket nor the dead node.
+    running.stop().await;
+    let again = Running::start(&args).await;
+    again.switch.until("swp2", false).await;
+    order(&cluster, third, "swp2", SwitchPortStatus::Up).await;
+    again.switch.until("swp2", true).await;
+    again.stop().await;
+
+    // The dead node comes back; the agent may go wherever it likes.
+    cluster.nodes[leader].start();
+    cluster.nodes[leader].wait_said("ready ");
+    shown(&cluster, leader, |it| {
+        state(it, "swp2").desired() == SwitchPortStatus::Up
+    })
+    .await;
+}
