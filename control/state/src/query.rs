@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use proto_errors::Error;
 use proto_types::{
-    ImageId, LayoutId, MachineId, NetworkId, PartitionId, ProjectId, SizeId, Timestamp,
+    ImageId, LayoutId, MachineId, NetworkId, PartitionId, ProjectId, SizeId, SwitchId, Timestamp,
 };
 
 use crate::apply;
@@ -109,6 +109,20 @@ pub fn partition_machines<'a>(
         .into_iter()
         .flatten();
     ids.filter_map(|id| tables.get::<Machine>(id))
+}
+
+/// Machines with a cable to a switch, and at which of its ports, in the order of ports.
+pub fn switch_machines<'a>(
+    tables: &'a Tables,
+    switch: &'a SwitchId,
+) -> impl Iterator<Item = (&'a str, &'a Arc<Machine>)> {
+    let cables = tables
+        .index()
+        .port_machine
+        .range((switch.clone(), String::new())..);
+    cables
+        .take_while(move |((at, _), _)| at == switch)
+        .filter_map(|((_, port), id)| Some((port.as_str(), tables.get::<Machine>(id)?)))
 }
 
 /// Why a machine is not on offer now; none when it is. Tainted ones can be had by their id.

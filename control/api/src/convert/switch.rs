@@ -1,6 +1,6 @@
 //! Switches.
 
-use control_state::{self as state, Tables};
+use control_state::{self as state, Tables, query};
 use proto_public::api::v2;
 
 use super::enums::replace_mode;
@@ -12,14 +12,11 @@ pub(crate) fn switch(tables: &Tables, switch: &state::Switch) -> v2::Switch {
         .ports
         .iter()
         .map(|(name, port)| nic(tables, switch, name, port));
-    let machines = tables.all::<state::Machine>().flat_map(|machine| {
-        let links = machine.links.iter().filter(|link| link.switch == switch.id);
-        links.filter_map(|link| {
-            let port = switch.ports.get(&link.port)?;
-            Some(v2::MachineConnection {
-                machine_id: machine.id.to_string(),
-                nic: Some(nic(tables, switch, &link.port, port)),
-            })
+    let machines = query::switch_machines(tables, &switch.id).filter_map(|(name, machine)| {
+        let port = switch.ports.get(name)?;
+        Some(v2::MachineConnection {
+            machine_id: machine.id.to_string(),
+            nic: Some(nic(tables, switch, name, port)),
         })
     });
     let some = |text: &String| (!text.is_empty()).then(|| text.clone());
@@ -121,9 +118,9 @@ pub(crate) fn matches(
 ) -> bool {
     let Some(query) = query else { return true };
     let connected = |machine: &String| {
-        tables.all::<state::Machine>().any(|one| {
-            one.id.to_string() == *machine && one.links.iter().any(|link| link.switch == switch.id)
-        })
+        let id = machine.parse().ok();
+        let found = id.and_then(|id| tables.get::<state::Machine>(&id));
+        found.is_some_and(|found| found.links.iter().any(|link| link.switch == switch.id))
     };
     let os_fits = |os: &v2::SwitchOsQuery| {
         os.vendor
@@ -137,3 +134,7 @@ pub(crate) fn matches(
         && query.os.as_ref().is_none_or(os_fits)
         && query.connected_machine_id.as_ref().is_none_or(connected)
 }
+
+#[cfg(test)]
+#[path = "switch_tests.rs"]
+mod tests;
