@@ -39,9 +39,10 @@ pub const STREAM_WINDOW: u32 = 256 * 1024;
 /// Flow-control window of one session, bytes.
 pub const SESSION_WINDOW: u32 = 1024 * 1024;
 /// Pings of the client; NATs forget UDP after 30 s.
-pub const KEEP_ALIVE: Duration = Duration::from_secs(10);
-/// A session without a packet for this long is over.
-pub const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+pub const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// A session without a packet for this long is over, and the client goes on to the next address:
+/// three pings in a row were lost, or the node died.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 /// First guess of the round trip; quinn's own is 333 ms.
 pub const INITIAL_RTT: Duration = Duration::from_millis(20);
 
