@@ -48,14 +48,19 @@ impl<M: StateMachine> Store<M> {
         self.running()?;
         self.read_local(|state| state.enabled(original))?
             .map_err(ProposeError::Rejected)?;
+        // Only what certainly had no effect is tried again, or what has none the second time.
+        let may_repeat = |error: &StoreError| match error {
+            StoreError::NotLeader { .. } => true,
+            StoreError::OutcomeUnknown { .. } => M::is_repeatable(original),
+            _ => false,
+        };
         let deadline = Instant::now() + PROPOSE_TIMEOUT;
         loop {
             self.running()?;
-            // Only what certainly had no effect is tried again.
             let refused = if self.is_leader() {
                 match self.propose_here(command.clone()).await {
                     Ok(done) => return Ok(done.reply),
-                    Err(ProposeError::Store(refused @ StoreError::NotLeader { .. })) => refused,
+                    Err(ProposeError::Store(refused)) if may_repeat(&refused) => refused,
                     Err(error) => return Err(error),
                 }
             } else {
@@ -65,7 +70,7 @@ impl<M: StateMachine> Store<M> {
                         return decode_result::<M>(result);
                     }
                     Ok(_) => return Err(unexpected().into()),
-                    Err(refused @ StoreError::NotLeader { .. }) => refused,
+                    Err(refused) if may_repeat(&refused) => refused,
                     Err(error) => return Err(error.into()),
                 }
             };

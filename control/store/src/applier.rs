@@ -10,7 +10,6 @@ use futures::{Stream, StreamExt};
 use openraft::storage::{EntryResponder, RaftSnapshotBuilder, RaftStateMachine, Snapshot};
 use openraft::{EntryPayload, OptionalSend};
 
-use crate::codec;
 use crate::engine::{EngineError, Progress, StateEngine};
 use crate::machine::{Row, StateMachine};
 use crate::platform::Threads;
@@ -124,7 +123,7 @@ impl<M: StateMachine> Shared<M> {
         let commands: Vec<M::Command> = batch
             .0
             .iter()
-            .map(|bytes| codec::decode(bytes))
+            .map(|bytes| M::read(bytes))
             .collect::<Result<_, _>>()?;
         // openraft does not notice a panic here; an error stops it. The state's lock stays
         // poisoned, so nobody reads what the panic left.

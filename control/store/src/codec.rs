@@ -26,6 +26,17 @@ pub enum CodecError {
         /// The newest version that this build reads.
         max: u8,
     },
+    /// A command of a newer program.
+    #[error(
+        "the command is of feature level {got}, this program knows up to {max}: start the node \
+         with the newer metalmeshd that it had"
+    )]
+    Newer {
+        /// The level that it needs.
+        got: u32,
+        /// The highest that this program knows.
+        max: u32,
+    },
     /// The bytes are not a value of the expected type.
     #[error("value cannot be decoded: {0}")]
     Decode(String),

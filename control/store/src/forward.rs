@@ -1,8 +1,11 @@
 //! The way of writes and read barriers from a follower to the leader.
 //!
-//! A follower passes a command on once: when the channel breaks before the answer, nobody knows
-//! what became of it, and that is what the caller is told. Read barriers and refused commands
-//! had no effect and may be tried again.
+//! A follower passes a command on once: when the channel breaks before the answer, or the follower
+//! loses its leader while it waits, nobody knows what became of it, and that is what the caller is
+//! told. Read barriers and refused commands had no effect and may be tried again.
+//!
+//! A leader that dies breaks no channel: QUIC needs seconds to notice. Raft knows sooner, so a
+//! conversation ends when this node's lease of its leader runs out or another one leads.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,11 +15,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use openraft::Instant as _;
 use openraft::async_runtime::WatchReceiver;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::StoreError;
@@ -33,6 +37,10 @@ pub(crate) const PASSED_MAX: usize = 4096;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the leader may leave everything unanswered.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
+/// What a leader that handed over gets to answer what it was asked before.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long a leader that was not heard is taken for lost without asking Raft again.
+const LOST_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a follower passes on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -102,6 +110,7 @@ impl<M: StateMachine> Forwarder<M> {
     pub(crate) async fn run(mut self) {
         let mut talks = JoinSet::new();
         let mut current: Option<(u64, mpsc::Sender<Errand>)> = None;
+        let mut lost: Option<(u64, Instant)> = None;
         loop {
             let errand = tokio::select! {
                 biased;
@@ -122,9 +131,20 @@ impl<M: StateMachine> Forwarder<M> {
             let way = match current.as_ref().filter(usable) {
                 Some((_, way)) => way.clone(),
                 None => {
+                    let is_lost = |(node, until): (u64, Instant)| {
+                        node == leader.node && Instant::now() < until
+                    };
+                    if lost.is_some_and(is_lost) || lease(&self.raft).await.is_none() {
+                        if !lost.is_some_and(is_lost) {
+                            lost = Some((leader.node, Instant::now() + LOST_PAUSE));
+                        }
+                        refuse(errand, StoreError::NotLeader { leader: None });
+                        continue;
+                    }
                     let (way, errands) = mpsc::channel(PASSED_MAX);
                     current = Some((leader.node, way.clone()));
                     let talk = Talk {
+                        raft: self.raft.clone(),
                         dialer: self.dialer.clone(),
                         leader,
                         errands,
@@ -163,38 +183,65 @@ impl<M: StateMachine> Forwarder<M> {
     }
 }
 
+/// What is left of this node's lease of its leader; none when it ran out, or nobody was heard yet.
+async fn lease<M: StateMachine>(raft: &Node<M>) -> Option<Duration> {
+    let lease = Duration::from_millis(raft.config().election_timeout_max);
+    let heard = raft.with_raft_state(|state| state.vote_last_modified());
+    let heard = heard.await.ok().flatten()?;
+    let left = lease.checked_sub(heard.elapsed())?;
+    (!left.is_zero()).then_some(left)
+}
+
+/// Returns when this node has lost `leader`: its lease ran out, or it leads no more and has had
+/// the time to say what became of what it was asked.
+async fn lost<M: StateMachine>(raft: &Node<M>, leader: u64) {
+    let mut metrics = raft.server_metrics();
+    while metrics.borrow_and_update().current_leader == Some(leader) {
+        let Some(left) = lease(raft).await else {
+            return;
+        };
+        tokio::select! {
+            biased;
+            changed = metrics.changed() => if changed.is_err() {
+                return;
+            },
+            () = sleep(left) => {}
+        }
+    }
+    sleep(LAST_WORDS).await;
+}
+
+/// By the number of their request: who waits, and whether the request had an effect.
+type Waiting = BTreeMap<u64, (oneshot::Sender<Answer>, bool)>;
+
 /// One conversation with one leader.
-struct Talk {
+struct Talk<M: StateMachine> {
+    raft: Arc<Node<M>>,
     dialer: Dialer,
     leader: Member,
     errands: mpsc::Receiver<Errand>,
 }
 
-impl Talk {
+impl<M: StateMachine> Talk<M> {
     async fn run(mut self) {
-        let opened = self.dialer.open(&self.leader, Lane::Forward, OPEN_TIMEOUT);
-        let mut waiting = BTreeMap::new();
-        match opened.await {
-            Ok(channel) => {
-                if let Err(error) = self.talk(channel, &mut waiting).await {
-                    let leader = self.leader.node;
-                    tracing::debug!(leader, error = %error, "the way to the leader broke");
-                }
-            }
-            Err(error) => {
-                let leader = self.leader.node;
-                tracing::debug!(leader, error = %error, "the leader cannot be reached");
-            }
+        let (raft, leader) = (self.raft.clone(), self.leader.node);
+        let mut waiting = Waiting::new();
+        let talked = tokio::select! {
+            biased;
+            talked = self.open_and_talk(&mut waiting) => talked,
+            () = lost(&raft, leader) => Err(io::Error::other("it was not heard or leads no more")),
+        };
+        if let Err(error) = talked {
+            tracing::debug!(leader, error = %error, "the way to the leader broke");
         }
         // What was sent may have happened.
         for (answer, had_effect) in waiting.into_values() {
             let error = if had_effect {
-                let reason = "the way to the leader broke while it was on its way".into();
+                let reason = "the leader was lost while it was on its way".into();
                 StoreError::OutcomeUnknown { reason }
             } else {
                 StoreError::NotLeader { leader: None }
             };
-            let answer: oneshot::Sender<Answer> = answer;
             drop(answer.send(Answer::Failed(error)));
         }
         self.errands.close();
@@ -203,11 +250,12 @@ impl Talk {
         }
     }
 
-    async fn talk(
-        &mut self,
-        mut channel: Channel,
-        waiting: &mut BTreeMap<u64, (oneshot::Sender<Answer>, bool)>,
-    ) -> io::Result<()> {
+    async fn open_and_talk(&mut self, waiting: &mut Waiting) -> io::Result<()> {
+        let opened = self.dialer.open(&self.leader, Lane::Forward, OPEN_TIMEOUT);
+        self.talk(opened.await?, waiting).await
+    }
+
+    async fn talk(&mut self, mut channel: Channel, waiting: &mut Waiting) -> io::Result<()> {
         let mut number = 0;
         let mut is_over = false;
         while !is_over || !waiting.is_empty() {

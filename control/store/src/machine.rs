@@ -45,12 +45,27 @@ pub trait StateMachine: Debug + Default + Send + Sync + 'static {
     /// Applies one command. A refused command must leave the state as it was.
     fn apply(&mut self, command: &Self::Command) -> Outcome<Self>;
 
+    /// Reads a command out of the log. One that this program does not know must be an error, which
+    /// stops the node: left out, it would make the node differ from the others.
+    ///
+    /// # Errors
+    /// When the bytes are damaged or of a newer program.
+    fn read(bytes: &[u8]) -> Result<Self::Command, CodecError> {
+        crate::codec::decode(bytes)
+    }
+
     /// Whether every node of the cluster can read `command`; asked before it is proposed.
     ///
     /// # Errors
     /// Why it must not be proposed yet.
     fn enabled(&self, _command: &Self::Command) -> Result<(), Self::Rejection> {
         Ok(())
+    }
+
+    /// Whether carrying `command` out twice is as good as once, and answers the same: then it is
+    /// proposed again when nobody knows what became of it.
+    fn is_repeatable(_command: &Self::Command) -> bool {
+        false
     }
 
     /// Counts the commands that changed something.

@@ -1,9 +1,10 @@
 //! The control plane's own state, [`Tables`], as the store's state machine.
 
 use control_authz::Permit;
-use control_state::{Change, Command, Kind, Record, Reply, StateError, Tables};
+use control_state::{Change, Command, FEATURE_LEVEL, Kind, Op, Record, Reply, StateError, Tables};
+use serde::Deserialize;
 
-use crate::codec::CodecError;
+use crate::codec::{self, CodecError};
 use crate::machine::{Outcome, Row, StateMachine};
 
 /// Version of a row without its revision: the record's CBOR. Still read, not written any more.
@@ -28,6 +29,12 @@ pub(crate) fn row_value(record: &Record, revision: u64) -> Result<Vec<u8>, Codec
     Ok(value)
 }
 
+/// What all levels have of a command.
+#[derive(Deserialize)]
+struct Level {
+    version: u32,
+}
+
 impl StateMachine for Tables {
     type Command = Command;
     type Reply = Reply;
@@ -44,8 +51,27 @@ impl StateMachine for Tables {
         Outcome { result, changes }
     }
 
+    fn read(bytes: &[u8]) -> Result<Command, CodecError> {
+        let command: Result<Command, _> = codec::decode(bytes);
+        let level = match &command {
+            Ok(command) => command.version,
+            // It may be newer in a way that cannot be read.
+            Err(_) => codec::decode(bytes).map_or(0, |it: Level| it.version),
+        };
+        let max = FEATURE_LEVEL;
+        if level > max {
+            return Err(CodecError::Newer { got: level, max });
+        }
+        command
+    }
+
     fn enabled(&self, command: &Command) -> Result<(), StateError> {
         control_state::check_enabled(self, command)
+    }
+
+    /// A request with an idempotency key is remembered with its answer.
+    fn is_repeatable(command: &Command) -> bool {
+        matches!(&command.op, Op::AllocateMachine(op) if op.idempotency.is_some())
     }
 
     fn revision(&self) -> u64 {

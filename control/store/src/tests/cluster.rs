@@ -8,7 +8,8 @@ use super::mesh::{Mesh, wait_for};
 use super::*;
 use crate::raft::wire::{self, Hello};
 use crate::{
-    Begin, Channel, Lane, Member, MemberChange, MembershipError, PeerRefusal, StoreError, Transport,
+    Begin, Channel, Lane, Member, MemberChange, MembershipError, PeerRefusal, ProposeError,
+    StateMachine, StoreError, Transport,
 };
 
 async fn holds(store: &Store<Ledger>, key: &str, value: &str) {
@@ -76,6 +77,47 @@ async fn the_others_go_on_without_the_leader_and_it_catches_up() {
     let again = mesh.start(mesh.config(dir.path(), 2, begin)).await;
     holds(&again, "after", "value").await;
     for store in [&stores[0], &again, &stores[2]] {
+        store.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_fell_silent_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let mesh = Arc::new(Mesh::default());
+    let stores = mesh.cluster(dir.path(), 3).await;
+    let follower = &stores[1];
+    put(follower, "before", "value").await;
+    let opened = mesh.opened(Lane::Forward);
+    mesh.silence(1);
+    let put_in = |key: &str| {
+        let (store, key) = (follower.clone(), key.to_owned());
+        async move {
+            let value = "value".to_owned();
+            store.propose(&(), &LedgerCommand::Put { key, value }).await
+        }
+    };
+    // All three go the way that is open, on which no answer will ever come.
+    let (lost, repeated, read) =
+        tokio::join!(put_in("lost"), put_in("repeatable"), follower.read(|_| ()));
+    let Err(ProposeError::Store(StoreError::OutcomeUnknown { reason })) = lost else {
+        panic!("nobody knows what became of it: {lost:?}");
+    };
+    assert!(reason.contains("the leader was lost"), "{reason}");
+    // What has no effect, or none the second time, was answered by the next leader.
+    repeated.unwrap();
+    read.unwrap();
+    put_in("after").await.unwrap();
+    assert!(mesh.opened(Lane::Forward) <= opened + 2, "no dialling on");
+    let (leader, keys) = (
+        leads(&stores[1..]).await,
+        ["after", "before", "repeatable"].map(str::to_owned),
+    );
+    let found = leader.read(|l| l.entries.keys().cloned().collect::<Vec<_>>());
+    assert_eq!(found.await.unwrap(), keys);
+    let revision = leader.read(Ledger::revision).await.unwrap();
+    assert_eq!(revision, 3, "each was carried out once");
+    for store in &stores {
         store.shutdown().await;
     }
 }

@@ -64,6 +64,11 @@ impl StateMachine for Ledger {
         }
     }
 
+    /// As if the key were remembered.
+    fn is_repeatable(command: &LedgerCommand) -> bool {
+        matches!(command, LedgerCommand::Put { key, .. } if key == "repeatable")
+    }
+
     fn revision(&self) -> u64 {
         self.revision
     }

@@ -17,6 +17,8 @@ use crate::{Begin, Channel, Lane, Member, MemberChange, Store, StoreConfig, Tran
 pub(crate) struct Mesh {
     stores: Mutex<BTreeMap<u64, Store<Ledger>>>,
     cut: Mutex<BTreeSet<(u64, u64)>>,
+    /// Who neither hears nor is heard, though every channel stays open.
+    silent: Mutex<BTreeSet<u64>>,
     opened: Mutex<BTreeMap<Lane, usize>>,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -48,7 +50,17 @@ impl Transport for Way {
                     eprintln!("{from} -> {to} {lane:?}: {error}");
                 }
             };
-            mesh.tasks.lock().unwrap().spawn(served);
+            let mut served = Box::pin(served);
+            let silence = mesh.clone();
+            let heard = std::future::poll_fn(move |context| {
+                let silent = silence.silent.lock().unwrap();
+                if silent.contains(&from) || silent.contains(&to) {
+                    return std::task::Poll::Pending;
+                }
+                drop(silent);
+                served.as_mut().poll(context)
+            });
+            mesh.tasks.lock().unwrap().spawn(heard);
             Ok(near)
         })
     }
@@ -108,6 +120,11 @@ impl Mesh {
         let ways = others.iter().map(|o| (node.min(*o), node.max(*o)));
         self.cut.lock().unwrap().extend(ways);
         self.tasks.lock().unwrap().abort_all();
+    }
+
+    /// From now on nothing is heard of `node`, nor by it, on channels that all stay open.
+    pub(crate) fn silence(&self, node: u64) {
+        self.silent.lock().unwrap().insert(node);
     }
 
     pub(crate) fn heal(&self) {
