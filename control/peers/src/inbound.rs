@@ -9,12 +9,12 @@ use control_store::{Channel, StateMachine, Store};
 use proto_identity::{CertificateDer, PeerIdentity, Subject};
 use quinn::{Connection, ConnectionError, Incoming, VarInt};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, interval, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use crate::PeerLink;
-use crate::settings::{HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, STOP_TIME_MAX};
+use crate::settings::{HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, REMOVAL_LOOK, STOP_TIME_MAX};
 
 /// Why a connection is ended, as QUIC's application error code says it.
 const STOPPING: u32 = 1;
@@ -107,13 +107,17 @@ async fn answer<M: StateMachine>(
 ) {
     let Caller { node, not_after_ms } = caller;
     if is_removed(store, node) {
-        warn!(node, "a node that was removed called");
-        let reason = format!("node {node} was removed from the cluster");
-        connection.close(VarInt::from_u32(REMOVED), reason.as_bytes());
+        turn_away(&connection, node);
         return;
     }
     let life = Duration::from_millis(not_after_ms.saturating_sub(store.now().ms()));
-    serve(connection, store, node, Instant::now() + life).await;
+    serve(connection, store, node, is_removed, Instant::now() + life).await;
+}
+
+fn turn_away(connection: &Connection, node: u64) {
+    warn!(node, "a node that was removed called");
+    let reason = format!("node {node} was removed from the cluster");
+    connection.close(VarInt::from_u32(REMOVED), reason.as_bytes());
 }
 
 fn identify(connection: &Connection) -> Option<Caller> {
@@ -137,11 +141,27 @@ fn is_removed(store: &Store, node: u64) -> bool {
     removed.unwrap_or(true)
 }
 
-async fn serve<M: StateMachine>(connection: Connection, store: &Store<M>, node: u64, end: Instant) {
+async fn serve<M: StateMachine>(
+    connection: Connection,
+    store: &Store<M>,
+    node: u64,
+    is_removed: fn(&Store<M>, u64) -> bool,
+    end: Instant,
+) {
     let mut channels = JoinSet::new();
+    let mut look = interval(REMOVAL_LOOK);
     loop {
         tokio::select! {
+            // It may have been removed since it connected, and needs no new channel to write.
+            _ = look.tick() => if is_removed(store, node) {
+                turn_away(&connection, node);
+                break;
+            },
             stream = connection.accept_bi() => match stream {
+                Ok(_) if is_removed(store, node) => {
+                    turn_away(&connection, node);
+                    break;
+                }
                 Ok((send, receive)) => {
                     let store = store.clone();
                     channels.spawn(async move {

@@ -13,6 +13,8 @@ pub(crate) const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
 pub(crate) const HANDSHAKES_MAX: usize = 64;
 /// How long the end of all connections may take.
 pub(crate) const STOP_TIME_MAX: Duration = Duration::from_secs(2);
+/// How often it is looked whether a connected node was removed.
+pub(crate) const REMOVAL_LOOK: Duration = Duration::from_secs(1);
 /// A peer that is silent for longer is gone.
 const IDLE_TIMEOUT_MS: u32 = 3000;
 const KEEP_ALIVE: Duration = Duration::from_millis(500);

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use control_authz::{Permit, SystemActor};
 use control_peers::{ALPN, PeerLink};
 use control_pki::PeerCredential;
+use control_state::{AnnounceNode, Command, FEATURE_LEVEL, Op, RemoveNode};
 use control_store::{Lane, Member, Store, StoreConfig, Transport};
 use futures::{SinkExt, StreamExt};
 use proto_identity::profile::{Authority, Purpose};
@@ -17,6 +19,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 const HOUR: Duration = Duration::from_secs(3600);
+/// Longest wait for anything.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The authority of one cluster.
 struct Ca {
@@ -166,6 +170,45 @@ async fn without_a_certificate_nobody_is_reached() {
         .await
         .unwrap_err();
     assert!(refused.to_string().contains("no certificate"), "{refused}");
+    served.end().await;
+}
+
+#[tokio::test]
+async fn a_removed_node_is_cut_off_and_stays_out() {
+    let ca = Ca::new();
+    let served = Served::start(ca.peer(1)).await;
+    let permit = Permit::system(SystemActor::Bootstrap);
+    let announce = AnnounceNode {
+        id: 2,
+        peer_address: String::new(),
+        mesh_addresses: Vec::new(),
+        level: FEATURE_LEVEL,
+        version: String::new(),
+    };
+    let link = caller(ca.peer(2));
+    let mut open = link.open(&served.member(1), Lane::Forward).await.unwrap();
+    for op in [Op::from(announce), Op::from(RemoveNode { id: 2 })] {
+        let command = Command::new(served.store.now(), "test", op);
+        served.store.propose(&permit, &command).await.unwrap();
+    }
+    // What was open ends, though its certificate is good for an hour.
+    let ended = tokio::time::timeout(PATIENCE, open.incoming.next()).await;
+    assert!(ended.unwrap().is_none_or(|frame| frame.is_err()));
+    // Nothing opens any more, and the node learns why.
+    let opened = link.open(&served.member(1), Lane::Control).await;
+    if let Ok(mut channel) = opened {
+        let ended = tokio::time::timeout(PATIENCE, channel.incoming.next()).await;
+        assert!(ended.unwrap().is_none_or(|frame| frame.is_err()));
+    }
+    drop(link.open(&served.member(1), Lane::Control).await);
+    let told = tokio::time::timeout(PATIENCE, link.removed().cancelled_owned());
+    told.await.unwrap();
+    // A fresh certificate changes nothing: it is the number that is refused.
+    let again = caller(ca.peer(2));
+    if let Ok(mut channel) = again.open(&served.member(1), Lane::Forward).await {
+        let ended = tokio::time::timeout(PATIENCE, channel.incoming.next()).await;
+        assert!(ended.unwrap().is_none_or(|frame| frame.is_err()));
+    }
     served.end().await;
 }
 

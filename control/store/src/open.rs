@@ -70,6 +70,7 @@ pub(crate) async fn open<M: StateMachine>(config: StoreConfig) -> Result<Opened<
             node: config.node_id,
         },
         transport: config.transport.clone(),
+        refusals: Arc::default(),
     };
     let runtime = threads.runtime();
     let runtime = runtime.map_err(failed.clone()("start the threads for"))?;

@@ -1,5 +1,6 @@
 //! openraft's view of the members: questions and pipelined streams over a [`Transport`].
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -23,7 +24,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use uuid::Uuid;
 
 use super::types::{TypeConfig, Vote};
-use super::wire::{self, Appended, Ask, Hello, Transferred, Voted};
+use super::wire::{self, Appended, Ask, Hello, PeerRefusal, Transferred, Voted};
 use crate::platform::Platform;
 use crate::snapshot::SnapshotDir;
 use crate::snapshot_send::{self, Throttle};
@@ -50,6 +51,8 @@ pub(crate) struct SelfId {
 pub(crate) struct Dialer {
     pub(crate) this: SelfId,
     pub(crate) transport: Arc<dyn Transport>,
+    /// Why members refuse this node, as far as it was told.
+    pub(crate) refusals: Arc<Mutex<BTreeMap<u64, String>>>,
 }
 
 impl Dialer {
@@ -83,10 +86,36 @@ impl Dialer {
     ) -> io::Result<T> {
         let asked = async {
             let mut channel = self.open(member, Lane::Control, limit).await?;
-            channel.send(wire::say(question)?).await?;
-            wire::hear(&channel.next().await?)
+            // One that refuses says so and closes, perhaps before the question is there.
+            let sent = channel.send(wire::say(question)?).await;
+            let answer = channel.next().await;
+            wire::hear(&answer.map_err(|e| sent.err().unwrap_or(e))?)
         };
-        within(limit, asked).await
+        let answer = within(limit, asked).await;
+        self.note(member.node, &answer);
+        answer
+    }
+
+    /// Tells the operator once of each member that does not take this node for one of its own:
+    /// a node that stands for election asks all, so it hears of it, and nothing else would show.
+    fn note<T>(&self, node: u64, answer: &io::Result<T>) {
+        let refusal = answer.as_ref().err().and_then(io::Error::get_ref);
+        let refusal = refusal.and_then(|e| e.downcast_ref::<PeerRefusal>());
+        let mut known = self
+            .refusals
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Some(refusal) = refusal else {
+            if answer.is_ok() {
+                known.remove(&node);
+            }
+            return;
+        };
+        let text = refusal.to_string();
+        if known.get(&node) != Some(&text) {
+            tracing::error!(node, error = %text, "a control node refuses this one");
+            known.insert(node, text);
+        }
     }
 }
 
