@@ -71,7 +71,22 @@ fn build(root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The program that tests of mixed clusters run beside this one's.
+fn build_next_level(root: &Path) -> Result<()> {
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--workspace", "--bin", "metalmeshd-next"])
+        .args(["--features", "control-server/next-level"])
+        .current_dir(root)
+        .status()
+        .context("cannot run cargo build")?;
+    if !status.success() {
+        bail!("metalmeshd of the next feature level does not build");
+    }
+    Ok(())
+}
+
 fn cargo_test(root: &Path, args: &[String], machines: Option<&lab::Machines>) -> Result<()> {
+    build_next_level(root)?;
     let mut command = Command::new(env!("CARGO"));
     command
         .args(["test", "--workspace", "--no-fail-fast"])

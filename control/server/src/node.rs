@@ -85,9 +85,10 @@ async fn open(config: &Config, stop: &CancellationToken) -> Result<Option<Opened
             }
         });
     }
-    if !peers::wait_for_majority(&store, stop).await {
+    let works = peers::wait_for_majority(&store, stop).await;
+    if !matches!(works, Ok(true)) {
         store.shutdown().await;
-        return Ok(None);
+        return works.map(|_| None);
     }
     let pki = Pki::open(store.clone(), &seal, &config.trust_domain)
         .await
@@ -365,16 +366,22 @@ impl Parts<'_> {
         schedule::spawn(&mut tasks, schedule, &self.store, &self.backups, &stop)?;
         tracing::info!(api = %api, mesh = %self.mesh, "serving");
         println!("ready api={api} mesh={}", self.mesh);
-        until_over(&self.store, &mut tasks, &stop).await;
+        let over = until_over(&self.store, &mut tasks, &stop).await;
         calls_over.cancel();
         while trail.join_next().await.is_some() {}
-        Ok(())
+        over
     }
 }
 
-/// Until all tasks ended. A store that stops by itself or a part that panics ends the node.
-async fn until_over(store: &Store, tasks: &mut JoinSet<()>, stop: &CancellationToken) {
+/// Until all tasks ended. A store that stops by itself or a part that panics ends the node, and is
+/// an error.
+async fn until_over(
+    store: &Store,
+    tasks: &mut JoinSet<()>,
+    stop: &CancellationToken,
+) -> Result<()> {
     let mut store_ended = false;
+    let mut over = Ok(());
     loop {
         tokio::select! {
             reason = store.stopped(), if !store_ended => {
@@ -382,14 +389,16 @@ async fn until_over(store: &Store, tasks: &mut JoinSet<()>, stop: &CancellationT
                 if !stop.is_cancelled() {
                     let reason = reason.unwrap_or_default();
                     tracing::error!(error = %reason, "the store stopped, so does the node");
+                    over = Err(anyhow::anyhow!("the store stopped: {reason}"));
                     stop.cancel();
                 }
             }
             ended = tasks.join_next() => match ended {
-                None => return,
+                None => return over,
                 Some(Ok(())) => {}
                 Some(Err(error)) => {
                     tracing::error!(error = %error, "a part of the node panicked");
+                    over = Err(anyhow::anyhow!("a part of the node panicked"));
                     stop.cancel();
                 }
             }

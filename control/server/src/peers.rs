@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use control_authz::{Permit, SystemActor};
 use control_peers::PeerLink;
 use control_pki::Pki;
@@ -19,14 +19,17 @@ const RETRY_PAUSE: Duration = Duration::from_secs(5);
 const REMIND: Duration = Duration::from_secs(10);
 
 /// Waits until this node is a part of a cluster that can read and write. False when stopped.
-pub(crate) async fn wait_for_majority(store: &Store, stop: &CancellationToken) -> bool {
+///
+/// # Errors
+/// When the store stopped by itself.
+pub(crate) async fn wait_for_majority(store: &Store, stop: &CancellationToken) -> Result<bool> {
     let mut told = tokio::time::Instant::now();
     loop {
         let read = tokio::select! {
-            () = stop.cancelled() => return false,
+            () = stop.cancelled() => return Ok(false),
             read = store.read(|_| ()) => read,
         };
-        let Err(error) = read else { return true };
+        let Err(error) = read else { return Ok(true) };
         if told.elapsed() >= REMIND {
             told = tokio::time::Instant::now();
             let view = store.cluster_view_here();
@@ -34,10 +37,9 @@ pub(crate) async fn wait_for_majority(store: &Store, stop: &CancellationToken) -
             tracing::warn!(error = %error, members = ?members, "waiting for a majority of the nodes");
         }
         tokio::select! {
-            () = stop.cancelled() => return false,
+            () = stop.cancelled() => return Ok(false),
             reason = store.stopped() => {
-                tracing::error!(reason = ?reason, "the store stopped");
-                return false;
+                bail!("the store stopped: {}", reason.unwrap_or_default());
             }
             () = tokio::time::sleep(Duration::from_millis(200)) => {}
         }

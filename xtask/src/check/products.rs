@@ -1,5 +1,5 @@
 //! Nothing that exists for tests is in what users run: the simulation's feature, with the bugs
-//! that it can put back, is off in every product.
+//! that it can put back, and the next feature level are off in every product.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,11 @@ const PRODUCTS: &[&str] = &[
     "pixie-server",
 ];
 /// A crate and a feature of it that tests alone may ask for.
-const TEST_FEATURES: &[(&str, &str)] = &[("control-store", "sim")];
+const TEST_FEATURES: &[(&str, &str)] = &[
+    ("control-store", "sim"),
+    ("control-state", "next-level"),
+    ("control-server", "next-level"),
+];
 
 pub(crate) fn check(root: &Path) -> Result<Findings> {
     let mut findings = Findings::new();

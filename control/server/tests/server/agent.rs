@@ -22,8 +22,8 @@ use proto_public::metalmesh::admin::v1::{self as mesh_admin, JoinServiceCreateRe
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster::{Cluster, eventually};
 use crate::daemon::PATIENCE;
+use crate::nodes::{Cluster, eventually};
 
 /// A switch that the agent owns and the test looks at.
 #[derive(Clone)]

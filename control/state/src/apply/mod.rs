@@ -30,7 +30,7 @@ pub use reclaim::STEP_ATTEMPTS_MAX;
 pub use tick::DEAD_AFTER_MS;
 
 use crate::change::Change;
-use crate::command::{COMMAND_VERSION, Command, Op};
+use crate::command::{Command, FEATURE_LEVEL, Op};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
@@ -49,11 +49,11 @@ pub struct Outcome {
 /// Carries out a command, wholly or not at all.
 pub fn apply(tables: &mut Tables, command: &Command) -> Outcome {
     let mut tx = Tx::new(tables, command.now, &command.actor);
-    let result = if command.version > COMMAND_VERSION {
+    let result = if command.version > FEATURE_LEVEL {
         Err(Error::new(
             ErrorCode::UnsupportedVersion,
             format!(
-                "command version {} is newer than {COMMAND_VERSION}",
+                "the command is of feature level {}, this program knows up to {FEATURE_LEVEL}",
                 command.version
             ),
         ))

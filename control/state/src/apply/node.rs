@@ -109,9 +109,10 @@ pub(super) fn remove(tx: &mut Tx<'_>, op: &RemoveNode) -> Result {
     Ok(Reply::ControlNode(tx.save(node)))
 }
 
-/// A program that does not know what is in use could not read the log.
+/// A program that does not know what is in use could not read the log. What this program knows
+/// does not count: programs of all levels must come to the same result.
 fn check_level(tx: &Tx<'_>, level: u32) -> std::result::Result<(), Error> {
-    let used = feature_level(tx.tables());
+    let used = lowest_level(tx.tables()).unwrap_or(0);
     if level >= used {
         return Ok(());
     }
@@ -121,9 +122,14 @@ fn check_level(tx: &Tx<'_>, level: u32) -> std::result::Result<(), Error> {
 
 /// The feature level that every control node knows.
 pub fn feature_level(tables: &Tables) -> u32 {
+    lowest_level(tables).unwrap_or(FEATURE_LEVEL)
+}
+
+/// The same; none before the first node has said what it knows.
+fn lowest_level(tables: &Tables) -> Option<u32> {
     let members = tables.all::<ControlNode>();
     let members = members.filter(|it| it.joined_at.is_some() && it.removed_at.is_none());
-    members.map(|it| it.level).min().unwrap_or(FEATURE_LEVEL)
+    members.map(|it| it.level).min()
 }
 
 /// Whether every control node knows a command; one that does not could not even read it.
@@ -189,6 +195,12 @@ mod tests {
         assert_eq!(refused.code, ErrorCode::MembershipRefused);
         announced(&mut tables, 2, 3).unwrap();
         assert_eq!(feature_level(&tables), 2, "the slowest counts");
+
+        // Nor does it count what this program knows: an older one wrote this, and a newer one
+        // reads it.
+        let mut older = Tables::new();
+        announced(&mut older, 1, FEATURE_LEVEL - 1).unwrap();
+        assert_eq!(feature_level(&older), FEATURE_LEVEL - 1);
 
         let mut mixed = Tables::new();
         announced(&mut mixed, 1, 1).unwrap();

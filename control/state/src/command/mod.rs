@@ -17,17 +17,18 @@ pub use network::*;
 pub use node::*;
 pub use tenancy::*;
 
-/// Version of the commands that this code writes.
-pub const COMMAND_VERSION: u32 = 1;
-
 /// The highest feature level that this code knows: commands above the lowest level of all control
 /// nodes stay off until the last of them knows them.
-pub const FEATURE_LEVEL: u32 = 1;
+///
+/// With the feature `next-level`, which no product is built with, this is a program of the next
+/// level: tests run it beside this one's.
+pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 2 } else { 1 };
 
 /// A change to the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Command {
-    /// Version of the format; a node refuses newer ones than it knows.
+    /// The feature level that brought it; a node that does not know it stops rather than to leave
+    /// it out.
     pub version: u32,
     /// The proposer's time: the only time that `apply` knows.
     pub now: Timestamp,
@@ -38,13 +39,14 @@ pub struct Command {
 }
 
 impl Command {
-    /// A command of the current version.
+    /// A command for what is wanted.
     pub fn new(now: Timestamp, actor: impl Into<String>, op: impl Into<Op>) -> Self {
+        let op = op.into();
         Self {
-            version: COMMAND_VERSION,
+            version: op.level(),
             now,
             actor: actor.into(),
-            op: op.into(),
+            op,
         }
     }
 }
@@ -59,6 +61,15 @@ macro_rules! ops {
             /// Its name, for logs.
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$name(_) => stringify!($name),)* }
+            }
+
+            /// The feature level that brought it, or brought the last field of it that a node
+            /// must not leave out.
+            pub const fn level(&self) -> u32 {
+                if cfg!(feature = "next-level") && matches!(self, Self::CreateSize(_)) {
+                    return FEATURE_LEVEL;
+                }
+                1
             }
         }
 
@@ -107,6 +118,8 @@ ops! {
     /// → `Reply::Partition` as it was
     DeletePartition;
     /// Refused when it overlaps another size. → `Reply::Size`
+    // To programs of this level, what those of the next one write is unknown.
+    #[cfg_attr(feature = "next-level", serde(rename = "CreateSizeNext", alias = "CreateSize"))]
     CreateSize;
     /// → `Reply::Size`
     UpdateSize;

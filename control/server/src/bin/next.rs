@@ -1,0 +1,7 @@
+//! metalmeshd of the next feature level, for tests of clusters in which programs of two levels run.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    control_server::main()
+}
