@@ -19,6 +19,15 @@ pub(crate) struct Authority {
 impl Authority {
     /// Makes both in `dir`.
     pub(crate) fn new(dir: &Path) -> Self {
+        Self::made(dir, rcgen::date_time_ymd(2100, 1, 1))
+    }
+
+    /// The same with a certificate that has ended.
+    pub(crate) fn over(dir: &Path) -> Self {
+        Self::made(dir, rcgen::date_time_ymd(2020, 1, 1))
+    }
+
+    fn made(dir: &Path, until: time::OffsetDateTime) -> Self {
         use rcgen::{
             BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
         };
@@ -35,6 +44,7 @@ impl Authority {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
         params.use_authority_key_identifier_extension = true;
+        params.not_after = until;
         let certificate = params.signed_by(&key, &issuer).unwrap();
         let files = ["ca.crt", "store.crt", "store.key"].map(|name| dir.join(name));
         fs::write(&files[0], ca.pem()).unwrap();

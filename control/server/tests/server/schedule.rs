@@ -143,82 +143,110 @@ fn a_bucket_behind_tls_is_kept_supplied() {
     assert_eq!(store.names(), names);
 }
 
+/// What a daemon with this configuration logs of its failure, and that no key is in its log.
+fn failure(dir: &Path, store: &S3, config: &str) -> String {
+    let daemon = configured(dir, config);
+    let line = wait_for("word of the failure", || {
+        let log = daemon.log();
+        let line = log.lines().find(|line| line.contains("no backup was made"));
+        line.map(str::to_owned)
+    });
+    println!("{line}");
+    let log = daemon.log();
+    for file in [&store.secret_key_file, &store.access_key_file] {
+        let key = fs::read_to_string(file).unwrap();
+        assert!(!log.contains(key.trim()), "a key is in {log}");
+    }
+    assert!(!log.contains(WRONG), "a key is in {log}");
+    assert!(daemon.terminate().success());
+    line
+}
+
+const WRONG: &str = "wrong-secret-of-forty-characters-in-all.";
+
+fn says(line: &str, words: &[&str]) {
+    for word in words {
+        assert!(line.contains(word), "no {word:?} in {line}");
+    }
+}
+
 #[test]
-fn what_a_bucket_refuses_is_told_with_the_remedy() {
+fn a_store_with_another_certificate_gets_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     let authority = Authority::new(&at("tls"));
     let stranger = Authority::new(&at("stranger"));
+    let Some(store) = S3::start(dir.path(), &authority, &[]) else {
+        return;
+    };
+    let (recipient, _) = key();
+    let keys = format!("secret_key_file = {:?}", store.secret_key_file);
+    let trusting = |ca: &Path| {
+        let more = format!("bucket = \"backups\"\n{keys}\nca_file = {ca:?}");
+        bucket(&store, &recipient, &more)
+    };
+    let line = failure(dir.path(), &store, &trusting(&stranger.ca));
+    let file = stranger.ca.to_str().unwrap();
+    says(
+        &line,
+        &[&store.address, file, "not signed by", "backup.s3.ca_file"],
+    );
+    let more = format!("bucket = \"backups\"\n{keys}");
+    let line = failure(dir.path(), &store, &bucket(&store, &recipient, &more));
+    says(
+        &line,
+        &[&store.address, "this system trusts", "backup.s3.ca_file"],
+    );
+    let elsewhere = store.address.replace("127.0.0.1", "localhost");
+    let config = trusting(&authority.ca).replace(&store.address, &elsewhere);
+    let line = failure(dir.path(), &store, &config);
+    says(
+        &line,
+        &[&elsewhere, "not valid for name", "backup.s3.endpoint"],
+    );
+    assert_eq!(store.names(), Vec::<String>::new());
+
+    let over = Authority::over(&at("over"));
+    let late = S3::start(&at("over"), &over, &[]).unwrap();
+    let config = trusting(&over.ca).replace(&store.address, &late.address);
+    let line = failure(dir.path(), &late, &config);
+    says(&line, &["expired", "renew the store's certificate"]);
+}
+
+#[test]
+fn what_a_bucket_refuses_is_told_with_the_remedy() {
+    let dir = tempfile::tempdir().unwrap();
+    let wrong = dir.path().join("wrong");
+    fs::write(&wrong, WRONG).unwrap();
+    let authority = Authority::new(&dir.path().join("tls"));
     let Some(mut store) = S3::start(dir.path(), &authority, &[]) else {
         return;
     };
     let (recipient, _) = key();
-    let secret = fs::read_to_string(&store.secret_key_file).unwrap();
-    let access = fs::read_to_string(&store.access_key_file).unwrap();
-    fs::write(at("wrong"), "wrong-secret-of-forty-characters-in-all.").unwrap();
-    let (right, wrong) = (&store.secret_key_file.clone(), &at("wrong"));
-    let cases = [
-        (
-            "backups",
-            right,
-            Some(&stranger.ca),
-            ["not signed by an authority in", "backup.s3.ca_file"],
-        ),
-        (
-            "backups",
-            right,
-            None,
-            ["this system trusts", "backup.s3.ca_file"],
-        ),
-        (
-            "backups",
-            wrong,
-            Some(&authority.ca),
-            ["SignatureDoesNotMatch", "backup.s3.secret_key_file"],
-        ),
-        (
-            "nobodys",
-            right,
-            Some(&authority.ca),
-            ["no bucket \"nobodys\"", "backup.s3.bucket"],
-        ),
-    ];
-    for (name, secret_key_file, ca, words) in cases {
-        let mut more = format!("bucket = \"{name}\"\nsecret_key_file = {secret_key_file:?}\n");
-        if let Some(ca) = ca {
-            more.push_str(&format!("ca_file = {ca:?}"));
-        }
-        let daemon = configured(dir.path(), &bucket(&store, &recipient, &more));
-        let line = wait_for("word of the failure", || {
-            let log = daemon.log();
-            let line = log.lines().find(|line| line.contains("no backup was made"));
-            line.map(str::to_owned)
-        });
-        println!("{line}");
-        let log = daemon.log();
-        for word in words.iter().chain([&store.address.as_str()]) {
-            assert!(line.contains(word), "no {word:?} in {line}");
-        }
-        for word in [secret.trim(), access.trim(), "wrong-secret"] {
-            assert!(!log.contains(word), "a key is in {log}");
-        }
-        assert!(daemon.terminate().success());
-    }
+    let of = |store: &S3, name: &str, secret: &Path| {
+        let ca = &authority.ca;
+        let more = format!("bucket = \"{name}\"\nsecret_key_file = {secret:?}\nca_file = {ca:?}");
+        bucket(store, &recipient, &more)
+    };
+    let line = failure(dir.path(), &store, &of(&store, "backups", &wrong));
+    let remedy = "correct backup.s3.access_key_file, backup.s3.secret_key_file";
+    says(&line, &[&store.address, "SignatureDoesNotMatch", remedy]);
+    let right = store.secret_key_file.clone();
+    let line = failure(dir.path(), &store, &of(&store, "nobodys", &right));
+    says(
+        &line,
+        &[&store.address, "no bucket \"nobodys\"", "backup.s3.bucket"],
+    );
     assert_eq!(store.names(), Vec::<String>::new());
-    let more = format!("bucket = \"backups\"\nsecret_key_file = {right:?}");
-    let config = bucket(&store, &recipient, &more);
     store.end();
-    let daemon = configured(dir.path(), &config);
-    wait_for("word of a store that is not there", || {
-        let log = daemon.log();
-        let line = log
-            .lines()
-            .find(|line| line.contains("no backup was made"))?;
-        println!("{line}");
-        assert!(line.contains("it cannot be reached: "), "{line}");
-        assert!(line.contains("backup.s3.endpoint"), "{line}");
-        Some(())
-    });
+    let line = failure(dir.path(), &store, &of(&store, "backups", &right));
+    says(
+        &line,
+        &[
+            "it cannot be reached: Connection refused",
+            "backup.s3.endpoint",
+        ],
+    );
 }
 
 #[test]
