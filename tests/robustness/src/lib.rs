@@ -3,6 +3,8 @@
 //! A [`Site`] is a cluster of `metalmeshd` processes, each in a network namespace of its own, on
 //! which a [`Workload`] of clients reads and writes registers through the public API while a test
 //! kills, stops, cuts off and starves nodes. What the clients saw must be linearizable: [`check`].
+//! [`Watchers`] are told of all changes meanwhile; what they were told must be in order, once,
+//! whole, without a gap, and fit what the clients saw: [`check_told`].
 //!
 //! Needs root for the namespaces; says so and passes without.
 
@@ -10,12 +12,16 @@ mod cluster;
 mod history;
 mod linearizable;
 mod site;
+mod told;
+mod watching;
 mod workload;
 
 pub use cluster::{Cluster, Node};
 pub use history::{Action, History, Op, Value};
 pub use linearizable::{Violation, check};
-pub use site::{Clients, Site};
+pub use site::{Clients, Site, Watchers};
+pub use told::{Change, Stretch, Untrue, check_told};
+pub use watching::{Told, watch};
 pub use workload::Workload;
 
 /// Says why nothing can be tested here, if so.

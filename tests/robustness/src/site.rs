@@ -17,6 +17,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
+use crate::watching::{Told, watch};
 use crate::workload::Workload;
 
 const API_PORT: u16 = 4443;
@@ -59,6 +60,29 @@ impl Clients {
                 ended.context("a client")?;
             }
             Ok(())
+        })
+    }
+}
+
+/// Watchers at work.
+#[derive(Debug)]
+pub struct Watchers {
+    runtime: Handle,
+    tasks: JoinSet<Result<Told>>,
+}
+
+impl Watchers {
+    /// What they were told up to the workload's end; see [`Site::end`].
+    ///
+    /// # Errors
+    /// One of them was told something that cannot be, or never of the end.
+    pub fn finish(mut self) -> Result<Vec<Told>> {
+        self.runtime.block_on(async {
+            let mut told = Vec::new();
+            while let Some(ended) = self.tasks.join_next().await {
+                told.push(ended.context("a watcher")??);
+            }
+            Ok(told)
         })
     }
 }
@@ -283,6 +307,25 @@ impl Site {
             tasks.spawn_on(Arc::clone(workload).client(number), &runtime);
         }
         Clients { runtime, tasks }
+    }
+
+    /// Starts watchers, each at another node.
+    pub fn start_watchers(&self, workload: &Arc<Workload>, watchers: usize) -> Watchers {
+        let runtime = self.runtime.handle().clone();
+        let mut tasks = JoinSet::new();
+        for number in 0..watchers {
+            tasks.spawn_on(watch(Arc::clone(workload), number), &runtime);
+        }
+        Watchers { runtime, tasks }
+    }
+
+    /// Tells watchers that the workload has ended.
+    ///
+    /// # Errors
+    /// The first node does not answer.
+    pub fn end(&self, workload: &Arc<Workload>) -> Result<()> {
+        let workload = Arc::clone(workload);
+        self.call(async move { workload.make_end(LOGIN).await })
     }
 
     /// Reads every register by every node, for the history's end.

@@ -2,7 +2,7 @@
 //! choice. A register is the description of a project.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -20,6 +20,9 @@ const CALL: Duration = Duration::from_secs(12);
 /// Between two calls of a client, so that a history stays short enough to be checked.
 const PACE: Duration = Duration::from_millis(40);
 
+/// Name of the project that is made last, see [`Workload::make_end`].
+pub(crate) const END: &str = "end";
+
 /// Registers of a cluster, and who uses them.
 #[derive(Debug)]
 pub struct Workload {
@@ -28,6 +31,7 @@ pub struct Workload {
     history: History,
     written: AtomicU64,
     acknowledged: AtomicU64,
+    lists: AtomicUsize,
     stop: AtomicBool,
 }
 
@@ -40,14 +44,7 @@ impl Workload {
         let node = nodes.first().context("a cluster has nodes")?;
         let mut projects = Vec::new();
         for number in 0..registers {
-            let request = ProjectServiceCreateRequest {
-                login: login.to_owned(),
-                name: format!("register{number}"),
-                description: "0".to_owned(),
-                ..ProjectServiceCreateRequest::default()
-            };
-            let answer = node.projects().create(request).await?.into_inner();
-            projects.push(answer.project.context("no project")?.uuid);
+            projects.push(make(node, login, &format!("register{number}")).await?);
         }
         Ok(Arc::new(Self {
             nodes,
@@ -55,13 +52,53 @@ impl Workload {
             history: History::default(),
             written: AtomicU64::new(0),
             acknowledged: AtomicU64::new(0),
+            lists: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
         }))
+    }
+
+    /// The nodes, as clients see them.
+    pub fn nodes(&self) -> &[Client] {
+        &self.nodes
+    }
+
+    /// Ids of the registers.
+    pub fn registers(&self) -> &[String] {
+        &self.projects
+    }
+
+    /// The register of this id.
+    pub fn register(&self, id: &str) -> Option<usize> {
+        self.projects.iter().position(|project| project == id)
+    }
+
+    /// Whether no client begins another call.
+    pub fn is_over(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    /// Makes something that comes after all that was acknowledged, so that watchers know when they
+    /// have been told all of it.
+    ///
+    /// # Errors
+    /// The first node does not answer.
+    pub async fn make_end(&self, login: &str) -> Result<()> {
+        let node = self.nodes.first().context("a cluster has nodes")?;
+        make(node, login, END).await.map(drop)
     }
 
     /// Acknowledged writes so far.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged.load(Ordering::SeqCst)
+    }
+
+    /// Lists that watchers have had so far.
+    pub fn lists(&self) -> usize {
+        self.lists.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn note_list(&self) {
+        self.lists.fetch_add(1, Ordering::SeqCst);
     }
 
     /// What was asked and answered.
@@ -161,4 +198,16 @@ impl Workload {
             answered,
         });
     }
+}
+
+/// A project; its description is the value of a register.
+async fn make(node: &Client, login: &str, name: &str) -> Result<String> {
+    let request = ProjectServiceCreateRequest {
+        login: login.to_owned(),
+        name: name.to_owned(),
+        description: "0".to_owned(),
+        ..ProjectServiceCreateRequest::default()
+    };
+    let answer = node.projects().create(request).await?.into_inner();
+    Ok(answer.project.context("no project")?.uuid)
 }

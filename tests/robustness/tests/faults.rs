@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use tests_lab::wait::wait_for;
-use tests_robustness::{Site, Workload, check, skipped};
+use tests_robustness::{Site, Stretch, Told, Workload, check, check_told, skipped};
 
 const CLIENTS: usize = 4;
 const REGISTERS: usize = 3;
+/// Who is told of everything; one at each node at first, and one more.
+const WATCHERS: usize = 4;
 /// Writes that must be acknowledged between two faults.
 const PROGRESS: u64 = 15;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,6 +43,10 @@ impl Story {
         let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let site = site()?;
         let workload = site.workload(REGISTERS)?;
+        let watchers = site.start_watchers(&workload, WATCHERS);
+        wait_for("watchers at their places", PATIENCE, || {
+            Ok((workload.lists() >= WATCHERS).then_some(()))
+        })?;
         let clients = site.start_clients(&workload, CLIENTS);
         let mut story = Self { site, workload };
         let happened = story.progress().and_then(|()| happen(&mut story));
@@ -49,13 +55,16 @@ impl Story {
         clients.finish()?;
         calm?;
         story.site.read_everywhere(&story.workload)?;
+        story.site.end(&story.workload)?;
+        let told = watchers.finish()?;
         let history = story.workload.history();
         println!(
             "{} operations, {} acknowledged writes",
             history.len(),
             story.workload.acknowledged()
         );
-        Ok(check(&history)?)
+        check(&history)?;
+        judge(&told, &story.workload)
     }
 
     /// Waits until clients are served again.
@@ -65,6 +74,19 @@ impl Story {
             Ok((self.workload.acknowledged() >= goal).then_some(()))
         })
     }
+}
+
+/// What watchers were told fits, and somebody went on at another node.
+fn judge(told: &[Told], workload: &Workload) -> Result<()> {
+    let events = |it: &Stretch| it.events.len();
+    let watchers: Vec<_> = told.iter().map(|it| it.stretches.clone()).collect();
+    let moves: usize = told.iter().map(|it| it.moves).sum();
+    let lists: usize = watchers.iter().map(Vec::len).sum();
+    let events: usize = watchers.iter().flatten().map(events).sum();
+    println!("{events} events, {lists} lists, {moves} times on at another node");
+    check_told(&watchers, workload.registers(), &workload.history())?;
+    ensure!(moves + lists > WATCHERS, "no watcher ever left its node");
+    Ok(())
 }
 
 #[test]
