@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::clock::{Clock, SystemClock};
 use crate::platform::Platform;
+use crate::snapshot_wire::PIECE_BYTES;
 use crate::transport::{NoPeers, Transport};
 use crate::wal::segment::SEGMENT_BYTES;
 use crate::watch::WATCH_HISTORY_CHANGES;
@@ -52,6 +53,8 @@ pub struct StoreConfig {
     pub transport: Arc<dyn Transport>,
     /// Bytes per second at which snapshots are sent to other members; `None` does not limit.
     pub snapshot_bytes_per_second: Option<u64>,
+    /// Bytes of one piece of a snapshot on its way to a member.
+    pub snapshot_piece_bytes: usize,
     /// Tells the time that commands carry.
     pub clock: Arc<dyn Clock>,
     /// Log entries between two snapshots.
@@ -77,6 +80,7 @@ impl StoreConfig {
             peer_address: String::new(),
             transport: Arc::new(NoPeers),
             snapshot_bytes_per_second: None,
+            snapshot_piece_bytes: PIECE_BYTES,
             clock: Arc::new(SystemClock::default()),
             snapshot_every_entries: SNAPSHOT_EVERY_ENTRIES,
             keep_entries: KEEP_ENTRIES,

@@ -37,6 +37,7 @@ mod restore;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod snapshot;
+mod snapshot_partial;
 mod snapshot_receive;
 mod snapshot_send;
 mod snapshot_wire;
@@ -44,6 +45,7 @@ mod store;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod transfers;
 mod transport;
 mod wal;
 mod watch;
@@ -68,6 +70,7 @@ pub use raft::wire::PeerRefusal;
 pub use restore::{Export, Restore, RestoreError};
 pub use snapshot::SnapshotError;
 pub use store::Store;
+pub use transfers::SnapshotBytes;
 pub use transport::{Channel, FRAME_BYTES_MAX, Lane, Member, NoPeers, Transport};
 pub use wal::WalError;
 pub use watch::{Changes, Compacted, Event, Revision, Subscription, WATCH_HISTORY_CHANGES};

@@ -3,6 +3,7 @@
 use openraft::RaftMetrics;
 
 use crate::raft::types::TypeConfig;
+use crate::transfers::SnapshotBytes;
 
 /// A node at one moment. Log positions are indexes of entries; `None` before the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,10 +30,17 @@ pub struct Metrics {
     pub log_segments: usize,
     /// Proposals that wait to be sent.
     pub proposals_waiting: usize,
+    /// What was sent and received of snapshots since the node started.
+    pub snapshot_bytes: SnapshotBytes,
 }
 
 impl Metrics {
-    pub(crate) fn of(raft: &RaftMetrics<TypeConfig>, waiting: usize, segments: usize) -> Self {
+    pub(crate) fn of(
+        raft: &RaftMetrics<TypeConfig>,
+        waiting: usize,
+        segments: usize,
+        snapshot_bytes: SnapshotBytes,
+    ) -> Self {
         Self {
             node_id: raft.id,
             role: format!("{:?}", raft.state).to_lowercase(),
@@ -45,6 +53,7 @@ impl Metrics {
             purged: raft.purged.map(|id| id.index),
             log_segments: segments,
             proposals_waiting: waiting,
+            snapshot_bytes,
         }
     }
 }

@@ -22,7 +22,9 @@ use crate::raft::log::{LogStore, RaftLog};
 use crate::raft::network::{Dialer, Peers, SelfId};
 use crate::raft::types::TypeConfig;
 use crate::snapshot::Snapshots;
-use crate::snapshot_send::Throttle;
+use crate::snapshot_send::{Throttle, Way};
+use crate::snapshot_wire::PIECE_BYTES;
+use crate::transfers::Transfers;
 use crate::wal::{Owner, Wal};
 
 pub(crate) type Node<M> = Raft<TypeConfig, Applier<M>>;
@@ -33,6 +35,7 @@ pub(crate) struct Opened<M: StateMachine> {
     pub(crate) shared: Arc<Shared<M>>,
     pub(crate) wal: Arc<Wal>,
     pub(crate) dialer: Dialer,
+    pub(crate) transfers: Arc<Transfers>,
     /// Raft's own runtime, where it has one.
     pub(crate) runtime: Option<Runtime>,
     pub(crate) lock: DiskLock,
@@ -74,7 +77,14 @@ pub(crate) async fn open<M: StateMachine>(config: StoreConfig) -> Result<Opened<
     };
     let runtime = threads.runtime();
     let runtime = runtime.map_err(failed.clone()("start the threads for"))?;
-    let start = start(config, dialer.clone(), wal.clone(), shared.clone());
+    let transfers: Arc<Transfers> = Arc::default();
+    let start = start(
+        config,
+        dialer.clone(),
+        wal.clone(),
+        shared.clone(),
+        transfers.clone(),
+    );
     let raft = handle(runtime.as_ref()).spawn(start).await;
     let raft = raft.map_err(|e| failed("start")(std::io::Error::other(e)))??;
     Ok(Opened {
@@ -82,6 +92,7 @@ pub(crate) async fn open<M: StateMachine>(config: StoreConfig) -> Result<Opened<
         shared,
         wal,
         dialer,
+        transfers,
         runtime,
         lock,
     })
@@ -104,6 +115,9 @@ fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenErr
     let lock = identity::lock(&**disk, dir)?;
     let identity = identity::claim(&**disk, dir, &config.cluster, config.node_id, config.begin)?;
 
+    // A process that was killed may not have made durable what it named.
+    disk.sync_dir(dir).map_err(|e| io_error("sync", dir, e))?;
+
     let engine = disk.open_state(&dir.join("state"))?;
     let snapshots = Snapshots::open(disk.clone(), &dir.join("snapshots"))?;
     let shared = Arc::new(Shared::load(
@@ -112,6 +126,7 @@ fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenErr
         threads.clone(),
         config.watch_history,
     )?);
+    shared.snapshots.remove_partial_behind(&shared.progress())?;
     let owner = Owner {
         cluster: identity.cluster_id,
         node: config.node_id,
@@ -133,6 +148,7 @@ async fn start<M: StateMachine>(
     dialer: Dialer,
     wal: Arc<Wal>,
     shared: Arc<Shared<M>>,
+    transfers: Arc<Transfers>,
 ) -> Result<Node<M>, OpenError> {
     let settings = raft_config(
         &config.cluster,
@@ -142,8 +158,12 @@ async fn start<M: StateMachine>(
     .map_err(|e| OpenError::Raft(e.to_string()))?;
     let network = Peers {
         dialer,
-        platform: config.platform.clone(),
-        throttle: Throttle::new(config.snapshot_bytes_per_second),
+        way: Way {
+            platform: config.platform.clone(),
+            throttle: Throttle::new(config.snapshot_bytes_per_second),
+            piece_bytes: config.snapshot_piece_bytes.clamp(1, PIECE_BYTES),
+            transfers,
+        },
     };
     let gate = shared.clone();
     let durable = wal.durable();

@@ -2,20 +2,26 @@
 //! the last one and not the whole state.
 //!
 //! A snapshot is a directory `<term>-<index>` that holds `state/`, the copy, and `META`, how far
-//! it has come. It is made under a temporary name and renamed when it is whole.
+//! it has come. It is made under a temporary name and renamed when it is whole. There may be one,
+//! and no more, that is on its way here (see `snapshot_partial`); it stays over a restart.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::codec;
 use crate::disk::Disk;
 use crate::engine::{EngineError, Progress, StateEngine};
 use crate::platform::random_id;
-use crate::raft::types::SnapshotMeta;
+use crate::raft::types::{LogId, SnapshotMeta};
+use crate::snapshot_partial::{COPY, Header, Partial, read_header};
+use crate::snapshot_wire::at;
 
 const META: &str = "META";
 const STATE: &str = "state";
 const TEMPORARY: &str = "tmp-";
+/// A temporary name, so that a build that does not know it removes it.
+const PARTIAL: &str = "tmp-partial";
 
 /// A snapshot on disk, as Raft hands it around.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +72,8 @@ impl From<SnapshotError> for std::io::Error {
 pub(crate) struct Snapshots {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
+    /// Held while the partial snapshot becomes another one, or is removed.
+    partial: Arc<Mutex<()>>,
 }
 
 impl Snapshots {
@@ -76,12 +84,16 @@ impl Snapshots {
         let snapshots = Self {
             disk,
             dir: dir.to_owned(),
+            partial: Arc::default(),
         };
         for name in snapshots.names()? {
-            if name.starts_with(TEMPORARY) {
+            if name.starts_with(TEMPORARY) && name != PARTIAL {
                 snapshots.remove(&name)?;
             }
         }
+        // A process that was killed may not have made durable what it named.
+        let synced = snapshots.disk.sync_dir(dir);
+        synced.map_err(|e| io_error("sync", dir, e))?;
         Ok(snapshots)
     }
 
@@ -97,7 +109,7 @@ impl Snapshots {
         let progress = engine.checkpoint(&temporary.state())?;
         self.write_meta(&temporary.0, &progress)?;
 
-        let name = snapshot_name(&progress);
+        let name = snapshot_name(progress.last_applied);
         let made = SnapshotDir(self.dir.join(&name));
         if self.disk.exists(&made.0) {
             // The same state was copied before.
@@ -108,6 +120,7 @@ impl Snapshots {
             self.name(&temporary.0, &made.0)?;
         }
         self.remove_all_but(&name)?;
+        self.remove_partial_behind(&progress)?;
         Ok((meta(&progress), made))
     }
 
@@ -117,7 +130,7 @@ impl Snapshots {
         if from.0.parent() == Some(self.dir.as_path()) && !is_temporary(&from.0) {
             return Ok(from.clone());
         }
-        let name = snapshot_name(&self.read_meta(&from.0)?);
+        let name = snapshot_name(self.read_meta(&from.0)?.last_applied);
         let ours = SnapshotDir(self.dir.join(&name));
         if !self.disk.exists(&ours.0) {
             self.name(&from.0, &ours.0)?;
@@ -126,19 +139,78 @@ impl Snapshots {
         Ok(ours)
     }
 
-    /// The disk that they are on.
-    pub(crate) fn disk(&self) -> &Arc<dyn Disk> {
-        &self.disk
+    /// Begins to take in a snapshot; gives up any other one that was on its way.
+    pub(crate) fn begin_partial(&self, header: Header) -> io::Result<Partial> {
+        let _held = self.lock_partial();
+        self.remove_partial("the leader sends another one")?;
+        Partial::begin(self.disk.clone(), &self.dir.join(PARTIAL), header)
     }
 
-    /// A new directory for a snapshot that is on its way here; gone after a restart.
-    pub(crate) fn new_temporary(&self) -> Result<PathBuf, SnapshotError> {
-        let dir = self.dir.join(format!("{TEMPORARY}{}", random_id()));
-        let state = dir.join(STATE);
-        self.disk
-            .create_dir(&state)
-            .map_err(|e| io_error("create", &state, e))?;
-        Ok(dir)
+    /// What an earlier attempt, or an earlier run, has taken in of the snapshot `header`.
+    pub(crate) fn resume_partial(&self, header: &Header) -> Option<Partial> {
+        let dir = self.dir.join(PARTIAL);
+        if read_header(&*self.disk, &dir).ok().as_ref() != Some(header) {
+            return None;
+        }
+        let resumed = Partial::resume(self.disk.clone(), &dir);
+        resumed
+            .inspect_err(|e| tracing::info!(error = %e, "a part of a snapshot cannot be used"))
+            .ok()
+    }
+
+    /// Gives up what was taken in.
+    pub(crate) fn drop_partial(&self, why: &str) -> io::Result<()> {
+        let _held = self.lock_partial();
+        self.remove_partial(why)
+    }
+
+    /// Where the copy of the partial snapshot is, to be installed once it is whole.
+    pub(crate) fn received(&self) -> SnapshotDir {
+        SnapshotDir(self.dir.join(PARTIAL).join(COPY))
+    }
+
+    /// Removes what is left of the partial snapshot after its installation.
+    pub(crate) fn clear_partial(&self) -> io::Result<()> {
+        if self.disk.exists(&self.received().0) {
+            return self.drop_partial("it was not needed any more");
+        }
+        let _held = self.lock_partial();
+        let dir = self.dir.join(PARTIAL);
+        match self.disk.exists(&dir) {
+            true => self.disk.remove_dir(&dir).map_err(|e| at(&dir, e)),
+            false => Ok(()),
+        }
+    }
+
+    /// Removes a partial snapshot that has nothing which `progress` does not have.
+    pub(crate) fn remove_partial_behind(&self, progress: &Progress) -> Result<(), SnapshotError> {
+        let _held = self.lock_partial();
+        let dir = self.dir.join(PARTIAL);
+        if !self.disk.exists(&dir) {
+            return Ok(());
+        }
+        let why = match read_header(&*self.disk, &dir) {
+            Ok(header) if header.name > snapshot_name(progress.last_applied) => return Ok(()),
+            Ok(_) => "this node has come further without it",
+            Err(_) => "it was hardly begun",
+        };
+        let removed = self.remove_partial(why);
+        removed.map_err(|e| io_error("remove", &dir, e))
+    }
+
+    fn lock_partial(&self) -> MutexGuard<'_, ()> {
+        self.partial.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove_partial(&self, why: &str) -> io::Result<()> {
+        let dir = self.dir.join(PARTIAL);
+        if !self.disk.exists(&dir) {
+            return Ok(());
+        }
+        let name = read_header(&*self.disk, &dir).map(|header| header.name);
+        let name = name.unwrap_or_default();
+        tracing::info!(name, why, "drops a part of a snapshot");
+        self.disk.remove_dir(&dir).map_err(|e| at(&dir, e))
     }
 
     /// How far the snapshot in `dir` has come.
@@ -223,10 +295,8 @@ impl Snapshots {
 }
 
 /// Sorts by term and index.
-fn snapshot_name(progress: &Progress) -> String {
-    let (term, index) = progress
-        .last_applied
-        .map_or((0, 0), |id| (id.committed_leader_id().term, id.index));
+pub(crate) fn snapshot_name(last: Option<LogId>) -> String {
+    let (term, index) = last.map_or((0, 0), |id| (id.committed_leader_id().term, id.index));
     format!("{term:020}-{index:020}")
 }
 

@@ -1,25 +1,27 @@
 //! Receives a snapshot from the leader: file by file, verified, then installed.
 //!
-//! What was received stays when the channel breaks, and the next attempt goes on from there, as
-//! long as the leader offers the same snapshot.
+//! What was received stays when the channel breaks or the process ends, and the next attempt goes
+//! on from there, as long as the leader offers the same snapshot.
 
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use openraft::Raft;
 use openraft::async_runtime::WatchReceiver;
 use openraft::storage::Snapshot;
+use tokio::sync::{OwnedMutexGuard, oneshot};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::applier::Applier;
-use crate::disk::{Disk, DiskFile};
 use crate::machine::StateMachine;
 use crate::platform::Threads;
-use crate::raft::types::TypeConfig;
+use crate::raft::types::{SnapshotMeta, TypeConfig, Vote};
 use crate::raft::wire::{self, Installed};
-use crate::snapshot::{SnapshotDir, Snapshots};
-use crate::snapshot_wire::{FILES_MAX, Listed, Offer, Piece, Wanted, at, is_inside, measure};
+use crate::snapshot::{Snapshots, snapshot_name};
+use crate::snapshot_partial::{Flaw, Header, Partial, bad};
+use crate::snapshot_wire::{FILES_MAX, Offer, Piece, Wanted, is_inside};
+use crate::transfers::Transfers;
 use crate::transport::Channel;
 
 /// Takes in one snapshot at a time.
@@ -27,215 +29,241 @@ use crate::transport::Channel;
 pub(crate) struct Receiver {
     snapshots: Snapshots,
     threads: Threads,
-    /// What is there of a snapshot so far.
-    partial: tokio::sync::Mutex<Option<Partial>>,
-    /// Ends the attempt before: a leader that begins anew has given it up.
+    transfers: Arc<Transfers>,
+    /// What is there so far, unless it is only on disk.
+    partial: Arc<Mutex<Option<Partial>>>,
+    /// The attempt that is on: a leader that begins anew has given up the one before.
     attempt: Mutex<CancellationToken>,
-}
-
-#[derive(Debug)]
-struct Partial {
-    name: String,
-    files: Vec<Listed>,
-    /// Bytes of each file that are here.
-    have: Vec<u64>,
-    dir: PathBuf,
+    /// Held while a received snapshot is installed: nobody may touch it then.
+    installing: Arc<tokio::sync::Mutex<()>>,
+    /// An installation goes on when the channel breaks.
+    installs: Mutex<JoinSet<()>>,
 }
 
 impl Receiver {
-    pub(crate) fn new(snapshots: Snapshots, threads: Threads) -> Self {
+    pub(crate) fn new(snapshots: Snapshots, threads: Threads, transfers: Arc<Transfers>) -> Self {
         Self {
             snapshots,
             threads,
-            partial: tokio::sync::Mutex::new(None),
-            attempt: Mutex::new(CancellationToken::new()),
+            transfers,
+            partial: Arc::default(),
+            attempt: Mutex::default(),
+            installing: Arc::default(),
+            installs: Mutex::default(),
         }
     }
 
     pub(crate) async fn receive<M: StateMachine>(
         &self,
-        raft: &Raft<TypeConfig, Applier<M>>,
+        raft: &Arc<Raft<TypeConfig, Applier<M>>>,
         mut channel: Channel,
     ) -> io::Result<()> {
         let offer: Offer = wire::hear(&channel.next().await?)?;
         check(&offer)?;
-        let ours = raft.metrics().borrow_watched().vote;
-        if ours > offer.vote {
-            let answer = Wanted::Nothing(Installed::new(ours));
-            return channel.send(wire::say(&answer)?).await;
-        }
-        let given_up = self.begin_attempt();
+        let attempt = self.begin_attempt();
+        let _incoming = self.transfers.begin_incoming();
+        let vote = offer.vote;
         let received = async {
-            let mut slot = self.partial.lock().await;
-            let dir = self.take_in(&mut slot, &offer, &mut channel).await?;
-            // Whatever comes of it, this directory is not gone on with.
-            *slot = None;
-            let installed = self.install(raft, &offer, dir.clone()).await;
-            self.remove(dir).await?;
-            installed
-        };
-        let installed = tokio::select! {
-            biased;
-            installed = received => installed?,
-            () = given_up.cancelled() => {
-                return Err(io::Error::other("the leader began to send a snapshot anew"));
+            // Nobody touches what an attempt before is installing.
+            drop(self.installing.lock().await);
+            if let Some(answer) = self.declined(raft, &offer).await? {
+                let nothing = wire::say(&Wanted::Nothing(answer))?;
+                return channel.send(nothing).await.map(|()| None);
+            }
+            self.take_in(&attempt, offer, &mut channel).await?;
+            // An attempt that begins after this waits; one that has begun has the word.
+            let held = self.installing.clone().lock_owned().await;
+            match attempt.is_cancelled() {
+                true => Err(given_up()),
+                false => Ok(Some(held)),
             }
         };
+        let received = tokio::select! {
+            biased;
+            received = received => received?,
+            () = attempt.cancelled() => return Err(given_up()),
+        };
+        let Some(held) = received else {
+            return Ok(());
+        };
+        let installed = self.install(raft.clone(), vote, held).await?;
         channel.send(wire::say(&installed)?).await
     }
 
+    /// The answer to an offer that is of no use: of a leader that is none any more, or of what
+    /// this node has, because a channel broke between the last piece and the answer.
+    async fn declined<M: StateMachine>(
+        &self,
+        raft: &Raft<TypeConfig, Applier<M>>,
+        offer: &Offer,
+    ) -> io::Result<Option<Installed>> {
+        let ours = raft.metrics().borrow_watched().vote;
+        if ours > offer.vote {
+            return Ok(Some(Installed::new(ours)));
+        }
+        let snapshots = self.snapshots.clone();
+        let newest = self.threads.blocking(move || snapshots.newest()).await?;
+        let newest = newest.ok().flatten();
+        let is_enough = |meta: &SnapshotMeta| snapshot_name(meta.last_log_id) >= offer.name;
+        let Some((meta, snapshot)) = newest.filter(|(meta, _)| is_enough(meta)) else {
+            return Ok(None);
+        };
+        // Has nothing to install; but whether it still follows this leader is for Raft to say, and
+        // not for the metrics, which may be older than its vote.
+        let snapshot = Snapshot { meta, snapshot };
+        let installed = raft.install_full_snapshot(offer.vote, snapshot).await;
+        installed.map(Some).map_err(io::Error::other)
+    }
+
     fn begin_attempt(&self) -> CancellationToken {
-        let mut attempt = self
-            .attempt
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         attempt.cancel();
         *attempt = CancellationToken::new();
         attempt.clone()
     }
 
-    /// Receives what is missing; returns the directory with the whole, verified snapshot.
+    /// Works on what is there so far, on the disk's threads; never for an attempt that is over.
+    async fn with_partial<T: Send + 'static>(
+        &self,
+        attempt: &CancellationToken,
+        work: impl FnOnce(&Snapshots, &mut Option<Partial>) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let (snapshots, partial) = (self.snapshots.clone(), self.partial.clone());
+        let attempt = attempt.clone();
+        let work = move || {
+            let mut partial = partial.lock().unwrap_or_else(PoisonError::into_inner);
+            match attempt.is_cancelled() {
+                true => Err(given_up()),
+                false => work(&snapshots, &mut partial),
+            }
+        };
+        self.threads.blocking(work).await?
+    }
+
+    /// Receives what is missing; then the whole, verified snapshot is on disk.
     async fn take_in(
         &self,
-        slot: &mut Option<Partial>,
-        offer: &Offer,
+        attempt: &CancellationToken,
+        offer: Offer,
         channel: &mut Channel,
-    ) -> io::Result<PathBuf> {
-        let same = |p: &Partial| p.name == offer.name && p.files == offer.files;
-        if let Some(other) = slot.take_if(|p| !same(p)) {
-            self.remove(other.dir).await?;
-        }
-        let partial = match slot {
-            Some(partial) => partial,
-            None => slot.insert(Partial {
-                name: offer.name.clone(),
-                files: offer.files.clone(),
-                have: vec![0; offer.files.len()],
-                dir: self.snapshots.new_temporary()?,
-            }),
+    ) -> io::Result<()> {
+        let header = Header {
+            name: offer.name,
+            files: offer.files,
         };
-        let wanted = Wanted::From(partial.have.clone());
-        channel.send(wire::say(&wanted)?).await?;
-        let mut open: Option<(usize, Arc<dyn DiskFile>)> = None;
-        loop {
-            let Piece::Data {
-                file,
-                offset,
-                bytes,
-            } = wire::hear(&channel.next().await?)?
-            else {
-                break;
+        let find = move |snapshots: &Snapshots, slot: &mut Option<Partial>| {
+            let partial = match find(snapshots, slot.take(), &header) {
+                Some(partial) => partial,
+                None => snapshots.begin_partial(header)?,
             };
-            let listed = partial
-                .files
-                .get(file)
-                .ok_or_else(|| bad("an unknown file"))?;
-            let have = &mut partial.have[file];
-            if *have != offset || offset + bytes.len() as u64 > listed.bytes {
-                return Err(bad("a piece out of order"));
-            }
-            let (held, path) = (open.take(), partial.dir.join(&listed.path));
-            let held = held.filter(|(number, _)| *number == file);
-            let (disk, written) = (self.snapshots.disk().clone(), bytes.len() as u64);
-            let write = move || write(&*disk, held.map(|(_, file)| file), &path, &bytes, offset);
-            open = Some((file, self.threads.blocking(write).await??));
-            *have += written;
+            Ok(slot.insert(partial).have())
+        };
+        let have = self.with_partial(attempt, find).await?;
+        self.transfers.kept(have.iter().sum());
+        channel.send(wire::say(&Wanted::From(have))?).await?;
+        while let Piece::Data {
+            file,
+            offset,
+            bytes,
+        } = wire::hear(&channel.next().await?)?
+        {
+            self.transfers.received(bytes.len() as u64);
+            let append = move |snapshots: &Snapshots, slot: &mut Option<Partial>| {
+                let partial = slot.as_mut().ok_or_else(given_up)?;
+                let appended = partial.append(file, offset, &bytes);
+                appended.or_else(|flaw| put_away(snapshots, slot, flaw))
+            };
+            self.with_partial(attempt, append).await?;
         }
-        drop(open);
-        let (disk, dir) = (self.snapshots.disk().clone(), partial.dir.clone());
-        let (files, have) = (partial.files.clone(), partial.have.clone());
-        let verified = move || verify(&*disk, &dir, &files, have);
-        let (have, verified) = self.threads.blocking(verified).await?;
-        partial.have = have;
-        verified?;
-        Ok(partial.dir.clone())
+        let verify = |snapshots: &Snapshots, slot: &mut Option<Partial>| {
+            let partial = slot.as_mut().ok_or_else(given_up)?;
+            let verified = partial.verify();
+            verified.or_else(|flaw| put_away(snapshots, slot, flaw))
+        };
+        self.with_partial(attempt, verify).await
     }
 
     async fn install<M: StateMachine>(
         &self,
-        raft: &Raft<TypeConfig, Applier<M>>,
-        offer: &Offer,
-        dir: PathBuf,
+        raft: Arc<Raft<TypeConfig, Applier<M>>>,
+        vote: Vote,
+        held: OwnedMutexGuard<()>,
     ) -> io::Result<Installed> {
-        let snapshot = SnapshotDir(dir);
-        let meta = self.snapshots.describe(&snapshot)?;
-        tracing::info!(name = %offer.name, "installing a snapshot from the leader");
-        let snapshot = Snapshot { meta, snapshot };
-        raft.install_full_snapshot(offer.vote, snapshot)
-            .await
-            .map_err(io::Error::other)
-    }
-
-    /// Removes what was not adopted.
-    async fn remove(&self, dir: PathBuf) -> io::Result<()> {
-        let disk = self.snapshots.disk().clone();
-        let remove = move || match disk.exists(&dir) {
-            true => disk.remove_dir(&dir).map_err(|e| at(&dir, e)),
-            false => Ok(()),
+        let (to, answer) = oneshot::channel();
+        let (snapshots, partial) = (self.snapshots.clone(), self.partial.clone());
+        let threads = self.threads.clone();
+        let install = async move {
+            let installed = install(&raft, &snapshots, vote).await;
+            if installed.is_ok() {
+                let clear = move || {
+                    *partial.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                    snapshots.clear_partial()
+                };
+                if let Ok(Err(error)) = threads.blocking(clear).await {
+                    tracing::warn!(error = %error, "what is left of a received snapshot stays");
+                }
+            }
+            drop(held);
+            // The channel may be gone.
+            drop(to.send(installed));
         };
-        self.threads.blocking(remove).await?
+        {
+            let mut installs = self.installs.lock().unwrap_or_else(PoisonError::into_inner);
+            while installs.try_join_next().is_some() {}
+            installs.spawn(install);
+        }
+        let stopped = |_| io::Error::other("this node stopped while it installed a snapshot");
+        answer.await.map_err(stopped)?
+    }
+}
+
+async fn install<M: StateMachine>(
+    raft: &Raft<TypeConfig, Applier<M>>,
+    snapshots: &Snapshots,
+    vote: Vote,
+) -> io::Result<Installed> {
+    let snapshot = snapshots.received();
+    let meta = snapshots.describe(&snapshot)?;
+    let index = meta.last_log_id.map_or(0, |id| id.index);
+    tracing::info!(index, "installing a snapshot from the leader");
+    let snapshot = Snapshot { meta, snapshot };
+    let installed = raft.install_full_snapshot(vote, snapshot).await;
+    installed.map_err(io::Error::other)
+}
+
+/// What is there already of the snapshot `header`.
+fn find(snapshots: &Snapshots, held: Option<Partial>, header: &Header) -> Option<Partial> {
+    held.filter(|partial| partial.header() == header && partial.exists())
+        .or_else(|| snapshots.resume_partial(header))
+}
+
+/// After a failure only what is on disk counts, as far as it can be trusted.
+fn put_away<T>(snapshots: &Snapshots, slot: &mut Option<Partial>, flaw: Flaw) -> io::Result<T> {
+    *slot = None;
+    match flaw {
+        Flaw::Piece(error) => Err(error),
+        Flaw::Disk(error) => {
+            snapshots.drop_partial("the disk failed a sync")?;
+            Err(error)
+        }
     }
 }
 
 fn check(offer: &Offer) -> io::Result<()> {
+    let is_name = |name: &str| {
+        let parts = name.split_once('-');
+        let is_number = |part: &str| part.len() == 20 && part.bytes().all(|b| b.is_ascii_digit());
+        parts.is_some_and(|(term, index)| is_number(term) && is_number(index))
+    };
+    if !is_name(&offer.name) {
+        return Err(bad("a snapshot whose name is no term and index"));
+    }
     if offer.files.len() > FILES_MAX || !offer.files.iter().all(|f| is_inside(&f.path)) {
         return Err(bad("a snapshot with files that do not belong there"));
     }
     Ok(())
 }
 
-fn write(
-    disk: &dyn Disk,
-    held: Option<Arc<dyn DiskFile>>,
-    path: &Path,
-    bytes: &[u8],
-    offset: u64,
-) -> io::Result<Arc<dyn DiskFile>> {
-    let file = match held {
-        Some(file) => file,
-        None if offset == 0 => disk.create(path).map_err(|e| at(path, e))?,
-        None => disk.open(path).map_err(|e| at(path, e))?,
-    };
-    file.write_at(bytes, offset).map_err(|e| at(path, e))?;
-    Ok(file)
-}
-
-/// Checks every file against its checksum and makes it durable. A damaged one counts as not
-/// there, so that the next attempt sends it again.
-fn verify(
-    disk: &dyn Disk,
-    dir: &Path,
-    files: &[Listed],
-    mut have: Vec<u64>,
-) -> (Vec<u64>, io::Result<()>) {
-    for (number, listed) in files.iter().enumerate() {
-        let path = dir.join(&listed.path);
-        let check = || {
-            let file = match listed.bytes {
-                0 => disk.create(&path)?,
-                _ => disk.open(&path)?,
-            };
-            let found = measure(&*file)?;
-            file.sync()?;
-            Ok(found)
-        };
-        let wrong = match check() {
-            Ok(found) if found == (listed.bytes, listed.crc) => continue,
-            Ok(_) => bad(&format!("{}, but other bytes arrived", listed.path)),
-            Err(error) => at(&path, error),
-        };
-        have[number] = 0;
-        return (have, Err(wrong));
-    }
-    let synced = disk
-        .sync_dir(&dir.join("state"))
-        .and_then(|()| disk.sync_dir(dir));
-    (have, synced)
-}
-
-fn bad(what: &str) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("the leader sent {what}"),
-    )
+fn given_up() -> io::Error {
+    io::Error::other("the leader began to send a snapshot anew")
 }

@@ -1,6 +1,7 @@
 //! Sends a snapshot to a member: its files in pieces, no faster than allowed.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,7 +14,8 @@ use crate::raft::network::within;
 use crate::raft::types::Vote;
 use crate::raft::wire::{self, Installed};
 use crate::snapshot::SnapshotDir;
-use crate::snapshot_wire::{Listed, Offer, PIECE_BYTES, Piece, Wanted, at, measure};
+use crate::snapshot_wire::{Listed, Offer, Piece, Wanted, at, measure};
+use crate::transfers::Transfers;
 use crate::transport::Channel;
 
 /// Installing takes longer than the pause between two pieces may be.
@@ -60,64 +62,92 @@ impl Throttle {
     }
 }
 
-/// Sends what the receiver does not have yet. `stall` bounds each wait, not the whole.
-pub(crate) async fn send(
-    mut channel: Channel,
-    vote: Vote,
-    snapshot: &SnapshotDir,
-    platform: &Platform,
-    throttle: &Throttle,
-    stall: Duration,
-) -> io::Result<Installed> {
-    let (dir, disk) = (snapshot.0.clone(), platform.disk.clone());
-    let threads = &platform.threads;
-    let files = threads.blocking(move || list(&*disk, &dir)).await??;
-    let name = snapshot.0.file_name().unwrap_or_default();
-    let offer = Offer {
-        vote,
-        name: name.to_string_lossy().into_owned(),
-        files: files.iter().map(|(listed, _)| listed.clone()).collect(),
-    };
-    within(stall, channel.send(wire::say(&offer)?)).await?;
-    let have = match wire::hear(&within(stall, channel.next()).await?)? {
-        Wanted::From(have) => have,
-        Wanted::Nothing(answer) => return Ok(answer),
-    };
-    let total: u64 = files.iter().map(|(listed, _)| listed.bytes).sum();
-    let there: u64 = have.iter().sum();
-    tracing::info!(name = %offer.name, bytes = total, there, "sending a snapshot");
-    for (number, (listed, file)) in files.into_iter().enumerate() {
-        let mut offset = have.get(number).copied().unwrap_or(0);
-        while offset < listed.bytes {
-            let left = usize::try_from(listed.bytes - offset).unwrap_or(usize::MAX);
-            let bytes = read(threads, file.clone(), offset, left.min(PIECE_BYTES)).await?;
-            throttle.take(bytes.len()).await;
-            let sent = bytes.len() as u64;
-            let piece = Piece::Data {
-                file: number,
-                offset,
-                bytes: bytes.into(),
-            };
-            within(stall, channel.send(wire::say(&piece)?)).await?;
-            offset += sent;
-        }
-    }
-    within(stall, channel.send(wire::say(&Piece::End)?)).await?;
-    let answer = within(stall * INSTALL_PATIENCE, channel.next()).await?;
-    wire::hear(&answer)
+/// How this node sends snapshots.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    /// Where they are read.
+    pub(crate) platform: Platform,
+    pub(crate) throttle: Throttle,
+    pub(crate) piece_bytes: usize,
+    pub(crate) transfers: Arc<Transfers>,
 }
 
-async fn read(
-    threads: &Threads,
+impl Way {
+    /// Sends what the receiver does not have yet. `stall` bounds each wait, not the whole.
+    pub(crate) async fn send(
+        &self,
+        mut channel: Channel,
+        vote: Vote,
+        snapshot: &SnapshotDir,
+        stall: Duration,
+    ) -> io::Result<Installed> {
+        let (dir, disk) = (snapshot.0.clone(), self.platform.disk.clone());
+        let threads = &self.platform.threads;
+        let files = threads.blocking(move || list(&*disk, &dir)).await??;
+        let name = snapshot.0.file_name().unwrap_or_default();
+        let offer = Offer {
+            vote,
+            name: name.to_string_lossy().into_owned(),
+            files: files.iter().map(|(listed, _)| listed.clone()).collect(),
+        };
+        within(stall, channel.send(wire::say(&offer)?)).await?;
+        let have = match wire::hear(&within(stall, channel.next()).await?)? {
+            Wanted::From(have) => have,
+            Wanted::Nothing(answer) => return Ok(answer),
+        };
+        let total: u64 = files.iter().map(|(listed, _)| listed.bytes).sum();
+        let there: u64 = have.iter().sum();
+        self.transfers.spared(there);
+        tracing::info!(name = %offer.name, bytes = total, there, "sending a snapshot");
+        for (number, (listed, file)) in files.into_iter().enumerate() {
+            let from = have.get(number).copied().unwrap_or(0);
+            let mut pieces = Pieces {
+                file,
+                number,
+                range: from..listed.bytes,
+            };
+            while let Some((bytes, piece)) = pieces.next(threads, self.piece_bytes).await? {
+                self.throttle.take(bytes).await;
+                within(stall, channel.send(wire::say(&piece)?)).await?;
+                self.transfers.sent(bytes as u64);
+            }
+        }
+        within(stall, channel.send(wire::say(&Piece::End)?)).await?;
+        let answer = within(stall * INSTALL_PATIENCE, channel.next()).await?;
+        wire::hear(&answer)
+    }
+}
+
+/// What is still to be sent of a file.
+struct Pieces {
     file: Arc<dyn DiskFile>,
-    offset: u64,
-    bytes: usize,
-) -> io::Result<Vec<u8>> {
-    let read = move || {
-        let mut buffer = vec![0; bytes];
-        file.read_at(&mut buffer, offset).map(|()| buffer)
-    };
-    threads.blocking(read).await?
+    number: usize,
+    range: Range<u64>,
+}
+
+impl Pieces {
+    /// The next piece, and how many bytes of the file it holds.
+    async fn next(&mut self, threads: &Threads, most: usize) -> io::Result<Option<(usize, Piece)>> {
+        let Range { start, end } = self.range;
+        let left = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
+        let bytes = left.min(most);
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let file = self.file.clone();
+        let read = move || {
+            let mut buffer = vec![0; bytes];
+            file.read_at(&mut buffer, start).map(|()| buffer)
+        };
+        let content = threads.blocking(read).await??;
+        self.range.start += bytes as u64;
+        let piece = Piece::Data {
+            file: self.number,
+            offset: start,
+            bytes: content.into(),
+        };
+        Ok(Some((bytes, piece)))
+    }
 }
 
 /// All files, opened: a newer snapshot may remove the directory while this one is on its way.

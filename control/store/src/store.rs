@@ -7,7 +7,7 @@ use control_state::Tables;
 use openraft::async_runtime::WatchReceiver;
 use openraft::errors::Fatal;
 use proto_types::Timestamp;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +23,9 @@ use crate::open::{self, Node, Opened};
 use crate::platform::{Threads, handle};
 use crate::proposer::{PROPOSALS_MAX, Proposal, Proposer};
 use crate::raft::inbound::Inbound;
+use crate::raft::network::Dialer;
 use crate::snapshot_receive::Receiver;
+use crate::transfers::Transfers;
 use crate::transport::{Channel, Lane};
 use crate::wal::Wal;
 use crate::watch::{Compacted, Revision, Subscription};
@@ -45,10 +47,11 @@ pub(crate) struct Inner<M: StateMachine> {
     shared: Arc<Shared<M>>,
     wal: Arc<Wal>,
     inbound: Inbound<M>,
+    transfers: Arc<Transfers>,
     clock: Arc<dyn Clock>,
     pub(crate) proposals: mpsc::Sender<Proposal<M>>,
     pub(crate) errands: mpsc::Sender<Errand>,
-    stop: CancellationToken,
+    pub(crate) stop: CancellationToken,
     threads: Threads,
     /// Taken by whoever shuts down.
     held: Mutex<Option<(Option<Runtime>, DiskLock)>>,
@@ -94,31 +97,20 @@ impl<M: StateMachine> Store<M> {
             shared,
             wal,
             dialer,
+            transfers,
             runtime,
             lock,
         } = opened;
-        let receiver = Receiver::new(shared.snapshots.clone(), threads.clone());
+        let receiver = Receiver::new(shared.snapshots.clone(), threads.clone(), transfers.clone());
         let inbound = Inbound {
             this: dialer.this,
             raft: raft.clone(),
             snapshots: Arc::new(receiver),
         };
-        let (proposals, waiting) = mpsc::channel(PROPOSALS_MAX);
         let stop = CancellationToken::new();
-        let proposer = Proposer {
-            raft: raft.clone(),
-            proposals: waiting,
-            stop: stop.clone(),
-        };
-        handle(runtime.as_ref()).spawn(proposer.run());
-        let (errands, waiting) = mpsc::channel(PASSED_MAX);
-        let forwarder = Forwarder {
-            raft: raft.clone(),
-            dialer,
-            errands: waiting,
-            stop: stop.clone(),
-        };
-        handle(runtime.as_ref()).spawn(forwarder.run());
+        let on = handle(runtime.as_ref());
+        let proposals = start_proposer(&on, &raft, &stop);
+        let errands = start_forwarder(&on, &raft, dialer, &stop);
         let held = Mutex::new(Some((runtime, lock)));
         let inner = Inner {
             node_id,
@@ -127,6 +119,7 @@ impl<M: StateMachine> Store<M> {
             shared,
             wal,
             inbound,
+            transfers,
             clock,
             proposals,
             errands,
@@ -261,6 +254,7 @@ impl<M: StateMachine> Store<M> {
             &self.0.raft.metrics().borrow_watched(),
             waiting,
             self.0.wal.segments(),
+            self.0.transfers.bytes(),
         )
     }
 
@@ -318,6 +312,38 @@ impl<M: StateMachine> Store<M> {
     }
 }
 
+fn start_proposer<M: StateMachine>(
+    on: &Handle,
+    raft: &Arc<Node<M>>,
+    stop: &CancellationToken,
+) -> mpsc::Sender<Proposal<M>> {
+    let (to, proposals) = mpsc::channel(PROPOSALS_MAX);
+    let proposer = Proposer {
+        raft: raft.clone(),
+        proposals,
+        stop: stop.clone(),
+    };
+    on.spawn(proposer.run());
+    to
+}
+
+fn start_forwarder<M: StateMachine>(
+    on: &Handle,
+    raft: &Arc<Node<M>>,
+    dialer: Dialer,
+    stop: &CancellationToken,
+) -> mpsc::Sender<Errand> {
+    let (to, errands) = mpsc::channel(PASSED_MAX);
+    let forwarder = Forwarder {
+        raft: raft.clone(),
+        dialer,
+        errands,
+        stop: stop.clone(),
+    };
+    on.spawn(forwarder.run());
+    to
+}
+
 #[cfg(feature = "sim")]
 impl<M: StateMachine> Store<M> {
     pub(crate) fn raft(&self) -> &Node<M> {
@@ -330,5 +356,9 @@ impl<M: StateMachine> Store<M> {
 
     pub(crate) fn wal(&self) -> &Wal {
         &self.0.wal
+    }
+
+    pub(crate) fn transfers(&self) -> &Transfers {
+        &self.0.transfers
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use clap::Parser;
 use control_store::sim::Bug;
 
-use crate::run::{Report, run};
+use crate::run::{Report, Snapshots, run};
 
 /// A run that takes longer than this is named while it runs.
 const SLOW: Duration = Duration::from_secs(60);
@@ -60,14 +60,17 @@ pub fn main(args: &Args) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "{} seeds, {} failed, {} writes, {} reads, {} watch events, {} faults, {:.0} virtual s \
-         in {seconds:.0} s",
+        "{} seeds, {} failed, {} writes, {} reads, {} watch events, {} faults, {} KiB of snapshots \
+         received and {} KiB kept over {} crashes of receivers, {:.0} virtual s in {seconds:.0} s",
         args.seeds,
         sum.failed.len(),
         sum.writes,
         sum.reads,
         sum.events,
         sum.harms,
+        sum.snapshots.received >> 10,
+        sum.snapshots.kept >> 10,
+        sum.snapshots.interrupted,
         sum.virtual_ms as f64 / 1000.0,
     )?;
     for report in &sum.failed {
@@ -109,6 +112,7 @@ pub struct Sum {
     reads: u64,
     events: u64,
     harms: u64,
+    snapshots: Snapshots,
     virtual_ms: u64,
 }
 
@@ -157,6 +161,9 @@ impl Sum {
         self.reads += report.reads;
         self.events += report.events;
         self.harms += report.harms;
+        self.snapshots.received += report.snapshots.received;
+        self.snapshots.kept += report.snapshots.kept;
+        self.snapshots.interrupted += report.snapshots.interrupted;
         self.virtual_ms += report.virtual_ms;
         if report.failure.is_some() {
             self.failed.push(report);

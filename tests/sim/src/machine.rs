@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// The row of the checksum; keys are smaller.
 const DIGEST_KEY: u8 = 255;
+/// Sixteen bytes of filling each.
+const FILLING: usize = 128;
 
 /// Writes `value`, which no other command ever writes, under `key`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +26,11 @@ pub(crate) struct Put {
 pub(crate) struct Changed {
     pub(crate) key: u8,
     pub(crate) value: u64,
+}
+
+/// Makes rows so long that a snapshot takes a while on its way, and shows any damage.
+fn filling(value: u64) -> String {
+    format!("{value:016x}").repeat(FILLING)
 }
 
 /// Nothing is refused.
@@ -93,12 +100,15 @@ impl StateMachine for Registers {
     fn row(&self, change: &Changed) -> Result<Row, CodecError> {
         Ok(Row {
             key: vec![change.key],
-            value: Some(encode_row(&change.value)?),
+            value: Some(encode_row(&(change.value, filling(change.value)))?),
         })
     }
 
     fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), CodecError> {
-        let value = decode_row(value)?;
+        let (value, filled): (u64, String) = decode_row(value)?;
+        if filled != filling(value) {
+            return Err(CodecError::Decode(format!("{value} is filled wrongly")));
+        }
         match key {
             [DIGEST_KEY] => self.digest = value,
             [key] => drop(self.values.insert(*key, value)),

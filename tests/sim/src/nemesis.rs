@@ -12,6 +12,8 @@ use crate::random::Random;
 /// The chance that a message breaks its link, in a lossy time, and that the next one mends it.
 const LOSS: f64 = 0.02;
 pub(crate) const MEND: f64 = 0.1;
+/// The chance that a snapshot on its way is harmed, at each step.
+const TRANSFER_HARM_PERCENT: u64 = 3;
 
 /// Harm that is done until it is mended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub(crate) struct Nemesis {
     world: Shared,
     active: Vec<(u64, Harm)>,
     next_at_ms: u64,
+    /// When a snapshot on its way may be harmed next.
+    next_transfer_at_ms: u64,
     /// When the power of all goes next.
     dark_at_ms: Option<u64>,
     pub(crate) harms: u64,
@@ -50,6 +54,7 @@ impl Nemesis {
             world,
             active: Vec::new(),
             next_at_ms: 0,
+            next_transfer_at_ms: 0,
             dark_at_ms: None,
             harms: 0,
         }
@@ -58,7 +63,10 @@ impl Nemesis {
     /// Restarts what died by itself; called at every step, also when the nemesis rests.
     pub(crate) fn bury(&mut self, sim: &mut Sim<'_>, now_ms: u64) {
         for id in 1..=NODES_MAX {
-            let died = self.world.borrow().nodes[&id].died.load(Ordering::Relaxed);
+            let died = {
+                let node = &self.world.borrow().nodes[&id];
+                node.died.load(Ordering::Relaxed) || node.disk.is_dark()
+            };
             if died && !self.is_down(id) {
                 let until = now_ms + self.random.within(50..2000);
                 self.begin(sim, until, Harm::Down(id));
@@ -74,6 +82,9 @@ impl Nemesis {
         self.mend(sim, |until, _| until <= now_ms);
         if self.dark_at_ms.take_if(|at| *at <= now_ms).is_some() {
             self.black_out(sim, now_ms);
+        }
+        if self.plan.faults.transfers && now_ms >= self.next_transfer_at_ms {
+            self.harm_transfer(sim, now_ms);
         }
         if now_ms < self.next_at_ms {
             return;
@@ -91,9 +102,54 @@ impl Nemesis {
         }
     }
 
+    /// Harms who receives a snapshot, or who sends it, at one moment of it.
+    fn harm_transfer(&mut self, sim: &mut Sim<'_>, now_ms: u64) {
+        let (receivers, leader) = {
+            let world = self.world.borrow();
+            let receiving = world.probes().filter(|(_, _, probe)| probe.is_receiving);
+            let receivers: Vec<u64> = receiving.map(|(id, _, _)| id).collect();
+            (receivers, world.leader())
+        };
+        let Some(receiver) = self.random.pick(&receivers).copied() else {
+            return;
+        };
+        if !self.random.chance(TRANSFER_HARM_PERCENT) {
+            return;
+        }
+        self.harms += 1;
+        self.next_transfer_at_ms = now_ms + self.random.within(300..3000);
+        let until = now_ms + self.random.within(100..4000);
+        let operations = self.random.within(0..60);
+        let victim = match leader {
+            Some(leader) if self.random.chance(15) => leader,
+            _ => receiver,
+        };
+        match self.random.within(0..8) {
+            0..4 => {
+                self.log(format_args!(
+                    "n{victim} loses power in {operations} operations"
+                ));
+                let world = self.world.borrow();
+                world.nodes[&victim].disk.lose_power_after(operations);
+            }
+            4 | 5 => self.begin(sim, until, Harm::Down(victim)),
+            6 => {
+                self.log(format_args!("the next sync of n{victim} fails"));
+                self.world.borrow().nodes[&victim].disk.fail_next_sync();
+            }
+            _ => self.begin(sim, until, Harm::Full(victim)),
+        }
+    }
+
     /// Ends everything.
     pub(crate) fn mend_all(&mut self, sim: &mut Sim<'_>) {
         self.mend(sim, |_, _| true);
+        for node in self.world.borrow().nodes.values() {
+            // Whoever has lost the power already crashes first.
+            if !node.disk.is_dark() {
+                node.disk.mend();
+            }
+        }
         sim.set_fail_rate(0.0);
         for a in 1..=NODES_MAX {
             for b in a + 1..=NODES_MAX {
@@ -180,6 +236,7 @@ impl Nemesis {
             }
             Harm::Down(id) if self.is_down(*id) => return,
             Harm::Down(id) => {
+                // If not, a disk that seems to have no power was cut off from a killed process.
                 let power_goes = self.random.chance(60);
                 self.crash(sim, *id, power_goes);
             }
@@ -204,6 +261,11 @@ impl Nemesis {
             node.died.store(false, Ordering::Relaxed);
             (node.store.take(), node.mailbox.take())
         };
+        if let Some(store) = &store {
+            let mut world = self.world.borrow_mut();
+            world.tally(store);
+            world.snapshots.interrupted += u64::from(store.probe().is_receiving);
+        }
         drop((store, mailbox));
         // The tasks end in an order that differs from process to process: nothing that they say
         // while they end may be heard.

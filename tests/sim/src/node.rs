@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use control_store::sim::{Probe, SimDisk};
 use control_store::{
-    Begin, MemberChange, MembershipError, OpenError, ProposeError, Store, StoreConfig, StoreError,
+    Begin, MemberChange, MembershipError, OpenError, ProposeError, SnapshotBytes, Store,
+    StoreConfig, StoreError,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -21,6 +22,7 @@ use crate::net::{self, SimTransport};
 use crate::oracle::Oracle;
 use crate::plan::{NODES_MAX, Plan};
 use crate::random::Random;
+use crate::run::Snapshots;
 use crate::trace::Trace;
 use crate::watcher::{self, Seen};
 
@@ -40,6 +42,7 @@ pub(crate) struct World {
     pub(crate) trace: Trace,
     pub(crate) seen: Seen,
     pub(crate) oracle: Oracle,
+    pub(crate) snapshots: Snapshots,
     /// The cluster is what the plan wants; faults may begin.
     pub(crate) is_formed: bool,
     /// Faults are over and clients stop.
@@ -60,6 +63,7 @@ impl World {
             trace: Trace::new(is_loud),
             seen: Seen::default(),
             oracle: Oracle::default(),
+            snapshots: Snapshots::default(),
             is_formed: false,
             is_calm: false,
             now_ms: 0,
@@ -100,6 +104,13 @@ impl World {
         self.led()
             .map(|(_, probe)| probe.members)
             .unwrap_or_default()
+    }
+
+    /// Adds up what a store that is about to end, or the run is, has done with snapshots.
+    pub(crate) fn tally(&mut self, store: &Store<Registers>) {
+        let SnapshotBytes { received, kept, .. } = store.metrics().snapshot_bytes;
+        self.snapshots.received += received;
+        self.snapshots.kept += kept;
     }
 
     pub(crate) fn log(&mut self, line: std::fmt::Arguments<'_>) {
@@ -209,6 +220,8 @@ fn config(world: &Shared, id: u64, begin: Begin) -> StoreConfig {
         snapshot_every_entries: world.plan.snapshot_every_entries,
         keep_entries: world.plan.keep_entries,
         segment_bytes: world.plan.segment_bytes,
+        snapshot_piece_bytes: world.plan.snapshot_piece_bytes,
+        snapshot_bytes_per_second: Some(world.plan.snapshot_bytes_per_second),
         platform,
         ..StoreConfig::new("/data", id, "sim")
     }

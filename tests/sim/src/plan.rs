@@ -23,6 +23,10 @@ pub(crate) struct Plan {
     pub(crate) segment_bytes: usize,
     /// Pause between two faults, at most, milliseconds.
     pub(crate) fault_every_ms_max: u64,
+    /// So small that a snapshot is many pieces.
+    pub(crate) snapshot_piece_bytes: usize,
+    /// So slow that there is time for something to happen meanwhile.
+    pub(crate) snapshot_bytes_per_second: u64,
     pub(crate) faults: Faults,
 }
 
@@ -37,6 +41,8 @@ pub(crate) struct Faults {
     pub(crate) failing_disks: bool,
     pub(crate) clocks: bool,
     pub(crate) members: bool,
+    /// Those that wait for a snapshot to be on its way.
+    pub(crate) transfers: bool,
 }
 
 impl Plan {
@@ -51,8 +57,9 @@ impl Plan {
             failing_disks: random.chance(40),
             clocks: random.chance(30),
             members: random.chance(50),
+            transfers: false,
         };
-        Self {
+        let mut plan = Self {
             seed,
             voters: if random.chance(70) { 3 } else { 5 },
             clients: random.within(2..9),
@@ -63,7 +70,19 @@ impl Plan {
             keep_entries: random.within(0..30),
             segment_bytes: 1 << random.within(12..16),
             fault_every_ms_max: random.within(500..5000),
+            snapshot_piece_bytes: 0,
+            snapshot_bytes_per_second: 0,
             faults,
+        };
+        plan.faults.transfers = random.chance(60);
+        plan.snapshot_piece_bytes = random.within(200..4000) as usize;
+        plan.snapshot_bytes_per_second = random.within(4_000..200_000);
+        if plan.faults.transfers {
+            // Whoever was away for a moment needs a snapshot, and it takes a while.
+            plan.snapshot_bytes_per_second = random.within(3_000..30_000);
+            plan.snapshot_every_entries = random.within(15..80);
+            plan.keep_entries = random.within(0..3);
         }
+        plan
     }
 }

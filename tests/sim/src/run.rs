@@ -22,6 +22,17 @@ const CONVERGED_WITHIN_MS: u64 = 60_000;
 /// Steps between two looks into the logs.
 const LOGS_EVERY_STEPS: u64 = 40;
 
+/// What all nodes have done with snapshots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Snapshots {
+    /// Bytes that arrived.
+    pub received: u64,
+    /// Bytes that did not have to be sent again after a channel broke or a node crashed.
+    pub kept: u64,
+    /// Crashes of nodes that were receiving or installing one.
+    pub interrupted: u64,
+}
+
 /// What became of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -39,6 +50,8 @@ pub struct Report {
     pub reads: u64,
     /// Events that watchers were told.
     pub events: u64,
+    /// What nodes did with snapshots.
+    pub snapshots: Snapshots,
     /// Faults.
     pub harms: u64,
     /// How long it lasted, virtual milliseconds.
@@ -191,6 +204,15 @@ impl Run {
     }
 
     fn report(&self, bug: Option<Bug>) -> Report {
+        let stores: Vec<_> = {
+            let world = self.world.borrow();
+            let running = world.nodes.values();
+            running.filter_map(|node| node.store.clone()).collect()
+        };
+        for store in &stores {
+            self.world.borrow_mut().tally(store);
+        }
+        drop(stores);
         let world = self.world.borrow();
         Report {
             seed: world.plan.seed,
@@ -200,6 +222,7 @@ impl Run {
             writes: world.oracle.writes(),
             reads: world.oracle.reads,
             events: world.seen.events,
+            snapshots: world.snapshots,
             harms: self.nemesis.harms,
             virtual_ms: self.now_ms(),
         }

@@ -25,9 +25,8 @@ use uuid::Uuid;
 
 use super::types::{TypeConfig, Vote};
 use super::wire::{self, Appended, Ask, Hello, PeerRefusal, Transferred, Voted};
-use crate::platform::Platform;
 use crate::snapshot::SnapshotDir;
-use crate::snapshot_send::{self, Throttle};
+use crate::snapshot_send::Way;
 use crate::transport::{Channel, Lane, Member, Transport};
 
 type Snapshot = openraft::alias::SnapshotOf<TypeConfig, SnapshotDir>;
@@ -133,9 +132,8 @@ pub(crate) async fn within<T>(
 #[derive(Debug)]
 pub(crate) struct Peers {
     pub(crate) dialer: Dialer,
-    /// Where snapshots are read.
-    pub(crate) platform: Platform,
-    pub(crate) throttle: Throttle,
+    /// How snapshots are sent.
+    pub(crate) way: Way,
 }
 
 impl Peers {
@@ -148,8 +146,7 @@ impl Peers {
             member,
             lane,
             dialer: self.dialer.clone(),
-            platform: self.platform.clone(),
-            throttle: self.throttle.clone(),
+            way: self.way.clone(),
             idle: Mutex::new(None),
         }
     }
@@ -177,8 +174,7 @@ pub(crate) struct Peer {
     member: Member,
     lane: Lane,
     dialer: Dialer,
-    platform: Platform,
-    throttle: Throttle,
+    way: Way,
     /// A channel on which everything was answered.
     idle: Mutex<Option<Channel>>,
 }
@@ -251,8 +247,9 @@ impl NetSnapshot<TypeConfig> for Peer {
         let stall = option.soft_ttl();
         let sent = async {
             let channel = self.dialer.open(&self.member, self.lane, stall).await?;
-            let (dir, platform) = (&snapshot.snapshot, &self.platform);
-            snapshot_send::send(channel, vote, dir, platform, &self.throttle, stall).await
+            self.way
+                .send(channel, vote, &snapshot.snapshot, stall)
+                .await
         };
         tokio::select! {
             // In order, so that a simulation repeats itself.

@@ -2,7 +2,8 @@
 //!
 //! What a crash leaves of a write that was not synced is drawn from the seed: all of it, nothing,
 //! the beginning, or some of its sectors. Of creations, renames and removals some of the first
-//! are left, as on a file system with an ordered journal.
+//! are left, as on a file system with an ordered journal. The power can go between any two
+//! operations: what comes after it fails.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::content::Content;
 use super::engine::{Rows, SimEngine};
 use crate::disk::{Disk, DiskFile, DiskLock};
 use crate::engine::{EngineError, StateEngine};
 use crate::platform::{Platform, Threads};
 
-const SECTOR_BYTES: usize = 512;
 /// Changes of names that may be lost at once.
 const HISTORY_MAX: usize = 64;
 /// What a sync takes on a healthy disk.
@@ -37,6 +38,8 @@ struct State {
     sync_ms: Range<u64>,
     fail_sync: bool,
     full: bool,
+    /// Operations that still happen before the power goes.
+    power_left: Option<u64>,
 }
 
 type Names = BTreeMap<PathBuf, Node>;
@@ -45,13 +48,6 @@ type Names = BTreeMap<PathBuf, Node>;
 enum Node {
     Dir,
     File(Arc<Mutex<Content>>),
-}
-
-#[derive(Debug, Default)]
-struct Content {
-    live: Vec<u8>,
-    durable: Vec<u8>,
-    unsynced: Vec<(usize, Vec<u8>)>,
 }
 
 impl SimDisk {
@@ -65,6 +61,7 @@ impl SimDisk {
             sync_ms: SYNC_MS,
             fail_sync: false,
             full: false,
+            power_left: None,
         })))
     }
 
@@ -77,9 +74,24 @@ impl SimDisk {
         }
     }
 
-    /// Syncs no longer fail. What was not synced is still there, as after a process was killed.
+    /// Syncs no longer fail and the power stays. What was not synced is still there, as after a
+    /// process was killed.
     pub fn mend(&self) {
-        self.state().fail_sync = false;
+        let mut state = self.state();
+        state.fail_sync = false;
+        state.power_left = None;
+    }
+
+    /// The power goes after so many more operations that change something. Then all of them fail
+    /// until [`lose_power`](Self::lose_power) says what is left; or [`mend`](Self::mend), if it
+    /// was only the process that was killed there.
+    pub fn lose_power_after(&self, operations: u64) {
+        self.state().power_left = Some(operations);
+    }
+
+    /// Has the power gone, as [`lose_power_after`](Self::lose_power_after) wanted it?
+    pub fn is_dark(&self) -> bool {
+        self.state().power_left == Some(0)
     }
 
     /// The power goes. Nothing may use files that were open before.
@@ -127,8 +139,21 @@ impl SimDisk {
         lock(&self.0)
     }
 
+    /// Counts an operation that changes something; without power it fails.
+    pub(super) fn operate(&self) -> io::Result<()> {
+        match &mut self.state().power_left {
+            Some(0) => Err(io::Error::other("the simulated disk has no power")),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Changes names, so that a crash may undo it.
     fn change(&self, change: impl FnOnce(&mut Names) -> io::Result<()>) -> io::Result<()> {
+        self.operate()?;
         let mut state = self.state();
         let before = state.names.clone();
         change(&mut state.names)?;
@@ -154,7 +179,8 @@ impl SimDisk {
         })
     }
 
-    fn room(&self) -> io::Result<()> {
+    /// Whether there is room for more.
+    pub(super) fn room(&self) -> io::Result<()> {
         if self.state().full {
             return Err(io::Error::new(
                 io::ErrorKind::StorageFull,
@@ -166,6 +192,7 @@ impl SimDisk {
 
     /// The error of a sync that was made to fail.
     pub(super) fn sync_result(&self) -> io::Result<()> {
+        self.operate()?;
         if std::mem::take(&mut self.state().fail_sync) {
             return Err(io::Error::other("the simulated disk failed a sync"));
         }
@@ -303,55 +330,28 @@ impl DiskFile for Handle {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let start = usize::try_from(offset).map_err(io::Error::other)?;
+        self.disk.operate()?;
         if start + bytes.len() > lock(&self.content).live.len() {
             self.disk.room()?;
         }
         let mut content = lock(&self.content);
-        put(&mut content.live, start, bytes);
-        content.unsynced.push((start, bytes.to_vec()));
+        content.write(start, bytes);
         Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.disk.sync_result()?;
-        let mut content = lock(&self.content);
-        for (start, bytes) in std::mem::take(&mut content.unsynced) {
-            put(&mut content.durable, start, &bytes);
+        if let Err(error) = self.disk.sync_result() {
+            // As on Linux: what could not be written is taken for clean, and no later sync tries
+            // it again. It can still be read.
+            if !self.disk.is_dark() {
+                lock(&self.content).forget_unsynced(&mut self.disk.state().random);
+            }
+            return Err(error);
         }
+        let mut content = lock(&self.content);
+        content.sync();
         Ok(())
     }
-}
-
-impl Content {
-    fn crash(&mut self, random: &mut u64) {
-        for (start, bytes) in std::mem::take(&mut self.unsynced) {
-            let fate = super::next(random);
-            match fate % 4 {
-                0 => put(&mut self.durable, start, &bytes),
-                1 => {}
-                2 => {
-                    let left = (super::next(random) % (bytes.len() as u64 + 1)) as usize;
-                    put(&mut self.durable, start, &bytes[..left]);
-                }
-                _ => {
-                    for (number, sector) in bytes.chunks(SECTOR_BYTES).enumerate() {
-                        if super::next(random) & 1 == 0 {
-                            put(&mut self.durable, start + number * SECTOR_BYTES, sector);
-                        }
-                    }
-                }
-            }
-        }
-        self.live.clone_from(&self.durable);
-    }
-}
-
-fn put(content: &mut Vec<u8>, start: usize, bytes: &[u8]) {
-    let end = start + bytes.len();
-    if content.len() < end {
-        content.resize(end, 0);
-    }
-    content[start..end].copy_from_slice(bytes);
 }
 
 fn not_found() -> io::Error {

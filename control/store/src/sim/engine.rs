@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::disk::{SimDisk, lock};
 use crate::codec;
 use crate::disk::Disk;
 use crate::engine::{EachRow, EngineError, Progress, StateEngine};
 use crate::machine::Row;
 
-/// The file of a copy.
-const COPY: &str = "ROWS";
+/// The files of a copy.
+const ROWS: &str = "ROWS";
+const PROGRESS: &str = "PROGRESS";
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -63,17 +67,31 @@ impl SimEngine {
         Self { disk, rows }
     }
 
-    fn read_copy(&self, dir: &Path) -> Result<(Map, Progress), EngineError> {
-        let path = dir.join(COPY);
-        let bytes = self
-            .disk
-            .read(&path)
-            .map_err(|e| io_error("read", &path, e))?;
+    fn read<T: DeserializeOwned>(&self, dir: &Path, name: &str) -> Result<T, EngineError> {
+        let path = dir.join(name);
+        let bytes = self.disk.read(&path);
+        let bytes = bytes.map_err(|e| io_error("read", &path, e))?;
         codec::decode(&bytes).map_err(|source| EngineError::Value {
             path,
-            key: COPY.to_owned(),
+            key: name.to_owned(),
             source,
         })
+    }
+
+    fn write<T: Serialize>(&self, dir: &Path, name: &str, value: &T) -> Result<(), EngineError> {
+        let path = dir.join(name);
+        let write = || -> std::io::Result<()> {
+            let file = self.disk.create(&path)?;
+            file.write_at(&codec::encode(value)?, 0)?;
+            file.sync()
+        };
+        write().map_err(|e| io_error("copy", &path, e))
+    }
+
+    /// A flush writes files, for which there must be room.
+    fn sync(&self, action: &'static str) -> Result<(), EngineError> {
+        let synced = self.disk.room().and_then(|()| self.disk.sync_result());
+        synced.map_err(|e| io_error(action, Path::new("simulated"), e))
     }
 }
 
@@ -94,6 +112,8 @@ impl StateEngine for SimEngine {
     }
 
     fn commit(&self, rows: &[Row], progress: &Progress) -> Result<(), EngineError> {
+        let written = self.disk.operate();
+        written.map_err(|e| io_error("write", Path::new("simulated"), e))?;
         let mut all = lock(&self.rows);
         apply(&mut all.live, rows, progress);
         all.unflushed.push((rows.to_vec(), progress.clone()));
@@ -101,30 +121,27 @@ impl StateEngine for SimEngine {
     }
 
     fn flush(&self) -> Result<(), EngineError> {
-        let synced = self.disk.sync_result();
-        synced.map_err(|e| io_error("flush", Path::new("simulated"), e))?;
+        self.sync("flush")?;
         lock(&self.rows).flush();
         Ok(())
     }
 
     fn checkpoint(&self, dir: &Path) -> Result<Progress, EngineError> {
         self.flush()?;
-        let copy = lock(&self.rows).live.clone();
-        let path = dir.join(COPY);
-        let write = || -> std::io::Result<()> {
-            self.disk.create_dir(dir)?;
-            let file = self.disk.create(&path)?;
-            file.write_at(&codec::encode(&copy)?, 0)?;
-            file.sync()?;
-            self.disk.sync_dir(dir)
-        };
-        write().map_err(|e| io_error("copy", &path, e))?;
-        Ok(copy.1)
+        let (rows, progress) = lock(&self.rows).live.clone();
+        let copied = self.disk.create_dir(dir);
+        copied.map_err(|e| io_error("create", dir, e))?;
+        self.write(dir, ROWS, &rows)?;
+        self.write(dir, PROGRESS, &progress)?;
+        let synced = self.disk.sync_dir(dir);
+        synced.map_err(|e| io_error("sync", dir, e))?;
+        Ok(progress)
     }
 
     fn replace(&self, dir: &Path) -> Result<Progress, EngineError> {
-        let copy = self.read_copy(dir)?;
-        let progress = copy.1.clone();
+        let copy = (self.read(dir, ROWS)?, self.read(dir, PROGRESS)?);
+        let progress: Progress = Progress::clone(&copy.1);
+        self.sync("replace")?;
         let mut rows = lock(&self.rows);
         rows.unflushed.clear();
         rows.live = copy.clone();

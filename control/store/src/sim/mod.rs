@@ -4,6 +4,7 @@
 //! `./dev check` fails when `metalmeshd` is built with it.
 
 mod bug;
+mod content;
 mod disk;
 mod engine;
 mod probe;

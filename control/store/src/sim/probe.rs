@@ -36,6 +36,8 @@ pub struct Probe {
     pub purged: Option<u64>,
     /// Last entry in its newest snapshot.
     pub snapshot: Option<u64>,
+    /// Is a snapshot on its way here?
+    pub is_receiving: bool,
 }
 
 /// An entry of a node's log.
@@ -72,6 +74,7 @@ impl<M: StateMachine> Store<M> {
             last: metrics.last_log_index,
             purged: self.wal().purged_index(),
             snapshot: metrics.snapshot.map(|id| id.index),
+            is_receiving: self.transfers().is_receiving(),
         }
     }
 

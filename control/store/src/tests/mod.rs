@@ -9,6 +9,7 @@ mod first;
 mod fuzz;
 mod ledger;
 mod mesh;
+mod partial;
 #[cfg(feature = "sim")]
 mod power;
 mod restore;

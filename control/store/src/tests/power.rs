@@ -1,10 +1,12 @@
 //! What is left after a process was killed, and then after the power went.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use futures::FutureExt;
 use openraft::storage::IOFlushed;
 use openraft::type_config::TypeConfigExt;
+use tokio::sync::Notify;
 
 use super::wal::{OWNER, entry, ids};
 use crate::raft::log::LogStore;
@@ -48,6 +50,67 @@ async fn what_a_start_finds_survives_the_power() {
         drop(wal);
         disk.lose_power();
         assert_eq!(ids(&open(&disk)).await.len(), 5, "seed {seed}");
+    }
+}
+
+/// As [`killed_before_the_sync`], but the process ended because the sync failed.
+#[tokio::test]
+async fn what_a_failed_sync_left_is_written_again() {
+    for seed in 0..FAILURES {
+        let disk = killed_before_the_sync(seed).await;
+        disk.fail_next_sync();
+        // The first start fails as the process before did; the next one reads the same.
+        let platform = disk.platform(|_| {});
+        drop(Wal::open(&platform, Path::new("/log"), OWNER, 8 << 10).unwrap_err());
+        let wal = open(&disk);
+        assert_eq!(ids(&wal).await.len(), 5);
+        assert!(wal.durable().wait(4).now_or_never().is_some());
+        drop(wal);
+        disk.lose_power();
+        assert_eq!(ids(&open(&disk)).await.len(), 5, "seed {seed}");
+    }
+}
+
+/// Appends one entry; true when it is durable, false when the disk has failed.
+async fn append(wal: &Wal, index: u64, bytes: usize, failed: &Notify) -> bool {
+    let (tx, rx) = TypeConfig::oneshot();
+    let entries = vec![entry(1, index, bytes)];
+    wal.append(entries, IOFlushed::signal(tx)).await.unwrap();
+    tokio::select! {
+        biased;
+        synced = rx => matches!(synced, Ok(Ok(()))),
+        () = failed.notified() => false,
+    }
+}
+
+#[tokio::test]
+async fn a_kill_at_any_moment_and_then_the_power_lose_nothing() {
+    for operations in 0..80 {
+        let disk = SimDisk::new(operations);
+        disk.set_sync_ms(Some(0..1));
+        disk.lose_power_after(operations);
+        let failed = Arc::new(Notify::new());
+        let told = failed.clone();
+        let platform = disk.platform(move |_| told.notify_one());
+        let mut acknowledged = 0;
+        if let Ok(wal) = Wal::open(&platform, Path::new("/log"), OWNER, 8 << 10) {
+            while acknowledged < 12 && append(&wal, acknowledged, 3000, &failed).await {
+                acknowledged += 1;
+            }
+        }
+        // Killed there: what was done is there, and another process goes on.
+        disk.mend();
+        let wal = open(&disk);
+        let next = ids(&wal).await.len() as u64;
+        assert!(
+            next >= acknowledged,
+            "{operations}: {next} of {acknowledged}"
+        );
+        assert!(append(&wal, next, 10, &failed).await);
+        drop(wal);
+        disk.lose_power();
+        let left = ids(&open(&disk)).await.len() as u64;
+        assert_eq!(left, next + 1, "{operations}");
     }
 }
 

@@ -88,6 +88,8 @@ pub(crate) fn recover(
     node: u64,
 ) -> Result<Recovered, WalError> {
     let numbers = segment::list(disk, dir).map_err(|e| io_error("list", dir, e))?;
+    // A process that was killed may have named a segment and not made the name durable.
+    disk.sync_dir(dir).map_err(|e| io_error("sync", dir, e))?;
     let mut recovered = Recovered::default();
     for (at, number) in numbers.iter().enumerate() {
         if at > 0 && numbers[at - 1] + 1 != *number {
@@ -137,9 +139,8 @@ impl Reader<'_> {
         // Before anything is cut: this may be the log of somebody else.
         self.check_head(&bytes, scan.frames.first())?;
         match scan.tail {
-            // What an ended process had written, but not synced, is no safer now: the next frames
-            // would claim that it is, and so would Raft.
-            Tail::Clean if last => file.sync().map_err(|e| io_error("sync", &self.path, e))?,
+            Tail::Clean if last => write_again(&*file, &bytes, scan.end)
+                .map_err(|e| io_error("write again", &self.path, e))?,
             Tail::Clean => {}
             Tail::Torn if last => {
                 into.cut_bytes = cut(&*file, &bytes, scan.end)
@@ -266,13 +267,21 @@ impl Reader<'_> {
     }
 }
 
+/// Makes what is there durable. What an ended process had written, but not synced, is no safer
+/// now: the next frames would claim that it is, and so would Raft. And when its last sync failed,
+/// the kernel may take for clean what is not on disk: only what is written again is synced.
+fn write_again(file: &dyn DiskFile, bytes: &[u8], end: usize) -> io::Result<()> {
+    file.write_at(&bytes[..end], 0)?;
+    file.sync()
+}
+
 fn cut(file: &dyn DiskFile, bytes: &[u8], end: usize) -> io::Result<usize> {
     let dirty = bytes
         .iter()
         .rposition(|b| *b != 0)
         .map_or(0, |last| last + 1);
     segment::zero(file, end, bytes.len())?;
-    file.sync()?;
+    write_again(file, bytes, end)?;
     Ok(dirty.saturating_sub(end))
 }
 

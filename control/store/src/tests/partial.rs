@@ -1,0 +1,312 @@
+//! Snapshots that are interrupted on their way, by a crash of who receives them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::SinkExt;
+use futures::future::BoxFuture;
+use tokio::sync::Semaphore;
+
+use super::mesh::{Mesh, wait_for};
+use super::*;
+use crate::disk::RealDisk;
+use crate::raft::types::LogId;
+use crate::snapshot::Snapshots;
+use crate::snapshot_partial::{Header, Partial};
+use crate::snapshot_wire::{Listed, PIECE_BYTES};
+use crate::{Begin, Channel, Lane, Member, Transport};
+
+/// Bytes of a snapshot, about; they do not compress.
+const TOTAL: u64 = 8 * 500_000;
+
+/// Holds up the first snapshot at about half, until it may break.
+#[derive(Debug)]
+struct Halfway {
+    inner: Arc<dyn Transport>,
+    snapshots: Arc<AtomicUsize>,
+    may_break: Arc<Semaphore>,
+}
+
+impl Transport for Halfway {
+    fn open(&self, member: &Member, lane: Lane) -> BoxFuture<'static, std::io::Result<Channel>> {
+        let opening = self.inner.open(member, lane);
+        let (snapshots, may_break) = (self.snapshots.clone(), self.may_break.clone());
+        Box::pin(async move {
+            let channel = opening.await?;
+            if lane != Lane::Snapshot || snapshots.fetch_add(1, Ordering::SeqCst) > 0 {
+                return Ok(channel);
+            }
+            let mut sent = 0;
+            let outgoing = channel.outgoing.with(move |frame| {
+                sent += 1;
+                let breaks =
+                    (sent > 2 + TOTAL as usize / PIECE_BYTES / 2).then(|| may_break.clone());
+                async move {
+                    let Some(may_break) = breaks else {
+                        return Ok(frame);
+                    };
+                    may_break
+                        .acquire()
+                        .await
+                        .map_err(std::io::Error::other)?
+                        .forget();
+                    Err(std::io::Error::other("the wire broke"))
+                }
+            });
+            let outgoing = Box::pin(outgoing);
+            Ok(Channel {
+                outgoing,
+                ..channel
+            })
+        })
+    }
+}
+
+/// A leader with a snapshot that is half on its way to node 2.
+struct Interrupted {
+    dir: tempfile::TempDir,
+    mesh: Arc<Mesh>,
+    first: Store<Ledger>,
+    may_break: Arc<Semaphore>,
+}
+
+async fn fill(store: &Store<Ledger>) {
+    for n in 0..8_u64 {
+        let mut seed = n + 1;
+        let value: String = std::iter::repeat_with(|| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            char::from(b' ' + u8::try_from((seed >> 33) % 90).unwrap())
+        })
+        .take(500_000)
+        .collect();
+        put(store, &format!("key-{n}"), &value).await;
+    }
+}
+
+impl Interrupted {
+    /// Returns when the receiver, node 2, has all that was sent; it is gone then, and its files are
+    /// as a killed process leaves them.
+    async fn new() -> Self {
+        let (dir, mesh) = (tempfile::tempdir().unwrap(), Arc::new(Mesh::default()));
+        let mut config = mesh.config(dir.path(), 1, Begin::Form);
+        config.keep_entries = 0;
+        let may_break = Arc::new(Semaphore::new(0));
+        config.transport = Arc::new(Halfway {
+            inner: config.transport,
+            snapshots: Arc::default(),
+            may_break: may_break.clone(),
+        });
+        let first = mesh.start(config).await;
+        fill(&first).await;
+        first.snapshot().await.unwrap();
+        wait_for("a purged log", || async {
+            first.metrics().purged.is_some()
+        })
+        .await;
+        let begin = Begin::Join(first.cluster_id());
+        let second = mesh.start(mesh.config(dir.path(), 2, begin)).await;
+        mesh.add(&first, 2).await;
+        wait_for("half of the snapshot", || async {
+            let (sent, received) = (first.metrics(), second.metrics());
+            let received = received.snapshot_bytes.received;
+            received > TOTAL / 3 && received == sent.snapshot_bytes.sent
+        })
+        .await;
+        copy_dir(&dir.path().join("2"), &dir.path().join("killed/2"));
+        mesh.stop(2).await;
+        Self {
+            dir,
+            mesh,
+            first,
+            may_break,
+        }
+    }
+
+    /// Node 2 starts again on what the killed process left, and gets the rest.
+    async fn restart(&self) -> Store<Ledger> {
+        let begin = Begin::Join(self.first.cluster_id());
+        let config = self.mesh.config(&self.dir.path().join("killed"), 2, begin);
+        let second = self.mesh.start(config).await;
+        self.may_break.add_permits(1);
+        wait_for("the snapshot", || async {
+            second.read_local(|l| l.entries.len()).unwrap() >= 8
+        })
+        .await;
+        let state = self.first.read(Ledger::clone).await.unwrap();
+        wait_for("the same state", || async {
+            second.read_local(Ledger::clone).unwrap() == state
+        })
+        .await;
+        second
+    }
+
+    fn partial(&self) -> std::path::PathBuf {
+        self.dir.path().join("killed/2/snapshots/tmp-partial")
+    }
+
+    async fn end(self, second: Store<Ledger>) {
+        let partial = self.partial();
+        wait_for("no leftovers", || async { !partial.exists() }).await;
+        self.first.shutdown().await;
+        second.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restarted_member_is_sent_the_rest_only() {
+    let interrupted = Interrupted::new().await;
+    let half = interrupted.first.metrics().snapshot_bytes.sent;
+    let second = interrupted.restart().await;
+    let (sent, received) = (
+        interrupted.first.metrics().snapshot_bytes,
+        second.metrics().snapshot_bytes,
+    );
+    println!("{half} bytes before the kill; in all {sent:?}, the restarted member {received:?}");
+    // The last piece may have been on its way into the file.
+    let slack = 2 * PIECE_BYTES as u64;
+    assert!(sent.spared + slack >= half, "{sent:?}");
+    assert_eq!(sent.spared, received.kept);
+    assert_eq!(sent.sent, half + received.received);
+    let whole = sent.spared + received.received;
+    assert!(sent.sent <= whole + slack, "{sent:?}");
+    interrupted.end(second).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_damaged_meanwhile_is_sent_again() {
+    let interrupted = Interrupted::new().await;
+    let state = interrupted.partial().join("copy/state");
+    let files = std::fs::read_dir(&state).unwrap();
+    let largest = files
+        .map(|entry| entry.unwrap())
+        .max_by_key(|entry| entry.metadata().unwrap().len())
+        .unwrap();
+    let mut bytes = std::fs::read(largest.path()).unwrap();
+    let damaged = bytes.len() / 2;
+    bytes[damaged] ^= 1;
+    std::fs::write(largest.path(), &bytes).unwrap();
+    let second = interrupted.restart().await;
+    let kept = second.metrics().snapshot_bytes.kept;
+    assert!(
+        kept > 0 && kept < damaged as u64 + TOTAL / 4,
+        "{kept} of {damaged}"
+    );
+    interrupted.end(second).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_snapshot_is_not_mixed_with_what_is_there() {
+    let interrupted = Interrupted::new().await;
+    put(&interrupted.first, "another", "value").await;
+    interrupted.first.snapshot().await.unwrap();
+    let second = interrupted.restart().await;
+    assert_eq!(second.metrics().snapshot_bytes.kept, 0);
+    interrupted.end(second).await;
+}
+
+fn header(term: u64, index: u64, files: &[(&str, &[u8])]) -> Header {
+    let files = files.iter().map(|(path, content)| Listed {
+        path: (*path).to_owned(),
+        bytes: content.len() as u64,
+        crc: crc32fast::hash(content),
+    });
+    Header {
+        name: format!("{term:020}-{index:020}"),
+        files: files.collect(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_removes_what_it_has_without_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    put(&store, "key", "value").await;
+    let applied = store.metrics().applied.unwrap();
+    store.shutdown().await;
+    let snapshots = dir.path().join("snapshots");
+    for (term, stays) in [(1, false), (9, true)] {
+        let at = Snapshots::open(Arc::new(RealDisk), &snapshots).unwrap();
+        drop(
+            at.begin_partial(header(term, applied, &[("META", b"x")]))
+                .unwrap(),
+        );
+        let store = open(dir.path()).await;
+        assert_eq!(snapshots.join("tmp-partial").exists(), stays, "{term}");
+        store.shutdown().await;
+    }
+    // Nor does what was hardly begun stay.
+    std::fs::write(snapshots.join("tmp-partial/HEADER"), "x").unwrap();
+    open(dir.path()).await.shutdown().await;
+    assert!(!snapshots.join("tmp-partial").exists());
+}
+
+#[test]
+fn names_sort_as_entries_do() {
+    let name = |term, index| {
+        let leader = openraft::impls::leader_id_std::LeaderId::<u64, u64> { term, voted_for: 1 };
+        let leader = openraft::vote::RaftLeaderId::to_committed(&leader);
+        crate::snapshot::snapshot_name(Some(LogId::new(leader, index)))
+    };
+    assert!(name(1, 9) < name(1, 10) && name(1, 10) < name(2, 3) && name(9, 0) < name(10, 0));
+    assert_eq!(name(1, 7), header(1, 7, &[]).name);
+}
+
+/// Takes in what is missing.
+fn receive(partial: &mut Partial, contents: &[&[u8]], piece: usize) -> Result<(), String> {
+    for (number, content) in contents.iter().enumerate() {
+        let have = usize::try_from(partial.have()[number]).unwrap();
+        let mut offset = have;
+        for piece in content[have..].chunks(piece) {
+            let appended = partial.append(number, offset as u64, piece);
+            appended.map_err(|flaw| format!("{flaw:?}"))?;
+            offset += piece.len();
+        }
+    }
+    partial.verify().map_err(|flaw| format!("{flaw:?}"))
+}
+
+/// The power goes between any two operations; what is left is gone on with, and never wrong.
+#[cfg(feature = "sim")]
+#[test]
+fn a_power_failure_at_any_moment_costs_no_more_than_what_was_not_synced() {
+    use crate::disk::Disk;
+    use crate::sim::SimDisk;
+
+    let contents: [&[u8]; 4] = [&[1; 700], &[2; 3000], &[], &[3; 5000]];
+    let names = ["META", "state/a", "state/b", "state/c"];
+    let files: Vec<_> = names.into_iter().zip(contents).collect();
+    let header = header(1, 1, &files);
+    let mut kept = 0;
+    for seed in 0..300 {
+        let sim = SimDisk::new(seed);
+        let disk: Arc<dyn Disk> = Arc::new(sim.clone());
+        let open = || Snapshots::open(disk.clone(), Path::new("/snapshots")).unwrap();
+        sim.lose_power_after(seed / 3);
+        for _ in 0..2 {
+            if let Ok(snapshots) = Snapshots::open(disk.clone(), Path::new("/snapshots"))
+                && let Ok(mut partial) = find(&snapshots, &header)
+            {
+                drop(receive(&mut partial, &contents, 300));
+            }
+            sim.lose_power();
+            sim.lose_power_after(seed / 2);
+        }
+        sim.mend();
+        let mut partial = find(&open(), &header).unwrap();
+        kept += partial.have().iter().sum::<u64>();
+        receive(&mut partial, &contents, 300).unwrap();
+        for (name, content) in &files {
+            let path = open().received().0.join(name);
+            assert_eq!(disk.read(&path).unwrap(), *content, "seed {seed}, {name}");
+        }
+    }
+    assert!(kept > 300 * 300, "{kept} bytes were kept");
+}
+
+#[cfg(feature = "sim")]
+fn find(snapshots: &Snapshots, header: &Header) -> std::io::Result<Partial> {
+    match snapshots.resume_partial(header) {
+        Some(partial) => Ok(partial),
+        None => snapshots.begin_partial(header.clone()),
+    }
+}
