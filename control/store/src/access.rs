@@ -1,11 +1,13 @@
 //! Writing and reading on any node: here when this node leads, else through the leader.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use openraft::ReadPolicy;
 use openraft::async_runtime::WatchReceiver;
 use openraft::errors::{Fatal, LinearizableReadError, RaftError};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -17,6 +19,7 @@ use crate::machine::StateMachine;
 use crate::members::{ClusterView, MemberChange, MembershipError};
 use crate::proposer::{COMMAND_BYTES_MAX, Done, PROPOSALS_MAX, Proposal};
 use crate::raft::types::TypeConfig;
+use crate::rounds::{self, ROUND_PATIENCE, Readers};
 use crate::store::Store;
 use crate::watch::Revision;
 
@@ -127,19 +130,20 @@ impl<M: StateMachine> Store<M> {
         if crate::sim::has(crate::sim::Bug::SkippedReadIndex) {
             return self.read_local_versioned(read);
         }
-        match timeout(READ_TIMEOUT, self.barrier()).await {
+        match timeout(READ_TIMEOUT, self.0.reads.join()).await {
             Ok(Ok(())) => self.read_local_versioned(read),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(StoreError::NoQuorum),
         }
     }
 
-    /// Returns when this node has everything that was acknowledged before the call.
-    async fn barrier(&self) -> Result<(), StoreError> {
+    /// Returns when this node has everything that was acknowledged before the call. Readers share
+    /// it: see `rounds`.
+    pub(crate) async fn barrier(&self) -> Result<(), StoreError> {
         let deadline = Instant::now() + READ_TIMEOUT;
         loop {
             let refused = if self.is_leader() {
-                match self.barrier_here().await {
+                match self.0.confirmations.join().await {
                     Ok(_) => return Ok(()),
                     Err(refused @ StoreError::NotLeader { .. }) => refused,
                     Err(error) => return Err(error),
@@ -161,10 +165,39 @@ impl<M: StateMachine> Store<M> {
         }
     }
 
-    /// The entry up to which a read must have applied, confirmed by a majority.
-    async fn barrier_here(&self) -> Result<u64, StoreError> {
+    /// The entry up to which a read must have applied, confirmed by a majority. This node's
+    /// readers and those of its followers share it.
+    pub(crate) async fn barrier_here(&self) -> Result<u64, StoreError> {
         let confirmed = self.0.raft.ensure_linearizable(ReadPolicy::ReadIndex);
         confirmed.await.map(|id| id.index()).map_err(read_error)
+    }
+
+    /// Serves who waits to read, here and on followers, until the store stops.
+    pub(crate) fn serve_reads(&self, on: &Handle, readers: Readers<()>, confirmed: Readers<u64>) {
+        let stop = &self.0.stop;
+        // Who serves the readers must not keep the store.
+        let weak = Arc::downgrade(&self.0);
+        let barrier = move || {
+            let store = Self(weak.upgrade()?);
+            Some(async move { within(store.barrier()).await })
+        };
+        on.spawn(rounds::serve(
+            readers,
+            stop.clone(),
+            ROUND_PATIENCE,
+            barrier,
+        ));
+        let weak = Arc::downgrade(&self.0);
+        let confirm = move || {
+            let store = Self(weak.upgrade()?);
+            Some(async move { within(store.barrier_here()).await })
+        };
+        on.spawn(rounds::serve(
+            confirmed,
+            stop.clone(),
+            ROUND_PATIENCE,
+            confirm,
+        ));
     }
 
     /// Changes the membership, on any node. A change that was begun is finished by the next
@@ -230,7 +263,7 @@ impl<M: StateMachine> Store<M> {
                 },
                 Err(ProposeError::Store(error)) => failed(error),
             },
-            Passed::Barrier => match timeout(READ_TIMEOUT, self.barrier_here()).await {
+            Passed::Barrier => match timeout(READ_TIMEOUT, self.0.confirmations.join()).await {
                 Ok(Ok(index)) => Answer::ReadAt(index),
                 Ok(Err(error)) => failed(error),
                 Err(_) => failed(StoreError::NoQuorum),
@@ -310,6 +343,11 @@ fn decode_result<M: StateMachine>(
             Err(ProposeError::Rejected(rejection))
         }
     }
+}
+
+async fn within<T>(round: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    let answered = timeout(READ_TIMEOUT, round).await;
+    answered.unwrap_or(Err(StoreError::NoQuorum))
 }
 
 fn unexpected() -> StoreError {

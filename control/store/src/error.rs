@@ -19,7 +19,7 @@ pub enum StoreError {
         leader: Option<u64>,
     },
     /// A queue is full: RESOURCE_EXHAUSTED. Nothing was done; try again later.
-    #[error("the store is busy: {waiting} proposals wait already")]
+    #[error("the store is busy: {waiting} requests wait already")]
     Busy {
         /// The bound that was reached.
         waiting: usize,

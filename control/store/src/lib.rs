@@ -34,6 +34,7 @@ mod platform;
 mod proposer;
 mod raft;
 mod restore;
+mod rounds;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod snapshot;

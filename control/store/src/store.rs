@@ -24,6 +24,7 @@ use crate::platform::{Threads, handle};
 use crate::proposer::{PROPOSALS_MAX, Proposal, Proposer};
 use crate::raft::inbound::Inbound;
 use crate::raft::network::Dialer;
+use crate::rounds::Rounds;
 use crate::snapshot_receive::Receiver;
 use crate::transfers::Transfers;
 use crate::transport::{Channel, Lane};
@@ -51,6 +52,10 @@ pub(crate) struct Inner<M: StateMachine> {
     clock: Arc<dyn Clock>,
     pub(crate) proposals: mpsc::Sender<Proposal<M>>,
     pub(crate) errands: mpsc::Sender<Errand>,
+    /// Until this node has what was acknowledged.
+    pub(crate) reads: Rounds<()>,
+    /// Up to which entry that is, when this node leads.
+    pub(crate) confirmations: Rounds<u64>,
     pub(crate) stop: CancellationToken,
     threads: Threads,
     /// Taken by whoever shuts down.
@@ -111,6 +116,8 @@ impl<M: StateMachine> Store<M> {
         let on = handle(runtime.as_ref());
         let proposals = start_proposer(&on, &raft, &stop);
         let errands = start_forwarder(&on, &raft, dialer, &stop);
+        let (reads, readers) = Rounds::new();
+        let (confirmations, confirmed) = Rounds::new();
         let held = Mutex::new(Some((runtime, lock)));
         let inner = Inner {
             node_id,
@@ -123,11 +130,15 @@ impl<M: StateMachine> Store<M> {
             clock,
             proposals,
             errands,
+            reads,
+            confirmations,
             stop,
             threads,
             held,
         };
-        Ok(Self(Arc::new(inner)))
+        let store = Self(Arc::new(inner));
+        store.serve_reads(&on, readers, confirmed);
+        Ok(store)
     }
 
     /// Is there a node that could answer?

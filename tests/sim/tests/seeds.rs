@@ -75,6 +75,11 @@ fn a_skipped_read_index_is_found() {
 }
 
 #[test]
+fn a_read_that_joins_a_running_round_is_found() {
+    is_found(Bug::JoinedRunningRound);
+}
+
+#[test]
 fn a_gap_in_a_watch_is_found() {
     is_found(Bug::WatchGapOnResume);
 }

@@ -12,16 +12,19 @@ pub enum Bug {
     StaleMembershipAfterSnapshot,
     /// A linearizable read answers from what the node has, without asking a majority.
     SkippedReadIndex,
+    /// A linearizable read joins a round of questions that had begun before it.
+    JoinedRunningRound,
     /// A watch that resumes begins one change too late.
     WatchGapOnResume,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::AckBeforeFsync,
         Self::StaleMembershipAfterSnapshot,
         Self::SkippedReadIndex,
+        Self::JoinedRunningRound,
         Self::WatchGapOnResume,
     ];
 
@@ -31,6 +34,7 @@ impl Bug {
             Self::AckBeforeFsync => "ack-before-fsync",
             Self::StaleMembershipAfterSnapshot => "stale-membership-after-snapshot",
             Self::SkippedReadIndex => "skipped-read-index",
+            Self::JoinedRunningRound => "joined-running-round",
             Self::WatchGapOnResume => "watch-gap-on-resume",
         }
     }

@@ -12,6 +12,7 @@ mod mesh;
 mod partial;
 #[cfg(feature = "sim")]
 mod power;
+mod reads;
 mod restore;
 mod snapshots;
 mod store;
