@@ -249,6 +249,10 @@ services! {
     partitions: api::partition_service_client::PartitionServiceClient;
     /// Projects.
     projects: api::project_service_client::ProjectServiceClient;
+    /// Which images a size can run.
+    size_image_constraints: api::size_image_constraint_service_client::SizeImageConstraintServiceClient;
+    /// Machines that are kept for a project.
+    size_reservations: api::size_reservation_service_client::SizeReservationServiceClient;
     /// Sizes of machines.
     sizes: api::size_service_client::SizeServiceClient;
     /// Tenants.
@@ -275,6 +279,11 @@ services! {
     admin_partitions: admin::partition_service_client::PartitionServiceClient;
     /// All projects.
     admin_projects: admin::project_service_client::ProjectServiceClient;
+    /// Which images sizes can run, for administrators.
+    admin_size_image_constraints:
+        admin::size_image_constraint_service_client::SizeImageConstraintServiceClient;
+    /// All size reservations.
+    admin_size_reservations: admin::size_reservation_service_client::SizeReservationServiceClient;
     /// Sizes, for administrators.
     admin_sizes: admin::size_service_client::SizeServiceClient;
     /// Switches.
@@ -287,6 +296,8 @@ services! {
     admin_tokens: admin::token_service_client::TokenServiceClient;
     /// The control nodes.
     clusters: mesh_admin::cluster_service_client::ClusterServiceClient;
+    /// How much tenants and projects may have.
+    quotas: mesh_admin::quota_service_client::QuotaServiceClient;
     /// Join tickets of agents.
     joins: mesh_admin::join_service_client::JoinServiceClient;
     /// Backups of the whole state.

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
     audit, cluster, context, filesystem, get, image, ip, join, machine, misc, network, partition,
-    project, size, switch, tenant, token,
+    project, quota, size, switch, tenant, token,
 };
 use crate::output::Format;
 
@@ -77,6 +77,9 @@ pub(crate) enum Command {
     /// Projects: what machines, networks and addresses belong to.
     #[command(subcommand)]
     Project(project::Command),
+    /// Quotas: how much tenants and projects may have.
+    #[command(subcommand)]
+    Quota(quota::Command),
     /// Access tokens.
     #[command(subcommand)]
     Token(token::Command),

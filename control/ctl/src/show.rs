@@ -3,10 +3,12 @@
 use proto_public::admin::v2::TaskInfo;
 use proto_public::api::v2::{
     AuditTrace, FilesystemLayout, Image, Ip, Machine, MachineProvisioningEvent, Network, Partition,
-    Project, Size, Switch, Tenant, Token,
+    Project, ProjectInvite, Size, SizeImageConstraint, SizeReservation, Switch, Tenant,
+    TenantInvite, Token,
 };
-use proto_public::metalmesh::admin::v1::{JoinTicket, Node};
+use proto_public::metalmesh::admin::v1::{Amounts, JoinTicket, Node, Quota, quota};
 
+use crate::cmd::quota::{used_of, used_of_sizes};
 use crate::output::Row;
 use crate::text::{age, bytes, enum_text, meta_age, moment, or_dash, show_labels};
 
@@ -52,6 +54,51 @@ row!(Project, "metalstack.api.v2.Project", |p| [
     "id": p.uuid.clone(), "tenant": p.tenant.clone(), "name": p.name.clone(),
     "age": meta_age(p.meta.as_ref()), "description": p.description.clone(),
 ], wide ["labels": show_labels(p.meta.as_ref())]);
+
+row!(TenantInvite, "metalstack.api.v2.TenantInvite", |i| [
+    "into": i.target_tenant.clone(), "name": i.target_tenant_name.clone(),
+    "role": enum_text("metalstack.api.v2.TenantRole", i.role), "by": i.tenant.clone(),
+    "expires": age(i.expires_at.as_ref()),
+], wide ["secret": i.secret.clone()]);
+
+row!(ProjectInvite, "metalstack.api.v2.ProjectInvite", |i| [
+    "into": i.project.clone(), "name": i.project_name.clone(),
+    "role": enum_text("metalstack.api.v2.ProjectRole", i.role), "tenant": i.tenant.clone(),
+    "expires": age(i.expires_at.as_ref()),
+], wide ["secret": i.secret.clone()]);
+
+row!(SizeReservation, "metalstack.api.v2.SizeReservation", |r| [
+    "id": r.id.clone(), "name": r.name.clone(), "project": r.project.clone(),
+    "size": r.size.clone(), "partitions": r.partitions.join(","), "amount": r.amount.to_string(),
+], wide [
+    "description": r.description.clone(), "age": meta_age(r.meta.as_ref()),
+    "labels": show_labels(r.meta.as_ref()),
+]);
+
+row!(SizeImageConstraint, "metalstack.api.v2.SizeImageConstraint", |c| [
+    "size": c.size.clone(), "name": maybe(c.name.as_ref()),
+    "allows": c.image_constraints.iter()
+        .map(|it| format!("{} {}", it.image, it.semver_match))
+        .collect::<Vec<_>>().join("; "),
+], wide [
+    "description": maybe(c.description.as_ref()), "age": meta_age(c.meta.as_ref()),
+]);
+
+row!(Quota, "metalmesh.admin.v1.Quota", |q| [
+    "of": match &q.subject {
+        Some(quota::Subject::Tenant(login)) => format!("tenant {login}"),
+        Some(quota::Subject::Project(id)) => format!("project {id}"),
+        None => "-".to_owned(),
+    },
+    "machines": used_of(part(&q.used, |a| a.machines), part(&q.limits, |a| a.machines)),
+    "of size": used_of_sizes(q),
+    "networks": used_of(part(&q.used, |a| a.networks), part(&q.limits, |a| a.networks)),
+    "ips": used_of(part(&q.used, |a| a.ips), part(&q.limits, |a| a.ips)),
+], wide ["age": age(q.updated_at.as_ref())]);
+
+fn part(of: &Option<Amounts>, get: impl Fn(&Amounts) -> Option<u32>) -> Option<u32> {
+    of.as_ref().and_then(get)
+}
 
 row!(Token, "metalstack.api.v2.Token", |t| [
     "id": t.uuid.clone(), "user": t.user.clone(), "roles": token_roles(t),

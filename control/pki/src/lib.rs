@@ -18,6 +18,7 @@
 mod ca;
 mod enrol;
 mod error;
+mod invites;
 mod judge;
 mod nodes;
 mod record;
@@ -28,6 +29,7 @@ mod tickets;
 pub use ca::{PeerCredential, Pki, peer_credential_at_rest};
 pub use enrol::{Enrol, Issued};
 pub use error::PkiError;
+pub use invites::{INVITE_LIFE, invite_id};
 pub use judge::{REPEAT_MAX, RESUME_MAX};
 pub use nodes::{NodeAdmission, NodeJoin};
 pub use revoked::Revoked;

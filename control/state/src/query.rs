@@ -1,5 +1,6 @@
 //! Questions to the tables that readers ask: derived, never stored.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -10,7 +11,8 @@ use proto_types::{
 
 use crate::apply;
 use crate::entities::{
-    Certificate, Family, Image, Ip, LAYOUT_DEFAULT, Layout, Machine, Network, Size,
+    Certificate, Family, Image, Ip, LAYOUT_DEFAULT, Layout, Machine, Network, Project, Quota,
+    QuotaSubject, Size,
 };
 use crate::ipam;
 use crate::tables::Tables;
@@ -143,6 +145,58 @@ pub fn allocatable_machines<'a>(
     size: &SizeId,
 ) -> impl Iterator<Item = &'a Arc<Machine>> {
     apply::candidates(tables, partition, size)
+}
+
+/// How much there is of what a quota can bound.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Allocated machines.
+    pub machines: u32,
+    /// Allocated machines by size, of the sizes that the quota bounds.
+    pub machines_of_size: BTreeMap<SizeId, u32>,
+    /// Networks.
+    pub networks: u32,
+    /// Addresses.
+    pub ips: u32,
+}
+
+/// What a quota's subject has.
+pub fn counts(tables: &Tables, quota: &Quota) -> Counts {
+    let projects: Vec<ProjectId> = match &quota.subject {
+        QuotaSubject::Project(id) => vec![*id],
+        QuotaSubject::Tenant(login) => {
+            let own = tables.all::<Project>().filter(|it| it.tenant == *login);
+            own.map(|it| it.id).collect()
+        }
+    };
+    let index = tables.index();
+    let sizes = quota.limits.machines_of_size.keys();
+    let mut counts = Counts {
+        machines_of_size: sizes.map(|size| (size.clone(), 0)).collect(),
+        ..Counts::default()
+    };
+    let number = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
+    for project in projects {
+        counts.networks += index.project_networks.get(&project).copied().unwrap_or(0);
+        counts.ips += index.project_ips.get(&project).copied().unwrap_or(0);
+        counts.machines += number(
+            index
+                .project_machines
+                .get(&project)
+                .map_or(0, BTreeSet::len),
+        );
+        // Looking at each machine is for those who bound sizes.
+        if counts.machines_of_size.is_empty() {
+            continue;
+        }
+        for machine in project_machines(tables, project) {
+            let size = machine.size.as_ref();
+            if let Some(number) = size.and_then(|size| counts.machines_of_size.get_mut(size)) {
+                *number += 1;
+            }
+        }
+    }
+    counts
 }
 
 /// Whether a size allows an image: `SizeImageConstraintService.Try`.

@@ -7,8 +7,9 @@ use proto_types::MachineId;
 use serde::{Deserialize, Serialize};
 
 use crate::entities::{
-    BmcOrder, BootTicket, ControlNode, EventLog, Image, Ip, JoinTicket, Layout, Machine, Network,
-    Partition, Project, Size, SizeImageConstraint, SizeReservation, Switch, Tenant, Token,
+    BmcOrder, BootTicket, ControlNode, EventLog, Image, Invite, Ip, JoinTicket, Layout, Machine,
+    Network, Partition, Project, Quota, Size, SizeImageConstraint, SizeReservation, Switch, Tenant,
+    Token,
 };
 
 macro_rules! replies {
@@ -64,6 +65,8 @@ replies! {
     JoinTicket join_ticket;
     BootTicket boot_ticket;
     ControlNode control_node;
+    Invite invite;
+    Quota quota;
 }
 
 impl Reply {

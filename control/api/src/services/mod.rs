@@ -6,12 +6,14 @@ mod cluster;
 mod filesystem;
 mod image;
 mod info;
+mod invite;
 mod ip;
 pub(crate) mod join;
 mod machine;
 mod network;
 mod partition;
 mod project;
+mod quota;
 mod size;
 mod size_image_constraint;
 mod size_reservation;
@@ -90,6 +92,7 @@ impl Services {
             mesh_admin::backup_service_server::BackupServiceServer,
             mesh_admin::cluster_service_server::ClusterServiceServer,
             mesh_admin::join_service_server::JoinServiceServer,
+            mesh_admin::quota_service_server::QuotaServiceServer,
             mesh_admin::watch_service_server::WatchServiceServer,
         );
         routes.routes()

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use control_authz::project_role;
 use control_state::{
-    self as state, CreateProject, DeleteProject, RemoveProjectMember, SetProjectMember,
-    UpdateProject,
+    self as state, CreateProject, DeleteProject, InvitePlace, InviteTo, RemoveProjectMember,
+    SetProjectMember, UpdateProject,
 };
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::project_service_server::ProjectService;
@@ -19,6 +19,7 @@ use proto_types::{ProjectId, TenantId};
 use tonic::{Request, Status};
 use uuid::Uuid;
 
+use super::invite::project_invite;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{from_labels, labels_update, lock, parse, required, tenancy};
@@ -188,6 +189,74 @@ impl ProjectService for Services {
         };
         self.project_reply(&caller, op).await?;
         ok(api::ProjectServiceRemoveMemberResponse {})
+    }
+
+    async fn invite(
+        &self,
+        request: Request<api::ProjectServiceInviteRequest>,
+    ) -> Answer<api::ProjectServiceInviteResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let to = InviteTo::Project {
+            id: parse("project", &request.project)?,
+            role: required("role", tenancy::from_project_role(request.role))?,
+        };
+        let made = self.make_invite(&caller, to).await?;
+        let shown = self.0.read(|tables| Ok(project_invite(tables, &made)));
+        ok(api::ProjectServiceInviteResponse {
+            invite: shown.await?,
+        })
+    }
+
+    async fn invites_list(
+        &self,
+        request: Request<api::ProjectServiceInvitesListRequest>,
+    ) -> Answer<api::ProjectServiceInvitesListResponse> {
+        let place = InvitePlace::Project(parse("project", &request.get_ref().project)?);
+        let invites = self.invites(&place).await?;
+        let shown = self.0.read(|tables| {
+            let shown = invites.iter().filter_map(|it| project_invite(tables, it));
+            Ok(shown.collect())
+        });
+        ok(api::ProjectServiceInvitesListResponse {
+            invites: shown.await?,
+        })
+    }
+
+    /// What a secret leads into, for whoever was told it.
+    async fn invite_get(
+        &self,
+        request: Request<api::ProjectServiceInviteGetRequest>,
+    ) -> Answer<api::ProjectServiceInviteGetResponse> {
+        let found = self.invite_of(&request.get_ref().secret, project_invite);
+        ok(api::ProjectServiceInviteGetResponse {
+            invite: Some(found.await?),
+        })
+    }
+
+    async fn invite_accept(
+        &self,
+        request: Request<api::ProjectServiceInviteAcceptRequest>,
+    ) -> Answer<api::ProjectServiceInviteAcceptResponse> {
+        let caller = Caller::of(&request)?;
+        let secret = request.into_inner().secret;
+        let into = self.invite_of(&secret, project_invite).await?;
+        self.accept(&caller, &secret).await?;
+        ok(api::ProjectServiceInviteAcceptResponse {
+            project: into.project,
+            project_name: into.project_name,
+        })
+    }
+
+    async fn invite_delete(
+        &self,
+        request: Request<api::ProjectServiceInviteDeleteRequest>,
+    ) -> Answer<api::ProjectServiceInviteDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let place = InvitePlace::Project(parse("project", &request.project)?);
+        self.uninvite(&caller, place, &request.secret).await?;
+        ok(api::ProjectServiceInviteDeleteResponse {})
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use control_authz::tenant_role;
 use control_state::{
-    self as state, CreateTenant, DeleteTenant, RemoveTenantMember, SetTenantMember, UpdateTenant,
+    self as state, CreateTenant, DeleteTenant, InvitePlace, InviteTo, RemoveTenantMember,
+    SetTenantMember, UpdateTenant,
 };
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::tenant_service_server::TenantService;
@@ -18,6 +19,7 @@ use proto_types::TenantId;
 use tonic::{Request, Status};
 use uuid::Uuid;
 
+use super::invite::tenant_invite;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{from_labels, labels_update, lock, parse, required, tenancy};
@@ -195,6 +197,74 @@ impl TenantService for Services {
             .drop_member(&caller, login, parse("member", &request.member)?)
             .await?;
         ok(api::TenantServiceRemoveMemberResponse { tenant_member: was })
+    }
+
+    async fn invite(
+        &self,
+        request: Request<api::TenantServiceInviteRequest>,
+    ) -> Answer<api::TenantServiceInviteResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let to = InviteTo::Tenant {
+            login: parse("login", &request.login)?,
+            role: required("role", tenancy::from_tenant_role(request.role))?,
+        };
+        let made = self.make_invite(&caller, to).await?;
+        let shown = self.0.read(|tables| Ok(tenant_invite(tables, &made)));
+        ok(api::TenantServiceInviteResponse {
+            invite: shown.await?,
+        })
+    }
+
+    async fn invites_list(
+        &self,
+        request: Request<api::TenantServiceInvitesListRequest>,
+    ) -> Answer<api::TenantServiceInvitesListResponse> {
+        let place = InvitePlace::Tenant(parse("login", &request.get_ref().login)?);
+        let invites = self.invites(&place).await?;
+        let shown = self.0.read(|tables| {
+            let shown = invites.iter().filter_map(|it| tenant_invite(tables, it));
+            Ok(shown.collect())
+        });
+        ok(api::TenantServiceInvitesListResponse {
+            invites: shown.await?,
+        })
+    }
+
+    /// What a secret leads into, for whoever was told it.
+    async fn invite_get(
+        &self,
+        request: Request<api::TenantServiceInviteGetRequest>,
+    ) -> Answer<api::TenantServiceInviteGetResponse> {
+        let found = self.invite_of(&request.get_ref().secret, tenant_invite);
+        ok(api::TenantServiceInviteGetResponse {
+            invite: Some(found.await?),
+        })
+    }
+
+    async fn invite_accept(
+        &self,
+        request: Request<api::TenantServiceInviteAcceptRequest>,
+    ) -> Answer<api::TenantServiceInviteAcceptResponse> {
+        let caller = Caller::of(&request)?;
+        let secret = request.into_inner().secret;
+        let into = self.invite_of(&secret, tenant_invite).await?;
+        self.accept(&caller, &secret).await?;
+        ok(api::TenantServiceInviteAcceptResponse {
+            tenant: into.target_tenant,
+            tenant_name: into.target_tenant_name,
+        })
+    }
+
+    async fn invite_delete(
+        &self,
+        request: Request<api::TenantServiceInviteDeleteRequest>,
+    ) -> Answer<api::TenantServiceInviteDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let place = InvitePlace::Tenant(parse("login", &request.login)?);
+        self.uninvite(&caller, place, &request.secret).await?;
+        ok(api::TenantServiceInviteDeleteResponse {})
     }
 }
 

@@ -113,7 +113,9 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::CaRecord(_)
         | Record::SigningKey(_)
         | Record::ControlNode(_)
-        | Record::Idempotency(_) => None,
+        | Record::Idempotency(_)
+        | Record::Invite(_)
+        | Record::Quota(_) => None,
     }
 }
 

@@ -8,9 +8,11 @@
 
 mod access;
 mod catalogue;
+mod invites;
 mod machines;
 mod node;
 mod protocols;
+mod quota;
 mod scenario;
 mod validation;
 mod watch;

@@ -6,6 +6,7 @@ pub(crate) mod context;
 pub(crate) mod filesystem;
 pub(crate) mod get;
 pub(crate) mod image;
+mod invite;
 pub(crate) mod ip;
 pub(crate) mod join;
 pub(crate) mod machine;
@@ -13,7 +14,10 @@ pub(crate) mod misc;
 pub(crate) mod network;
 pub(crate) mod partition;
 pub(crate) mod project;
+pub(crate) mod quota;
 pub(crate) mod size;
+mod size_images;
+mod size_reservation;
 pub(crate) mod switch;
 pub(crate) mod tenant;
 pub(crate) mod token;
@@ -45,6 +49,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Get(command) => get::run(&app, command).await,
         Command::Tenant(command) => tenant::run(&app, command).await,
         Command::Project(command) => project::run(&app, command).await,
+        Command::Quota(command) => quota::run(&app, command).await,
         Command::Token(command) => token::run(&app, &cli.global, command).await,
         Command::Partition(command) => partition::run(&app, command).await,
         Command::Size(command) => size::run(&app, command).await,

@@ -4,15 +4,17 @@ use anyhow::Result;
 use clap::Subcommand;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{
-    Project, ProjectQuery, ProjectServiceCreateRequest, ProjectServiceDeleteRequest,
-    ProjectServiceGetRequest, ProjectServiceListRequest, ProjectServiceUpdateRequest,
+    Project, ProjectQuery, ProjectServiceAddMemberRequest, ProjectServiceCreateRequest,
+    ProjectServiceDeleteRequest, ProjectServiceGetRequest, ProjectServiceLeaveRequest,
+    ProjectServiceListRequest, ProjectServiceRemoveMemberRequest,
+    ProjectServiceUpdateMemberRequest, ProjectServiceUpdateRequest,
 };
 use tonic::Code;
 
-use super::{given, label_patch, server_lock};
+use super::{given, invite, label_patch, server_lock};
 use crate::app::App;
 use crate::output::{Row, print_table};
-use crate::text::{enum_text, labels};
+use crate::text::{enum_text, enum_value, labels};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -50,6 +52,21 @@ pub(crate) enum Command {
     /// Delete an empty project.
     #[command(visible_alias = "delete")]
     Rm { project: String },
+    /// Give a tenant's user a role in a project, or another role.
+    SetMember {
+        project: String,
+        member: String,
+        /// owner, editor or viewer.
+        #[arg(long, default_value = "viewer")]
+        role: String,
+    },
+    /// Take the role away.
+    RmMember { project: String, member: String },
+    /// Give up one's own role.
+    Leave { project: String },
+    /// Invite others into a project, or accept an invite.
+    #[command(subcommand)]
+    Invite(invite::Command),
 }
 
 pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
@@ -95,6 +112,47 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.projects().delete(request).await?.into_inner();
             app.output.one(&given(answer.project)?)
         }
+        Command::SetMember {
+            project,
+            member,
+            role,
+        } => set_member(app, &project, member, &role).await,
+        Command::RmMember { project, member } => {
+            let project = app.project_id(&project).await?;
+            let request = ProjectServiceRemoveMemberRequest { project, member };
+            app.client.projects().remove_member(request).await?;
+            Ok(())
+        }
+        Command::Leave { project } => {
+            let project = app.project_id(&project).await?;
+            let request = ProjectServiceLeaveRequest { project };
+            app.client.projects().leave(request).await?;
+            Ok(())
+        }
+        Command::Invite(command) => invite::project(app, command).await,
+    }
+}
+
+/// Adds a member; one that is there already gets the role.
+async fn set_member(app: &App, project: &str, member: String, role: &str) -> Result<()> {
+    let project = app.project_id(project).await?;
+    let role = enum_value("metalstack.api.v2.ProjectRole", role)?;
+    let add = ProjectServiceAddMemberRequest {
+        project: project.clone(),
+        member: member.clone(),
+        role,
+    };
+    match app.client.projects().add_member(add).await {
+        Err(status) if status.code() == Code::AlreadyExists => {
+            let update = ProjectServiceUpdateMemberRequest {
+                project,
+                member,
+                role,
+            };
+            app.client.projects().update_member(update).await?;
+            Ok(())
+        }
+        other => Ok(other.map(drop)?),
     }
 }
 

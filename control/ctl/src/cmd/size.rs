@@ -7,7 +7,7 @@ use proto_public::api::v2::{
     Meta, Size, SizeConstraint, SizeServiceGetRequest, SizeServiceListRequest,
 };
 
-use super::{given, label_patch, server_lock};
+use super::{given, label_patch, server_lock, size_images, size_reservation};
 use crate::app::App;
 use crate::text::{enum_value, labels, parse_bytes};
 
@@ -49,6 +49,12 @@ pub(crate) enum Command {
     /// Delete an unused size.
     #[command(visible_alias = "delete")]
     Rm { id: String },
+    /// Machines of a size that are kept for a project.
+    #[command(subcommand)]
+    Reservation(size_reservation::Command),
+    /// Which images the machines of a size can run.
+    #[command(subcommand)]
+    Images(size_images::Command),
 }
 
 pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
@@ -106,6 +112,8 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.admin_sizes().delete(request).await?.into_inner();
             app.output.one(&given(answer.size)?)
         }
+        Command::Reservation(command) => size_reservation::run(app, command).await,
+        Command::Images(command) => size_images::run(app, command).await,
     }
 }
 

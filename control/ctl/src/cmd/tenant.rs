@@ -8,7 +8,7 @@ use proto_public::api::v2::{
     TenantServiceUpdateRequest,
 };
 
-use super::{given, label_patch, server_lock};
+use super::{given, invite, label_patch, server_lock};
 use crate::app::App;
 use crate::output::{Row, print_table};
 use crate::text::{age, enum_text, enum_value, labels};
@@ -56,6 +56,9 @@ pub(crate) enum Command {
     },
     /// Take the role away.
     RmMember { tenant: String, member: String },
+    /// Invite others into a tenant, or accept an invite.
+    #[command(subcommand)]
+    Invite(invite::Command),
 }
 
 pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
@@ -122,6 +125,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             app.client.admin_tenants().remove_member(request).await?;
             Ok(())
         }
+        Command::Invite(command) => invite::tenant(app, command).await,
     }
 }
 

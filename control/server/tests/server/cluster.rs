@@ -19,7 +19,7 @@ async fn three_nodes_live_through_the_loss_of_one() {
     assert_eq!(cluster.join(&dir.path().join("3"), 1).await, 3);
     let status = cluster.status(2).await;
     assert_eq!((status.nodes.len(), status.may_fail), (3, 1), "{status:?}");
-    assert_eq!(status.feature_level, 1);
+    assert_eq!(status.feature_level, control_state::FEATURE_LEVEL);
 
     let mut written = Vec::new();
     for at in 0..3 {

@@ -6,12 +6,17 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use control_state::FEATURE_LEVEL;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use tonic::{Code, Status};
 
 use crate::daemon::program;
 use crate::nodes::{Cluster, Node, eventually};
+
+/// The level of this program, and of that one.
+const NOW: u32 = FEATURE_LEVEL;
+const NEXT: u32 = FEATURE_LEVEL + 1;
 
 /// The program of the next level, where it was built.
 fn next() -> Option<PathBuf> {
@@ -61,7 +66,7 @@ fn assert_off(refused: Result<(), Status>) {
     assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
     for said in [
         "MM-1802",
-        "CreateSize needs feature level 2, but a control node knows only 1",
+        &format!("CreateSize needs feature level {NEXT}, but a control node knows only {NOW}"),
         "upgrade every control node",
     ] {
         assert!(refused.message().contains(said), "{refused}");
@@ -99,7 +104,7 @@ async fn two_programs_run_mixed_until_the_last_is_upgraded() {
     third.program.clone_from(&next);
     let third = cluster.learn(third, 0).await;
     cluster.promote(third).await;
-    assert_level(&cluster, 1, [1, 1, 2]).await;
+    assert_level(&cluster, NOW, [NOW, NOW, NEXT]).await;
 
     // Whoever leads: writes and reads go both ways, and what only one program knows stays off.
     for (leader, cores) in [(3, 2), (1, 3)] {
@@ -123,11 +128,11 @@ async fn two_programs_run_mixed_until_the_last_is_upgraded() {
     writer.progress(20).await;
     cluster.restart(0, &next);
     writer.progress(20).await;
-    assert_level(&cluster, 1, [2, 1, 2]).await;
+    assert_level(&cluster, NOW, [NEXT, NOW, NEXT]).await;
     assert_off(create_size(&cluster, 0, 9).await);
     cluster.restart(1, &next);
     writer.progress(20).await;
-    assert_level(&cluster, 2, [2, 2, 2]).await;
+    assert_level(&cluster, NEXT, [NEXT; 3]).await;
     for (at, cores) in [(0, 4), (1, 5), (2, 6)] {
         create_size(&cluster, at, cores).await.unwrap();
     }
@@ -152,7 +157,9 @@ async fn no_way_back(cluster: &mut Cluster, next: &Path) {
     assert!(!cluster.nodes[1].wait_ended());
     let log = cluster.nodes[1].log();
     assert!(
-        log.contains("knows feature level 1, the cluster uses 2"),
+        log.contains(&format!(
+            "knows feature level {NOW}, the cluster uses {NEXT}"
+        )),
         "{log}"
     );
     assert!(log.contains("install a newer metalmeshd"), "{log}");
@@ -162,19 +169,24 @@ async fn no_way_back(cluster: &mut Cluster, next: &Path) {
     assert!(!cluster.nodes[1].wait_ended());
     let log = cluster.nodes[1].log();
     assert!(
-        log.contains("is of feature level 2, this program knows up to 1"),
+        log.contains(&format!(
+            "is of feature level {NEXT}, this program knows up to {NOW}"
+        )),
         "{log}"
     );
     cluster.restart(1, next);
     assert!(sizes(cluster, 1).await.contains("c7"));
-    assert_level(cluster, 2, [2, 2, 2]).await;
+    assert_level(cluster, NEXT, [NEXT; 3]).await;
     // Nor does an old one join.
     let dir = cluster.nodes[0].dir.with_file_name("4");
     let mut late = Node::new(dir, true, "");
     late.start();
     let (_, ticket) = cluster.invite(0, &late.key()).await.unwrap();
     late.give_ticket(&ticket);
-    late.wait_logged("knows feature level 1, the cluster uses 2", 1);
+    late.wait_logged(
+        &format!("knows feature level {NOW}, the cluster uses {NEXT}"),
+        1,
+    );
 }
 
 fn named(of: &[&str]) -> BTreeSet<String> {

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{TenantId, Timestamp, is_description, is_name};
 
+use super::invite;
+use super::node::feature_level;
 use crate::command::{
-    CreateProject, CreateTenant, DeleteProject, DeleteTenant, RemoveProjectMember,
+    CreateProject, CreateTenant, DeleteProject, DeleteTenant, InvitePlace, RemoveProjectMember,
     RemoveTenantMember, SetProjectMember, SetTenantMember, UpdateProject, UpdateTenant,
 };
 use crate::entities::{
-    Ip, Member, Meta, Network, Project, ProjectRole, SizeReservation, Tenant, TenantRole,
+    Ip, Member, Meta, Network, Project, ProjectRole, Quota, QuotaSubject, SizeReservation, Tenant,
+    TenantRole,
 };
 use crate::reply::Reply;
 use crate::tables::Tx;
@@ -100,6 +103,8 @@ pub(super) fn delete_tenant(tx: &mut Tx<'_>, op: &DeleteTenant) -> Result {
             &project.id.to_string(),
         ));
     }
+    invite::forget(tx, &InvitePlace::Tenant(op.login.clone()));
+    tx.delete::<Quota>(&QuotaSubject::Tenant(op.login.clone()));
     tx.delete::<Tenant>(&op.login);
     Ok(Reply::Tenant(tenant))
 }
@@ -200,6 +205,19 @@ fn keep_owner<R: PartialEq>(
     .object(kind, key))
 }
 
+/// The owners of its tenant own a project as well. Programs of level 1 did not count them, and
+/// beside one of them all must come to its result.
+fn keep_project_owner(tx: &Tx<'_>, project: &Project) -> std::result::Result<(), Error> {
+    let tenant = tx.get::<Tenant>(&project.tenant);
+    let mut lenders = tenant.into_iter().flat_map(|it| it.members.values());
+    let is_owned = lenders.any(|member| member.role == TenantRole::Owner);
+    if is_owned && feature_level(tx.tables()) >= 2 {
+        return Ok(());
+    }
+    let id = project.id.to_string();
+    keep_owner(&project.members, ProjectRole::Owner, "project", &id)
+}
+
 pub(super) fn create_project(tx: &mut Tx<'_>, op: &CreateProject) -> Result {
     check_name(&op.name)?;
     check_description(&op.description)?;
@@ -284,6 +302,8 @@ pub(super) fn delete_project(tx: &mut Tx<'_>, op: &DeleteProject) -> Result {
     if let Some((kind, by)) = holds {
         return Err(in_use("project", &key, kind, &by));
     }
+    invite::forget(tx, &InvitePlace::Project(op.id));
+    tx.delete::<Quota>(&QuotaSubject::Project(op.id));
     tx.delete::<Project>(&op.id);
     Ok(Reply::Project(project))
 }
@@ -297,23 +317,13 @@ pub(super) fn set_project_member(tx: &mut Tx<'_>, op: &SetProjectMember) -> Resu
         op.must_be_new,
         tx.now,
     )?;
-    keep_owner(
-        &project.members,
-        ProjectRole::Owner,
-        "project",
-        &op.id.to_string(),
-    )?;
+    keep_project_owner(tx, &project)?;
     Ok(Reply::Project(tx.update(project)))
 }
 
 pub(super) fn remove_project_member(tx: &mut Tx<'_>, op: &RemoveProjectMember) -> Result {
     let mut project: Project = tx.require(&op.id)?;
     take_member(&mut project.members, &op.member)?;
-    keep_owner(
-        &project.members,
-        ProjectRole::Owner,
-        "project",
-        &op.id.to_string(),
-    )?;
+    keep_project_owner(tx, &project)?;
     Ok(Reply::Project(tx.update(project)))
 }

@@ -6,8 +6,8 @@ use proto_types::{MachineId, PartitionId, Timestamp};
 use super::{orders, reclaim};
 use crate::command::Tick;
 use crate::entities::{
-    Availability, BmcOrder, BootTicket, Certificate, EventLog, HoldCause, Idempotency, JoinTicket,
-    Liveliness, Machine, OrderState, Phase, Segment, Token,
+    Availability, BmcOrder, BootTicket, Certificate, EventLog, HoldCause, Idempotency, Invite,
+    JoinTicket, Liveliness, Machine, OrderState, Phase, Segment, Token,
 };
 use crate::reply::Reply;
 use crate::tables::Tx;
@@ -225,6 +225,11 @@ fn purge(tx: &mut Tx<'_>) {
         .filter(|(_, slot)| over(slot.value.expires_at, 0))
         .map(|(key, _)| key.clone())
         .collect();
+    let invites: Vec<_> = tables
+        .all::<Invite>()
+        .filter(|it| over(it.expires_at, 0))
+        .map(|it| it.id.clone())
+        .collect();
     tokens.iter().for_each(|id| drop(tx.delete::<Token>(id)));
     join.iter().for_each(|id| drop(tx.delete::<JoinTicket>(id)));
     boot.iter().for_each(|id| drop(tx.delete::<BootTicket>(id)));
@@ -233,4 +238,5 @@ fn purge(tx: &mut Tx<'_>) {
         .for_each(|serial| drop(tx.delete::<Certificate>(serial)));
     keys.iter()
         .for_each(|key| drop(tx.delete::<Idempotency>(key)));
+    invites.iter().for_each(|id| drop(tx.delete::<Invite>(id)));
 }

@@ -5,6 +5,7 @@ mod catalog;
 mod machine;
 mod network;
 mod node;
+mod quota;
 mod tenancy;
 
 use proto_types::Timestamp;
@@ -15,6 +16,7 @@ pub use catalog::*;
 pub use machine::*;
 pub use network::*;
 pub use node::*;
+pub use quota::*;
 pub use tenancy::*;
 
 /// The highest feature level that this code knows: commands above the lowest level of all control
@@ -22,7 +24,7 @@ pub use tenancy::*;
 ///
 /// With the feature `next-level`, which no product is built with, this is a program of the next
 /// level: tests run it beside this one's.
-pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 2 } else { 1 };
+pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 3 } else { 2 };
 
 /// A change to the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,7 +71,14 @@ macro_rules! ops {
                 if cfg!(feature = "next-level") && matches!(self, Self::CreateSize(_)) {
                     return FEATURE_LEVEL;
                 }
-                1
+                match self {
+                    Self::CreateInvite(_)
+                    | Self::AcceptInvite(_)
+                    | Self::DeleteInvite(_)
+                    | Self::SetQuota(_)
+                    | Self::RemoveQuota(_) => 2,
+                    _ => 1,
+                }
             }
         }
 
@@ -102,6 +111,16 @@ ops! {
     SetProjectMember;
     /// → `Reply::Project`
     RemoveProjectMember;
+    /// → `Reply::Invite`
+    CreateInvite;
+    /// Makes a member, once. → `Reply::Invite` as it was
+    AcceptInvite;
+    /// → `Reply::Invite` as it was
+    DeleteInvite;
+    /// Sets all bounds. → `Reply::Quota`
+    SetQuota;
+    /// → `Reply::Quota` as it was
+    RemoveQuota;
     /// → `Reply::Token`
     CreateToken;
     /// → `Reply::Token`

@@ -1,12 +1,15 @@
 //! Commands about tenants, projects and tokens.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use proto_types::{ProjectId, TenantId, Timestamp, TokenId};
+use proto_types::{Digest, ProjectId, TenantId, Timestamp, TokenId};
 use serde::{Deserialize, Serialize};
 
+use crate::entities::blob;
 use crate::entities::{
-    EditorViewer, Labels, LabelsUpdate, Lock, MethodPermission, ProjectRole, TenantRole, TokenType,
+    EditorViewer, InviteTo, Labels, LabelsUpdate, Lock, MethodPermission, ProjectRole, TenantRole,
+    TokenType,
 };
 
 /// See [`Op::CreateTenant`](crate::Op::CreateTenant).
@@ -159,6 +162,59 @@ pub struct RemoveProjectMember {
     pub id: ProjectId,
     /// Member.
     pub member: TenantId,
+}
+
+/// See [`Op::CreateInvite`](crate::Op::CreateInvite).
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct CreateInvite {
+    /// SHA-256 of the secret.
+    pub id: Digest,
+    /// The secret, sealed.
+    #[serde(with = "blob")]
+    pub sealed_secret: Vec<u8>,
+    /// What for.
+    pub to: InviteTo,
+    /// End of validity, at most seven days away.
+    pub expires_at: Timestamp,
+}
+
+impl fmt::Debug for CreateInvite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CreateInvite")
+            .field("id", &self.id)
+            .field("sealed_secret", &"<redacted>")
+            .field("to", &self.to)
+            .field("expires_at", &self.expires_at)
+            .finish()
+    }
+}
+
+/// See [`Op::AcceptInvite`](crate::Op::AcceptInvite).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AcceptInvite {
+    /// SHA-256 of the secret.
+    pub id: Digest,
+    /// Who joins.
+    pub member: TenantId,
+}
+
+/// What an invite leads into.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InvitePlace {
+    /// A tenant.
+    Tenant(TenantId),
+    /// A project.
+    Project(ProjectId),
+}
+
+/// See [`Op::DeleteInvite`](crate::Op::DeleteInvite).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeleteInvite {
+    /// SHA-256 of the secret.
+    pub id: Digest,
+    /// What it must lead into: others' invites are not found.
+    pub place: InvitePlace,
 }
 
 /// See [`Op::CreateToken`](crate::Op::CreateToken).

@@ -1,11 +1,13 @@
 //! Tenants, projects and who belongs to them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use proto_types::{ProjectId, TenantId, Timestamp};
+use proto_types::{Digest, ProjectId, TenantId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::Meta;
+use super::records::blob;
 
 /// What a member may do in a tenant; exact sets, not a ladder (the contract's table decides).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -88,4 +90,53 @@ pub struct Project {
     /// Direct members by login; members of the tenant are inherited and not listed here.
     #[serde(default)]
     pub members: BTreeMap<TenantId, Member<ProjectRole>>,
+}
+
+/// What an invite makes of whoever accepts it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InviteTo {
+    /// A member of a tenant.
+    Tenant {
+        /// Which.
+        login: TenantId,
+        /// What the member may do.
+        role: TenantRole,
+    },
+    /// A member of a project.
+    Project {
+        /// Which.
+        id: ProjectId,
+        /// What the member may do.
+        role: ProjectRole,
+    },
+}
+
+/// Lets whoever is told its secret join a tenant or project, once.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invite {
+    /// The key: SHA-256 of the secret.
+    pub id: Digest,
+    /// The secret, sealed, for its owners to look it up again; opaque here.
+    #[serde(with = "blob")]
+    pub sealed_secret: Vec<u8>,
+    /// What for.
+    pub to: InviteTo,
+    /// Login of who invites.
+    pub invited_by: String,
+    /// When.
+    pub created_at: Timestamp,
+    /// Refused after this, and forgotten.
+    pub expires_at: Timestamp,
+}
+
+impl fmt::Debug for Invite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Invite")
+            .field("id", &self.id)
+            .field("sealed_secret", &"<redacted>")
+            .field("to", &self.to)
+            .field("expires_at", &self.expires_at)
+            .finish_non_exhaustive()
+    }
 }

@@ -17,6 +17,10 @@ pub struct Index {
     pub(crate) asn_machine: BTreeMap<u32, MachineId>,
     /// Machines that a project has.
     pub(crate) project_machines: BTreeMap<ProjectId, BTreeSet<MachineId>>,
+    /// How many networks a project has.
+    pub(crate) project_networks: BTreeMap<ProjectId, u32>,
+    /// How many addresses a project has.
+    pub(crate) project_ips: BTreeMap<ProjectId, u32>,
     /// Machines in a partition.
     pub(crate) partition_machines: BTreeMap<PartitionId, BTreeSet<MachineId>>,
     /// Clean machines that wait, by partition and size, then by rack. They may still be dead.
@@ -112,8 +116,24 @@ impl Indexed for Machine {
     }
 }
 
+fn count(map: &mut BTreeMap<ProjectId, u32>, project: ProjectId) {
+    *map.entry(project).or_default() += 1;
+}
+
+fn discount(map: &mut BTreeMap<ProjectId, u32>, project: ProjectId) {
+    if let Some(number) = map.get_mut(&project) {
+        *number = number.saturating_sub(1);
+        if *number == 0 {
+            map.remove(&project);
+        }
+    }
+}
+
 impl Indexed for Network {
     fn add_to(&self, index: &mut Index) {
+        if let Some(project) = self.project {
+            count(&mut index.project_networks, project);
+        }
         if let Some(vrf) = self.vrf {
             *index.vrf_networks.entry(vrf).or_default() += 1;
         }
@@ -122,6 +142,9 @@ impl Indexed for Network {
         }
     }
     fn remove_from(&self, index: &mut Index) {
+        if let Some(project) = self.project {
+            discount(&mut index.project_networks, project);
+        }
         if let Some(vrf) = self.vrf {
             let count = index.vrf_networks.entry(vrf).or_default();
             *count = count.saturating_sub(1);
@@ -142,6 +165,7 @@ impl Indexed for Ip {
             ip: self.ip,
         };
         insert(&mut index.network_ips, self.network.clone(), key);
+        count(&mut index.project_ips, self.project);
         if let Some(machine) = self.machine {
             insert(&mut index.machine_ips, machine, key);
         }
@@ -152,6 +176,7 @@ impl Indexed for Ip {
             ip: self.ip,
         };
         remove(&mut index.network_ips, &self.network, &key);
+        discount(&mut index.project_ips, self.project);
         if let Some(machine) = self.machine {
             remove(&mut index.machine_ips, &machine, &key);
         }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use proto_errors::Error;
 use proto_types::{
-    BootTicketId, ImageId, JoinTicketId, LayoutId, MachineId, NetworkId, OrderId, PartitionId,
-    ProjectId, ReservationId, SizeId, SwitchId, TenantId, TokenId,
+    BootTicketId, Digest, ImageId, JoinTicketId, LayoutId, MachineId, NetworkId, OrderId,
+    PartitionId, ProjectId, ReservationId, SizeId, SwitchId, TenantId, TokenId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -184,6 +184,8 @@ tables! {
     ControlNode control_nodes u64, "control-node", |it| it.id;
     Idempotency idempotency IdempotencyKey, "idempotency",
         |it| IdempotencyKey { project: it.project, key: it.key.clone() };
+    Quota quotas QuotaSubject, "quota", |it| it.subject.clone();
+    Invite invites Digest, "invite", |it| it.id.clone();
 }
 
 impl Tables {

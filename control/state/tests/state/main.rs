@@ -10,6 +10,7 @@ mod allocation;
 mod life;
 mod networks;
 mod properties;
+mod quota;
 mod scale;
 mod storage;
 mod tenancy;

@@ -186,3 +186,31 @@ fn bad_catalog_entries() {
         ErrorCode::AlreadyExists
     );
 }
+
+#[test]
+fn a_project_may_have_viewers_only_when_its_tenant_has_an_owner() {
+    let mut world = World::new();
+    let set = |number, member: &str, role| SetProjectMember {
+        id: id(number),
+        member: text(member),
+        role,
+        must_be_new: None,
+    };
+    // Beside a program of level 1 the old rule holds.
+    let announce = |level| AnnounceNode {
+        id: 1,
+        peer_address: String::new(),
+        mesh_addresses: Vec::new(),
+        level,
+        version: String::new(),
+    };
+    world.ok(announce(1));
+    let viewer = set(1, "ann", ProjectRole::Viewer);
+    assert_eq!(world.refused(viewer.clone()), ErrorCode::LastOwner);
+    world.ok(announce(2));
+    world.ok(viewer);
+    world.ok(RemoveProjectMember {
+        id: id(1),
+        member: text("ann"),
+    });
+}
