@@ -137,7 +137,7 @@ fn commands_survive_their_encoding() {
 fn newer_commands_are_refused() {
     let mut tables = Tables::new();
     let mut command = Command::new(ms(5), "me", CreatePartition(partition(PARTITION)));
-    command.version += 1;
+    command.version = FEATURE_LEVEL + 1;
     let outcome = apply(&mut tables, &command);
     assert_eq!(
         outcome.result.unwrap_err().code,
