@@ -253,16 +253,6 @@ async fn what_is_not_built_says_so_by_name() {
             .message()
             .contains("metalstack.admin.v2.VPNService/ListNodes")
     );
-    let mut tenants = api::tenant_service_client::TenantServiceClient::new(node.as_admin());
-    let request = api::TenantServiceInvitesListRequest {
-        login: "metal-stack".into(),
-    };
-    let refused = tenants.invites_list(request).await.unwrap_err();
-    assert_eq!(refused.code(), Code::Unimplemented);
-    assert!(
-        refused.message().contains("TenantService/InvitesList"),
-        "{refused}"
-    );
     node.stop().await;
 }
 
