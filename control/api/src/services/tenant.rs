@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use control_authz::tenant_role;
+use control_authz::{Rights, tenant_role};
 use control_state::{
     self as state, CreateTenant, DeleteTenant, InvitePlace, InviteTo, RemoveTenantMember,
     SetTenantMember, UpdateTenant,
@@ -163,6 +163,12 @@ impl TenantService for Services {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let (login, member) = (request.login.clone(), request.member.clone());
+        // The contract lets editors add members, but nobody makes others what one is not.
+        let rights = Rights {
+            tenant_roles: [(login.clone(), request.role())].into(),
+            ..Rights::default()
+        };
+        self.check_grant(&caller, &rights).await?;
         let member = self
             .set_member(&caller, &login, &member, request.role, true)
             .await?;

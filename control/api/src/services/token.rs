@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use control_authz::may_grant;
+use control_authz::{Rights, may_grant};
 use control_state::{
     self as state, CreateToken, ErrorCode, LabelsUpdate, Lock, RevokeToken, UpdateToken,
 };
@@ -60,7 +60,7 @@ impl TokenService for Services {
     ) -> Answer<TokenServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let wanted = wanted(caller.user.clone(), request.into_inner())?;
-        self.check_grant(&caller, &wanted.rights).await?;
+        self.check_grant(&caller, &wanted.rights.rights()).await?;
         let (made, secret) = self.make_token(&caller, wanted).await?;
         ok(TokenServiceCreateResponse {
             token: Some(token(&made)),
@@ -84,7 +84,7 @@ impl TokenService for Services {
             admin_role: new.admin_role,
             infra_role: new.infra_role,
         };
-        self.check_grant(&caller, &changed(&op)).await?;
+        self.check_grant(&caller, &changed(&op).rights()).await?;
         let reply = self
             .0
             .propose(&caller, op)
@@ -203,7 +203,7 @@ impl admin::token_service_server::TokenService for Services {
         let user = request.user.unwrap_or_else(|| caller.user.clone());
         let inner = required("token_create_request", request.token_create_request)?;
         let wanted = wanted(user, inner)?;
-        self.check_grant(&caller, &wanted.rights).await?;
+        self.check_grant(&caller, &wanted.rights.rights()).await?;
         let (made, secret) = self.make_token(&caller, wanted).await?;
         ok(admin::TokenServiceCreateResponse {
             token: Some(token(&made)),
@@ -284,14 +284,13 @@ impl Services {
             .await
     }
 
-    /// No token reaches further than the one that asks for it.
-    async fn check_grant(&self, caller: &Caller, wanted: &WantedRights) -> Result<(), Status> {
-        let rights = wanted.rights();
+    /// Nobody gives away more than what the token that asks for it has.
+    pub(super) async fn check_grant(&self, caller: &Caller, rights: &Rights) -> Result<(), Status> {
         let provider = &self.0.provider;
         self.0
             .read(|tables| {
                 let directory = StateDirectory { tables, provider };
-                Ok(may_grant(&caller.principal, &directory, &rights))
+                Ok(may_grant(&caller.principal, &directory, rights))
             })
             .await?
             .map_err(|elevation| refused(ErrorCode::PermissionDenied, elevation.to_string()))

@@ -235,3 +235,39 @@ fn self_permissions(methods: &[&str]) -> api::PermissionsByVisibility {
         visibility: Some(visibility),
     }
 }
+
+/// The contract lets editors add members; upstream they could make themselves a second login
+/// that owns the tenant.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_makes_others_what_one_is_not() {
+    let node = Node::start().await;
+    node.tenant("acme").await;
+    for login in ["first", "second"] {
+        node.tenant(login).await;
+    }
+    let wanted = api::TokenServiceCreateRequest {
+        tenant_roles: [("acme".to_owned(), api::TenantRole::Editor.into())].into(),
+        ..Default::default()
+    };
+    let (_, token) = node.token_of("acme", wanted).await;
+    let mut editor = api::tenant_service_client::TenantServiceClient::new(node.wire(Some(&token)));
+    let add = |member: &str, role: api::TenantRole| api::TenantServiceAddMemberRequest {
+        login: "acme".into(),
+        member: member.to_owned(),
+        role: role.into(),
+    };
+    let refused = editor
+        .add_member(add("first", api::TenantRole::Owner))
+        .await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied, "{refused}");
+    let added = editor
+        .add_member(add("first", api::TenantRole::Editor))
+        .await;
+    added.unwrap();
+    let added = editor
+        .add_member(add("second", api::TenantRole::Viewer))
+        .await;
+    added.unwrap();
+    node.stop().await;
+}
