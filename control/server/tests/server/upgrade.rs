@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use control_state::FEATURE_LEVEL;
 use proto_identity::ticket::JoinTicket;
 use proto_public::metalmesh::admin::v1::NodeRole;
 
@@ -52,7 +53,7 @@ async fn grow(cluster: &mut Cluster, dir: &Path, before: &[&str]) {
     let status = cluster.status(0).await;
     assert_eq!(
         (status.may_fail, status.feature_level),
-        (1, 1),
+        (1, FEATURE_LEVEL),
         "{status:?}"
     );
     // The first one is not needed any more.

@@ -252,6 +252,7 @@ fn names_sort_as_entries_do() {
 }
 
 /// Takes in what is missing.
+#[cfg(feature = "sim")]
 fn receive(partial: &mut Partial, contents: &[&[u8]], piece: usize) -> Result<(), String> {
     for (number, content) in contents.iter().enumerate() {
         let have = usize::try_from(partial.have()[number]).unwrap();

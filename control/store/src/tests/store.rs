@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 use super::*;
+use crate::codec;
 use crate::{
     COMMAND_BYTES_MAX, Event, OpenError, PROPOSALS_MAX, ProposeError, Revision, StoreError,
 };
@@ -211,6 +212,19 @@ async fn a_closed_store_says_so() {
 async fn a_full_queue_refuses_and_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
+    // As long as somebody reads nothing is applied, and so nothing leaves the queue for good.
+    let (reads, began) = std::sync::mpsc::channel();
+    let (enough, wait) = std::sync::mpsc::channel::<()>();
+    let reader = std::thread::spawn({
+        let store = store.clone();
+        move || {
+            store.read_local(|_| {
+                reads.send(()).unwrap();
+                wait.recv().unwrap();
+            })
+        }
+    });
+    began.recv().unwrap();
     let proposals = (0..4 * PROPOSALS_MAX).map(|n| {
         let store = store.clone();
         async move {
@@ -218,11 +232,18 @@ async fn a_full_queue_refuses_and_loses_nothing() {
                 key: n.to_string(),
                 value: String::new(),
             };
-            store.propose(&(), &command).await
+            // Past the look at the state that `propose` has first, which would wait as well.
+            let command = codec::encode(&command).unwrap().into();
+            store.propose_here(command).await
         }
     });
     let (mut done, mut busy) = (0, 0);
-    for answer in futures::future::join_all(proposals).await {
+    let all = futures::future::join_all(proposals);
+    // Each has been asked for once when the second future has its turn.
+    let let_go = async move { enough.send(()).unwrap() };
+    let (answers, ()) = futures::future::join(all, let_go).await;
+    reader.join().unwrap().unwrap();
+    for answer in answers {
         match answer {
             Ok(_) => done += 1,
             Err(ProposeError::Store(StoreError::Busy { .. })) => busy += 1,
