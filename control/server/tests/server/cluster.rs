@@ -89,7 +89,7 @@ async fn leadership_moves_and_a_removed_node_stays_out() {
         }
     })
     .await;
-    cluster.write(0, "led by 3").await.unwrap();
+    cluster.wrote(0, "led by 3").await;
 
     let mut clusters = cluster.client(0).clusters();
     let refused = clusters.remove(remove(3, false)).await.unwrap_err();
@@ -104,7 +104,7 @@ async fn leadership_moves_and_a_removed_node_stays_out() {
         .unwrap()
         .into_inner();
     assert_eq!(removed.node.unwrap().role(), NodeRole::Removed);
-    cluster.write(0, "without 2").await.unwrap();
+    cluster.wrote(0, "without 2").await;
 
     // It comes back with its old data: nobody talks to it, and it does not disturb.
     let term = cluster.status(0).await.term;

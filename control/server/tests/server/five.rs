@@ -104,7 +104,7 @@ async fn a_learner_that_lags_gets_no_vote() {
     }
     assert_eq!(cluster.node(0, id).await.role(), NodeRole::Learner);
     // It is refused for as long as it lags, and the cluster is none the worse for it.
-    cluster.write(0, "meanwhile").await.unwrap();
+    cluster.wrote(0, "meanwhile").await;
 
     cluster.nodes[0].kill();
     std::fs::write(&config, fast).unwrap();

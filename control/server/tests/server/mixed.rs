@@ -111,7 +111,7 @@ async fn two_programs_run_mixed_until_the_last_is_upgraded() {
         cluster.lead(0, leader).await;
         for at in 0..3 {
             let name = format!("led-by-{leader}-through-{}", at + 1);
-            cluster.write(at, &name).await.unwrap();
+            cluster.wrote(at, &name).await;
             for reader in 0..3 {
                 assert!(cluster.projects(reader).await.contains(&name));
             }

@@ -20,7 +20,7 @@ use proto_public::metalmesh::admin::v1::{
 };
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use crate::daemon::{PATIENCE, program};
 
@@ -338,6 +338,17 @@ impl Cluster {
         };
         let answer = self.client(at).projects().create(request).await?;
         Ok(answer.into_inner().project.unwrap().uuid)
+    }
+
+    /// Writes for certain: what a change of leaders left in doubt is looked at again.
+    pub(crate) async fn wrote(&self, at: usize, name: &str) {
+        eventually("write", || async {
+            match self.write(at, name).await {
+                Err(status) if status.code() == Code::AlreadyExists => Ok(()),
+                other => other.map(drop).map_err(|e| e.to_string()),
+            }
+        })
+        .await;
     }
 
     pub(crate) async fn reads(&self, at: usize, id: &str) -> Result<(), Status> {

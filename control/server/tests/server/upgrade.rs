@@ -59,7 +59,7 @@ async fn grow(cluster: &mut Cluster, dir: &Path, before: &[&str]) {
     // The first one is not needed any more.
     cluster.lead(0, second).await;
     cluster.nodes[0].kill();
-    cluster.write(2, "without-the-first").await.unwrap();
+    cluster.wrote(2, "without-the-first").await;
     cluster.nodes[0].start();
     cluster.nodes[0].wait_said("ready ");
     let all = [before, &["without-the-first"]].concat();
