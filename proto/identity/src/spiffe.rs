@@ -351,7 +351,7 @@ mod tests {
             "spiffe://m/peer/01",
             "spiffe://m/peer/+1",
             "spiffe://m/peer/x",
-            "spiffe://m/partition/p/root/x",
+            "spiffe://m/partition/p/spine/x",
             "spiffe://m/partition/p/core/x/y",
             "spiffe://m/machine/0D7A4F1C-7B1E-4A6F-9D55-6A2B3C4D5E6F",
             "spiffe://m/machine/0d7a4f1c7b1e4a6f9d556a2b3c4d5e6f",
