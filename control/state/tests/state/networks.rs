@@ -264,18 +264,6 @@ fn namespaces_may_overlap() {
     assert_eq!(one.prefixes, two.prefixes);
     assert_ne!(one.prefixes, three.prefixes);
     assert_ne!(one.vrf, two.vrf);
-    let ip = |number, network: &str, project| CreateIp {
-        id: id(number),
-        network: text(network),
-        project: id(project),
-        name: String::new(),
-        description: String::new(),
-        labels: Labels::new(),
-        kind: IpType::Static,
-        ip: None,
-        family: None,
-        machine: None,
-    };
     let first = world.ok(ip(1, "ns-1", 1)).ip().unwrap();
     let second = world.ok(ip(2, "ns-2", 2)).ip().unwrap();
     assert_eq!(first.ip, second.ip);

@@ -34,21 +34,6 @@ fn ips(limit: u32) -> Limits {
     }
 }
 
-fn ip(number: u128, network: &str, project: u128) -> CreateIp {
-    CreateIp {
-        id: id(number),
-        network: text(network),
-        project: id(project),
-        name: String::new(),
-        description: String::new(),
-        labels: Labels::new(),
-        kind: IpType::Static,
-        ip: None,
-        family: None,
-        machine: None,
-    }
-}
-
 #[test]
 fn machines_are_bounded_by_number_and_by_size() {
     let mut world = World::new();

@@ -330,6 +330,22 @@ pub(crate) fn child(name: &str, project: u128) -> CreateChildNetwork {
     }
 }
 
+/// A static address out of a network.
+pub(crate) fn ip(number: u128, network: &str, project: u128) -> CreateIp {
+    CreateIp {
+        id: id(number),
+        network: text(network),
+        project: id(project),
+        name: String::new(),
+        description: String::new(),
+        labels: Labels::new(),
+        kind: IpType::Static,
+        ip: None,
+        family: None,
+        machine: None,
+    }
+}
+
 pub(crate) fn mac(number: u128) -> MacAddr {
     MacAddr([0x52, 0x54, 0, 0, 0, u8::try_from(number).unwrap()])
 }
