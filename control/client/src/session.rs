@@ -265,6 +265,8 @@ services! {
     version: api::version_service_client::VersionServiceClient;
     /// All audit records.
     admin_audits: admin::audit_service_client::AuditServiceClient;
+    /// Components of the published stack.
+    admin_components: admin::component_service_client::ComponentServiceClient;
     /// Filesystem layouts, for administrators.
     admin_filesystems: admin::filesystem_service_client::FilesystemServiceClient;
     /// Images, for administrators.

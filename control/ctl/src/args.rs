@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
-    audit, cluster, context, filesystem, get, image, ip, join, machine, misc, network, partition,
-    project, quota, size, switch, tenant, token,
+    audit, cluster, component, context, filesystem, get, image, ip, join, machine, misc, network,
+    partition, project, quota, size, switch, tenant, token,
 };
 use crate::output::Format;
 
@@ -107,6 +107,9 @@ pub(crate) enum Command {
     /// Switches.
     #[command(subcommand)]
     Switch(switch::Command),
+    /// Components of the published stack that report themselves.
+    #[command(subcommand)]
+    Component(component::Command),
     /// The control nodes: joining, promotion, removal, who leads.
     #[command(subcommand)]
     Cluster(cluster::Command),

@@ -2,8 +2,8 @@
 
 use proto_public::admin::v2::TaskInfo;
 use proto_public::api::v2::{
-    AuditTrace, FilesystemLayout, Image, Ip, Machine, MachineProvisioningEvent, Network, Partition,
-    Project, ProjectInvite, Size, SizeImageConstraint, SizeReservation, Switch, Tenant,
+    AuditTrace, Component, FilesystemLayout, Image, Ip, Machine, MachineProvisioningEvent, Network,
+    Partition, Project, ProjectInvite, Size, SizeImageConstraint, SizeReservation, Switch, Tenant,
     TenantInvite, Token,
 };
 use proto_public::metalmesh::admin::v1::{Amounts, JoinTicket, Node, Quota, quota};
@@ -99,6 +99,16 @@ row!(Quota, "metalmesh.admin.v1.Quota", |q| [
 fn part(of: &Option<Amounts>, get: impl Fn(&Amounts) -> Option<u32>) -> Option<u32> {
     of.as_ref().and_then(get)
 }
+
+row!(Component, "metalstack.api.v2.Component", |c| [
+    "id": c.uuid.clone(), "type": enum_text("metalstack.api.v2.ComponentType", c.r#type),
+    "identifier": c.identifier.clone(), "started": age(c.started_at.as_ref()),
+    "reported": age(c.reported_at.as_ref()),
+    "version": or_dash(c.version.as_ref().map(|v| v.version.clone()).unwrap_or_default()),
+], wide [
+    "token": or_dash(c.token.as_ref().map(|t| t.uuid.clone()).unwrap_or_default()),
+    "age": meta_age(c.meta.as_ref()),
+]);
 
 row!(Token, "metalstack.api.v2.Token", |t| [
     "id": t.uuid.clone(), "user": t.user.clone(), "roles": token_roles(t),

@@ -53,6 +53,11 @@ pub(crate) fn age(time: Option<&Timestamp>) -> String {
     }
 }
 
+/// Whether a moment is more than so many seconds ago; one that is not known is.
+pub(crate) fn is_older(time: Option<&Timestamp>, seconds: i64) -> bool {
+    time.is_none_or(|time| now_s().saturating_sub(time.seconds) > seconds)
+}
+
 /// The age of an object by its head.
 pub(crate) fn meta_age(meta: Option<&Meta>) -> String {
     age(meta.and_then(|meta| meta.created_at.as_ref()))

@@ -10,9 +10,10 @@ use proto_types::{
 };
 
 use crate::apply;
+use crate::command::ReportComponent;
 use crate::entities::{
-    Certificate, Family, Image, Ip, LAYOUT_DEFAULT, Layout, Machine, Network, Project, Quota,
-    QuotaSubject, Size,
+    COMPONENT_TOUCH_MS, Certificate, Component, ComponentKind, Family, Image, Ip, LAYOUT_DEFAULT,
+    Layout, Machine, Network, Project, Quota, QuotaSubject, Size,
 };
 use crate::ipam;
 use crate::tables::Tables;
@@ -145,6 +146,28 @@ pub fn allocatable_machines<'a>(
     size: &SizeId,
 ) -> impl Iterator<Item = &'a Arc<Machine>> {
     apply::candidates(tables, partition, size)
+}
+
+/// The component of a kind and name.
+pub fn component<'a>(
+    tables: &'a Tables,
+    kind: ComponentKind,
+    identifier: &str,
+) -> Option<&'a Arc<Component>> {
+    let mut all = tables.all::<Component>();
+    all.find(|it| it.kind == kind && it.identifier == identifier)
+}
+
+/// Whether a report says anything that is not known: components report every few minutes, and
+/// what is only a sign of life is written down seldom.
+pub fn component_report_matters(tables: &Tables, report: &ReportComponent, now: Timestamp) -> bool {
+    component(tables, report.kind, &report.identifier).is_none_or(|known| {
+        known.started_at != report.started_at
+            || known.interval_ms != report.interval_ms
+            || known.version != report.version
+            || known.token != report.token
+            || now.since_ms(known.reported_at) >= COMPONENT_TOUCH_MS
+    })
 }
 
 /// How much there is of what a quota can bound.

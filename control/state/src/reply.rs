@@ -7,9 +7,9 @@ use proto_types::MachineId;
 use serde::{Deserialize, Serialize};
 
 use crate::entities::{
-    BmcOrder, BootTicket, ControlNode, EventLog, Image, Invite, Ip, JoinTicket, Layout, Machine,
-    Network, Partition, Project, Quota, Size, SizeImageConstraint, SizeReservation, Switch, Tenant,
-    Token,
+    BmcOrder, BootTicket, Component, ControlNode, EventLog, Image, Invite, Ip, JoinTicket, Layout,
+    Machine, Network, Partition, Project, Quota, Size, SizeImageConstraint, SizeReservation,
+    Switch, Tenant, Token,
 };
 
 macro_rules! replies {
@@ -67,6 +67,7 @@ replies! {
     ControlNode control_node;
     Invite invite;
     Quota quota;
+    Component component;
 }
 
 impl Reply {

@@ -79,6 +79,10 @@ uuid_id!(
     ReservationId, "size reservation id"
 );
 uuid_id!(
+    /// A component of the published stack.
+    ComponentId, "component id"
+);
+uuid_id!(
     /// A one-time ticket of an agent.
     JoinTicketId, "join ticket id"
 );

@@ -17,8 +17,8 @@ mod time;
 
 pub use digest::{Digest, DigestAlgorithm};
 pub use ids::{
-    AllocationId, BootTicketId, IpId, JoinTicketId, MachineId, OrderId, ProjectId, ReservationId,
-    TokenId,
+    AllocationId, BootTicketId, ComponentId, IpId, JoinTicketId, MachineId, OrderId, ProjectId,
+    ReservationId, TokenId,
 };
 pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub use mac::MacAddr;

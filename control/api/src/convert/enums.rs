@@ -50,6 +50,11 @@ pairs! {
     allocation_type from_allocation_type: state::AllocationType => MachineAllocationType {
         Machine = Machine, Firewall = Firewall,
     }
+    component_kind from_component_kind: state::ComponentKind => ComponentType {
+        Pixiecore = Pixiecore, MetalCore = MetalCore, MetalBmc = MetalBmc,
+        MetalImageCacheSync = MetalImageCacheSync, MetalConsole = MetalConsole,
+        MetalMetricsExporter = MetalMetricsExporter, ExternalApplication = ExternalApplication,
+    }
     protocol from_protocol: state::Protocol => IpProtocol { Tcp = Tcp, Udp = Udp }
     event_kind from_event_kind: state::EventKind => MachineProvisioningEventType {
         Alive = Alive, Crashed = Crashed, PxeBooting = PxeBooting,

@@ -1,6 +1,7 @@
 //! Between the contract's messages and the state's objects, both ways. Text is parsed here once.
 
 pub(crate) mod catalog;
+pub(crate) mod component;
 pub(crate) mod enums;
 pub(crate) mod layout;
 pub(crate) mod machine;

@@ -3,6 +3,8 @@
 pub(crate) mod audit;
 mod backup;
 mod cluster;
+mod component;
+mod event;
 mod filesystem;
 mod image;
 mod info;
@@ -28,6 +30,7 @@ use std::sync::Arc;
 
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
+use proto_public::infra::v2 as infra;
 use proto_public::metalmesh::admin::v1 as mesh_admin;
 use tonic::service::Routes;
 use tonic::{Response, Status};
@@ -75,6 +78,7 @@ impl Services {
             api::user_service_server::UserServiceServer,
             api::version_service_server::VersionServiceServer,
             admin::audit_service_server::AuditServiceServer,
+            admin::component_service_server::ComponentServiceServer,
             admin::filesystem_service_server::FilesystemServiceServer,
             admin::image_service_server::ImageServiceServer,
             admin::ip_service_server::IpServiceServer,
@@ -89,6 +93,8 @@ impl Services {
             admin::task_service_server::TaskServiceServer,
             admin::tenant_service_server::TenantServiceServer,
             admin::token_service_server::TokenServiceServer,
+            infra::component_service_server::ComponentServiceServer,
+            infra::event_service_server::EventServiceServer,
             mesh_admin::backup_service_server::BackupServiceServer,
             mesh_admin::cluster_service_server::ClusterServiceServer,
             mesh_admin::join_service_server::JoinServiceServer,

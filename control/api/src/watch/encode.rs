@@ -114,6 +114,7 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::SigningKey(_)
         | Record::ControlNode(_)
         | Record::Idempotency(_)
+        | Record::Component(_)
         | Record::Invite(_)
         | Record::Quota(_) => None,
     }

@@ -8,6 +8,7 @@
 
 mod access;
 mod catalogue;
+mod infra;
 mod invites;
 mod machines;
 mod node;

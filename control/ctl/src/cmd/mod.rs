@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod cluster;
+pub(crate) mod component;
 pub(crate) mod context;
 pub(crate) mod filesystem;
 pub(crate) mod get;
@@ -59,6 +60,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Ip(command) => ip::run(&app, command).await,
         Command::Machine(command) => machine::run(&app, command).await,
         Command::Switch(command) => switch::run(&app, command).await,
+        Command::Component(command) => component::run(&app, command).await,
         Command::Cluster(command) => cluster::run(&app, command).await,
         Command::Join(command) => join::run(&app, command).await,
         Command::Audit(command) => audit::run(&app, command).await,

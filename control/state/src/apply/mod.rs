@@ -5,6 +5,7 @@ mod allocate;
 mod allocate_networks;
 mod candidates;
 mod catalog;
+mod component;
 mod events;
 mod image;
 mod invite;
@@ -97,6 +98,8 @@ routes! {
     CreateInvite invite::create;
     AcceptInvite invite::accept;
     DeleteInvite invite::delete;
+    ReportComponent component::report;
+    DeleteComponent component::delete;
     SetQuota quota::set;
     RemoveQuota quota::remove;
     CreateToken token::create;

@@ -6,8 +6,9 @@ use proto_types::{MachineId, PartitionId, Timestamp};
 use super::{orders, reclaim};
 use crate::command::Tick;
 use crate::entities::{
-    Availability, BmcOrder, BootTicket, Certificate, EventLog, HoldCause, Idempotency, Invite,
-    JoinTicket, Liveliness, Machine, OrderState, Phase, Segment, Token,
+    Availability, BmcOrder, BootTicket, COMPONENT_LIFE_MS, Certificate, Component, EventLog,
+    HoldCause, Idempotency, Invite, JoinTicket, Liveliness, Machine, OrderState, Phase, Segment,
+    Token,
 };
 use crate::reply::Reply;
 use crate::tables::Tx;
@@ -230,7 +231,15 @@ fn purge(tx: &mut Tx<'_>) {
         .filter(|it| over(it.expires_at, 0))
         .map(|it| it.id.clone())
         .collect();
+    let components: Vec<_> = tables
+        .all::<Component>()
+        .filter(|it| over(it.reported_at, COMPONENT_LIFE_MS))
+        .map(|it| it.id)
+        .collect();
     tokens.iter().for_each(|id| drop(tx.delete::<Token>(id)));
+    components
+        .iter()
+        .for_each(|id| drop(tx.delete::<Component>(id)));
     join.iter().for_each(|id| drop(tx.delete::<JoinTicket>(id)));
     boot.iter().for_each(|id| drop(tx.delete::<BootTicket>(id)));
     certificates

@@ -2,6 +2,7 @@
 
 mod agents;
 mod catalog;
+mod component;
 mod machine;
 mod network;
 mod node;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use agents::*;
 pub use catalog::*;
+pub use component::*;
 pub use machine::*;
 pub use network::*;
 pub use node::*;
@@ -24,7 +26,7 @@ pub use tenancy::*;
 ///
 /// With the feature `next-level`, which no product is built with, this is a program of the next
 /// level: tests run it beside this one's.
-pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 3 } else { 2 };
+pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 4 } else { 3 };
 
 /// A change to the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,6 +79,7 @@ macro_rules! ops {
                     | Self::DeleteInvite(_)
                     | Self::SetQuota(_)
                     | Self::RemoveQuota(_) => 2,
+                    Self::ReportComponent(_) | Self::DeleteComponent(_) => 3,
                     _ => 1,
                 }
             }
@@ -117,6 +120,10 @@ ops! {
     AcceptInvite;
     /// → `Reply::Invite` as it was
     DeleteInvite;
+    /// By a component: propose only what `query::component_report_matters`. → `Reply::Component`
+    ReportComponent;
+    /// → `Reply::Component` as it was
+    DeleteComponent;
     /// Sets all bounds. → `Reply::Quota`
     SetQuota;
     /// → `Reply::Quota` as it was

@@ -2,6 +2,7 @@
 
 mod agent;
 mod allocation;
+mod component;
 mod events;
 mod image;
 mod inventory;
@@ -21,6 +22,7 @@ mod token;
 
 pub use agent::*;
 pub use allocation::*;
+pub use component::*;
 pub use events::*;
 pub use image::*;
 pub use inventory::*;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use proto_errors::Error;
 use proto_types::{
-    BootTicketId, Digest, ImageId, JoinTicketId, LayoutId, MachineId, NetworkId, OrderId,
-    PartitionId, ProjectId, ReservationId, SizeId, SwitchId, TenantId, TokenId,
+    BootTicketId, ComponentId, Digest, ImageId, JoinTicketId, LayoutId, MachineId, NetworkId,
+    OrderId, PartitionId, ProjectId, ReservationId, SizeId, SwitchId, TenantId, TokenId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -185,6 +185,7 @@ tables! {
     Idempotency idempotency IdempotencyKey, "idempotency",
         |it| IdempotencyKey { project: it.project, key: it.key.clone() };
     Quota quotas QuotaSubject, "quota", |it| it.subject.clone();
+    Component components ComponentId, "component", |it| it.id;
     Invite invites Digest, "invite", |it| it.id.clone();
 }
 

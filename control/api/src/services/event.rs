@@ -1,0 +1,100 @@
+//! Events of machines that others saw: the published switch agent hears machines phone home.
+
+use control_state::life::event_is_heartbeat;
+use control_state::{self as state, ErrorCode, EventKind, MachineEvent, PhoneHome};
+use proto_public::api::v2::MachineProvisioningEvent;
+use proto_public::infra::v2 as infra;
+use proto_public::infra::v2::event_service_server::EventService;
+use proto_types::MachineId;
+use tonic::{Request, Status};
+
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::enums::from_event_kind;
+use crate::convert::{from_time, parse, required};
+use crate::refusal::{invalid, refused};
+
+/// Events in one call.
+const EVENTS_MAX: usize = 10_000;
+
+#[tonic::async_trait]
+impl EventService for Services {
+    /// Takes what it can; the machines whose events it could not take are in the answer.
+    async fn send(
+        &self,
+        request: Request<infra::EventServiceSendRequest>,
+    ) -> Answer<infra::EventServiceSendResponse> {
+        let caller = Caller::of(&request)?;
+        let events = request.into_inner().events;
+        if events.len() > EVENTS_MAX {
+            return Err(invalid("events", format!("must be at most {EVENTS_MAX}")));
+        }
+        let (mut taken, mut failed) = (0, Vec::new());
+        for (machine, event) in events {
+            match self.take_event(&caller, &machine, event).await {
+                Ok(()) => taken += 1,
+                Err(error) => {
+                    tracing::debug!(machine, error = %error, "an event was not taken");
+                    failed.push(machine);
+                }
+            }
+        }
+        failed.sort();
+        ok(infra::EventServiceSendResponse {
+            events: taken,
+            failed,
+        })
+    }
+}
+
+impl Services {
+    /// Writes an event of a machine; what says nothing new is not written.
+    pub(super) async fn take_event(
+        &self,
+        caller: &Caller,
+        machine: &str,
+        event: MachineProvisioningEvent,
+    ) -> Result<(), Status> {
+        let id: MachineId = parse("uuid", machine)?;
+        let kind = required("event", from_event_kind(event.event))?;
+        let now = self.0.now();
+        let time = event.time.as_ref().map_or(now, from_time).min(now);
+        let (is_heartbeat, project) = self
+            .0
+            .read(|tables| {
+                let found = tables.require::<state::Machine>(&id)?;
+                let project = found.allocation.as_ref().map(|it| it.project);
+                Ok((event_is_heartbeat(tables, id, kind), project))
+            })
+            .await?;
+        if is_heartbeat {
+            return Ok(());
+        }
+        let message = event.message;
+        match (kind, project) {
+            // Only an installed system phones home, and it is its project's.
+            (EventKind::PhonedHome, Some(project)) => {
+                let op = PhoneHome {
+                    id,
+                    project,
+                    message,
+                    time,
+                };
+                self.0.propose(caller, op).await.map(drop)
+            }
+            (EventKind::PhonedHome, None) => {
+                let what = format!("machine \"{id}\" is nobody's and cannot phone home");
+                Err(refused(ErrorCode::WrongPhase, what))
+            }
+            _ => {
+                let op = MachineEvent {
+                    id,
+                    kind,
+                    message,
+                    time,
+                };
+                self.0.propose(caller, op).await.map(drop)
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Components of the published stack that report that they live.
+
+use proto_types::{ComponentId, Timestamp, TokenId};
+use serde::{Deserialize, Serialize};
+
+/// What a component is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ComponentKind {
+    /// The PXE boot server.
+    Pixiecore,
+    /// The switch agent.
+    MetalCore,
+    /// The BMC agent.
+    MetalBmc,
+    /// Keeps copies of images.
+    MetalImageCacheSync,
+    /// Serial consoles.
+    MetalConsole,
+    /// Metrics.
+    MetalMetricsExporter,
+    /// Something of a user's own.
+    ExternalApplication,
+}
+
+/// Version of a component, as it says itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ComponentVersion {
+    /// Such as `v0.4.1`.
+    pub version: String,
+    /// Such as a branch or tag.
+    pub revision: String,
+    /// Commit.
+    pub git_sha1: String,
+    /// When it was built.
+    pub build_date: String,
+}
+
+/// A component that reports itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Component {
+    /// The key; kind and identifier together are unique as well.
+    pub id: ComponentId,
+    /// What it is.
+    pub kind: ComponentKind,
+    /// Which one: a host name, mostly.
+    pub identifier: String,
+    /// When it was first heard.
+    pub created_at: Timestamp,
+    /// When it was started, as it says.
+    pub started_at: Timestamp,
+    /// When it was last heard, within [`COMPONENT_TOUCH_MS`].
+    pub reported_at: Timestamp,
+    /// How often it reports, milliseconds.
+    pub interval_ms: u64,
+    /// Its version.
+    pub version: ComponentVersion,
+    /// The token that it last used.
+    pub token: TokenId,
+}
+
+/// A component that says nothing new is written down again after this, milliseconds.
+pub const COMPONENT_TOUCH_MS: u64 = 5 * 60_000;
+/// A component that is silent for so long is forgotten, milliseconds: a day, as the published
+/// servers have it.
+pub const COMPONENT_LIFE_MS: u64 = 24 * 3_600_000;
