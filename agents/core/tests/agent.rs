@@ -1,7 +1,6 @@
 //! The agent against a control of the test's own, on a switch in memory.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test's helpers")]
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use agents_core::config::Config;
 use agents_kit::state_dir::StoredSession;
 use agents_kit::{Agent, StateDir};
 use agents_nos::stub::Stub;
-use agents_nos::{OsError, Place, PortObserved, SwitchOs, SwitchState, Vni};
+use agents_nos::{Place, SwitchOs, Vni};
 use proto_identity::profile::{Authority, Purpose};
 use proto_identity::tls::{self, NodeCertificate};
 use proto_identity::{CertificateRequest, Credential, Key};
@@ -123,54 +122,20 @@ impl Site {
     }
 }
 
-/// A switch that the agent owns and the test looks at.
-#[derive(Clone)]
-struct Shared(Arc<Stub>);
-
-impl SwitchOs for Shared {
-    fn vendor(&self) -> &'static str {
-        self.0.vendor()
-    }
-    fn version(&self) -> String {
-        self.0.version()
-    }
-    async fn observe(&self) -> Result<SwitchState, OsError> {
-        self.0.observe().await
-    }
-    async fn apply(&self, delta: &agents_nos::Delta) -> Result<(), OsError> {
-        self.0.apply(delta).await
-    }
-    async fn changed(&self) {
-        self.0.changed().await;
-    }
+/// The switch of each test.
+fn fresh() -> Stub {
+    Stub::with_ports(&["swp1", "swp2", "up1"])
 }
 
-impl Shared {
-    fn fresh() -> Self {
-        let port = PortObserved {
-            mac: [2, 0, 0, 0, 0, 1],
-            admin_up: true,
-            oper_up: true,
-            place: Place::Isolated,
-        };
-        let ports = ["swp1", "swp2", "up1"].map(|name| (name.to_owned(), port.clone()));
-        let state = SwitchState {
-            ports: BTreeMap::from(ports),
-            ..SwitchState::default()
-        };
-        Self(Arc::new(Stub::new(state)))
-    }
-
-    /// Waits until the port is where it should be.
-    async fn until(&self, port: &str, place: Place) {
-        let there = async {
-            while self.0.observe().await.unwrap().ports[port].place != place {
-                tokio::task::yield_now().await;
-            }
-        };
-        let waited = tokio::time::timeout(PATIENCE, there).await;
-        assert!(waited.is_ok(), "{port} never came to {place:?}");
-    }
+/// Waits until the port is where it should be.
+async fn until(switch: &Stub, port: &str, place: Place) {
+    let there = async {
+        while switch.observe().await.unwrap().ports[port].place != place {
+            tokio::task::yield_now().await;
+        }
+    };
+    let waited = tokio::time::timeout(PATIENCE, there).await;
+    assert!(waited.is_ok(), "{port} never came to {place:?}");
 }
 
 fn config() -> Config {
@@ -223,7 +188,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(agent: Agent, switch: Shared) -> Self {
+    fn start(agent: Agent, switch: Stub) -> Self {
         let stop = CancellationToken::new();
         let mut task = JoinSet::new();
         task.spawn(agents_core::run(agent, config(), switch, stop.clone()));
@@ -240,7 +205,7 @@ impl Running {
 
 #[tokio::test]
 async fn a_port_follows_control_and_control_hears_of_it() {
-    let (site, control, switch) = (Site::new(), Control::default(), Shared::fresh());
+    let (site, control, switch) = (Site::new(), Control::default(), fresh());
     control.desired.send_replace(desired(5, 4000));
     let (address, _server) = site.serve(&control);
     let agent = Agent::from_credential(site.leaf(), vec![address.to_string()]).unwrap();
@@ -253,11 +218,11 @@ async fn a_port_follows_control_and_control_hears_of_it() {
         (registered.rack.as_str(), registered.vtep_ip.as_str()),
         ("rack-1", "10.91.0.11")
     );
-    switch.until("swp1", segment(4000)).await;
-    switch.until("up1", segment(4000)).await;
+    until(&switch, "swp1", segment(4000)).await;
+    until(&switch, "up1", segment(4000)).await;
 
     control.desired.send_replace(desired(6, 27));
-    switch.until("swp1", segment(27)).await;
+    until(&switch, "swp1", segment(27)).await;
     let report = heard(&control.report, |r| r.applied_generation == 6).await;
     assert_eq!((report.applied_term, report.error.as_str()), (1, ""));
     assert_eq!(
@@ -267,9 +232,8 @@ async fn a_port_follows_control_and_control_hears_of_it() {
 
     control.desired.send_replace(desired(4, 99));
     control.desired.send_replace(desired(7, 0));
-    switch.until("swp1", Place::Isolated).await;
+    until(&switch, "swp1", Place::Isolated).await;
     let moved_to_99 = switch
-        .0
         .applied()
         .into_iter()
         .any(|d| format!("{d:?}").contains("99"));
@@ -279,19 +243,17 @@ async fn a_port_follows_control_and_control_hears_of_it() {
 
 #[tokio::test]
 async fn drift_is_repaired_and_a_fault_is_told_and_outlived() {
-    let (site, control, switch) = (Site::new(), Control::default(), Shared::fresh());
+    let (site, control, switch) = (Site::new(), Control::default(), fresh());
     control.desired.send_replace(desired(1, 4000));
     let (address, _server) = site.serve(&control);
     let agent = Agent::from_credential(site.leaf(), vec![address.to_string()]).unwrap();
     let running = Running::start(agent, switch.clone());
-    switch.until("swp1", segment(4000)).await;
+    until(&switch, "swp1", segment(4000)).await;
 
-    switch
-        .0
-        .drift(|s| s.ports.get_mut("swp1").unwrap().place = Place::Foreign("br0".into()));
-    switch.until("swp1", segment(4000)).await;
+    switch.drift(|s| s.ports.get_mut("swp1").unwrap().place = Place::Foreign("br0".into()));
+    until(&switch, "swp1", segment(4000)).await;
 
-    switch.0.fail_next(2);
+    switch.fail_next(2);
     control.desired.send_replace(desired(2, 27));
     let report = heard(&control.report, |r| !r.error.is_empty()).await;
     assert!(report.error.contains("fault injected"), "{}", report.error);
@@ -299,7 +261,7 @@ async fn drift_is_repaired_and_a_fault_is_told_and_outlived() {
         report.applied_generation, 1,
         "a failed order is not applied"
     );
-    switch.until("swp1", segment(27)).await;
+    until(&switch, "swp1", segment(27)).await;
     heard(&control.report, |r| {
         r.applied_generation == 2 && r.error.is_empty()
     })
@@ -321,17 +283,17 @@ async fn a_rebooted_switch_forwards_without_control() {
     };
     dir.store(&session).unwrap();
 
-    let before = Shared::fresh();
+    let before = fresh();
     let running = Running::start(
         Agent::resume(dir.clone(), Vec::new()).unwrap(),
         before.clone(),
     );
-    before.until("swp1", segment(27)).await;
+    until(&before, "swp1", segment(27)).await;
     running.stop().await;
     drop(server);
 
-    let rebooted = Shared::fresh();
+    let rebooted = fresh();
     let running = Running::start(Agent::resume(dir, Vec::new()).unwrap(), rebooted.clone());
-    rebooted.until("swp1", segment(27)).await;
+    until(&rebooted, "swp1", segment(27)).await;
     running.stop().await;
 }

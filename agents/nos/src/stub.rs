@@ -1,17 +1,17 @@
 //! A switch in memory, with faults on demand.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::model::{Place, SegmentObserved, SwitchState};
+use crate::model::{Place, PortObserved, SegmentObserved, SwitchState};
 use crate::{Delta, OsError, SwitchOs};
 
-/// A switch that exists only in memory.
-#[derive(Debug, Default)]
+/// A switch that exists only in memory; clones are the same switch.
+#[derive(Debug, Clone, Default)]
 pub struct Stub {
-    inner: Mutex<Inner>,
-    changed: Notify,
+    inner: Arc<Mutex<Inner>>,
+    changed: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
@@ -31,9 +31,27 @@ impl Stub {
             ..Inner::default()
         };
         Self {
-            inner: Mutex::new(inner),
-            changed: Notify::new(),
+            inner: Arc::new(Mutex::new(inner)),
+            changed: Arc::default(),
         }
+    }
+
+    /// A switch whose ports are up and belong to nobody, as after it was started.
+    #[must_use]
+    pub fn with_ports(names: &[&str]) -> Self {
+        let port = PortObserved {
+            mac: [2, 0, 0, 0, 0, 1],
+            admin_up: true,
+            oper_up: true,
+            place: Place::Isolated,
+        };
+        let ports = names.iter();
+        Self::new(SwitchState {
+            ports: ports
+                .map(|name| ((*name).to_owned(), port.clone()))
+                .collect(),
+            ..SwitchState::default()
+        })
     }
 
     /// Lets the next `count` changes fail.
@@ -125,10 +143,7 @@ fn carry_out(state: &mut SwitchState, delta: &Delta) -> Result<(), OsError> {
     Ok(())
 }
 
-fn port_of<'a>(
-    state: &'a mut SwitchState,
-    name: &str,
-) -> Result<&'a mut crate::PortObserved, OsError> {
+fn port_of<'a>(state: &'a mut SwitchState, name: &str) -> Result<&'a mut PortObserved, OsError> {
     state
         .ports
         .get_mut(name)

@@ -1,19 +1,17 @@
 //! A switch's agent and three control nodes: the node that it is connected to dies, and it goes
 //! on with another one. The nodes are processes; the agent is the real one, on a switch in memory.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
 use agents_core::config::Config;
 use agents_kit::telemetry::LogFormat;
 use agents_kit::{Agent, AgentArgs, AgentKind, KeyArgs, SessionState};
+use agents_nos::SwitchOs;
 use agents_nos::stub::Stub;
-use agents_nos::{Delta, OsError, Place, PortObserved, SwitchOs, SwitchState};
 use proto_public::admin::v2::{
     PartitionServiceCreateRequest, SwitchServiceGetRequest, SwitchServicePortRequest,
 };
@@ -25,59 +23,21 @@ use tokio_util::sync::CancellationToken;
 use crate::daemon::PATIENCE;
 use crate::nodes::{Cluster, eventually};
 
-/// A switch that the agent owns and the test looks at.
-#[derive(Clone)]
-struct Shared(Arc<Stub>);
-
-impl SwitchOs for Shared {
-    fn vendor(&self) -> &'static str {
-        self.0.vendor()
-    }
-    fn version(&self) -> String {
-        self.0.version()
-    }
-    async fn observe(&self) -> Result<SwitchState, OsError> {
-        self.0.observe().await
-    }
-    async fn apply(&self, delta: &Delta) -> Result<(), OsError> {
-        self.0.apply(delta).await
-    }
-    async fn changed(&self) {
-        self.0.changed().await;
-    }
-}
-
-impl Shared {
-    fn fresh() -> Self {
-        let port = PortObserved {
-            mac: [2, 0, 0, 0, 0, 1],
-            admin_up: true,
-            oper_up: true,
-            place: Place::Isolated,
-        };
-        let ports = ["swp1", "swp2"].map(|name| (name.to_owned(), port.clone()));
-        Self(Arc::new(Stub::new(SwitchState {
-            ports: BTreeMap::from(ports),
-            ..SwitchState::default()
-        })))
-    }
-
-    /// Waits until a port is switched on or off.
-    async fn until(&self, port: &str, is_up: bool) {
-        eventually("change of the port", || async {
-            let port = &self.0.observe().await.unwrap().ports[port];
-            (port.admin_up == is_up)
-                .then_some(())
-                .ok_or_else(|| format!("{port:?}"))
-        })
-        .await;
-    }
+/// Waits until a port is switched on or off.
+async fn until(switch: &Stub, port: &str, is_up: bool) {
+    eventually("change of the port", || async {
+        let port = &switch.observe().await.unwrap().ports[port];
+        (port.admin_up == is_up)
+            .then_some(())
+            .ok_or_else(|| format!("{port:?}"))
+    })
+    .await;
 }
 
 /// An agent at work.
 struct Running {
     agent: Agent,
-    switch: Shared,
+    switch: Stub,
     stop: CancellationToken,
     task: JoinSet<()>,
 }
@@ -95,7 +55,10 @@ impl Running {
             uplinks: Vec::new(),
             gateways: Vec::new(),
         };
-        let (switch, stop) = (Shared::fresh(), CancellationToken::new());
+        let (switch, stop) = (
+            Stub::with_ports(&["swp1", "swp2"]),
+            CancellationToken::new(),
+        );
         let mut task = JoinSet::new();
         let work = agents_core::run(agent.clone(), config, switch.clone(), stop.clone());
         task.spawn(work);
@@ -217,7 +180,7 @@ async fn an_agent_goes_on_with_another_node() {
     fs::remove_file(args.ticket_file.as_ref().unwrap()).unwrap();
     shown(&cluster, 2, |it| it.nics.len() == 2).await;
     order(&cluster, 2, "swp1", SwitchPortStatus::Down).await;
-    running.switch.until("swp1", false).await;
+    until(&running.switch, "swp1", false).await;
 
     // Agents are with the node that leads.
     let leader = usize::try_from(cluster.status(0).await.leader).unwrap() - 1;
@@ -237,8 +200,8 @@ async fn an_agent_goes_on_with_another_node() {
     let third = rest.into_iter().find(|at| *at != leads).unwrap();
     order(&cluster, third, "swp1", SwitchPortStatus::Up).await;
     order(&cluster, third, "swp2", SwitchPortStatus::Down).await;
-    running.switch.until("swp1", true).await;
-    running.switch.until("swp2", false).await;
+    until(&running.switch, "swp1", true).await;
+    until(&running.switch, "swp2", false).await;
     println!(
         "the agent obeyed another node {:?} after the kill",
         killed.elapsed()
@@ -255,9 +218,9 @@ async fn an_agent_goes_on_with_another_node() {
     // A restart of the agent needs neither the ticket nor the dead node.
     running.stop().await;
     let again = Running::start(&args).await;
-    again.switch.until("swp2", false).await;
+    until(&again.switch, "swp2", false).await;
     order(&cluster, third, "swp2", SwitchPortStatus::Up).await;
-    again.switch.until("swp2", true).await;
+    until(&again.switch, "swp2", true).await;
     again.stop().await;
 
     // The dead node comes back; the agent may go wherever it likes.

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::cli::{Cli, metalmesh};
+use crate::cli::Cli;
 use crate::daemon::{Daemon, program};
 
 struct World {
@@ -15,11 +15,8 @@ struct World {
 
 /// A node with something in it.
 fn world() -> Option<World> {
-    let program = metalmesh()?;
     let dir = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(dir.path());
-    let config = daemon.config().to_owned();
-    let cli = Cli { program, config };
+    let (cli, daemon) = Cli::fresh(dir.path())?;
     cli.ok(&["tenant", "create", "acme"]);
     cli.ok(&["project", "create", "web", "--tenant", "acme"]);
     cli.ok(&["partition", "create", "lab"]);

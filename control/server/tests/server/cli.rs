@@ -24,6 +24,14 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
+    /// The command line of a fresh node in `dir`; none where it is not built.
+    pub(crate) fn fresh(dir: &Path) -> Option<(Self, Daemon)> {
+        let program = metalmesh()?;
+        let daemon = Daemon::start(dir);
+        let config = daemon.config().to_owned();
+        Some((Self { program, config }, daemon))
+    }
+
     /// The program with arguments, not yet running.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
@@ -55,12 +63,9 @@ impl Cli {
 
 #[test]
 fn an_admin_and_a_tenant() {
-    let Some(program) = metalmesh() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(dir.path());
-    let cli = Cli {
-        program,
-        config: daemon.config().to_owned(),
+    let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {
+        return;
     };
     cli.ok(&["tenant", "create", "acme"]);
     cli.ok(&["tenant", "create", "rival"]);
@@ -148,12 +153,9 @@ fn an_admin_and_a_tenant() {
 #[test]
 fn tickets_and_tokens_go_into_private_files() {
     use std::os::unix::fs::PermissionsExt;
-    let Some(program) = metalmesh() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(dir.path());
-    let cli = Cli {
-        program,
-        config: daemon.config().to_owned(),
+    let Some((cli, daemon)) = Cli::fresh(dir.path()) else {
+        return;
     };
     cli.ok(&["partition", "create", "lab"]);
     let key = "cd".repeat(32);

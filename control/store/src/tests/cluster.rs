@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use super::mesh::{Mesh, wait_for};
+use super::mesh::{Mesh, fill, only_snapshot, wait_for};
 use super::*;
 use crate::raft::wire::{self, Hello};
 use crate::{
@@ -135,11 +135,7 @@ async fn an_empty_member_gets_a_snapshot() {
     for n in 0..20 {
         put(&first, &format!("key-{n}"), &"x".repeat(100_000)).await;
     }
-    first.snapshot().await.unwrap();
-    wait_for("a purged log", || async {
-        first.metrics().purged.is_some()
-    })
-    .await;
+    only_snapshot(&first).await;
     let begin = Begin::Join(first.cluster_id());
     let second = mesh.start(mesh.config(dir.path(), 2, begin)).await;
     assert!(!second.is_leader(), "who waits to join forms no cluster");
@@ -306,22 +302,8 @@ async fn a_broken_snapshot_goes_on_where_it_broke() {
         frames: frames.clone(),
     });
     let first = mesh.start(config).await;
-    for n in 0..8_u64 {
-        // Does not compress, so that it takes many pieces.
-        let mut seed = n + 1;
-        let value: String = std::iter::repeat_with(|| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            char::from(b' ' + u8::try_from((seed >> 33) % 90).unwrap())
-        })
-        .take(500_000)
-        .collect();
-        put(&first, &format!("key-{n}"), &value).await;
-    }
-    first.snapshot().await.unwrap();
-    wait_for("a purged log", || async {
-        first.metrics().purged.is_some()
-    })
-    .await;
+    fill(&first).await;
+    only_snapshot(&first).await;
     let begin = Begin::Join(first.cluster_id());
     let second = mesh.start(mesh.config(dir.path(), 2, begin)).await;
     mesh.add(&first, 2).await;

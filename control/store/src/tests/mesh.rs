@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures::future::BoxFuture;
 use tokio::task::JoinSet;
 
-use super::{Ledger, config};
+use super::{Ledger, config, put};
 use crate::{Begin, Channel, Lane, Member, MemberChange, Store, StoreConfig, Transport};
 
 /// Who is there, and which ways are cut.
@@ -141,6 +141,29 @@ impl Mesh {
     pub(crate) fn opened(&self, lane: Lane) -> usize {
         self.opened.lock().unwrap().get(&lane).copied().unwrap_or(0)
     }
+}
+
+pub(crate) async fn fill(store: &Store<Ledger>) {
+    for n in 0..8_u64 {
+        // Does not compress, so that it takes many pieces.
+        let mut seed = n + 1;
+        let value: String = std::iter::repeat_with(|| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            char::from(b' ' + u8::try_from((seed >> 33) % 90).unwrap())
+        })
+        .take(500_000)
+        .collect();
+        put(store, &format!("key-{n}"), &value).await;
+    }
+}
+
+/// Leaves nothing but a snapshot to those who join.
+pub(crate) async fn only_snapshot(store: &Store<Ledger>) {
+    store.snapshot().await.unwrap();
+    wait_for("a purged log", || async {
+        store.metrics().purged.is_some()
+    })
+    .await;
 }
 
 /// Waits for a condition, with a deadline.

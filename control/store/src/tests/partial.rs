@@ -7,12 +7,12 @@ use futures::SinkExt;
 use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 
-use super::mesh::{Mesh, wait_for};
+use super::mesh::{Mesh, fill, only_snapshot, wait_for};
 use super::*;
 use crate::disk::RealDisk;
 use crate::raft::types::LogId;
 use crate::snapshot::Snapshots;
-use crate::snapshot_partial::{Header, Partial};
+use crate::snapshot_partial::Header;
 use crate::snapshot_wire::{Listed, PIECE_BYTES};
 use crate::{Begin, Channel, Lane, Member, Transport};
 
@@ -70,19 +70,6 @@ struct Interrupted {
     may_break: Arc<Semaphore>,
 }
 
-async fn fill(store: &Store<Ledger>) {
-    for n in 0..8_u64 {
-        let mut seed = n + 1;
-        let value: String = std::iter::repeat_with(|| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            char::from(b' ' + u8::try_from((seed >> 33) % 90).unwrap())
-        })
-        .take(500_000)
-        .collect();
-        put(store, &format!("key-{n}"), &value).await;
-    }
-}
-
 impl Interrupted {
     /// Returns when the receiver, node 2, has all that was sent; it is gone then, and its files are
     /// as a killed process leaves them.
@@ -98,11 +85,7 @@ impl Interrupted {
         });
         let first = mesh.start(config).await;
         fill(&first).await;
-        first.snapshot().await.unwrap();
-        wait_for("a purged log", || async {
-            first.metrics().purged.is_some()
-        })
-        .await;
+        only_snapshot(&first).await;
         let begin = Begin::Join(first.cluster_id());
         let second = mesh.start(mesh.config(dir.path(), 2, begin)).await;
         mesh.add(&first, 2).await;
@@ -204,7 +187,7 @@ async fn another_snapshot_is_not_mixed_with_what_is_there() {
     interrupted.end(second).await;
 }
 
-fn header(term: u64, index: u64, files: &[(&str, &[u8])]) -> Header {
+pub(super) fn header(term: u64, index: u64, files: &[(&str, &[u8])]) -> Header {
     let files = files.iter().map(|(path, content)| Listed {
         path: (*path).to_owned(),
         bytes: content.len() as u64,
@@ -249,65 +232,4 @@ fn names_sort_as_entries_do() {
     };
     assert!(name(1, 9) < name(1, 10) && name(1, 10) < name(2, 3) && name(9, 0) < name(10, 0));
     assert_eq!(name(1, 7), header(1, 7, &[]).name);
-}
-
-/// Takes in what is missing.
-#[cfg(feature = "sim")]
-fn receive(partial: &mut Partial, contents: &[&[u8]], piece: usize) -> Result<(), String> {
-    for (number, content) in contents.iter().enumerate() {
-        let have = usize::try_from(partial.have()[number]).unwrap();
-        let mut offset = have;
-        for piece in content[have..].chunks(piece) {
-            let appended = partial.append(number, offset as u64, piece);
-            appended.map_err(|flaw| format!("{flaw:?}"))?;
-            offset += piece.len();
-        }
-    }
-    partial.verify().map_err(|flaw| format!("{flaw:?}"))
-}
-
-/// The power goes between any two operations; what is left is gone on with, and never wrong.
-#[cfg(feature = "sim")]
-#[test]
-fn a_power_failure_at_any_moment_costs_no_more_than_what_was_not_synced() {
-    use crate::disk::Disk;
-    use crate::sim::SimDisk;
-
-    let contents: [&[u8]; 4] = [&[1; 700], &[2; 3000], &[], &[3; 5000]];
-    let names = ["META", "state/a", "state/b", "state/c"];
-    let files: Vec<_> = names.into_iter().zip(contents).collect();
-    let header = header(1, 1, &files);
-    let mut kept = 0;
-    for seed in 0..300 {
-        let sim = SimDisk::new(seed);
-        let disk: Arc<dyn Disk> = Arc::new(sim.clone());
-        let open = || Snapshots::open(disk.clone(), Path::new("/snapshots")).unwrap();
-        sim.lose_power_after(seed / 3);
-        for _ in 0..2 {
-            if let Ok(snapshots) = Snapshots::open(disk.clone(), Path::new("/snapshots"))
-                && let Ok(mut partial) = find(&snapshots, &header)
-            {
-                drop(receive(&mut partial, &contents, 300));
-            }
-            sim.lose_power();
-            sim.lose_power_after(seed / 2);
-        }
-        sim.mend();
-        let mut partial = find(&open(), &header).unwrap();
-        kept += partial.have().iter().sum::<u64>();
-        receive(&mut partial, &contents, 300).unwrap();
-        for (name, content) in &files {
-            let path = open().received().0.join(name);
-            assert_eq!(disk.read(&path).unwrap(), *content, "seed {seed}, {name}");
-        }
-    }
-    assert!(kept > 300 * 300, "{kept} bytes were kept");
-}
-
-#[cfg(feature = "sim")]
-fn find(snapshots: &Snapshots, header: &Header) -> std::io::Result<Partial> {
-    match snapshots.resume_partial(header) {
-        Some(partial) => Ok(partial),
-        None => snapshots.begin_partial(header.clone()),
-    }
 }
