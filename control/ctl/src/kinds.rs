@@ -4,10 +4,10 @@ use anyhow::{Context as _, Result, bail};
 use prost::Message;
 use proto_public::admin::v2::TaskInfo;
 use proto_public::api::v2::{
-    AuditTrace, FilesystemLayout, Image, Ip, Machine, Network, Partition, Project, Size, Switch,
-    Tenant, Token,
+    AuditTrace, Component, FilesystemLayout, Image, Ip, Machine, Network, Partition, Project,
+    ProjectInvite, Size, SizeImageConstraint, SizeReservation, Switch, Tenant, TenantInvite, Token,
 };
-use proto_public::metalmesh::admin::v1::JoinTicket;
+use proto_public::metalmesh::admin::v1::{JoinTicket, Quota};
 
 use crate::output::Row;
 
@@ -47,6 +47,7 @@ fn decoded<M: Message + Default>(bytes: &[u8]) -> Result<M> {
 
 pub(crate) static KINDS: &[Known] = kinds! {
     "audit" "audits" "audit-records" AuditTrace;
+    "component" "components" "comp" Component;
     "filesystem-layout" "filesystem-layouts" "fsl" FilesystemLayout;
     "image" "images" "img" Image;
     "ip" "ips" "addresses" Ip;
@@ -55,17 +56,25 @@ pub(crate) static KINDS: &[Known] = kinds! {
     "network" "networks" "net" Network;
     "partition" "partitions" "part" Partition;
     "project" "projects" "proj" Project;
+    "project-invite" "project-invites" "pinv" ProjectInvite;
+    "quota" "quotas" "qta" Quota;
     "size" "sizes" "sz" Size;
+    "size-image-constraint" "size-image-constraints" "sic" SizeImageConstraint;
+    "size-reservation" "size-reservations" "sr" SizeReservation;
     "switch" "switches" "sw" Switch;
     "task" "tasks" "bmc-order" TaskInfo;
     "tenant" "tenants" "ten" Tenant;
+    "tenant-invite" "tenant-invites" "tinv" TenantInvite;
     "token" "tokens" "tok" Token;
 };
 
 impl Known {
     /// Whether no tenant sees objects of the kind.
     pub(crate) fn is_admins_only(&self) -> bool {
-        matches!(self.name, "join-ticket" | "switch" | "task")
+        matches!(
+            self.name,
+            "component" | "join-ticket" | "size-image-constraint" | "switch" | "task"
+        )
     }
 }
 

@@ -59,13 +59,13 @@ row!(TenantInvite, "metalstack.api.v2.TenantInvite", |i| [
     "into": i.target_tenant.clone(), "name": i.target_tenant_name.clone(),
     "role": enum_text("metalstack.api.v2.TenantRole", i.role), "by": i.tenant.clone(),
     "expires": age(i.expires_at.as_ref()),
-], wide ["secret": i.secret.clone()]);
+], wide ["secret": or_dash(i.secret.clone())]);
 
 row!(ProjectInvite, "metalstack.api.v2.ProjectInvite", |i| [
     "into": i.project.clone(), "name": i.project_name.clone(),
     "role": enum_text("metalstack.api.v2.ProjectRole", i.role), "tenant": i.tenant.clone(),
     "expires": age(i.expires_at.as_ref()),
-], wide ["secret": i.secret.clone()]);
+], wide ["secret": or_dash(i.secret.clone())]);
 
 row!(SizeReservation, "metalstack.api.v2.SizeReservation", |r| [
     "id": r.id.clone(), "name": r.name.clone(), "project": r.project.clone(),

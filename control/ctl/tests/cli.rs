@@ -54,6 +54,11 @@ const PRINTING: [&[&str]; 5] = [
     &["completion", "bash"],
 ];
 
+/// All kinds of objects, as they are listed for people.
+const KINDS: &str = "audit, component, filesystem-layout, image, ip, join-ticket, machine, network, \
+    partition, project, project-invite, quota, size, size-image-constraint, size-reservation, \
+    switch, task, tenant, tenant-invite, token";
+
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let cli = Cli::new();
@@ -129,10 +134,8 @@ fn a_token_is_not_sent_elsewhere_and_that_is_said() {
 fn mistakes_in_get_are_told_where_they_are() {
     let cli = Cli::new();
     let text = error(&cli.run(&["get", "secrets"]));
-    let known = "\"secrets\" is no kind of objects; known are audit, filesystem-layout, image, ip, \
-                 join-ticket, machine, network, partition, project, size, switch, task, tenant, \
-                 token";
-    assert!(text.contains(known), "{text}");
+    let known = format!("\"secrets\" is no kind of objects; known are {KINDS}");
+    assert!(text.contains(&known), "{text}");
     let text = error(&cli.run(&["get", "machine", "-o", "jsonpath={.uuid} {.labels[x]}"]));
     let place = "at position 17 of {.uuid} {.labels[x]}: [x] is neither a number";
     assert!(text.contains(place), "{text}");
@@ -151,10 +154,8 @@ fn help_names_every_kind_format_and_flag_of_get() {
     let output = cli.run(&["get", "--help"]);
     let help = String::from_utf8(output.stdout).unwrap();
     let words: String = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    let kinds = "audit, filesystem-layout, image, ip, join-ticket, machine, network, partition, \
-                 project, size, switch, task, tenant, token";
     for word in [
-        kinds,
+        KINDS,
         "table, wide, json, yaml or jsonpath=TEMPLATE",
         "--watch",
         "--watch-only",

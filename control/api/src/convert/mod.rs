@@ -3,10 +3,12 @@
 pub(crate) mod catalog;
 pub(crate) mod component;
 pub(crate) mod enums;
+pub(crate) mod invite;
 pub(crate) mod layout;
 pub(crate) mod machine;
 pub(crate) mod machine_query;
 pub(crate) mod network;
+pub(crate) mod quota;
 pub(crate) mod reservation;
 pub(crate) mod switch;
 pub(crate) mod tenancy;

@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use control_pki::{PkiError, invite_id};
 use control_state::{
-    self as state, AcceptInvite, DeleteInvite, ErrorCode, Invite, InvitePlace, InviteTo,
-    StateError, Tables,
+    AcceptInvite, DeleteInvite, ErrorCode, Invite, InvitePlace, InviteTo, StateError, Tables,
 };
 use proto_public::api::v2;
 use tonic::Status;
 
 use super::Services;
 use crate::caller::Caller;
-use crate::convert::{tenancy, time};
+use crate::convert::invite;
 use crate::refusal::{of_state, of_store, refused};
 
 /// An invite, and the secret that it is known by.
@@ -99,48 +98,19 @@ fn unknown() -> StateError {
     StateError::new(ErrorCode::NotFound, what).hint("ask for another one")
 }
 
-/// An invite into a tenant for the wire; none when it leads elsewhere.
+/// An invite into a tenant for those who may know its secret; none when it leads elsewhere.
 pub(super) fn tenant_invite(tables: &Tables, shown: &Shown) -> Option<v2::TenantInvite> {
-    let invite = &shown.invite;
-    let InviteTo::Tenant { login, role } = &invite.to else {
-        return None;
-    };
-    let name = |login: &str| {
-        let tenant = login.parse().ok();
-        let tenant = tenant.and_then(|login| tables.get::<state::Tenant>(&login));
-        tenant.map(|it| it.name.clone()).unwrap_or_default()
-    };
     Some(v2::TenantInvite {
         secret: shown.secret.clone(),
-        target_tenant: login.to_string(),
-        role: tenancy::tenant_role(*role).into(),
-        joined: false,
-        target_tenant_name: name(login.as_str()),
-        tenant: invite.invited_by.clone(),
-        tenant_name: name(&invite.invited_by),
-        expires_at: time(invite.expires_at),
-        joined_at: None,
+        ..invite::tenant_invite(tables, &shown.invite)?
     })
 }
 
-/// An invite into a project for the wire; none when it leads elsewhere.
+/// An invite into a project for those who may know its secret; none when it leads elsewhere.
 pub(super) fn project_invite(tables: &Tables, shown: &Shown) -> Option<v2::ProjectInvite> {
-    let invite = &shown.invite;
-    let InviteTo::Project { id, role } = &invite.to else {
-        return None;
-    };
-    let project = tables.get::<state::Project>(id)?;
-    let tenant = tables.get::<state::Tenant>(&project.tenant);
     Some(v2::ProjectInvite {
         secret: shown.secret.clone(),
-        project: id.to_string(),
-        role: tenancy::project_role(*role).into(),
-        joined: false,
-        project_name: project.name.clone(),
-        tenant: project.tenant.to_string(),
-        tenant_name: tenant.map(|it| it.name.clone()).unwrap_or_default(),
-        expires_at: time(invite.expires_at),
-        joined_at: None,
+        ..invite::project_invite(tables, &shown.invite)?
     })
 }
 

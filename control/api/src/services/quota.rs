@@ -1,21 +1,17 @@
 //! Quotas: how much tenants and projects may have.
 
-use std::collections::{BTreeMap, HashMap};
-
-use control_state::query::counts;
-use control_state::{
-    self as state, Limits, QuotaSubject, RemoveQuota, SetQuota, StateError, Tables,
-};
+use control_state::{self as state, QuotaSubject, RemoveQuota, SetQuota, StateError, Tables};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::quota_service_remove_request::Subject as RemoveSubject;
 use proto_public::metalmesh::admin::v1::quota_service_server::QuotaService;
-use proto_public::metalmesh::admin::v1::{Amounts, Quota, quota};
-use proto_types::{ProjectId, SizeId, TenantId};
+use proto_public::metalmesh::admin::v1::{Quota, quota};
+use proto_types::{ProjectId, TenantId};
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
-use crate::convert::{parse, required, time};
+use crate::convert::quota::{from_amounts, quota as shown};
+use crate::convert::{parse, required};
 use crate::refusal::of_state;
 
 #[tonic::async_trait]
@@ -111,48 +107,4 @@ fn project(id: &str) -> Result<QuotaSubject, Status> {
 fn find(tables: &Tables, subject: &QuotaSubject) -> Option<Quota> {
     let found = tables.get::<state::Quota>(subject);
     found.map(|it| shown(tables, it))
-}
-
-/// A quota for the wire, with what is used of it.
-fn shown(tables: &Tables, quota: &state::Quota) -> Quota {
-    let limits = &quota.limits;
-    let used = counts(tables, quota);
-    let sizes = |of: &BTreeMap<SizeId, u32>| -> HashMap<String, u32> {
-        let all = of.iter();
-        all.map(|(size, number)| (size.to_string(), *number))
-            .collect()
-    };
-    Quota {
-        subject: Some(match &quota.subject {
-            QuotaSubject::Tenant(login) => quota::Subject::Tenant(login.to_string()),
-            QuotaSubject::Project(id) => quota::Subject::Project(id.to_string()),
-        }),
-        limits: Some(Amounts {
-            machines: limits.machines,
-            machines_of_size: sizes(&limits.machines_of_size),
-            networks: limits.networks,
-            ips: limits.ips,
-        }),
-        used: Some(Amounts {
-            machines: limits.machines.map(|_| used.machines),
-            machines_of_size: sizes(&used.machines_of_size),
-            networks: limits.networks.map(|_| used.networks),
-            ips: limits.ips.map(|_| used.ips),
-        }),
-        updated_at: time(quota.updated_at),
-    }
-}
-
-fn from_amounts(amounts: Amounts) -> Result<Limits, Status> {
-    let sizes = amounts.machines_of_size.into_iter();
-    let sizes = sizes.map(|(size, number)| {
-        let size = parse::<SizeId>("limits.machines_of_size", &size)?;
-        Ok((size, number))
-    });
-    Ok(Limits {
-        machines: amounts.machines,
-        machines_of_size: sizes.collect::<Result<_, Status>>()?,
-        networks: amounts.networks,
-        ips: amounts.ips,
-    })
 }

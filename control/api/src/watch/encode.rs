@@ -2,14 +2,17 @@
 
 use std::sync::{Arc, OnceLock};
 
-use control_state::{self as state, Change, EventLog, Kind, Machine, Record, Tables};
+use control_state::{self as state, Change, EventLog, InviteTo, Kind, Machine, Record, Tables};
 use control_store::Changes;
 use prost::Message;
 use prost_types::Any;
 use proto_public::api::v2;
 
 use super::Scope;
-use crate::convert::{catalog, layout, machine, network, switch, tenancy, token};
+use crate::convert::{
+    catalog, component, invite, layout, machine, network, quota, reservation, switch, tenancy,
+    token,
+};
 use crate::services::{audit, join, task};
 
 /// Messages of one change, made when the first watch needs them.
@@ -105,18 +108,30 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         Record::BmcOrder(it) => message("admin.v2.TaskInfo", &task::task(it)),
         Record::AuditEntry(it) => message("api.v2.AuditTrace", &audit::trace(it)),
         Record::JoinTicket(it) => Some(any("metalmesh.admin.v1.JoinTicket", &join::ticket(it))),
-        Record::SizeReservation(_)
-        | Record::SizeImageConstraint(_)
-        | Record::EventLog(_)
+        Record::SizeReservation(it) => {
+            message("api.v2.SizeReservation", &reservation::reservation(it))
+        }
+        Record::SizeImageConstraint(it) => message(
+            "api.v2.SizeImageConstraint",
+            &reservation::image_constraint(it),
+        ),
+        Record::Component(it) => message("api.v2.Component", &component::component(tables, it)),
+        Record::Quota(it) => Some(any("metalmesh.admin.v1.Quota", &quota::quota(tables, it))),
+        Record::Invite(it) => match &it.to {
+            InviteTo::Tenant { .. } => {
+                message("api.v2.TenantInvite", &invite::tenant_invite(tables, it)?)
+            }
+            InviteTo::Project { .. } => {
+                message("api.v2.ProjectInvite", &invite::project_invite(tables, it)?)
+            }
+        },
+        Record::EventLog(_)
         | Record::BootTicket(_)
         | Record::Certificate(_)
         | Record::CaRecord(_)
         | Record::SigningKey(_)
         | Record::ControlNode(_)
-        | Record::Idempotency(_)
-        | Record::Component(_)
-        | Record::Invite(_)
-        | Record::Quota(_) => None,
+        | Record::Idempotency(_) => None,
     }
 }
 

@@ -6,7 +6,7 @@ use tonic::Status;
 use super::Scope;
 use crate::refusal::refused;
 
-/// A kind of objects that clients know.
+/// A kind of objects that clients know; in one scope there is one of each [`Kind`].
 #[derive(Debug)]
 pub(super) struct Watchable {
     pub(super) kind: Kind,
@@ -38,6 +38,7 @@ const OWN: usize = 3;
 static WATCHABLE: &[Watchable] = watchable! {
     AuditEntry "audit" [ALL "/metalstack.admin.v2.AuditService/List",
         TENANT "/metalstack.api.v2.AuditService/List"];
+    Component "component" [ALL "/metalstack.admin.v2.ComponentService/List"];
     Layout "filesystem-layout" [ALL "/metalstack.api.v2.FilesystemService/List",
         OWN "/metalstack.api.v2.FilesystemService/List"];
     Image "image" [ALL "/metalstack.api.v2.ImageService/List",
@@ -54,12 +55,22 @@ static WATCHABLE: &[Watchable] = watchable! {
     Project "project" [ALL "/metalstack.admin.v2.ProjectService/List",
         TENANT "/metalstack.api.v2.TenantService/Get",
         PROJECT "/metalstack.api.v2.ProjectService/Get"];
+    Invite "project-invite" [PROJECT "/metalstack.api.v2.ProjectService/InvitesList"];
+    Quota "quota" [ALL "/metalmesh.admin.v1.QuotaService/List",
+        TENANT "/metalmesh.admin.v1.QuotaService/Tenant",
+        PROJECT "/metalmesh.admin.v1.QuotaService/Project"];
     Size "size" [ALL "/metalstack.api.v2.SizeService/List",
         OWN "/metalstack.api.v2.SizeService/List"];
+    SizeImageConstraint "size-image-constraint" [
+        ALL "/metalstack.admin.v2.SizeImageConstraintService/List"];
+    SizeReservation "size-reservation" [
+        ALL "/metalstack.admin.v2.SizeReservationService/List",
+        PROJECT "/metalstack.api.v2.SizeReservationService/List"];
     Switch "switch" [ALL "/metalstack.admin.v2.SwitchService/List"];
     BmcOrder "task" [ALL "/metalstack.admin.v2.TaskService/List"];
     Tenant "tenant" [ALL "/metalstack.admin.v2.TenantService/List",
         TENANT "/metalstack.api.v2.TenantService/Get"];
+    Invite "tenant-invite" [TENANT "/metalstack.api.v2.TenantService/InvitesList"];
     Token "token" [ALL "/metalstack.admin.v2.TokenService/List",
         OWN "/metalstack.api.v2.TokenService/List"];
 };
@@ -107,6 +118,11 @@ pub(super) fn named(scope: &Scope, names: &[String]) -> Result<Vec<&'static Watc
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use proto_types::ProjectId;
+    use uuid::Uuid;
+
     use super::*;
 
     #[test]
@@ -117,6 +133,21 @@ mod tests {
             for read in reads {
                 assert!(proto_public::method(read).is_some(), "{read}");
             }
+        }
+    }
+
+    #[test]
+    fn a_scope_has_one_name_for_a_kind_of_records() {
+        let (tenant, project) = ("acme".parse().unwrap(), ProjectId::new(Uuid::nil()));
+        for scope in [
+            Scope::All,
+            Scope::Tenant(tenant),
+            Scope::Project(project),
+            Scope::Own("acme".to_owned()),
+        ] {
+            let kinds: Vec<Kind> = of_scope(&scope).iter().map(|it| it.kind).collect();
+            let unique: BTreeSet<Kind> = kinds.iter().copied().collect();
+            assert_eq!(kinds.len(), unique.len(), "{scope:?}: {kinds:?}");
         }
     }
 

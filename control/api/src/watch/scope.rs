@@ -1,7 +1,7 @@
 //! What a watch shows.
 
 use control_authz::{Principal, TokenKind, authorise_path};
-use control_state::{Record, Tables};
+use control_state::{InvitePlace, QuotaSubject, Record, Tables};
 use proto_types::{ProjectId, TenantId};
 
 use crate::audit::belongs_to;
@@ -38,6 +38,8 @@ impl Scope {
                 Record::Tenant(it) => it.login == *tenant,
                 Record::Project(it) => it.tenant == *tenant && reads_project(it.id, view),
                 Record::AuditEntry(it) => belongs_to(it, view.tables, tenant),
+                Record::Quota(it) => it.subject == QuotaSubject::Tenant(tenant.clone()),
+                Record::Invite(it) => it.to.place() == InvitePlace::Tenant(tenant.clone()),
                 _ => false,
             },
             Self::Project(project) => match record {
@@ -50,6 +52,15 @@ impl Scope {
                     it.project == Some(*project) || is_base_network(it, *project)
                 }
                 Record::Ip(it) => it.project == *project,
+                Record::Quota(it) => match &it.subject {
+                    QuotaSubject::Project(id) => id == project,
+                    QuotaSubject::Tenant(tenant) => {
+                        let project = view.tables.get::<control_state::Project>(project);
+                        project.is_some_and(|it| it.tenant == *tenant)
+                    }
+                },
+                Record::SizeReservation(it) => it.project == *project,
+                Record::Invite(it) => it.to.place() == InvitePlace::Project(*project),
                 _ => false,
             },
             Self::Own(user) => match record {
@@ -93,6 +104,10 @@ pub(super) fn goes_by(record: &Record, key: &str, id: &str) -> bool {
         || match record {
             Record::Ip(it) => it.id.to_string() == id || it.ip.to_string() == id,
             Record::AuditEntry(it) => it.id == id,
+            Record::Quota(it) => match &it.subject {
+                QuotaSubject::Tenant(login) => login.as_str() == id,
+                QuotaSubject::Project(project) => project.to_string() == id,
+            },
             _ => false,
         }
 }

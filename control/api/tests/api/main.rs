@@ -17,3 +17,4 @@ mod quota;
 mod scenario;
 mod validation;
 mod watch;
+mod watch_tenancy;

@@ -28,7 +28,7 @@ async fn next(watch: &mut Streaming<WatchEvent>) -> Result<WatchEvent, Status> {
 }
 
 /// The next message that is no bookmark.
-async fn news(watch: &mut Streaming<WatchEvent>) -> WatchEvent {
+pub(crate) async fn news(watch: &mut Streaming<WatchEvent>) -> WatchEvent {
     loop {
         let event = next(watch).await.unwrap();
         if !event.changes.is_empty() {
@@ -46,7 +46,7 @@ async fn end(watch: &mut Streaming<WatchEvent>) -> Status {
 }
 
 /// Everything that was there, and where to go on.
-async fn listed(watch: &mut Streaming<WatchEvent>) -> (Vec<WatchChange>, u64) {
+pub(crate) async fn listed(watch: &mut Streaming<WatchEvent>) -> (Vec<WatchChange>, u64) {
     let mut all = Vec::new();
     loop {
         let event = next(watch).await.unwrap();
@@ -72,7 +72,7 @@ async fn all(wire: Wire, names: &[&str], from: u64) -> Result<Streaming<WatchEve
     Ok(answer.into_inner())
 }
 
-async fn of_project(
+pub(crate) async fn of_project(
     wire: Wire,
     project: &str,
     names: &[&str],
@@ -97,7 +97,7 @@ fn itself(methods: &[&str]) -> api::PermissionsByVisibility {
 }
 
 /// Type, kind and id of each change.
-fn brief(event: &WatchEvent) -> Vec<(WatchChangeType, &str, &str)> {
+pub(crate) fn brief(event: &WatchEvent) -> Vec<(WatchChangeType, &str, &str)> {
     let changes = event.changes.iter();
     changes
         .map(|it| (it.r#type(), it.kind.as_str(), it.id.as_str()))

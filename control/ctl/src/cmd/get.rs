@@ -19,8 +19,9 @@ use view::View;
 pub(crate) struct Get {
     /// The kind, singular or plural.
     ///
-    /// One of audit, filesystem-layout, image, ip, join-ticket, machine, network, partition,
-    /// project, size, switch, task, tenant, token.
+    /// One of audit, component, filesystem-layout, image, ip, join-ticket, machine, network,
+    /// partition, project, project-invite, quota, size, size-image-constraint, size-reservation,
+    /// switch, task, tenant, tenant-invite, token. Invites are shown without their secrets.
     kind: String,
     /// Only this object: its id; a machine or project also by its name.
     id: Option<String>,
@@ -30,7 +31,7 @@ pub(crate) struct Get {
     /// Show what changes, but not what is there.
     #[arg(long)]
     watch_only: bool,
-    /// Of a tenant, its projects and its audit records: the tenant's login.
+    /// Of a tenant, its projects, quota, invites and audit records: the tenant's login.
     #[arg(long, value_name = "LOGIN", conflicts_with_all = ["all", "project"])]
     tenant: Option<String>,
 }
@@ -100,11 +101,7 @@ async fn begin(
     }
     match refused {
         Some(status) => Err(status.into()),
-        None => bail!(
-            "name whose {} you want: --project PROJECT, --tenant LOGIN, or --all as an \
-             administrator",
-            known.plural
-        ),
+        None => bail!("name whose {} you want: {}", known.plural, whose(known)),
     }
 }
 
@@ -112,22 +109,20 @@ async fn scopes(app: &App, known: &Known, get: &Get) -> Result<Vec<WatchScope>> 
     if let Some(login) = &get.tenant {
         return Ok(vec![WatchScope::Tenant(login.clone())]);
     }
-    if app.everything() || known.is_admins_only() {
-        return Ok(vec![WatchScope::All]);
-    }
-    let project = app.project().await?;
+    let project = app.project().await?.map(WatchScope::Project);
     Ok(match known.name {
-        "ip" | "machine" | "network" => match project {
-            Some(project) => vec![WatchScope::Project(project)],
-            None => vec![WatchScope::All],
-        },
-        "project" | "tenant" | "audit" => {
+        "project-invite" => project.into_iter().collect(),
+        "tenant-invite" => own_tenant(app).await.into_iter().collect(),
+        _ if app.everything() || known.is_admins_only() => vec![WatchScope::All],
+        "ip" | "machine" | "network" | "size-reservation" => {
+            vec![project.unwrap_or(WatchScope::All)]
+        }
+        "quota" if project.is_some() => project.into_iter().collect(),
+        "audit" | "project" | "quota" | "tenant" => {
             let mut scopes = vec![WatchScope::All];
-            if let Some(login) = login(app).await {
-                scopes.push(WatchScope::Tenant(login));
-            }
+            scopes.extend(own_tenant(app).await);
             if known.name == "project" {
-                scopes.extend(project.map(WatchScope::Project));
+                scopes.extend(project);
             }
             scopes
         }
@@ -136,15 +131,24 @@ async fn scopes(app: &App, known: &Known, get: &Get) -> Result<Vec<WatchScope>> 
     })
 }
 
-/// The caller's login, if it may ask for it.
-async fn login(app: &App) -> Option<String> {
+/// What to say to name whose objects are wanted.
+fn whose(known: &Known) -> &'static str {
+    match known.name {
+        "project-invite" => "--project PROJECT",
+        "tenant-invite" => "--tenant LOGIN",
+        _ => "--project PROJECT, --tenant LOGIN, or --all as an administrator",
+    }
+}
+
+/// The caller's own tenant, if it may ask for it.
+async fn own_tenant(app: &App) -> Option<WatchScope> {
     let answer = app
         .client
         .users()
         .get(UserServiceGetRequest {})
         .await
         .ok()?;
-    Some(answer.into_inner().user?.login)
+    Some(WatchScope::Tenant(answer.into_inner().user?.login))
 }
 
 /// Everything up to the end of the listing.

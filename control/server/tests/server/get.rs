@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::Value;
 
-use crate::cli::{Cli, metalmesh};
+use crate::cli::Cli;
 use crate::daemon::{Daemon, PATIENCE};
 
 /// A `get --watch` that runs; killed when dropped.
@@ -62,27 +62,33 @@ fn as_acme<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["--context", "acme"], more].concat()
 }
 
-/// All kinds, some by another name.
-const KINDS: [&str; 14] = [
-    "audit",
-    "fsl",
-    "images",
-    "ip",
-    "join-ticket",
-    "machines",
-    "network",
-    "partition",
-    "project",
-    "size",
-    "switches",
-    "task",
-    "tenant",
-    "token",
+/// All kinds, some by another name, and whose objects of them are asked for.
+const KINDS: [(&str, &[&str]); 20] = [
+    ("audit", &["-A"]),
+    ("components", &["-A"]),
+    ("fsl", &["-A"]),
+    ("images", &["-A"]),
+    ("ip", &["-A"]),
+    ("join-ticket", &["-A"]),
+    ("machines", &["-A"]),
+    ("network", &["-A"]),
+    ("partition", &["-A"]),
+    ("project", &["-A"]),
+    ("project-invites", &["-p", "web", "--context", "acme"]),
+    ("quotas", &["-A"]),
+    ("size", &["-A"]),
+    ("size-image-constraints", &["-A"]),
+    ("size-reservations", &["-p", "web", "--context", "acme"]),
+    ("switches", &["-A"]),
+    ("task", &["-A"]),
+    ("tenant", &["-A"]),
+    ("tenant-invites", &["--tenant", "acme", "--context", "acme"]),
+    ("token", &["-A"]),
 ];
 
 /// Every format says the same of a kind, and its watch begins.
-fn shows(cli: &Cli, kind: &str) {
-    let get = |format: &str| cli.ok(&["get", kind, "-A", "-o", format]);
+fn shows(cli: &Cli, kind: &str, whose: &[&str]) {
+    let get = |format: &str| cli.ok(&[&["get", kind, "-o", format], whose].concat());
     let json: Value = serde_json::from_str(&get("json")).unwrap();
     let count = json.as_array().unwrap().len();
     assert_eq!(get("table").lines().count(), count + 1, "{kind}");
@@ -101,11 +107,48 @@ fn shows(cli: &Cli, kind: &str) {
     let expected = json.as_array().unwrap().iter();
     let expected: Vec<String> = expected.map(|one| one["revision"].to_string()).collect();
     assert_eq!(revisions, expected, "{kind}");
-    let watching = Watching::start(cli, &["get", kind, "-A", "--watch"]);
+    let watching = Watching::start(cli, &[&["get", kind, "--watch"], whose].concat());
     assert!(watching.line().starts_with("EVENT    "), "{kind}");
     for _ in 0..count {
         assert!(watching.line().starts_with("present  "), "{kind}");
     }
+}
+
+/// What a tenant is kept, allowed and joined by.
+fn shared(cli: &Cli) {
+    let size = ["size", "create", "small", "--constraint", "cores=1-4"];
+    cli.ok(&[&size[..], &["--constraint", "memory=1Gi-4Gi"]].concat());
+    let kept = ["size", "reservation", "create", "kept", "--for", "web"];
+    cli.ok(&[
+        &kept[..],
+        &["--size", "small", "--partition", "lab", "--amount", "1"],
+    ]
+    .concat());
+    cli.ok(&["quota", "set", "--of-tenant", "acme", "--machines", "3"]);
+    let owner = ["--context", "acme"];
+    cli.ok(&[&["project", "invite", "create", "web"][..], &owner].concat());
+    cli.ok(&[&["tenant", "invite", "create", "acme"][..], &owner].concat());
+    for (kind, whose) in [
+        ("project-invite", ["-p", "web"]),
+        ("tenant-invite", ["--tenant", "acme"]),
+        ("quota", ["-p", "web"]),
+        ("quota", ["--tenant", "acme"]),
+        ("size-reservation", ["-p", "web"]),
+    ] {
+        let get = ["get", kind, "-o", "json"];
+        let there: Value =
+            serde_json::from_str(&cli.ok(&[&get[..], &whose, &owner].concat())).unwrap();
+        assert_eq!(there.as_array().unwrap().len(), 1, "{kind}: {there}");
+        assert!(
+            there[0]["secret"].as_str().unwrap_or_default().is_empty(),
+            "{there}"
+        );
+    }
+    let quota = cli.ok(&["get", "quota", "acme", "-A"]);
+    assert!(
+        quota.contains("tenant acme") && quota.contains("0/3"),
+        "{quota}"
+    );
 }
 
 fn owned(event: &str, id: &str) -> (String, String) {
@@ -114,12 +157,9 @@ fn owned(event: &str, id: &str) -> (String, String) {
 
 #[test]
 fn every_kind_in_every_format() {
-    let Some(program) = metalmesh() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(dir.path());
-    let cli = Cli {
-        program,
-        config: daemon.config().to_owned(),
+    let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {
+        return;
     };
     cli.ok(&["tenant", "create", "acme"]);
     cli.ok(&["project", "create", "web", "--tenant", "acme"]);
@@ -128,8 +168,9 @@ fn every_kind_in_every_format() {
     let roles = ["--project-role", "web=owner", "--tenant-role", "acme=owner"];
     let context = ["--add-context", "acme"];
     cli.ok(&[&token[..], &roles, &context].concat());
-    for kind in KINDS {
-        shows(&cli, kind);
+    shared(&cli);
+    for (kind, whose) in KINDS {
+        shows(&cli, kind, whose);
     }
     assert!(cli.ok(&["get", "partitions"]).contains("lab"));
     let wide = cli.ok(&["get", "partition", "-o", "wide"]);
@@ -183,12 +224,9 @@ fn every_kind_in_every_format() {
 
 #[test]
 fn a_reader_that_went_away_ends_it() {
-    let Some(program) = metalmesh() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(dir.path());
-    let cli = Cli {
-        program,
-        config: daemon.config().to_owned(),
+    let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {
+        return;
     };
     cli.ok(&["partition", "create", "lab"]);
     for format in ["table", "wide", "json", "yaml", "jsonpath={.id}"] {
@@ -206,14 +244,11 @@ fn a_reader_that_went_away_ends_it() {
 
 #[test]
 fn a_watch_goes_on_through_the_death_of_the_node() {
-    let Some(program) = metalmesh() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let mut daemon = Daemon::start(dir.path());
-    let address = daemon.api.trim_start_matches("http://").to_owned();
-    let cli = Cli {
-        program,
-        config: daemon.config().to_owned(),
+    let Some((cli, mut daemon)) = Cli::fresh(dir.path()) else {
+        return;
     };
+    let address = daemon.api.trim_start_matches("http://").to_owned();
     cli.ok(&["partition", "create", "first"]);
     let watching = Watching::start(&cli, &["get", "partition", "--watch", "-o", "json"]);
     assert_eq!(watching.event(), owned("present", "first"));

@@ -78,12 +78,16 @@ fn listing(known: &'static Known, format: &str, there: &[WatchChange], is_one: b
     view.listing(there, is_one, false).unwrap()
 }
 
-/// Fields of the kind's message as JSON has them, with the revision.
+/// Fields of a sample of the kind as JSON has them, with the revision: of those that exclude each
+/// other the last.
 fn fields(known: &Known) -> Vec<String> {
     let descriptor = proto_public::message(known.message).unwrap();
-    let names = descriptor
-        .fields()
-        .map(|field| field.json_name().to_owned());
+    let is_set = |field: &FieldDescriptor| {
+        let last = field.containing_oneof().and_then(|it| it.fields().last());
+        last.is_none_or(|last| last == *field)
+    };
+    let names = descriptor.fields().filter(is_set);
+    let names = names.map(|field| field.json_name().to_owned());
     let mut names: Vec<String> = names.chain(["revision".to_owned()]).collect();
     names.sort();
     names
