@@ -5,7 +5,7 @@
     reason = "a test ends where its ground is missing"
 )]
 
-use std::fs;
+use std::fs::{self, File};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -18,6 +18,9 @@ use bmc_ipmi::{
 
 const GUID: &str = "01001c6f2d1c0f4e8a5b0123456789ab";
 const PASSWORD: &str = "labpass";
+
+/// Longest wait for the simulator, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running simulator; it ends with the test.
 struct Simulator {
@@ -52,25 +55,42 @@ impl Simulator {
             .arg("-n")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(File::create(folder.path().join("errors")).expect("a file"))
             .spawn()
             .expect("ipmi_sim starts");
-        Some(Self {
+        let mut simulator = Self {
             child,
             address,
             folder,
-        })
+        };
+        simulator.until_it_listens();
+        Some(simulator)
     }
 
-    /// The session, once the simulator listens.
-    async fn connect(&self) -> Session {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        loop {
-            match Session::connect(self.address, &credentials(PASSWORD), timing()).await {
-                Ok(session) => return session,
-                Err(error) => assert!(Instant::now() < deadline, "no session: {error}"),
-            }
+    /// Looks from outside: a client that asked again and again would take up ports, in the end the
+    /// simulator's own.
+    fn until_it_listens(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        while !listens(self.address) {
+            let ended = self.child.try_wait().expect("it is ours");
+            let errors = fs::read_to_string(self.folder.path().join("errors"));
+            assert!(
+                ended.is_none(),
+                "the simulator ended: {ended:?}, {errors:?}"
+            );
+            assert!(Instant::now() < deadline, "it never listened: {errors:?}");
+            std::thread::yield_now();
         }
+    }
+
+    async fn connect(&self) -> Session {
+        let patient = Timing {
+            answer: PATIENCE / 4,
+            tries: 4,
+        };
+        let password = credentials(PASSWORD);
+        let session = Session::connect(self.address, &password, patient);
+        session.await.expect("a session")
     }
 
     fn control_log(&self) -> String {
@@ -83,6 +103,16 @@ impl Drop for Simulator {
         self.child.kill().expect("the simulator was ours");
         self.child.wait().expect("and ends");
     }
+}
+
+/// Whether somebody has this UDP port of loopback.
+fn listens(address: SocketAddr) -> bool {
+    let wanted = format!("0100007F:{:04X}", address.port());
+    let sockets = fs::read_to_string("/proc/net/udp").expect("Linux tells its sockets");
+    let mut locals = sockets
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(1));
+    locals.any(|local| local == wanted)
 }
 
 fn free_address() -> SocketAddr {
