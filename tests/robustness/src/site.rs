@@ -1,7 +1,7 @@
 //! Nodes that form a cluster, and clients that know all of them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ const PEER_PORT: u16 = 4444;
 /// The tenant whose projects are the registers.
 const LOGIN: &str = "metal-stack";
 const START: Duration = Duration::from_secs(60);
+/// What a node has of a snapshot that it is being sent, in its data directory.
+const PARTIAL: &str = "snapshots/tmp-partial";
 const CATCH_UP: Duration = Duration::from_secs(120);
 /// What a question about the cluster may take.
 const QUESTION: Duration = Duration::from_secs(10);
@@ -40,6 +42,30 @@ pub struct Site {
     runtime: Runtime,
     program: PathBuf,
     token: String,
+    /// Of every node.
+    snapshots: Snapshots,
+}
+
+/// When a node is sent a snapshot instead of the log, and how fast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Snapshots {
+    /// As a product does it.
+    Seldom,
+    /// After a second away, and for seconds: long enough to be interrupted.
+    Slow,
+}
+
+impl Snapshots {
+    /// Lines of `[peers]` and `[store]`.
+    fn settings(self) -> [&'static str; 2] {
+        match self {
+            Self::Seldom => ["", ""],
+            Self::Slow => [
+                "snapshot_bytes_per_second = 60000\n",
+                "snapshot_every_entries = 30\nkeep_entries = 30\n",
+            ],
+        }
+    }
 }
 
 /// Clients at work.
@@ -93,7 +119,15 @@ impl Site {
     /// # Errors
     /// A step that failed.
     pub fn form(nodes: usize) -> Result<Self> {
-        Self::form_on(Cluster::lay_out(nodes)?)
+        Self::form_on(Cluster::lay_out(nodes)?, Snapshots::Seldom)
+    }
+
+    /// The same; a node that was away is sent a snapshot, slowly.
+    ///
+    /// # Errors
+    /// A step that failed.
+    pub fn form_with_slow_snapshots(nodes: usize) -> Result<Self> {
+        Self::form_on(Cluster::lay_out(nodes)?, Snapshots::Slow)
     }
 
     /// The same; the last node has a small disk.
@@ -103,10 +137,10 @@ impl Site {
     pub fn form_with_small_disk(nodes: usize) -> Result<Self> {
         let mut cluster = Cluster::lay_out(nodes)?;
         cluster.small_disk(nodes - 1)?;
-        Self::form_on(cluster)
+        Self::form_on(cluster, Snapshots::Seldom)
     }
 
-    fn form_on(cluster: Cluster) -> Result<Self> {
+    fn form_on(cluster: Cluster, snapshots: Snapshots) -> Result<Self> {
         let place = cluster.clients.path();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -122,6 +156,7 @@ impl Site {
             runtime,
             program: program()?,
             token: String::new(),
+            snapshots,
         };
         site.start(0)?;
         let token = site.cluster.path("admin-token")?;
@@ -153,10 +188,12 @@ impl Site {
         let path = self
             .cluster
             .path(&format!("node{}/metalmeshd.toml", at + 1))?;
+        let [peers, store] = self.snapshots.settings();
         let text = format!(
             "data_dir = \"{}\"\n[api]\nlisten = \"{address}:{API_PORT}\"\n\
              [mesh]\nlisten = \"{address}:{API_PORT}\"\n\
-             [peers]\nlisten = \"{address}:{PEER_PORT}\"\njoin = {}\nticket = \"{}\"\n",
+             [peers]\nlisten = \"{address}:{PEER_PORT}\"\njoin = {}\nticket = \"{}\"\n{peers}\
+             [store]\n{store}",
             self.cluster.data_dir(at)?.display(),
             at > 0,
             self.ticket(at)?.display(),
@@ -201,6 +238,18 @@ impl Site {
                 node.clusters().promote(request).await?;
                 Ok(Some(()))
             })
+        })
+    }
+
+    /// Waits until a node that runs has a part of a snapshot and not yet all of it: its bytes.
+    ///
+    /// # Errors
+    /// It needs none.
+    pub fn receiving(&self, at: usize) -> Result<u64> {
+        let partial = self.cluster.data_dir(at)?.join(PARTIAL);
+        wait_for("a part of a snapshot", CATCH_UP, || {
+            self.cluster.nodes[at].process()?.check()?;
+            Ok(Some(bytes_below(&partial)).filter(|bytes| *bytes > 0))
         })
     }
 
@@ -339,6 +388,17 @@ impl Site {
             self.call(async move { workload.read_all().await.map(Some) })
         })
     }
+}
+
+/// Bytes of all files of a directory that may be gone at any moment.
+fn bytes_below(dir: &Path) -> u64 {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let bytes = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(it) if it.is_dir() => bytes_below(&entry.path()),
+        Ok(it) => it.len(),
+        Err(_) => 0,
+    };
+    entries.map(bytes).sum()
 }
 
 /// The control node's program, built with this test.

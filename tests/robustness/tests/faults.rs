@@ -19,6 +19,8 @@ const REGISTERS: usize = 3;
 const WATCHERS: usize = 4;
 /// Writes that must be acknowledged between two faults.
 const PROGRESS: u64 = 15;
+/// Times that much is written while a node is away that has to be sent a snapshot then.
+const AWAY: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One cluster at a time: they are timed by the machine that they share.
@@ -206,5 +208,39 @@ fn a_disk_that_cannot_sync_ends_its_node() {
         story.site.start(leader)?;
         story.site.caught_up(leader)
     })
+    .unwrap();
+}
+
+#[test]
+fn a_node_is_killed_while_it_is_sent_a_snapshot() {
+    if skipped() {
+        return;
+    }
+    Story::tell_at(
+        || Site::form_with_slow_snapshots(3),
+        |story| {
+            let leader = story.site.leader()?;
+            let away = (leader + 1) % 3;
+            story.site.cluster.kill(away)?;
+            for _ in 0..AWAY {
+                story.progress()?;
+            }
+            // Who receives it goes twice, then who sends it.
+            for _ in 0..2 {
+                story.site.start(away)?;
+                let bytes = story.site.receiving(away)?;
+                story.site.cluster.kill(away)?;
+                println!("killed with {bytes} bytes of a snapshot");
+                story.progress()?;
+            }
+            story.site.start(away)?;
+            story.site.receiving(away)?;
+            let sender = story.site.leader()?;
+            story.site.cluster.kill(sender)?;
+            story.site.start(sender)?;
+            story.progress()?;
+            story.site.caught_up(away)
+        },
+    )
     .unwrap();
 }
