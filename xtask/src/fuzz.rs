@@ -16,7 +16,13 @@ pub(crate) struct FuzzArgs {
 }
 
 /// Crates with targets: tests whose names begin with `fuzz_`.
-const PACKAGES: [&str; 4] = ["tests-fuzz", "bmc-redfish", "control-api", "control-store"];
+const PACKAGES: [&str; 5] = [
+    "tests-fuzz",
+    "bmc-redfish",
+    "control-api",
+    "control-backup",
+    "control-store",
+];
 
 pub(crate) fn run(root: &Path, args: &FuzzArgs) -> Result<()> {
     let mut command = Command::new(env!("CARGO"));

@@ -15,6 +15,16 @@ use clap::Args;
 
 use crate::lab;
 
+/// The simulation, and what of the store is tested with its seams.
+pub(crate) const SIMULATION: [&str; 6] = [
+    "--package",
+    "tests-sim",
+    "--package",
+    "control-store",
+    "--features",
+    "tests-sim/sim",
+];
+
 /// The main job on one machine, then the faults that only a whole data centre shows: what can go
 /// wrong on a machine alone is driven by the tests of hammer, more quickly.
 const LAB: [&str; 5] = [
@@ -87,18 +97,23 @@ fn build_next_level(root: &Path) -> Result<()> {
 
 fn cargo_test(root: &Path, args: &[String], machines: Option<&lab::Machines>) -> Result<()> {
     build_next_level(root)?;
-    let mut command = Command::new(env!("CARGO"));
-    command
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .args(args)
-        .current_dir(root);
-    if let Some(machines) = machines {
+    let mut passed = true;
+    // The simulation apart, so that programs under test have none of its seams.
+    for what in [&["--workspace"][..], &SIMULATION] {
+        let mut command = Command::new(env!("CARGO"));
         command
-            .env("METALMESH_BOOT_DIR", &machines.boot)
-            .env("METALMESH_IMAGE_DIR", &machines.image);
+            .args(["test", "--no-fail-fast"])
+            .args(what)
+            .args(args)
+            .current_dir(root);
+        if let Some(machines) = machines {
+            command
+                .env("METALMESH_BOOT_DIR", &machines.boot)
+                .env("METALMESH_IMAGE_DIR", &machines.image);
+        }
+        passed &= command.status().context("cannot run cargo test")?.success();
     }
-    let status = command.status().context("cannot run cargo test")?;
-    if !status.success() {
+    if !passed {
         bail!("tests failed");
     }
     Ok(())

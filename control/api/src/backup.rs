@@ -116,6 +116,7 @@ fn make(
         node: export.node,
         term: export.term,
         revision: export.revision,
+        feature_level: export.feature_level,
         encryption: Encryption::None,
     };
     let out = PieceWriter {

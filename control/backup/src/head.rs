@@ -32,8 +32,17 @@ pub struct Head {
     pub term: u64,
     /// The state's revision: everything up to it is in the backup.
     pub revision: u64,
+    /// The feature level that all nodes of the cluster knew: a program that knows less cannot read
+    /// all of it.
+    #[serde(default = "first_level")]
+    pub feature_level: u32,
     /// How the body is encrypted.
     pub encryption: Encryption,
+}
+
+/// Of backups from before they told it.
+fn first_level() -> u32 {
+    1
 }
 
 /// How the body of a backup is encrypted.

@@ -12,6 +12,7 @@ fn head() -> Head {
         node: 1,
         term: 3,
         revision: 42,
+        feature_level: 1,
         encryption: Encryption::None,
     }
 }
@@ -153,7 +154,7 @@ fn other_versions_are_named() {
 }
 
 #[test]
-fn any_bytes_are_read_or_refused() {
+fn fuzz_any_bytes_are_read_or_refused() {
     let plain = backup(&Recipients::parse([]).unwrap());
     let start = plain.iter().filter(|b| **b == b'\n').count().min(2);
     let body = plain

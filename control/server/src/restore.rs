@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use control_backup::{BackupError, Encryption, Head, Identities, Item, Reader};
 use control_pki::SealingKey;
-use control_state::CaRecord;
+use control_state::{CaRecord, FEATURE_LEVEL};
 use control_store::{Restore as Target, Store, StoreConfig};
 
 use crate::node::{DATA_KEY, SEALING_KEY};
@@ -87,6 +87,14 @@ impl Restore {
     /// The keys of the key file; none for a plain backup, which needs none.
     fn keys(&self) -> Result<Option<Identities>> {
         let head = Head::read(&mut self.open()?).with_context(|| self.named())?;
+        ensure!(
+            head.feature_level <= FEATURE_LEVEL,
+            "{}: it is of a cluster at feature level {}, this program knows up to {FEATURE_LEVEL}: \
+             restore it with metalmeshd {} or newer",
+            self.named(),
+            head.feature_level,
+            head.made_by
+        );
         if head.encryption == Encryption::None {
             return Ok(None);
         }
@@ -179,10 +187,11 @@ impl Restore {
             revision: head.revision,
         };
         target.run(rows).await.with_context(|| self.named())?;
+        self.start(dir, head, data_key).await?;
+        // Last: a key of its own place would stay when something else fails.
         self.node_key(dir)?
             .keep_data_key(&dir.join(DATA_KEY), data_key)
-            .context("the key that unseals cannot be kept")?;
-        self.start(dir, head, data_key).await
+            .context("the key that unseals cannot be kept")
     }
 
     async fn start(&self, dir: &Path, head: &Head, data_key: &SealingKey) -> Result<()> {

@@ -30,6 +30,24 @@ const VIEW_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pause before the next try when the leader is known but does not lead.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
+/// What an earlier try of the same command left open.
+#[derive(Debug, Default)]
+struct Doubt(Option<StoreError>);
+
+impl Doubt {
+    /// Keeps the first refusal that may have had an effect.
+    fn note(&mut self, refused: &StoreError) {
+        if matches!(refused, StoreError::OutcomeUnknown { .. }) {
+            self.0.get_or_insert_with(|| refused.clone());
+        }
+    }
+
+    /// The error of all tries: that the last one did nothing does not say so of the others.
+    fn over(&mut self, last: StoreError) -> StoreError {
+        self.0.take().unwrap_or(last)
+    }
+}
+
 impl<M: StateMachine> Store<M> {
     /// Has `command` applied, on any node. Success means: durable on a majority and applied here.
     ///
@@ -58,26 +76,33 @@ impl<M: StateMachine> Store<M> {
             _ => false,
         };
         let deadline = Instant::now() + PROPOSE_TIMEOUT;
+        let mut doubt = Doubt::default();
         loop {
-            self.running()?;
-            let refused = if self.is_leader() {
-                match self.propose_here(command.clone()).await {
-                    Ok(done) => return Ok(done.reply),
-                    Err(ProposeError::Store(refused)) if may_repeat(&refused) => refused,
-                    Err(error) => return Err(error),
-                }
-            } else {
-                match self.pass_on(Passed::Propose(command.clone())).await {
-                    Ok(Answer::Applied { index, result }) => {
-                        self.catch_up(index).await;
-                        return decode_result::<M>(result);
-                    }
-                    Ok(_) => return Err(unexpected().into()),
-                    Err(refused) if may_repeat(&refused) => refused,
-                    Err(error) => return Err(error.into()),
-                }
+            let refused = match self.propose_once(&command).await {
+                Err(ProposeError::Store(refused)) => refused,
+                done => return done,
             };
-            self.wait_for_leader(deadline, refused).await?;
+            if !may_repeat(&refused) {
+                return Err(doubt.over(refused).into());
+            }
+            doubt.note(&refused);
+            let led = self.wait_for_leader(deadline, refused).await;
+            led.map_err(|refused| doubt.over(refused))?;
+        }
+    }
+
+    /// One try, here or at the leader.
+    async fn propose_once(&self, command: &Bytes) -> Result<M::Reply, ProposeError<M::Rejection>> {
+        self.running()?;
+        if self.is_leader() {
+            return self.propose_here(command.clone()).await.map(|it| it.reply);
+        }
+        match self.pass_on(Passed::Propose(command.clone())).await? {
+            Answer::Applied { index, result } => {
+                self.catch_up(index).await;
+                decode_result::<M>(result)
+            }
+            _ => Err(unexpected().into()),
         }
     }
 
@@ -364,5 +389,30 @@ fn read_error(error: RaftError<TypeConfig, LinearizableReadError<TypeConfig>>) -
         RaftError::APIError(LinearizableReadError::QuorumNotEnough(_)) => StoreError::NoQuorum,
         RaftError::Fatal(Fatal::Stopped) => StoreError::ShutDown,
         RaftError::Fatal(fatal) => StoreError::Fatal(fatal.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_may_have_been_done_is_never_said_to_have_done_nothing() {
+        let unknown = |reason: &'static str| StoreError::OutcomeUnknown {
+            reason: reason.into(),
+        };
+        let harmless = [
+            StoreError::Busy { waiting: 1 },
+            StoreError::NotLeader { leader: None },
+            StoreError::ShutDown,
+        ];
+        for last in harmless {
+            let mut doubt = Doubt::default();
+            doubt.note(&StoreError::NotLeader { leader: None });
+            assert_eq!(doubt.over(last.clone()), last);
+            doubt.note(&unknown("first"));
+            doubt.note(&unknown("second"));
+            assert_eq!(doubt.over(last), unknown("first"));
+        }
     }
 }

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use control_state::{Record, Tables};
+use control_state::{Record, Tables, feature_level};
 use openraft::vote::RaftLeaderId;
 use openraft::{BasicNode, Membership};
 use uuid::Uuid;
@@ -52,20 +52,12 @@ pub struct Export {
     pub term: u64,
     /// The revision at that moment.
     pub revision: u64,
+    /// The feature level that every node knew at that moment.
+    pub feature_level: u32,
     records: Vec<(Record, u64)>,
 }
 
 impl Export {
-    /// How many objects there are.
-    pub fn len(&self) -> usize {
-        self.records.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
-    }
-
     /// The objects as the store keeps them, in the order of kinds and keys.
     pub fn rows(&self) -> impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), CodecError>> + '_ {
         self.records.iter().map(|(record, revision)| {
@@ -85,15 +77,16 @@ impl Store<Tables> {
         let collect = |tables: &Tables| {
             let kinds = control_state::Kind::ALL.iter();
             let records = kinds.flat_map(|kind| tables.records(*kind)).collect();
-            (records, tables.revision())
+            (records, tables.revision(), feature_level(tables))
         };
-        let (records, revision) = self.read(collect).await?;
+        let (records, revision, feature_level) = self.read(collect).await?;
         Ok(Export {
             cluster: self.0.raft.config().cluster_name.clone(),
             cluster_id: self.cluster_id(),
             node: self.node_id(),
             term: self.term(),
             revision,
+            feature_level,
             records,
         })
     }

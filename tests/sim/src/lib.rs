@@ -9,6 +9,8 @@
 //! Entry point: [`run`](run::run). Same seed, same run: nothing here or in the store may draw
 //! system randomness, read the machine's clock, start a thread, or iterate in random order.
 
+#![cfg(feature = "sim")]
+
 pub mod cli;
 mod clients;
 mod clock;

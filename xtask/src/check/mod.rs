@@ -12,6 +12,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use self::metadata::Metadata;
+use crate::test::SIMULATION;
 
 /// What one check found: each line names the file, the rule and what to do.
 pub(crate) type Findings = Vec<String>;
@@ -36,22 +37,16 @@ pub(crate) fn run(root: &Path) -> Result<()> {
             failed.push(name);
         }
     }
+    let clippy = |what: &[&'static str]| {
+        let begin = ["clippy", "--quiet", "--all-targets"];
+        [&begin, what, &["--", "-D", "warnings"]].concat()
+    };
     for (name, args) in [
-        ("format", &["fmt", "--all", "--check"][..]),
-        (
-            "clippy",
-            &[
-                "clippy",
-                "--quiet",
-                "--workspace",
-                "--all-targets",
-                "--",
-                "-D",
-                "warnings",
-            ][..],
-        ),
+        ("format", vec!["fmt", "--all", "--check"]),
+        ("clippy", clippy(&["--workspace"])),
+        ("clippy (sim)", clippy(&SIMULATION)),
     ] {
-        let ok = cargo(root, args)?;
+        let ok = cargo(root, &args)?;
         report(name, ok);
         if !ok {
             failed.push(name);
@@ -68,17 +63,16 @@ pub(crate) fn run(root: &Path) -> Result<()> {
 
 /// Mends what a tool can mend: format, and the lints that have an automatic fix.
 pub(crate) fn fix(root: &Path) -> Result<()> {
-    let clippy = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--fix",
-        "--allow-dirty",
-    ];
-    if cargo(root, &clippy)? && cargo(root, &["fmt", "--all"])? {
-        return Ok(());
+    let clippy = ["clippy", "--all-targets", "--fix", "--allow-dirty"];
+    for what in [&["--workspace"][..], &SIMULATION] {
+        if !cargo(root, &[&clippy, what].concat())? {
+            bail!("the tools above could not mend everything");
+        }
     }
-    bail!("the tools above could not mend everything")
+    if !cargo(root, &["fmt", "--all"])? {
+        bail!("the tools above could not mend everything");
+    }
+    Ok(())
 }
 
 fn cargo(root: &Path, args: &[&str]) -> Result<bool> {

@@ -26,15 +26,18 @@ const TEST_FEATURES: &[(&str, &str)] = &[
 
 pub(crate) fn check(root: &Path) -> Result<Findings> {
     let mut findings = Findings::new();
-    for product in PRODUCTS {
-        for line in tree(root, product)?.lines() {
+    let alone = PRODUCTS.iter().map(|it| (*it, vec!["--package", *it]));
+    // Tests run what is built in one go with everything else.
+    let together = [("the workspace", vec!["--workspace"])];
+    for (what, of) in alone.chain(together) {
+        for line in tree(root, &of)?.lines() {
             let asked = TEST_FEATURES
                 .iter()
                 .filter(|(name, feature)| has(line, name, feature));
             findings.extend(asked.map(|(name, feature)| {
                 format!(
-                    "{product} is built with the feature `{feature}` of {name}, which is for \
-                     tests alone: remove it from the manifest that asks for it"
+                    "{what} is built with the feature `{feature}` of {name}, which is for tests \
+                     alone: remove it from the manifest that asks for it"
                 )
             }));
         }
@@ -42,12 +45,12 @@ pub(crate) fn check(root: &Path) -> Result<Findings> {
     Ok(findings)
 }
 
-/// A line for each crate that `product` is built from, as `name version features`.
-fn tree(root: &Path, product: &str) -> Result<String> {
+/// A line for each crate that something is built from, as `name version features`.
+fn tree(root: &Path, of: &[&str]) -> Result<String> {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "--package", product])
-        .args(["--edges", "normal,build", "--prefix", "none"])
-        .args(["--format", "{p} | {f}"])
+        .args(["tree", "--locked"])
+        .args(of)
+        .args(["--prefix", "none", "--format", "{p} | {f}"])
         .current_dir(root)
         .output()
         .context("cannot run cargo tree")?;

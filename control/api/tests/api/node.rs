@@ -13,9 +13,9 @@ use control_api::{Core, WatchLimits, Watches, admin_token, is_fresh, serve, tena
 use control_authz::{Permit, SystemActor};
 use control_pki::{Pki, SealingKey};
 use control_state::{
-    BlockDevice, BmcAction, BmcOrderDone, Command, Cpu, DiskWipe, EventKind, Hardware,
-    MachineEvent, MachineSeen, Neighbour, Nic, Op, RegisterMachine, RegisterSwitch, Reply,
-    WipeDone,
+    AnnounceNode, BlockDevice, BmcAction, BmcOrderDone, Command, Cpu, DiskWipe, EventKind,
+    FEATURE_LEVEL, Hardware, MachineEvent, MachineSeen, Neighbour, Nic, Op, RegisterMachine,
+    RegisterSwitch, Reply, WipeDone,
 };
 use control_store::{Store, StoreConfig, WATCH_HISTORY_CHANGES};
 use http::HeaderValue;
@@ -56,6 +56,20 @@ impl Interceptor for Bearer {
 
 pub(crate) type Wire = InterceptedService<Channel, Bearer>;
 
+/// Tells what the node knows, as `metalmeshd` does at its start.
+async fn announce(store: &Store) {
+    let announce = AnnounceNode {
+        id: 1,
+        peer_address: String::new(),
+        mesh_addresses: Vec::new(),
+        level: FEATURE_LEVEL,
+        version: String::new(),
+    };
+    let permit = Permit::system(SystemActor::Bootstrap);
+    let command = Command::new(store.now(), "test", announce);
+    store.propose(&permit, &command).await.unwrap();
+}
+
 /// A running node.
 pub(crate) struct Node {
     pub(crate) address: SocketAddr,
@@ -86,6 +100,7 @@ impl Node {
         let issuer = token::issuer(&store, &seal, "https://test.example")
             .await
             .unwrap();
+        announce(&store).await;
         assert!(is_fresh(&store, PROVIDER).await.unwrap());
         tenants(&store, PROVIDER).await.unwrap();
         assert!(!is_fresh(&store, PROVIDER).await.unwrap());

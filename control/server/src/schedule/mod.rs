@@ -20,12 +20,14 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use settings::{Schedule, Section};
 
-use place::Opened;
+use place::{Opened, There};
 
 /// How long after a failure, and how often a node that does not lead looks whether it does.
 const RETRY: Duration = Duration::from_secs(60);
 /// Bytes of one part of an upload.
 const PART_BYTES: usize = 8 << 20;
+/// How long a node that stops waits for an upload to be given up.
+const GIVE_UP: Duration = Duration::from_secs(5);
 /// Parts on their way at the same time.
 const PARTS_MAX: usize = 2;
 
@@ -45,7 +47,7 @@ pub(crate) fn spawn(
     };
     for place in &schedule.places {
         let keeper = Keeper {
-            place: Opened::new(place, store.cluster())?,
+            place: Opened::new(place, store.cluster(), store.cluster_id())?,
             schedule: schedule.clone(),
             store: store.clone(),
             backups: backups.clone(),
@@ -71,20 +73,18 @@ impl Keeper {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
             }
-            pause = tokio::select! {
-                () = stop.cancelled() => return,
-                pause = self.look() => pause,
-            };
+            pause = self.look(&stop).await;
         }
     }
 
     /// Makes a backup if one is due; how long to wait then.
-    async fn look(&self) -> Duration {
+    async fn look(&self, stop: &CancellationToken) -> Duration {
         if !self.store.is_leader() {
             return RETRY;
         }
-        match self.make_if_due().await {
+        match self.make_if_due(stop).await {
             Ok(pause) => pause,
+            Err(_) if stop.is_cancelled() => RETRY,
             Err(error) => {
                 let place = &self.place.name;
                 tracing::error!(place = %place, error = %format_args!("{error:#}"), "no backup was made");
@@ -93,43 +93,65 @@ impl Keeper {
         }
     }
 
-    async fn make_if_due(&self) -> Result<Duration> {
+    async fn make_if_due(&self, stop: &CancellationToken) -> Result<Duration> {
         let now_ms = self.store.now().ms();
-        let there = self.place.list().await.context("cannot list backups")?;
+        let there = unless(stop, self.place.list()).await;
+        let there = there.context("cannot list backups")?;
         let every_ms = u64::try_from(self.schedule.every.as_millis()).unwrap_or(u64::MAX);
-        let newest_ms = there.iter().map(|it| it.made_ms).max();
-        let due_ms = newest_ms.map_or(0, |newest| newest.saturating_add(every_ms));
-        if due_ms > now_ms {
+        let made: Vec<u64> = there.iter().map(|it| it.made_ms).collect();
+        let left_ms = left_ms(&made, every_ms, now_ms);
+        if left_ms > 0 {
             // Not longer than a while: who leads may change.
-            return Ok(Duration::from_millis(due_ms - now_ms).min(RETRY));
+            return Ok(Duration::from_millis(left_ms).min(RETRY));
         }
-        let name = self.make(now_ms).await?;
+        if made.iter().any(|it| *it > now_ms) {
+            tracing::warn!(place = %self.place.name, "there is a backup from the future: look at \
+                the clocks of this node and of the place");
+        }
+        let name = self.make(now_ms, stop).await?;
         let surplus = (there.len() + 1).saturating_sub(self.schedule.keep);
-        for old in there.iter().take(surplus) {
-            self.place
-                .remove(old)
-                .await
-                .context("cannot remove an old backup")?;
-        }
-        tracing::info!(place = %self.place.name, backup = %name, removed = surplus, "backup made");
+        let removed = self.remove(&there[..surplus.min(there.len())]).await;
+        tracing::info!(place = %self.place.name, backup = %name, removed, "backup made");
         Ok(RETRY.min(self.schedule.every))
     }
 
+    /// Removes what is not kept; how many are gone. What stays is tried again after the next.
+    async fn remove(&self, old: &[There]) -> usize {
+        let mut removed = 0;
+        for one in old {
+            match self.place.remove(one).await {
+                Ok(()) => removed += 1,
+                Err(error) => {
+                    let (place, old) = (&self.place.name, &one.path);
+                    tracing::warn!(place = %place, backup = %old, error = %format_args!("{error:#}"),
+                        "an old backup cannot be removed");
+                }
+            }
+        }
+        if let Err(error) = self.place.sweep().await {
+            tracing::warn!(place = %self.place.name, error = %format_args!("{error:#}"),
+                "unfinished backups cannot be removed");
+        }
+        removed
+    }
+
     /// Makes a backup; its name.
-    async fn make(&self, now_ms: u64) -> Result<String> {
+    async fn make(&self, now_ms: u64, stop: &CancellationToken) -> Result<String> {
         let recipients = self.schedule.recipients.iter().map(String::as_str);
         let pieces = self.backups.begin(Recipients::parse(recipients)?).await?;
         let name = self.place.name_of(now_ms);
-        let upload = self.place.upload(&name).await;
+        let upload = unless(stop, self.place.upload(&name)).await;
         let upload = upload.context("cannot begin the upload")?;
         let mut upload = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
-        if let Err(error) = self.send(pieces, &mut upload).await {
+        if let Err(error) = unless(stop, self.send(pieces, &mut upload)).await {
             // What was sent is not whole and must not get a name, nor cost space.
-            if let Err(left) = upload.abort().await {
-                let error = self.place.explain(left);
-                let place = &self.place.name;
-                tracing::warn!(place = %place, error = %format_args!("{error:#}"), "parts are left");
-            }
+            let left = match tokio::time::timeout(GIVE_UP, upload.abort()).await {
+                Ok(Ok(())) => return Err(error),
+                Ok(Err(left)) => self.place.explain(left),
+                Err(late) => late.into(),
+            };
+            let place = &self.place.name;
+            tracing::warn!(place = %place, error = %format_args!("{left:#}"), "parts are left");
             return Err(error);
         }
         let finished = upload.finish().await;
@@ -152,6 +174,24 @@ impl Keeper {
     }
 }
 
+/// Milliseconds until the next backup is due. One from further in the future than another would be
+/// due does not count: it would hold up all until then.
+fn left_ms(made: &[u64], every_ms: u64, now_ms: u64) -> u64 {
+    let latest = now_ms.saturating_add(every_ms);
+    let newest = made.iter().filter(|it| **it <= latest).max();
+    let due = newest.map_or(0, |newest| newest.saturating_add(every_ms));
+    due.saturating_sub(now_ms)
+}
+
+/// The work, given up when the node stops.
+async fn unless<T>(stop: &CancellationToken, work: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => bail!("the node stops"),
+        done = work => done,
+    }
+}
+
 /// Reads a secret of one line.
 fn secret(field: &str, path: &std::path::Path) -> Result<String> {
     let text = std::fs::read_to_string(path)
@@ -161,4 +201,25 @@ fn secret(field: &str, path: &std::path::Path) -> Result<String> {
         bail!("{field}: {} is empty", path.display());
     }
     Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::left_ms;
+
+    #[test]
+    fn backups_are_due_by_the_newest_that_can_be() {
+        const EVERY: u64 = 1000;
+        for (made, now, left) in [
+            (&[][..], 5000, 0),
+            (&[3000], 5000, 0),
+            (&[4500, 3000], 5000, 500),
+            // A clock that is a little ahead; one that is wrong.
+            (&[5600], 5000, 1600),
+            (&[4500, 90_000], 5000, 500),
+            (&[90_000], 5000, 0),
+        ] {
+            assert_eq!(left_ms(made, EVERY, now), left, "{made:?}");
+        }
+    }
 }

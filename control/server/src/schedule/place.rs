@@ -2,7 +2,7 @@
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,11 +15,15 @@ use object_store::{
     Certificate, ClientOptions, MultipartUpload, ObjectStore, ObjectStoreExt, RetryConfig,
 };
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use super::settings::{Place, S3};
 use super::{secret, trouble};
 
 const SUFFIX: &str = ".backup";
+/// In names of files that are being written, with a number behind it.
+const UNFINISHED: &str = ".backup#";
+const UNFINISHED_LIFE: Duration = Duration::from_secs(24 * 3600);
 /// Longest time for one request to a bucket: a part over a slow line.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
 /// How often and how long one request is repeated. What does not work then is told, and tried
@@ -34,9 +38,11 @@ pub(super) struct Opened {
     pub(super) name: String,
     store: Arc<dyn ObjectStore>,
     folder: Path,
+    /// If it is one of this machine.
+    directory: Option<PathBuf>,
     /// Of a bucket, for what is said about its errors.
     bucket: Option<S3>,
-    /// Begin of the names of our backups: others in the same place are left alone.
+    /// Begin of the names of this cluster's backups: others in the same place are left alone.
     ours: String,
 }
 
@@ -49,7 +55,8 @@ pub(super) struct There {
 }
 
 impl Opened {
-    pub(super) fn new(place: &Place, cluster: &str) -> Result<Self> {
+    /// The place, for backups of the cluster of this name and id: names alone are not unique.
+    pub(super) fn new(place: &Place, cluster: &str, id: Uuid) -> Result<Self> {
         let (name, store, folder, bucket): (_, Arc<dyn ObjectStore>, _, _) = match place {
             Place::Directory(dir) => (
                 dir.display().to_string(),
@@ -66,12 +73,18 @@ impl Opened {
         };
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         let cluster: String = cluster.chars().map(plain).collect();
+        let (id, _, _, _) = id.as_fields();
+        let directory = match place {
+            Place::Directory(dir) => Some(dir.clone()),
+            Place::S3(_) => None,
+        };
         Ok(Self {
             name,
             store,
             folder,
+            directory,
             bucket,
-            ours: format!("metalmesh-{cluster}-"),
+            ours: format!("metalmesh-{cluster}-{id:08x}-"),
         })
     }
 
@@ -127,6 +140,29 @@ impl Opened {
         let path = self.folder.clone().join(name);
         let upload = self.store.put_multipart(&path).await;
         upload.map_err(|error| self.explain(error))
+    }
+
+    /// Removes what nodes that were killed had begun to write into a directory, a day later: it may
+    /// be another node's that writes still. Buckets have rules for that.
+    pub(super) async fn sweep(&self) -> Result<()> {
+        let Some(dir) = self.directory.clone() else {
+            return Ok(());
+        };
+        let ours = self.ours.clone();
+        let sweep = move || {
+            for entry in std::fs::read_dir(&dir)? {
+                let entry = entry?;
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                let is_part = name.starts_with(&ours) && name.contains(UNFINISHED);
+                let age = entry.metadata()?.modified()?.elapsed();
+                if is_part && age.is_ok_and(|age| age > UNFINISHED_LIFE) {
+                    std::fs::remove_file(entry.path())?;
+                }
+            }
+            Ok(())
+        };
+        tokio::task::spawn_blocking(sweep).await?
     }
 
     pub(super) async fn remove(&self, there: &There) -> Result<()> {
@@ -195,13 +231,19 @@ fn authorities(path: &FilePath) -> Result<Vec<Certificate>> {
 mod tests {
     use super::*;
 
+    const ID: Uuid = Uuid::from_u128(0x67e4_3279_0000_4000_8000_0000_0000_0001);
+
     #[test]
     fn names_sort_by_time_and_are_ours() {
         let dir = tempfile::tempdir().unwrap();
         let place = Place::Directory(dir.path().join("backups"));
-        let opened = Opened::new(&place, "east coast/1").unwrap();
+        let opened = Opened::new(&place, "east coast/1", ID).unwrap();
         let first = opened.name_of(1_700_000_000_000);
-        assert_eq!(first, "metalmesh-east_coast_1-20231114T221320Z.backup");
+        let name = "metalmesh-east_coast_1-67e43279-20231114T221320Z.backup";
+        assert_eq!(first, name);
+        // A restored cluster has the name of the old one, and another id.
+        let restored = Opened::new(&place, "east coast/1", Uuid::from_u128(7)).unwrap();
+        assert!(!restored.is_ours(&Path::from(name)));
         assert!(opened.name_of(1_700_000_001_000) > first);
         assert!(opened.is_ours(&Path::from(first.as_str())));
         for foreign in [
@@ -210,6 +252,33 @@ mod tests {
             "notes.txt",
         ] {
             assert!(!opened.is_ours(&Path::from(foreign)), "{foreign}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_never_finished_goes_after_a_day() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place::Directory(dir.path().to_owned());
+        let opened = Opened::new(&place, "east", ID).unwrap();
+        let name = opened.name_of(1_700_000_000_000);
+        let two_days = Duration::from_secs(48 * 3600);
+        let long_ago = std::time::SystemTime::now() - two_days;
+        for (name, modified) in [
+            (format!("{name}#1"), Some(long_ago)),
+            (format!("{name}#2"), None),
+            (format!("other-{name}#1"), Some(long_ago)),
+            (name.clone(), Some(long_ago)),
+        ] {
+            let file = std::fs::File::create(dir.path().join(name)).unwrap();
+            if let Some(modified) = modified {
+                file.set_modified(modified).unwrap();
+            }
+        }
+        opened.sweep().await.unwrap();
+        let there = |name: String| dir.path().join(name).exists();
+        assert!(!there(format!("{name}#1")));
+        for kept in [format!("{name}#2"), format!("other-{name}#1"), name] {
+            assert!(there(kept.clone()), "{kept}");
         }
     }
 }

@@ -4,6 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use control_state::FEATURE_LEVEL;
+
 use crate::cli::Cli;
 use crate::daemon::{Daemon, program};
 
@@ -132,14 +134,22 @@ fn a_backup_that_is_not_one_changes_nothing() {
     }
     let text = String::from_utf8_lossy(&bytes[..1000]).into_owned();
     let head_end = text.match_indices('\n').nth(1).unwrap().0;
-    let newer = text[..head_end].replace("\"format\":1", "\"format\":7");
-    std::fs::write(
-        &bad,
-        [newer.as_bytes(), b"\n", &bytes[head_end + 1..]].concat(),
-    )
-    .unwrap();
-    let error = refused(&restore(&bad, &dir, &keys), &dir);
-    assert!(error.contains("it has format 7"), "{error}");
+    let level = format!("\"feature_level\":{FEATURE_LEVEL}");
+    for (field, other, what) in [
+        ("\"format\":1", "\"format\":7", "it has format 7"),
+        (
+            &level,
+            "\"feature_level\":99",
+            "of a cluster at feature level 99",
+        ),
+    ] {
+        assert!(text[..head_end].contains(field), "{text}");
+        let newer = text[..head_end].replace(field, other);
+        let newer = [newer.as_bytes(), b"\n", &bytes[head_end + 1..]].concat();
+        std::fs::write(&bad, newer).unwrap();
+        let error = refused(&restore(&bad, &dir, &keys), &dir);
+        assert!(error.contains(what), "{error}");
+    }
     // A directory that is in use stays what it is.
     let data = world.path("data");
     let output = restore(&file, &data, &[]);
@@ -161,7 +171,10 @@ fn plain_and_for_others() {
     let wrong = world.path("wrong");
     std::fs::create_dir(&wrong).unwrap();
     std::fs::write(world.path("wrong/seal.key"), [7; 32]).unwrap();
-    let error = refused(&restore(&plain, &dir, &["--keys-of", &wrong]), &dir);
+    let own = world.path("own.key");
+    let with_own = ["--keys-of", &wrong, "--sealing-key", &own];
+    let error = refused(&restore(&plain, &dir, &with_own), &dir);
+    assert!(!Path::new(&own).exists(), "a key was left");
     assert!(error.contains("not those of this backup"), "{error}");
     let data = world.path("data");
     let output = restore(&plain, &dir, &["--keys-of", &data]);

@@ -38,10 +38,18 @@ fn restores(file: &Path, key: &Path, dir: &Path) {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// Names as the schedule gives them, of a cluster called `metalmesh`.
-fn old() -> [String; 3] {
-    ["20200101", "20200102", "20200103"]
-        .map(|day| format!("metalmesh-metalmesh-{day}T000000Z.backup"))
+/// Makes a cluster in `dir`; how the names of its backups begin.
+fn founded(dir: &Path) -> String {
+    assert!(configured(dir, "").terminate().success());
+    let node = fs::read_to_string(dir.join("data/NODE")).unwrap();
+    let node: serde_json::Value = serde_json::from_str(&node).unwrap();
+    let id = node["cluster_id"].as_str().unwrap();
+    format!("metalmesh-metalmesh-{}-", &id[..8])
+}
+
+/// Names that the schedule gave long ago.
+fn old(ours: &str) -> [String; 3] {
+    ["20200101", "20200102", "20200103"].map(|day| format!("{ours}{day}T000000Z.backup"))
 }
 
 /// Starts a daemon with this configuration.
@@ -59,7 +67,15 @@ fn a_directory_is_kept_supplied() {
     fs::write(at("backup.key"), secret).unwrap();
     let backups = at("backups");
     fs::create_dir(&backups).unwrap();
-    for name in old() {
+    let ours = founded(dir.path());
+    let old = old(&ours);
+    // A cluster of the same name has backups in the same place, a newer one than ours among them.
+    let others = ["2019", "2026"].map(|year| {
+        let name = format!("metalmesh-metalmesh-00000000-{year}0101T000000Z.backup");
+        File::create(backups.join(&name)).unwrap();
+        name
+    });
+    for name in &old {
         let file = File::create(backups.join(name)).unwrap();
         let then = UNIX_EPOCH + Duration::from_secs(1_577_836_800);
         file.set_modified(then).unwrap();
@@ -81,10 +97,14 @@ fn a_directory_is_kept_supplied() {
     // The new one, the newest of the old ones, and what is not ours.
     let kept = wait_for("a backup and the removal of old ones", || {
         let names = names();
-        (names.len() == 3 && !names.contains(&old()[1])).then_some(names)
+        (names.len() == 5 && !names.contains(&old[1])).then_some(names)
     });
-    assert_eq!((&kept[0], kept[2].as_str()), (&old()[2], "notes.txt"));
-    restores(&backups.join(&kept[1]), &at("backup.key"), &at("new"));
+    for name in [&old[2], &others[0], &others[1], "notes.txt"] {
+        assert!(kept.iter().any(|it| it == name), "{name} in {kept:?}");
+    }
+    let is_new = |it: &&String| it.starts_with(&ours) && **it != old[2];
+    let new = kept.iter().find(is_new).unwrap();
+    restores(&backups.join(new), &at("backup.key"), &at("new"));
     // The next one is not due: a restart makes none.
     assert!(daemon.terminate().success());
     let daemon = configured(dir.path(), &config);
@@ -107,7 +127,8 @@ fn a_bucket_behind_tls_is_kept_supplied() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     let authority = Authority::new(&at("tls"));
-    let old = old().map(|name| format!("east/{name}"));
+    let ours = founded(dir.path());
+    let old = old(&ours).map(|name| format!("east/{name}"));
     let there = [&old[0], &old[1], &old[2], "east/notes.txt", "west.backup"];
     let Some(store) = S3::start(dir.path(), &authority, &there) else {
         return;
@@ -133,7 +154,7 @@ fn a_bucket_behind_tls_is_kept_supplied() {
         [kept, notes, west],
         [&old[2], "east/notes.txt", "west.backup"]
     );
-    assert!(new.starts_with("east/metalmesh-metalmesh-2"), "{new}");
+    assert!(new.starts_with(&format!("east/{ours}2")), "{new}");
     store.copy(new, &at("from-bucket"));
     restores(&at("from-bucket"), &at("backup.key"), &at("new"));
     // The next one is not due: a restart looks, and makes none.

@@ -126,7 +126,10 @@ mod tests {
 
     use super::*;
     use crate::entities::{ProjectRole, TenantRole};
-    use crate::{Command, CreateProject, CreateTenant, DeleteProject, Op, Tables, Tick, apply};
+    use crate::{
+        AnnounceNode, Command, CreateProject, CreateTenant, DeleteProject, FEATURE_LEVEL, Op,
+        Tables, Tick, apply,
+    };
 
     const DAY_MS: u64 = 24 * 3_600_000;
 
@@ -159,9 +162,17 @@ mod tests {
         }
     }
 
-    /// Tenants "acme", with a project, and "guest".
+    /// Tenants "acme", with a project, and "guest", at the newest level.
     fn world() -> Tables {
         let mut tables = Tables::new();
+        let node = AnnounceNode {
+            id: 1,
+            peer_address: String::new(),
+            mesh_addresses: Vec::new(),
+            level: FEATURE_LEVEL,
+            version: String::new(),
+        };
+        run(&mut tables, 1, node).unwrap();
         for name in ["acme", "guest"] {
             run(&mut tables, 1, tenant(name)).unwrap();
         }

@@ -3,7 +3,7 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::Timestamp;
 
-use crate::command::{AnnounceNode, Command, FEATURE_LEVEL, InviteNode, JoinNode, RemoveNode};
+use crate::command::{AnnounceNode, Command, InviteNode, JoinNode, RemoveNode};
 use crate::entities::ControlNode;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
@@ -120,9 +120,10 @@ fn check_level(tx: &Tx<'_>, level: u32) -> std::result::Result<(), Error> {
     Err(Error::new(ErrorCode::MembershipRefused, what).hint("install a newer metalmeshd on it"))
 }
 
-/// The feature level that every control node knows.
+/// The feature level that every control node knows. Before the first has said what it knows it is
+/// the first one: such entries of the log may be from when there were no levels.
 pub fn feature_level(tables: &Tables) -> u32 {
-    lowest_level(tables).unwrap_or(FEATURE_LEVEL)
+    lowest_level(tables).unwrap_or_default().max(1)
 }
 
 /// The same; none before the first node has said what it knows.
@@ -134,7 +135,7 @@ fn lowest_level(tables: &Tables) -> Option<u32> {
 
 /// Whether every control node knows a command; one that does not could not even read it.
 pub fn check_enabled(tables: &Tables, command: &Command) -> std::result::Result<(), Error> {
-    let known = feature_level(tables).max(1);
+    let known = feature_level(tables);
     if command.version <= known {
         return Ok(());
     }
@@ -167,7 +168,7 @@ fn empty(id: u64, now: Timestamp) -> ControlNode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Op, apply};
+    use crate::{FEATURE_LEVEL, Op, apply};
 
     fn announced(tables: &mut Tables, id: u64, level: u32) -> std::result::Result<Reply, Error> {
         let announce = AnnounceNode {
@@ -184,10 +185,12 @@ mod tests {
     #[test]
     fn what_the_slowest_node_does_not_know_stays_off() {
         let mut tables = Tables::new();
+        assert_eq!(feature_level(&tables), 1, "whoever wrote this said nothing");
         let newer = Command {
             version: 2,
             ..Command::new(Timestamp::ZERO, "test", Op::from(RemoveNode { id: 9 }))
         };
+        check_enabled(&tables, &newer).unwrap_err();
         announced(&mut tables, 1, 2).unwrap();
         check_enabled(&tables, &newer).unwrap();
         assert_eq!(feature_level(&tables), 2);

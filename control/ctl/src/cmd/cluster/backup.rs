@@ -193,6 +193,7 @@ fn show(head: &Head, counts: Option<&BTreeMap<String, u64>>) {
         head.made_by
     );
     outln!("revision:    {}", head.revision);
+    outln!("level:       {}", head.feature_level);
     let encryption = match head.encryption {
         Encryption::Age => "age",
         Encryption::None => "none",
