@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use control_backup::{BackupError, Encryption, FORMAT, Head, Recipients, Summary, Writer};
 use control_store::{CodecError, Export, Store, StoreError};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
@@ -16,6 +18,8 @@ pub const BACKUPS_MAX: usize = 2;
 const PIECE_BYTES: usize = 256 << 10;
 /// Pieces that may wait for the receiver.
 const PIECES_MAX: usize = 8;
+/// How long one piece may wait: who reads no more must not keep a place for ever.
+const STALL: Duration = Duration::from_secs(300);
 
 /// A backup could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +96,12 @@ impl Backups {
         let now_ms = self.store.now().ms();
         let data_key = self.data_key;
         let (send, bytes) = mpsc::channel(PIECES_MAX);
-        let work = move || make(&export, &data_key, &recipients, now_ms, send, place);
+        let out = PieceWriter {
+            runtime: Handle::current(),
+            send,
+            piece: BytesMut::with_capacity(PIECE_BYTES),
+        };
+        let work = move || make(&export, &data_key, &recipients, now_ms, out, place);
         // Ends when its receiver is dropped: its writer fails then.
         let outcome = tokio::task::spawn_blocking(work);
         Ok(Pieces { bytes, outcome })
@@ -104,7 +113,7 @@ fn make(
     data_key: &[u8],
     recipients: &Recipients,
     now_ms: u64,
-    send: Sender<Bytes>,
+    out: PieceWriter,
     _place: OwnedSemaphorePermit,
 ) -> Result<Made, MakeError> {
     let head = Head {
@@ -118,10 +127,6 @@ fn make(
         revision: export.revision,
         feature_level: export.feature_level,
         encryption: Encryption::None,
-    };
-    let out = PieceWriter {
-        send,
-        piece: BytesMut::with_capacity(PIECE_BYTES),
     };
     let mut writer = Writer::new(out, head, recipients)?;
     if !recipients.is_empty() {
@@ -138,8 +143,9 @@ fn make(
     })
 }
 
-/// Hands bytes over in pieces; waits while the receiver is slow.
+/// Hands bytes over in pieces; waits while the receiver is slow, but not for one that stopped.
 struct PieceWriter {
+    runtime: Handle,
     send: Sender<Bytes>,
     piece: BytesMut,
 }
@@ -158,8 +164,12 @@ impl Write for PieceWriter {
             return Ok(());
         }
         let gone = |_| io::Error::new(io::ErrorKind::BrokenPipe, "the receiver is gone");
-        self.send
-            .blocking_send(self.piece.split().freeze())
-            .map_err(gone)
+        let sent = self.send.send(self.piece.split().freeze());
+        let sent = self.runtime.block_on(tokio::time::timeout(STALL, sent));
+        let stalled = |_| {
+            let what = format!("the receiver took nothing for {} s", STALL.as_secs());
+            io::Error::new(io::ErrorKind::TimedOut, what)
+        };
+        sent.map_err(stalled)?.map_err(gone)
     }
 }

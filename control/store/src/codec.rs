@@ -37,6 +37,9 @@ pub enum CodecError {
         /// The highest that this program knows.
         max: u32,
     },
+    /// The checksum before a value is another one, or is cut.
+    #[error("the checksum does not match")]
+    Checksum,
     /// The bytes are not a value of the expected type.
     #[error("value cannot be decoded: {0}")]
     Decode(String),
@@ -81,6 +84,21 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError>
     }
 }
 
+/// The encoded `value` behind its CRC-32, for a file of its own.
+pub(crate) fn encode_summed<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
+    let value = encode(value)?;
+    Ok([&crc32fast::hash(&value).to_le_bytes()[..], &value].concat())
+}
+
+/// Reads what [`encode_summed`] wrote.
+pub(crate) fn decode_summed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
+    let (sum, value) = bytes.split_first_chunk::<4>().ok_or(CodecError::Checksum)?;
+    if crc32fast::hash(value).to_le_bytes() != *sum {
+        return Err(CodecError::Checksum);
+    }
+    decode(value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +108,16 @@ mod tests {
         let value = (7_u64, "leaf-1".to_owned(), vec![1_u8, 2]);
         let bytes = encode(&value).unwrap();
         assert_eq!(decode::<(u64, String, Vec<u8>)>(&bytes).unwrap(), value);
+        let mut summed = encode_summed(&value).unwrap();
+        assert_eq!(
+            decode_summed::<(u64, String, Vec<u8>)>(&summed).unwrap(),
+            value
+        );
+        summed[7] ^= 1;
+        for bad in [&summed[..], &summed[..3]] {
+            let read = decode_summed::<(u64, String, Vec<u8>)>(bad);
+            assert!(matches!(read, Err(CodecError::Checksum)), "{read:?}");
+        }
     }
 
     #[test]

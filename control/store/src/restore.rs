@@ -120,7 +120,10 @@ pub enum RestoreError<E: std::error::Error + 'static> {
     #[error(transparent)]
     Rows(E),
     /// A row is none of this state's.
-    #[error("the object {key} cannot be restored by this version of metalmeshd")]
+    #[error(
+        "the object {key} cannot be restored by this metalmeshd; use the version that made the \
+         backup, or a newer one"
+    )]
     Row {
         /// Kind and key.
         key: String,

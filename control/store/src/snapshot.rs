@@ -235,11 +235,8 @@ impl Snapshots {
     fn write_meta(&self, dir: &Path, progress: &Progress) -> Result<(), SnapshotError> {
         let path = dir.join(META);
         let write = || -> std::io::Result<()> {
-            let value = codec::encode(progress)?;
-            let mut bytes = crc32fast::hash(&value).to_le_bytes().to_vec();
-            bytes.extend_from_slice(&value);
             let file = self.disk.create(&path)?;
-            file.write_at(&bytes, 0)?;
+            file.write_at(&codec::encode_summed(progress)?, 0)?;
             file.sync()?;
             self.disk.sync_dir(dir)
         };
@@ -280,17 +277,10 @@ impl Snapshots {
         let path = dir.join(META);
         let bytes = self.disk.read(&path);
         let bytes = bytes.map_err(|e| io_error("read", &path, e))?;
-        let damaged = |reason: String| SnapshotError::Damaged {
+        codec::decode_summed(&bytes).map_err(|e| SnapshotError::Damaged {
             path: dir.to_owned(),
-            reason,
-        };
-        let (crc, value) = bytes
-            .split_first_chunk::<4>()
-            .ok_or_else(|| damaged("META is cut".to_owned()))?;
-        if crc32fast::hash(value).to_le_bytes() != *crc {
-            return Err(damaged("the checksum of META does not match".to_owned()));
-        }
-        codec::decode(value).map_err(|e| damaged(e.to_string()))
+            reason: format!("{META}: {e}"),
+        })
     }
 }
 

@@ -69,10 +69,7 @@ impl Partial {
         let path = dir.join(HEADER);
         let write = || {
             let file = disk.create(&path)?;
-            let value = codec::encode(&header)?;
-            let mut bytes = crc32fast::hash(&value).to_le_bytes().to_vec();
-            bytes.extend_from_slice(&value);
-            file.write_at(&bytes, 0)?;
+            file.write_at(&codec::encode_summed(&header)?, 0)?;
             file.sync()
         };
         write().map_err(|e| at(&path, e))?;
@@ -196,12 +193,7 @@ impl Partial {
 pub(crate) fn read_header(disk: &dyn Disk, dir: &Path) -> io::Result<Header> {
     let path = dir.join(HEADER);
     let bytes = disk.read(&path).map_err(|e| at(&path, e))?;
-    let damaged = || io::Error::new(io::ErrorKind::InvalidData, "the header is damaged");
-    let (crc, value) = bytes.split_first_chunk::<4>().ok_or_else(damaged)?;
-    if crc32fast::hash(value).to_le_bytes() != *crc {
-        return Err(damaged());
-    }
-    Ok(codec::decode(value)?)
+    Ok(codec::decode_summed(&bytes)?)
 }
 
 /// The longest beginning of a file that has the checksum of a record.

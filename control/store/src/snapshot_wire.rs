@@ -41,7 +41,7 @@ pub(crate) struct Offer {
 pub(crate) enum Wanted {
     /// Bytes of each file that are here already.
     From(Vec<u64>),
-    /// Nothing: it follows another leader.
+    /// Nothing: it follows another leader, or has as much already.
     Nothing(Installed),
 }
 
