@@ -3,11 +3,10 @@
 use control_authz::Permit;
 use control_pki::Pki;
 use control_state::{Command, ControlNode, Op, Reply, StateError, Tables};
-use control_store::Store;
+use control_store::{AuditTrail, Store};
 use proto_types::Timestamp;
 use tonic::Status;
 
-use crate::audit::AuditTrail;
 use crate::backup::Backups;
 use crate::caller::Caller;
 use crate::refusal;

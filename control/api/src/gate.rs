@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use control_authz::{Denied, Permit, Principal, authorise_path};
+use control_authz::{AuditedCall, Denied, Permit, Principal, Recorded, authorise_path};
 use control_state::{ErrorCode, Token};
+use control_store::CallEnd;
 use http::header::AUTHORIZATION;
 use http::{Extensions, HeaderMap};
 use prost_reflect::{DynamicMessage, Value};
@@ -14,7 +15,6 @@ use proto_types::TokenId;
 use tonic::{Code, Status};
 use uuid::Uuid;
 
-use crate::audit::Record;
 use crate::caller::Caller;
 use crate::convert::token::principal;
 use crate::core::Core;
@@ -33,16 +33,26 @@ pub struct ApiGate {
 #[derive(Debug)]
 pub struct Ticket {
     core: Arc<Core>,
-    record: Option<Record>,
+    record: Option<Arc<AuditedCall>>,
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if let Some(record) = self.record.take() {
-            self.core
-                .audit
-                .try_put(record, Code::Cancelled, self.core.now());
+        if let Some(end) = self.end(Code::Cancelled) {
+            self.core.audit.try_put(end);
         }
+    }
+}
+
+impl Ticket {
+    /// The end of the call, once.
+    fn end(&mut self, code: Code) -> Option<CallEnd> {
+        Some(CallEnd {
+            call: self.record.take()?,
+            code: code.into(),
+            reason: None,
+            time: self.core.now(),
+        })
     }
 }
 
@@ -112,13 +122,17 @@ impl ApiGate {
         who: &Principal,
         subject: Option<&str>,
         message: &DynamicMessage,
-    ) -> Option<Record> {
-        (call.method.audited && !who.user.is_empty()).then(|| Record {
+    ) -> Option<Arc<AuditedCall>> {
+        if !call.method.audited || who.user.is_empty() {
+            return None;
+        }
+        let of = |field| subject.filter(|_| call.method.scope.subject_field() == Some(field));
+        Some(Arc::new(AuditedCall {
             id: Uuid::now_v7().to_string(),
-            time: self.core.now(),
+            time_ms: self.core.now().ms(),
             user: who.user.clone(),
-            scope: call.method.scope.subject_field(),
-            subject: subject.map(str::to_owned),
+            tenant: of("login").unwrap_or_default().to_owned(),
+            project: of("project").map(str::to_owned),
             method: call.method.path.clone(),
             body: json::print(message)
                 .ok()
@@ -127,7 +141,8 @@ impl ApiGate {
                 .peer
                 .map(|peer: SocketAddr| peer.ip().to_string())
                 .unwrap_or_default(),
-        })
+            recorded: Recorded::default(),
+        }))
     }
 }
 
@@ -150,7 +165,7 @@ impl Gate for ApiGate {
         let subject = subject(&call, &message);
         let (who, permit) = self.authorise(&call, claims, subject.as_deref()).await?;
         let record = self.record(&call, &who, subject.as_deref(), &message);
-        let mut ticket = Ticket {
+        let ticket = Ticket {
             core: Arc::clone(&self.core),
             record,
         };
@@ -160,14 +175,13 @@ impl Gate for ApiGate {
         let permit = match verdict {
             Ok(permit) => permit,
             Err(status) => {
-                if let Some(record) = ticket.record.take() {
-                    self.core
-                        .audit
-                        .put(record, status.code(), self.core.now())
-                        .await;
-                }
+                self.finish(ticket, status.code()).await;
                 return Err(status);
             }
+        };
+        let permit = match &ticket.record {
+            Some(call) => permit.for_call(Arc::clone(call)),
+            None => permit,
         };
         let mut extensions = Extensions::new();
         let user = who.user.clone();
@@ -180,8 +194,8 @@ impl Gate for ApiGate {
     }
 
     async fn finish(&self, mut ticket: Ticket, code: Code) {
-        if let Some(record) = ticket.record.take() {
-            self.core.audit.put(record, code, self.core.now()).await;
+        if let Some(end) = ticket.end(code) {
+            self.core.audit.put(end).await;
         }
     }
 }

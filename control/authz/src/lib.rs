@@ -16,6 +16,7 @@
 //!
 //! [`may_grant`] keeps a new token from exceeding the one that asks for it.
 
+mod call;
 mod decide;
 mod denied;
 mod directory;
@@ -24,6 +25,7 @@ mod permit;
 mod principal;
 mod roles;
 
+pub use call::{AuditedCall, Recorded};
 pub use decide::{authorise, authorise_path};
 pub use denied::Denied;
 pub use directory::{Directory, Memberships};

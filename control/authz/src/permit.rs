@@ -1,17 +1,20 @@
 //! The proof that somebody may do what is about to be done.
 
+use std::sync::Arc;
+
 use proto_public::Method;
 
-use crate::Principal;
+use crate::{AuditedCall, Principal};
 
 /// Made only by `authorise` after a yes, or by [`Permit::system`]. The store asks for one with
-/// each write and hands its actor to the audit trail.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// each write, and records the call that it was given for together with what the call changes.
+#[derive(Debug, Clone)]
 pub struct Permit {
     actor: Actor,
     path: Option<&'static str>,
     audited: bool,
     subject: Option<Box<str>>,
+    call: Option<Arc<AuditedCall>>,
 }
 
 /// Who acts.
@@ -54,6 +57,7 @@ impl Permit {
             path: None,
             audited: false,
             subject: None,
+            call: None,
         }
     }
 
@@ -71,7 +75,22 @@ impl Permit {
             path: Some(&method.path),
             audited: method.audited,
             subject: subject.map(Into::into),
+            call: None,
         }
+    }
+
+    /// The same for what this call changes: its record goes with the change.
+    #[must_use]
+    pub fn for_call(self, call: Arc<AuditedCall>) -> Self {
+        Self {
+            call: Some(call),
+            ..self
+        }
+    }
+
+    /// The call that it was given for, where the contract wants it recorded.
+    pub fn call(&self) -> Option<&Arc<AuditedCall>> {
+        self.call.as_ref()
     }
 
     /// Who acts.

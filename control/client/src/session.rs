@@ -296,6 +296,8 @@ services! {
     admin_tenants: admin::tenant_service_client::TenantServiceClient;
     /// All tokens.
     admin_tokens: admin::token_service_client::TokenServiceClient;
+    /// The audit trail as it is kept.
+    audit_trail: mesh_admin::audit_trail_service_client::AuditTrailServiceClient;
     /// The control nodes.
     clusters: mesh_admin::cluster_service_client::ClusterServiceClient;
     /// How much tenants and projects may have.

@@ -1,126 +1,68 @@
 //! Records of the calls that the contract wants audited.
 
-use control_authz::{Permit, SystemActor};
-use control_state::{AppendAudit, AuditEntry, AuditPhase, Command};
-use control_store::Store;
+use std::sync::Arc;
+
+use control_authz::{AuditedCall, Recorded};
+use control_store::CallEnd;
 use proto_link::{Audit, LinkStatus, MethodSpec, Peer};
-use proto_types::Timestamp;
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
-use tracing::error;
 use uuid::Uuid;
 
 use crate::access;
+use crate::serve::Shared;
 
-/// Records that may wait for the writer.
-const QUEUE_MAX: usize = 1024;
-/// Records in one command.
-const BATCH_MAX: usize = 128;
-
-/// Where records go.
-#[derive(Debug, Clone)]
-pub(crate) struct Trail {
-    queue: mpsc::Sender<AuditEntry>,
-}
-
-/// Writes them; runs as its own task.
+/// A call on its way.
 #[derive(Debug)]
-pub(crate) struct Writer {
-    queue: mpsc::Receiver<AuditEntry>,
-    store: Store,
+pub(crate) struct Call {
+    /// What is recorded of it, where it is.
+    audited: Option<Arc<AuditedCall>>,
+    is_stranger: bool,
 }
 
-pub(crate) fn trail(store: Store) -> (Trail, Writer) {
-    let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-    (
-        Trail { queue: sender },
-        Writer {
-            queue: receiver,
-            store,
-        },
-    )
-}
-
-impl Trail {
-    /// Records how a call ended. `what` says whom it was about, without secrets.
-    pub(crate) async fn record<T>(
-        &self,
-        method: &MethodSpec,
-        peer: &Peer,
-        what: String,
-        began: Timestamp,
-        result: &Result<T, LinkStatus>,
-    ) {
-        // Refusing strangers must not cost a write: the log has them.
-        let stranger = peer.id().is_none() && result.is_err();
-        if method.audit == Audit::Never || stranger {
-            return;
-        }
-        let code = result
-            .as_ref()
-            .err()
-            .map_or(0, |e| i32::from(e.code() as u8));
-        let request = AuditEntry {
-            sequence: 0,
+impl Shared {
+    /// A call that came. `what` says whom it is about, without secrets.
+    pub(crate) fn begin(&self, method: &MethodSpec, peer: &Peer, what: String) -> Call {
+        let audited = AuditedCall {
             id: Uuid::now_v7().to_string(),
-            time: began,
+            time_ms: self.store.now().ms(),
             user: access::actor(peer),
             tenant: String::new(),
             project: None,
             method: method.path.to_owned(),
             body: (!what.is_empty()).then_some(what),
             source_ip: peer.remote().ip().to_string(),
-            result_code: None,
-            phase: AuditPhase::Request,
+            recorded: Recorded::default(),
         };
-        let response = AuditEntry {
-            body: result.as_ref().err().map(ToString::to_string),
-            result_code: Some(code),
-            phase: AuditPhase::Response,
-            ..request.clone()
-        };
-        for entry in [request, response] {
-            if self.queue.send(entry).await.is_err() {
-                error!(
-                    method = method.path,
-                    "an audit record came after the writer ended"
-                );
-            }
+        Call {
+            audited: (method.audit == Audit::Always).then(|| Arc::new(audited)),
+            is_stranger: peer.id().is_none(),
         }
     }
-}
 
-impl Writer {
-    /// Runs until `stop`, then writes what still waits.
-    pub(crate) async fn run(mut self, stop: CancellationToken) {
-        let mut batch = Vec::new();
-        loop {
-            let open = tokio::select! {
-                () = stop.cancelled() => false,
-                count = self.queue.recv_many(&mut batch, BATCH_MAX) => count > 0,
+    /// The same parts for what this call changes: its record goes with the change.
+    pub(crate) fn within(&self, call: &Call) -> Self {
+        let mut shared = self.clone();
+        if let Some(call) = &call.audited {
+            shared.pki = shared.pki.within(Arc::clone(call));
+            shared.call = Some(Arc::clone(call));
+        }
+        shared
+    }
+
+    /// Records how a call ended.
+    pub(crate) async fn finish<T>(&self, call: Call, result: &Result<T, LinkStatus>) {
+        let refusal = result.as_ref().err();
+        // Refusing strangers must not cost a write: the log has them.
+        if call.is_stranger && refusal.is_some() {
+            return;
+        }
+        if let Some(call) = call.audited {
+            let end = CallEnd {
+                call,
+                code: refusal.map_or(0, |refusal| i32::from(refusal.code() as u8)),
+                reason: refusal.map(ToString::to_string),
+                time: self.store.now(),
             };
-            if !open {
-                self.queue.close();
-                while self.queue.recv_many(&mut batch, BATCH_MAX).await > 0 {}
-            }
-            self.write(std::mem::take(&mut batch)).await;
-            if !open {
-                return;
-            }
-        }
-    }
-
-    async fn write(&self, batch: Vec<AuditEntry>) {
-        let permit = Permit::system(SystemActor::Audit);
-        for chunk in batch.chunks(BATCH_MAX) {
-            let entries = chunk.to_vec();
-            let command = Command::new(self.store.now(), "audit", AppendAudit { entries });
-            if let Err(e) = self.store.propose(&permit, &command).await {
-                // The log is the trail of last resort.
-                for entry in chunk {
-                    error!(error = %e, entry = ?entry, "an audit record was not stored");
-                }
-            }
+            self.trail.put(end).await;
         }
     }
 }

@@ -90,8 +90,7 @@ impl BmcService for Shared {
         request: BmcOrderDone,
     ) -> Result<BmcOrderDoneResponse, LinkStatus> {
         let partition = access::bmc(peer)?;
-        let began = self.store.now();
-        self.ears.partition(&partition, began);
+        self.ears.partition(&partition, self.store.now());
         let what = format!("order {}", request.id);
         let op = Done {
             id: request.id.parse().map_err(status::parse)?,
@@ -99,13 +98,10 @@ impl BmcService for Shared {
             error: convert::non_empty(request.error),
             power_state: convert::non_empty(request.power_state),
         };
-        let result = self
-            .propose(peer, op)
-            .await
-            .map(|_| BmcOrderDoneResponse {});
-        self.trail
-            .record(&bmc_service::ORDER_DONE, peer, what, began, &result)
-            .await;
+        let call = self.begin(&bmc_service::ORDER_DONE, peer, what);
+        let result = self.within(&call).propose(peer, op).await;
+        let result = result.map(|_| BmcOrderDoneResponse {});
+        self.finish(call, &result).await;
         result
     }
 }

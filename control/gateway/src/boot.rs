@@ -80,14 +80,16 @@ impl BootService for Shared {
         request: BootTicketRequest,
     ) -> Result<BootTicket, LinkStatus> {
         let partition = access::pixie(peer)?;
-        let began = self.store.now();
-        self.ears.partition(&partition, began);
+        self.ears.partition(&partition, self.store.now());
         let machine = request.machine_uuid.parse().map_err(status::parse)?;
         let mac = request.mac.parse().map_err(status::parse)?;
         let id = peer
             .id()
             .ok_or_else(|| LinkStatus::unauthenticated("no certificate"))?;
+        let what = format!("machine {machine} mac {mac}");
+        let call = self.begin(&boot_service::ISSUE_TICKET, peer, what);
         let issued = self
+            .within(&call)
             .pki
             .issue_boot_ticket(id, partition, machine, mac)
             .await;
@@ -97,10 +99,7 @@ impl BootService for Shared {
             expires_ms: ticket.expires_at.ms(),
             roots: self.pki.roots().iter().map(|der| der.to_vec()).collect(),
         });
-        let what = format!("machine {machine} mac {mac}");
-        self.trail
-            .record(&boot_service::ISSUE_TICKET, peer, what, began, &result)
-            .await;
+        self.finish(call, &result).await;
         result
     }
 

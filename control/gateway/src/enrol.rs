@@ -2,7 +2,7 @@
 
 use control_pki::{Enrol, Issued};
 use control_state::{BootTicket, EventKind, EventLog, MachineEvent};
-use proto_identity::CertificateDer;
+use proto_identity::{CertificateDer, PeerIdentity};
 use proto_link::{LinkStatus, Peer};
 use proto_mesh::{
     Certificate, EnrolService, IdentityService, JoinRequest, RenewRequest, ResumeRequest,
@@ -19,23 +19,20 @@ const CHAIN_LEN_MAX: usize = 4;
 
 impl EnrolService for Shared {
     async fn join(&self, peer: &Peer, request: JoinRequest) -> Result<Certificate, LinkStatus> {
-        let began = self.store.now();
         let what = format!(
             "ticket {} machine {}",
             request.ticket_id, request.machine_uuid
         );
-        let result = self.try_join(request).await;
+        let call = self.begin(&enrol_service::JOIN, peer, what.clone());
+        let result = self.within(&call).try_join(request).await;
         if let Err(e) = &result {
             info!(remote = %peer.remote(), what, error = %e, "join refused");
         }
-        self.trail
-            .record(&enrol_service::JOIN, peer, what, began, &result)
-            .await;
+        self.finish(call, &result).await;
         result
     }
 
     async fn resume(&self, peer: &Peer, request: ResumeRequest) -> Result<Certificate, LinkStatus> {
-        let began = self.store.now();
         if request.chain.len() > CHAIN_LEN_MAX {
             return Err(LinkStatus::invalid_argument("the chain is too long"));
         }
@@ -44,21 +41,16 @@ impl EnrolService for Shared {
             .into_iter()
             .map(CertificateDer::from)
             .collect();
-        let result = self
-            .pki
-            .resume(&chain, &request.csr)
-            .await
-            .map_err(status::pki);
-        let result = result.map(certificate);
-        match &result {
-            Ok(c) => {
-                let what = c.identity.clone();
-                self.trail
-                    .record(&enrol_service::RESUME, peer, what, began, &result)
-                    .await;
-            }
-            Err(e) => info!(remote = %peer.remote(), error = %e, "resumption refused"),
+        let leaf = chain.first().map(PeerIdentity::from_certificate);
+        let what = leaf.and_then(Result::ok);
+        let what = what.map(|leaf| leaf.id.to_string()).unwrap_or_default();
+        let call = self.begin(&enrol_service::RESUME, peer, what);
+        let result = self.within(&call).pki.resume(&chain, &request.csr).await;
+        let result = result.map(certificate).map_err(status::pki);
+        if let Err(e) = &result {
+            info!(remote = %peer.remote(), error = %e, "resumption refused");
         }
+        self.finish(call, &result).await;
         result
     }
 }
@@ -112,8 +104,13 @@ impl Shared {
             message,
             time,
         };
+        // That is not what the call was for: its record says that it was refused.
+        let plain = Self {
+            call: None,
+            ..self.clone()
+        };
         let nobody = Peer::new(None, ([0, 0, 0, 0], 0).into());
-        if let Err(e) = self.propose(&nobody, event).await {
+        if let Err(e) = plain.propose(&nobody, event).await {
             info!(machine = %machine, error = %e, "refused join not recorded");
         }
     }

@@ -30,16 +30,14 @@ impl MachineService for Shared {
         request: MachineRegisterRequest,
     ) -> Result<MachineRegisterResponse, LinkStatus> {
         let id = access::machine(peer)?;
-        let began = self.store.now();
-        self.ears.machine(id, began);
-        let what = format!("machine {id}");
+        self.ears.machine(id, self.store.now());
+        let call = self.begin(&machine_service::REGISTER, peer, format!("machine {id}"));
         let result = match inventory(id, request) {
-            Ok(op) => self.propose(peer, op).await.and_then(registered),
+            Ok(op) => self.within(&call).propose(peer, op).await,
             Err(e) => Err(e),
         };
-        self.trail
-            .record(&machine_service::REGISTER, peer, what, began, &result)
-            .await;
+        let result = result.and_then(registered);
+        self.finish(call, &result).await;
         result
     }
 
@@ -108,8 +106,7 @@ impl MachineService for Shared {
         request: WipeReport,
     ) -> Result<WipeReportResponse, LinkStatus> {
         let id = access::machine(peer)?;
-        let began = self.store.now();
-        self.ears.machine(id, began);
+        self.ears.machine(id, self.store.now());
         let wiped = |disk: proto_mesh::DiskWipe| DiskWipe {
             name: disk.name,
             serial: disk.serial,
@@ -122,10 +119,10 @@ impl MachineService for Shared {
             disks: request.disks.into_iter().map(wiped).collect(),
         };
         let what = format!("machine {id} disks {}", op.disks.len());
-        let result = self.propose(peer, op).await.map(|_| WipeReportResponse {});
-        self.trail
-            .record(&machine_service::WIPE_DONE, peer, what, began, &result)
-            .await;
+        let call = self.begin(&machine_service::WIPE_DONE, peer, what);
+        let result = self.within(&call).propose(peer, op).await;
+        let result = result.map(|_| WipeReportResponse {});
+        self.finish(call, &result).await;
         result
     }
 
@@ -135,19 +132,12 @@ impl MachineService for Shared {
         request: ProjectIdentityRequest,
     ) -> Result<ProjectIdentityResponse, LinkStatus> {
         let id = access::machine(peer)?;
-        let began = self.store.now();
-        self.ears.machine(id, began);
-        let result = self.try_project_identity(id, &request.csr).await;
-        let what = format!("machine {id}");
-        self.trail
-            .record(
-                &machine_service::PROJECT_IDENTITY,
-                peer,
-                what,
-                began,
-                &result,
-            )
-            .await;
+        self.ears.machine(id, self.store.now());
+        let method = &machine_service::PROJECT_IDENTITY;
+        let call = self.begin(method, peer, format!("machine {id}"));
+        let this = self.within(&call);
+        let result = this.try_project_identity(id, &request.csr).await;
+        self.finish(call, &result).await;
         result
     }
 
@@ -157,8 +147,7 @@ impl MachineService for Shared {
         request: InstallReport,
     ) -> Result<InstallReportResponse, LinkStatus> {
         let id = access::machine(peer)?;
-        let began = self.store.now();
-        self.ears.machine(id, began);
+        self.ears.machine(id, self.store.now());
         let what = format!("machine {id} allocation {}", request.allocation_uuid);
         let cut = request.log_tail.len().saturating_sub(LOG_TAIL_MAX);
         let op = InstallDone {
@@ -171,13 +160,10 @@ impl MachineService for Shared {
             console_password: request.console_password,
             primary_disk: request.primary_disk,
         };
-        let result = self
-            .propose(peer, op)
-            .await
-            .map(|_| InstallReportResponse {});
-        self.trail
-            .record(&machine_service::INSTALL_DONE, peer, what, began, &result)
-            .await;
+        let call = self.begin(&machine_service::INSTALL_DONE, peer, what);
+        let result = self.within(&call).propose(peer, op).await;
+        let result = result.map(|_| InstallReportResponse {});
+        self.finish(call, &result).await;
         result
     }
 }

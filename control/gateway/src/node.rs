@@ -1,6 +1,5 @@
 //! A control node that joins the cluster.
 
-use control_authz::{Permit, SystemActor};
 use control_pki::NodeJoin;
 use control_store::{MemberChange, MembershipError};
 use proto_link::{LinkStatus, Peer};
@@ -19,14 +18,13 @@ impl NodeService for Shared {
         peer: &Peer,
         request: JoinClusterRequest,
     ) -> Result<JoinClusterResponse, LinkStatus> {
-        let began = self.store.now();
         let what = format!("ticket {}", request.ticket_id);
-        let result = self.let_in(request).await;
+        let call = self.begin(&node_service::JOIN_CLUSTER, peer, what.clone());
+        let result = self.within(&call).let_in(request).await;
         if let Err(e) = &result {
             info!(remote = %peer.remote(), what, error = %e, "a node was not let in");
         }
-        let method = &node_service::JOIN_CLUSTER;
-        self.trail.record(method, peer, what, began, &result).await;
+        self.finish(call, &result).await;
         result
     }
 }
@@ -47,8 +45,7 @@ impl Shared {
             node: admission.node,
             address: join.peer_address,
         };
-        let permit = Permit::system(SystemActor::Gateway);
-        match self.store.change_members(&permit, &add).await {
+        match self.store.change_members(&self.permit(), &add).await {
             // The answer to the first request was lost.
             Ok(()) | Err(MembershipError::Taken { .. }) => {}
             Err(error) => return Err(status::membership(error)),

@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use control_authz::{Permit, SystemActor};
+use control_authz::{AuditedCall, Permit, SystemActor};
 use control_pki::{Pki, PkiError, Revoked};
 use control_state::{Change, Command, ControlNode, Op, Partition, Reply, Tables};
-use control_store::{Store, StoreError, Subscription};
+use control_store::{AuditTrail, AuditWriter, Store, StoreError, Subscription};
 use proto_identity::profile::LEAF_VALIDITY;
 use proto_identity::tls::{NodeCertificate, server_config};
 use proto_link::{ALPN, LinkStatus, MeshServer, MeshServerConfig, Peer, Router};
@@ -24,7 +24,6 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use crate::audit::{Trail, Writer, trail};
 use crate::fleet::{Ears, Fleet};
 use crate::leases::Leases;
 use crate::{access, status};
@@ -73,7 +72,9 @@ pub(crate) struct Shared {
     pub(crate) control: Arc<[String]>,
     pub(crate) ears: Arc<Ears>,
     pub(crate) leases: Arc<Leases>,
-    pub(crate) trail: Trail,
+    pub(crate) trail: AuditTrail,
+    /// The call that these parts work for, where it is recorded.
+    pub(crate) call: Option<Arc<AuditedCall>>,
 }
 
 /// The mesh endpoint of this node, bound.
@@ -84,7 +85,7 @@ pub struct Gateway {
     server: MeshServer,
     own: Arc<NodeCertificate>,
     revoked: (Arc<Revoked>, Subscription<Change>),
-    writer: Writer,
+    writer: AuditWriter,
 }
 
 impl fmt::Debug for Gateway {
@@ -130,7 +131,7 @@ impl Gateway {
         let own = NodeCertificate::new(&credential).map_err(PkiError::Identity)?;
         let tls = server_config(&pki.roots(), own.clone(), ALPN).map_err(PkiError::Identity)?;
         let revoked = Revoked::open(&store)?;
-        let (trail, writer) = trail(store.clone());
+        let (trail, writer) = AuditTrail::new(store.clone());
         let shared = Shared {
             ears: Arc::new(Ears::new(store.now())),
             leases: Arc::new(Leases::new()),
@@ -138,6 +139,7 @@ impl Gateway {
             store,
             pki,
             trail,
+            call: None,
         };
         let mesh = MeshServerConfig {
             bind,
@@ -260,12 +262,20 @@ impl Shared {
         peer: &Peer,
         op: impl Into<Op>,
     ) -> Result<Reply, LinkStatus> {
-        let permit = Permit::system(SystemActor::Gateway);
         let command = Command::new(self.store.now(), access::actor(peer), op);
         self.store
-            .propose(&permit, &command)
+            .propose(&self.permit(), &command)
             .await
             .map_err(status::propose)
+    }
+
+    /// For what an agent's call changes.
+    pub(crate) fn permit(&self) -> Permit {
+        let permit = Permit::system(SystemActor::Gateway);
+        match &self.call {
+            Some(call) => permit.for_call(Arc::clone(call)),
+            None => permit,
+        }
     }
 
     /// Where machines and agents reach control: this node first, then the others.

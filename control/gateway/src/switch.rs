@@ -23,19 +23,17 @@ impl SwitchService for Shared {
         request: SwitchRegisterRequest,
     ) -> Result<SwitchRegisterResponse, LinkStatus> {
         let (partition, id) = access::switch(peer)?;
-        let began = self.store.now();
-        self.ears.partition(&partition, began);
-        let what = format!("switch {id}");
+        self.ears.partition(&partition, self.store.now());
+        let call = self.begin(&switch_service::REGISTER, peer, format!("switch {id}"));
         let result = match register(partition, id, request) {
             Ok(op) => self
+                .within(&call)
                 .propose(peer, op)
                 .await
                 .map(|_| SwitchRegisterResponse {}),
             Err(e) => Err(e),
         };
-        self.trail
-            .record(&switch_service::REGISTER, peer, what, began, &result)
-            .await;
+        self.finish(call, &result).await;
         result
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use control_authz::{Permit, SystemActor};
+use control_authz::{AuditedCall, Permit, SystemActor};
 use control_state::{CaRecord, Command, Op, PutCa, Reply};
 use control_store::Store;
 use proto_identity::profile::{Authority, CA_VALIDITY, LEAF_VALIDITY, Purpose};
@@ -26,6 +26,8 @@ const PEERS: &str = "peers-1";
 #[derive(Clone)]
 pub struct Pki {
     pub(crate) inner: Arc<Inner>,
+    /// The call that it works for, where that is recorded.
+    call: Option<Arc<AuditedCall>>,
 }
 
 pub(crate) struct Inner {
@@ -87,7 +89,17 @@ impl Pki {
                 peers,
                 seal: seal.clone(),
             }),
+            call: None,
         })
+    }
+
+    /// The same authority for what this call changes: its record goes with the change.
+    #[must_use]
+    pub fn within(&self, call: Arc<AuditedCall>) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            call: Some(call),
+        }
     }
 
     /// The trust domain.
@@ -174,6 +186,10 @@ impl Pki {
         op: impl Into<Op>,
     ) -> Result<Reply, PkiError> {
         let permit = Permit::system(SystemActor::Pki);
+        let permit = match &self.call {
+            Some(call) => permit.for_call(Arc::clone(call)),
+            None => permit,
+        };
         let command = Command::new(self.now(), actor, op);
         Ok(self.inner.store.propose(&permit, &command).await?)
     }

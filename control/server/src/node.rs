@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use control_api::audit::AuditTrail;
 use control_api::backup::Backups;
 use control_api::front::Front;
 use control_api::gate::ApiGate;
@@ -18,7 +17,7 @@ use control_gateway::{FleetView, Gateway, GatewayConfig};
 use control_peers::PeerLink;
 use control_pki::{Pki, SealingKey, peer_credential_at_rest};
 use control_reconcile::{Heard, Listener};
-use control_store::{Begin, Store, StoreConfig, claimed};
+use control_store::{AuditTrail, Begin, Store, StoreConfig, claimed};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;

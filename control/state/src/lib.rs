@@ -31,6 +31,7 @@ mod reply;
 mod tables;
 mod version;
 
+pub use apply::audit::audit_is_chained;
 pub use apply::node::{check_enabled, feature_level};
 pub use apply::{DEAD_AFTER_MS, INSTALL_ATTEMPTS_MAX, Outcome, STEP_ATTEMPTS_MAX, apply};
 pub use change::{Change, CodecError};
@@ -38,6 +39,7 @@ pub use command::*;
 pub use entities::*;
 pub use hardware::{match_size, matching_sizes};
 pub use proto_errors::{Error as StateError, ErrorCode, ErrorKind};
+pub use proto_types::{AuditHash, AuditPhase};
 pub use reply::Reply;
 pub use tables::{Entity, Kind, Record, Slot, Tables};
 pub use version::{ImageVersion, newest_image, parse_image_id};

@@ -49,14 +49,29 @@ impl Doubt {
 }
 
 impl<M: StateMachine> Store<M> {
-    /// Has `command` applied, on any node. Success means: durable on a majority and applied here.
+    /// Has `command` applied, on any node. Success means: durable on a majority and applied here,
+    /// with the record of the call that `permit` was given for.
     ///
     /// # Errors
     /// [`ProposeError::Rejected`] when the state refused it and nothing changed; otherwise see
     /// [`StoreError`].
     pub async fn propose(
         &self,
-        _permit: &M::Permit,
+        permit: &M::Permit,
+        command: &M::Command,
+    ) -> Result<M::Reply, ProposeError<M::Rejection>> {
+        self.running()?;
+        let recorded = self.read_local(|state| state.recorded(permit, command))?;
+        let applied = self.propose_as_it_is(recorded.as_ref().unwrap_or(command));
+        let reply = applied.await?;
+        if recorded.is_some() {
+            M::was_recorded(permit);
+        }
+        Ok(reply)
+    }
+
+    async fn propose_as_it_is(
+        &self,
         command: &M::Command,
     ) -> Result<M::Reply, ProposeError<M::Rejection>> {
         let original = command;

@@ -46,6 +46,7 @@ mod store;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod trail;
 mod transfers;
 mod transport;
 mod wal;
@@ -71,6 +72,7 @@ pub use raft::wire::PeerRefusal;
 pub use restore::{Export, Restore, RestoreError};
 pub use snapshot::SnapshotError;
 pub use store::Store;
+pub use trail::{AuditTrail, AuditWriter, CallEnd};
 pub use transfers::SnapshotBytes;
 pub use transport::{Channel, FRAME_BYTES_MAX, Lane, Member, NoPeers, Transport};
 pub use wal::WalError;

@@ -62,6 +62,15 @@ pub trait StateMachine: Debug + Default + Send + Sync + 'static {
         Ok(())
     }
 
+    /// `command` together with the record of the call that `permit` was given for; none when there
+    /// is nothing to record, or it was recorded already.
+    fn recorded(&self, _permit: &Self::Permit, _command: &Self::Command) -> Option<Self::Command> {
+        None
+    }
+
+    /// What [`recorded`](Self::recorded) made was applied.
+    fn was_recorded(_permit: &Self::Permit) {}
+
     /// Whether carrying `command` out twice is as good as once, and answers the same: then it is
     /// proposed again when nobody knows what became of it.
     fn is_repeatable(_command: &Self::Command) -> bool {

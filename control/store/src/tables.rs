@@ -1,7 +1,11 @@
 //! The control plane's own state, [`Tables`], as the store's state machine.
 
-use control_authz::Permit;
-use control_state::{Change, Command, FEATURE_LEVEL, Kind, Op, Record, Reply, StateError, Tables};
+use control_authz::{AuditedCall, Permit};
+use control_state::{
+    AuditEntry, AuditPhase, Change, Command, FEATURE_LEVEL, Kind, Op, Record, Reply, StateError,
+    Tables,
+};
+use proto_types::Timestamp;
 use serde::Deserialize;
 
 use crate::codec::{self, CodecError};
@@ -33,6 +37,25 @@ pub(crate) fn row_value(record: &Record, revision: u64) -> Result<Vec<u8>, Codec
 #[derive(Deserialize)]
 struct Level {
     version: u32,
+}
+
+/// What is known of a call before its end.
+pub(crate) fn entry(call: &AuditedCall) -> AuditEntry {
+    AuditEntry {
+        sequence: 0,
+        id: call.id.clone(),
+        time: Timestamp::from_ms(call.time_ms),
+        ended: None,
+        user: call.user.clone(),
+        tenant: call.tenant.clone(),
+        project: call.project.clone(),
+        method: call.method.clone(),
+        body: call.body.clone(),
+        source_ip: call.source_ip.clone(),
+        result_code: None,
+        phase: AuditPhase::Call,
+        hash: None,
+    }
 }
 
 impl StateMachine for Tables {
@@ -67,6 +90,18 @@ impl StateMachine for Tables {
 
     fn enabled(&self, command: &Command) -> Result<(), StateError> {
         control_state::check_enabled(self, command)
+    }
+
+    /// The first change of a call takes its record along.
+    fn recorded(&self, permit: &Permit, command: &Command) -> Option<Command> {
+        let call = permit.call().filter(|call| !call.recorded.get())?;
+        control_state::audit_is_chained(self).then(|| command.clone().called(entry(call)))
+    }
+
+    fn was_recorded(permit: &Permit) {
+        if let Some(call) = permit.call() {
+            call.recorded.set();
+        }
     }
 
     /// A request with an idempotency key is remembered with its answer.

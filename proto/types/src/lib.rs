@@ -8,6 +8,7 @@
 //! Invariants: no I/O, no clock, no policy. Order (`Ord`) is total and stable, so that the types
 //! can be keys of the replicated state.
 
+mod audit;
 mod digest;
 mod ids;
 mod mac;
@@ -15,6 +16,7 @@ mod names;
 mod numbers;
 mod time;
 
+pub use audit::{AuditHash, AuditLine, AuditPhase};
 pub use digest::{Digest, DigestAlgorithm};
 pub use ids::{
     AllocationId, BootTicketId, ComponentId, IpId, JoinTicketId, MachineId, OrderId, ProjectId,

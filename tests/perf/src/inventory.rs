@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use clap::{Args, Subcommand};
-use control_api::audit::AuditTrail;
 use control_api::backup::Backups;
 use control_api::front::Front;
 use control_api::gate::ApiGate;
@@ -23,7 +22,7 @@ use control_state::{
     Bios, BlockDevice, BootConfiguration, Command, Cpu, CreatePartition, Fru, Hardware,
     MachineSeen, Meta, Neighbour, Nic, Op, Partition, RegisterMachine,
 };
-use control_store::{Store, StoreConfig};
+use control_store::{AuditTrail, Store, StoreConfig};
 use http::uri::PathAndQuery;
 use prost::Message as _;
 use proto_public::admin::v2 as admin;

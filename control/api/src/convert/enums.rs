@@ -71,9 +71,6 @@ pairs! {
     replace_mode from_replace_mode: state::ReplaceMode => SwitchReplaceMode {
         Operational = Operational, Replace = Replace,
     }
-    audit_phase from_audit_phase: state::AuditPhase => AuditPhase {
-        Request = Request, Response = Response,
-    }
     token_type from_token_type: state::TokenType => TokenType { Api = Api, User = User }
 }
 

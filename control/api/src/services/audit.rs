@@ -1,18 +1,17 @@
 //! Audit records: a tenant's owner sees its own, an administrator all.
 
-use control_state::{AuditEntry, StateError, Tables};
+use control_state::{AuditEntry, AuditPhase as Kept, StateError, Tables};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::audit_service_server::AuditService;
 use proto_public::api::v2::{
     AuditPhase, AuditQuery, AuditServiceGetRequest, AuditServiceGetResponse,
     AuditServiceListRequest, AuditServiceListResponse, AuditTrace, Meta,
 };
-use proto_types::TenantId;
+use proto_types::{TenantId, Timestamp};
 use tonic::Request;
 
 use super::{Answer, Services, ok};
 use crate::audit::belongs_to;
-use crate::convert::enums::audit_phase;
 use crate::convert::{from_time, is, is_opt, parse, time};
 
 /// Records of an answer when the query does not say.
@@ -79,6 +78,77 @@ impl admin::audit_service_server::AuditService for Services {
     }
 }
 
+/// One half of a call, as the contract has it.
+#[derive(Debug, Clone, Copy)]
+struct Half<'a> {
+    entry: &'a AuditEntry,
+    phase: AuditPhase,
+}
+
+impl<'a> Half<'a> {
+    /// The halves that an entry stands for, in order.
+    fn of(entry: &'a AuditEntry) -> impl DoubleEndedIterator<Item = Self> {
+        let phases: &[AuditPhase] = match entry.phase {
+            Kept::Request => &[AuditPhase::Request],
+            Kept::Response => &[AuditPhase::Response],
+            Kept::Call => &[AuditPhase::Request, AuditPhase::Response],
+        };
+        phases.iter().map(move |phase| Self {
+            entry,
+            phase: *phase,
+        })
+    }
+
+    fn is_end_of_call(self) -> bool {
+        self.entry.phase == Kept::Call && self.phase == AuditPhase::Response
+    }
+
+    fn time(self) -> Timestamp {
+        let ended = self.entry.ended.filter(|_| self.is_end_of_call());
+        ended.unwrap_or(self.entry.time)
+    }
+
+    fn body(self) -> Option<&'a str> {
+        let body = self.entry.body.as_deref();
+        body.filter(|_| !self.is_end_of_call())
+    }
+
+    fn code(self) -> Option<i32> {
+        self.entry
+            .result_code
+            .filter(|_| self.phase == AuditPhase::Response)
+    }
+
+    fn trace(self) -> AuditTrace {
+        AuditTrace {
+            body: self.body().map(str::to_owned),
+            result_code: self.code(),
+            phase: self.phase.into(),
+            timestamp: time(self.time()),
+            ..trace(self.entry)
+        }
+    }
+
+    fn fits(self, query: Option<&AuditQuery>) -> bool {
+        let Some(query) = query else { return true };
+        let Self { entry, phase } = self;
+        let (after, before) = (query.from.as_ref(), query.to.as_ref());
+        let body_has = |text: &String| self.body().is_some_and(|body| body.contains(text));
+        is(query.uuid.as_ref(), &entry.id)
+            && after.is_none_or(|from| self.time() >= from_time(from))
+            && before.is_none_or(|to| self.time() <= from_time(to))
+            && is(query.user.as_ref(), &entry.user)
+            && is_opt(query.project.as_ref(), entry.project.as_ref())
+            && is(query.method.as_ref(), &entry.method)
+            && is(query.source_ip.as_ref(), &entry.source_ip)
+            && query
+                .result_code
+                .is_none_or(|code| self.code() == Some(code))
+            && query.body.as_ref().is_none_or(body_has)
+            && query.phase.is_none_or(|wanted| wanted == i32::from(phase))
+    }
+}
+
 fn find(
     tables: &Tables,
     id: &str,
@@ -86,12 +156,14 @@ fn find(
     tenant: Option<&TenantId>,
 ) -> Result<AuditTrace, StateError> {
     let phase = phase.unwrap_or(AuditPhase::Request as i32);
-    tables
+    let half = tables
         .all::<AuditEntry>()
         .rev()
         .filter(|entry| tenant.is_none_or(|tenant| belongs_to(entry, tables, tenant)))
-        .find(|entry| entry.id == id && audit_phase(entry.phase) == phase)
-        .map(|entry| trace(entry))
+        .filter(|entry| entry.id == id)
+        .flat_map(|entry| Half::of(entry).rev())
+        .find(|half| i32::from(half.phase) == phase);
+    half.map(Half::trace)
         .ok_or_else(|| StateError::not_found("audit record", id))
 }
 
@@ -105,44 +177,21 @@ fn list(tables: &Tables, query: Option<&AuditQuery>, tenant: Option<&TenantId>) 
         .all::<AuditEntry>()
         .rev()
         .filter(|entry| tenant.is_none_or(|tenant| belongs_to(entry, tables, tenant)))
-        .filter(|entry| fits(entry, query))
+        .flat_map(|entry| Half::of(entry).rev())
+        .filter(|half| half.fits(query))
         .take(limit)
-        .map(|entry| trace(entry))
+        .map(Half::trace)
         .collect();
     found.reverse();
     found
 }
 
-fn fits(entry: &AuditEntry, query: Option<&AuditQuery>) -> bool {
-    let Some(query) = query else { return true };
-    is(query.uuid.as_ref(), &entry.id)
-        && query
-            .from
-            .as_ref()
-            .is_none_or(|from| entry.time >= from_time(from))
-        && query
-            .to
-            .as_ref()
-            .is_none_or(|to| entry.time <= from_time(to))
-        && is(query.user.as_ref(), &entry.user)
-        && is_opt(query.project.as_ref(), entry.project.as_ref())
-        && is(query.method.as_ref(), &entry.method)
-        && is(query.source_ip.as_ref(), &entry.source_ip)
-        && query
-            .result_code
-            .is_none_or(|code| entry.result_code == Some(code))
-        && query.body.as_ref().is_none_or(|text| {
-            entry
-                .body
-                .as_ref()
-                .is_some_and(|body| body.contains(text.as_str()))
-        })
-        && query
-            .phase
-            .is_none_or(|phase| phase == audit_phase(entry.phase))
-}
-
+/// A whole entry as one trace: of a call what was asked and what came of it.
 pub(crate) fn trace(entry: &AuditEntry) -> AuditTrace {
+    let phase = match entry.phase {
+        Kept::Request => AuditPhase::Request,
+        Kept::Response | Kept::Call => AuditPhase::Response,
+    };
     AuditTrace {
         uuid: entry.id.clone(),
         timestamp: time(entry.time),
@@ -153,10 +202,10 @@ pub(crate) fn trace(entry: &AuditEntry) -> AuditTrace {
         body: entry.body.clone(),
         source_ip: entry.source_ip.clone(),
         result_code: entry.result_code,
-        phase: audit_phase(entry.phase),
+        phase: phase.into(),
         meta: Some(Meta {
             created_at: time(entry.time),
-            updated_at: time(entry.time),
+            updated_at: time(entry.ended.unwrap_or(entry.time)),
             ..Default::default()
         }),
     }

@@ -1,6 +1,7 @@
 //! The public services, one file a resource, both the tenants' and the administrators' side.
 
 pub(crate) mod audit;
+mod audit_trail;
 mod backup;
 mod cluster;
 mod component;
@@ -95,6 +96,7 @@ impl Services {
             admin::token_service_server::TokenServiceServer,
             infra::component_service_server::ComponentServiceServer,
             infra::event_service_server::EventServiceServer,
+            mesh_admin::audit_trail_service_server::AuditTrailServiceServer,
             mesh_admin::backup_service_server::BackupServiceServer,
             mesh_admin::cluster_service_server::ClusterServiceServer,
             mesh_admin::join_service_server::JoinServiceServer,

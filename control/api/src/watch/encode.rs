@@ -125,7 +125,8 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
                 message("api.v2.ProjectInvite", &invite::project_invite(tables, it)?)
             }
         },
-        Record::EventLog(_)
+        Record::AuditAnchor(_)
+        | Record::EventLog(_)
         | Record::BootTicket(_)
         | Record::Certificate(_)
         | Record::CaRecord(_)

@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod audit;
 mod catalogue;
 mod infra;
 mod invites;

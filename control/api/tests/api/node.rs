@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use control_api::audit::AuditTrail;
 use control_api::backup::Backups;
 use control_api::front::Front;
 use control_api::gate::ApiGate;
@@ -17,7 +16,7 @@ use control_state::{
     FEATURE_LEVEL, Hardware, MachineEvent, MachineSeen, Neighbour, Nic, Op, RegisterMachine,
     RegisterSwitch, Reply, WipeDone,
 };
-use control_store::{Store, StoreConfig, WATCH_HISTORY_CHANGES};
+use control_store::{AuditTrail, Store, StoreConfig, WATCH_HISTORY_CHANGES};
 use http::HeaderValue;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;

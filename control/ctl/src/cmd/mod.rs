@@ -43,6 +43,10 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Cluster(cluster::Command::Backup(backup)) if backup.list => {
             return cluster::backup::list(&cli.global.output, &backup);
         }
+        Command::Audit(command) => match audit::file_to_verify(&command) {
+            Some((verify, path)) => return audit::verify_file(&cli.global.output, verify, path),
+            None => Command::Audit(command),
+        },
         command => command,
     };
     let app = App::new(&cli.global)?;

@@ -1,15 +1,14 @@
-//! Tickets, certificates, keys and audit.
+//! Tickets, certificates and keys.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{AllocationId, Digest, MachineId, Timestamp};
 
 use crate::command::{
-    AppendAudit, CertificateChoice, CreateJoinTicket, IssueBootTicket, PutCa, PutSigningKey,
-    RecordCertificate, RedeemBootTicket, RedeemJoinTicket, RevokeCertificates, RevokeJoinTicket,
+    CertificateChoice, CreateJoinTicket, IssueBootTicket, PutCa, PutSigningKey, RecordCertificate,
+    RedeemBootTicket, RedeemJoinTicket, RevokeCertificates, RevokeJoinTicket,
 };
 use crate::entities::{
-    AUDIT_MAX, AgentKind, AuditEntry, BootTicket, CaRecord, Certificate, JoinTicket, Machine,
-    Partition, SigningKey,
+    AgentKind, BootTicket, CaRecord, Certificate, JoinTicket, Machine, Partition, SigningKey,
 };
 use crate::reply::Reply;
 use crate::tables::Tx;
@@ -296,31 +295,5 @@ pub(super) fn put_ca(tx: &mut Tx<'_>, op: &PutCa) -> Result {
 
 pub(super) fn put_signing_key(tx: &mut Tx<'_>, op: &PutSigningKey) -> Result {
     tx.save::<SigningKey>(op.0.clone());
-    Ok(Reply::None)
-}
-
-pub(super) fn append_audit(tx: &mut Tx<'_>, op: &AppendAudit) -> Result {
-    for entry in &op.entries {
-        let sequence = tx.next_sequence();
-        tx.save(AuditEntry {
-            sequence,
-            ..entry.clone()
-        });
-    }
-    let surplus = tx
-        .tables()
-        .table::<AuditEntry>()
-        .len()
-        .saturating_sub(AUDIT_MAX);
-    let oldest: Vec<_> = tx
-        .tables()
-        .table::<AuditEntry>()
-        .keys()
-        .take(surplus)
-        .copied()
-        .collect();
-    for sequence in oldest {
-        tx.delete::<AuditEntry>(&sequence);
-    }
     Ok(Reply::None)
 }

@@ -3,6 +3,7 @@
 mod agents;
 mod allocate;
 mod allocate_networks;
+pub(crate) mod audit;
 mod candidates;
 mod catalog;
 mod component;
@@ -61,7 +62,11 @@ pub fn apply(tables: &mut Tables, command: &Command) -> Outcome {
             ),
         ))
     } else {
-        dispatch(&mut tx, &command.op)
+        let result = dispatch(&mut tx, &command.op);
+        if let (Ok(_), Some(call)) = (&result, &command.call) {
+            audit::of_change(&mut tx, call);
+        }
+        result
     };
     let changes = if result.is_ok() {
         tx.commit()
@@ -160,7 +165,7 @@ routes! {
     RevokeCertificates agents::revoke_certificates;
     PutCa agents::put_ca;
     PutSigningKey agents::put_signing_key;
-    AppendAudit agents::append_audit;
+    AppendAudit audit::append;
     InviteNode node::invite;
     JoinNode node::join;
     AnnounceNode node::announce;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use proto_types::{
-    AllocationId, BootTicketId, Digest, JoinTicketId, MacAddr, MachineId, PartitionId, SwitchId,
-    Timestamp,
+    AllocationId, AuditPhase, BootTicketId, Digest, JoinTicketId, MacAddr, MachineId, PartitionId,
+    SwitchId, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -222,6 +222,15 @@ pub struct PutSigningKey(pub SigningKey);
 /// See [`Op::AppendAudit`](crate::Op::AppendAudit).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AppendAudit {
-    /// What to add, in order; sequence numbers are given by `apply`.
+    /// What to add, in order; sequence numbers and hashes are given by `apply`.
     pub entries: Vec<AuditEntry>,
+}
+
+impl AppendAudit {
+    /// Whether there are records of whole calls, which older programs cannot read.
+    pub(crate) fn has_calls(&self) -> bool {
+        self.entries
+            .iter()
+            .any(|entry| entry.phase == AuditPhase::Call)
+    }
 }

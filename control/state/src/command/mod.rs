@@ -12,6 +12,8 @@ mod tenancy;
 use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::entities::AuditEntry;
+
 pub use agents::*;
 pub use catalog::*;
 pub use component::*;
@@ -40,7 +42,14 @@ pub struct Command {
     pub actor: String,
     /// What is wanted.
     pub op: Op,
+    /// The call that wants it, where its record is to be kept with the change: all that is known
+    /// before the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Box<AuditEntry>>,
 }
+
+/// The feature level that brought records of whole calls, and with them the chain.
+pub(crate) const CHAIN_LEVEL: u32 = 3;
 
 impl Command {
     /// A command for what is wanted.
@@ -51,6 +60,17 @@ impl Command {
             now,
             actor: actor.into(),
             op,
+            call: None,
+        }
+    }
+
+    /// The same with the record of the call that wants it.
+    #[must_use]
+    pub fn called(self, call: AuditEntry) -> Self {
+        Self {
+            version: self.version.max(CHAIN_LEVEL),
+            call: Some(Box::new(call)),
+            ..self
         }
     }
 }
@@ -69,7 +89,7 @@ macro_rules! ops {
 
             /// The feature level that brought it, or brought the last field of it that a node
             /// must not leave out.
-            pub const fn level(&self) -> u32 {
+            pub fn level(&self) -> u32 {
                 if cfg!(feature = "next-level") && matches!(self, Self::CreateSize(_)) {
                     return FEATURE_LEVEL;
                 }
@@ -79,6 +99,7 @@ macro_rules! ops {
                     | Self::DeleteInvite(_)
                     | Self::SetQuota(_)
                     | Self::RemoveQuota(_) => 2,
+                    Self::AppendAudit(op) if op.has_calls() => CHAIN_LEVEL,
                     Self::ReportComponent(_) | Self::DeleteComponent(_) => 3,
                     _ => 1,
                 }

@@ -2,11 +2,16 @@
 
 use std::fmt;
 
-use proto_types::{AllocationId, Digest, MachineId, ProjectId, Timestamp};
+use proto_types::{
+    AllocationId, AuditHash, AuditLine, AuditPhase, Digest, MachineId, ProjectId, Timestamp,
+};
 use serde::{Deserialize, Serialize};
 
 /// How many audit entries are kept; the oldest go first.
 pub const AUDIT_MAX: usize = 10_000;
+/// How many chained ones go at once, so that moving the anchor costs next to nothing: between
+/// [`AUDIT_MAX`] and so many more are kept.
+pub const AUDIT_DROP: usize = 256;
 
 /// A certificate authority: its key is sealed before it comes here.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,16 +53,6 @@ pub struct SigningKey {
     pub retired: bool,
 }
 
-/// Which half of a call an entry is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AuditPhase {
-    /// What was asked.
-    Request,
-    /// What came of it.
-    Response,
-}
-
 /// Who did what, when, from where, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
@@ -68,6 +63,9 @@ pub struct AuditEntry {
     pub id: String,
     /// When.
     pub time: Timestamp,
+    /// When the call ended; of entries of whole calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
     /// Login of the caller, or SPIFFE id.
     #[serde(default)]
     pub user: String,
@@ -85,11 +83,54 @@ pub struct AuditEntry {
     /// Address of the caller.
     #[serde(default)]
     pub source_ip: String,
-    /// Status code of gRPC; of responses.
+    /// Status code of gRPC; of responses and whole calls.
     #[serde(default)]
     pub result_code: Option<i32>,
-    /// Which half.
+    /// Which part of the call.
     pub phase: AuditPhase,
+    /// Over the entry and all before it, given by `apply`; none of entries from before the chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<AuditHash>,
+}
+
+impl AuditEntry {
+    /// What its hash covers.
+    pub fn line(&self) -> AuditLine<'_> {
+        AuditLine {
+            sequence: self.sequence,
+            id: &self.id,
+            time: self.time,
+            ended: self.ended,
+            user: &self.user,
+            tenant: &self.tenant,
+            project: self.project.as_deref(),
+            method: &self.method,
+            body: self.body.as_deref(),
+            source_ip: &self.source_ip,
+            result_code: self.result_code,
+            phase: self.phase,
+        }
+    }
+}
+
+/// Where the chain of the audit trail that is kept begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditAnchor {
+    /// The key: [`AuditAnchor::TRAIL`].
+    pub name: String,
+    /// The hash before the first entry: of the last one that was dropped, or of the beginning.
+    pub hash: AuditHash,
+    /// Entries with a higher sequence belong to the chain.
+    pub sequence: u64,
+    /// When the chain began.
+    pub began: Timestamp,
+    /// Entries of the chain that were dropped since.
+    pub dropped: u64,
+}
+
+impl AuditAnchor {
+    /// Name of the one anchor that there is.
+    pub const TRAIL: &'static str = "trail";
 }
 
 /// What a client's key stands for: the same key and request give the same answer.

@@ -194,6 +194,8 @@ fn audit_is_bounded_and_in_order() {
         source_ip: String::new(),
         result_code: None,
         phase: AuditPhase::Request,
+        ended: None,
+        hash: None,
     };
     let entries: Vec<_> = (0..AUDIT_MAX + 5).map(entry).collect();
     for part in entries.chunks(1000) {

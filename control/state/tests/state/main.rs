@@ -7,6 +7,7 @@
 
 mod agents;
 mod allocation;
+mod audit;
 mod life;
 mod networks;
 mod properties;

@@ -31,7 +31,13 @@ fn rows(backup: &[u8]) -> (Head, Rows) {
 }
 
 /// Kinds that came after the first version.
-const NEWER: [&str; 4] = ["control-node", "quota", "invite", "component"];
+const NEWER: [&str; 5] = [
+    "control-node",
+    "quota",
+    "invite",
+    "component",
+    "audit-anchor",
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn its_state_is_restored_and_goes_on() {

@@ -1,0 +1,75 @@
+//! The audit trail as it is kept, for those who check or export it.
+
+use std::ops::Bound;
+
+use control_state::{self as state, AuditEntry, AuditPhase};
+use proto_public::metalmesh::admin::v1::audit_trail_service_server::AuditTrailService;
+use proto_public::metalmesh::admin::v1::{
+    AuditAnchor, AuditPart, AuditRecord, AuditTrailServiceListRequest,
+    AuditTrailServiceListResponse,
+};
+use tonic::Request;
+
+use super::{Answer, Services, ok};
+
+/// Records of an answer.
+const PAGE_MAX: usize = 500;
+
+#[tonic::async_trait]
+impl AuditTrailService for Services {
+    async fn list(
+        &self,
+        request: Request<AuditTrailServiceListRequest>,
+    ) -> Answer<AuditTrailServiceListResponse> {
+        let request = request.into_inner();
+        let limit = match usize::try_from(request.limit) {
+            Ok(limit) if (1..PAGE_MAX).contains(&limit) => limit,
+            _ => PAGE_MAX,
+        };
+        let behind = (Bound::Excluded(request.after), Bound::Unbounded);
+        let page = self.0.read(|tables| {
+            let anchor = tables.get::<state::AuditAnchor>(&state::AuditAnchor::TRAIL.to_owned());
+            let entries = tables.table::<AuditEntry>().range(behind).take(limit);
+            Ok(AuditTrailServiceListResponse {
+                anchor: anchor.map(|it| shown(it)),
+                records: entries.map(|(_, slot)| record(&slot.value)).collect(),
+            })
+        });
+        ok(page.await?)
+    }
+}
+
+fn shown(anchor: &state::AuditAnchor) -> AuditAnchor {
+    AuditAnchor {
+        hash: anchor.hash.bytes().to_vec(),
+        sequence: anchor.sequence,
+        began_ms: anchor.began.ms(),
+        dropped: anchor.dropped,
+    }
+}
+
+fn record(entry: &AuditEntry) -> AuditRecord {
+    let part = match entry.phase {
+        AuditPhase::Request => AuditPart::Request,
+        AuditPhase::Response => AuditPart::Response,
+        AuditPhase::Call => AuditPart::Call,
+    };
+    AuditRecord {
+        sequence: entry.sequence,
+        id: entry.id.clone(),
+        time_ms: entry.time.ms(),
+        ended_ms: entry.ended.map(proto_types::Timestamp::ms),
+        user: entry.user.clone(),
+        tenant: entry.tenant.clone(),
+        project: entry.project.clone(),
+        method: entry.method.clone(),
+        body: entry.body.clone(),
+        source_ip: entry.source_ip.clone(),
+        result_code: entry.result_code,
+        part: part.into(),
+        hash: entry
+            .hash
+            .map(|hash| hash.bytes().to_vec())
+            .unwrap_or_default(),
+    }
+}

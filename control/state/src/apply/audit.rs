@@ -1,0 +1,95 @@
+//! The audit trail: records in order, each hashed over all before it.
+//!
+//! The chain begins at an anchor, when every control node knows how to go on with it; records from
+//! before it stay readable. Retention drops the oldest and moves the anchor to the last of them.
+
+use proto_errors::Error;
+use proto_types::{AuditHash, AuditPhase, Timestamp};
+
+use super::node::feature_level;
+use crate::command::{AppendAudit, CHAIN_LEVEL};
+use crate::entities::{AUDIT_DROP, AUDIT_MAX, AuditAnchor, AuditEntry};
+use crate::reply::Reply;
+use crate::tables::{Tables, Tx};
+
+/// Whether records are chained, and calls recorded with their changes: once every control node
+/// has said that it knows that.
+pub fn audit_is_chained(tables: &Tables) -> bool {
+    feature_level(tables) >= CHAIN_LEVEL
+}
+
+pub(super) fn append(tx: &mut Tx<'_>, op: &AppendAudit) -> Result<Reply, Error> {
+    for entry in &op.entries {
+        record(tx, entry.clone());
+    }
+    retain(tx);
+    Ok(Reply::None)
+}
+
+/// Records the call whose change was carried out.
+pub(super) fn of_change(tx: &mut Tx<'_>, call: &AuditEntry) {
+    let ended: Timestamp = tx.now.max(call.time);
+    record(
+        tx,
+        AuditEntry {
+            ended: Some(ended),
+            result_code: Some(0),
+            phase: AuditPhase::Call,
+            ..call.clone()
+        },
+    );
+    retain(tx);
+}
+
+fn record(tx: &mut Tx<'_>, mut entry: AuditEntry) {
+    let before = tx.tables().all::<AuditEntry>().next_back();
+    let (last, hash) = before.map_or((0, None), |it| (it.sequence, it.hash));
+    entry.sequence = tx.next_sequence();
+    entry.hash = hash
+        .or_else(|| begin(tx, last))
+        .map(|previous| entry.line().hash(&previous));
+    tx.save(entry);
+}
+
+/// The hash at which the chain begins; none while it must not.
+fn begin(tx: &mut Tx<'_>, last: u64) -> Option<AuditHash> {
+    if !audit_is_chained(tx.tables()) {
+        return None;
+    }
+    let hash = AuditHash::anchor(last, tx.now);
+    tx.save(AuditAnchor {
+        name: AuditAnchor::TRAIL.to_owned(),
+        hash,
+        sequence: last,
+        began: tx.now,
+        dropped: 0,
+    });
+    Some(hash)
+}
+
+/// Drops the oldest when there are too many.
+fn retain(tx: &mut Tx<'_>) {
+    let count = tx.tables().table::<AuditEntry>().len();
+    let anchor = tx.get::<AuditAnchor>(&AuditAnchor::TRAIL.to_owned());
+    let anchor = anchor.map(|it| AuditAnchor::clone(it));
+    let slack = if anchor.is_some() { AUDIT_DROP } else { 0 };
+    if count <= AUDIT_MAX + slack {
+        return;
+    }
+    let oldest: Vec<(u64, Option<AuditHash>)> = tx
+        .tables()
+        .all::<AuditEntry>()
+        .take(count - AUDIT_MAX)
+        .map(|it| (it.sequence, it.hash))
+        .collect();
+    for (sequence, _) in &oldest {
+        tx.delete::<AuditEntry>(sequence);
+    }
+    let chained = oldest.iter().filter(|(_, hash)| hash.is_some()).count();
+    if let (Some(mut anchor), Some((sequence, Some(hash)))) = (anchor, oldest.last()) {
+        anchor.hash = *hash;
+        anchor.sequence = *sequence;
+        anchor.dropped += u64::try_from(chained).unwrap_or(u64::MAX);
+        tx.save(anchor);
+    }
+}

@@ -1,0 +1,159 @@
+//! Records of calls that changed nothing, gathered: one command for all that wait.
+//!
+//! The record of a call that changes something goes with its change, see
+//! [`Permit::for_call`]; what comes here is the rest: reads, refusals, failures. A full queue holds
+//! calls up rather than losing records.
+
+use std::sync::Arc;
+
+use control_authz::{AuditedCall, Permit, SystemActor};
+use control_state::{AppendAudit, AuditEntry, AuditPhase, Command};
+use proto_types::Timestamp;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::store::Store;
+use crate::tables::entry;
+
+/// Calls that may wait for the writer.
+const QUEUE_MAX: usize = 1024;
+/// Calls in one command.
+const BATCH_MAX: usize = 128;
+
+/// How a call ended.
+#[derive(Debug, Clone)]
+pub struct CallEnd {
+    /// The call.
+    pub call: Arc<AuditedCall>,
+    /// Status code of gRPC.
+    pub code: i32,
+    /// What the caller was told, where that belongs into the record.
+    pub reason: Option<String>,
+    /// When.
+    pub time: Timestamp,
+}
+
+impl CallEnd {
+    /// Whether the record of the call's change says it all.
+    fn is_recorded(&self) -> bool {
+        self.code == 0 && self.call.recorded.get()
+    }
+
+    /// As whole calls where the chain has begun, else in halves as older programs know them.
+    fn entries(self, is_chained: bool) -> Vec<AuditEntry> {
+        let Self {
+            call,
+            code,
+            reason,
+            time,
+        } = self;
+        let whole = AuditEntry {
+            ended: Some(time),
+            result_code: Some(code),
+            ..entry(&call)
+        };
+        let response = AuditEntry {
+            time,
+            ended: None,
+            phase: AuditPhase::Response,
+            body: reason.clone(),
+            ..whole.clone()
+        };
+        if call.recorded.get() {
+            // The record of the change has said that it went well.
+            return vec![response];
+        }
+        if is_chained {
+            let body = match (whole.body.clone(), reason) {
+                (Some(body), Some(reason)) => Some(format!("{body}: {reason}")),
+                (body, reason) => body.or(reason),
+            };
+            return vec![AuditEntry { body, ..whole }];
+        }
+        let request = AuditEntry {
+            ended: None,
+            result_code: None,
+            phase: AuditPhase::Request,
+            ..whole
+        };
+        vec![request, response]
+    }
+}
+
+/// Where ends of calls go. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct AuditTrail {
+    queue: mpsc::Sender<CallEnd>,
+}
+
+/// Writes them into the state; see [`AuditWriter::run`].
+#[derive(Debug)]
+pub struct AuditWriter {
+    queue: mpsc::Receiver<CallEnd>,
+    store: Store,
+}
+
+impl AuditTrail {
+    /// A trail and the writer that has to run for it.
+    pub fn new(store: Store) -> (Self, AuditWriter) {
+        let (sender, queue) = mpsc::channel(QUEUE_MAX);
+        (Self { queue: sender }, AuditWriter { queue, store })
+    }
+
+    /// Puts the end of a call; waits while the queue is full.
+    pub async fn put(&self, end: CallEnd) {
+        if !end.is_recorded() && self.queue.send(end).await.is_err() {
+            tracing::error!("an audit record came after the writer ended");
+        }
+    }
+
+    /// The same where one cannot wait.
+    pub fn try_put(&self, end: CallEnd) {
+        if end.is_recorded() {
+            return;
+        }
+        if let Err(refused) = self.queue.try_send(end) {
+            let AuditedCall { method, user, .. } = &*refused.into_inner().call;
+            tracing::error!(method, user, "an audit record was lost: its queue is full");
+        }
+    }
+}
+
+impl AuditWriter {
+    /// Runs until stopped, then writes what still waits.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let mut batch = Vec::new();
+        loop {
+            let open = tokio::select! {
+                () = stop.cancelled() => false,
+                count = self.queue.recv_many(&mut batch, BATCH_MAX) => count > 0,
+            };
+            if !open {
+                self.queue.close();
+                while self.queue.recv_many(&mut batch, BATCH_MAX).await > 0 {}
+            }
+            self.write(std::mem::take(&mut batch)).await;
+            if !open {
+                return;
+            }
+        }
+    }
+
+    async fn write(&self, batch: Vec<CallEnd>) {
+        let permit = Permit::system(SystemActor::Audit);
+        let is_chained = self.store.read_local(control_state::audit_is_chained);
+        let is_chained = is_chained.unwrap_or(false);
+        for chunk in batch.chunks(BATCH_MAX) {
+            let ends = chunk.iter().cloned();
+            let entries: Vec<_> = ends.flat_map(|end| end.entries(is_chained)).collect();
+            let op = AppendAudit { entries };
+            let command = Command::new(self.store.now(), "audit", op);
+            if let Err(error) = self.store.propose(&permit, &command).await {
+                // The log is the trail of last resort.
+                for end in chunk {
+                    tracing::error!(error = %error, end = ?end, "an audit record was not stored");
+                }
+            }
+        }
+    }
+}
