@@ -10,6 +10,7 @@
 
 mod context;
 mod error;
+mod raw;
 mod session;
 mod settings;
 mod watch;

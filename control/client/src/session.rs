@@ -30,7 +30,7 @@ const BACKOFF_MAX: Duration = Duration::from_secs(2);
 /// How long a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Largest answer, in bytes: a list of all machines.
-const ANSWER_BYTES_MAX: usize = 256 << 20;
+pub(crate) const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 /// Methods that only read, by the first word of their name: repeating them does no harm.
 const READS: [&str; 9] = [

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
-    audit, cluster, component, context, filesystem, get, image, ip, join, machine, misc, network,
-    partition, project, quota, size, switch, tenant, token,
+    apply, audit, cluster, component, context, filesystem, get, image, ip, join, machine, misc,
+    network, partition, project, quota, size, switch, tenant, token,
 };
 use crate::output::Format;
 
@@ -119,8 +119,10 @@ pub(crate) enum Command {
     /// Who did what.
     #[command(subcommand)]
     Audit(audit::Command),
-    /// Create the resources of a YAML or JSON file that are not there yet.
-    Apply(misc::Apply),
+    /// Make objects what the documents of a YAML or JSON file say.
+    Apply(apply::Apply),
+    /// Change an object in an editor: VISUAL or EDITOR.
+    Edit(apply::Edit),
     /// Who the server thinks that one is.
     Whoami,
     /// Methods that one may call.

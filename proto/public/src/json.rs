@@ -35,11 +35,24 @@ pub fn parse(message: &MessageDescriptor, json: &[u8]) -> Result<DynamicMessage,
     if json.trim_ascii().is_empty() {
         return Ok(DynamicMessage::new(message.clone()));
     }
+    parse_with(message, json, false)
+}
+
+/// Parses JSON that people wrote: a field that the message does not have is an error.
+pub fn parse_strict(message: &MessageDescriptor, json: &[u8]) -> Result<DynamicMessage, JsonError> {
+    parse_with(message, json, true)
+}
+
+fn parse_with(
+    message: &MessageDescriptor,
+    json: &[u8],
+    is_strict: bool,
+) -> Result<DynamicMessage, JsonError> {
     let wrap = |source| JsonError::Json {
         message: message.full_name().to_owned(),
         source,
     };
-    let options = DeserializeOptions::new().deny_unknown_fields(false);
+    let options = DeserializeOptions::new().deny_unknown_fields(is_strict);
     let mut input = serde_json::Deserializer::from_slice(json);
     let parsed = DynamicMessage::deserialize_with_options(message.clone(), &mut input, &options)
         .map_err(wrap)?;

@@ -1,5 +1,6 @@
 //! The commands, one module a resource.
 
+pub(crate) mod apply;
 pub(crate) mod audit;
 pub(crate) mod cluster;
 pub(crate) mod component;
@@ -68,7 +69,8 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Cluster(command) => cluster::run(&app, command).await,
         Command::Join(command) => join::run(&app, command).await,
         Command::Audit(command) => audit::run(&app, command).await,
-        Command::Apply(command) => misc::apply(&app, &command).await,
+        Command::Apply(command) => apply::apply(&app, &command).await,
+        Command::Edit(command) => apply::edit(&app, &command).await,
         Command::Whoami => misc::whoami(&app).await,
         Command::Methods => misc::methods(&app).await,
         Command::Health => misc::health(&app).await,

@@ -8,6 +8,7 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
 mod agent;
+mod apply;
 mod backup;
 mod cli;
 mod cluster;
