@@ -2,15 +2,18 @@
 
 use control_authz::Permit;
 use control_pki::Pki;
-use control_state::{Command, ControlNode, Op, Reply, StateError, Tables};
+use control_state::{
+    Command, ControlNode, ErrorCode, Op, Reply, StateError, Tables, Token, TokenType,
+};
 use control_store::{AuditTrail, Store};
 use proto_types::Timestamp;
 use tonic::Status;
 
 use crate::backup::Backups;
 use crate::caller::Caller;
+use crate::login::Hasher;
 use crate::refusal;
-use crate::token::Issuer;
+use crate::token::{Issuer, TokenKind};
 use crate::watch::Watches;
 
 /// Most addresses in a ticket.
@@ -37,6 +40,8 @@ pub struct Core {
     pub watches: Watches,
     /// Makes backups.
     pub backups: Backups,
+    /// Hashes passwords.
+    pub hasher: Hasher,
 }
 
 impl Core {
@@ -95,6 +100,24 @@ impl Core {
             .propose(permit, &command)
             .await
             .map_err(refusal::of_propose)
+    }
+
+    /// The signed text of a token that was made.
+    ///
+    /// # Errors
+    /// `internal` when it cannot be signed.
+    pub fn sign(&self, token: &Token) -> Result<String, Status> {
+        let kind = match token.token_type {
+            TokenType::Api => TokenKind::Api,
+            TokenType::User => TokenKind::User,
+        };
+        let (issued, expires) = (token.issued_at.ms() / 1000, token.expires.ms() / 1000);
+        self.issuer
+            .sign(kind, &token.user, &token.id.to_string(), issued, expires)
+            .map_err(|error| {
+                tracing::error!(error = %error, "a token could not be signed");
+                refusal::refused(ErrorCode::Internal, "the token could not be signed")
+            })
     }
 
     /// The time to compare with times in the state.

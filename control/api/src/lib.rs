@@ -2,7 +2,7 @@
 //!
 //! [`front`] speaks the protocols, [`gate`] decides who may call, [`services`] has one file a
 //! resource, `convert` turns the contract's messages into the state's objects and back,
-//! [`audit`] keeps the trail, [`token`] signs and checks bearer tokens, [`backup`] makes backups, `watch` tells what
+//! [`audit`] says what the trail keeps, [`login`] has the pages to log in, [`token`] signs and checks bearer tokens, [`backup`] makes backups, `watch` tells what
 //! changes, [`serve`] listens.
 //!
 //! Invariants:
@@ -20,6 +20,7 @@ mod core;
 mod directory;
 pub mod front;
 pub mod gate;
+pub mod login;
 mod refusal;
 pub mod serve;
 pub mod services;

@@ -47,6 +47,8 @@ pub enum SystemActor {
     Bootstrap,
     /// Writes the audit trail.
     Audit,
+    /// Makes the tokens of those who log in.
+    Login,
 }
 
 impl Permit {

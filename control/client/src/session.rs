@@ -300,6 +300,8 @@ services! {
     audit_trail: mesh_admin::audit_trail_service_client::AuditTrailServiceClient;
     /// The control nodes.
     clusters: mesh_admin::cluster_service_client::ClusterServiceClient;
+    /// Built-in users.
+    login_users: mesh_admin::login_user_service_client::LoginUserServiceClient;
     /// How much tenants and projects may have.
     quotas: mesh_admin::quota_service_client::QuotaServiceClient;
     /// Join tickets of agents.

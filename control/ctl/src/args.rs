@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
-    apply, audit, cluster, component, context, filesystem, get, image, ip, join, machine, misc,
-    network, partition, project, quota, size, switch, tenant, token,
+    apply, audit, cluster, component, context, filesystem, get, image, ip, join, login, machine,
+    misc, network, partition, project, quota, size, switch, tenant, token, user,
 };
 use crate::output::Format;
 
@@ -68,6 +68,10 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Show objects of any kind, and with --watch what changes of them.
     Get(get::Get),
+    /// Log in with a browser; the context keeps the token.
+    Login(login::Login),
+    /// End the context's token and forget it.
+    Logout,
     /// Servers and who one is there.
     #[command(subcommand, visible_alias = "ctx")]
     Context(context::Command),
@@ -116,6 +120,9 @@ pub(crate) enum Command {
     /// One-time tickets by which agents join.
     #[command(subcommand)]
     Join(join::Command),
+    /// Built-in users: who logs in where no provider knows the people.
+    #[command(subcommand)]
+    User(user::Command),
     /// Who did what.
     #[command(subcommand)]
     Audit(audit::Command),

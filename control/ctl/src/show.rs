@@ -6,7 +6,7 @@ use proto_public::api::v2::{
     Partition, Project, ProjectInvite, Size, SizeImageConstraint, SizeReservation, Switch, Tenant,
     TenantInvite, Token,
 };
-use proto_public::metalmesh::admin::v1::{Amounts, JoinTicket, Node, Quota, quota};
+use proto_public::metalmesh::admin::v1::{Amounts, JoinTicket, LoginUser, Node, Quota, quota};
 
 use crate::cmd::quota::{used_of, used_of_sizes};
 use crate::output::Row;
@@ -421,6 +421,11 @@ row!(JoinTicket, "metalmesh.admin.v1.JoinTicket", |t| [
     "partition": t.partition.clone(), "agent": t.agent.clone(), "state": ticket_state(t),
     "expires": age(t.expires_at.as_ref()), "age": age(t.created_at.as_ref()),
 ], wide ["key": or_dash(t.key_sha256.clone())]);
+
+row!(LoginUser, "metalmesh.admin.v1.LoginUser", |u| [
+    "login": u.login.clone(), "name": u.name.clone(), "email": or_dash(u.email.clone()),
+    "logged in": age(u.logged_in_at.as_ref()), "age": age(u.created_at.as_ref()),
+], wide ["password": age(u.password_set_at.as_ref())]);
 
 row!(Node, "metalmesh.admin.v1.Node", |n| [
     "node": n.id.to_string(), "role": enum_text("metalmesh.admin.v1.NodeRole", n.role),

@@ -40,6 +40,19 @@ pub(crate) fn show_labels(meta: Option<&Meta>) -> String {
     pairs.join(",")
 }
 
+/// Text as part of a URL's query.
+pub(crate) fn percent_encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
 /// How long ago, in the largest fitting unit.
 pub(crate) fn age(time: Option<&Timestamp>) -> String {
     let Some(time) = time.filter(|time| time.seconds > 0) else {

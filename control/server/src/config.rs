@@ -8,6 +8,7 @@ use clap::Args;
 use control_store::{KEEP_ENTRIES, SNAPSHOT_EVERY_ENTRIES};
 use serde::Deserialize;
 
+use crate::login::{self, Login};
 use crate::schedule::{self, Schedule};
 
 /// Where the API listens when nobody says.
@@ -44,6 +45,8 @@ struct File {
     peers: PeersSection,
     store: StoreSection,
     tenancy: TenancySection,
+    login: login::Section,
+    oidc: login::OidcSection,
     backup: schedule::Section,
 }
 
@@ -133,6 +136,8 @@ pub(crate) struct Config {
     /// None: `seal.key` in the data directory.
     pub(crate) sealing_key: Option<PathBuf>,
     pub(crate) provider: String,
+    /// How people log in.
+    pub(crate) login: Login,
     /// Backups that are made without being asked for.
     pub(crate) backup: Option<Schedule>,
     pub(crate) dev: bool,
@@ -214,6 +219,7 @@ impl Config {
                 .tenancy
                 .provider
                 .unwrap_or_else(|| "metal-stack".to_owned()),
+            login: file.login.check(file.oidc)?,
             backup: file.backup.check()?,
             dev,
         })
@@ -356,6 +362,24 @@ mod tests {
             (
                 "data_dir = '/x'\n[store]\nsnapshot_every_entries = 0",
                 "store.snapshot_every_entries",
+            ),
+            ("data_dir = '/x'\n[login]\nhours = 25", "login.hours"),
+            (
+                "data_dir = '/x'\n[login]\nredirects = ['http://console.example/']",
+                "login.redirects",
+            ),
+            ("data_dir = '/x'\n[oidc]\nclient_id = 'mesh'", "oidc.issuer"),
+            (
+                "data_dir = '/x'\n[oidc]\nissuer = 'http://id.example'",
+                "oidc.issuer",
+            ),
+            (
+                "data_dir = '/x'\n[oidc]\nissuer = 'https://id.example'",
+                "oidc.url",
+            ),
+            (
+                "data_dir = '/x'\n[oidc]\nissuer = 'https://id.example'\nurl = 'https://m.example'",
+                "oidc.client_id",
             ),
             (
                 "data_dir = '/x'\n[backup]\ndirectory = '/b'",

@@ -15,6 +15,7 @@ mod bootstrap;
 mod config;
 mod files;
 mod join;
+mod login;
 mod node;
 mod peers;
 mod restore;

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use control_api::backup::Backups;
 use control_api::front::Front;
 use control_api::gate::ApiGate;
+use control_api::login::{Hasher, Login};
 use control_api::services::Services;
 use control_api::token::Issuer;
 use control_api::{Core, WatchLimits, Watches, serve, token};
@@ -41,6 +42,7 @@ struct Opened {
     issuer: Issuer,
     pki: Pki,
     backups: Backups,
+    seal: SealingKey,
     is_fresh: bool,
     /// The way to the other nodes, where there is one.
     link: Option<PeerLink>,
@@ -104,6 +106,7 @@ async fn open(config: &Config, stop: &CancellationToken) -> Result<Option<Opened
         issuer,
         pki,
         backups,
+        seal,
         is_fresh,
         link,
         tasks,
@@ -265,6 +268,7 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
         link,
         tasks,
         backups,
+        seal,
         _temporary,
         ..
     } = opened;
@@ -282,6 +286,7 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
         issuer,
         pki,
         backups,
+        seal,
         mesh,
         mesh_addresses,
         peer_address,
@@ -323,6 +328,7 @@ struct Parts<'a> {
     issuer: Issuer,
     pki: Pki,
     backups: Backups,
+    seal: SealingKey,
     mesh: SocketAddr,
     mesh_addresses: Vec<String>,
     peer_address: String,
@@ -350,10 +356,13 @@ impl Parts<'_> {
             mesh_addresses: self.mesh_addresses,
             peer_address: self.peer_address,
             backups: self.backups.clone(),
+            hasher: Hasher::default(),
             watches: Watches::new(WatchLimits::default(), stop.clone()),
         });
         let routes = Services::new(Arc::clone(&core)).routes();
-        let front = Front::new(Arc::new(ApiGate::new(core)), routes);
+        let settings = self.config.login.settings(tls.is_some())?;
+        let login = Login::new(Arc::clone(&core), self.seal, settings)?;
+        let front = Front::new(Arc::new(ApiGate::new(core)), routes).with_pages(Arc::new(login));
         let calls_over = CancellationToken::new();
         let mut trail = JoinSet::new();
         trail.spawn(writer.run(calls_over.clone()));

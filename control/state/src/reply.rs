@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::entities::{
     BmcOrder, BootTicket, Component, ControlNode, EventLog, Image, Invite, Ip, JoinTicket, Layout,
     Machine, Network, Partition, Project, Quota, Size, SizeImageConstraint, SizeReservation,
-    Switch, Tenant, Token,
+    Switch, Tenant, Token, User,
 };
 
 macro_rules! replies {
@@ -68,6 +68,7 @@ replies! {
     Invite invite;
     Quota quota;
     Component component;
+    User user;
 }
 
 impl Reply {

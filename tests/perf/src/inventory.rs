@@ -14,6 +14,7 @@ use clap::{Args, Subcommand};
 use control_api::backup::Backups;
 use control_api::front::Front;
 use control_api::gate::ApiGate;
+use control_api::login::Hasher;
 use control_api::services::Services;
 use control_api::{Core, WatchLimits, Watches, admin_token, serve, tenants, token};
 use control_authz::{Permit, SystemActor};
@@ -297,6 +298,7 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
         provider: PROVIDER.to_owned(),
         pki,
         backups,
+        hasher: Hasher::default(),
         mesh_addresses: Vec::new(),
         peer_address: String::new(),
         watches: Watches::new(WatchLimits::default(), stop.clone()),

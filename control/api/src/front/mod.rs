@@ -38,6 +38,10 @@ use protocol::{Codec, Compression, Framing, Protocol};
 
 /// Calls at the same time; each holds its request in memory.
 pub const CALLS_MAX: usize = 2048;
+/// Where pages for browsers are.
+const PAGES_PATH: &str = "/auth/";
+/// The largest form of a page, bytes.
+const FORM_BYTES_MAX: usize = 16 << 10;
 /// Time that the body of a request may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -77,10 +81,18 @@ pub trait Gate: Send + Sync + 'static {
     async fn finish(&self, ticket: Self::Ticket, code: Code);
 }
 
+/// Pages for browsers beside the API, below `/auth/`.
+#[tonic::async_trait]
+pub trait Pages: std::fmt::Debug + Send + Sync + 'static {
+    /// Answers one request, whose body is there whole.
+    async fn answer(&self, request: Request<Bytes>, peer: Option<SocketAddr>) -> Response<Bytes>;
+}
+
 /// The HTTP service of the public API.
 #[derive(Debug)]
 pub struct Front<S, G> {
     gate: Arc<G>,
+    pages: Option<Arc<dyn Pages>>,
     inner: S,
     room: Arc<Semaphore>,
 }
@@ -89,6 +101,7 @@ impl<S: Clone, G> Clone for Front<S, G> {
     fn clone(&self) -> Self {
         Self {
             gate: Arc::clone(&self.gate),
+            pages: self.pages.clone(),
             inner: self.inner.clone(),
             room: Arc::clone(&self.room),
         }
@@ -100,8 +113,18 @@ impl<S: Inner, G: Gate> Front<S, G> {
     pub fn new(gate: Arc<G>, inner: S) -> Self {
         Self {
             gate,
+            pages: None,
             inner,
             room: Arc::new(Semaphore::new(CALLS_MAX)),
+        }
+    }
+
+    /// The same with pages for browsers.
+    #[must_use]
+    pub fn with_pages(self, pages: Arc<dyn Pages>) -> Self {
+        Self {
+            pages: Some(pages),
+            ..self
         }
     }
 
@@ -119,12 +142,41 @@ impl<S: Inner, G: Gate> Front<S, G> {
         if parts.method == HttpMethod::GET && parts.uri.path() == "/healthz" {
             return reply::plain(StatusCode::OK, "ok\n");
         }
+        if let Some(pages) = &self.pages
+            && parts.uri.path().starts_with(PAGES_PATH)
+        {
+            return self.page(pages, parts, body, peer).await;
+        }
         if cors::is_preflight(&parts.method, &parts.headers) {
             return cors::preflight();
         }
         let mut response = self.call(parts, body, peer).await;
         cors::expose(&mut response);
         response
+    }
+
+    /// A page; no other site's script may read it.
+    async fn page<B>(
+        &self,
+        pages: &Arc<dyn Pages>,
+        parts: http::request::Parts,
+        body: B,
+        peer: Option<SocketAddr>,
+    ) -> Response<ReplyBody>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let Ok(_place) = self.room.try_acquire() else {
+            return reply::plain(StatusCode::SERVICE_UNAVAILABLE, "try again in a moment\n");
+        };
+        match read(body, FORM_BYTES_MAX).await {
+            Ok(body) => {
+                let answer = pages.answer(Request::from_parts(parts, body), peer).await;
+                answer.map(reply::full)
+            }
+            Err(_) => reply::plain(StatusCode::BAD_REQUEST, "the request's body is not whole\n"),
+        }
     }
 
     async fn call<B>(
@@ -189,7 +241,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
         let compression = protocol.request_compression(headers)?;
         self.gate.screen(method, headers)?;
         let _place = self.room.try_acquire().map_err(|_| busy())?;
-        let body = read(body).await?;
+        let body = read(body, MESSAGE_BYTES_MAX).await?;
         let message = request_message(protocol, compression, method, body)?;
         let work = async {
             let call = Call {
@@ -239,12 +291,12 @@ impl<S: Inner, G: Gate> Front<S, G> {
 }
 
 /// Reads the body within its size and time.
-async fn read<B>(body: B) -> Result<Bytes, Status>
+async fn read<B>(body: B, bytes_max: usize) -> Result<Bytes, Status>
 where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<BoxError>,
 {
-    let limited = Limited::new(body, MESSAGE_BYTES_MAX);
+    let limited = Limited::new(body, bytes_max);
     match tokio::time::timeout(BODY_TIMEOUT, std::pin::pin!(limited).collect()).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(envelope::too_large()),

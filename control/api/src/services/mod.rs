@@ -12,6 +12,7 @@ mod info;
 mod invite;
 mod ip;
 pub(crate) mod join;
+mod login_user;
 mod machine;
 mod network;
 mod partition;
@@ -100,6 +101,7 @@ impl Services {
             mesh_admin::backup_service_server::BackupServiceServer,
             mesh_admin::cluster_service_server::ClusterServiceServer,
             mesh_admin::join_service_server::JoinServiceServer,
+            mesh_admin::login_user_service_server::LoginUserServiceServer,
             mesh_admin::quota_service_server::QuotaServiceServer,
             mesh_admin::watch_service_server::WatchServiceServer,
         );

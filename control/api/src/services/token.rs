@@ -24,7 +24,6 @@ use crate::convert::token::{WantedRights, token, token_matches};
 use crate::convert::{from_labels, labels_update, lock, parse, required, unless_empty};
 use crate::directory::StateDirectory;
 use crate::refusal::{invalid, of_state, refused};
-use crate::token::TokenKind;
 
 /// Life of a token whose request does not say, milliseconds: eight hours.
 const LIFE_DEFAULT_MS: u64 = 8 * 3600 * 1000;
@@ -309,23 +308,8 @@ impl Services {
             .await?
             .token()
             .map_err(of_state)?;
-        let secret = self.sign(&made)?;
+        let secret = self.0.sign(&made)?;
         Ok((made, secret))
-    }
-
-    fn sign(&self, token: &state::Token) -> Result<String, Status> {
-        let kind = match token.token_type {
-            state::TokenType::Api => TokenKind::Api,
-            state::TokenType::User => TokenKind::User,
-        };
-        let (issued, expires) = (token.issued_at.ms() / 1000, token.expires.ms() / 1000);
-        self.0
-            .issuer
-            .sign(kind, &token.user, &token.id.to_string(), issued, expires)
-            .map_err(|error| {
-                tracing::error!(error = %error, "a token could not be signed");
-                refused(ErrorCode::Internal, "the token could not be signed")
-            })
     }
 }
 

@@ -11,6 +11,7 @@ mod audit;
 mod catalogue;
 mod infra;
 mod invites;
+mod login;
 mod machines;
 mod node;
 mod protocols;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use control_api::backup::Backups;
 use control_api::front::Front;
 use control_api::gate::ApiGate;
+use control_api::login::{Hasher, Login, LoginSettings, Redirects};
 use control_api::services::Services;
 use control_api::{Core, WatchLimits, Watches, admin_token, is_fresh, serve, tenants, token};
 use control_authz::{Permit, SystemActor};
@@ -116,9 +117,17 @@ impl Node {
             peer_address: String::new(),
             watches: Watches::new(limits, stop.clone()),
             backups: Backups::new(store.clone(), seal.secret()),
+            hasher: Hasher::default(),
         });
         let routes = Services::new(Arc::clone(&core)).routes();
-        let front = Front::new(Arc::new(ApiGate::new(core)), routes);
+        let settings = LoginSettings {
+            redirects: Redirects::default(),
+            token_life_ms: LIFE_MS,
+            is_secure: false,
+            provider: None,
+        };
+        let login = Login::new(Arc::clone(&core), seal.clone(), settings).unwrap();
+        let front = Front::new(Arc::new(ApiGate::new(core)), routes).with_pages(Arc::new(login));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut tasks = JoinSet::new();

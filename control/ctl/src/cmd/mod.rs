@@ -11,6 +11,7 @@ pub(crate) mod image;
 mod invite;
 pub(crate) mod ip;
 pub(crate) mod join;
+pub(crate) mod login;
 pub(crate) mod machine;
 pub(crate) mod misc;
 pub(crate) mod network;
@@ -23,6 +24,7 @@ mod size_reservation;
 pub(crate) mod switch;
 pub(crate) mod tenant;
 pub(crate) mod token;
+pub(crate) mod user;
 
 use anyhow::{Context as _, Result};
 use proto_public::api::v2::{
@@ -37,6 +39,8 @@ use crate::text::pairs;
 pub(crate) async fn run(cli: Cli) -> Result<()> {
     let command = match cli.command {
         Command::Context(command) => return context::run(&cli.global, command),
+        Command::Login(command) => return login::login(&cli.global, &command).await,
+        Command::Logout => return login::logout(&cli.global).await,
         Command::Completion(command) => return misc::completion(&command),
         Command::Cluster(cluster::Command::Init(init)) => return cluster::init(&init),
         Command::Version => return misc::version(&cli.global).await,
@@ -69,12 +73,17 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Cluster(command) => cluster::run(&app, command).await,
         Command::Join(command) => join::run(&app, command).await,
         Command::Audit(command) => audit::run(&app, command).await,
+        Command::User(command) => user::run(&app, command).await,
         Command::Apply(command) => apply::apply(&app, &command).await,
         Command::Edit(command) => apply::edit(&app, &command).await,
         Command::Whoami => misc::whoami(&app).await,
         Command::Methods => misc::methods(&app).await,
         Command::Health => misc::health(&app).await,
-        Command::Context(_) | Command::Completion(_) | Command::Version => Ok(()),
+        Command::Context(_)
+        | Command::Login(_)
+        | Command::Logout
+        | Command::Completion(_)
+        | Command::Version => Ok(()),
     }
 }
 

@@ -15,6 +15,7 @@ mod cluster;
 mod daemon;
 mod five;
 mod get;
+mod login;
 mod mixed;
 mod node;
 mod nodes;

@@ -12,8 +12,8 @@ const PACKAGE: &str = "moto[server]==5.1.16";
 /// An authority and a certificate of it for 127.0.0.1, as files.
 pub(crate) struct Authority {
     pub(crate) ca: PathBuf,
-    certificate: PathBuf,
-    key: PathBuf,
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
 }
 
 impl Authority {

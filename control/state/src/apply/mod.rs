@@ -24,6 +24,7 @@ mod switch;
 mod tenancy;
 mod tick;
 mod token;
+mod user;
 
 use proto_errors::{Error, ErrorCode};
 
@@ -110,6 +111,10 @@ routes! {
     CreateToken token::create;
     UpdateToken token::update;
     RevokeToken token::revoke;
+    CreateUser user::create;
+    SetPassword user::set_password;
+    DeleteUser user::delete;
+    LogIn user::log_in;
     TouchToken token::touch;
     CreatePartition catalog::create_partition;
     UpdatePartition catalog::update_partition;

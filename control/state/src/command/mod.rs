@@ -8,6 +8,7 @@ mod network;
 mod node;
 mod quota;
 mod tenancy;
+mod user;
 
 use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,7 @@ pub use network::*;
 pub use node::*;
 pub use quota::*;
 pub use tenancy::*;
+pub use user::*;
 
 /// The highest feature level that this code knows: commands above the lowest level of all control
 /// nodes stay off until the last of them knows them.
@@ -100,7 +102,12 @@ macro_rules! ops {
                     | Self::SetQuota(_)
                     | Self::RemoveQuota(_) => 2,
                     Self::AppendAudit(op) if op.has_calls() => CHAIN_LEVEL,
-                    Self::ReportComponent(_) | Self::DeleteComponent(_) => 3,
+                    Self::ReportComponent(_)
+                    | Self::DeleteComponent(_)
+                    | Self::CreateUser(_)
+                    | Self::SetPassword(_)
+                    | Self::DeleteUser(_)
+                    | Self::LogIn(_) => 3,
                     _ => 1,
                 }
             }
@@ -155,6 +162,14 @@ ops! {
     UpdateToken;
     /// Idempotent. → `Reply::Token`
     RevokeToken;
+    /// A built-in user. → `Reply::User`
+    CreateUser;
+    /// Ends the user's sessions. → `Reply::User`
+    SetPassword;
+    /// Ends all that the login can do. → `Reply::User` as it was
+    DeleteUser;
+    /// Makes the personal tenant at the first time, and a token. → `Reply::Token`
+    LogIn;
     /// Remembers the last use; propose at most each few minutes. → `Reply::None`
     TouchToken;
 

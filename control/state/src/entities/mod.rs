@@ -19,6 +19,7 @@ mod size;
 mod switch;
 mod tenancy;
 mod token;
+mod user;
 
 pub use agent::*;
 pub use allocation::*;
@@ -39,3 +40,4 @@ pub use size::*;
 pub use switch::*;
 pub use tenancy::*;
 pub use token::*;
+pub use user::*;

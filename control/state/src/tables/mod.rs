@@ -186,6 +186,7 @@ tables! {
         |it| IdempotencyKey { project: it.project, key: it.key.clone() };
     Quota quotas QuotaSubject, "quota", |it| it.subject.clone();
     Component components ComponentId, "component", |it| it.id;
+    User users TenantId, "user", |it| it.login.clone();
     AuditAnchor audit_anchors String, "audit-anchor", |it| it.name.clone();
     Invite invites Digest, "invite", |it| it.id.clone();
 }

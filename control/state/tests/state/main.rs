@@ -15,5 +15,6 @@ mod quota;
 mod scale;
 mod storage;
 mod tenancy;
+mod users;
 mod watch;
 mod world;

@@ -31,12 +31,13 @@ fn rows(backup: &[u8]) -> (Head, Rows) {
 }
 
 /// Kinds that came after the first version.
-const NEWER: [&str; 5] = [
+const NEWER: [&str; 6] = [
     "control-node",
     "quota",
     "invite",
     "component",
     "audit-anchor",
+    "user",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

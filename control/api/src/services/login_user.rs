@@ -1,0 +1,89 @@
+//! Built-in users, for administrators.
+
+use control_state::{self as state, CreateUser, DeleteUser, SetPassword};
+use proto_public::metalmesh::admin::v1 as mesh;
+use proto_public::metalmesh::admin::v1::LoginUser;
+use proto_public::metalmesh::admin::v1::login_user_service_server::LoginUserService;
+use tonic::Request;
+
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::{parse, time};
+use crate::refusal::of_state;
+
+#[tonic::async_trait]
+impl LoginUserService for Services {
+    async fn create(
+        &self,
+        request: Request<mesh::LoginUserServiceCreateRequest>,
+    ) -> Answer<mesh::LoginUserServiceCreateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let login = parse("login", &request.login)?;
+        let name = match request.name.is_empty() {
+            true => request.login,
+            false => request.name,
+        };
+        let op = CreateUser {
+            login,
+            name,
+            email: request.email,
+            password: self.0.hasher.hash(request.password).await?,
+        };
+        let made = self.0.propose(&caller, op).await?.user();
+        ok(mesh::LoginUserServiceCreateResponse {
+            user: Some(shown(made.map_err(of_state)?.as_ref())),
+        })
+    }
+
+    async fn set_password(
+        &self,
+        request: Request<mesh::LoginUserServiceSetPasswordRequest>,
+    ) -> Answer<mesh::LoginUserServiceSetPasswordResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = SetPassword {
+            login: parse("login", &request.login)?,
+            password: self.0.hasher.hash(request.password).await?,
+        };
+        let set = self.0.propose(&caller, op).await?.user();
+        ok(mesh::LoginUserServiceSetPasswordResponse {
+            user: Some(shown(set.map_err(of_state)?.as_ref())),
+        })
+    }
+
+    async fn remove(
+        &self,
+        request: Request<mesh::LoginUserServiceRemoveRequest>,
+    ) -> Answer<mesh::LoginUserServiceRemoveResponse> {
+        let caller = Caller::of(&request)?;
+        let login = parse("login", &request.get_ref().login)?;
+        let gone = self.0.propose(&caller, DeleteUser { login }).await?.user();
+        ok(mesh::LoginUserServiceRemoveResponse {
+            user: Some(shown(gone.map_err(of_state)?.as_ref())),
+        })
+    }
+
+    async fn list(
+        &self,
+        _request: Request<mesh::LoginUserServiceListRequest>,
+    ) -> Answer<mesh::LoginUserServiceListResponse> {
+        let users = self
+            .0
+            .read(|tables| Ok(tables.all::<state::User>().map(|it| shown(it)).collect()));
+        ok(mesh::LoginUserServiceListResponse {
+            users: users.await?,
+        })
+    }
+}
+
+fn shown(user: &state::User) -> LoginUser {
+    LoginUser {
+        login: user.login.to_string(),
+        name: user.name.clone(),
+        email: user.email.clone(),
+        created_at: time(user.created_at),
+        password_set_at: time(user.password_set_at),
+        logged_in_at: user.logged_in_at.and_then(time),
+    }
+}
