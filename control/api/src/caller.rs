@@ -5,7 +5,7 @@ use std::sync::Arc;
 use control_authz::{Permit, Principal, TokenKind};
 use control_state::ErrorCode;
 use proto_public::api::v2::AdminRole;
-use proto_types::TenantId;
+use proto_types::{PartitionId, TenantId};
 use tonic::{Request, Status};
 
 use crate::refusal::refused;
@@ -19,7 +19,12 @@ pub struct Caller {
     pub principal: Arc<Principal>,
     /// Login; empty without a token.
     pub user: String,
+    /// The partition that the token is bound to, by its label; it speaks for no other.
+    pub partition: Option<String>,
 }
+
+/// Label of a token that binds an agent to the partition of that id.
+pub(crate) const PARTITION_LABEL: &str = "metalmesh.dev/partition";
 
 impl Caller {
     /// The caller of this request.
@@ -47,6 +52,24 @@ impl Caller {
     pub fn is_admin_editor(&self) -> bool {
         self.principal.kind == TokenKind::Api
             && self.principal.rights.admin_role == Some(AdminRole::Editor)
+    }
+
+    /// An agent's token may be bound to a partition.
+    ///
+    /// # Errors
+    /// `permission_denied`, the same whether there is such a partition or not.
+    pub fn speaks_for(&self, partition: &PartitionId) -> Result<(), Status> {
+        if self.reaches(Some(partition)) {
+            return Ok(());
+        }
+        let message = format!("the token does not speak for partition \"{partition}\"");
+        Err(refused(ErrorCode::PermissionDenied, message))
+    }
+
+    /// Whether what is in this partition is there for the caller's token.
+    pub fn reaches(&self, partition: Option<&PartitionId>) -> bool {
+        let bound = self.partition.as_deref();
+        bound.is_none_or(|bound| partition.is_some_and(|it| it.as_str() == bound))
     }
 
     /// The caller's own tenant.

@@ -12,6 +12,7 @@ use tonic::Status;
 use crate::backup::Backups;
 use crate::caller::Caller;
 use crate::login::Hasher;
+use crate::published::Published;
 use crate::refusal;
 use crate::token::{Issuer, TokenKind};
 use crate::watch::Watches;
@@ -42,6 +43,8 @@ pub struct Core {
     pub backups: Backups,
     /// Hashes passwords.
     pub hasher: Hasher,
+    /// What agents of the published stack need beside the state.
+    pub published: Published,
 }
 
 impl Core {

@@ -15,7 +15,7 @@ use proto_types::TokenId;
 use tonic::{Code, Status};
 use uuid::Uuid;
 
-use crate::caller::Caller;
+use crate::caller::{Caller, PARTITION_LABEL};
 use crate::convert::token::principal;
 use crate::core::Core;
 use crate::directory::StateDirectory;
@@ -34,6 +34,14 @@ pub struct ApiGate {
 pub struct Ticket {
     core: Arc<Core>,
     record: Option<Arc<AuditedCall>>,
+}
+
+/// Who calls, and whether it may.
+struct Decided {
+    who: Principal,
+    /// That the token is bound to.
+    partition: Option<String>,
+    permit: Result<Permit, Denied>,
 }
 
 impl Drop for Ticket {
@@ -91,18 +99,19 @@ impl ApiGate {
         call: &Call<'_>,
         claims: Option<Claims>,
         subject: Option<&str>,
-    ) -> Result<(Principal, Result<Permit, Denied>), Status> {
+    ) -> Result<Decided, Status> {
         let core = &self.core;
         let (path, now) = (call.method.path.as_str(), core.now());
         let decide = |tables: &control_state::Tables| {
-            let who = match &claims {
-                None => Principal::anonymous(),
+            let (who, partition) = match &claims {
+                None => (Principal::anonymous(), None),
                 Some(claims) => {
                     let id: Option<TokenId> = claims.jti.parse().ok();
                     let token = id.and_then(|id| tables.get::<Token>(&id));
                     let good =
-                        token.filter(|token| token.user == claims.sub && token.is_valid(now));
-                    principal(good?)
+                        token.filter(|token| token.user == claims.sub && token.is_valid(now))?;
+                    let partition = good.meta.labels.get(PARTITION_LABEL).cloned();
+                    (principal(good), partition)
                 }
             };
             let directory = StateDirectory {
@@ -110,7 +119,11 @@ impl ApiGate {
                 provider: &core.provider,
             };
             let permit = authorise_path(path, &who, &directory, subject);
-            Some((who, permit))
+            Some(Decided {
+                who,
+                partition,
+                permit,
+            })
         };
         let decided = core.store.read(decide).await.map_err(of_store)?;
         decided.ok_or_else(|| refused(ErrorCode::TokenRevoked, "the token is not valid any more"))
@@ -163,7 +176,11 @@ impl Gate for ApiGate {
         let message = json::decode(&call.method.input, call.message)
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
         let subject = subject(&call, &message);
-        let (who, permit) = self.authorise(&call, claims, subject.as_deref()).await?;
+        let Decided {
+            who,
+            partition,
+            permit,
+        } = self.authorise(&call, claims, subject.as_deref()).await?;
         let record = self.record(&call, &who, subject.as_deref(), &message);
         let ticket = Ticket {
             core: Arc::clone(&self.core),
@@ -189,6 +206,7 @@ impl Gate for ApiGate {
             permit,
             principal: Arc::new(who),
             user,
+            partition,
         });
         Ok((extensions, ticket))
     }

@@ -1,8 +1,10 @@
 //! The public API: decode, authorise, propose or read, encode.
 //!
 //! [`front`] speaks the protocols, [`gate`] decides who may call, [`services`] has one file a
-//! resource, `convert` turns the contract's messages into the state's objects and back,
-//! [`audit`] says what the trail keeps, [`login`] has the pages to log in, [`token`] signs and checks bearer tokens, [`backup`] makes backups, `watch` tells what
+//! resource, `steady` streams what an agent of the published stack shall do, `convert` turns the
+//! contract's messages into the state's objects and back, [`audit`] says what the trail keeps,
+//! [`login`] has the pages to log in, [`token`] signs and checks bearer tokens, [`backup`] makes
+//! backups, `watch` tells what
 //! changes, [`serve`] listens.
 //!
 //! Invariants:
@@ -21,12 +23,15 @@ mod directory;
 pub mod front;
 pub mod gate;
 pub mod login;
+mod published;
 mod refusal;
 pub mod serve;
 pub mod services;
+mod steady;
 pub mod token;
 mod watch;
 
 pub use bootstrap::{ADMIN_USER, BootstrapError, admin_token, is_fresh, tenants};
 pub use core::Core;
+pub use published::{Ears, Published};
 pub use watch::{WatchLimits, Watches};

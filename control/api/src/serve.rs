@@ -11,6 +11,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -36,6 +37,12 @@ const STREAMS_MAX: u32 = 256;
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// And given up when it does not answer.
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// A silent connection is asked after this whether it is there, as HTTP/1 cannot ask.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
+/// And again as often as this.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// And given up after so many questions.
+const KEEPALIVE_RETRIES: u32 = 3;
 /// Pause after the system refused a connection, for instance for lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -124,6 +131,14 @@ impl<S: Inner, G: Gate> Server<S, G> {
     async fn connection(&self, stream: TcpStream, peer: SocketAddr, watcher: Watcher) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(error = %error, "TCP_NODELAY cannot be set");
+        }
+        // HTTP/1 has no ping: a machine that died while it waits is noticed by this.
+        let keepalive = TcpKeepalive::new()
+            .with_time(KEEPALIVE_AFTER)
+            .with_interval(KEEPALIVE_INTERVAL)
+            .with_retries(KEEPALIVE_RETRIES);
+        if let Err(error) = SockRef::from(&stream).set_tcp_keepalive(&keepalive) {
+            tracing::debug!(error = %error, "TCP keepalive cannot be set");
         }
         let outcome = match &self.tls {
             None => self.http(stream, peer, watcher).await,

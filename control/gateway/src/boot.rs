@@ -63,7 +63,7 @@ impl BootService for Shared {
             MachineSeen {
                 id,
                 partition,
-                mac,
+                mac: Some(mac),
                 seen_at,
             },
         )

@@ -17,7 +17,7 @@ use proto_mesh::{
     BmcServiceServer, BootServiceServer, EnrolServiceServer, IdentityServiceServer,
     MachineServiceServer, NodeServiceServer, PhoneHomeServiceServer, SwitchServiceServer,
 };
-use proto_types::PartitionId;
+use proto_types::{MachineId, PartitionId, Timestamp};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -107,6 +107,16 @@ impl fmt::Debug for FleetView {
 }
 
 impl FleetView {
+    /// A machine said something to another service than the mesh's.
+    pub fn heard_machine(&self, id: MachineId, now: Timestamp) {
+        self.0.ears.machine(id, now);
+    }
+
+    /// An agent of a partition said something to another service than the mesh's.
+    pub fn heard_partition(&self, id: &PartitionId, now: Timestamp) {
+        self.0.ears.partition(id, now);
+    }
+
     /// Who was heard when; for the passing of time.
     pub fn fleet(&self) -> Fleet {
         let Shared { store, ears, .. } = &self.0;

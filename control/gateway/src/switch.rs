@@ -91,6 +91,7 @@ fn register(
         management_ip: address(&request.management_ip, "management_ip")?,
         vtep_ip: address(&request.vtep_ip, "vtep_ip")?,
         ports,
+        identifiers: BTreeMap::new(),
         os_vendor: request.os_vendor,
         os_version: request.os_version,
         agent_version: request.agent_version,
@@ -116,6 +117,7 @@ fn report(id: SwitchId, request: SwitchReport) -> Result<ReportSwitch, LinkStatu
             oper_up: port.oper_up,
             vni: Vni::try_from(port.vni).map_err(status::parse)?,
             neighbours: port.neighbours.into_iter().map(neighbour).collect(),
+            bgp: None,
         };
         ports.insert(port.name, observed);
     }

@@ -151,6 +151,17 @@ impl Pki {
         secret
     }
 
+    /// Seals a secret that is to be kept in the state; it opens under the same `name` only, on
+    /// every node of the cluster.
+    pub fn seal(&self, name: &str, secret: &[u8]) -> Result<Vec<u8>, PkiError> {
+        self.inner.seal.seal(name, secret)
+    }
+
+    /// Opens what [`Pki::seal`] made under the same name.
+    pub fn unseal(&self, name: &str, sealed: &[u8]) -> Result<Vec<u8>, PkiError> {
+        self.inner.seal.open(name, sealed)
+    }
+
     pub(crate) fn peers(&self) -> &Authority {
         &self.inner.peers
     }

@@ -13,12 +13,13 @@ use control_api::gate::ApiGate;
 use control_api::login::{Hasher, Login};
 use control_api::services::Services;
 use control_api::token::Issuer;
-use control_api::{Core, WatchLimits, Watches, serve, token};
+use control_api::{Core, Ears, Published, WatchLimits, Watches, serve, token};
 use control_gateway::{FleetView, Gateway, GatewayConfig};
 use control_peers::PeerLink;
 use control_pki::{Pki, SealingKey, peer_credential_at_rest};
 use control_reconcile::{Heard, Listener};
 use control_store::{AuditTrail, Begin, Store, StoreConfig, claimed};
+use proto_types::{MachineId, PartitionId, Timestamp};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -358,6 +359,7 @@ impl Parts<'_> {
             backups: self.backups.clone(),
             hasher: Hasher::default(),
             watches: Watches::new(WatchLimits::default(), stop.clone()),
+            published: Published::new(Arc::new(Fleet(gateway.fleet()))),
         });
         let routes = Services::new(Arc::clone(&core)).routes();
         let settings = self.config.login.settings(tls.is_some())?;
@@ -417,6 +419,16 @@ async fn until_over(
 /// What the gateway heard, for the duties of the leader.
 #[derive(Debug)]
 struct Fleet(FleetView);
+
+impl Ears for Fleet {
+    fn machine(&self, id: MachineId, now: Timestamp) {
+        self.0.heard_machine(id, now);
+    }
+
+    fn partition(&self, id: &PartitionId, now: Timestamp) {
+        self.0.heard_partition(id, now);
+    }
+}
 
 impl Listener for Fleet {
     fn heard(&self) -> Heard {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use proto_errors::Error;
 use proto_types::{
-    ImageId, LayoutId, MachineId, NetworkId, PartitionId, ProjectId, SizeId, SwitchId, Timestamp,
+    ImageId, LayoutId, MacAddr, MachineId, NetworkId, PartitionId, ProjectId, SizeId, SwitchId,
+    Timestamp,
 };
 
 use crate::apply;
@@ -86,6 +87,17 @@ pub fn network_ips<'a>(
     keys.filter_map(|key| tables.get::<Ip>(key))
 }
 
+/// Addresses that a project has.
+pub fn project_ips(tables: &Tables, project: ProjectId) -> impl Iterator<Item = &Arc<Ip>> {
+    let keys = tables
+        .index()
+        .project_ips
+        .get(&project)
+        .into_iter()
+        .flatten();
+    keys.filter_map(|key| tables.get::<Ip>(key))
+}
+
 /// Machines that a project has.
 pub fn project_machines(
     tables: &Tables,
@@ -126,6 +138,27 @@ pub fn switch_machines<'a>(
     cables
         .take_while(move |((at, _), _)| at == switch)
         .filter_map(|((_, port), id)| Some((port.as_str(), tables.get::<Machine>(id)?)))
+}
+
+/// The machine at a port of a switch.
+pub fn port_machine<'a>(
+    tables: &'a Tables,
+    switch: &SwitchId,
+    port: &str,
+) -> Option<&'a Arc<Machine>> {
+    let at = (switch.clone(), port.to_owned());
+    let id = tables.index().port_machine.get(&at)?;
+    tables.get::<Machine>(id)
+}
+
+/// The machine of a partition that has a card of this address, or asked for a boot from it.
+pub fn machine_of_mac<'a>(
+    tables: &'a Tables,
+    partition: &PartitionId,
+    mac: MacAddr,
+) -> Option<&'a Arc<Machine>> {
+    partition_machines(tables, partition)
+        .find(|it| it.hardware.nics.iter().any(|nic| nic.mac == mac) || it.boot_macs.contains(&mac))
 }
 
 /// Why a machine is not on offer now; none when it is. Tainted ones can be had by their id.
@@ -201,7 +234,7 @@ pub fn counts(tables: &Tables, quota: &Quota) -> Counts {
     let number = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
     for project in projects {
         counts.networks += index.project_networks.get(&project).copied().unwrap_or(0);
-        counts.ips += index.project_ips.get(&project).copied().unwrap_or(0);
+        counts.ips += number(index.project_ips.get(&project).map_or(0, BTreeSet::len));
         counts.machines += number(
             index
                 .project_machines

@@ -100,6 +100,7 @@ catalogue! {
     1506 CertificateRevoked Unauthenticated "The certificate was revoked", "join again with a new ticket";
     1507 StaleGeneration Aborted "A newer generation is there already", "read the desired state again";
     1508 SwitchUnknown NotFound "The switch did not register yet", "start its core agent";
+    1509 SwitchesDiffer FailedPrecondition "One switch cannot stand in for the other", "compare them: metalmesh switch show <id>";
     // 16xx: orders to hardware
     1601 OrderClosed FailedPrecondition "The order is over already", "give a new order";
     1602 OrderExpired DeadlineExceeded "The BMC did not answer in time", "check the BMC and its agent, then repeat";

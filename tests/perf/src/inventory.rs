@@ -16,7 +16,7 @@ use control_api::front::Front;
 use control_api::gate::ApiGate;
 use control_api::login::Hasher;
 use control_api::services::Services;
-use control_api::{Core, WatchLimits, Watches, admin_token, serve, tenants, token};
+use control_api::{Core, Published, WatchLimits, Watches, admin_token, serve, tenants, token};
 use control_authz::{Permit, SystemActor};
 use control_pki::{Pki, SealingKey};
 use control_state::{
@@ -302,6 +302,7 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
         mesh_addresses: Vec::new(),
         peer_address: String::new(),
         watches: Watches::new(WatchLimits::default(), stop.clone()),
+        published: Published::default(),
     });
     let routes = Services::new(Arc::clone(&core)).routes();
     let front = Front::new(Arc::new(ApiGate::new(core)), routes);
@@ -331,7 +332,7 @@ async fn register(store: &Store, number: u32) -> Result<()> {
     let seen = MachineSeen {
         id,
         partition: partition(number % PARTITIONS).parse()?,
-        mac,
+        mac: Some(mac),
         seen_at: store.now(),
     };
     propose(store, seen).await?;

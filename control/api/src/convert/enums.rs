@@ -107,6 +107,23 @@ pub(crate) fn from_gpt_type(number: i32) -> Option<state::GptType> {
     }
 }
 
+/// An order to a BMC as a command of the contract.
+pub(crate) fn bmc_command(action: state::BmcAction) -> v2::MachineBmcCommand {
+    use state::BmcAction;
+    use v2::MachineBmcCommand as Command;
+    match action {
+        BmcAction::PowerOn => Command::On,
+        BmcAction::PowerOff => Command::Off,
+        BmcAction::PowerReset => Command::Reset,
+        BmcAction::PowerCycle => Command::Cycle,
+        BmcAction::BootBios => Command::BootToBios,
+        BmcAction::BootDisk => Command::BootFromDisk,
+        BmcAction::BootPxe => Command::BootFromPxe,
+        BmcAction::LedOn => Command::IdentifyLedOn,
+        BmcAction::LedOff => Command::IdentifyLedOff,
+    }
+}
+
 /// What a BMC command of the contract is to a BMC.
 pub(crate) fn from_bmc_command(number: i32) -> Option<state::BmcAction> {
     use state::BmcAction;

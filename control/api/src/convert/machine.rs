@@ -145,7 +145,8 @@ fn hardware(hardware: &state::Hardware) -> v2::MachineHardware {
     }
 }
 
-fn allocation(tables: &Tables, allocation: &state::Allocation) -> v2::MachineAllocation {
+/// An allocation for the wire.
+pub(crate) fn allocation(tables: &Tables, allocation: &state::Allocation) -> v2::MachineAllocation {
     let image = tables.get::<state::Image>(&allocation.image).map_or_else(
         || v2::Image {
             id: allocation.image.to_string(),
@@ -337,7 +338,7 @@ fn event(event: &state::Event) -> v2::MachineProvisioningEvent {
     }
 }
 
-/// What is known of a machine's BMC. User and password are not in the state at all.
+/// What is known of a machine's BMC. How it lets somebody in is for agents only, and not here.
 pub(crate) fn bmc_details(machine: &Machine) -> v2::MachineBmcDetails {
     let known = machine.bmc.clone().unwrap_or_default();
     v2::MachineBmcDetails {

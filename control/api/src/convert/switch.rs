@@ -1,10 +1,14 @@
 //! Switches.
 
-use control_state::{self as state, Tables, query};
+use control_state::{self as state, Machine, Tables, query};
 use proto_public::api::v2;
+use proto_types::Vni;
 
 use super::enums::replace_mode;
 use super::{duration, is, meta, time};
+
+/// The routing table that is nobody's.
+const VRF_DEFAULT: &str = "default";
 
 /// A switch for the wire.
 pub(crate) fn switch(tables: &Tables, switch: &state::Switch) -> v2::Switch {
@@ -92,21 +96,59 @@ fn nic(
             status(observed.oper_up)
         });
     let vni = state::life::port_vni(tables, switch, name);
+    let machine = query::port_machine(tables, &switch.id, name);
+    let machine = machine.map(AsRef::as_ref);
     #[expect(
         deprecated,
         reason = "published clients read the address from this field"
     )]
     v2::SwitchNic {
         name: name.to_owned(),
-        identifier: name.to_owned(),
+        identifier: port.identifier.clone().unwrap_or_else(|| name.to_owned()),
         mac: port.mac.map(|mac| mac.to_string()),
-        vrf: (vni.get() != 0).then(|| format!("vrf{vni}")),
+        vrf: vrf(machine, vni),
         state: Some(v2::NicState {
             desired: Some(status(port.admin_up).into()),
             actual: actual.into(),
         }),
-        bgp_filter: None,
-        bgp_port_state: None,
+        bgp_filter: machine
+            .and_then(|it| state::life::bgp_filter(tables, it))
+            .map(bgp_filter),
+        bgp_port_state: port
+            .observed
+            .as_ref()
+            .and_then(|it| it.bgp.as_ref())
+            .map(bgp_state),
+    }
+}
+
+/// A firewall's port carries the tunnels of all its networks, and so is in none of them.
+fn vrf(machine: Option<&Machine>, vni: Vni) -> Option<String> {
+    let allocation = machine.and_then(|it| it.allocation.as_ref());
+    let is_firewall = allocation.is_some_and(|it| it.kind == state::AllocationType::Firewall);
+    let is_tenants = machine.is_some_and(|it| it.segment == state::Segment::Tenant);
+    if is_firewall && is_tenants {
+        return Some(VRF_DEFAULT.to_owned());
+    }
+    (vni.get() != 0).then(|| format!("vrf{vni}"))
+}
+
+fn bgp_filter(filter: state::life::BgpFilter) -> v2::BgpFilter {
+    v2::BgpFilter {
+        cidrs: filter.cidrs.iter().map(ToString::to_string).collect(),
+        vnis: filter.vnis.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn bgp_state(session: &state::BgpSession) -> v2::SwitchBgpPortState {
+    v2::SwitchBgpPortState {
+        neighbor: session.neighbour.clone(),
+        peer_group: session.peer_group.clone(),
+        vrf_name: session.vrf.clone(),
+        bgp_state: session.state,
+        bgp_timer_up_established: time(session.established_at),
+        sent_prefix_counter: session.sent_prefixes,
+        accepted_prefix_counter: session.accepted_prefixes,
     }
 }
 

@@ -32,6 +32,7 @@ fn leaf(number: u128) -> RegisterSwitch {
         management_ip: None,
         vtep_ip: None,
         ports: (0..PORTS).map(|n| (format!("swp{n}"), None)).collect(),
+        identifiers: BTreeMap::new(),
         os_vendor: "linux".into(),
         os_version: String::new(),
         agent_version: String::new(),
@@ -61,7 +62,7 @@ fn machine(number: u128) -> (MachineSeen, RegisterMachine) {
     let seen = MachineSeen {
         id,
         partition: "lab".parse().unwrap(),
-        mac,
+        mac: Some(mac),
         seen_at: Timestamp::from_ms(1_000_000_000),
     };
     let registration = RegisterMachine {

@@ -62,11 +62,15 @@ impl Services {
         let (is_heartbeat, project) = self
             .0
             .read(|tables| {
-                let found = tables.require::<state::Machine>(&id)?;
+                let found = tables.get::<state::Machine>(&id);
+                let found = found
+                    .filter(|it| caller.reaches(it.partition.as_ref()))
+                    .ok_or_else(|| state::StateError::not_found("machine", id))?;
                 let project = found.allocation.as_ref().map(|it| it.project);
                 Ok((event_is_heartbeat(tables, id, kind), project))
             })
             .await?;
+        self.0.hears_machine(caller, id).await?;
         if is_heartbeat {
             return Ok(());
         }

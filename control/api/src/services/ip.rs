@@ -93,7 +93,7 @@ impl IpService for Services {
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
         let ips = self.0.read(|tables| {
-            let own = tables.all::<Ip>().filter(|it| it.project == project);
+            let own = state::query::project_ips(tables, project);
             let fitting = own.filter(|it| ip_matches(tables, it, request.query.as_ref()));
             Ok(fitting.map(|it| ip(it)).collect())
         });

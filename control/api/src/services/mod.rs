@@ -3,6 +3,8 @@
 pub(crate) mod audit;
 mod audit_trail;
 mod backup;
+mod bmc;
+mod boot;
 mod cluster;
 mod component;
 mod event;
@@ -22,6 +24,7 @@ mod size;
 mod size_image_constraint;
 mod size_reservation;
 mod switch;
+mod switch_agent;
 pub(crate) mod task;
 mod tenant;
 mod token;
@@ -95,8 +98,11 @@ impl Services {
             admin::task_service_server::TaskServiceServer,
             admin::tenant_service_server::TenantServiceServer,
             admin::token_service_server::TokenServiceServer,
+            infra::bmc_service_server::BmcServiceServer,
+            infra::boot_service_server::BootServiceServer,
             infra::component_service_server::ComponentServiceServer,
             infra::event_service_server::EventServiceServer,
+            infra::switch_service_server::SwitchServiceServer,
             mesh_admin::audit_trail_service_server::AuditTrailServiceServer,
             mesh_admin::backup_service_server::BackupServiceServer,
             mesh_admin::cluster_service_server::ClusterServiceServer,

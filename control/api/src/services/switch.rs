@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use control_state::{self as state, DeleteSwitch, SetSwitchPort, UpdateSwitch};
+use control_state::{self as state, DeleteSwitch, MigrateSwitch, SetSwitchPort, UpdateSwitch};
 use proto_public::admin::v2 as admin;
 use proto_public::admin::v2::switch_service_server::SwitchService;
 use proto_public::api::v2::{SwitchNicWithMachine, SwitchPortStatus, SwitchWithMachines};
@@ -85,6 +85,22 @@ impl SwitchService for Services {
         };
         let gone = self.switch_reply(&caller, op).await?;
         ok(admin::SwitchServiceDeleteResponse { switch: Some(gone) })
+    }
+
+    async fn migrate(
+        &self,
+        request: Request<admin::SwitchServiceMigrateRequest>,
+    ) -> Answer<admin::SwitchServiceMigrateResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let op = MigrateSwitch {
+            from: parse("old_switch", &request.old_switch)?,
+            to: parse("new_switch", &request.new_switch)?,
+        };
+        let changed = self.switch_reply(&caller, op).await?;
+        ok(admin::SwitchServiceMigrateResponse {
+            switch: Some(changed),
+        })
     }
 
     async fn port(

@@ -14,12 +14,13 @@ use proto_public::api::v2::{
     TokenServiceRefreshRequest, TokenServiceRefreshResponse, TokenServiceRevokeRequest,
     TokenServiceRevokeResponse, TokenServiceUpdateRequest, TokenServiceUpdateResponse,
 };
-use proto_types::{Timestamp, TokenId};
+use proto_public::infra::v2::BootServiceMachineTokenRequest;
+use proto_types::{MachineId, Timestamp, TokenId};
 use tonic::{Request, Status};
 use uuid::Uuid;
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
+use crate::caller::{Caller, PARTITION_LABEL};
 use crate::convert::token::{WantedRights, token, token_matches};
 use crate::convert::{from_labels, labels_update, lock, parse, required, unless_empty};
 use crate::directory::StateDirectory;
@@ -74,7 +75,10 @@ impl TokenService for Services {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let found = self.own_token(&caller, &request.uuid).await?;
-        let op = update(found.id, request)?;
+        let mut op = update(found.id, request)?;
+        if let (Some(partition), Some(labels)) = (&caller.partition, &mut op.labels) {
+            keep_bound(labels, partition);
+        }
         let changed = |new: &UpdateToken| WantedRights {
             permissions: new.permissions.clone().unwrap_or_default(),
             project_roles: new.project_roles.clone().unwrap_or_default(),
@@ -211,6 +215,18 @@ impl admin::token_service_server::TokenService for Services {
     }
 }
 
+/// A bound token cannot loosen itself, nor others of its user.
+fn keep_bound(labels: &mut LabelsUpdate, partition: &str) {
+    let label = PARTITION_LABEL.to_owned();
+    match labels {
+        LabelsUpdate::Replace(labels) => drop(labels.insert(label, partition.to_owned())),
+        LabelsUpdate::Patch { update, remove } => {
+            remove.retain(|it| *it != label);
+            update.insert(label, partition.to_owned());
+        }
+    }
+}
+
 fn wanted(user: String, request: TokenServiceCreateRequest) -> Result<Wanted, Status> {
     let rights = WantedRights::read(
         &request.permissions,
@@ -295,11 +311,38 @@ impl Services {
             .map_err(|elevation| refused(ErrorCode::PermissionDenied, elevation.to_string()))
     }
 
+    /// A token for hammer of the published stack: it speaks for one machine. That an agent may
+    /// have it made is what the contract says of the method, not a right of the agent's own.
+    pub(super) async fn machine_token(
+        &self,
+        caller: &Caller,
+        machine: MachineId,
+        request: BootServiceMachineTokenRequest,
+    ) -> Result<(Arc<state::Token>, String), Status> {
+        let role = state::EditorViewer::Editor;
+        let wanted = Wanted {
+            user: request.user,
+            description: format!("machine {machine}"),
+            labels: from_labels(request.labels),
+            life_ms: life_ms(request.expires)?,
+            rights: WantedRights {
+                machine_roles: [(machine.to_string(), role)].into(),
+                ..WantedRights::default()
+            },
+        };
+        self.make_token(caller, wanted).await
+    }
+
     async fn make_token(
         &self,
         caller: &Caller,
-        wanted: Wanted,
+        mut wanted: Wanted,
     ) -> Result<(Arc<state::Token>, String), Status> {
+        // What a bound token makes is bound as well.
+        if let Some(partition) = &caller.partition {
+            let label = PARTITION_LABEL.to_owned();
+            wanted.labels.insert(label, partition.clone());
+        }
         let expires = self.0.now().plus_ms(wanted.life_ms);
         let op = create(wanted, expires);
         let made = self

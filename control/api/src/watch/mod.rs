@@ -30,6 +30,7 @@ use tonic::Status;
 
 use crate::refusal::refused;
 
+pub(crate) use rights::{Rights, bears_rights};
 pub(crate) use scope::Scope;
 pub(crate) use watcher::{Ask, open};
 
@@ -82,6 +83,11 @@ impl Watches {
             stop,
             open: Arc::default(),
         }
+    }
+
+    /// Cancelled when the node stops.
+    pub(crate) fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
     }
 
     /// A place for a watch of this user.

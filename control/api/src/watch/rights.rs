@@ -20,13 +20,13 @@ const LOGIN: &str = "login";
 const PROJECT: &str = "project";
 
 /// Objects on which rights rest.
-pub(super) const fn bears_rights(kind: Kind) -> bool {
+pub(crate) const fn bears_rights(kind: Kind) -> bool {
     matches!(kind, Kind::Token | Kind::Tenant | Kind::Project)
 }
 
 /// The rights of a watch.
 #[derive(Debug)]
-pub(super) struct Rights {
+pub(crate) struct Rights {
     token: TokenId,
     user: String,
     /// The watch's own method, and whom it is about.
@@ -48,6 +48,14 @@ struct Known {
 }
 
 impl Rights {
+    /// The rights that `caller` needs for the stream of its own method.
+    ///
+    /// # Errors
+    /// `unauthenticated` without a token.
+    pub(crate) fn of_method(caller: &Caller) -> Result<Self, Status> {
+        Self::new(caller, &Scope::All, &[])
+    }
+
     /// The rights that `caller` needs to watch these kinds.
     pub(super) fn new(
         caller: &Caller,
@@ -75,7 +83,7 @@ impl Rights {
     /// # Errors
     /// The refusal that a read would get now; [`ErrorCode::WatchRightsChanged`] when a read would
     /// show other objects than at the beginning.
-    pub(super) fn look(
+    pub(crate) fn look(
         &mut self,
         tables: &Tables,
         provider: &str,

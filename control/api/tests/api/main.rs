@@ -15,6 +15,7 @@ mod login;
 mod machines;
 mod node;
 mod protocols;
+mod published;
 mod quota;
 mod scenario;
 mod validation;

@@ -9,7 +9,9 @@ use control_api::front::Front;
 use control_api::gate::ApiGate;
 use control_api::login::{Hasher, Login, LoginSettings, Redirects};
 use control_api::services::Services;
-use control_api::{Core, WatchLimits, Watches, admin_token, is_fresh, serve, tenants, token};
+use control_api::{
+    Core, Published, WatchLimits, Watches, admin_token, is_fresh, serve, tenants, token,
+};
 use control_authz::{Permit, SystemActor};
 use control_pki::{Pki, SealingKey};
 use control_state::{
@@ -118,6 +120,7 @@ impl Node {
             watches: Watches::new(limits, stop.clone()),
             backups: Backups::new(store.clone(), seal.secret()),
             hasher: Hasher::default(),
+            published: Published::default(),
         });
         let routes = Services::new(Arc::clone(&core)).routes();
         let settings = LoginSettings {
@@ -266,6 +269,7 @@ impl Node {
             management_ip: None,
             vtep_ip: None,
             ports,
+            identifiers: Default::default(),
             os_vendor: "linux".into(),
             os_version: "12".into(),
             agent_version: "v0".into(),
@@ -302,7 +306,7 @@ impl Node {
         self.hardware(MachineSeen {
             id,
             partition,
-            mac,
+            mac: Some(mac),
             seen_at,
         })
         .await;

@@ -243,7 +243,7 @@ async fn connect_streams_are_framed_and_guarded() {
     let headers = [headers[0], ("authorization", bearer.as_str())];
     let answer = post(&node, wait, &headers, framed).await;
     let end: Value = serde_json::from_slice(&answer.body[5..]).unwrap();
-    assert_eq!(end["error"]["code"], "unimplemented");
+    assert_eq!(end["error"]["code"], "not_found");
     node.stop().await;
 }
 

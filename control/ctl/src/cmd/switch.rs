@@ -3,9 +3,9 @@
 use anyhow::{Context as _, Result};
 use clap::{Subcommand, ValueEnum};
 use proto_public::admin::v2 as admin;
-use proto_public::api::v2::{Switch, SwitchPortStatus, SwitchQuery};
+use proto_public::api::v2::{Switch, SwitchPortStatus, SwitchQuery, SwitchReplaceMode};
 
-use super::given;
+use super::{given, server_lock};
 use crate::app::App;
 use crate::output::{Row, print_table};
 use crate::show::port_actual;
@@ -22,6 +22,29 @@ pub(crate) enum Command {
     /// Show a switch and its ports.
     #[command(visible_alias = "describe")]
     Show { id: String },
+    /// Say that a broken switch is replaced: the one that registers under its name next is set up by
+    /// the other switch of its rack.
+    Replace {
+        id: String,
+        /// It is not replaced after all.
+        #[arg(long)]
+        cancel: bool,
+    },
+    /// Move all cables to the ports of the same names of another switch of the rack.
+    Migrate {
+        /// Where they are.
+        from: String,
+        /// Where they go.
+        to: String,
+    },
+    /// Forget a switch; one that lives comes back when its agent starts.
+    #[command(visible_alias = "delete")]
+    Rm {
+        id: String,
+        /// Although machines are cabled to it.
+        #[arg(long)]
+        force: bool,
+    },
     /// Switch a port on or off.
     Port {
         id: String,
@@ -57,6 +80,24 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.admin_switches().get(request).await?.into_inner();
             app.output.one_with(&given(answer.switch)?, details)
         }
+        Command::Replace { id, cancel } => {
+            let changed = replace(app, id, cancel).await?;
+            app.output.one_with(&changed, details)
+        }
+        Command::Migrate { from, to } => {
+            let request = admin::SwitchServiceMigrateRequest {
+                old_switch: from,
+                new_switch: to,
+            };
+            let answer = app.client.admin_switches().migrate(request).await?;
+            let changed = answer.into_inner().switch;
+            app.output.one_with(&given(changed)?, details)
+        }
+        Command::Rm { id, force } => {
+            let request = admin::SwitchServiceDeleteRequest { id, force };
+            let answer = app.client.admin_switches().delete(request).await?;
+            app.output.one(&given(answer.into_inner().switch)?)
+        }
         Command::Port { id, port, state } => {
             let status = match state {
                 PortState::Up => SwitchPortStatus::Up,
@@ -77,6 +118,22 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .one_with(&answer.switch.context("no switch came back")?, details)
         }
     }
+}
+
+async fn replace(app: &App, id: String, cancel: bool) -> Result<Switch> {
+    let mode = if cancel {
+        SwitchReplaceMode::Operational
+    } else {
+        SwitchReplaceMode::Replace
+    };
+    let request = admin::SwitchServiceUpdateRequest {
+        id,
+        update_meta: server_lock(),
+        replace_mode: Some(mode.into()),
+        ..Default::default()
+    };
+    let answer = app.client.admin_switches().update(request).await?;
+    given(answer.into_inner().switch)
 }
 
 fn details(switch: &Switch) {

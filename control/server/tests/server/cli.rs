@@ -62,6 +62,23 @@ impl Cli {
 }
 
 #[test]
+fn switches_that_are_not_there_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {
+        return;
+    };
+    for command in [
+        &["switch", "migrate", "leaf1", "leaf2"][..],
+        &["switch", "replace", "leaf1"],
+        &["switch", "replace", "leaf1", "--cancel"],
+        &["switch", "rm", "leaf1"],
+    ] {
+        let error = cli.refused(command);
+        assert!(error.contains("leaf1"), "{command:?}: {error}");
+    }
+}
+
+#[test]
 fn an_admin_and_a_tenant() {
     let dir = tempfile::tempdir().unwrap();
     let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {

@@ -56,7 +56,9 @@ pub(super) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
             .hint("if it was moved, an admin deletes it first"));
     }
     let target = boot_target(tx.tables(), op.id);
-    remember_mac(&mut machine, op.mac);
+    if let Some(mac) = op.mac {
+        remember_mac(&mut machine, mac);
+    }
     // On its way to the disk, whether or not hammer's last words were heard.
     if machine.phase == Phase::Rebooting && target == BootTarget::Disk {
         machine.segment = Segment::Tenant;

@@ -21,6 +21,7 @@ mod orders;
 mod quota;
 mod reclaim;
 mod switch;
+mod switch_move;
 mod tenancy;
 mod tick;
 mod token;
@@ -148,6 +149,7 @@ routes! {
     DeleteMachine machine::delete;
     OrderBmc orders::order_by_user;
     BmcOrderDone orders::done;
+    KeepBmcAccess orders::keep_access;
     ReportBmc orders::report;
     MachineSeen events::seen;
     RegisterMachine lifecycle::register;
@@ -160,6 +162,7 @@ routes! {
     ReportSwitch switch::report;
     UpdateSwitch switch::update;
     SetSwitchPort switch::set_port;
+    MigrateSwitch switch_move::migrate;
     DeleteSwitch switch::delete;
     CreateJoinTicket agents::create_join_ticket;
     RedeemJoinTicket agents::redeem_join_ticket;

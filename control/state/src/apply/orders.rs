@@ -6,7 +6,7 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, OrderId, PartitionId};
 
 use super::{events, reclaim};
-use crate::command::{BmcOrderDone, OrderBmc, ReportBmc};
+use crate::command::{BmcOrderDone, KeepBmcAccess, OrderBmc, ReportBmc};
 use crate::entities::{
     BmcAction, BmcOrder, EventKind, Machine, ORDER_DEADLINE_MS, ORDERS_KEPT_MAX, ORDERS_OPEN_MAX,
     OrderPurpose, OrderState, Phase,
@@ -214,6 +214,13 @@ fn observe(tx: &mut Tx<'_>, order: &BmcOrder, power_state: Option<&str>) {
         }
     }
     tx.save(machine);
+}
+
+pub(super) fn keep_access(tx: &mut Tx<'_>, op: &KeepBmcAccess) -> Result {
+    let mut machine: Machine = tx.require(&op.machine)?;
+    machine.bmc_access = Some(op.access.clone());
+    tx.save(machine);
+    Ok(Reply::None)
 }
 
 pub(super) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> Result {

@@ -6,7 +6,9 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, SwitchId};
 
 use super::links;
+use super::node::feature_level;
 use super::reclaim;
+use super::switch_move;
 use super::tenancy::{check_description, in_use};
 use crate::command::{DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch};
 use crate::entities::{
@@ -42,6 +44,12 @@ pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
         .object("switch", &op.id)
         .hint("delete it there, or give this one another name"));
     }
+    let adopts =
+        !is_new && switch.replace_mode == ReplaceMode::Replace && feature_level(tx.tables()) >= 3;
+    let twin = match adopts {
+        true => Some(switch_move::twin(tx.tables(), &switch, &op.rack)?),
+        false => None,
+    };
     switch.rack.clone_from(&op.rack);
     switch.room.clone_from(&op.room);
     switch.management_ip = op.management_ip;
@@ -50,13 +58,20 @@ pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
     switch.os_version.clone_from(&op.os_version);
     switch.agent_version.clone_from(&op.agent_version);
     switch.replace_mode = ReplaceMode::Operational;
-    switch.ports = merge_ports(&switch.ports, op);
+    let before = std::mem::take(&mut switch.ports);
+    switch.ports = merge_ports(&before, op);
+    if let Some(twin) = &twin {
+        switch_move::adopt_ports(&mut switch, &before, twin);
+    }
     let switch = if is_new {
         tx.create(switch)?
     } else {
         tx.save(switch)
     };
     links::take_again(tx, &op.id);
+    if let Some(twin) = &twin {
+        switch_move::adopt_cables(tx, &switch, twin);
+    }
     Ok(Reply::Switch(switch))
 }
 
@@ -89,16 +104,12 @@ fn merge_ports(
     op.ports
         .iter()
         .map(|(name, mac)| {
-            let port = match old.get(name) {
-                Some(port) => SwitchPort {
-                    mac: *mac,
-                    ..port.clone()
-                },
-                None => SwitchPort {
-                    mac: *mac,
-                    admin_up: true,
-                    observed: None,
-                },
+            let known = old.get(name);
+            let port = SwitchPort {
+                mac: *mac,
+                identifier: op.identifiers.get(name).cloned(),
+                admin_up: known.is_none_or(|port| port.admin_up),
+                observed: known.and_then(|port| port.observed.clone()),
             };
             (name.clone(), port)
         })

@@ -36,6 +36,9 @@ pub struct RegisterSwitch {
     /// Ports by name, with their addresses.
     #[serde(default)]
     pub ports: BTreeMap<String, Option<MacAddr>>,
+    /// What LLDP calls a port, by name, where that is not its name.
+    #[serde(default)]
+    pub identifiers: BTreeMap<String, String>,
     /// `linux`, `sonic`, ...
     #[serde(default)]
     pub os_vendor: String,
@@ -105,6 +108,15 @@ pub struct SetSwitchPort {
     pub port: String,
     /// Switched on.
     pub admin_up: bool,
+}
+
+/// See [`Op::MigrateSwitch`](crate::Op::MigrateSwitch).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MigrateSwitch {
+    /// Where the cables are.
+    pub from: SwitchId,
+    /// Where they go, each to the port of the same name.
+    pub to: SwitchId,
 }
 
 /// See [`Op::DeleteSwitch`](crate::Op::DeleteSwitch).

@@ -11,8 +11,8 @@ use proto_types::{
 use serde::{Deserialize, Serialize};
 
 use crate::entities::{
-    AllocationType, Availability, Bios, BmcAction, DiskWipe, EventKind, FirewallRules, Fru,
-    Hardware, Labels, LabelsUpdate, Lock,
+    AllocationType, Availability, Bios, BmcAccess, BmcAction, DiskWipe, EventKind, FirewallRules,
+    Fru, Hardware, Labels, LabelsUpdate, Lock,
 };
 
 /// A network that an allocation asks for.
@@ -176,6 +176,15 @@ pub struct OrderBmc {
     pub description: String,
 }
 
+/// See [`Op::KeepBmcAccess`](crate::Op::KeepBmcAccess).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KeepBmcAccess {
+    /// Of which machine.
+    pub machine: MachineId,
+    /// How its BMC lets an agent in.
+    pub access: BmcAccess,
+}
+
 /// See [`Op::BmcOrderDone`](crate::Op::BmcOrderDone).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BmcOrderDone {
@@ -237,8 +246,9 @@ pub struct MachineSeen {
     pub id: MachineId,
     /// Where pixie is.
     pub partition: PartitionId,
-    /// Where the request came from.
-    pub mac: MacAddr,
+    /// Where the request came from; none when the boot server does not tell.
+    #[serde(default)]
+    pub mac: Option<MacAddr>,
     /// Time of the packet; older than now when pixie kept it.
     pub seen_at: Timestamp,
 }

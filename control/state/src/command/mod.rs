@@ -107,7 +107,12 @@ macro_rules! ops {
                     | Self::CreateUser(_)
                     | Self::SetPassword(_)
                     | Self::DeleteUser(_)
-                    | Self::LogIn(_) => 3,
+                    | Self::LogIn(_)
+                    | Self::KeepBmcAccess(_)
+                    | Self::MigrateSwitch(_) => 3,
+                    Self::MachineSeen(op) if op.mac.is_none() => 3,
+                    Self::RegisterSwitch(op) if !op.identifiers.is_empty() => 3,
+                    Self::ReportSwitch(op) if op.ports.values().any(|it| it.bgp.is_some()) => 3,
                     _ => 1,
                 }
             }
@@ -241,6 +246,8 @@ ops! {
     OrderBmc;
     /// By the BMC agent; idempotent. → `Reply::BmcOrder`
     BmcOrderDone;
+    /// By hammer or the BMC agent of the published stack. → `Reply::None`
+    KeepBmcAccess;
     /// By the BMC agent: propose only what changed. → `Reply::MachineIds` of new machines
     ReportBmc;
 
@@ -268,6 +275,8 @@ ops! {
     UpdateSwitch;
     /// → `Reply::Switch`
     SetSwitchPort;
+    /// Moves all cables to another switch of the rack. → `Reply::Switch` that has them now
+    MigrateSwitch;
     /// Refused while machines are cabled to it, unless forced. → `Reply::Switch` as it was
     DeleteSwitch;
 

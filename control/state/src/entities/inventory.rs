@@ -3,6 +3,8 @@
 use proto_types::{MacAddr, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::records::blob;
+
 /// A CPU socket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -178,7 +180,27 @@ impl Fru {
     }
 }
 
-/// What is known of a machine's BMC; credentials live only at the BMC agent.
+/// How a BMC lets an agent of the published stack in, which is told by whom it asks for orders.
+/// Agents of ours know it themselves.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BmcAccess {
+    /// Login.
+    pub user: String,
+    /// Its password under the cluster's key; opaque here.
+    #[serde(with = "blob")]
+    pub sealed_password: Vec<u8>,
+}
+
+impl std::fmt::Debug for BmcAccess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BmcAccess")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is known of a machine's BMC, beside how it lets somebody in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bmc {

@@ -6,7 +6,7 @@ use std::fmt;
 use proto_types::{MacAddr, MachineId, PartitionId, SizeId, SwitchId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Allocation, Bios, Bmc, Fru, Hardware, Meta};
+use super::{Allocation, Bios, Bmc, BmcAccess, Fru, Hardware, Meta};
 
 /// How many wipe reports a machine keeps.
 pub const WIPES_MAX: usize = 5;
@@ -195,6 +195,9 @@ pub struct Machine {
     /// What its BMC is.
     #[serde(default)]
     pub bmc: Option<Bmc>,
+    /// How its BMC lets an agent of the published stack in.
+    #[serde(default)]
+    pub bmc_access: Option<BmcAccess>,
     /// Field-replaceable-unit data.
     #[serde(default)]
     pub fru: Fru,
@@ -255,6 +258,7 @@ impl Machine {
             hardware: Hardware::default(),
             bios: Bios::default(),
             bmc: None,
+            bmc_access: None,
             fru: Fru::default(),
             led: Led::default(),
             hammer_version: String::new(),

@@ -19,6 +19,38 @@ pub enum ReplaceMode {
     Replace,
 }
 
+/// How a port's BGP session goes, as agents of the published stack report it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BgpSession {
+    /// Name of the other end.
+    pub neighbour: Option<String>,
+    /// Peer group.
+    pub peer_group: String,
+    /// VRF that the session is in.
+    pub vrf: String,
+    /// State of the session, a number of the public contract.
+    pub state: i32,
+    /// Since when it is established.
+    pub established_at: Timestamp,
+    /// Prefixes that were sent; written down along with what else changes.
+    pub sent_prefixes: u64,
+    /// Prefixes that were accepted; written down along with what else changes.
+    pub accepted_prefixes: u64,
+}
+
+impl BgpSession {
+    /// Whether another report of it says the same, counters aside: they change all the time.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let rest = |it: &Self| Self {
+            sent_prefixes: 0,
+            accepted_prefixes: 0,
+            ..it.clone()
+        };
+        rest(self) == rest(other)
+    }
+}
+
 /// What a port really is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -31,6 +63,24 @@ pub struct PortObserved {
     pub vni: Vni,
     /// Whom it hears by LLDP.
     pub neighbours: Vec<Neighbour>,
+    /// Its BGP session, if its agent tells.
+    pub bgp: Option<BgpSession>,
+}
+
+impl PortObserved {
+    /// Whether another report of the port says the same, counters aside.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let sessions = match (&self.bgp, &other.bgp) {
+            (Some(mine), Some(theirs)) => mine.is_like(theirs),
+            (None, None) => true,
+            _ => false,
+        };
+        let rest = |it: &Self| Self {
+            bgp: None,
+            ..it.clone()
+        };
+        sessions && rest(self) == rest(other)
+    }
 }
 
 /// A port.
@@ -39,6 +89,9 @@ pub struct SwitchPort {
     /// Its address, when the switch tells it.
     #[serde(default)]
     pub mac: Option<MacAddr>,
+    /// What LLDP calls it, where that is not its name.
+    #[serde(default)]
+    pub identifier: Option<String>,
     /// Intent: switched on.
     pub admin_up: bool,
     /// What it really is; none before the first report.

@@ -3,6 +3,7 @@
 //! Each answer is the whole desired state. Its generation is [`Tables::revision`]: send again
 //! when the content differs from what was sent last, with the revision of that moment.
 
+mod bgp;
 mod bmc;
 mod boot;
 pub mod events;
@@ -11,6 +12,7 @@ mod orders;
 pub(crate) mod reports;
 mod switch;
 
+pub use bgp::{BgpFilter, bgp_filter};
 pub use bmc::{bmc_desired, machine_orders};
 pub use boot::{BootTarget, MachineBoot, boot_desired, boot_target};
 pub use layout::default_layout;

@@ -36,7 +36,8 @@ pub fn switch_report_matters(tables: &Tables, report: &ReportSwitch) -> bool {
         switch
             .ports
             .get(name)
-            .is_none_or(|port| port.observed.as_ref() != Some(seen))
+            .and_then(|port| port.observed.as_ref())
+            .is_none_or(|known| !known.is_like(seen))
     });
     ports_differ
         || error != report.error.as_ref()

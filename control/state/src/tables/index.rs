@@ -19,8 +19,8 @@ pub struct Index {
     pub(crate) project_machines: BTreeMap<ProjectId, BTreeSet<MachineId>>,
     /// How many networks a project has.
     pub(crate) project_networks: BTreeMap<ProjectId, u32>,
-    /// How many addresses a project has.
-    pub(crate) project_ips: BTreeMap<ProjectId, u32>,
+    /// Addresses that a project has.
+    pub(crate) project_ips: BTreeMap<ProjectId, BTreeSet<IpKey>>,
     /// Machines in a partition.
     pub(crate) partition_machines: BTreeMap<PartitionId, BTreeSet<MachineId>>,
     /// Clean machines that wait, by partition and size, then by rack. They may still be dead.
@@ -165,7 +165,7 @@ impl Indexed for Ip {
             ip: self.ip,
         };
         insert(&mut index.network_ips, self.network.clone(), key);
-        count(&mut index.project_ips, self.project);
+        insert(&mut index.project_ips, self.project, key);
         if let Some(machine) = self.machine {
             insert(&mut index.machine_ips, machine, key);
         }
@@ -176,7 +176,7 @@ impl Indexed for Ip {
             ip: self.ip,
         };
         remove(&mut index.network_ips, &self.network, &key);
-        discount(&mut index.project_ips, self.project);
+        remove(&mut index.project_ips, &self.project, &key);
         if let Some(machine) = self.machine {
             remove(&mut index.machine_ips, &machine, &key);
         }

@@ -70,7 +70,7 @@ fn boot_tickets_are_for_one_machine() {
     world.ok(MachineSeen {
         id: id(1),
         partition: text(PARTITION),
-        mac: mac(1),
+        mac: Some(mac(1)),
         seen_at,
     });
     let issue = |number, from: u128, place: &str, expires_at: Timestamp| IssueBootTicket {
@@ -122,7 +122,7 @@ fn a_card_that_the_inventory_does_not_know_gets_no_boot_ticket() {
     world.ok(MachineSeen {
         id: id(1),
         partition: text(PARTITION),
-        mac: claim,
+        mac: Some(claim),
         seen_at,
     });
     let issue = |from| IssueBootTicket {

@@ -288,7 +288,7 @@ fn pxe_before_disk_is_no_crash() {
     world.ok(MachineSeen {
         id: id(1),
         partition: text(PARTITION),
-        mac: mac(1),
+        mac: Some(mac(1)),
         seen_at,
     });
     assert!(!world.log(1).crash_loop);

@@ -14,6 +14,7 @@ mod properties;
 mod quota;
 mod scale;
 mod storage;
+mod switches;
 mod tenancy;
 mod users;
 mod watch;

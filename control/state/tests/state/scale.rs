@@ -22,7 +22,7 @@ fn a_hundred_thousand_machines() {
         world.ok(MachineSeen {
             id: id(number),
             partition,
-            mac: mac(1),
+            mac: Some(mac(1)),
             seen_at,
         });
         world.ok(machine);

@@ -30,7 +30,7 @@ fn changes_carry_everything() {
     let seen = MachineSeen {
         id: id(1),
         partition: text(PARTITION),
-        mac: mac(1),
+        mac: Some(mac(1)),
         seen_at,
     };
     follow(&world.apply(seen));

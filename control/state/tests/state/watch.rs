@@ -149,6 +149,7 @@ fn segments_of_a_switch() {
         management_ip: None,
         vtep_ip: Some("10.0.0.2".parse().unwrap()),
         ports: [("swp1".to_owned(), None)].into(),
+        identifiers: Default::default(),
         os_vendor: String::new(),
         os_version: String::new(),
         agent_version: String::new(),
@@ -173,7 +174,7 @@ fn a_machine_stays_in_its_partition() {
     let seen = MachineSeen {
         id: id(1),
         partition: text("other"),
-        mac: mac(1),
+        mac: Some(mac(1)),
         seen_at,
     };
     assert_eq!(world.refused(seen.clone()), ErrorCode::MachineForeign);
@@ -210,7 +211,7 @@ fn an_old_packet_says_nothing_new() {
     world.ok(MachineSeen {
         id: id(1),
         partition: text(PARTITION),
-        mac: mac(1),
+        mac: Some(mac(1)),
         seen_at: old,
     });
     assert_eq!(world.log(1).state, Some(EventKind::Waiting));

@@ -158,7 +158,7 @@ impl World {
         self.ok(MachineSeen {
             id: id(number),
             partition: text(PARTITION),
-            mac: mac(number),
+            mac: Some(mac(number)),
             seen_at,
         });
         self.later(1000);
@@ -245,6 +245,7 @@ impl World {
                 oper_up: true,
                 vni: port.vni,
                 neighbours: vec![],
+                bgp: None,
             };
             (port.name, seen)
         });
@@ -467,6 +468,7 @@ pub(crate) fn leaf(name: &str, rack: &str) -> RegisterSwitch {
         management_ip: None,
         vtep_ip: Some("10.0.0.1".parse().unwrap()),
         ports: (1..=8).map(|n| (format!("swp{n}"), None)).collect(),
+        identifiers: Default::default(),
         os_vendor: "linux".into(),
         os_version: String::new(),
         agent_version: String::new(),

@@ -1,0 +1,277 @@
+//! BMCs, for the agent of the published stack: orders out, readings and ends of orders in.
+//!
+//! That agent keeps no passwords: it is told with each order how the BMC lets it in, which hammer
+//! or the agent itself reported before. They are sealed in the state, and nobody else is told.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use control_state::life::{bmc_desired, bmc_reading_matters};
+use control_state::{
+    self as state, BmcAccess, BmcOrder, BmcOrderDone, BmcReading, KeepBmcAccess, Kind, Machine,
+    Partition, ReportBmc, StateError, Tables,
+};
+use proto_public::api::v2;
+use proto_public::infra::v2 as infra;
+use proto_public::infra::v2::bmc_service_server::BmcService;
+use proto_types::{MachineId, OrderId, PartitionId};
+use tonic::{Request, Response, Status};
+
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::enums::bmc_command;
+use crate::convert::machine::bmc_details;
+use crate::convert::parse;
+use crate::convert::published::from_bmc_report;
+use crate::core::Core;
+use crate::refusal::{invalid, refused};
+use crate::steady::{self, Plan, Steady};
+
+/// Readings in one report.
+const READINGS_MAX: usize = 10_000;
+/// Readings in one command.
+const READINGS_PER_COMMAND: usize = 500;
+
+/// How a BMC lets somebody in, as it was reported.
+pub(super) struct Access {
+    machine: MachineId,
+    user: String,
+    password: String,
+}
+
+impl Access {
+    pub(super) fn of(machine: MachineId, bmc: &v2::MachineBmc) -> Self {
+        Self {
+            machine,
+            user: bmc.user.clone(),
+            password: bmc.password.clone(),
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl BmcService for Services {
+    async fn update_bmc_info(
+        &self,
+        request: Request<infra::UpdateBmcInfoRequest>,
+    ) -> Answer<infra::UpdateBmcInfoResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let partition: PartitionId = parse("partition", &request.partition)?;
+        caller.speaks_for(&partition)?;
+        self.0.hears_partition(&partition);
+        if request.bmc_reports.len() > READINGS_MAX {
+            let rule = format!("must be at most {READINGS_MAX}");
+            return Err(invalid("bmc_reports", rule));
+        }
+        let now = self.0.now();
+        let (mut readings, mut accesses) = (Vec::new(), Vec::new());
+        for report in request.bmc_reports {
+            let bmc = report.bmc.clone();
+            let reading = from_bmc_report(report, now)?;
+            accesses.extend(
+                reading
+                    .machine
+                    .zip(bmc)
+                    .map(|(id, bmc)| Access::of(id, &bmc)),
+            );
+            readings.push(reading);
+        }
+        let created = self.report(&caller, &partition, readings.clone()).await?;
+        let reported: Vec<MachineId> = readings.iter().filter_map(|it| it.machine).collect();
+        let updated = self.in_partition(&partition, &reported).await?;
+        for access in accesses {
+            if updated.contains(&access.machine) {
+                self.keep_bmc_access(&caller, access).await?;
+            }
+        }
+        let texts =
+            |ids: &mut dyn Iterator<Item = &MachineId>| ids.map(ToString::to_string).collect();
+        ok(infra::UpdateBmcInfoResponse {
+            updated_machines: texts(&mut updated.iter().filter(|id| !created.contains(id))),
+            created_machines: texts(&mut created.iter()),
+        })
+    }
+
+    async fn wait_for_bmc_command(
+        &self,
+        request: Request<infra::WaitForBmcCommandRequest>,
+    ) -> Answer<Steady<infra::WaitForBmcCommandResponse>> {
+        let caller = Caller::of(&request)?;
+        let partition: PartitionId = parse("partition", &request.get_ref().partition)?;
+        caller.speaks_for(&partition)?;
+        let read = |tables: &Tables| tables.require::<Partition>(&partition).map(drop);
+        self.0.read(read).await?;
+        let place = self.0.published.place(partition.as_str())?;
+        let mut sent: BTreeSet<OrderId> = BTreeSet::new();
+        let (core, of) = (Arc::clone(&self.0), partition.clone());
+        let look = move |tables: &Tables| {
+            let open = bmc_desired(tables, &of);
+            let now: BTreeSet<OrderId> = open.iter().map(|it| it.id).collect();
+            sent.retain(|id| now.contains(id));
+            let news = open.iter().filter(|it| sent.insert(it.id));
+            news.map(|order| message(&core, tables, order)).collect()
+        };
+        let core = Arc::clone(&self.0);
+        let plan = Plan {
+            look: Box::new(look),
+            matters: |change| change.kind == Kind::BmcOrder,
+            beat: Box::new(move || {
+                core.hears_partition(&partition);
+                Box::pin(std::future::ready(Ok(())))
+            }),
+            place,
+        };
+        Ok(Response::new(steady::open(&self.0, &caller, plan).await?))
+    }
+
+    async fn bmc_command_done(
+        &self,
+        request: Request<infra::BmcCommandDoneRequest>,
+    ) -> Answer<infra::BmcCommandDoneResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let id: OrderId = parse("command_id", &request.command_id)?;
+        let partition = self
+            .0
+            .read(|tables| {
+                let found = tables.get::<BmcOrder>(&id);
+                found
+                    .filter(|it| caller.reaches(Some(&it.partition)))
+                    .map(|it| it.partition.clone())
+                    .ok_or_else(|| StateError::not_found("BMC command", id))
+            })
+            .await?;
+        self.0.hears_partition(&partition);
+        let op = BmcOrderDone {
+            id,
+            partition,
+            error: request.error.filter(|error| !error.is_empty()),
+            power_state: None,
+        };
+        self.0.propose(&caller, op).await?;
+        ok(infra::BmcCommandDoneResponse {})
+    }
+}
+
+/// An order with the way into the BMC.
+fn message(core: &Core, tables: &Tables, order: &BmcOrder) -> infra::WaitForBmcCommandResponse {
+    let machine = tables.get::<Machine>(&order.machine);
+    let report = machine.and_then(|it| bmc_details(it).bmc_report);
+    let mut bmc = report.and_then(|it| it.bmc).unwrap_or_default();
+    if let Some(access) = machine.and_then(|it| it.bmc_access.as_ref()) {
+        bmc.user.clone_from(&access.user);
+        bmc.password = open(core, order.machine, access).unwrap_or_default();
+    }
+    infra::WaitForBmcCommandResponse {
+        uuid: order.machine.to_string(),
+        bmc_command: bmc_command(order.action).into(),
+        machine_bmc: Some(bmc),
+        command_id: order.id.to_string(),
+    }
+}
+
+fn seal_name(machine: MachineId) -> String {
+    format!("bmc/{machine}")
+}
+
+/// The password; none when it cannot be opened, which the log tells and the agent will.
+fn open(core: &Core, machine: MachineId, access: &BmcAccess) -> Option<String> {
+    let opened = core
+        .pki
+        .unseal(&seal_name(machine), &access.sealed_password);
+    match opened {
+        Ok(password) => String::from_utf8(password).ok(),
+        Err(error) => {
+            tracing::error!(machine = %machine, error = %error, "a BMC password does not open");
+            None
+        }
+    }
+}
+
+impl Services {
+    /// Writes what says anything new. The machines that were not known before.
+    async fn report(
+        &self,
+        caller: &Caller,
+        partition: &PartitionId,
+        readings: Vec<BmcReading>,
+    ) -> Result<Vec<MachineId>, Status> {
+        let now = self.0.now();
+        let news: Vec<BmcReading> = self
+            .0
+            .read(|tables| {
+                tables.require::<Partition>(partition)?;
+                let matters = |it: &BmcReading| bmc_reading_matters(tables, it, now);
+                Ok(readings.into_iter().filter(matters).collect())
+            })
+            .await?;
+        let mut created = Vec::new();
+        for readings in news.chunks(READINGS_PER_COMMAND) {
+            let op = ReportBmc {
+                partition: partition.clone(),
+                readings: readings.to_vec(),
+            };
+            if let state::Reply::MachineIds(ids) = self.0.propose(caller, op).await? {
+                created.extend(ids);
+            }
+        }
+        Ok(created)
+    }
+
+    /// Those machines that are in the partition.
+    async fn in_partition(
+        &self,
+        partition: &PartitionId,
+        ids: &[MachineId],
+    ) -> Result<BTreeSet<MachineId>, Status> {
+        let is_here = |tables: &Tables, id: &MachineId| {
+            let found = tables.get::<Machine>(id);
+            found.is_some_and(|it| it.partition.as_ref() == Some(partition))
+        };
+        let here = |tables: &Tables| {
+            let here = ids.iter().filter(|id| is_here(tables, id));
+            Ok(here.copied().collect())
+        };
+        self.0.read(here).await
+    }
+
+    /// Keeps how a BMC lets somebody in, if that was told and is new.
+    pub(super) async fn keep_bmc_access(
+        &self,
+        caller: &Caller,
+        access: Access,
+    ) -> Result<(), Status> {
+        if access.password.is_empty() {
+            return Ok(());
+        }
+        let core = &self.0;
+        let machine = access.machine;
+        let is_known = core.read(|tables| {
+            let found = tables.require::<Machine>(&machine)?;
+            let same = found.bmc_access.as_ref().filter(|it| {
+                let password = open(core, machine, it);
+                it.user == access.user && password.as_ref() == Some(&access.password)
+            });
+            Ok(same.is_some())
+        });
+        if is_known.await? {
+            return Ok(());
+        }
+        let sealed = core
+            .pki
+            .seal(&seal_name(machine), access.password.as_bytes());
+        let sealed_password = sealed.map_err(|error| {
+            tracing::error!(error = %error, "a BMC password could not be sealed");
+            refused(state::ErrorCode::Internal, "the password could not be kept")
+        })?;
+        let op = KeepBmcAccess {
+            machine,
+            access: BmcAccess {
+                user: access.user,
+                sealed_password,
+            },
+        };
+        core.propose(caller, op).await.map(drop)
+    }
+}

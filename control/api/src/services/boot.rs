@@ -1,0 +1,334 @@
+//! Machines on their way from the network to a tenant, for the boot server and hammer of the
+//! published stack.
+//!
+//! What they say becomes the commands that agents of ours give. What their contract has no word
+//! for is told by what they do: their hammer wipes every disk before it waits, so that its waiting
+//! is the report of the wipe; and it registers once a boot.
+
+use std::sync::Arc;
+
+use control_state::life::{BootTarget, boot_target};
+use control_state::{
+    self as state, DiskWipe, ErrorCode, EventKind, EventLog, InstallDone, Kind, Machine,
+    MachineEvent, MachineSeen, Partition, Phase, RegisterMachine, StateError, Tables, WipeDone,
+};
+use proto_public::infra::v2 as infra;
+use proto_public::infra::v2::boot_service_server::BootService;
+use proto_types::{MacAddr, MachineId, PartitionId};
+use tonic::{Request, Response, Status};
+use uuid::Uuid;
+
+use super::bmc::Access;
+use super::{Answer, Services, ok};
+use crate::caller::Caller;
+use crate::convert::enums::from_event_kind;
+use crate::convert::published::{from_bios, from_fru, from_hardware, order};
+use crate::convert::token::token;
+use crate::convert::{parse, required};
+use crate::refusal::{invalid, of_state, refused};
+use crate::steady::{self, Beat, Plan, Steady};
+
+/// How a wipe is recorded of which only its end is told.
+const WIPE_METHOD: &str = "published-hammer";
+
+#[tonic::async_trait]
+impl BootService for Services {
+    async fn dhcp(
+        &self,
+        request: Request<infra::BootServiceDhcpRequest>,
+    ) -> Answer<infra::BootServiceDhcpResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let id = parse("uuid", &request.uuid)?;
+        let partition: PartitionId = parse("partition", &request.partition)?;
+        caller.speaks_for(&partition)?;
+        self.0.hears_partition(&partition);
+        self.seen(&caller, id, partition).await?;
+        ok(infra::BootServiceDhcpResponse {})
+    }
+
+    /// A machine that shall boot from its disk gets no answer that it could boot.
+    async fn boot(
+        &self,
+        request: Request<infra::BootServiceBootRequest>,
+    ) -> Answer<infra::BootServiceBootResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let mac: MacAddr = parse("mac", &request.mac)?;
+        let partition: PartitionId = parse("partition", &request.partition)?;
+        caller.speaks_for(&partition)?;
+        self.0.hears_partition(&partition);
+        let (target, boot) = self
+            .0
+            .read(|tables| {
+                let known = tables.require::<Partition>(&partition)?;
+                let machine = state::query::machine_of_mac(tables, &partition, mac);
+                let target = machine.map_or(BootTarget::Hammer, |it| boot_target(tables, it.id));
+                Ok((target, known.boot.clone()))
+            })
+            .await?;
+        if target != BootTarget::Hammer {
+            let message = format!("the machine with {mac} does not boot from the network now");
+            return Err(refused(ErrorCode::WrongPhase, message));
+        }
+        ok(infra::BootServiceBootResponse {
+            kernel: boot.kernel_url,
+            init_ram_disks: vec![boot.image_url],
+            cmdline: Some(boot.commandline),
+        })
+    }
+
+    async fn machine_token(
+        &self,
+        request: Request<infra::BootServiceMachineTokenRequest>,
+    ) -> Answer<infra::BootServiceMachineTokenResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let id: MachineId = parse("uuid", &request.uuid)?;
+        self.reach(&caller, id).await?;
+        let (made, secret) = Services::machine_token(self, &caller, id, request).await?;
+        ok(infra::BootServiceMachineTokenResponse {
+            token: Some(token(&made)),
+            secret,
+        })
+    }
+
+    /// No password opens more than one BMC here, so there is none to hand out.
+    async fn super_user_password(
+        &self,
+        _request: Request<infra::BootServiceSuperUserPasswordRequest>,
+    ) -> Answer<infra::BootServiceSuperUserPasswordResponse> {
+        ok(infra::BootServiceSuperUserPasswordResponse {
+            feature_disabled: true,
+            super_user_password: String::new(),
+        })
+    }
+
+    async fn register(
+        &self,
+        request: Request<infra::BootServiceRegisterRequest>,
+    ) -> Answer<infra::BootServiceRegisterResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let id: MachineId = parse("uuid", &request.uuid)?;
+        let partition: PartitionId = parse("partition", &request.partition)?;
+        let place = self
+            .0
+            .read(|tables| Ok(tables.get::<Machine>(&id).map(|it| it.partition.clone())))
+            .await?;
+        match place {
+            None => drop(self.seen(&caller, id, partition.clone()).await?),
+            Some(place) if place.as_ref().is_none_or(|it| *it == partition) => {}
+            Some(_) => {
+                let message = format!("machine \"{id}\" is not in partition \"{partition}\"");
+                return Err(refused(ErrorCode::MachineForeign, message));
+            }
+        }
+        self.0.hears_machine(&caller, id).await?;
+        let access = request.bmc.as_ref().map(|it| Access::of(id, it));
+        let op = self.registration(id, &partition, request).await?;
+        let registered = self.0.propose(&caller, op).await?;
+        let registered = registered.machine().map_err(of_state)?;
+        if let Some(access) = access {
+            self.keep_bmc_access(&caller, access).await?;
+        }
+        let text = |it: Option<String>| it.unwrap_or_default();
+        ok(infra::BootServiceRegisterResponse {
+            uuid: id.to_string(),
+            size: text(registered.size.as_ref().map(ToString::to_string)),
+            partition: text(registered.partition.as_ref().map(ToString::to_string)),
+        })
+    }
+
+    async fn wait(
+        &self,
+        request: Request<infra::BootServiceWaitRequest>,
+    ) -> Answer<Steady<infra::BootServiceWaitResponse>> {
+        let caller = Caller::of(&request)?;
+        let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
+        let place = self.0.published.place(&id.to_string())?;
+        self.waits(&caller, id).await?;
+        let mut sent = None;
+        let look = move |tables: &Tables| {
+            let Some(order) = installation(tables, id) else {
+                return Vec::new();
+            };
+            if sent.as_ref() == Some(&order) {
+                return Vec::new();
+            }
+            let message = infra::BootServiceWaitResponse {
+                allocation: Some(order.1.clone()),
+            };
+            sent = Some(order);
+            vec![message]
+        };
+        let plan = Plan {
+            look: Box::new(look),
+            matters: |change| matches!(change.kind, Kind::Machine | Kind::Image),
+            beat: self.beat(&caller, id),
+            place,
+        };
+        Ok(Response::new(steady::open(&self.0, &caller, plan).await?))
+    }
+
+    async fn installation_succeeded(
+        &self,
+        request: Request<infra::BootServiceInstallationSucceededRequest>,
+    ) -> Answer<infra::BootServiceInstallationSucceededResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let id: MachineId = parse("uuid", &request.uuid)?;
+        let allocation = self
+            .0
+            .read(|tables| {
+                let found = tables.require::<Machine>(&id)?;
+                let allocation = found.allocation.as_ref().map(|it| it.id);
+                let message = || format!("machine \"{id}\" is not allocated");
+                allocation.ok_or_else(|| StateError::new(ErrorCode::MachineNotAllocated, message()))
+            })
+            .await?;
+        self.0.hears_machine(&caller, id).await?;
+        let op = InstallDone {
+            id,
+            allocation,
+            error: None,
+            step: String::new(),
+            retryable: false,
+            log_tail: String::new(),
+            console_password: request.console_password,
+            primary_disk: String::new(),
+        };
+        self.0.propose(&caller, op).await?;
+        ok(infra::BootServiceInstallationSucceededResponse {})
+    }
+
+    async fn send_event(
+        &self,
+        request: Request<infra::BootServiceSendEventRequest>,
+    ) -> Answer<infra::BootServiceSendEventResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let event = required("event", request.event)?;
+        if from_event_kind(event.event) == Some(EventKind::PhonedHome) {
+            let rule = "\"Phoned Home\" is for the switch that hears the installed system";
+            return Err(invalid("event", rule));
+        }
+        self.take_event(&caller, &request.uuid, event).await?;
+        ok(infra::BootServiceSendEventResponse {})
+    }
+}
+
+/// What hammer shall install: which attempt, and what the contract says of it.
+fn installation(
+    tables: &Tables,
+    id: MachineId,
+) -> Option<(u32, proto_public::api::v2::MachineAllocation)> {
+    let machine = tables.get::<Machine>(&id)?;
+    let allocation = machine.allocation.as_ref()?;
+    (machine.phase == Phase::Installing).then(|| {
+        (
+            allocation.install.attempt,
+            order(tables, machine, allocation),
+        )
+    })
+}
+
+impl Services {
+    /// A machine asked for an address or a boot.
+    async fn seen(
+        &self,
+        caller: &Caller,
+        id: MachineId,
+        partition: PartitionId,
+    ) -> Result<Arc<Machine>, Status> {
+        let op = MachineSeen {
+            id,
+            partition,
+            mac: None,
+            seen_at: self.0.now(),
+        };
+        let seen = self.0.propose(caller, op).await?;
+        seen.machine().map_err(of_state)
+    }
+
+    /// A machine that is there for the caller's token.
+    pub(super) async fn reach(&self, caller: &Caller, id: MachineId) -> Result<(), Status> {
+        let found = self.0.read(|tables| {
+            let found = tables.get::<Machine>(&id);
+            found
+                .filter(|it| caller.reaches(it.partition.as_ref()))
+                .map(drop)
+                .ok_or_else(|| StateError::not_found("machine", id))
+        });
+        found.await
+    }
+
+    async fn registration(
+        &self,
+        id: MachineId,
+        partition: &PartitionId,
+        request: infra::BootServiceRegisterRequest,
+    ) -> Result<RegisterMachine, Status> {
+        let hardware = request.hardware.unwrap_or_default();
+        let read = |tables: &Tables| Ok(from_hardware(tables, partition, hardware));
+        let hardware = self.0.read(read).await??;
+        let bmc = request.bmc.unwrap_or_default();
+        Ok(RegisterMachine {
+            id,
+            hammer_version: request.metal_hammer_version,
+            boot_id: Uuid::now_v7().to_string(),
+            hardware,
+            bios: from_bios(request.bios),
+            fru: from_fru(request.fru),
+            bmc_address: bmc.address,
+            bmc_mac: bmc.mac,
+            bmc_version: bmc.version,
+        })
+    }
+
+    /// Hammer waits: its disks are wiped, and it is on offer.
+    async fn waits(&self, caller: &Caller, id: MachineId) -> Result<(), Status> {
+        self.0.hears_machine(caller, id).await?;
+        let wiped = self
+            .0
+            .read(|tables| {
+                let found = tables.require::<Machine>(&id)?;
+                let fixed = found.hardware.disks.iter().filter(|disk| disk.is_fixed());
+                let wiped = fixed.map(|disk| DiskWipe {
+                    name: disk.name.clone(),
+                    serial: disk.serial.clone(),
+                    method: WIPE_METHOD.to_owned(),
+                    ..DiskWipe::default()
+                });
+                Ok((found.phase == Phase::Wiping).then(|| wiped.collect()))
+            })
+            .await?;
+        if let Some(disks) = wiped {
+            self.0.propose(caller, WipeDone { id, disks }).await?;
+        }
+        let is_news = self.0.read(|tables| {
+            let found = tables.require::<Machine>(&id)?;
+            let log = tables.get::<EventLog>(&id).and_then(|log| log.state);
+            Ok(found.phase == Phase::Waiting && log != Some(EventKind::Waiting))
+        });
+        if is_news.await? {
+            let op = MachineEvent {
+                id,
+                kind: EventKind::Waiting,
+                message: String::new(),
+                time: self.0.now(),
+            };
+            self.0.propose(caller, op).await?;
+        }
+        Ok(())
+    }
+
+    /// Says that a machine is there as long as its stream stands.
+    fn beat(&self, caller: &Caller, id: MachineId) -> Beat {
+        let (core, caller) = (Arc::clone(&self.0), caller.clone());
+        Box::new(move || {
+            let (core, caller) = (Arc::clone(&core), caller.clone());
+            Box::pin(async move { core.hears_machine(&caller, id).await })
+        })
+    }
+}

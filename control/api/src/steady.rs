@@ -1,0 +1,155 @@
+//! Streams of what an agent of the published stack shall do: level-triggered, so that whoever
+//! comes back is told again whatever still holds.
+//!
+//! Invariant: nothing is sent that the caller's token does not allow at that moment; when the
+//! token or its role ends, so does the stream.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use control_state::{Change, ErrorCode, Tables};
+use control_store::{Event, Subscription};
+use futures::{Stream, stream};
+use tokio::time::{Interval, MissedTickBehavior};
+use tonic::Status;
+
+use crate::caller::Caller;
+use crate::core::Core;
+use crate::published::StreamPlace;
+use crate::refusal::{of_store, refused};
+use crate::watch::{Rights, bears_rights};
+
+/// An agent whose stream stands is alive; this is how often that is said, and how often the
+/// token's end is looked for.
+const BEAT: Duration = Duration::from_secs(30);
+
+/// A stream of messages.
+pub(crate) type Steady<M> = Pin<Box<dyn Stream<Item = Result<M, Status>> + Send>>;
+
+/// What is sent: looks at the state, and gives what was not sent on this stream before.
+pub(crate) type Look<M> = Box<dyn FnMut(&Tables) -> Vec<M> + Send>;
+
+/// Says that the agent is there.
+pub(crate) type Beat =
+    Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), Status>> + Send>> + Send + Sync>;
+
+/// What a stream is made of.
+pub(crate) struct Plan<M> {
+    pub(crate) look: Look<M>,
+    /// Cheap: whether a change can matter at all.
+    pub(crate) matters: fn(&Change) -> bool,
+    pub(crate) beat: Beat,
+    /// Held as long as the stream stands.
+    pub(crate) place: StreamPlace,
+}
+
+struct Open<M> {
+    core: Arc<Core>,
+    rights: Rights,
+    look: Look<M>,
+    matters: fn(&Change) -> bool,
+    says: Beat,
+    subscription: Subscription<Change>,
+    ready: VecDeque<M>,
+    beat: Interval,
+    _place: StreamPlace,
+}
+
+/// Opens a stream for a caller that the gate let in.
+///
+/// # Errors
+/// When the token ended meanwhile, or the state cannot be read.
+pub(crate) async fn open<M: Send + 'static>(
+    core: &Arc<Core>,
+    caller: &Caller,
+    plan: Plan<M>,
+) -> Result<Steady<M>, Status> {
+    let mut beat = tokio::time::interval(BEAT);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut open = Open {
+        rights: Rights::of_method(caller)?,
+        core: Arc::clone(core),
+        look: plan.look,
+        matters: plan.matters,
+        says: plan.beat,
+        _place: plan.place,
+        subscription: core.store.watch(),
+        ready: VecDeque::new(),
+        beat,
+    };
+    // The first look is linearizable: whoever comes from another node misses nothing.
+    let store = core.store.clone();
+    store
+        .read(|tables| open.look(tables))
+        .await
+        .map_err(of_store)??;
+    Ok(Box::pin(stream::unfold(Some(open), |open| async {
+        let mut open = open?;
+        let next = open.next().await;
+        let open = next.is_ok().then_some(open);
+        Some((next, open))
+    })))
+}
+
+impl<M> Open<M> {
+    /// Rights first, then what there is to say.
+    fn look(&mut self, tables: &Tables) -> Result<(), Status> {
+        let (provider, now) = (&self.core.provider, self.core.now());
+        self.rights.look(tables, provider, now)?;
+        self.ready.extend((self.look)(tables));
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), Status> {
+        let store = self.core.store.clone();
+        let (provider, now) = (&self.core.provider, self.core.now());
+        let rights = &mut self.rights;
+        store
+            .read_local(|tables| rights.look(tables, provider, now))
+            .map_err(of_store)?
+    }
+
+    fn look_again(&mut self) -> Result<(), Status> {
+        let store = self.core.store.clone();
+        store
+            .read_local(|tables| self.look(tables))
+            .map_err(of_store)?
+    }
+
+    async fn next(&mut self) -> Result<M, Status> {
+        let stop = self.core.watches.stopping();
+        loop {
+            if let Some(message) = self.ready.pop_front() {
+                self.check()?;
+                return Ok(message);
+            }
+            let is_news = tokio::select! {
+                biased;
+                () = stop.cancelled() => {
+                    let message = "this node stops; come again";
+                    return Err(refused(ErrorCode::Unavailable, message));
+                }
+                _ = self.beat.tick() => {
+                    (self.says)().await?;
+                    true
+                }
+                event = self.subscription.next() => match event {
+                    Some(Event::Changed { changes, .. }) => changes
+                        .iter()
+                        .any(|it| bears_rights(it.kind) || (self.matters)(it)),
+                    Some(Event::Resync) => true,
+                    None => {
+                        let message = "this node stops; come again";
+                        return Err(refused(ErrorCode::Unavailable, message));
+                    }
+                },
+            };
+            if is_news {
+                self.look_again()?;
+            }
+        }
+    }
+}

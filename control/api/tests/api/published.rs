@@ -1,0 +1,590 @@
+//! The published stack's boot server, hammer, BMC agent and switch agent against a node: the way
+//! of a machine from its first packet to a tenant's system, and what each of them must not do.
+
+use control_state::{Machine, Phase};
+use infra::bmc_service_client::BmcServiceClient;
+use infra::boot_service_client::BootServiceClient;
+use infra::event_service_client::EventServiceClient;
+use infra::switch_service_client::SwitchServiceClient;
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2 as api;
+use proto_public::infra::v2 as infra;
+use tonic::{Code, Streaming};
+
+use crate::node::Node;
+
+const UUID: &str = "00000000-0000-4000-8000-000000000001";
+const OTHER: &str = "00000000-0000-4000-8000-000000000002";
+const MAC: &str = "02:00:00:00:00:01";
+const PASSWORD: &str = "hammers-secret";
+
+/// A token of an agent, bound to a partition or to none.
+async fn agent(node: &Node, partition: Option<&str>) -> String {
+    let label = |it: &str| ("metalmesh.dev/partition".to_owned(), it.to_owned());
+    let wanted = api::TokenServiceCreateRequest {
+        infra_role: Some(api::InfraRole::Editor.into()),
+        labels: Some(api::Labels {
+            labels: partition.map(label).into_iter().collect(),
+        }),
+        ..Default::default()
+    };
+    node.token_of("metal-stack", wanted).await.1
+}
+
+/// The boot server's part: the machine shows up and gets a token, which is of that id.
+async fn token_of(node: &Node, agent: &str, uuid: &str) -> (String, String) {
+    let mut boot = BootServiceClient::new(node.wire(Some(agent)));
+    let request = infra::BootServiceDhcpRequest {
+        uuid: uuid.into(),
+        partition: "lab".into(),
+    };
+    boot.dhcp(request).await.unwrap();
+    let request = infra::BootServiceMachineTokenRequest {
+        uuid: uuid.into(),
+        user: "pixiecore".into(),
+        expires: Some(prost_types::Duration {
+            seconds: 3600,
+            nanos: 0,
+        }),
+        labels: None,
+    };
+    let made = boot.machine_token(request).await.unwrap().into_inner();
+    (made.token.unwrap().uuid, made.secret)
+}
+
+#[expect(deprecated, reason = "published agents write this field")]
+fn registration(uuid: &str) -> infra::BootServiceRegisterRequest {
+    // It hears the switch by the name that LLDP has for the port.
+    let neighbour = api::MachineNic {
+        name: "Eth1/1".into(),
+        identifier: "Eth1/1".into(),
+        hostname: "leaf9".into(),
+        ..Default::default()
+    };
+    let nic = api::MachineNic {
+        mac: MAC.into(),
+        name: "eth0".into(),
+        neighbors: vec![neighbour],
+        ..Default::default()
+    };
+    infra::BootServiceRegisterRequest {
+        uuid: uuid.into(),
+        hardware: Some(api::MachineHardware {
+            memory: 1 << 30,
+            disks: vec![api::MachineBlockDevice {
+                name: "/dev/sda".into(),
+                size: 20 << 30,
+            }],
+            cpus: vec![api::MetalCpu {
+                cores: 2,
+                threads: 2,
+                ..Default::default()
+            }],
+            nics: vec![nic],
+            ..Default::default()
+        }),
+        bios: None,
+        bmc: Some(api::MachineBmc {
+            address: "10.9.0.1:623".into(),
+            mac: "02:00:00:00:09:01".into(),
+            user: "metal".into(),
+            password: PASSWORD.into(),
+            ..Default::default()
+        }),
+        fru: None,
+        tags: Vec::new(),
+        metal_hammer_version: "v0.14".into(),
+        partition: "lab".into(),
+    }
+}
+
+#[expect(deprecated, reason = "published agents write this field")]
+fn leaf(id: &str) -> api::Switch {
+    let nic = |number: u8| api::SwitchNic {
+        name: format!("Ethernet{number}"),
+        identifier: format!("Eth1/{}", number + 1),
+        mac: Some(format!("02:00:00:00:01:0{number}")),
+        ..Default::default()
+    };
+    api::Switch {
+        id: id.into(),
+        partition: "lab".into(),
+        rack: Some("rack-9".into()),
+        management_ip: "10.9.1.1".into(),
+        console_command: Some("tio /dev/ttyUSB0".into()),
+        nics: (0..4).map(nic).collect(),
+        os: Some(api::SwitchOs {
+            vendor: api::SwitchOsVendor::Sonic.into(),
+            version: "202311".into(),
+            metal_core_version: "v0.18".into(),
+        }),
+        ..Default::default()
+    }
+}
+
+async fn register_leaf(node: &Node, agent: &str, id: &str) -> api::Switch {
+    let mut switches = SwitchServiceClient::new(node.wire(Some(agent)));
+    let request = infra::SwitchServiceRegisterRequest {
+        switch: Some(leaf(id)),
+    };
+    let made = switches.register(request).await.unwrap().into_inner();
+    made.switch.unwrap()
+}
+
+async fn wait(node: &Node, token: &str) -> Streaming<infra::BootServiceWaitResponse> {
+    let mut boot = BootServiceClient::new(node.wire(Some(token)));
+    let request = infra::BootServiceWaitRequest { uuid: UUID.into() };
+    boot.wait(request).await.unwrap().into_inner()
+}
+
+async fn commands(node: &Node, token: &str) -> Streaming<infra::WaitForBmcCommandResponse> {
+    let mut bmc = BmcServiceClient::new(node.wire(Some(token)));
+    let request = infra::WaitForBmcCommandRequest {
+        partition: "lab".into(),
+    };
+    let open = bmc.wait_for_bmc_command(request).await;
+    open.unwrap().into_inner()
+}
+
+fn phase(node: &Node) -> Phase {
+    let id = UUID.parse().unwrap();
+    let phase = |t: &control_state::Tables| t.get::<Machine>(&id).unwrap().phase;
+    node.store.read_local(phase).unwrap()
+}
+
+fn event(kind: api::MachineProvisioningEventType) -> api::MachineProvisioningEvent {
+    api::MachineProvisioningEvent {
+        event: kind.into(),
+        message: String::new(),
+        time: None,
+    }
+}
+
+/// A waiting machine of the published stack: its hammer's token and its stream.
+async fn waiting(
+    node: &Node,
+    agent: &str,
+) -> (String, String, Streaming<infra::BootServiceWaitResponse>) {
+    register_leaf(node, agent, "leaf9").await;
+    let (id, token) = token_of(node, agent, UUID).await;
+    let mut boot = BootServiceClient::new(node.wire(Some(&token)));
+    let registered = boot.register(registration(UUID)).await.unwrap();
+    let registered = registered.into_inner();
+    assert_eq!(
+        (registered.size.as_str(), registered.partition.as_str()),
+        ("small", "lab")
+    );
+    assert_eq!(phase(node), Phase::Wiping, "nobody said that it is clean");
+    let stream = wait(node, &token).await;
+    assert_eq!(phase(node), Phase::Waiting);
+    (id, token, stream)
+}
+
+async fn create(node: &Node, project: &str, token: &str, network: &str) -> api::Machine {
+    let mut machines =
+        api::machine_service_client::MachineServiceClient::new(node.wire(Some(token)));
+    let request = api::MachineServiceCreateRequest {
+        project: project.to_owned(),
+        name: "web-1".into(),
+        partition: Some("lab".into()),
+        size: Some("small".into()),
+        image: "debian-12.0".into(),
+        networks: vec![api::MachineAllocationNetwork {
+            network: network.to_owned(),
+            ips: Vec::new(),
+        }],
+        allocation_type: api::MachineAllocationType::Machine.into(),
+        userdata: Some("I2Nsb3VkLWNvbmZpZwo=".into()),
+        ..Default::default()
+    };
+    let made = machines.create(request).await.unwrap().into_inner();
+    made.machine.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn from_the_first_packet_to_a_tenants_system() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let (project, owner) = node.tenant("acme").await;
+    let network = node.network(&owner, &project).await;
+    let agent = agent(&node, Some("lab")).await;
+    let mut boot = BootServiceClient::new(node.wire(Some(&agent)));
+    let request = infra::BootServiceBootRequest {
+        mac: MAC.into(),
+        partition: "lab".into(),
+    };
+    let answer = boot.boot(request.clone()).await.unwrap().into_inner();
+    assert_eq!(answer.init_ram_disks.len(), 1);
+
+    let (_, token, mut stream) = waiting(&node, &agent).await;
+    let made = create(&node, &project, &owner, &network).await;
+    assert_eq!(made.uuid, UUID);
+    let order = stream.message().await.unwrap().unwrap().allocation.unwrap();
+    assert_eq!(order.project, project);
+    assert_eq!(order.userdata, "I2Nsb3VkLWNvbmZpZwo=");
+    let layout = order.filesystem_layout.as_ref().unwrap();
+    assert_eq!(layout.disks[0].device, "/dev/sda");
+    assert_eq!(layout.filesystems[0].device, "/dev/sda2");
+    // Whoever comes back is told again.
+    drop(stream);
+    let mut stream = wait(&node, &token).await;
+    let again = stream.message().await.unwrap().unwrap().allocation.unwrap();
+    assert_eq!(again, order);
+
+    let mut hammer = BootServiceClient::new(node.wire(Some(&token)));
+    let send = |kind| infra::BootServiceSendEventRequest {
+        uuid: UUID.into(),
+        event: Some(event(kind)),
+    };
+    use api::MachineProvisioningEventType as Kind;
+    hammer.send_event(send(Kind::Installing)).await.unwrap();
+    let early = hammer.send_event(send(Kind::PhonedHome)).await.unwrap_err();
+    assert_eq!(early.code(), Code::InvalidArgument);
+    let done = infra::BootServiceInstallationSucceededRequest {
+        uuid: UUID.into(),
+        console_password: "console".into(),
+    };
+    hammer.installation_succeeded(done).await.unwrap();
+    assert_eq!(phase(&node), Phase::BootOrder);
+    boot_from_disk(&node, &agent).await;
+    let refused = boot.boot(request).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    hammer
+        .send_event(send(Kind::BootingNewKernel))
+        .await
+        .unwrap();
+    let mut events = EventServiceClient::new(node.wire(Some(&agent)));
+    let home = infra::EventServiceSendRequest {
+        events: [(UUID.to_owned(), event(Kind::PhonedHome))].into(),
+    };
+    assert_eq!(events.send(home).await.unwrap().into_inner().events, 1);
+    assert_eq!(phase(&node), Phase::Running);
+    announcements(&node, &agent).await;
+    node.stop().await;
+}
+
+/// The BMC agent's part, which it is told how to do.
+async fn boot_from_disk(node: &Node, agent: &str) {
+    let mut stream = commands(node, agent).await;
+    let first = stream.message().await.unwrap().unwrap();
+    drop(stream);
+    // Not done yet, so whoever comes back is told again.
+    let mut stream = commands(node, agent).await;
+    let order = stream.message().await.unwrap().unwrap();
+    assert_eq!(order, first);
+    assert_eq!(order.uuid, UUID);
+    assert_eq!(order.bmc_command(), api::MachineBmcCommand::BootFromDisk);
+    let bmc = order.machine_bmc.unwrap();
+    assert_eq!(
+        (
+            bmc.address.as_str(),
+            bmc.user.as_str(),
+            bmc.password.as_str()
+        ),
+        ("10.9.0.1:623", "metal", PASSWORD)
+    );
+    let mut bmc = BmcServiceClient::new(node.wire(Some(agent)));
+    let done = infra::BmcCommandDoneRequest {
+        command_id: order.command_id,
+        error: None,
+    };
+    bmc.bmc_command_done(done.clone()).await.unwrap();
+    bmc.bmc_command_done(done).await.unwrap();
+    assert_eq!(phase(node), Phase::Rebooting);
+}
+
+/// The switch's part: the port is the tenant's.
+async fn announcements(node: &Node, agent: &str) {
+    let mut switches = SwitchServiceClient::new(node.wire(Some(agent)));
+    let request = infra::SwitchServiceGetRequest { id: "leaf9".into() };
+    let shown = switches.get(request).await.unwrap().into_inner();
+    let shown = shown.switch.unwrap();
+    assert_eq!(shown.machine_connections.len(), 1);
+    let port = &shown.nics[0];
+    assert_eq!(
+        (port.name.as_str(), port.identifier.as_str()),
+        ("Ethernet0", "Eth1/1")
+    );
+    assert!(port.vrf.as_ref().is_some_and(|vrf| vrf.starts_with("vrf")));
+    let filter = port.bgp_filter.as_ref().unwrap();
+    assert_eq!(filter.cidrs, ["10.128.0.0/24"]);
+    assert_eq!(shown.nics[1].vrf, None, "nobody's machine boots there");
+    assert!(shown.nics[1].bgp_filter.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_are_for_those_who_may_and_end_with_the_right() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let (_, owner) = node.tenant("acme").await;
+    let agent = agent(&node, None).await;
+    let (id, token, mut stream) = waiting(&node, &agent).await;
+    let wait = infra::BootServiceWaitRequest { uuid: UUID.into() };
+    let listen = infra::WaitForBmcCommandRequest {
+        partition: "lab".into(),
+    };
+    let strangers = [
+        (None, Code::Unauthenticated),
+        (Some(&owner), Code::PermissionDenied),
+    ];
+    for (who, code) in strangers {
+        let wire = node.wire(who.map(String::as_str));
+        let mut boot = BootServiceClient::new(wire.clone());
+        assert_eq!(boot.wait(wait.clone()).await.unwrap_err().code(), code);
+        let mut bmc = BmcServiceClient::new(wire);
+        let refused = bmc.wait_for_bmc_command(listen.clone()).await.unwrap_err();
+        assert_eq!(refused.code(), code);
+    }
+    // An agent waits for no machine, and a machine for no BMC.
+    let mut boot = BootServiceClient::new(node.wire(Some(&agent)));
+    let refused = boot.wait(wait).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    let mut bmc = BmcServiceClient::new(node.wire(Some(&token)));
+    let refused = bmc.wait_for_bmc_command(listen).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+
+    let mut tokens = admin::token_service_client::TokenServiceClient::new(node.as_admin());
+    let revoke = admin::TokenServiceRevokeRequest {
+        uuid: id,
+        user: "pixiecore".into(),
+    };
+    tokens.revoke(revoke).await.unwrap();
+    let ended = stream.message().await.unwrap_err();
+    assert_eq!(ended.code(), Code::Unauthenticated, "{ended}");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machines_token_speaks_for_that_machine_only() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let agent = agent(&node, None).await;
+    let (_, token, _stream) = waiting(&node, &agent).await;
+    // One that is there and one that is not look the same.
+    node.waiting_machine(2).await;
+    let there = uuid::Uuid::from_u128(2).to_string();
+    let mut boot = BootServiceClient::new(node.wire(Some(&token)));
+    let mut answers = Vec::new();
+    for uuid in [there.as_str(), OTHER] {
+        let refused = [
+            boot.register(registration(uuid)).await.unwrap_err(),
+            boot.super_user_password(infra::BootServiceSuperUserPasswordRequest {
+                uuid: uuid.into(),
+            })
+            .await
+            .unwrap_err(),
+            boot.installation_succeeded(infra::BootServiceInstallationSucceededRequest {
+                uuid: uuid.into(),
+                console_password: "console".into(),
+            })
+            .await
+            .unwrap_err(),
+        ];
+        for refused in &refused {
+            assert_eq!(refused.code(), Code::NotFound, "{refused}");
+        }
+        answers.push(refused.map(|it| it.message().replace(uuid, "<uuid>")));
+    }
+    assert_eq!(answers[0], answers[1]);
+    let own = infra::BootServiceSuperUserPasswordRequest { uuid: UUID.into() };
+    let own = boot.super_user_password(own).await.unwrap().into_inner();
+    assert!(own.feature_disabled && own.super_user_password.is_empty());
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bound_agent_speaks_for_its_partition_only() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let mine = agent(&node, Some("elsewhere")).await;
+    let uuid = node.waiting_machine(1).await;
+    register_leaf(&node, &node.admin.clone(), "leaf9").await;
+    let mut boot = BootServiceClient::new(node.wire(Some(&mine)));
+    for partition in ["lab", "nowhere"] {
+        let request = infra::BootServiceDhcpRequest {
+            uuid: uuid.clone(),
+            partition: partition.into(),
+        };
+        let refused = boot.dhcp(request).await.unwrap_err();
+        assert_eq!(refused.code(), Code::PermissionDenied, "{refused}");
+    }
+    let request = infra::BootServiceMachineTokenRequest {
+        uuid: uuid.clone(),
+        user: "pixiecore".into(),
+        expires: Some(prost_types::Duration {
+            seconds: 3600,
+            nanos: 0,
+        }),
+        labels: None,
+    };
+    let refused = boot.machine_token(request).await.unwrap_err();
+    assert_eq!(refused.code(), Code::NotFound);
+    let mut bmc = BmcServiceClient::new(node.wire(Some(&mine)));
+    let request = infra::WaitForBmcCommandRequest {
+        partition: "lab".into(),
+    };
+    let refused = bmc.wait_for_bmc_command(request).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    let mut switches = SwitchServiceClient::new(node.wire(Some(&mine)));
+    for id in ["leaf9", "leaf77"] {
+        let request = infra::SwitchServiceGetRequest { id: id.into() };
+        let refused = switches.get(request).await.unwrap_err();
+        assert_eq!(refused.code(), Code::NotFound, "{refused}");
+    }
+    let mut events = EventServiceClient::new(node.wire(Some(&mine)));
+    let crashed = event(api::MachineProvisioningEventType::Crashed);
+    let request = infra::EventServiceSendRequest {
+        events: [(uuid.clone(), crashed)].into(),
+    };
+    let answer = events.send(request).await.unwrap().into_inner();
+    assert_eq!((answer.events, answer.failed), (0, vec![uuid]));
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_reads_how_a_bmc_lets_in_but_its_agent() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let (project, owner) = node.tenant("acme").await;
+    let network = node.network(&owner, &project).await;
+    let (rival, foreign) = node.tenant("rival").await;
+    let agent = agent(&node, None).await;
+    let (_, _, _stream) = waiting(&node, &agent).await;
+    create(&node, &project, &owner, &network).await;
+    let request = |project: &str| api::MachineServiceGetBmcRequest {
+        uuid: UUID.into(),
+        project: project.into(),
+    };
+    use api::machine_service_client::MachineServiceClient;
+    let mut theirs = MachineServiceClient::new(node.wire(Some(&foreign)));
+    for project in [&rival, &project] {
+        let refused = theirs.get_bmc(request(project)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::NotFound);
+    }
+    let mut own = MachineServiceClient::new(node.wire(Some(&owner)));
+    let shown = own.get_bmc(request(&project)).await.unwrap().into_inner();
+    let mut all = admin::machine_service_client::MachineServiceClient::new(node.as_admin());
+    let listed = all.list_bmc(admin::MachineServiceListBmcRequest::default());
+    let listed = listed.await.unwrap().into_inner();
+    let mut audit = admin::audit_service_client::AuditServiceClient::new(node.as_admin());
+    let audit = audit.list(admin::AuditServiceListRequest::default());
+    let audit = audit.await.unwrap().into_inner();
+    for text in [
+        format!("{shown:?}"),
+        format!("{listed:?}"),
+        format!("{audit:?}"),
+    ] {
+        assert!(!text.contains(PASSWORD), "{text}");
+    }
+    assert!(format!("{shown:?}").contains("10.9.0.1:623"));
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bmcs_are_reported() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let agent = agent(&node, None).await;
+    let known = node.waiting_machine(1).await;
+    let report = |uuid: &str, power: &str| api::MachineBmcReport {
+        uuid: uuid.into(),
+        bmc: Some(api::MachineBmc {
+            address: "10.9.0.1:623".into(),
+            mac: "02:00:00:00:09:01".into(),
+            user: "metal".into(),
+            password: PASSWORD.into(),
+            power_state: power.into(),
+            ..Default::default()
+        }),
+        led_state: Some(api::MachineChassisIdentifyLedState {
+            value: "LED-OFF".into(),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let request = |power| infra::UpdateBmcInfoRequest {
+        partition: "lab".into(),
+        bmc_reports: vec![report(&known, power), report(OTHER, power)],
+    };
+    let mut bmc = BmcServiceClient::new(node.wire(Some(&agent)));
+    let answer = bmc.update_bmc_info(request("ON")).await.unwrap();
+    let answer = answer.into_inner();
+    assert_eq!(answer.updated_machines, std::slice::from_ref(&known));
+    assert_eq!(answer.created_machines, [OTHER]);
+    let before = node.store.read_local(|t| t.revision()).unwrap();
+    bmc.update_bmc_info(request("ON")).await.unwrap();
+    let id = known.parse().unwrap();
+    let (after, machine) = node
+        .store
+        .read_local(|t| (t.revision(), t.get::<Machine>(&id).cloned()))
+        .unwrap();
+    let audited = 2;
+    assert!(after <= before + audited, "what is known is not written");
+    let machine = machine.unwrap();
+    assert_eq!(machine.bmc.as_ref().unwrap().power_state, "on");
+    assert_eq!(machine.led.value, "off");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn switches_are_told_and_tell() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let agent = agent(&node, None).await;
+    let made = register_leaf(&node, &agent, "leaf9").await;
+    assert_eq!(made.console_command.as_deref(), Some("tio /dev/ttyUSB0"));
+    let again = register_leaf(&node, &agent, "leaf9").await;
+    assert_eq!(again.nics, made.nics);
+    let mut switches = SwitchServiceClient::new(node.wire(Some(&agent)));
+    let get = infra::SwitchServiceGetRequest { id: "leaf9".into() };
+    switches.get(get.clone()).await.unwrap();
+    let beat = |error: Option<&str>| infra::SwitchServiceHeartbeatRequest {
+        id: "leaf9".into(),
+        duration: Some(prost_types::Duration {
+            seconds: 0,
+            nanos: 250_000_000,
+        }),
+        error: error.map(str::to_owned),
+        port_states: [("Ethernet0".to_owned(), api::SwitchPortStatus::Up.into())].into(),
+        bgp_port_states: [(
+            "Ethernet0".to_owned(),
+            api::SwitchBgpPortState {
+                peer_group: "FABRIC".into(),
+                vrf_name: "default".into(),
+                bgp_state: api::BgpState::Established.into(),
+                ..Default::default()
+            },
+        )]
+        .into(),
+    };
+    let answer = switches.heartbeat(beat(None)).await.unwrap().into_inner();
+    assert!(answer.last_sync.is_some() && answer.last_sync_error.is_none());
+    let before = node.store.read_local(|t| t.revision()).unwrap();
+    switches.heartbeat(beat(None)).await.unwrap();
+    let after = node.store.read_local(|t| t.revision()).unwrap();
+    assert_eq!(after, before, "a mere sign of life is not written");
+    let id = "leaf9".parse().unwrap();
+    let seen = node.store.read_local(|t| {
+        let switch = t.get::<control_state::Switch>(&id).unwrap();
+        let wanted = control_state::life::port_vni(t, switch, "Ethernet1");
+        let seen = |port: &str| switch.ports[port].observed.clone().unwrap();
+        (seen("Ethernet0"), seen("Ethernet1").vni == wanted)
+    });
+    let (port, is_told) = seen.unwrap();
+    assert!(port.oper_up && port.bgp.is_some() && is_told);
+    let answer = switches.heartbeat(beat(Some("no route"))).await.unwrap();
+    let error = answer.into_inner().last_sync_error.unwrap();
+    assert_eq!(error.error.as_deref(), Some("no route"));
+
+    let mut all = admin::switch_service_client::SwitchServiceClient::new(node.as_admin());
+    let migrate = |to: &str| admin::SwitchServiceMigrateRequest {
+        old_switch: "leaf9".into(),
+        new_switch: to.into(),
+    };
+    let refused = all.migrate(migrate("leaf1")).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    register_leaf(&node, &agent, "leaf10").await;
+    let moved = all.migrate(migrate("leaf10")).await.unwrap().into_inner();
+    assert_eq!(moved.switch.unwrap().id, "leaf10");
+    node.stop().await;
+}
