@@ -1,5 +1,7 @@
 //! What every service works with: the store, the token issuer, the audit trail.
 
+use std::sync::Arc;
+
 use control_authz::Permit;
 use control_pki::Pki;
 use control_state::{
@@ -15,6 +17,7 @@ use crate::login::Hasher;
 use crate::published::Published;
 use crate::refusal;
 use crate::token::{Issuer, TokenKind};
+use crate::vpn::Vpn;
 use crate::watch::Watches;
 
 /// Most addresses in a ticket.
@@ -45,6 +48,8 @@ pub struct Core {
     pub hasher: Hasher,
     /// What agents of the published stack need beside the state.
     pub published: Published,
+    /// The VPN, if there is one.
+    pub vpn: Option<Arc<dyn Vpn>>,
 }
 
 impl Core {

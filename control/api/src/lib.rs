@@ -4,7 +4,7 @@
 //! resource, `steady` streams what an agent of the published stack shall do, `convert` turns the
 //! contract's messages into the state's objects and back, [`audit`] says what the trail keeps,
 //! [`login`] has the pages to log in, [`token`] signs and checks bearer tokens, [`backup`] makes
-//! backups, `watch` tells what
+//! backups, [`vpn`] is what a VPN must do, `watch` tells what
 //! changes, [`serve`] listens.
 //!
 //! Invariants:
@@ -29,6 +29,7 @@ pub mod serve;
 pub mod services;
 mod steady;
 pub mod token;
+pub mod vpn;
 mod watch;
 
 pub use bootstrap::{ADMIN_USER, BootstrapError, admin_token, is_fresh, tenants};

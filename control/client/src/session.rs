@@ -298,6 +298,8 @@ services! {
     admin_tokens: admin::token_service_client::TokenServiceClient;
     /// The audit trail as it is kept.
     audit_trail: mesh_admin::audit_trail_service_client::AuditTrailServiceClient;
+    /// The VPN by which operators reach firewalls.
+    admin_vpn: admin::vpn_service_client::VpnServiceClient;
     /// The control nodes.
     clusters: mesh_admin::cluster_service_client::ClusterServiceClient;
     /// Built-in users.

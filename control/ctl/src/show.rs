@@ -1,10 +1,10 @@
 //! Rows of tables, one implementation a message.
 
-use proto_public::admin::v2::TaskInfo;
+use proto_public::admin::v2::{TaskInfo, VpnServiceAuthKeyResponse};
 use proto_public::api::v2::{
     AuditTrace, Component, FilesystemLayout, Image, Ip, Machine, MachineProvisioningEvent, Network,
     Partition, Project, ProjectInvite, Size, SizeImageConstraint, SizeReservation, Switch, Tenant,
-    TenantInvite, Token,
+    TenantInvite, Token, VpnNode,
 };
 use proto_public::metalmesh::admin::v1::{Amounts, JoinTicket, LoginUser, Node, Quota, quota};
 
@@ -415,6 +415,18 @@ row!(TaskInfo, "metalstack.admin.v2.TaskInfo", |t| [
     "works on": String::from_utf8_lossy(&t.payload).into_owned(),
     "ended": age(t.completed_at.as_ref()), "error": or_dash(t.last_error.clone()),
 ], wide ["queue": t.queue.clone(), "deadline": age(t.deadline.as_ref())]);
+
+row!(VpnNode, "metalstack.api.v2.VPNNode", |n| [
+    "id": n.id.to_string(), "name": n.name.clone(), "project": n.project.clone(),
+    "addresses": or_dash(n.ip_addresses.join(",")), "online": n.online.to_string(),
+    "seen": age(n.last_seen.as_ref()),
+], wide []);
+
+row!(VpnServiceAuthKeyResponse, "metalstack.admin.v2.VPNServiceAuthKeyResponse", |k| [
+    "address": k.address.clone(), "key": k.auth_key.clone(),
+    "ephemeral": k.ephemeral.to_string(), "reusable": k.reusable.to_string(),
+    "expires": moment(k.expires_at.as_ref()),
+], wide []);
 
 row!(JoinTicket, "metalmesh.admin.v1.JoinTicket", |t| [
     "id": t.id.clone(), "kind": enum_text("metalmesh.admin.v1.AgentKind", t.kind),

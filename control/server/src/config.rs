@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::login::{self, Login};
 use crate::schedule::{self, Schedule};
+use crate::vpn;
 
 /// Where the API listens when nobody says.
 const API_PORT: u16 = 4443;
@@ -48,6 +49,7 @@ struct File {
     login: login::Section,
     oidc: login::OidcSection,
     backup: schedule::Section,
+    vpn: vpn::Section,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -140,6 +142,8 @@ pub(crate) struct Config {
     pub(crate) login: Login,
     /// Backups that are made without being asked for.
     pub(crate) backup: Option<Schedule>,
+    /// None: there is no VPN.
+    pub(crate) vpn: Option<vpn::Settings>,
     pub(crate) dev: bool,
 }
 
@@ -221,6 +225,7 @@ impl Config {
                 .unwrap_or_else(|| "metal-stack".to_owned()),
             login: file.login.check(file.oidc)?,
             backup: file.backup.check()?,
+            vpn: file.vpn.check()?,
             dev,
         })
     }

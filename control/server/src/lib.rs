@@ -21,6 +21,7 @@ mod peers;
 mod restore;
 mod schedule;
 mod tls;
+mod vpn;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::Handover;
 use crate::config::{Config, Peers};
-use crate::{Run, join, peers, schedule, tls};
+use crate::{Run, join, peers, schedule, tls, vpn};
 
 /// Name of the sealing key's file in the data directory.
 pub(crate) const SEALING_KEY: &str = "seal.key";
@@ -360,6 +360,7 @@ impl Parts<'_> {
             hasher: Hasher::default(),
             watches: Watches::new(WatchLimits::default(), stop.clone()),
             published: Published::new(Arc::new(Fleet(gateway.fleet()))),
+            vpn: vpn::open(self.config.vpn.as_ref())?,
         });
         let routes = Services::new(Arc::clone(&core)).routes();
         let settings = self.config.login.settings(tls.is_some())?;

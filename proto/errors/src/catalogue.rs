@@ -112,4 +112,7 @@ catalogue! {
     // 18xx: the control nodes themselves
     1801 MembershipRefused FailedPrecondition "The control nodes cannot be changed so", "see them: metalmesh cluster status";
     1802 NotEnabled FailedPrecondition "Not every control node knows this yet", "upgrade every control node; see: metalmesh cluster status";
+    // 19xx: what stands beside control
+    1901 NoVpn FailedPrecondition "No VPN is configured", "set [vpn] in the configuration of metalmeshd";
+    1902 VpnFailed Unavailable "The VPN does not answer", "look at its control server, then repeat";
 }

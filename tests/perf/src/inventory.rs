@@ -303,6 +303,7 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
         peer_address: String::new(),
         watches: Watches::new(WatchLimits::default(), stop.clone()),
         published: Published::default(),
+        vpn: None,
     });
     let routes = Services::new(Arc::clone(&core)).routes();
     let front = Front::new(Arc::new(ApiGate::new(core)), routes);

@@ -29,6 +29,7 @@ pub(crate) mod task;
 mod tenant;
 mod token;
 mod user;
+mod vpn;
 mod watch;
 
 use std::sync::Arc;
@@ -98,6 +99,7 @@ impl Services {
             admin::task_service_server::TaskServiceServer,
             admin::tenant_service_server::TenantServiceServer,
             admin::token_service_server::TokenServiceServer,
+            admin::vpn_service_server::VpnServiceServer,
             infra::bmc_service_server::BmcServiceServer,
             infra::boot_service_server::BootServiceServer,
             infra::component_service_server::ComponentServiceServer,

@@ -15,15 +15,15 @@ use control_api::{
 use control_authz::{Permit, SystemActor};
 use control_pki::{Pki, SealingKey};
 use control_state::{
-    AnnounceNode, BlockDevice, BmcAction, BmcOrderDone, Command, Cpu, DiskWipe, EventKind,
-    FEATURE_LEVEL, Hardware, MachineEvent, MachineSeen, Neighbour, Nic, Op, RegisterMachine,
-    RegisterSwitch, Reply, WipeDone,
+    AnnounceNode, BlockDevice, BmcAction, BmcOrderDone, Command, Cpu, CreateToken, DiskWipe,
+    EventKind, FEATURE_LEVEL, Hardware, MachineEvent, MachineSeen, Neighbour, Nic, Op,
+    RegisterMachine, RegisterSwitch, Reply, TokenType, WipeDone,
 };
 use control_store::{AuditTrail, Store, StoreConfig, WATCH_HISTORY_CHANGES};
 use http::HeaderValue;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
-use proto_types::{MacAddr, MachineId, PartitionId};
+use proto_types::{MacAddr, MachineId, PartitionId, TokenId};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -77,6 +77,7 @@ pub(crate) struct Node {
     pub(crate) address: SocketAddr,
     pub(crate) admin: String,
     pub(crate) store: Store,
+    seal: SealingKey,
     stop: CancellationToken,
     tasks: JoinSet<()>,
     _dir: TempDir,
@@ -121,6 +122,7 @@ impl Node {
             backups: Backups::new(store.clone(), seal.secret()),
             hasher: Hasher::default(),
             published: Published::default(),
+            vpn: None,
         });
         let routes = Services::new(Arc::clone(&core)).routes();
         let settings = LoginSettings {
@@ -140,6 +142,7 @@ impl Node {
             address,
             admin,
             store,
+            seal,
             stop,
             tasks,
             _dir: dir,
@@ -218,6 +221,35 @@ impl Node {
         };
         let made = tokens.create(request).await.unwrap().into_inner();
         (made.token.unwrap().uuid, made.secret)
+    }
+
+    /// A token as a log-in makes it: its rights are what its user's memberships give.
+    pub(crate) async fn login(&self, user: &str) -> String {
+        let made = self
+            .hardware(CreateToken {
+                id: TokenId::new(Uuid::now_v7()),
+                user: user.to_owned(),
+                description: String::new(),
+                labels: Default::default(),
+                permissions: Vec::new(),
+                expires: self.store.now().plus_ms(LIFE_MS),
+                token_type: TokenType::User,
+                project_roles: Default::default(),
+                tenant_roles: Default::default(),
+                admin_role: None,
+                infra_role: None,
+                machine_roles: Default::default(),
+            })
+            .await
+            .token()
+            .unwrap();
+        let issuer = token::issuer(&self.store, &self.seal, "https://test.example").await;
+        let (issued, expires) = (made.issued_at.ms() / 1000, made.expires.ms() / 1000);
+        let id = made.id.to_string();
+        let signed = issuer
+            .unwrap()
+            .sign(token::TokenKind::User, user, &id, issued, expires);
+        signed.unwrap()
     }
 
     /// Partition "lab", size "small", image, super network, and a leaf switch.

@@ -242,17 +242,24 @@ async fn join_tickets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_built_says_so_by_name() {
+async fn without_a_vpn_its_methods_say_so() {
     let node = Node::start().await;
+    let (project, _) = node.tenant("acme").await;
     let mut vpn = admin::vpn_service_client::VpnServiceClient::new(node.as_admin());
     let request = admin::VpnServiceListNodesRequest { project: None };
     let refused = vpn.list_nodes(request).await.unwrap_err();
-    assert_eq!(refused.code(), Code::Unimplemented);
-    assert!(
-        refused
-            .message()
-            .contains("metalstack.admin.v2.VPNService/ListNodes")
-    );
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert!(refused.message().contains("[vpn]"), "{refused}");
+    let request = |project: &str| admin::VpnServiceAuthKeyRequest {
+        project: project.into(),
+        reason: "the firewall does not answer".into(),
+        ..Default::default()
+    };
+    let refused = vpn.auth_key(request(&project)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    let unknown = "00000000-0000-4000-8000-0000000000ff";
+    let refused = vpn.auth_key(request(unknown)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::NotFound);
     node.stop().await;
 }
 

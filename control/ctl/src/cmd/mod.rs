@@ -25,6 +25,7 @@ pub(crate) mod switch;
 pub(crate) mod tenant;
 pub(crate) mod token;
 pub(crate) mod user;
+pub(crate) mod vpn;
 
 use anyhow::{Context as _, Result};
 use proto_public::api::v2::{
@@ -70,6 +71,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Machine(command) => machine::run(&app, command).await,
         Command::Switch(command) => switch::run(&app, command).await,
         Command::Component(command) => component::run(&app, command).await,
+        Command::Vpn(command) => vpn::run(&app, command).await,
         Command::Cluster(command) => cluster::run(&app, command).await,
         Command::Join(command) => join::run(&app, command).await,
         Command::Audit(command) => audit::run(&app, command).await,

@@ -1,0 +1,85 @@
+//! The VPN by which operators reach firewalls: what its control server must be able to do.
+
+use std::fmt;
+use std::time::Duration;
+
+use proto_types::Timestamp;
+
+/// Why a VPN's control server did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum VpnError {
+    /// It did not answer, or not in time.
+    #[error("it cannot be reached: {0}")]
+    Unreachable(String),
+    /// It refused, or answered what nobody understands.
+    #[error("it answered {0}")]
+    Refused(String),
+}
+
+/// A key that is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedVpnKey {
+    /// Whose nodes it makes; who is not known there is made.
+    pub user: String,
+    /// Nodes that it makes are forgotten when they go away.
+    pub ephemeral: bool,
+    /// It makes more than one node.
+    pub reusable: bool,
+    /// How long it can be used.
+    pub life: Duration,
+}
+
+/// A key by which a node comes in.
+#[derive(Clone, PartialEq, Eq)]
+pub struct VpnKey {
+    /// The secret.
+    pub key: String,
+    /// Since when it is there.
+    pub created_at: Timestamp,
+    /// Until when it can be used.
+    pub expires_at: Timestamp,
+}
+
+impl fmt::Debug for VpnKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VpnKey")
+            .field("expires_at", &self.expires_at)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A node of the VPN.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VpnNode {
+    /// Number.
+    pub id: u64,
+    /// Name.
+    pub name: String,
+    /// Whose it is.
+    pub user: String,
+    /// Addresses inside of the VPN.
+    pub addresses: Vec<String>,
+    /// When it was last there.
+    pub last_seen: Option<Timestamp>,
+    /// Whether it is there.
+    pub online: bool,
+}
+
+/// A VPN's control server.
+#[tonic::async_trait]
+pub trait Vpn: fmt::Debug + Send + Sync {
+    /// Where nodes find it.
+    fn address(&self) -> &str;
+
+    /// Makes a key.
+    ///
+    /// # Errors
+    /// When it does not answer or refuses.
+    async fn key(&self, wanted: WantedVpnKey) -> Result<VpnKey, VpnError>;
+
+    /// The nodes of a user, or all.
+    ///
+    /// # Errors
+    /// When it does not answer or refuses.
+    async fn nodes(&self, user: Option<&str>) -> Result<Vec<VpnNode>, VpnError>;
+}

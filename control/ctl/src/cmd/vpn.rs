@@ -1,0 +1,73 @@
+//! `metalmesh vpn`.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Subcommand;
+use proto_public::admin::v2 as admin;
+
+use crate::app::App;
+use crate::text::parse_duration;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a key by which a machine comes into a project's VPN. It is shown once.
+    AuthKey {
+        #[arg(long)]
+        project: String,
+        /// Why it is needed; goes into the audit trail.
+        #[arg(long)]
+        reason: String,
+        /// What it makes is forgotten when it goes away.
+        #[arg(long)]
+        ephemeral: bool,
+        /// It can be used more than once.
+        #[arg(long)]
+        reusable: bool,
+        /// How long it can be used, such as 90s, 10m, 8h or 30d.
+        #[arg(long, default_value = "2h", value_parser = parse_duration)]
+        expires: Duration,
+    },
+    /// List the nodes of the VPN.
+    #[command(visible_alias = "list")]
+    Ls {
+        /// Of this project only.
+        #[arg(long)]
+        project: Option<String>,
+    },
+}
+
+pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+    let mut vpn = app.client.admin_vpn();
+    match command {
+        Command::AuthKey {
+            project,
+            reason,
+            ephemeral,
+            reusable,
+            expires,
+        } => {
+            let request = admin::VpnServiceAuthKeyRequest {
+                project: app.project_id(&project).await?,
+                ephemeral,
+                expires: Some(prost_types::Duration {
+                    seconds: i64::try_from(expires.as_secs()).unwrap_or(i64::MAX),
+                    nanos: 0,
+                }),
+                reason,
+                reusable,
+            };
+            let made = vpn.auth_key(request).await?.into_inner();
+            app.output.one(&made)
+        }
+        Command::Ls { project } => {
+            let project = match project {
+                Some(project) => Some(app.project_id(&project).await?),
+                None => None,
+            };
+            let request = admin::VpnServiceListNodesRequest { project };
+            let nodes = vpn.list_nodes(request).await?.into_inner().nodes;
+            app.output.list(&nodes)
+        }
+    }
+}
