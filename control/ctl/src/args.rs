@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
     apply, audit, cluster, component, context, filesystem, get, image, ip, join, login, machine,
-    misc, network, partition, project, quota, size, switch, tenant, token, user, vpn,
+    misc, network, partition, project, quota, size, switch, task, tenant, token, user, vpn,
 };
 use crate::output::Format;
 
@@ -114,6 +114,9 @@ pub(crate) enum Command {
     /// Components of the published stack that report themselves.
     #[command(subcommand)]
     Component(component::Command),
+    /// What goes on in the background: orders to BMCs.
+    #[command(subcommand)]
+    Task(task::Command),
     /// The VPN by which operators reach firewalls.
     #[command(subcommand)]
     Vpn(vpn::Command),

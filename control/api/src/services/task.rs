@@ -1,16 +1,19 @@
 //! Tasks: the orders to BMCs, as the contract shows work that goes on in the background.
 
-use control_state::{BmcOrder, OrderPurpose, OrderState, StateError, Tables};
+use control_state::{BmcOrder, DeleteBmcOrder, OrderPurpose, OrderState, StateError, Tables};
 use proto_public::admin::v2::task_service_server::TaskService;
 use proto_public::admin::v2::{
-    TaskInfo, TaskServiceGetRequest, TaskServiceGetResponse, TaskServiceListRequest,
-    TaskServiceListResponse, TaskServiceQueuesRequest, TaskServiceQueuesResponse, TaskState,
+    TaskInfo, TaskServiceDeleteRequest, TaskServiceDeleteResponse, TaskServiceGetRequest,
+    TaskServiceGetResponse, TaskServiceListRequest, TaskServiceListResponse,
+    TaskServiceQueuesRequest, TaskServiceQueuesResponse, TaskState,
 };
 use proto_types::OrderId;
 use tonic::Request;
 
 use super::{Answer, Services, ok};
+use crate::caller::Caller;
 use crate::convert::{duration, parse, time};
+use crate::refusal::of_state;
 
 /// All orders are in one queue.
 const QUEUE: &str = "default";
@@ -37,6 +40,21 @@ impl TaskService for Services {
         ok(TaskServiceGetResponse {
             task: Some(found.await?),
         })
+    }
+
+    /// Cancels what has not begun; forgets what is over.
+    async fn delete(
+        &self,
+        request: Request<TaskServiceDeleteRequest>,
+    ) -> Answer<TaskServiceDeleteResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let id: OrderId = parse("task_id", &request.task_id)?;
+        if !is_queue(&request.queue) {
+            return Err(of_state(StateError::not_found("task", id)));
+        }
+        self.0.propose(&caller, DeleteBmcOrder { id }).await?;
+        ok(TaskServiceDeleteResponse {})
     }
 
     async fn queues(

@@ -22,6 +22,7 @@ pub(crate) mod size;
 mod size_images;
 mod size_reservation;
 pub(crate) mod switch;
+pub(crate) mod task;
 pub(crate) mod tenant;
 pub(crate) mod token;
 pub(crate) mod user;
@@ -71,6 +72,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Machine(command) => machine::run(&app, command).await,
         Command::Switch(command) => switch::run(&app, command).await,
         Command::Component(command) => component::run(&app, command).await,
+        Command::Task(command) => task::run(&app, command).await,
         Command::Vpn(command) => vpn::run(&app, command).await,
         Command::Cluster(command) => cluster::run(&app, command).await,
         Command::Join(command) => join::run(&app, command).await,

@@ -62,7 +62,7 @@ impl Cli {
 }
 
 #[test]
-fn switches_that_are_not_there_are_named() {
+fn what_is_not_there_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {
         return;
@@ -76,6 +76,11 @@ fn switches_that_are_not_there_are_named() {
         let error = cli.refused(command);
         assert!(error.contains("leaf1"), "{command:?}: {error}");
     }
+    let task = "00000000-0000-4000-8000-000000000001";
+    assert!(cli.refused(&["task", "rm", task]).contains(task));
+    assert!(cli.ok(&["task", "ls"]).starts_with("ID"));
+    let error = cli.refused(&["vpn", "ls"]);
+    assert!(error.contains("[vpn]"), "{error}");
 }
 
 #[test]

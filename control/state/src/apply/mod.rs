@@ -149,6 +149,7 @@ routes! {
     DeleteMachine machine::delete;
     OrderBmc orders::order_by_user;
     BmcOrderDone orders::done;
+    DeleteBmcOrder orders::delete;
     KeepBmcAccess orders::keep_access;
     ReportBmc orders::report;
     MachineSeen events::seen;

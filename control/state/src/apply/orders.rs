@@ -6,7 +6,7 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, OrderId, PartitionId};
 
 use super::{events, reclaim};
-use crate::command::{BmcOrderDone, KeepBmcAccess, OrderBmc, ReportBmc};
+use crate::command::{BmcOrderDone, DeleteBmcOrder, KeepBmcAccess, OrderBmc, ReportBmc};
 use crate::entities::{
     BmcAction, BmcOrder, EventKind, Machine, ORDER_DEADLINE_MS, ORDERS_KEPT_MAX, ORDERS_OPEN_MAX,
     OrderPurpose, OrderState, Phase,
@@ -214,6 +214,32 @@ fn observe(tx: &mut Tx<'_>, order: &BmcOrder, power_state: Option<&str>) {
         }
     }
     tx.save(machine);
+}
+
+pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result {
+    let Some(order) = tx.get::<BmcOrder>(&op.id).cloned() else {
+        return Err(Error::not_found("task", op.id));
+    };
+    match (order.state, &order.purpose) {
+        (OrderState::Open, OrderPurpose::Life) => {
+            let message = format!(
+                "machine \"{}\" waits for task \"{}\", {}",
+                order.machine,
+                op.id,
+                order.action.as_str()
+            );
+            let error = Error::new(ErrorCode::StillInUse, message).object("task", op.id);
+            Err(error.hint("it ends by itself, at the latest when its time is over"))
+        }
+        (OrderState::Open, OrderPurpose::User(_)) => {
+            end(tx, &order, OrderState::Cancelled, None);
+            Ok(Reply::BmcOrder(order))
+        }
+        _ => {
+            tx.delete::<BmcOrder>(&op.id);
+            Ok(Reply::BmcOrder(order))
+        }
+    }
 }
 
 pub(super) fn keep_access(tx: &mut Tx<'_>, op: &KeepBmcAccess) -> Result {

@@ -176,6 +176,13 @@ pub struct OrderBmc {
     pub description: String,
 }
 
+/// See [`Op::DeleteBmcOrder`](crate::Op::DeleteBmcOrder).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeleteBmcOrder {
+    /// Which.
+    pub id: OrderId,
+}
+
 /// See [`Op::KeepBmcAccess`](crate::Op::KeepBmcAccess).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeepBmcAccess {

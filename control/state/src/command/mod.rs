@@ -108,6 +108,7 @@ macro_rules! ops {
                     | Self::SetPassword(_)
                     | Self::DeleteUser(_)
                     | Self::LogIn(_)
+                    | Self::DeleteBmcOrder(_)
                     | Self::KeepBmcAccess(_)
                     | Self::MigrateSwitch(_) => 3,
                     Self::MachineSeen(op) if op.mac.is_none() => 3,
@@ -246,6 +247,9 @@ ops! {
     OrderBmc;
     /// By the BMC agent; idempotent. → `Reply::BmcOrder`
     BmcOrderDone;
+    /// Cancels an open order of a user, forgets one that is over; what the life cycle waits for is
+    /// refused. → `Reply::BmcOrder` as it was
+    DeleteBmcOrder;
     /// By hammer or the BMC agent of the published stack. → `Reply::None`
     KeepBmcAccess;
     /// By the BMC agent: propose only what changed. → `Reply::MachineIds` of new machines

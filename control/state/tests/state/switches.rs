@@ -44,6 +44,17 @@ fn mode(world: &mut World, id: &str, mode: ReplaceMode) {
     });
 }
 
+/// Every control node knows this level.
+fn level(world: &mut World, level: u32) {
+    world.ok(AnnounceNode {
+        id: 1,
+        peer_address: String::new(),
+        mesh_addresses: Vec::new(),
+        level,
+        version: String::new(),
+    });
+}
+
 fn pair(switch: &str, port: &str) -> (String, String) {
     (switch.to_owned(), port.to_owned())
 }
@@ -80,6 +91,7 @@ fn a_replaced_switch_is_set_up_by_its_twin() {
         admin_up: false,
     });
     mode(&mut world, "leaf2", ReplaceMode::Replace);
+    level(&mut world, 3);
     world.ok(leaf("leaf2", "rack-1"));
     assert_eq!(
         links(&world, 1),
@@ -95,6 +107,11 @@ fn a_replaced_switch_is_set_up_by_its_twin() {
 #[test]
 fn a_replacement_needs_exactly_one_twin_in_the_same_rack() {
     let mut world = World::new();
+    // While a node may not know of twins, a replaced switch is as it was.
+    level(&mut world, 2);
+    mode(&mut world, "leaf1", ReplaceMode::Replace);
+    world.ok(leaf("leaf1", "rack-1"));
+    level(&mut world, 3);
     mode(&mut world, "leaf1", ReplaceMode::Replace);
     assert_eq!(
         world.refused(leaf("leaf1", "rack-1")),
@@ -236,4 +253,28 @@ fn how_a_bmc_lets_in_is_kept_and_not_shown() {
     assert_eq!(Op::from(seen.clone()).level(), 3);
     world.ok(seen);
     assert!(world.machine(9).boot_macs.is_empty());
+}
+
+#[test]
+fn orders_are_cancelled_and_forgotten() {
+    let mut world = World::new();
+    world.running(1, 1);
+    let order = world.ok(OrderBmc {
+        machine: id(1),
+        project: None,
+        action: BmcAction::LedOn,
+        description: String::new(),
+    });
+    let order = order.bmc_order().unwrap().id;
+    let delete = || DeleteBmcOrder { id: order };
+    world.ok(delete());
+    let state = |world: &World| world.tables.get::<BmcOrder>(&order).map(|it| it.state);
+    assert_eq!(state(&world), Some(OrderState::Cancelled));
+    world.ok(delete());
+    assert_eq!(state(&world), None);
+    assert_eq!(world.refused(delete()), ErrorCode::NotFound);
+    world.free(1);
+    let open = life::bmc_desired(&world.tables, &text(PARTITION));
+    let life = DeleteBmcOrder { id: open[0].id };
+    assert_eq!(world.refused(life), ErrorCode::StillInUse);
 }

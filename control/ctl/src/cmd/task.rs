@@ -1,0 +1,55 @@
+//! `metalmesh task`.
+
+use anyhow::Result;
+use clap::Subcommand;
+use proto_public::admin::v2 as admin;
+
+use super::given;
+use crate::app::App;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List what goes on in the background, the newest first.
+    #[command(visible_alias = "list")]
+    Ls {
+        /// How many.
+        #[arg(long, default_value_t = 100)]
+        count: u32,
+    },
+    /// Show a task.
+    #[command(visible_alias = "describe")]
+    Show { id: String },
+    /// Cancel a task, or forget one that is over.
+    #[command(visible_alias = "delete")]
+    Rm { id: String },
+}
+
+pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+    let mut tasks = app.client.admin_tasks();
+    match command {
+        Command::Ls { count } => {
+            let request = admin::TaskServiceListRequest {
+                count: Some(count),
+                ..Default::default()
+            };
+            let found = tasks.list(request).await?.into_inner().tasks;
+            app.output.list(&found)
+        }
+        Command::Show { id } => {
+            let request = admin::TaskServiceGetRequest {
+                task_id: id,
+                queue: String::new(),
+            };
+            let found = tasks.get(request).await?.into_inner().task;
+            app.output.one(&given(found)?)
+        }
+        Command::Rm { id } => {
+            let request = admin::TaskServiceDeleteRequest {
+                task_id: id,
+                queue: String::new(),
+            };
+            tasks.delete(request).await?;
+            Ok(())
+        }
+    }
+}
