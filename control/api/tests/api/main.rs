@@ -9,6 +9,7 @@
 mod access;
 mod audit;
 mod catalogue;
+mod coverage;
 mod infra;
 mod invites;
 mod login;

@@ -9,20 +9,25 @@ use serde_json::{Value, json};
 
 use crate::node::Node;
 
-struct Answer {
-    status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     headers: String,
-    body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Answer {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 }
 
 /// One request on a connection of its own.
-async fn post(node: &Node, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
+pub(crate) async fn post(
+    node: &Node,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Vec<u8>,
+) -> Answer {
     let mut text = format!("POST {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));

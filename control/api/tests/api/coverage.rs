@@ -1,0 +1,385 @@
+//! Every method as every sort of caller, over a real socket. What each may expect is the table of
+//! `control-authz`, which comes from the contract's options; a method that is not in the table, or
+//! that nobody serves, fails here.
+
+use std::collections::BTreeMap;
+
+use control_state as state;
+use proto_public::api::v2 as api;
+use proto_public::{Method, Scope, methods};
+use serde_json::{Map, Value, json};
+
+use crate::node::Node;
+use crate::protocols::post;
+
+/// Who may do what, by method and caller.
+const TABLE: &str = include_str!("../../../authz/tests/who.txt");
+/// Methods of the published contract.
+const PUBLISHED: usize = 152;
+/// What a call leaves behind may be in the way of the next: these come last, in this order.
+const LAST: [&str; 4] = [
+    "/metalstack.api.v2.ProjectService/Leave",
+    "/metalstack.api.v2.TenantService/Leave",
+    "/metalstack.api.v2.ProjectService/Delete",
+    "/metalstack.api.v2.TenantService/Delete",
+];
+/// Streams that stand are ended by their caller, milliseconds.
+const STREAM_MS: &str = "300";
+const MACHINE: u128 = 1;
+const ABSENT: &str = "00000000-0000-4000-8000-00000000abcd";
+
+/// Whom a call is about.
+#[derive(Clone)]
+struct World {
+    tenant: String,
+    project: String,
+    machine: String,
+}
+
+impl World {
+    /// One whose objects are not there.
+    fn absent() -> Self {
+        Self {
+            tenant: "nobodys".into(),
+            project: ABSENT.into(),
+            machine: ABSENT.into(),
+        }
+    }
+
+    fn subject(&self, method: &Method) -> Option<&str> {
+        match method.scope {
+            Scope::Tenant(_) => Some(&self.tenant),
+            Scope::Project(_) => Some(&self.project),
+            Scope::Machine(_) => Some(&self.machine),
+            _ => None,
+        }
+    }
+}
+
+/// A code of the contract, empty for success, and what was said.
+type Said = (String, String);
+
+/// Calls a method with nothing but whom it is about.
+async fn call(node: &Node, method: &Method, token: Option<&str>, world: &World) -> Said {
+    let mut body = Map::new();
+    if let (Some(field), Some(subject)) = (method.scope.subject_field(), world.subject(method)) {
+        body.insert(field.to_owned(), subject.into());
+    }
+    call_with(node, method, token, Value::Object(body)).await
+}
+
+async fn call_with(node: &Node, method: &Method, token: Option<&str>, body: Value) -> Said {
+    let bearer = token.map(|token| format!("Bearer {token}"));
+    let mut headers: Vec<_> = bearer
+        .iter()
+        .map(|it| ("authorization", it.as_str()))
+        .collect();
+    let body = body.to_string().into_bytes();
+    let error = if method.server_streaming {
+        headers.push(("content-type", "application/connect+json"));
+        headers.push(("connect-timeout-ms", STREAM_MS));
+        let length = u32::try_from(body.len()).unwrap().to_be_bytes();
+        let framed = [&[0][..], &length, &body].concat();
+        let answer = post(node, &method.path, &headers, framed).await;
+        end_of(&answer.body)["error"].clone()
+    } else {
+        headers.push(("content-type", "application/json"));
+        let answer = post(node, &method.path, &headers, body).await;
+        if answer.status == 200 {
+            Value::Null
+        } else {
+            answer.json()
+        }
+    };
+    let text = |field: &str| error[field].as_str().unwrap_or_default().to_owned();
+    (text("code"), text("message"))
+}
+
+/// What the end-of-stream frame says.
+fn end_of(mut frames: &[u8]) -> Value {
+    while let Some((head, rest)) = frames.split_first_chunk::<5>() {
+        let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
+        let (frame, rest) = rest.split_at(usize::try_from(length).unwrap());
+        if head[0] & 2 != 0 {
+            return serde_json::from_slice(frame).unwrap();
+        }
+        frames = rest;
+    }
+    panic!("the stream has no end");
+}
+
+/// The outcome that the table has for a method and caller.
+fn table() -> (Vec<&'static str>, BTreeMap<&'static str, Vec<&'static str>>) {
+    let mut lines = TABLE.lines();
+    let names = lines.next().unwrap().split_whitespace().skip(2).collect();
+    let rows = lines.map(|line| {
+        let mut words = line.split_whitespace();
+        (words.next().unwrap(), words.collect())
+    });
+    (names, rows.collect())
+}
+
+/// As the table says it. Behind the gate everything may be said but that it is not served.
+fn outcome(code: &str) -> &'static str {
+    match code {
+        "unauthenticated" => "401",
+        "permission_denied" => "403",
+        "not_found" => "404",
+        "unimplemented" | "unknown" | "internal" => "broken",
+        _ => "yes",
+    }
+}
+
+/// All methods, what is refused before what is done, and what ends something last.
+fn in_order(expected: impl Fn(&Method) -> &'static str) -> Vec<&'static Method> {
+    let mut all: Vec<_> = methods().iter().collect();
+    all.sort_by_key(|it| {
+        let last = LAST.iter().position(|last| *last == it.path);
+        (expected(it) == "yes", last.map_or(0, |at| at + 1))
+    });
+    all
+}
+
+/// A tenant of its own for each caller, and the caller's token.
+async fn caller(node: &Node, name: &str) -> (World, Option<String>) {
+    let tenant = format!("acme-{name}");
+    let (project, _) = node.tenant(&tenant).await;
+    let world = World {
+        tenant: tenant.clone(),
+        project: project.clone(),
+        machine: uuid::Uuid::from_u128(MACHINE).to_string(),
+    };
+    let member = |role| state::SetTenantMember {
+        login: tenant.parse().unwrap(),
+        member: "ann".parse().unwrap(),
+        role,
+        must_be_new: None,
+    };
+    let rights = |wanted: api::TokenServiceCreateRequest| async {
+        Some(node.token_of("stranger", wanted).await.1)
+    };
+    let token = match name {
+        "nobody" => None,
+        "other" => Some(node.login("stranger").await),
+        "guest" | "viewer" | "editor" | "owner" => {
+            let role = match name {
+                "guest" => state::TenantRole::Guest,
+                "viewer" => state::TenantRole::Viewer,
+                "editor" => state::TenantRole::Editor,
+                _ => state::TenantRole::Owner,
+            };
+            node.hardware(member(role)).await;
+            Some(node.login("ann").await)
+        }
+        "token" => {
+            let wanted = api::TokenServiceCreateRequest {
+                project_roles: [(project, api::ProjectRole::Owner.into())].into(),
+                tenant_roles: [(tenant.clone(), api::TenantRole::Owner.into())].into(),
+                ..Default::default()
+            };
+            Some(node.token_of(&tenant, wanted).await.1)
+        }
+        "admin-v" => {
+            rights(api::TokenServiceCreateRequest {
+                admin_role: Some(api::AdminRole::Viewer.into()),
+                ..Default::default()
+            })
+            .await
+        }
+        "admin-e" => Some(node.admin.clone()),
+        "infra" => {
+            rights(api::TokenServiceCreateRequest {
+                infra_role: Some(api::InfraRole::Editor.into()),
+                ..Default::default()
+            })
+            .await
+        }
+        "machine" => {
+            let role = api::MachineRole::Editor.into();
+            rights(api::TokenServiceCreateRequest {
+                machine_roles: [(world.machine.clone(), role)].into(),
+                ..Default::default()
+            })
+            .await
+        }
+        other => panic!("{other} is a new sort of caller"),
+    };
+    (world, token)
+}
+
+async fn site() -> Node {
+    let node = Node::start().await;
+    node.data_centre().await;
+    node.waiting_machine(MACHINE).await;
+    for user in ["ann", "stranger"] {
+        node.tenant(user).await;
+    }
+    node
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_method_as_every_caller() {
+    let node = site().await;
+    let (names, table) = table();
+    let published = methods()
+        .iter()
+        .filter(|it| it.path.starts_with("/metalstack."));
+    assert_eq!(published.count(), PUBLISHED);
+    let mut wrong = Vec::new();
+    let mut calls = 0;
+    for (at, name) in names.iter().enumerate() {
+        let (world, token) = caller(&node, name).await;
+        let of = |method: &Method| {
+            let row = table.get(method.path.as_str());
+            row.unwrap_or_else(|| panic!("{} is not in who.txt", method.path))[at]
+        };
+        for method in in_order(of) {
+            let (code, message) = call(&node, method, token.as_deref(), &world).await;
+            let (expected, got) = (of(method), outcome(&code));
+            // Behind the gate, what a call is about may still not be there.
+            let fits = expected == got || expected == "yes" && got == "404";
+            if !fits {
+                wrong.push(format!(
+                    "{} as {name}: {expected} expected, {got} came: {code} {message}",
+                    method.path
+                ));
+            }
+            calls += 1;
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    println!(
+        "{} methods, {} callers, {calls} calls",
+        methods().len(),
+        names.len()
+    );
+    node.stop().await;
+}
+
+/// Whoever may not see a tenant, project or machine is told the same whether it is there or not.
+#[tokio::test(flavor = "multi_thread")]
+async fn foreign_and_absent_subjects_look_the_same() {
+    let node = site().await;
+    let (names, table) = table();
+    let mut compared = 0;
+    for (at, name) in names.iter().enumerate() {
+        let (foreign, token) = caller(&node, name).await;
+        let absent = World::absent();
+        for method in methods() {
+            if table[method.path.as_str()][at] != "404" {
+                continue;
+            }
+            let mut answers = Vec::new();
+            for world in [&foreign, &absent] {
+                let (code, message) = call(&node, method, token.as_deref(), world).await;
+                let subject = world.subject(method).unwrap();
+                answers.push((code, message.replace(subject, "<it>")));
+            }
+            assert_eq!(answers[0], answers[1], "{} as {name}", method.path);
+            compared += 1;
+        }
+    }
+    assert!(compared > 100, "{compared}");
+    println!("{compared} pairs are the same");
+    node.stop().await;
+}
+
+/// An owner's project is there, but the objects are another's, or nobody's.
+#[tokio::test(flavor = "multi_thread")]
+async fn foreign_and_absent_objects_look_the_same() {
+    let node = site().await;
+    let (theirs, owner) = node.tenant("theirs").await;
+    let network = node.network(&owner, &theirs).await;
+    let (mine, token) = node.tenant("mine").await;
+    let address = foreign_address(&node, &owner, &theirs, &network).await;
+    let machine = foreign_machine(&node, &owner, &theirs, &network).await;
+    let lock = json!({"lockingStrategy": "OPTIMISTIC_LOCKING_STRATEGY_SERVER"});
+    let objects = [
+        ("NetworkService/Get", "id", &network, json!({})),
+        (
+            "NetworkService/Update",
+            "id",
+            &network,
+            json!({"updateMeta": lock}),
+        ),
+        ("NetworkService/Delete", "id", &network, json!({})),
+        ("IPService/Get", "ip", &address, json!({})),
+        (
+            "IPService/Update",
+            "ip",
+            &address,
+            json!({"updateMeta": lock}),
+        ),
+        ("IPService/Delete", "ip", &address, json!({})),
+        ("MachineService/Get", "uuid", &machine, json!({})),
+        (
+            "MachineService/Update",
+            "uuid",
+            &machine,
+            json!({"updateMeta": lock}),
+        ),
+        ("MachineService/Delete", "uuid", &machine, json!({})),
+        ("MachineService/GetBMC", "uuid", &machine, json!({})),
+        (
+            "MachineService/BMCCommand",
+            "uuid",
+            &machine,
+            json!({"command": "MACHINE_BMC_COMMAND_ON"}),
+        ),
+    ];
+    for (name, field, id, more) in objects {
+        let path = format!("/metalstack.api.v2.{name}");
+        let method = proto_public::method(&path).unwrap();
+        let absent = match field {
+            "ip" => "10.128.200.200",
+            _ => ABSENT,
+        };
+        let mut answers = Vec::new();
+        for id in [id.as_str(), absent] {
+            let mut body = more.clone();
+            body[field] = id.into();
+            body["project"] = mine.as_str().into();
+            let (code, message) = call_with(&node, method, Some(&token), body).await;
+            assert_eq!(code, "not_found", "{name}: {message}");
+            answers.push(message.replace(id, "<it>"));
+        }
+        assert_eq!(answers[0], answers[1], "{name}");
+    }
+    node.stop().await;
+}
+
+async fn foreign_address(node: &Node, owner: &str, project: &str, network: &str) -> String {
+    let mut ips = api::ip_service_client::IpServiceClient::new(node.wire(Some(owner)));
+    let request = api::IpServiceCreateRequest {
+        project: project.to_owned(),
+        network: network.to_owned(),
+        ..Default::default()
+    };
+    let made = ips.create(request).await.unwrap().into_inner();
+    made.ip.unwrap().ip
+}
+
+async fn foreign_machine(node: &Node, owner: &str, project: &str, network: &str) -> String {
+    let mut machines =
+        api::machine_service_client::MachineServiceClient::new(node.wire(Some(owner)));
+    let request = api::MachineServiceCreateRequest {
+        project: project.to_owned(),
+        name: "web-1".into(),
+        partition: Some("lab".into()),
+        size: Some("small".into()),
+        image: "debian-12.0".into(),
+        networks: vec![api::MachineAllocationNetwork {
+            network: network.to_owned(),
+            ips: Vec::new(),
+        }],
+        allocation_type: api::MachineAllocationType::Machine.into(),
+        ..Default::default()
+    };
+    let made = machines.create(request).await.unwrap().into_inner();
+    made.machine.unwrap().uuid
+}
