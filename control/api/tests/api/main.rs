@@ -9,9 +9,11 @@
 mod access;
 mod audit;
 mod catalogue;
+mod contention;
 mod coverage;
 mod infra;
 mod invites;
+mod ipam;
 mod login;
 mod machines;
 mod node;
