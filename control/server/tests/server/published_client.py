@@ -6,7 +6,9 @@ Usage: ADMIN_TOKEN=... published_client.py http://127.0.0.1:PORT
 
 import os
 import sys
+import threading
 import time
+import uuid as uuids
 
 import pyqwest
 from connectrpc.code import Code
@@ -54,8 +56,17 @@ import metalstack.api.v2.token_connect as token
 import metalstack.api.v2.token_pb2 as token_pb
 import metalstack.api.v2.user_connect as user
 import metalstack.api.v2.user_pb2 as user_pb
+import metalstack.api.v2.switch_pb2 as switch_pb
 import metalstack.api.v2.version_connect as version
 import metalstack.api.v2.version_pb2 as version_pb
+import metalstack.infra.v2.bmc_connect as infra_bmc
+import metalstack.infra.v2.bmc_pb2 as infra_bmc_pb
+import metalstack.infra.v2.boot_connect as infra_boot
+import metalstack.infra.v2.boot_pb2 as infra_boot_pb
+import metalstack.infra.v2.event_connect as infra_event
+import metalstack.infra.v2.event_pb2 as infra_event_pb
+import metalstack.infra.v2.switch_connect as infra_switch
+import metalstack.infra.v2.switch_pb2 as infra_switch_pb
 
 URL = sys.argv[1]
 ADMIN = os.environ["ADMIN_TOKEN"]
@@ -99,7 +110,8 @@ def catalogue(admin, name, number):
                                admin_partition_pb.PartitionServiceCreateRequest(partition=part)))
     kind = size_pb.SizeConstraintType
     limits = [(kind.SIZE_CONSTRAINT_TYPE_CORES, number, number),
-              (kind.SIZE_CONSTRAINT_TYPE_MEMORY, GIB, 4 * GIB)]
+              (kind.SIZE_CONSTRAINT_TYPE_MEMORY, GIB, 4 * GIB),
+              (kind.SIZE_CONSTRAINT_TYPE_STORAGE, GIB, 100 * GIB)]
     made = admin.call(
         admin_size.SizeServiceClientSync, "create",
         admin_size_pb.SizeServiceCreateRequest(size=size_pb.Size(
@@ -124,7 +136,8 @@ def catalogue(admin, name, number):
     assert made.network.nat_type == network_pb.NATType.NAT_TYPE_NONE
     assert made.network.consumption.ipv4.available_prefixes == 256
     machines = admin.call(admin_machine.MachineServiceClientSync, "list",
-                          admin_machine_pb.MachineServiceListRequest())
+                          admin_machine_pb.MachineServiceListRequest(
+                              query=machine_pb.MachineQuery(partition=name)))
     assert len(machines.machines) == 0
 
 
@@ -223,6 +236,109 @@ def machines(who, uuid, name, number, net):
     assert len(listed.machines) == 0
 
 
+def agent(admin, name):
+    """The secret of an agent's token, bound to a partition."""
+    wanted = token_pb.TokenServiceCreateRequest(
+        description="agent", expires=duration_pb2.Duration(seconds=3600),
+        infra_role=common_pb.InfraRole.INFRA_ROLE_EDITOR,
+        labels=common_pb.Labels(labels={"metalmesh.dev/partition": name}))
+    made = admin.call(admin_token.TokenServiceClientSync, "create",
+                      admin_token_pb.TokenServiceCreateRequest(
+                          user="metal-stack", token_create_request=wanted))
+    return made.secret
+
+
+def hammer(boots, protocol, codec, name, number, node):
+    """A machine that booted and registered: how its hammer calls."""
+    boots.call(infra_boot.BootServiceClientSync, "dhcp",
+               infra_boot_pb.BootServiceDhcpRequest(uuid=node, partition=name))
+    made = boots.call(infra_boot.BootServiceClientSync, "machine_token",
+                      infra_boot_pb.BootServiceMachineTokenRequest(
+                          uuid=node, user="pixiecore",
+                          expires=duration_pb2.Duration(seconds=3600)))
+    who = Caller(protocol, codec, made.secret)
+    hardware = machine_pb.MachineHardware(
+        memory=2 * GIB, disks=[machine_pb.MachineBlockDevice(name="/dev/sda", size=20 * GIB)],
+        cpus=[machine_pb.MetalCPU(cores=number, threads=number)],
+        nics=[machine_pb.MachineNic(mac=f"02:00:00:00:00:0{number}", name="eth0")])
+    bmc = machine_pb.MachineBMC(address=f"10.9.0.{number}:623", mac=f"02:00:00:00:09:0{number}",
+                                user="metal", password="from-hammer")
+    answer = who.call(infra_boot.BootServiceClientSync, "register",
+                      infra_boot_pb.BootServiceRegisterRequest(
+                          uuid=node, partition=name, hardware=hardware, bmc=bmc))
+    assert (answer.size, answer.partition) == (name, name), answer
+    return who
+
+
+def allocated(who, uuid, name, net):
+    """A machine, as soon as one waits."""
+    wanted = machine_pb.MachineServiceCreateRequest(
+        project=uuid, name="m2", partition=name, size=name, image=f"{name}-12.0",
+        networks=[machine_pb.MachineAllocationNetwork(network=net)],
+        allocation_type=machine_pb.MachineAllocationType.MACHINE_ALLOCATION_TYPE_MACHINE)
+    until = time.monotonic() + 20
+    while True:
+        try:
+            return who.call(machine.MachineServiceClientSync, "create", wanted).machine
+        except ConnectError as error:
+            if error.code != Code.RESOURCE_EXHAUSTED or time.monotonic() > until:
+                raise
+
+
+def agents(protocol, codec, admin, who, uuid, name, number):
+    """The published stack's agents bring a machine from its first packet to a tenant."""
+    boots = Caller(protocol, codec, agent(admin, name))
+    node = str(uuids.uuid4())
+    machine_itself = hammer(boots, protocol, codec, name, number, node)
+    orders = []
+
+    def wait():
+        stream = machine_itself.call(infra_boot.BootServiceClientSync, "wait",
+                                     infra_boot_pb.BootServiceWaitRequest(uuid=node))
+        orders.append(next(iter(stream)))
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    net = who.call(network.NetworkServiceClientSync, "create",
+                   network_pb.NetworkServiceCreateRequest(
+                       project=uuid, name="agents", partition=name)).network.id
+    assert allocated(who, uuid, name, net).uuid == node
+    waiting.join(20)
+    assert orders[0].allocation.project == uuid
+    machine_itself.call(infra_boot.BootServiceClientSync, "installation_succeeded",
+                        infra_boot_pb.BootServiceInstallationSucceededRequest(
+                            uuid=node, console_password="console"))
+    commands = boots.call(infra_bmc.BMCServiceClientSync, "wait_for_b_m_c_command",
+                          infra_bmc_pb.WaitForBMCCommandRequest(partition=name))
+    command = next(iter(commands))
+    kind = machine_pb.MachineBMCCommand
+    assert command.uuid == node and command.bmc_command == kind.MACHINE_BMC_COMMAND_BOOT_FROM_DISK
+    assert command.machine_bmc.password == "from-hammer"
+    boots.call(infra_bmc.BMCServiceClientSync, "b_m_c_command_done",
+               infra_bmc_pb.BMCCommandDoneRequest(command_id=command.command_id))
+    home = machine_pb.MachineProvisioningEventType.MACHINE_PROVISIONING_EVENT_TYPE_PHONED_HOME
+    sent = boots.call(infra_event.EventServiceClientSync, "send",
+                      infra_event_pb.EventServiceSendRequest(
+                          events={node: machine_pb.MachineProvisioningEvent(event=home)}))
+    assert sent.events == 1 and not sent.failed
+    leaf = switch_pb.Switch(
+        id=f"leaf-{name}", partition=name, rack="rack-1", management_ip="10.9.1.1",
+        replace_mode=switch_pb.SwitchReplaceMode.SWITCH_REPLACE_MODE_OPERATIONAL,
+        nics=[switch_pb.SwitchNic(name="Ethernet0", identifier="Eth1/1")],
+        os=switch_pb.SwitchOS(vendor=switch_pb.SwitchOSVendor.SWITCH_OS_VENDOR_SONIC,
+                              version="202311", metal_core_version="v0.18"))
+    made = boots.call(infra_switch.SwitchServiceClientSync, "register",
+                      infra_switch_pb.SwitchServiceRegisterRequest(switch=leaf))
+    assert made.switch.nics[0].identifier == "Eth1/1"
+    answer = boots.call(infra_switch.SwitchServiceClientSync, "heartbeat",
+                        infra_switch_pb.SwitchServiceHeartbeatRequest(id=leaf.id))
+    assert answer.HasField("last_sync")
+    refused(Code.PERMISSION_DENIED,
+            lambda: boots.call(infra_boot.BootServiceClientSync, "dhcp",
+                               infra_boot_pb.BootServiceDhcpRequest(
+                                   uuid=node, partition="elsewhere")))
+
+
 def strangers(protocol, codec, admin, who, uuid, token_id, net):
     """Nobody, somebody else, and somebody whose token was revoked."""
     listing = network_pb.NetworkServiceListRequest(project=uuid)
@@ -271,6 +387,7 @@ def main():
         reads(who, name, number)
         net = networks(who, uuid, name, number)
         machines(who, uuid, name, number, net)
+        agents(protocol, codec, admin, who, uuid, name, number)
         strangers(protocol, codec, admin, who, uuid, token_id, net)
         print(f"ok {protocol.name} {text} {time.monotonic() - began:.2f}s", flush=True)
 
