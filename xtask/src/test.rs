@@ -32,7 +32,7 @@ const LAB: [&str; 5] = [
     "--short",
     "--no-build",
     "--drill",
-    "main-job,unknown-partition,cut-short,bmc-silent,control-killed,tickets",
+    "main-job,tutorial,unknown-partition,cut-short,bmc-silent,control-killed,tickets",
 ];
 
 #[derive(Debug, Args)]

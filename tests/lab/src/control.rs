@@ -103,8 +103,14 @@ fn configure(record: &Record) -> Result<()> {
     Ok(())
 }
 
-fn certificate(record: &Record) -> Result<PathBuf> {
+/// The certificate of the public API, which signs itself.
+pub(crate) fn certificate(record: &Record) -> Result<PathBuf> {
     record.path("control/api.pem")
+}
+
+/// Where people reach the public API.
+pub(crate) fn api_url() -> String {
+    format!("https://{}:{API_PORT}", topology::CONTROL)
 }
 
 /// Gives somebody a context of the lab.
@@ -117,7 +123,7 @@ pub(crate) fn add_context(
     token: &Path,
     project: Option<&str>,
 ) -> Result<()> {
-    let url = format!("https://{}:{API_PORT}", topology::CONTROL);
+    let url = api_url();
     let token = token.display().to_string();
     let ca = certificate(record)?.display().to_string();
     let project = project

@@ -8,6 +8,7 @@ mod hardware;
 mod images;
 mod outage;
 mod tickets;
+mod tutorial;
 
 use std::time::Duration;
 
@@ -40,6 +41,12 @@ pub const DRILLS: &[Drill] = &[
         about: "no fault: allocate, install, reach, free",
         machines: true,
         run: super::use_machines,
+    },
+    Drill {
+        name: "tutorial",
+        about: "no fault: docs/tutorial/first-machine.md, as it is written",
+        machines: true,
+        run: tutorial::run,
     },
     Drill {
         name: "unknown-partition",
