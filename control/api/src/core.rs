@@ -15,8 +15,10 @@ use crate::backup::Backups;
 use crate::caller::Caller;
 use crate::login::Hasher;
 use crate::published::Published;
+use crate::rate::Rates;
 use crate::refusal;
 use crate::token::{Issuer, TokenKind};
+use crate::uses::Uses;
 use crate::vpn::Vpn;
 use crate::watch::Watches;
 
@@ -44,6 +46,10 @@ pub struct Core {
     pub watches: Watches,
     /// Makes backups.
     pub backups: Backups,
+    /// How many calls each token may make.
+    pub rates: Rates,
+    /// Where uses of tokens are noted.
+    pub uses: Uses,
     /// Hashes passwords.
     pub hasher: Hasher,
     /// What agents of the published stack need beside the state.

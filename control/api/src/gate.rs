@@ -20,7 +20,7 @@ use crate::convert::token::principal;
 use crate::core::Core;
 use crate::directory::StateDirectory;
 use crate::front::{Call, Gate};
-use crate::refusal::{of_denied, of_store, of_violations, refused};
+use crate::refusal::{of_denied, of_store, of_violations, refused, too_often};
 use crate::token::Claims;
 
 /// The gate of the public API.
@@ -110,6 +110,7 @@ impl ApiGate {
                     let token = id.and_then(|id| tables.get::<Token>(&id));
                     let good =
                         token.filter(|token| token.user == claims.sub && token.is_valid(now))?;
+                    core.uses.note(good, now);
                     let partition = good.meta.labels.get(PARTITION_LABEL).cloned();
                     (principal(good), partition)
                 }
@@ -181,6 +182,9 @@ impl Gate for ApiGate {
             partition,
             permit,
         } = self.authorise(&call, claims, subject.as_deref()).await?;
+        let address = call.peer.map(|peer| peer.ip());
+        let taken = self.core.rates.take(&who, address, self.core.now());
+        taken.map_err(too_often)?;
         let record = self.record(&call, &who, subject.as_deref(), &message);
         let ticket = Ticket {
             core: Arc::clone(&self.core),

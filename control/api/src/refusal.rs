@@ -61,6 +61,12 @@ struct WireElement {
     field_name: String,
 }
 
+#[derive(Clone, PartialEq, Message)]
+struct RetryInfo {
+    #[prost(message, optional, tag = "1")]
+    retry_delay: Option<prost_types::Duration>,
+}
+
 /// A request that breaks rules of the contract: every field that does, and how.
 pub(crate) fn of_violations(violations: &Violations) -> Status {
     let texts: Vec<String> = violations
@@ -112,6 +118,26 @@ pub(crate) fn of_state(error: StateError) -> Status {
         "google.rpc.ErrorInfo",
         info.encode_to_vec(),
     )
+}
+
+/// More calls than the token may make: when to call again.
+pub(crate) fn too_often(wait_ms: u64) -> Status {
+    let text = "the token makes more calls than it may (api.calls_per_minute)";
+    let hint = format!("try again in {wait_ms} ms");
+    let refused = of_state(StateError::new(ErrorCode::TooMany, text).hint(hint));
+    let retry = RetryInfo {
+        retry_delay: Some(prost_types::Duration {
+            seconds: i64::try_from(wait_ms / 1000).unwrap_or(i64::MAX),
+            nanos: i32::try_from(wait_ms % 1000 * 1_000_000).unwrap_or_default(),
+        }),
+    };
+    let mut status = RpcStatus::decode(refused.details()).unwrap_or_default();
+    status.details.push(prost_types::Any {
+        type_url: "type.googleapis.com/google.rpc.RetryInfo".to_owned(),
+        value: retry.encode_to_vec(),
+    });
+    let details = status.encode_to_vec().into();
+    Status::with_details(refused.code(), refused.message(), details)
 }
 
 /// A status with one detail.

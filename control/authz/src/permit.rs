@@ -49,6 +49,8 @@ pub enum SystemActor {
     Audit,
     /// Makes the tokens of those who log in.
     Login,
+    /// Writes down when tokens were used.
+    Gate,
 }
 
 impl Permit {

@@ -304,6 +304,8 @@ services! {
     clusters: mesh_admin::cluster_service_client::ClusterServiceClient;
     /// Built-in users.
     login_users: mesh_admin::login_user_service_client::LoginUserServiceClient;
+    /// When tokens were last used.
+    token_uses: mesh_admin::token_use_service_client::TokenUseServiceClient;
     /// How much tenants and projects may have.
     quotas: mesh_admin::quota_service_client::QuotaServiceClient;
     /// Join tickets of agents.

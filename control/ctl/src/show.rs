@@ -6,7 +6,9 @@ use proto_public::api::v2::{
     Partition, Project, ProjectInvite, Size, SizeImageConstraint, SizeReservation, Switch, Tenant,
     TenantInvite, Token, VpnNode,
 };
-use proto_public::metalmesh::admin::v1::{Amounts, JoinTicket, LoginUser, Node, Quota, quota};
+use proto_public::metalmesh::admin::v1::{
+    Amounts, JoinTicket, LoginUser, Node, Quota, TokenUse, quota,
+};
 
 use crate::cmd::quota::{used_of, used_of_sizes};
 use crate::output::Row;
@@ -433,6 +435,10 @@ row!(JoinTicket, "metalmesh.admin.v1.JoinTicket", |t| [
     "partition": t.partition.clone(), "agent": t.agent.clone(), "state": ticket_state(t),
     "expires": age(t.expires_at.as_ref()), "age": age(t.created_at.as_ref()),
 ], wide ["key": or_dash(t.key_sha256.clone())]);
+
+row!(TokenUse, "metalmesh.admin.v1.TokenUse", |u| [
+    "id": u.uuid.clone(), "last used": age(u.last_used.as_ref()),
+], wide []);
 
 row!(LoginUser, "metalmesh.admin.v1.LoginUser", |u| [
     "login": u.login.clone(), "name": u.name.clone(), "email": or_dash(u.email.clone()),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
+use control_api::CALLS_PER_MINUTE;
 use control_store::{KEEP_ENTRIES, SNAPSHOT_EVERY_ENTRIES};
 use serde::Deserialize;
 
@@ -57,6 +58,7 @@ struct File {
 struct ApiSection {
     listen: Option<SocketAddr>,
     issuer: Option<String>,
+    calls_per_minute: Option<u32>,
     tls_certificate: Option<PathBuf>,
     tls_key: Option<PathBuf>,
 }
@@ -130,6 +132,8 @@ pub(crate) struct Config {
     pub(crate) keep_entries: u64,
     pub(crate) api_listen: SocketAddr,
     pub(crate) issuer: String,
+    /// Of each token; 0 is no bound.
+    pub(crate) calls_per_minute: u32,
     pub(crate) tls: Option<TlsFiles>,
     pub(crate) mesh_listen: SocketAddr,
     /// Empty: the address that the mesh is bound to.
@@ -214,6 +218,7 @@ impl Config {
                 .api_listen
                 .or(file.api.listen)
                 .unwrap_or_else(|| host(API_PORT)),
+            calls_per_minute: file.api.calls_per_minute.unwrap_or(CALLS_PER_MINUTE),
             tls: tls(file.api.tls_certificate, file.api.tls_key)?,
             mesh_listen,
             mesh_addresses,

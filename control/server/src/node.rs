@@ -13,7 +13,7 @@ use control_api::gate::ApiGate;
 use control_api::login::{Hasher, Login};
 use control_api::services::Services;
 use control_api::token::Issuer;
-use control_api::{Core, Ears, Published, WatchLimits, Watches, serve, token};
+use control_api::{Core, Ears, Published, Rates, Uses, WatchLimits, Watches, serve, token};
 use control_gateway::{FleetView, Gateway, GatewayConfig};
 use control_peers::PeerLink;
 use control_pki::{Pki, SealingKey, peer_credential_at_rest};
@@ -348,6 +348,7 @@ impl Parts<'_> {
     ) -> Result<()> {
         let api = listener.local_addr().unwrap_or(self.config.api_listen);
         let (audit, writer) = AuditTrail::new(self.store.clone());
+        let (uses, use_writer) = Uses::new(self.store.clone());
         let core = Arc::new(Core {
             store: self.store.clone(),
             issuer: self.issuer,
@@ -357,6 +358,8 @@ impl Parts<'_> {
             mesh_addresses: self.mesh_addresses,
             peer_address: self.peer_address,
             backups: self.backups.clone(),
+            rates: Rates::new(self.config.calls_per_minute),
+            uses,
             hasher: Hasher::default(),
             watches: Watches::new(WatchLimits::default(), stop.clone()),
             published: Published::new(Arc::new(Fleet(gateway.fleet()))),
@@ -371,6 +374,7 @@ impl Parts<'_> {
         trail.spawn(writer.run(calls_over.clone()));
         let fleet = Arc::new(Fleet(gateway.fleet()));
         tasks.spawn(serve::serve(listener, tls, front, stop.clone()));
+        tasks.spawn(use_writer.run(stop.clone()));
         tasks.spawn(gateway.run(stop.clone()));
         control_reconcile::spawn(&mut tasks, self.store.clone(), fleet, stop.clone());
         let schedule = self.config.backup.as_ref();

@@ -16,7 +16,9 @@ use control_api::front::Front;
 use control_api::gate::ApiGate;
 use control_api::login::Hasher;
 use control_api::services::Services;
-use control_api::{Core, Published, WatchLimits, Watches, admin_token, serve, tenants, token};
+use control_api::{
+    Core, Published, Rates, Uses, WatchLimits, Watches, admin_token, serve, tenants, token,
+};
 use control_authz::{Permit, SystemActor};
 use control_pki::{Pki, SealingKey};
 use control_state::{
@@ -291,6 +293,7 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
     let (store, pki, issuer, backups) = open(dir).await?;
     let stop = CancellationToken::new();
     let (audit, writer) = AuditTrail::new(store.clone());
+    let (uses, use_writer) = Uses::new(store.clone());
     let core = Arc::new(Core {
         store,
         issuer,
@@ -298,6 +301,8 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
         provider: PROVIDER.to_owned(),
         pki,
         backups,
+        rates: Rates::new(0),
+        uses,
         hasher: Hasher::default(),
         mesh_addresses: Vec::new(),
         peer_address: String::new(),
@@ -310,6 +315,7 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
     let listener = TcpListener::bind(listen).await?;
     let mut trail = JoinSet::new();
     trail.spawn(writer.run(stop.clone()));
+    trail.spawn(use_writer.run(stop.clone()));
     serve::serve(listener, Some(Arc::new(tls)), front, stop).await;
     Ok(())
 }

@@ -28,6 +28,7 @@ mod switch_agent;
 pub(crate) mod task;
 mod tenant;
 mod token;
+mod token_use;
 mod user;
 mod vpn;
 mod watch;
@@ -111,6 +112,7 @@ impl Services {
             mesh_admin::join_service_server::JoinServiceServer,
             mesh_admin::login_user_service_server::LoginUserServiceServer,
             mesh_admin::quota_service_server::QuotaServiceServer,
+            mesh_admin::token_use_service_server::TokenUseServiceServer,
             mesh_admin::watch_service_server::WatchServiceServer,
         );
         routes.routes()

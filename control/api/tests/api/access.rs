@@ -2,6 +2,8 @@
 
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
+use proto_public::metalmesh::admin::v1 as mesh;
+use proto_public::metalmesh::admin::v1::token_use_service_client::TokenUseServiceClient;
 use tonic::Code;
 
 use crate::node::Node;
@@ -269,5 +271,44 @@ async fn nobody_makes_others_what_one_is_not() {
         .add_member(add("second", api::TenantRole::Viewer))
         .await;
     added.unwrap();
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_has_a_rate_and_a_last_use() {
+    let node = Node::start_bounded(60).await;
+    let (project, token) = node.tenant("acme").await;
+    let mut machines =
+        api::machine_service_client::MachineServiceClient::new(node.wire(Some(&token)));
+    let list = || api::MachineServiceListRequest {
+        project: project.clone(),
+        query: None,
+    };
+    let mut refused = None;
+    for _ in 0..200 {
+        if let Err(status) = machines.list(list()).await {
+            refused = Some(status);
+            break;
+        }
+    }
+    let refused = refused.unwrap();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(refused.message().contains("try again in"), "{refused}");
+    let details = String::from_utf8_lossy(refused.details()).into_owned();
+    assert!(details.contains("google.rpc.RetryInfo"), "{details}");
+    assert!(details.contains("MM-1013"), "{details}");
+
+    // An administrator works for everybody.
+    let mut uses = TokenUseServiceClient::new(node.as_admin());
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    loop {
+        let all = uses.all(mesh::TokenUseServiceAllRequest {}).await.unwrap();
+        let all = all.into_inner().uses;
+        // The project's token and the administrator's.
+        if all.iter().filter(|it| it.last_used.is_some()).count() == 2 {
+            break;
+        }
+        assert!(std::time::Instant::now() < until, "{all:?}");
+    }
     node.stop().await;
 }

@@ -10,7 +10,8 @@ use control_api::gate::ApiGate;
 use control_api::login::{Hasher, Login, LoginSettings, Redirects};
 use control_api::services::Services;
 use control_api::{
-    Core, Published, WatchLimits, Watches, admin_token, is_fresh, serve, tenants, token,
+    CALLS_PER_MINUTE, Core, Published, Rates, Uses, WatchLimits, Watches, admin_token, is_fresh,
+    serve, tenants, token,
 };
 use control_authz::{Permit, SystemActor};
 use control_pki::{Pki, SealingKey};
@@ -90,6 +91,16 @@ impl Node {
 
     /// A node with other bounds of its watches.
     pub(crate) async fn start_with(limits: WatchLimits, watch_history: usize) -> Self {
+        Self::start_whole(limits, watch_history, CALLS_PER_MINUTE).await
+    }
+
+    /// A node with another bound of calls.
+    pub(crate) async fn start_bounded(calls_per_minute: u32) -> Self {
+        let limits = WatchLimits::default();
+        Self::start_whole(limits, WATCH_HISTORY_CHANGES, calls_per_minute).await
+    }
+
+    async fn start_whole(limits: WatchLimits, watch_history: usize, calls: u32) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let config = StoreConfig {
             watch_history,
@@ -109,6 +120,7 @@ impl Node {
         assert!(!is_fresh(&store, PROVIDER).await.unwrap());
         let admin = admin_token(&store, &issuer, "test", LIFE_MS).await.unwrap();
         let (audit, writer) = AuditTrail::new(store.clone());
+        let (uses, use_writer) = Uses::new(store.clone());
         let stop = CancellationToken::new();
         let core = Arc::new(Core {
             store: store.clone(),
@@ -120,6 +132,8 @@ impl Node {
             peer_address: String::new(),
             watches: Watches::new(limits, stop.clone()),
             backups: Backups::new(store.clone(), seal.secret()),
+            rates: Rates::new(calls),
+            uses,
             hasher: Hasher::default(),
             published: Published::default(),
             vpn: None,
@@ -138,6 +152,7 @@ impl Node {
         let mut tasks = JoinSet::new();
         tasks.spawn(serve::serve(listener, None, front, stop.clone()));
         tasks.spawn(writer.run(stop.clone()));
+        tasks.spawn(use_writer.run(stop.clone()));
         Self {
             address,
             admin,

@@ -469,8 +469,10 @@ async fn a_stop_ends_watches_with_where_to_go_on() {
     let (_, revision) = listed(&mut watch).await;
     let ((), status) = tokio::join!(node.stop(), end(&mut watch));
     assert_eq!(status.code(), Code::Unavailable);
-    let at = format!("go on from revision {revision}");
-    assert!(status.message().contains(&at), "{status}");
+    // What it does not watch may have changed since: the use of the token, for instance.
+    let (_, rest) = status.message().split_once("go on from revision ").unwrap();
+    let at: u64 = rest.split_once(';').unwrap().0.parse().unwrap();
+    assert!(at >= revision, "{status}");
 }
 
 /// Not a measurement, but what a thousand must not cost: a minute.

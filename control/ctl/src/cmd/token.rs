@@ -13,6 +13,7 @@ use proto_public::api::v2::{
     TokenServiceGetRequest, TokenServiceListRequest, TokenServiceRefreshRequest,
     TokenServiceRevokeRequest, TokenServiceUpdateRequest, permissions_by_visibility::Visibility,
 };
+use proto_public::metalmesh::admin::v1::{TokenUseServiceAllRequest, TokenUseServiceOwnRequest};
 use proto_public::{Scope, method, methods};
 
 use super::{context, given, label_patch, server_lock};
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     /// Show a token, without its secret.
     #[command(visible_alias = "describe")]
     Show { id: String },
+    /// List when tokens were last used, to five minutes; all of them with --all, as an administrator.
+    Uses,
     /// Revoke a token: it is of no use from then on.
     #[command(visible_aliases = ["rm", "delete"])]
     Revoke {
@@ -106,6 +109,7 @@ pub(crate) async fn run(app: &App, global: &Global, command: Command) -> Result<
     match command {
         Command::Create(create) => make(app, global, *create).await,
         Command::Ls { user } => list(app, user).await,
+        Command::Uses => uses(app).await,
         Command::Show { id } => {
             let answer = app
                 .client
@@ -154,6 +158,18 @@ pub(crate) async fn run(app: &App, global: &Global, command: Command) -> Result<
             app.output.one(&given(answer.token)?)
         }
     }
+}
+
+async fn uses(app: &App) -> Result<()> {
+    let mut uses = app.client.token_uses();
+    let found = if app.everything() {
+        let answer = uses.all(TokenUseServiceAllRequest {}).await?;
+        answer.into_inner().uses
+    } else {
+        let answer = uses.own(TokenUseServiceOwnRequest {}).await?;
+        answer.into_inner().uses
+    };
+    app.output.list(&found)
 }
 
 async fn list(app: &App, user: Option<String>) -> Result<()> {
