@@ -1,4 +1,4 @@
-//! The published Python client drives the scenario: three protocols, two codecs.
+//! The published Python client drives the scenario and every method: three protocols, two codecs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -48,26 +48,40 @@ fn run(program: &Path, arguments: &[&str]) -> Result<(), String> {
     Err(format!("{} {arguments:?}: {last}", program.display()))
 }
 
-#[test]
-fn the_published_client_in_all_protocols() {
+/// Runs a script with the published client against a fresh node; what it prints, or none where the
+/// client cannot be had.
+fn published(script: &str) -> Option<String> {
     let python = match environment(PACKAGE) {
         Ok(python) => python,
         Err(reason) => {
             println!("SKIPPED: {PACKAGE} cannot be installed: {reason}");
-            return;
+            return None;
         }
     };
     let dir = tempfile::tempdir().unwrap();
     let daemon = Daemon::start(dir.path());
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/published_client.py");
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server");
     let output = Command::new(python)
-        .arg(script)
+        .arg(scripts.join(script))
         .arg(&daemon.api)
         .env("ADMIN_TOKEN", daemon.admin_token())
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     print!("{text}");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}\n{error}");
+    Some(text)
+}
+
+#[test]
+fn the_published_client_in_all_protocols() {
+    published("published_client.py");
+}
+
+#[test]
+fn the_published_client_is_answered_alike_by_every_method() {
+    if let Some(text) = published("every_method.py") {
+        assert!(text.contains("152 methods, 6 combinations"), "{text}");
+    }
 }
