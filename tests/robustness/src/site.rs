@@ -53,6 +53,9 @@ pub(crate) enum Snapshots {
     Seldom,
     /// After a second away, and for seconds: long enough to be interrupted.
     Slow,
+    /// Each few seconds one is made, so that a full disk is soon felt: the log has its room
+    /// already.
+    Often,
 }
 
 impl Snapshots {
@@ -64,6 +67,7 @@ impl Snapshots {
                 "snapshot_bytes_per_second = 60000\n",
                 "snapshot_every_entries = 30\nkeep_entries = 30\n",
             ],
+            Self::Often => ["", "snapshot_every_entries = 200\n"],
         }
     }
 }
@@ -137,7 +141,7 @@ impl Site {
     pub fn form_with_small_disk(nodes: usize) -> Result<Self> {
         let mut cluster = Cluster::lay_out(nodes)?;
         cluster.small_disk(nodes - 1)?;
-        Self::form_on(cluster, Snapshots::Seldom)
+        Self::form_on(cluster, Snapshots::Often)
     }
 
     fn form_on(cluster: Cluster, snapshots: Snapshots) -> Result<Self> {
