@@ -145,6 +145,13 @@ pub(crate) fn check_names(metadata: &Metadata) -> Findings {
                 package.name
             ));
         }
+        if !package.can_run() {
+            findings.push(format!(
+                "{}: it has several programs; say in its manifest which one `cargo run` starts: \
+                 default-run",
+                folder.display()
+            ));
+        }
         if package.description.as_deref().is_none_or(str::is_empty) {
             findings.push(format!(
                 "{}: its manifest has no description",

@@ -21,7 +21,23 @@ pub(crate) struct Package {
     /// Absent for a crate of the workspace.
     pub(crate) source: Option<String>,
     pub(crate) dependencies: Vec<Dependency>,
+    /// What `cargo run` starts, if the manifest says.
+    default_run: Option<String>,
+    targets: Vec<Target>,
     manifest_path: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+struct Target {
+    kind: Vec<String>,
+}
+
+impl Package {
+    /// Whether `cargo run` knows what to start.
+    pub(crate) fn can_run(&self) -> bool {
+        let is_program = |target: &&Target| target.kind.iter().any(|kind| kind == "bin");
+        self.default_run.is_some() || self.targets.iter().filter(is_program).count() < 2
+    }
 }
 
 #[derive(Debug, Deserialize)]
