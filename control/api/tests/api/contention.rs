@@ -11,30 +11,14 @@ use proto_types::PartitionId;
 use tokio::task::JoinSet;
 use tonic::Code;
 
-use crate::node::Node;
+use crate::node::{Node, Wire, wanted_machine};
 
 const CLIENTS: usize = 64;
 const MACHINES: u128 = 200;
 /// Longest time for the BMCs to obey.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-type Machines = api::machine_service_client::MachineServiceClient<crate::node::Wire>;
-
-fn wanted(project: &str, network: &str, name: String) -> api::MachineServiceCreateRequest {
-    api::MachineServiceCreateRequest {
-        project: project.to_owned(),
-        name,
-        partition: Some("lab".into()),
-        size: Some("small".into()),
-        image: "debian-12.0".into(),
-        networks: vec![api::MachineAllocationNetwork {
-            network: network.to_owned(),
-            ips: Vec::new(),
-        }],
-        allocation_type: api::MachineAllocationType::Machine.into(),
-        ..Default::default()
-    }
-}
+type Machines = api::machine_service_client::MachineServiceClient<Wire>;
 
 /// Allocates until there is nothing left; what it got.
 async fn client(
@@ -46,7 +30,10 @@ async fn client(
     let mut mine = Vec::new();
     loop {
         let name = format!("web-{number}-{}", mine.len());
-        match machines.create(wanted(&project, &network, name)).await {
+        match machines
+            .create(wanted_machine(&project, &network, &name))
+            .await
+        {
             Ok(made) => mine.push(made.into_inner().machine.unwrap()),
             Err(refused) => {
                 assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");

@@ -9,7 +9,7 @@ use proto_public::api::v2 as api;
 use proto_public::{Method, Scope, methods};
 use serde_json::{Map, Value, json};
 
-use crate::node::Node;
+use crate::node::{Node, wanted_machine};
 use crate::protocols::post;
 
 /// Who may do what, by method and caller.
@@ -367,19 +367,7 @@ async fn foreign_address(node: &Node, owner: &str, project: &str, network: &str)
 async fn foreign_machine(node: &Node, owner: &str, project: &str, network: &str) -> String {
     let mut machines =
         api::machine_service_client::MachineServiceClient::new(node.wire(Some(owner)));
-    let request = api::MachineServiceCreateRequest {
-        project: project.to_owned(),
-        name: "web-1".into(),
-        partition: Some("lab".into()),
-        size: Some("small".into()),
-        image: "debian-12.0".into(),
-        networks: vec![api::MachineAllocationNetwork {
-            network: network.to_owned(),
-            ips: Vec::new(),
-        }],
-        allocation_type: api::MachineAllocationType::Machine.into(),
-        ..Default::default()
-    };
+    let request = wanted_machine(project, network, "web-1");
     let made = machines.create(request).await.unwrap().into_inner();
     made.machine.unwrap().uuid
 }

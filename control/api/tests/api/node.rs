@@ -73,6 +73,27 @@ async fn announce(store: &Store) {
     store.propose(&permit, &command).await.unwrap();
 }
 
+/// A machine as [`Node::data_centre`] has them, in one network.
+pub(crate) fn wanted_machine(
+    project: &str,
+    network: &str,
+    name: &str,
+) -> api::MachineServiceCreateRequest {
+    api::MachineServiceCreateRequest {
+        project: project.to_owned(),
+        name: name.to_owned(),
+        partition: Some("lab".into()),
+        size: Some("small".into()),
+        image: "debian-12.0".into(),
+        networks: vec![api::MachineAllocationNetwork {
+            network: network.to_owned(),
+            ips: Vec::new(),
+        }],
+        allocation_type: api::MachineAllocationType::Machine.into(),
+        ..Default::default()
+    }
+}
+
 /// A running node.
 pub(crate) struct Node {
     pub(crate) address: SocketAddr,

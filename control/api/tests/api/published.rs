@@ -11,7 +11,7 @@ use proto_public::api::v2 as api;
 use proto_public::infra::v2 as infra;
 use tonic::{Code, Streaming};
 
-use crate::node::Node;
+use crate::node::{Node, wanted_machine};
 
 const UUID: &str = "00000000-0000-4000-8000-000000000001";
 const OTHER: &str = "00000000-0000-4000-8000-000000000002";
@@ -184,18 +184,8 @@ async fn create(node: &Node, project: &str, token: &str, network: &str) -> api::
     let mut machines =
         api::machine_service_client::MachineServiceClient::new(node.wire(Some(token)));
     let request = api::MachineServiceCreateRequest {
-        project: project.to_owned(),
-        name: "web-1".into(),
-        partition: Some("lab".into()),
-        size: Some("small".into()),
-        image: "debian-12.0".into(),
-        networks: vec![api::MachineAllocationNetwork {
-            network: network.to_owned(),
-            ips: Vec::new(),
-        }],
-        allocation_type: api::MachineAllocationType::Machine.into(),
         userdata: Some("I2Nsb3VkLWNvbmZpZwo=".into()),
-        ..Default::default()
+        ..wanted_machine(project, network, "web-1")
     };
     let made = machines.create(request).await.unwrap().into_inner();
     made.machine.unwrap()

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// How far the clocks of provider and server may be apart, seconds.
 const CLOCK_SKEW_S: u64 = 60;
-/// An id token is for now: nothing older counts, seconds.
+/// An id token that was issued longer ago than this is refused, seconds.
 const AGE_MAX_S: u64 = 600;
 
 /// What an id token says.
