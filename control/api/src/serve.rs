@@ -23,8 +23,9 @@ use crate::front::{Front, Gate, Inner};
 
 /// Connections at the same time; more wait in the kernel's queue.
 pub const CONNECTIONS_MAX: usize = 4096;
-/// How long the headers of a request may take.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the headers of a request may take after the answer before: clients keep idle
+/// connections for 90 s and more, and one that is closed under a request loses it.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a TLS handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a stop waits for calls that run.

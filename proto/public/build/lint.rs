@@ -16,8 +16,13 @@ const SCOPES: [(&str, Option<&str>); 6] = [
 
 /// Whether a service is part of the public API, not of what it imports.
 pub(crate) fn ours(service: &str) -> bool {
-    service.starts_with("metalstack.") || service.starts_with("metalmesh.")
+    ["metalstack.", "metalmesh.", GRPC]
+        .iter()
+        .any(|package| service.starts_with(package))
 }
+
+/// gRPC's own services: generic clients and probes call them.
+pub(crate) const GRPC: &str = "grpc.";
 
 /// Checks all methods of the pool; the error lists every offender.
 pub(crate) fn check(pool: &DescriptorPool) -> Result<(), String> {
@@ -63,6 +68,13 @@ fn check_method(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<(), 
             scopes.len()
         ));
     };
+    if method.is_client_streaming() && !is_public(pool, &options) {
+        return Err(
+            "takes a stream, but the gate looks at one message: only what everybody may \
+                    call can"
+                .to_owned(),
+        );
+    }
     if !is_set(pool, &options, "auditing") {
         return Err("has no option auditing".to_owned());
     }
@@ -78,6 +90,18 @@ fn check_method(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Whether everybody may call it, without a token too.
+fn is_public(pool: &DescriptorPool, options: &DynamicMessage) -> bool {
+    let Some(extension) = pool.get_extension_by_name(&format!("{PREFIX}visibility")) else {
+        return false;
+    };
+    let Some(values) = pool.get_enum_by_name(&format!("{PREFIX}Visibility")) else {
+        return false;
+    };
+    let public = values.get_value_by_name("VISIBILITY_PUBLIC");
+    public.is_some_and(|it| *options.get_extension(&extension) == Value::EnumNumber(it.number()))
 }
 
 /// Whether an option is present and not (only) the unspecified value.

@@ -1,5 +1,5 @@
-//! Compiles `proto/schema/metalstack` and `proto/schema/metalmesh/admin` to Rust without an
-//! installed protoc, embeds their descriptors, and refuses a method that does not say who may
+//! Compiles `proto/schema/metalstack`, `metalmesh/admin` and `grpc` to Rust without an installed
+//! protoc, embeds their descriptors, and refuses a method that does not say who may
 //! call it and whether the call is audited.
 
 #![expect(
@@ -19,7 +19,7 @@ use prost_reflect::DescriptorPool;
 use protox::Compiler;
 
 /// The folders below `proto/schema` that this crate serves.
-const ROOTS: [&str; 2] = ["metalstack", "metalmesh/admin"];
+const ROOTS: [&str; 3] = ["metalstack", "metalmesh/admin", "grpc"];
 /// Answers that `src/listed.rs` writes faster than generated code.
 const LISTS: [&str; 2] = [
     ".metalstack.api.v2.MachineServiceListResponse",

@@ -1,8 +1,9 @@
 //! The public v2 API as Rust types: messages, tonic clients and servers, descriptors, JSON.
 //!
 //! The contract is `proto/schema/metalstack` (wire-equal to the published version 0.8.4) and
-//! `proto/schema/metalmesh/admin`. The build compiles it without an installed protoc and fails
-//! when a method does not say who may call it and whether it is audited (`build/lint.rs`).
+//! `proto/schema/metalmesh/admin`, with gRPC's own services beside them. The build compiles it
+//! without an installed protoc and fails when a method does not say who may call it and whether
+//! it is audited (`build/lint.rs`).
 //!
 //! * [`api`], [`admin`], [`infra`], [`metalmesh`]: generated messages, clients and servers; a
 //!   server method that we do not implement answers `unimplemented` and names itself.
@@ -90,6 +91,17 @@ pub mod metalmesh {
         #[allow(missing_docs, clippy::all, unreachable_pub)]
         pub mod v1 {
             tonic::include_proto!("metalmesh.admin.v1");
+        }
+    }
+}
+
+/// Services that gRPC defines for every server.
+pub mod grpc {
+    /// Probes.
+    pub mod health {
+        #[allow(missing_docs, clippy::all, unreachable_pub)]
+        pub mod v1 {
+            tonic::include_proto!("grpc.health.v1");
         }
     }
 }

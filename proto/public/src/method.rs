@@ -10,6 +10,8 @@ use crate::api::v2::{
 };
 
 const OPTIONS: &str = "metalstack.api.v2.";
+/// What we serve: the published contract, our own beside it, and gRPC's own services.
+const PACKAGES: [&str; 3] = ["metalstack.", "metalmesh.", "grpc."];
 
 /// Who a method is for: exactly one kind, with the exact set of roles that may call it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +59,7 @@ pub struct Method {
     pub input: MessageDescriptor,
     /// The response, or each message of the response stream.
     pub output: MessageDescriptor,
-    /// Whether the caller sends a stream; no method of 0.8.4 does.
+    /// Whether the caller sends a stream; reflection alone does.
     pub client_streaming: bool,
     /// Whether the answer is a stream.
     pub server_streaming: bool,
@@ -67,7 +69,7 @@ pub struct Method {
     pub audited: bool,
 }
 
-/// A request message of the API; each belongs to exactly one method.
+/// A request message of the API (not of gRPC's own services); each belongs to exactly one method.
 pub trait Request: prost::Message + Default {
     /// The answer, or each message of the response stream.
     type Response: prost::Message + Default;
@@ -85,7 +87,7 @@ pub trait Request: prost::Message + Default {
 }
 
 static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
-    let ours = |name: &str| name.starts_with("metalstack.") || name.starts_with("metalmesh.");
+    let ours = |name: &str| PACKAGES.iter().any(|package| name.starts_with(package));
     crate::pool()
         .services()
         .filter(|s| ours(s.full_name()))

@@ -1,14 +1,11 @@
-//! Message frames (one flag byte, four length bytes) and bounded decompression.
-
-use std::io::Read;
+//! Message frames (one flag byte, four length bytes).
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use flate2::read::GzDecoder;
 use tonic::Status;
 
-use super::protocol::Compression;
+use super::compression::Compression;
 
-/// Largest body of a request, as it arrives and after decompression, in bytes.
+/// Largest message of a request, as it arrives and after decompression, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
 
 /// Flag of a compressed message.
@@ -37,72 +34,82 @@ pub(super) fn frame_header(flags: u8, length: usize) -> [u8; HEADER_BYTES] {
 
 /// Takes the first whole frame from `buffer`: its flags and message.
 pub(super) fn take_frame(buffer: &mut Bytes) -> Option<(u8, Bytes)> {
-    let (header, rest) = buffer.split_at_checked(HEADER_BYTES)?;
-    let flags = header[0];
-    let length = usize::try_from(u32::from_be_bytes([
-        header[1], header[2], header[3], header[4],
-    ]))
-    .unwrap_or(usize::MAX);
-    if rest.len() < length {
+    let (flags, length) = peek_frame(buffer)?;
+    if buffer.len() - HEADER_BYTES < length {
         return None;
     }
     buffer.advance(HEADER_BYTES);
     Some((flags, buffer.split_to(length)))
 }
 
-/// The one message of a framed request body.
+/// Flags and length of the message of the first frame, once its header is there.
+pub(super) fn peek_frame(buffer: &[u8]) -> Option<(u8, usize)> {
+    let ([flags, a, b, c, d], _) = buffer.split_first_chunk::<HEADER_BYTES>()?;
+    let length = usize::try_from(u32::from_be_bytes([*a, *b, *c, *d])).unwrap_or(usize::MAX);
+    Some((*flags, length))
+}
+
+/// The one message of a framed request body, of at most `bytes_max` bytes.
 ///
 /// # Errors
-/// `invalid_argument` for a cut frame, for no or more than one message, and for bad gzip data;
-/// `resource_exhausted` for a message above [`MESSAGE_BYTES_MAX`].
-pub(super) fn single_message(mut body: Bytes, compression: Compression) -> Result<Bytes, Status> {
-    let Some((flags, message)) = take_frame(&mut body) else {
-        return Err(Status::invalid_argument(
-            "the request holds no whole message",
+/// `unimplemented` for no or more than one message, as gRPC asks of methods that take one;
+/// otherwise as [`open`], and `invalid_argument` for a cut frame.
+pub(super) fn single_message(
+    mut body: Bytes,
+    compression: Compression,
+    bytes_max: usize,
+) -> Result<Bytes, Status> {
+    if body.is_empty() {
+        return Err(Status::unimplemented(
+            "the request holds no message; this method takes one",
         ));
+    }
+    let Some((flags, message)) = take_frame(&mut body) else {
+        return Err(cut());
     };
     if !body.is_empty() {
-        return Err(Status::invalid_argument(
+        return Err(Status::unimplemented(
             "the request holds more than one message; this method takes one",
         ));
     }
+    open(flags, &message, compression, bytes_max)
+}
+
+/// The message of a frame.
+///
+/// # Errors
+/// `invalid_argument` for bad compressed data, `internal` for a message that is compressed
+/// though the request named no compression, as gRPC asks; `resource_exhausted` for a message
+/// above `bytes_max`.
+pub(super) fn open(
+    flags: u8,
+    message: &Bytes,
+    compression: Compression,
+    bytes_max: usize,
+) -> Result<Bytes, Status> {
+    if message.len() > bytes_max {
+        return Err(too_large(bytes_max));
+    }
     match (flags, compression) {
-        (0, _) => Ok(message),
-        (FLAG_COMPRESSED, Compression::Gzip) => inflate(&message),
-        (FLAG_COMPRESSED, Compression::Identity) => Err(Status::invalid_argument(
+        (0, _) => Ok(message.clone()),
+        (FLAG_COMPRESSED, Compression::Identity) => Err(Status::internal(
             "a message is marked compressed, but the request names no compression",
         )),
+        (FLAG_COMPRESSED, _) => compression.expand(message, bytes_max),
         _ => Err(Status::invalid_argument(
             "a message carries unknown frame flags",
         )),
     }
 }
 
-/// Decompresses gzip data up to the message limit. Empty input is an empty message.
-///
-/// # Errors
-/// As [`single_message`].
-pub(super) fn inflate(data: &[u8]) -> Result<Bytes, Status> {
-    if data.is_empty() {
-        return Ok(Bytes::new());
-    }
-    let limit = u64::try_from(MESSAGE_BYTES_MAX).unwrap_or(u64::MAX);
-    let mut out = Vec::new();
-    GzDecoder::new(data)
-        .take(limit + 1)
-        .read_to_end(&mut out)
-        .map_err(|_| Status::invalid_argument("the gzip data of the request cannot be read"))?;
-    if out.len() > MESSAGE_BYTES_MAX {
-        return Err(too_large());
-    }
-    Ok(out.into())
+/// The error of a request that ends inside a frame.
+pub(super) fn cut() -> Status {
+    Status::invalid_argument("the request ends in the middle of a message")
 }
 
 /// The error of a request above the limit.
-pub(super) fn too_large() -> Status {
-    Status::resource_exhausted(format!(
-        "the request is larger than {MESSAGE_BYTES_MAX} bytes"
-    ))
+pub(super) fn too_large(bytes_max: usize) -> Status {
+    Status::resource_exhausted(format!("the request is larger than {bytes_max} bytes"))
 }
 
 #[cfg(test)]
@@ -121,54 +128,54 @@ mod tests {
         encoder.finish().unwrap()
     }
 
+    fn single(body: Bytes, compression: Compression) -> Result<Bytes, Status> {
+        single_message(body, compression, MESSAGE_BYTES_MAX)
+    }
+
     #[test]
     fn one_message() {
-        let plain = single_message(frame(0, b"abc"), Compression::Identity).unwrap();
+        let plain = single(frame(0, b"abc"), Compression::Identity).unwrap();
         assert_eq!(&plain[..], b"abc");
         let zipped = frame(FLAG_COMPRESSED, &gzip(b"abc"));
-        assert_eq!(
-            &single_message(zipped, Compression::Gzip).unwrap()[..],
-            b"abc"
-        );
+        assert_eq!(&single(zipped, Compression::Gzip).unwrap()[..], b"abc");
     }
 
     #[test]
     fn bad_frames() {
-        let mut two = BytesMut::from(frame(0, b"a"));
-        two.extend_from_slice(&frame(0, b"b"));
-        let cases: [(Bytes, Compression); 6] = [
-            (Bytes::new(), Compression::Identity),
-            (
-                Bytes::from_static(&[0, 0, 0, 0, 9, 1]),
-                Compression::Identity,
-            ),
-            (two.freeze(), Compression::Identity),
-            (frame(FLAG_COMPRESSED, b"x"), Compression::Identity),
-            (frame(FLAG_COMPRESSED, b"not gzip"), Compression::Gzip),
-            (frame(0x40, b"x"), Compression::Identity),
+        use Code::{Internal, InvalidArgument, Unimplemented};
+        use Compression::{Gzip, Identity};
+        let two = [frame(0, b"a"), frame(0, b"b")].concat().into();
+        let cut = Bytes::from_static(&[0, 0, 0, 0, 9, 1]);
+        let cases: [(Bytes, Compression, Code); 6] = [
+            (Bytes::new(), Identity, Unimplemented),
+            (cut, Identity, InvalidArgument),
+            (two, Identity, Unimplemented),
+            (frame(FLAG_COMPRESSED, b"x"), Identity, Internal),
+            (frame(FLAG_COMPRESSED, b"not gzip"), Gzip, InvalidArgument),
+            (frame(0x40, b"x"), Identity, InvalidArgument),
         ];
-        for (body, compression) in cases {
-            let status = single_message(body.clone(), compression).unwrap_err();
-            assert_eq!(status.code(), Code::InvalidArgument, "{body:?}");
+        for (body, compression, code) in cases {
+            let status = single(body.clone(), compression).unwrap_err();
+            assert_eq!(status.code(), code, "{body:?}");
         }
     }
 
     #[test]
     fn a_bomb_is_refused() {
-        let bomb = gzip(&vec![0; MESSAGE_BYTES_MAX + 1]);
+        let bomb = frame(FLAG_COMPRESSED, &gzip(&vec![0; MESSAGE_BYTES_MAX + 1]));
         assert!(bomb.len() < 64 << 10);
-        assert_eq!(inflate(&bomb).unwrap_err().code(), Code::ResourceExhausted);
-        assert_eq!(
-            inflate(&gzip(&vec![0; MESSAGE_BYTES_MAX])).unwrap().len(),
-            MESSAGE_BYTES_MAX
-        );
+        let refusal = single(bomb, Compression::Gzip).unwrap_err();
+        assert_eq!(refusal.code(), Code::ResourceExhausted);
+        let most = frame(FLAG_COMPRESSED, &gzip(&vec![0; MESSAGE_BYTES_MAX]));
+        let most = single(most, Compression::Gzip).unwrap();
+        assert_eq!(most.len(), MESSAGE_BYTES_MAX);
     }
 
     #[test]
     fn fuzz_request_frames() {
         bolero::check!().for_each(|bytes: &[u8]| {
-            for compression in [Compression::Identity, Compression::Gzip] {
-                if let Ok(message) = single_message(Bytes::copy_from_slice(bytes), compression) {
+            for compression in [Compression::Identity, Compression::Gzip, Compression::Zstd] {
+                if let Ok(message) = single(Bytes::copy_from_slice(bytes), compression) {
                     assert!(message.len() <= MESSAGE_BYTES_MAX);
                 }
             }

@@ -1,18 +1,21 @@
-//! Calls the tonic services behind the front: always plain gRPC, always one request message.
+//! Calls the tonic services behind the front: always plain gRPC.
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_TYPE, TE};
-use http::{Extensions, HeaderMap, HeaderValue, Method as HttpMethod, Request, Response};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, TE};
+use http::{
+    Extensions, HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, Request, Response,
+};
 use http_body::Body as _;
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use tonic::body::Body;
 use tonic::{Code, Status};
 use tower::Service;
 
-use super::envelope::{frame, take_frame};
+use super::envelope::take_frame;
 use super::status::GRPC_STATUS;
 
 /// What the front can sit in front of: `tonic::service::Routes` and its like.
@@ -42,28 +45,36 @@ impl<S> Inner for S where
 {
 }
 
+const GRPC_TIMEOUT: &str = "grpc-timeout";
 /// Headers of the transport, which the handlers' metadata does not repeat.
-const TRANSPORT_HEADERS: [&str; 10] = [
+const TRANSPORT_HEADERS: [&str; 12] = [
+    "accept-encoding",
     "authorization",
+    "connect-timeout-ms",
     "connection",
     "content-encoding",
     "content-length",
     "content-type",
     "connect-content-encoding",
     "grpc-encoding",
-    "grpc-timeout",
+    GRPC_TIMEOUT,
     "host",
     "transfer-encoding",
 ];
 
-/// The request that a handler sees.
+/// Most that gRPC can say of a deadline in milliseconds: eight digits.
+const TIMEOUT_MS_MAX: u128 = 99_999_999;
+
+/// The request that a handler sees. The time that its caller grants is told as gRPC does it,
+/// whatever the caller's protocol is.
 pub(super) fn request(
     path: &str,
     headers: &HeaderMap,
     extensions: Extensions,
-    message: &[u8],
+    timeout: Option<Duration>,
+    body: Body,
 ) -> Request<Body> {
-    let mut request = Request::new(Body::new(Full::new(frame(0, message))));
+    let mut request = Request::new(body);
     *request.method_mut() = HttpMethod::POST;
     if let Ok(uri) = path.parse() {
         *request.uri_mut() = uri;
@@ -77,48 +88,89 @@ pub(super) fn request(
     }
     out.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     out.insert(TE, HeaderValue::from_static("trailers"));
+    if let Some(timeout) = timeout {
+        let ms = timeout.as_millis().min(TIMEOUT_MS_MAX);
+        if let Ok(value) = HeaderValue::from_str(&format!("{ms}m")) {
+            out.insert(GRPC_TIMEOUT, value);
+        }
+    }
     request
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone)]
+pub(super) struct End {
+    /// The status.
+    pub(super) outcome: Result<(), Status>,
+    /// What the handler said beside it.
+    pub(super) trailers: HeaderMap,
+}
+
+impl End {
+    /// An end that no handler wrote.
+    pub(super) fn error(status: Status) -> Self {
+        Self {
+            outcome: Err(status),
+            trailers: HeaderMap::new(),
+        }
+    }
+
+    fn of_trailers(trailers: HeaderMap) -> Self {
+        let outcome = match Status::from_header_map(&trailers) {
+            Some(status) if status.code() == Code::Ok => Ok(()),
+            Some(status) => Err(status),
+            None => Err(no_status()),
+        };
+        Self {
+            outcome,
+            trailers: said(trailers),
+        }
+    }
 }
 
 /// A handler's answer, message by message.
 #[derive(Debug)]
 pub(super) struct Answer {
+    /// What the handler said before its first message.
+    pub(super) headers: HeaderMap,
     body: Body,
     /// What was read and not yet taken. A service writes each message as one chunk, so large
     /// ones are passed on as they are and not copied.
     buffer: Bytes,
     /// Set once the status is known; nothing is read from the body afterwards.
-    outcome: Option<Result<(), Status>>,
+    end: Option<End>,
 }
 
 impl Answer {
     /// Reads the head of the answer.
     pub(super) fn new(response: Response<Body>) -> Self {
         let (parts, body) = response.into_parts();
-        let outcome = parts
-            .headers
-            .contains_key(GRPC_STATUS)
-            .then(|| outcome(&parts.headers));
+        let (headers, end) = if parts.headers.contains_key(GRPC_STATUS) {
+            (HeaderMap::new(), Some(End::of_trailers(parts.headers)))
+        } else {
+            (said(parts.headers), None)
+        };
         Self {
+            headers,
             body,
             buffer: Bytes::new(),
-            outcome,
+            end,
         }
     }
 
-    /// The status, when the answer is nothing but a status.
-    pub(super) fn early(&self) -> Option<&Result<(), Status>> {
-        self.outcome.as_ref()
+    /// The end, when the answer is nothing but a status.
+    pub(super) fn early(&self) -> Option<&End> {
+        self.end.as_ref()
     }
 
-    /// The next message, or the end: `Ok` or the error status.
-    pub(super) async fn next(&mut self) -> Result<Bytes, Result<(), Status>> {
+    /// The next message, or the end.
+    pub(super) async fn next(&mut self) -> Result<Bytes, End> {
         loop {
             if let Some((_, message)) = take_frame(&mut self.buffer) {
                 return Ok(message);
             }
-            if let Some(outcome) = &self.outcome {
-                return Err(outcome.clone());
+            if let Some(end) = &self.end {
+                return Err(end.clone());
             }
             self.read_more().await;
         }
@@ -126,7 +178,7 @@ impl Answer {
 
     async fn read_more(&mut self) {
         if self.body.is_end_stream() {
-            self.outcome = Some(Err(no_status()));
+            self.end = Some(End::error(no_status()));
             return;
         }
         match self.body.frame().await {
@@ -140,39 +192,56 @@ impl Answer {
                 }
                 Err(frame) => {
                     if let Ok(trailers) = frame.into_trailers() {
-                        self.outcome = Some(outcome(&trailers));
+                        self.end = Some(End::of_trailers(trailers));
                     }
                 }
             },
-            Some(Err(status)) => self.outcome = Some(Err(status)),
-            None => self.outcome = Some(Err(no_status())),
+            Some(Err(status)) => self.end = Some(End::error(status)),
+            None => self.end = Some(End::error(no_status())),
         }
     }
 
-    /// The single message of a unary answer.
+    /// The single message of a unary answer, and what was said after it.
     ///
     /// # Errors
-    /// The handler's status; `internal` when it ended well without a message.
-    pub(super) async fn unary(mut self) -> Result<Bytes, Status> {
+    /// The end without a message: the handler's status, or `internal` when it ended well.
+    pub(super) async fn unary(mut self) -> Result<(Bytes, HeaderMap), End> {
+        let message = self.next().await.map_err(|end| End {
+            outcome: end.outcome.and_then(|()| Err(no_message())),
+            ..end
+        })?;
         match self.next().await {
-            Ok(message) => match self.next().await {
-                Err(Err(status)) => Err(status),
-                _ => Ok(message),
-            },
-            Err(Err(status)) => Err(status),
-            Err(Ok(())) => Err(Status::internal("the method answered without a message")),
+            Ok(_) => Err(End::error(Status::internal(
+                "the method answered with more than one message",
+            ))),
+            Err(end) if end.outcome.is_err() => Err(end),
+            Err(end) => Ok((message, end.trailers)),
         }
     }
 }
 
-fn outcome(headers: &HeaderMap) -> Result<(), Status> {
-    match Status::from_header_map(headers) {
-        Some(status) if status.code() == Code::Ok => Ok(()),
-        Some(status) => Err(status),
-        None => Err(no_status()),
+/// What a handler said itself: headers or trailers without those of the transport.
+fn said(mut headers: HeaderMap) -> HeaderMap {
+    const OF_GRPC: [&str; 5] = [
+        GRPC_STATUS,
+        "grpc-message",
+        "grpc-status-details-bin",
+        "grpc-encoding",
+        "grpc-accept-encoding",
+    ];
+    for name in [CONTENT_TYPE, CONTENT_LENGTH, DATE] {
+        headers.remove(name);
     }
+    for name in OF_GRPC.map(HeaderName::from_static) {
+        headers.remove(name);
+    }
+    headers
 }
 
 fn no_status() -> Status {
     Status::internal("the method ended without a status")
+}
+
+fn no_message() -> Status {
+    Status::internal("the method answered without a message")
 }

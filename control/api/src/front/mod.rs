@@ -1,16 +1,20 @@
 //! One door for three protocols.
 //!
-//! Every public method takes one message and answers with one or, rarely, a stream. So the
-//! front reads the whole request (bounded), turns it into protobuf bytes whatever the caller
-//! wrote it in, asks the [`Gate`] once (who is it, may it, is the request valid), calls the
-//! tonic service behind it in plain gRPC and writes the answer in the caller's protocol.
+//! A public method takes one message and answers with one or, rarely, a stream. So the front
+//! reads the whole request (bounded), turns it into protobuf bytes whatever the caller wrote it
+//! in, asks the [`Gate`] once (who is it, may it, is the request valid), calls the tonic service
+//! behind it in plain gRPC and writes the answer in the caller's protocol. Where callers send a
+//! stream (reflection alone), the gate is asked before its first message.
 //! Invariant: no handler runs without the gate's consent, in no protocol and for no stream.
 
+mod call;
+mod compression;
 mod cors;
 mod envelope;
 mod inner;
 mod protocol;
 mod reply;
+mod requests;
 mod status;
 
 use std::convert::Infallible;
@@ -18,32 +22,31 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Method as HttpMethod, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use proto_public::{Method, json};
+use proto_public::Method;
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
 use tonic::{Code, Status};
-use tower::{BoxError, ServiceExt};
+use tower::BoxError;
 
 pub use envelope::MESSAGE_BYTES_MAX;
 pub use inner::Inner;
 pub use reply::ReplyBody;
 
-use inner::Answer;
-use protocol::{Codec, Compression, Framing, Protocol};
-
 /// Calls at the same time; each holds its request in memory.
 pub const CALLS_MAX: usize = 2048;
+/// Streams of requests at the same time. They have a room of their own, as everybody may open
+/// one: it must not keep others from calling.
+const STREAMS_MAX: usize = 64;
 /// Where pages for browsers are.
 const PAGES_PATH: &str = "/auth/";
 /// The largest form of a page, bytes.
 const FORM_BYTES_MAX: usize = 16 << 10;
 /// Time that the body of a request may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time that the body of a refused request may take to arrive.
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One call as the gate sees it.
 #[derive(Debug)]
@@ -54,7 +57,7 @@ pub struct Call<'a> {
     pub headers: &'a HeaderMap,
     /// The caller's address.
     pub peer: Option<SocketAddr>,
-    /// The request message, protobuf.
+    /// The request message, protobuf; empty where callers send a stream.
     pub message: &'a Bytes,
 }
 
@@ -95,7 +98,13 @@ pub struct Front<S, G> {
     pages: Option<Arc<dyn Pages>>,
     inner: S,
     room: Arc<Semaphore>,
+    room_of_streams: Arc<Semaphore>,
+    methods: Methods,
+    message_bytes_max: usize,
 }
+
+/// Finds a method by its path.
+pub type Methods = fn(&str) -> Option<&'static Method>;
 
 impl<S: Clone, G> Clone for Front<S, G> {
     fn clone(&self) -> Self {
@@ -104,6 +113,9 @@ impl<S: Clone, G> Clone for Front<S, G> {
             pages: self.pages.clone(),
             inner: self.inner.clone(),
             room: Arc::clone(&self.room),
+            room_of_streams: Arc::clone(&self.room_of_streams),
+            methods: self.methods,
+            message_bytes_max: self.message_bytes_max,
         }
     }
 }
@@ -116,6 +128,9 @@ impl<S: Inner, G: Gate> Front<S, G> {
             pages: None,
             inner,
             room: Arc::new(Semaphore::new(CALLS_MAX)),
+            room_of_streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            methods: proto_public::method,
+            message_bytes_max: MESSAGE_BYTES_MAX,
         }
     }
 
@@ -128,6 +143,17 @@ impl<S: Inner, G: Gate> Front<S, G> {
         }
     }
 
+    /// The same for another contract than the public API, and with its own bound on messages in
+    /// bytes.
+    #[must_use]
+    pub fn with_methods(self, methods: Methods, message_bytes_max: usize) -> Self {
+        Self {
+            methods,
+            message_bytes_max,
+            ..self
+        }
+    }
+
     /// Answers one HTTP request.
     pub async fn handle<B>(
         &self,
@@ -135,7 +161,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
         peer: Option<SocketAddr>,
     ) -> Response<ReplyBody>
     where
-        B: http_body::Body<Data = Bytes> + Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
         let (parts, body) = request.into_parts();
@@ -150,7 +176,14 @@ impl<S: Inner, G: Gate> Front<S, G> {
         if cors::is_preflight(&parts.method, &parts.headers) {
             return cors::preflight();
         }
-        let mut response = self.call(parts, body, peer).await;
+        let version = parts.version;
+        let mut body = Some(body);
+        let mut response = self.call(parts, &mut body, peer).await;
+        if let Some(unread) = body
+            && version < Version::HTTP_2
+        {
+            discard(unread).await;
+        }
         cors::expose(&mut response);
         response
     }
@@ -164,7 +197,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
         peer: Option<SocketAddr>,
     ) -> Response<ReplyBody>
     where
-        B: http_body::Body<Data = Bytes> + Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
         let Ok(_place) = self.room.try_acquire() else {
@@ -178,181 +211,36 @@ impl<S: Inner, G: Gate> Front<S, G> {
             Err(_) => reply::plain(StatusCode::BAD_REQUEST, "the request's body is not whole\n"),
         }
     }
+}
 
-    async fn call<B>(
-        &self,
-        parts: http::request::Parts,
-        body: B,
-        peer: Option<SocketAddr>,
-    ) -> Response<ReplyBody>
-    where
-        B: http_body::Body<Data = Bytes> + Send,
-        B::Error: Into<BoxError>,
-    {
-        if parts.method != HttpMethod::POST {
-            return reply::plain(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "methods of the API take POST\n",
-            );
-        }
-        let Some(protocol) = Protocol::from_headers(&parts.headers) else {
-            let text = "use a content type of Connect, gRPC or gRPC-Web, e.g. application/json\n";
-            return reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
-        };
-        if protocol.framing == Framing::Grpc && parts.version < Version::HTTP_2 {
-            let text = "gRPC needs HTTP/2; Connect and gRPC-Web do not\n";
-            return reply::plain(StatusCode::HTTP_VERSION_NOT_SUPPORTED, text);
-        }
-        let path = parts.uri.path();
-        let Some(method) = proto_public::method(path) else {
-            return reply::error(protocol, unimplemented(path));
-        };
-        let streaming_frames = protocol.framing == Framing::ConnectStream;
-        let connect = matches!(
-            protocol.framing,
-            Framing::ConnectUnary | Framing::ConnectStream
-        );
-        if connect && streaming_frames != method.server_streaming {
-            let text = "this method needs the other kind of Connect content type\n";
-            return reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
-        }
-        match self
-            .dispatch(protocol, method, &parts.headers, body, peer)
-            .await
-        {
-            Ok(response) => response,
-            Err(status) => reply::error(protocol, name_unimplemented(status, path)),
-        }
-    }
-
-    async fn dispatch<B>(
-        &self,
-        protocol: Protocol,
-        method: &'static Method,
-        headers: &HeaderMap,
-        body: B,
-        peer: Option<SocketAddr>,
-    ) -> Result<Response<ReplyBody>, Status>
-    where
-        B: http_body::Body<Data = Bytes> + Send,
-        B::Error: Into<BoxError>,
-    {
-        let deadline = reply::deadline(protocol.timeout(headers)?);
-        let compression = protocol.request_compression(headers)?;
-        self.gate.screen(method, headers)?;
-        let _place = self.room.try_acquire().map_err(|_| busy())?;
-        let body = read(body, MESSAGE_BYTES_MAX).await?;
-        let message = request_message(protocol, compression, method, body)?;
-        let work = async {
-            let call = Call {
-                method,
-                headers,
-                peer,
-                message: &message,
-            };
-            let (extensions, ticket) = self.gate.admit(call).await?;
-            let request = inner::request(&method.path, headers, extensions, &message);
-            let outcome = self.answer(protocol, method, request, deadline).await;
-            let code = outcome.as_ref().map_or_else(Status::code, |_| Code::Ok);
-            self.gate.finish(ticket, code).await;
-            outcome
-        };
-        match deadline {
-            None => work.await,
-            Some(at) if at <= Instant::now() => Err(reply::deadline_exceeded()),
-            Some(at) => tokio::time::timeout_at(at, work)
-                .await
-                .unwrap_or_else(|_| Err(reply::deadline_exceeded())),
-        }
-    }
-
-    /// Runs the handler.
-    async fn answer(
-        &self,
-        protocol: Protocol,
-        method: &'static Method,
-        request: Request<tonic::body::Body>,
-        deadline: Option<Instant>,
-    ) -> Result<Response<ReplyBody>, Status> {
-        let response = match self.inner.clone().oneshot(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        };
-        let answer = Answer::new(response);
-        if let Some(Err(status)) = answer.early() {
-            return Err(status.clone());
-        }
-        if method.server_streaming {
-            return Ok(reply::streaming(protocol, method, answer, deadline));
-        }
-        let message = answer.unary().await?;
-        Ok(reply::unary(protocol, method, message))
-    }
+/// Reads what nobody wants, within the bounds of any request. HTTP/1 has no other way to refuse
+/// a call early: a client that still writes sees a broken connection instead of the answer.
+async fn discard<B>(body: B)
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: Into<BoxError>,
+{
+    let mut limited = std::pin::pin!(Limited::new(body, MESSAGE_BYTES_MAX));
+    let all = async { while let Some(Ok(_)) = limited.frame().await {} };
+    // Whoever is slower, or sends more, loses the connection.
+    let _late = tokio::time::timeout(DISCARD_TIMEOUT, all).await;
 }
 
 /// Reads the body within its size and time.
 async fn read<B>(body: B, bytes_max: usize) -> Result<Bytes, Status>
 where
-    B: http_body::Body<Data = Bytes> + Send,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
     let limited = Limited::new(body, bytes_max);
     match tokio::time::timeout(BODY_TIMEOUT, std::pin::pin!(limited).collect()).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(envelope::too_large()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(envelope::too_large(bytes_max)),
         Ok(Err(_)) => Err(Status::cancelled("the request ended early")),
         Err(_) => Err(Status::deadline_exceeded(
             "the request's body took too long",
         )),
     }
-}
-
-/// The protobuf bytes of the request message.
-fn request_message(
-    protocol: Protocol,
-    compression: Compression,
-    method: &Method,
-    body: Bytes,
-) -> Result<Bytes, Status> {
-    let message = match protocol.framing {
-        Framing::ConnectUnary if compression == Compression::Gzip => envelope::inflate(&body)?,
-        Framing::ConnectUnary => body,
-        Framing::GrpcWeb { text: true } => {
-            let binary = STANDARD
-                .decode(body)
-                .map_err(|_| Status::invalid_argument("the request is not base64"))?;
-            envelope::single_message(binary.into(), compression)?
-        }
-        Framing::ConnectStream | Framing::Grpc | Framing::GrpcWeb { .. } => {
-            envelope::single_message(body, compression)?
-        }
-    };
-    match protocol.codec {
-        Codec::Proto => Ok(message),
-        Codec::Json => json::to_proto(&method.input, &message)
-            .map(Bytes::from)
-            .map_err(|error| Status::invalid_argument(error.to_string())),
-    }
-}
-
-fn busy() -> Status {
-    Status::resource_exhausted("too many calls at the same time; try again in a moment")
-}
-
-fn unimplemented(path: &str) -> Status {
-    let name = path.trim_start_matches('/');
-    Status::unimplemented(format!("this server does not implement {name}"))
-}
-
-/// Services that are generated but not written answer without a name: add it.
-fn name_unimplemented(status: Status, path: &str) -> Status {
-    if status.code() == Code::Unimplemented && !status.message().contains(' ') {
-        return unimplemented(path);
-    }
-    if status.code() == Code::Unimplemented && status.message().starts_with("Not yet") {
-        return unimplemented(path);
-    }
-    status
 }
 
 impl<S: Inner, G: Gate, B> tower::Service<Request<B>> for Front<S, G>

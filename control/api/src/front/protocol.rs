@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use http::HeaderMap;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use tonic::Status;
+
+use super::compression::{Compression, SUPPORTED};
 
 /// Longest deadline that a caller may ask for; a longer one is cut to this.
 pub(super) const DEADLINE_MAX: Duration = Duration::from_secs(3600);
@@ -29,15 +31,6 @@ pub(super) enum Codec {
     Proto,
     /// Canonical protobuf JSON.
     Json,
-}
-
-/// Compression of messages or of the whole body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Compression {
-    /// None.
-    Identity,
-    /// RFC 1952.
-    Gzip,
 }
 
 /// What the headers of a request say about its protocol.
@@ -100,23 +93,43 @@ impl Protocol {
         }
     }
 
+    /// The header that names the compression, of a request as of an answer.
+    pub(super) fn encoding_header(self) -> &'static str {
+        match self.framing {
+            Framing::ConnectUnary => CONTENT_ENCODING.as_str(),
+            Framing::ConnectStream => "connect-content-encoding",
+            Framing::Grpc | Framing::GrpcWeb { .. } => "grpc-encoding",
+        }
+    }
+
+    /// The header that names compressions which its writer can read.
+    pub(super) fn accept_header(self) -> &'static str {
+        match self.framing {
+            Framing::ConnectUnary => ACCEPT_ENCODING.as_str(),
+            Framing::ConnectStream => "connect-accept-encoding",
+            Framing::Grpc | Framing::GrpcWeb { .. } => "grpc-accept-encoding",
+        }
+    }
+
     /// Compression of the request, from the header that this framing uses.
     ///
     /// # Errors
     /// `unimplemented`, as the Connect and gRPC specifications ask, for an unknown encoding.
     pub(super) fn request_compression(self, headers: &HeaderMap) -> Result<Compression, Status> {
-        let name = match self.framing {
-            Framing::ConnectUnary => CONTENT_ENCODING.as_str(),
-            Framing::ConnectStream => "connect-content-encoding",
-            Framing::Grpc | Framing::GrpcWeb { .. } => "grpc-encoding",
+        let Some(name) = headers.get(self.encoding_header()) else {
+            return Ok(Compression::Identity);
         };
-        match headers.get(name).map(|value| value.to_str().unwrap_or("?")) {
-            None | Some("" | "identity") => Ok(Compression::Identity),
-            Some("gzip") => Ok(Compression::Gzip),
-            Some(_) => Err(Status::unimplemented(
-                "unknown compression of the request; supported encodings are gzip and identity",
-            )),
-        }
+        let name = name.to_str().unwrap_or("?");
+        Compression::from_name(name).ok_or_else(|| {
+            Status::unimplemented(format!(
+                "unknown compression of the request; supported encodings are {SUPPORTED}"
+            ))
+        })
+    }
+
+    /// Compression of the answer: what the caller takes.
+    pub(super) fn answer_compression(self, headers: &HeaderMap) -> Compression {
+        Compression::accepted(headers, self.accept_header())
     }
 
     /// Time that the caller grants, if it says so.

@@ -1,12 +1,16 @@
 //! Statuses as each protocol writes them.
 
+use std::collections::BTreeMap;
+
 use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use prost::Message;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
+
+use super::inner::End;
 
 /// Header and trailer of the gRPC status.
 pub(super) const GRPC_STATUS: &str = "grpc-status";
@@ -80,18 +84,27 @@ pub(super) fn connect_error(status: &Status) -> Value {
 }
 
 /// The body of Connect's end-of-stream envelope.
-pub(super) fn connect_end(outcome: &Result<(), Status>) -> Bytes {
-    let end = match outcome {
-        Ok(()) => json!({}),
-        Err(status) => json!({ "error": connect_error(status) }),
-    };
-    end.to_string().into()
+pub(super) fn connect_end(end: &End) -> Bytes {
+    let mut out = json!({});
+    if let Err(status) = &end.outcome {
+        out["error"] = connect_error(status);
+    }
+    if !end.trailers.is_empty() {
+        let mut metadata: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (name, value) in &end.trailers {
+            if let Ok(value) = value.to_str() {
+                metadata.entry(name.as_str()).or_default().push(value);
+            }
+        }
+        out["metadata"] = json!(metadata);
+    }
+    out.to_string().into()
 }
 
-/// gRPC's status as headers or trailers.
-pub(super) fn grpc_trailers(outcome: &Result<(), Status>) -> HeaderMap {
-    let mut out = HeaderMap::new();
-    let Err(status) = outcome else {
+/// gRPC's status, with what the handler said beside it.
+pub(super) fn grpc_trailers(end: End) -> HeaderMap {
+    let mut out = end.trailers;
+    let Err(status) = end.outcome else {
         out.insert(GRPC_STATUS, HeaderValue::from_static("0"));
         return out;
     };
@@ -101,7 +114,7 @@ pub(super) fn grpc_trailers(outcome: &Result<(), Status>) -> HeaderMap {
         out.insert("grpc-message", message);
     }
     if !status.details().is_empty() {
-        let encoded = STANDARD.encode(status.details());
+        let encoded = STANDARD_NO_PAD.encode(status.details());
         if let Ok(value) = HeaderValue::from_str(&encoded) {
             out.insert("grpc-status-details-bin", value);
         }
@@ -110,9 +123,9 @@ pub(super) fn grpc_trailers(outcome: &Result<(), Status>) -> HeaderMap {
 }
 
 /// The body of gRPC-Web's trailer frame: the trailers as HTTP/1 header lines.
-pub(super) fn web_trailers(outcome: &Result<(), Status>) -> Vec<u8> {
+pub(super) fn web_trailers(end: End) -> Vec<u8> {
     let mut out = Vec::new();
-    for (name, value) in &grpc_trailers(outcome) {
+    for (name, value) in &grpc_trailers(end) {
         out.extend_from_slice(name.as_str().as_bytes());
         out.extend_from_slice(b": ");
         out.extend_from_slice(value.as_bytes());
@@ -165,8 +178,17 @@ mod tests {
     }
 
     #[test]
-    fn ok_is_short() {
-        assert_eq!(&connect_end(&Ok(()))[..], b"{}");
-        assert_eq!(web_trailers(&Ok(())), b"grpc-status: 0\r\n");
+    fn ends() {
+        let mut end = End {
+            outcome: Ok(()),
+            trailers: HeaderMap::new(),
+        };
+        assert_eq!(&connect_end(&end)[..], b"{}");
+        assert_eq!(web_trailers(end.clone()), b"grpc-status: 0\r\n");
+        for value in ["1", "2"] {
+            end.trailers.append("x", HeaderValue::from_static(value));
+        }
+        assert_eq!(&connect_end(&end)[..], br#"{"metadata":{"x":["1","2"]}}"#);
+        assert_eq!(web_trailers(end), b"x: 1\r\nx: 2\r\ngrpc-status: 0\r\n");
     }
 }

@@ -9,6 +9,7 @@ mod cluster;
 mod component;
 mod event;
 mod filesystem;
+mod grpc;
 mod image;
 mod info;
 mod invite;
@@ -115,6 +116,7 @@ impl Services {
             mesh_admin::token_use_service_server::TokenUseServiceServer,
             mesh_admin::watch_service_server::WatchServiceServer,
         );
+        self::grpc::add(&mut routes, self);
         routes.routes()
     }
 }

@@ -172,7 +172,7 @@ async fn connect_errors() {
             "/metalstack.api.v2.PartitionService/Steal",
             vec![JSON, auth],
             b"{}",
-            501,
+            404,
         ),
         (stream, vec![JSON, auth], b"{}", 415),
     ];
@@ -285,6 +285,119 @@ async fn limits_deadlines_and_plain_http() {
         answer
             .headers
             .contains("access-control-allow-headers: authorization")
+    );
+    node.stop().await;
+}
+
+/// What grpcurl and probes of Kubernetes say, without a token.
+#[tokio::test(flavor = "multi_thread")]
+async fn health_and_reflection_for_everybody() {
+    use futures::StreamExt;
+    use proto_public::grpc::health::v1::HealthCheckRequest;
+    use proto_public::grpc::health::v1::health_check_response::ServingStatus;
+    use proto_public::grpc::health::v1::health_client::HealthClient;
+    use tonic_reflection::pb::v1::ServerReflectionRequest;
+    use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+    use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+    use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+
+    let node = Node::start().await;
+    let mut health = HealthClient::new(node.wire(None));
+    let of = |service: &str| HealthCheckRequest {
+        service: service.into(),
+    };
+    for service in ["", "metalstack.api.v2.MachineService"] {
+        let said = health.check(of(service)).await.unwrap().into_inner();
+        assert_eq!(said.status(), ServingStatus::Serving);
+        let mut watch = health.watch(of(service)).await.unwrap().into_inner();
+        let said = watch.next().await.unwrap().unwrap();
+        assert_eq!(said.status(), ServingStatus::Serving);
+    }
+    let refusal = health.check(of("NoService")).await.unwrap_err();
+    assert_eq!(refusal.code(), tonic::Code::NotFound);
+    let mut watch = health.watch(of("NoService")).await.unwrap().into_inner();
+    let said = watch.next().await.unwrap().unwrap();
+    assert_eq!(said.status(), ServingStatus::ServiceUnknown);
+
+    let mut reflection = ServerReflectionClient::new(node.wire(None));
+    // The second question is asked after the first answer: both ways are open at once.
+    let (mut ask, questions) = futures::channel::mpsc::channel(1);
+    let answers = reflection.server_reflection_info(questions);
+    let question = |it| ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(it),
+    };
+    ask.try_send(question(MessageRequest::ListServices(String::new())))
+        .unwrap();
+    let mut answers = answers.await.unwrap().into_inner();
+    let said = answers.next().await.unwrap().unwrap();
+    let Some(MessageResponse::ListServicesResponse(list)) = said.message_response else {
+        panic!("{said:?}");
+    };
+    let published = list
+        .service
+        .iter()
+        .filter(|it| it.name.starts_with("metalstack."))
+        .count();
+    assert_eq!(published, 39);
+    let symbol = "metalstack.api.v2.MachineService".to_owned();
+    ask.try_send(question(MessageRequest::FileContainingSymbol(symbol)))
+        .unwrap();
+    let said = answers.next().await.unwrap().unwrap();
+    let Some(MessageResponse::FileDescriptorResponse(file)) = said.message_response else {
+        panic!("{said:?}");
+    };
+    assert!(!file.file_descriptor_proto.is_empty());
+    drop(ask);
+    assert!(answers.next().await.is_none());
+    node.stop().await;
+}
+
+/// Large answers come in what the caller takes, small ones as they are.
+#[tokio::test(flavor = "multi_thread")]
+async fn large_answers_are_compressed() {
+    use std::io::Read;
+
+    let node = Node::start().await;
+    let list = "/metalstack.api.v2.MethodService/List";
+    let plain = post(&node, list, &[JSON], Vec::new()).await;
+    let encodings = [
+        ("br", None),
+        ("gzip", Some("gzip")),
+        ("gzip, zstd", Some("zstd")),
+    ];
+    for (accepted, expected) in encodings {
+        let headers = [JSON, ("accept-encoding", accepted)];
+        let small = post(&node, VERSION, &headers, Vec::new()).await;
+        assert!(!small.headers.contains("\ncontent-encoding"), "{accepted}");
+        let answer = post(&node, list, &headers, Vec::new()).await;
+        let Some(expected) = expected else {
+            assert_eq!(answer.body, plain.body);
+            continue;
+        };
+        let named = format!("\ncontent-encoding: {expected}");
+        assert!(answer.headers.contains(&named), "{}", answer.headers);
+        assert!(answer.body.len() < plain.body.len() / 2);
+        let mut body = Vec::new();
+        match expected {
+            "gzip" => flate2::read::GzDecoder::new(&answer.body[..])
+                .read_to_end(&mut body)
+                .unwrap(),
+            _ => zstd::Decoder::new(&answer.body[..])
+                .unwrap()
+                .read_to_end(&mut body)
+                .unwrap(),
+        };
+        assert_eq!(body, plain.body);
+    }
+    let zipped = zstd::bulk::compress(b"{}", 1).unwrap();
+    let headers = [JSON, ("content-encoding", "zstd")];
+    assert_eq!(post(&node, VERSION, &headers, zipped).await.status, 200);
+    let headers = [JSON, ("content-encoding", "br")];
+    let answer = post(&node, VERSION, &headers, Vec::new()).await;
+    assert_eq!(
+        (answer.status, answer.json()["code"].as_str()),
+        (501, Some("unimplemented"))
     );
     node.stop().await;
 }

@@ -1,0 +1,257 @@
+//! One call: its protocol, its method, its request, the gate, the handler, the answer.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderValue, Method as HttpMethod, Request, Response, StatusCode, Version};
+use http_body_util::Full;
+use proto_public::{Method, json};
+use tokio::time::Instant;
+use tonic::body::Body;
+use tonic::{Code, Status};
+use tower::{BoxError, ServiceExt};
+
+use super::compression::Compression;
+use super::inner::{Answer, End};
+use super::protocol::{Codec, Framing, Protocol};
+use super::reply::{self, Reply, ReplyBody};
+use super::requests::Incoming;
+use super::{Call, Front, Gate, Inner, envelope, inner, read, requests};
+
+/// A frame's header, in bytes: what a body may be longer than its one message.
+const FRAME_BYTES: usize = 5;
+
+impl<S: Inner, G: Gate> Front<S, G> {
+    /// Answers one call; takes the body when it gets as far as to read it.
+    pub(super) async fn call<B>(
+        &self,
+        parts: Parts,
+        body: &mut Option<B>,
+        peer: Option<SocketAddr>,
+    ) -> Response<ReplyBody>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        if parts.method != HttpMethod::POST {
+            let text = "methods of the API take POST\n";
+            let mut response = reply::plain(StatusCode::METHOD_NOT_ALLOWED, text);
+            let allow = HeaderValue::from_static("POST");
+            response.headers_mut().insert(http::header::ALLOW, allow);
+            return response;
+        }
+        let Some(protocol) = Protocol::from_headers(&parts.headers) else {
+            let text = "use a content type of Connect, gRPC or gRPC-Web, e.g. application/json\n";
+            return reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
+        };
+        if protocol.framing == Framing::Grpc && parts.version < Version::HTTP_2 {
+            let text = "gRPC needs HTTP/2; Connect and gRPC-Web do not\n";
+            return reply::plain(StatusCode::HTTP_VERSION_NOT_SUPPORTED, text);
+        }
+        let reply = Reply {
+            protocol,
+            compression: protocol.answer_compression(&parts.headers),
+        };
+        let path = parts.uri.path();
+        let Some(method) = (self.methods)(path) else {
+            let mut response = reply.error(unimplemented(path));
+            if protocol.framing == Framing::ConnectUnary {
+                *response.status_mut() = StatusCode::NOT_FOUND;
+            }
+            return response;
+        };
+        if let Err(text) = fits(protocol.framing, method) {
+            return reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
+        }
+        match self.dispatch(reply, method, &parts, body, peer).await {
+            Ok(response) => response,
+            Err(status) => reply.error(name_unimplemented(status, path)),
+        }
+    }
+
+    async fn dispatch<B>(
+        &self,
+        reply: Reply,
+        method: &'static Method,
+        head: &Parts,
+        body: &mut Option<B>,
+        peer: Option<SocketAddr>,
+    ) -> Result<Response<ReplyBody>, Status>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let (protocol, headers) = (reply.protocol, &head.headers);
+        let timeout = protocol.timeout(headers)?;
+        let deadline = reply::deadline(timeout);
+        let compression = protocol.request_compression(headers)?;
+        self.gate.screen(method, headers)?;
+        let room = if method.client_streaming {
+            &self.room_of_streams
+        } else {
+            &self.room
+        };
+        let place = Arc::clone(room).try_acquire_owned().map_err(|_| busy())?;
+        let body = body.take().ok_or_else(no_body)?;
+        let (message, body) = if method.client_streaming {
+            let incoming = Incoming {
+                codec: protocol.codec,
+                compression,
+                method,
+                bytes_max: self.message_bytes_max,
+                version: head.version,
+            };
+            (Bytes::new(), requests::body(incoming, body, place))
+        } else {
+            let body = read(body, self.message_bytes_max + FRAME_BYTES).await?;
+            let message = self.message(protocol, compression, method, body)?;
+            let body = Body::new(Full::new(envelope::frame(0, &message)));
+            (message, body)
+        };
+        let work = async {
+            let call = Call {
+                method,
+                headers,
+                peer,
+                message: &message,
+            };
+            let (extensions, ticket) = self.gate.admit(call).await?;
+            let request = inner::request(&method.path, headers, extensions, timeout, body);
+            let (code, response) = self.answer(reply, method, request, deadline).await;
+            self.gate.finish(ticket, code).await;
+            Ok(response)
+        };
+        match deadline {
+            None => work.await,
+            Some(at) if at <= Instant::now() => Err(reply::deadline_exceeded()),
+            Some(at) => tokio::time::timeout_at(at, work)
+                .await
+                .unwrap_or_else(|_| Err(reply::deadline_exceeded())),
+        }
+    }
+
+    /// Runs the handler: how it ended, or that its stream began, and the answer.
+    async fn answer(
+        &self,
+        reply: Reply,
+        method: &'static Method,
+        request: Request<Body>,
+        deadline: Option<Instant>,
+    ) -> (Code, Response<ReplyBody>) {
+        let response = match self.inner.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        let mut answer = Answer::new(response);
+        if let Some(End {
+            outcome: Err(status),
+            trailers,
+        }) = answer.early()
+        {
+            let status = name_unimplemented(status.clone(), &method.path);
+            let code = status.code();
+            // Nothing but a status: what was said beside it stands in its head.
+            return (code, reply.end(trailers.clone(), End::error(status)));
+        }
+        if method.server_streaming {
+            return (Code::Ok, reply.streaming(method, answer, deadline));
+        }
+        let headers = std::mem::take(&mut answer.headers);
+        match answer.unary().await {
+            Ok((message, trailers)) => {
+                let response = reply.unary(method, headers, message, trailers).await;
+                (Code::Ok, response)
+            }
+            Err(end) => {
+                let code = end
+                    .outcome
+                    .as_ref()
+                    .map_or_else(Status::code, |()| Code::Ok);
+                (code, reply.end(headers, end))
+            }
+        }
+    }
+
+    /// The protobuf bytes of the request's one message.
+    fn message(
+        &self,
+        protocol: Protocol,
+        compression: Compression,
+        method: &Method,
+        body: Bytes,
+    ) -> Result<Bytes, Status> {
+        let bytes_max = self.message_bytes_max;
+        let message = match protocol.framing {
+            Framing::ConnectUnary if body.len() > bytes_max => {
+                return Err(envelope::too_large(bytes_max));
+            }
+            Framing::ConnectUnary => compression.expand(&body, bytes_max)?,
+            Framing::GrpcWeb { text: true } => {
+                let binary = STANDARD
+                    .decode(body)
+                    .map_err(|_| Status::invalid_argument("the request is not base64"))?;
+                envelope::single_message(binary.into(), compression, bytes_max)?
+            }
+            Framing::ConnectStream | Framing::Grpc | Framing::GrpcWeb { .. } => {
+                envelope::single_message(body, compression, bytes_max)?
+            }
+        };
+        to_proto(protocol.codec, method, message)
+    }
+}
+
+/// The protobuf bytes of a request message.
+///
+/// # Errors
+/// `invalid_argument` for JSON that is not this message.
+pub(super) fn to_proto(codec: Codec, method: &Method, message: Bytes) -> Result<Bytes, Status> {
+    match codec {
+        Codec::Proto => Ok(message),
+        Codec::Json => json::to_proto(&method.input, &message)
+            .map(Bytes::from)
+            .map_err(|error| Status::invalid_argument(error.to_string())),
+    }
+}
+
+/// Whether a method can be called in this framing.
+fn fits(framing: Framing, method: &Method) -> Result<(), &'static str> {
+    let streams = method.client_streaming || method.server_streaming;
+    match framing {
+        Framing::ConnectUnary if streams => {
+            Err("this method streams: use application/connect+json or application/connect+proto\n")
+        }
+        Framing::ConnectStream if !streams => {
+            Err("this method does not stream: use application/json or application/proto\n")
+        }
+        Framing::GrpcWeb { text: true } if method.client_streaming => {
+            Err("a stream of requests cannot be base64: use application/grpc-web+proto\n")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn no_body() -> Status {
+    Status::internal("the body of the request was read before")
+}
+
+fn busy() -> Status {
+    Status::resource_exhausted("too many calls at the same time; try again in a moment")
+}
+
+fn unimplemented(path: &str) -> Status {
+    let name = path.trim_start_matches('/');
+    Status::unimplemented(format!("this server does not implement {name}"))
+}
+
+/// Services that are generated but not written answer without a name: add it.
+fn name_unimplemented(status: Status, path: &str) -> Status {
+    let unnamed = !status.message().contains(' ') || status.message().starts_with("Not yet");
+    if status.code() == Code::Unimplemented && unnamed {
+        return unimplemented(path);
+    }
+    status
+}
