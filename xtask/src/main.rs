@@ -12,6 +12,7 @@ mod initramfs;
 mod lab;
 mod osimage;
 mod program;
+mod shown;
 mod sim;
 mod sizes;
 mod test;

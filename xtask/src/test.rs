@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::lab;
+use crate::shown::Shown;
 
 /// The simulation, and what of the store is tested with its seams.
 pub(crate) const SIMULATION: [&str; 6] = [
@@ -98,6 +99,7 @@ fn build_next_level(root: &Path) -> Result<()> {
 fn cargo_test(root: &Path, args: &[String], machines: Option<&lab::Machines>) -> Result<()> {
     build_next_level(root)?;
     let mut passed = true;
+    let mut shown = Shown::default();
     // The simulation apart, so that programs under test have none of its seams.
     for what in [&["--workspace"][..], &SIMULATION] {
         let mut command = Command::new(env!("CARGO"));
@@ -105,13 +107,28 @@ fn cargo_test(root: &Path, args: &[String], machines: Option<&lab::Machines>) ->
             .args(["test", "--no-fail-fast"])
             .args(what)
             .args(args)
-            .current_dir(root);
+            .args((!args.iter().any(|it| it == "--")).then_some("--"))
+            .arg("--show-output")
+            .current_dir(root)
+            .stdout(Stdio::piped());
         if let Some(machines) = machines {
             command
                 .env("METALMESH_BOOT_DIR", &machines.boot)
                 .env("METALMESH_IMAGE_DIR", &machines.image);
         }
-        passed &= command.status().context("cannot run cargo test")?.success();
+        let mut process = command.spawn().context("cannot run cargo test")?;
+        let lines = process.stdout.take().context("cargo test has no output")?;
+        for line in BufReader::new(lines).lines().map_while(Result::ok) {
+            if let Some(line) = shown.line(&line) {
+                println!("{line}");
+            }
+        }
+        let status = process.wait().context("cannot wait for cargo test")?;
+        passed &= status.success();
+    }
+    eprintln!("left out: {}", shown.skipped.len());
+    for skipped in &shown.skipped {
+        eprintln!("  {skipped}");
     }
     if !passed {
         bail!("tests failed");
