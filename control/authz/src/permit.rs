@@ -45,7 +45,7 @@ pub enum SystemActor {
     Pki,
     /// Sets a fresh cluster up.
     Bootstrap,
-    /// Writes the audit trail.
+    /// Writes the audit trail, and how far it was sent elsewhere.
     Audit,
     /// Makes the tokens of those who log in.
     Login,

@@ -7,7 +7,7 @@ use proto_public::api::v2::{
     TenantInvite, Token, VpnNode,
 };
 use proto_public::metalmesh::admin::v1::{
-    Amounts, JoinTicket, LoginUser, Node, Quota, TokenUse, quota,
+    Amounts, AuditExport, JoinTicket, LoginUser, Node, Quota, TokenUse, quota,
 };
 
 use crate::cmd::quota::{used_of, used_of_sizes};
@@ -435,6 +435,12 @@ row!(JoinTicket, "metalmesh.admin.v1.JoinTicket", |t| [
     "partition": t.partition.clone(), "agent": t.agent.clone(), "state": ticket_state(t),
     "expires": age(t.expires_at.as_ref()), "age": age(t.created_at.as_ref()),
 ], wide ["key": or_dash(t.key_sha256.clone())]);
+
+row!(AuditExport, "metalmesh.admin.v1.AuditExport", |e| [
+    "name": e.name.clone(), "sequence": e.sequence.to_string(), "behind": e.behind.to_string(),
+    "missed up to": or_dash(Some(e.missed).filter(|it| *it > 0).map_or_else(String::new, |it| it.to_string())),
+    "noted": age(e.at.as_ref()),
+], wide []);
 
 row!(TokenUse, "metalmesh.admin.v1.TokenUse", |u| [
     "id": u.uuid.clone(), "last used": age(u.last_used.as_ref()),

@@ -9,6 +9,7 @@ use control_api::CALLS_PER_MINUTE;
 use control_store::{KEEP_ENTRIES, SNAPSHOT_EVERY_ENTRIES};
 use serde::Deserialize;
 
+use crate::export;
 use crate::login::{self, Login};
 use crate::schedule::{self, Schedule};
 use crate::vpn;
@@ -50,6 +51,7 @@ struct File {
     login: login::Section,
     oidc: login::OidcSection,
     backup: schedule::Section,
+    audit: export::Section,
     vpn: vpn::Section,
 }
 
@@ -146,6 +148,8 @@ pub(crate) struct Config {
     pub(crate) login: Login,
     /// Backups that are made without being asked for.
     pub(crate) backup: Option<Schedule>,
+    /// Where the audit trail is sent.
+    pub(crate) exports: Vec<export::Place>,
     /// None: there is no VPN.
     pub(crate) vpn: Option<vpn::Settings>,
     pub(crate) dev: bool,
@@ -230,6 +234,7 @@ impl Config {
                 .unwrap_or_else(|| "metal-stack".to_owned()),
             login: file.login.check(file.oidc)?,
             backup: file.backup.check()?,
+            exports: file.audit.check()?,
             vpn: file.vpn.check()?,
             dev,
         })

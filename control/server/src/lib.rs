@@ -13,6 +13,7 @@
 
 mod bootstrap;
 mod config;
+mod export;
 mod files;
 mod join;
 mod login;

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::Handover;
 use crate::config::{Config, Peers};
-use crate::{Run, join, peers, schedule, tls, vpn};
+use crate::{Run, export, join, peers, schedule, tls, vpn};
 
 /// Name of the sealing key's file in the data directory.
 pub(crate) const SEALING_KEY: &str = "seal.key";
@@ -379,6 +379,7 @@ impl Parts<'_> {
         control_reconcile::spawn(&mut tasks, self.store.clone(), fleet, stop.clone());
         let schedule = self.config.backup.as_ref();
         schedule::spawn(&mut tasks, schedule, &self.store, &self.backups, &stop)?;
+        export::spawn(&mut tasks, &self.config.exports, &self.store, &stop)?;
         tracing::info!(api = %api, mesh = %self.mesh, "serving");
         println!("ready api={api} mesh={}", self.mesh);
         let over = until_over(&self.store, &mut tasks, &stop).await;

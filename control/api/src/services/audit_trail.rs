@@ -5,12 +5,13 @@ use std::ops::Bound;
 use control_state::{self as state, AuditEntry, AuditPhase};
 use proto_public::metalmesh::admin::v1::audit_trail_service_server::AuditTrailService;
 use proto_public::metalmesh::admin::v1::{
-    AuditAnchor, AuditPart, AuditRecord, AuditTrailServiceListRequest,
-    AuditTrailServiceListResponse,
+    AuditAnchor, AuditExport, AuditPart, AuditRecord, AuditTrailServiceExportsRequest,
+    AuditTrailServiceExportsResponse, AuditTrailServiceListRequest, AuditTrailServiceListResponse,
 };
 use tonic::Request;
 
 use super::{Answer, Services, ok};
+use crate::convert::time;
 
 /// Records of an answer.
 const PAGE_MAX: usize = 500;
@@ -36,6 +37,31 @@ impl AuditTrailService for Services {
             })
         });
         ok(page.await?)
+    }
+
+    async fn exports(
+        &self,
+        _request: Request<AuditTrailServiceExportsRequest>,
+    ) -> Answer<AuditTrailServiceExportsResponse> {
+        let exports = self.0.read(|tables| {
+            let all = tables.all::<state::AuditExport>();
+            Ok(all.map(|export| exported(tables, export)).collect())
+        });
+        ok(AuditTrailServiceExportsResponse {
+            exports: exports.await?,
+        })
+    }
+}
+
+fn exported(tables: &state::Tables, export: &state::AuditExport) -> AuditExport {
+    let behind = (Bound::Excluded(export.sequence), Bound::Unbounded);
+    let behind = tables.table::<AuditEntry>().range(behind).count();
+    AuditExport {
+        name: export.name.clone(),
+        sequence: export.sequence,
+        behind: u64::try_from(behind).unwrap_or(u64::MAX),
+        missed: export.missed,
+        at: time(export.at),
     }
 }
 

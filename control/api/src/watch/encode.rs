@@ -126,6 +126,7 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
             }
         },
         Record::AuditAnchor(_)
+        | Record::AuditExport(_)
         | Record::User(_)
         | Record::EventLog(_)
         | Record::BootTicket(_)

@@ -13,6 +13,7 @@ mod backup;
 mod cli;
 mod cluster;
 mod daemon;
+mod export;
 mod five;
 mod get;
 mod login;

@@ -7,8 +7,10 @@ use proto_errors::Error;
 use proto_types::{AuditHash, AuditPhase, Timestamp};
 
 use super::node::feature_level;
-use crate::command::{AppendAudit, CHAIN_LEVEL};
-use crate::entities::{AUDIT_DROP, AUDIT_MAX, AuditAnchor, AuditEntry};
+use crate::command::{AppendAudit, CHAIN_LEVEL, MarkAuditExport};
+use crate::entities::{
+    AUDIT_DROP, AUDIT_EXPORTS_MAX, AUDIT_MAX, AuditAnchor, AuditEntry, AuditExport,
+};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
@@ -23,6 +25,31 @@ pub(super) fn append(tx: &mut Tx<'_>, op: &AppendAudit) -> Result<Reply, Error> 
         record(tx, entry.clone());
     }
     retain(tx);
+    Ok(Reply::None)
+}
+
+/// Notes how far the trail was sent; an older mark changes nothing. One too many takes the place
+/// of the one that has not moved for longest.
+pub(super) fn mark_export(tx: &mut Tx<'_>, op: &MarkAuditExport) -> Result<Reply, Error> {
+    let before = tx
+        .get::<AuditExport>(&op.name)
+        .map(|it| AuditExport::clone(it));
+    if before.as_ref().is_some_and(|it| it.sequence >= op.sequence) {
+        return Ok(Reply::None);
+    }
+    if before.is_none() && tx.tables().table::<AuditExport>().len() >= AUDIT_EXPORTS_MAX {
+        let all = tx.tables().all::<AuditExport>();
+        let oldest = all.min_by_key(|it| it.at).map(|it| it.name.clone());
+        if let Some(oldest) = oldest {
+            tx.delete::<AuditExport>(&oldest);
+        }
+    }
+    tx.save(AuditExport {
+        name: op.name.clone(),
+        sequence: op.sequence,
+        missed: op.missed.max(before.map_or(0, |it| it.missed)),
+        at: tx.now,
+    });
     Ok(Reply::None)
 }
 

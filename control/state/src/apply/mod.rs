@@ -175,6 +175,7 @@ routes! {
     PutCa agents::put_ca;
     PutSigningKey agents::put_signing_key;
     AppendAudit audit::append;
+    MarkAuditExport audit::mark_export;
     InviteNode node::invite;
     JoinNode node::join;
     AnnounceNode node::announce;

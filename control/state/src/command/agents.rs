@@ -238,6 +238,17 @@ pub struct AppendAudit {
     pub entries: Vec<AuditEntry>,
 }
 
+/// See [`Op::MarkAuditExport`](crate::Op::MarkAuditExport).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MarkAuditExport {
+    /// The place's name in the configuration.
+    pub name: String,
+    /// The last record that was sent.
+    pub sequence: u64,
+    /// Records up to here may be missing there: they were dropped before they could be sent.
+    pub missed: u64,
+}
+
 impl AppendAudit {
     /// Whether there are records of whole calls, which older programs cannot read.
     pub(crate) fn has_calls(&self) -> bool {

@@ -30,7 +30,7 @@ pub use user::*;
 ///
 /// With the feature `next-level`, which no product is built with, this is a program of the next
 /// level: tests run it beside this one's.
-pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 4 } else { 3 };
+pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 5 } else { 4 };
 
 /// A change to the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,6 +52,9 @@ pub struct Command {
 
 /// The feature level that brought records of whole calls, and with them the chain.
 pub(crate) const CHAIN_LEVEL: u32 = 3;
+
+/// The feature level that brought marks of how far the trail was sent elsewhere.
+pub const EXPORT_LEVEL: u32 = 4;
 
 impl Command {
     /// A command for what is wanted.
@@ -111,6 +114,7 @@ macro_rules! ops {
                     | Self::DeleteBmcOrder(_)
                     | Self::KeepBmcAccess(_)
                     | Self::MigrateSwitch(_) => 3,
+                    Self::MarkAuditExport(_) => EXPORT_LEVEL,
                     Self::MachineSeen(op) if op.mac.is_none() => 3,
                     Self::RegisterSwitch(op) if !op.identifiers.is_empty() => 3,
                     Self::ReportSwitch(op) if op.ports.values().any(|it| it.bgp.is_some()) => 3,
@@ -304,6 +308,8 @@ ops! {
     PutSigningKey;
     /// → `Reply::None`
     AppendAudit;
+    /// How far the trail was sent to a place outside; never back. → `Reply::None`
+    MarkAuditExport;
 
     /// Gives out the next number. → `Reply::ControlNode`
     InviteNode;

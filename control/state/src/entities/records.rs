@@ -12,6 +12,8 @@ pub const AUDIT_MAX: usize = 10_000;
 /// How many chained ones go at once, so that moving the anchor costs next to nothing: between
 /// [`AUDIT_MAX`] and so many more are kept.
 pub const AUDIT_DROP: usize = 256;
+/// Places outside of which is known how far the trail was sent there.
+pub const AUDIT_EXPORTS_MAX: usize = 16;
 
 /// A certificate authority: its key is sealed before it comes here.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,6 +133,19 @@ pub struct AuditAnchor {
 impl AuditAnchor {
     /// Name of the one anchor that there is.
     pub const TRAIL: &'static str = "trail";
+}
+
+/// How far the audit trail was sent to a place outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditExport {
+    /// The place's name in the configuration.
+    pub name: String,
+    /// The last record that was sent.
+    pub sequence: u64,
+    /// Records up to here may be missing there: they were dropped before they could be sent.
+    pub missed: u64,
+    /// When that was noted.
+    pub at: Timestamp,
 }
 
 /// What a client's key stands for: the same key and request give the same answer.

@@ -189,6 +189,7 @@ tables! {
     User users TenantId, "user", |it| it.login.clone();
     AuditAnchor audit_anchors String, "audit-anchor", |it| it.name.clone();
     Invite invites Digest, "invite", |it| it.id.clone();
+    AuditExport audit_exports String, "audit-export", |it| it.name.clone();
 }
 
 impl Tables {

@@ -11,6 +11,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{AuditQuery, AuditServiceListRequest, AuditTrace};
+use proto_public::metalmesh::admin::v1::AuditTrailServiceExportsRequest;
 use tonic::Code;
 
 use super::given;
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     ///
     /// It is checked on the way; `verify --file` checks the file anywhere.
     Export { file: PathBuf },
+    /// Show how far the trail was sent to the places of the configuration.
+    Exports,
 }
 
 /// Which records.
@@ -99,6 +102,11 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
         Command::Tail(tail) => tail::run(app, tail).await,
         Command::Verify(verify) => trail::verify(app, &verify).await,
         Command::Export { file } => trail::export(app, &file).await,
+        Command::Exports => {
+            let request = AuditTrailServiceExportsRequest {};
+            let answer = app.client.audit_trail().exports(request).await?;
+            app.output.list(&answer.into_inner().exports)
+        }
     }
 }
 

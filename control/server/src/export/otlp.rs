@@ -1,0 +1,158 @@
+//! OpenTelemetry's logs over HTTP with JSON (OTLP 1.x).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use control_state::AuditEntry;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{Client, StatusCode, Url};
+use serde_json::{Value, json};
+
+use super::record::{self, Severity};
+
+/// How long a batch may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// What of a refusal is repeated, in bytes.
+const REASON_BYTES_MAX: usize = 300;
+
+/// A collector.
+pub(super) struct Otlp {
+    client: Client,
+    url: Url,
+    authorization: Option<HeaderValue>,
+    cluster: String,
+}
+
+/// Why a batch was not taken.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotTaken {
+    /// It will never be: the collector says that the request is wrong.
+    #[error("it refuses the records: {0}")]
+    Refused(String),
+    /// It may be later.
+    #[error("{0:#}")]
+    Later(anyhow::Error),
+}
+
+impl Otlp {
+    pub(super) fn new(
+        url: Url,
+        authorization: Option<&str>,
+        tls: Option<rustls::ClientConfig>,
+        cluster: &str,
+    ) -> Result<Self> {
+        let mut builder = Client::builder().timeout(TIMEOUT);
+        if let Some(tls) = tls {
+            builder = builder.tls_backend_preconfigured(tls);
+        }
+        let authorization = authorization.map(HeaderValue::from_str).transpose();
+        let mut authorization =
+            authorization.context("authorization_file: not a value of a header")?;
+        if let Some(value) = &mut authorization {
+            value.set_sensitive(true);
+        }
+        Ok(Self {
+            client: builder.build().context("no HTTP client")?,
+            url,
+            authorization,
+            cluster: cluster.to_owned(),
+        })
+    }
+
+    /// Sends records; they are the collector's when this returns.
+    pub(super) async fn send(&self, entries: &[Arc<AuditEntry>]) -> Result<(), NotTaken> {
+        let body = request(entries, &self.cluster).to_string();
+        let mut call = self.client.post(self.url.clone()).body(body);
+        call = call.header(CONTENT_TYPE, "application/json");
+        if let Some(value) = &self.authorization {
+            call = call.header(AUTHORIZATION, value.clone());
+        }
+        let answer = call.send().await.map_err(|error| {
+            // The URL is in the configuration; an error with it would say it twice.
+            NotTaken::Later(anyhow::Error::new(error.without_url()))
+        })?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(());
+        }
+        let reason = answer.text().await.unwrap_or_default();
+        let reason: String = reason.chars().take(REASON_BYTES_MAX).collect();
+        let reason = format!("HTTP {status} {}", reason.trim().escape_debug());
+        // What else the specification has for requests that must not come again as they are.
+        let never = [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY];
+        if never.contains(&status) {
+            return Err(NotTaken::Refused(reason));
+        }
+        Err(NotTaken::Later(anyhow::Error::msg(reason)))
+    }
+}
+
+/// `ExportLogsServiceRequest` as JSON.
+fn request(entries: &[Arc<AuditEntry>], cluster: &str) -> Value {
+    let records: Vec<Value> = entries.iter().map(|entry| log_record(entry)).collect();
+    json!({"resourceLogs": [{
+        "resource": {"attributes": [
+            text("service.name", "metalmeshd"),
+            text("service.version", env!("CARGO_PKG_VERSION")),
+            text("metalmesh.cluster", cluster),
+        ]},
+        "scopeLogs": [{
+            "scope": {"name": "metalmesh.audit"},
+            "logRecords": records,
+        }],
+    }]})
+}
+
+fn log_record(entry: &AuditEntry) -> Value {
+    let (number, name) = Severity::of(entry).otel();
+    let nanos = |ms: u64| (u128::from(ms) * 1_000_000).to_string();
+    let observed = entry.ended.unwrap_or(entry.time);
+    let mut attributes = vec![
+        text("event.name", "metalmesh.audit"),
+        text("user.id", &entry.user),
+        text("metalmesh.tenant", &entry.tenant),
+        text("rpc.method", &entry.method),
+        text("client.address", &entry.source_ip),
+    ];
+    if let Some(project) = &entry.project {
+        attributes.push(text("metalmesh.project", project));
+    }
+    if let Some(code) = entry.result_code {
+        let code = json!({"key": "rpc.grpc.status_code", "value": {"intValue": code.to_string()}});
+        attributes.push(code);
+    }
+    json!({
+        "timeUnixNano": nanos(entry.time.ms()),
+        "observedTimeUnixNano": nanos(observed.ms()),
+        "severityNumber": number,
+        "severityText": name,
+        "body": {"stringValue": record::json(entry).to_string()},
+        "attributes": attributes,
+    })
+}
+
+fn text(key: &str, value: &str) -> Value {
+    json!({"key": key, "value": {"stringValue": value}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::record::tests::entry;
+
+    #[test]
+    fn a_request() {
+        let request = request(&[Arc::new(entry(7))], "east");
+        let logs = &request["resourceLogs"][0];
+        let cluster = &logs["resource"]["attributes"][2];
+        assert_eq!(cluster, &text("metalmesh.cluster", "east"));
+        let record = &logs["scopeLogs"][0]["logRecords"][0];
+        assert_eq!(record["timeUnixNano"], "1700000000123000000");
+        assert_eq!(record["observedTimeUnixNano"], "1700000000200000000");
+        assert_eq!(record["severityNumber"], 9);
+        let body = record["body"]["stringValue"].as_str().unwrap();
+        let body: Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["sequence"], 7);
+    }
+}
