@@ -6,9 +6,11 @@ use proto_types::ProjectId;
 /// Longest body that is kept, in bytes.
 const BODY_BYTES_MAX: usize = 4096;
 /// Fields that may hold secrets, in any message, as JSON names them.
-const SECRET_FIELDS: [&str; 6] = [
+const SECRET_FIELDS: [&str; 8] = [
     "userdata",
     "password",
+    "oldPassword",
+    "newPassword",
     "secret",
     "authKey",
     "consolePassword",

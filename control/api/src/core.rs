@@ -110,10 +110,23 @@ impl Core {
         op: impl Into<Op>,
     ) -> Result<Reply, Status> {
         let command = Command::new(self.store.now(), actor, op);
+        if permit.is_trial() {
+            return self.attempt(&command).await;
+        }
         self.store
             .propose(permit, &command)
             .await
             .map_err(refusal::of_propose)
+    }
+
+    /// What a change would answer: it is applied to a copy of the state.
+    async fn attempt(&self, command: &Command) -> Result<Reply, Status> {
+        let copied = self.read(|tables| {
+            control_state::check_enabled(tables, command)?;
+            Ok(tables.clone())
+        });
+        let outcome = control_state::apply(&mut copied.await?, command);
+        outcome.result.map_err(refusal::of_state)
     }
 
     /// The signed text of a token that was made.

@@ -23,6 +23,9 @@ use crate::front::{Call, Gate};
 use crate::refusal::{of_denied, of_store, of_violations, refused, too_often};
 use crate::token::Claims;
 
+/// What a token that calls too often is told.
+const CALLS: &str = "the token makes more calls than it may (api.calls_per_minute)";
+
 /// The gate of the public API.
 #[derive(Debug, Clone)]
 pub struct ApiGate {
@@ -150,7 +153,11 @@ impl ApiGate {
             method: call.method.path.clone(),
             body: json::print(message)
                 .ok()
-                .map(|json| crate::audit::redacted(&json)),
+                .map(|json| crate::audit::redacted(&json))
+                .map(|json| match call.trial {
+                    true => format!("{{\"dryRun\":{json}}}"),
+                    false => json,
+                }),
             source_ip: call
                 .peer
                 .map(|peer: SocketAddr| peer.ip().to_string())
@@ -184,7 +191,7 @@ impl Gate for ApiGate {
         } = self.authorise(&call, claims, subject.as_deref()).await?;
         let address = call.peer.map(|peer| peer.ip());
         let taken = self.core.rates.take(&who, address, self.core.now());
-        taken.map_err(too_often)?;
+        taken.map_err(|wait_ms| too_often(CALLS, wait_ms))?;
         let record = self.record(&call, &who, subject.as_deref(), &message);
         let ticket = Ticket {
             core: Arc::clone(&self.core),
@@ -199,6 +206,16 @@ impl Gate for ApiGate {
                 self.finish(ticket, status.code()).await;
                 return Err(status);
             }
+        };
+        if call.trial
+            && let Err(status) = can_be_tried(call.method)
+        {
+            self.finish(ticket, status.code()).await;
+            return Err(status);
+        }
+        let permit = match call.trial {
+            true => permit.for_trial(),
+            false => permit,
         };
         let permit = match &ticket.record {
             Some(call) => permit.for_call(Arc::clone(call)),
@@ -220,6 +237,26 @@ impl Gate for ApiGate {
             self.core.audit.put(end).await;
         }
     }
+}
+
+/// Services whose calls change more than the state: another program, the cluster itself, a file.
+const BEYOND_THE_STATE: [&str; 3] = [
+    "metalstack.admin.v2.VPNService",
+    "metalmesh.admin.v1.ClusterService",
+    "metalmesh.admin.v1.BackupService",
+];
+
+/// One of them knows trials itself.
+const KNOWS_TRIALS: &str = "/metalmesh.admin.v1.ClusterService/Remove";
+
+fn can_be_tried(method: &Method) -> Result<(), Status> {
+    let is_known = method.path == KNOWS_TRIALS;
+    let beyond = !is_known && BEYOND_THE_STATE.contains(&method.service.as_str());
+    if beyond || method.server_streaming || method.client_streaming {
+        let what = format!("{} does more than one change of the state", method.path);
+        return Err(refused(ErrorCode::CannotBeTried, what));
+    }
+    Ok(())
 }
 
 /// The value of the field that names whom the call is about.

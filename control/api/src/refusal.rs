@@ -121,8 +121,7 @@ pub(crate) fn of_state(error: StateError) -> Status {
 }
 
 /// More calls than the token may make: when to call again.
-pub(crate) fn too_often(wait_ms: u64) -> Status {
-    let text = "the token makes more calls than it may (api.calls_per_minute)";
+pub(crate) fn too_often(text: &str, wait_ms: u64) -> Status {
     let hint = format!("try again in {wait_ms} ms");
     let refused = of_state(StateError::new(ErrorCode::TooMany, text).hint(hint));
     let retry = RetryInfo {

@@ -15,6 +15,7 @@ pub struct Permit {
     audited: bool,
     subject: Option<Box<str>>,
     call: Option<Arc<AuditedCall>>,
+    trial: bool,
 }
 
 /// Who acts.
@@ -62,6 +63,7 @@ impl Permit {
             audited: false,
             subject: None,
             call: None,
+            trial: false,
         }
     }
 
@@ -80,6 +82,7 @@ impl Permit {
             audited: method.audited,
             subject: subject.map(Into::into),
             call: None,
+            trial: false,
         }
     }
 
@@ -90,6 +93,20 @@ impl Permit {
             call: Some(call),
             ..self
         }
+    }
+
+    /// The same for a trial: what would be changed is found out, and nothing is.
+    #[must_use]
+    pub fn for_trial(self) -> Self {
+        Self {
+            trial: true,
+            ..self
+        }
+    }
+
+    /// Whether nothing may be changed with it; the store takes none of these.
+    pub fn is_trial(&self) -> bool {
+        self.trial
     }
 
     /// The call that it was given for, where the contract wants it recorded.

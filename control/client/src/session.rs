@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
@@ -50,6 +50,7 @@ const READS: [&str; 9] = [
 pub struct Session {
     channel: Channel,
     authorization: Option<HeaderValue>,
+    dry_run: bool,
 }
 
 impl Session {
@@ -84,11 +85,15 @@ impl Session {
         Ok(Self {
             channel: endpoint.connect_lazy(),
             authorization,
+            dry_run: settings.dry_run,
         })
     }
 
     async fn send(self, request: Request<Body>) -> Result<Response<Body>, Error> {
         let (mut parts, body) = request.into_parts();
+        if self.dry_run && !is_read(parts.uri.path()) {
+            parts.uri = tried(&parts.uri);
+        }
         if let Some(authorization) = &self.authorization {
             parts.headers.insert(AUTHORIZATION, authorization.clone());
         }
@@ -171,6 +176,14 @@ fn bearer(token: &str) -> Option<HeaderValue> {
 fn is_read(path: &str) -> bool {
     let method = path.rsplit('/').next().unwrap_or_default();
     READS.iter().any(|word| method.starts_with(word))
+}
+
+/// The same call as a trial: the server says what it would do, and does nothing.
+fn tried(uri: &Uri) -> Uri {
+    let mut parts = uri.clone().into_parts();
+    // A path behind a prefix is a path.
+    parts.path_and_query = format!("/dry-run{}", uri.path()).parse().ok();
+    Uri::from_parts(parts).unwrap_or_default()
 }
 
 /// Whether the server says that it cannot answer now.

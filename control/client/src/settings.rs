@@ -30,6 +30,8 @@ pub struct Settings {
     pub default_project: Option<String>,
     /// Set when the context has a token that is kept back, because it is for another server.
     pub kept_back: Option<KeptBack>,
+    /// Calls only say what they would do. A server that does not know of that refuses them.
+    pub dry_run: bool,
 }
 
 /// A token that is not sent: its context is for one server, and another one was asked for.
@@ -50,6 +52,7 @@ impl Settings {
             ca_file: None,
             default_project: None,
             kept_back: None,
+            dry_run: false,
         }
     }
 
@@ -133,6 +136,7 @@ impl Settings {
             ca_file: context.ca_file.clone(),
             default_project: context.default_project.clone(),
             kept_back: None,
+            dry_run: false,
         }
     }
 }

@@ -27,7 +27,7 @@ impl App {
     pub(crate) fn new(global: &Global) -> Result<Self> {
         let path = Contexts::path(global.config.as_deref())?;
         let contexts = Contexts::load(&path)?;
-        let settings = Settings::resolve(
+        let mut settings = Settings::resolve(
             &contexts,
             global.context.as_deref(),
             global.api_url.as_deref(),
@@ -42,6 +42,10 @@ impl App {
                 kept_back.api_url
             );
         }
+        settings.dry_run = global.dry_run;
+        if global.dry_run {
+            noteln!("dry run: nothing is changed; ids and secrets are not those of the real call");
+        }
         let project = global
             .project
             .clone()
@@ -53,6 +57,11 @@ impl App {
             all: global.all,
             settings,
         })
+    }
+
+    /// Whether nothing may be done.
+    pub(crate) fn is_dry(&self) -> bool {
+        self.settings.dry_run
     }
 
     /// Whether `--all` was asked for.

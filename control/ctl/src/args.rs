@@ -58,6 +58,10 @@ pub(crate) struct Global {
     /// Ask as an administrator, over all projects.
     #[arg(short = 'A', long, global = true, conflicts_with = "project")]
     pub(crate) all: bool,
+    /// Say what would be done, and do nothing: the server checks everything and answers as it
+    /// would.
+    #[arg(long, global = true)]
+    pub(crate) dry_run: bool,
     /// Show what happens on the way, on stderr.
     #[arg(long, global = true)]
     pub(crate) debug: bool,

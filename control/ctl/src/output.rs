@@ -138,7 +138,7 @@ pub(crate) fn to_json<M: Row>(message: &M) -> Result<Value> {
     message_json(M::NAME, message)
 }
 
-fn message_json<M: Message>(name: &str, message: &M) -> Result<Value> {
+pub(crate) fn message_json<M: Message>(name: &str, message: &M) -> Result<Value> {
     let descriptor = proto_public::message(name).context("unknown message type")?;
     let decoded = proto_public::json::decode(&descriptor, &message.encode_to_vec())?;
     Ok(serde_json::from_slice(&proto_public::json::print_full(

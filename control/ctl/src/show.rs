@@ -2,8 +2,9 @@
 
 use proto_public::admin::v2::{TaskInfo, VpnServiceAuthKeyResponse};
 use proto_public::api::v2::{
-    AuditTrace, Component, FilesystemLayout, Image, Ip, Machine, MachineProvisioningEvent, Network,
-    Partition, Project, ProjectInvite, Size, SizeImageConstraint, SizeReservation, Switch, Tenant,
+    AuditTrace, Component, FilesystemLayout, Image, ImageUsage, Ip, Machine,
+    MachineProvisioningEvent, Network, Partition, Project, ProjectInvite, Size,
+    SizeImageConstraint, SizeReservation, Switch, SwitchNicWithMachine, SwitchWithMachines, Tenant,
     TenantInvite, Token, VpnNode,
 };
 use proto_public::metalmesh::admin::v1::{
@@ -441,6 +442,23 @@ row!(AuditExport, "metalmesh.admin.v1.AuditExport", |e| [
     "missed up to": or_dash(Some(e.missed).filter(|it| *it > 0).map_or_else(String::new, |it| it.to_string())),
     "noted": age(e.at.as_ref()),
 ], wide []);
+
+row!(ImageUsage, "metalstack.api.v2.ImageUsage", |u| [
+    "image": u.image.as_ref().map_or_else(String::new, |it| it.id.clone()),
+    "machines": u.used_by.len().to_string(),
+], wide ["used by": or_dash(u.used_by.join(","))]);
+
+row!(SwitchWithMachines, "metalstack.api.v2.SwitchWithMachines", |s| [
+    "switch": s.id.clone(), "partition": s.partition.clone(), "rack": or_dash(s.rack.clone()),
+    "ports": or_dash(s.connections.iter().map(connection).collect::<Vec<_>>().join(",")),
+], wide []);
+
+/// Port=machine.
+fn connection(of: &SwitchNicWithMachine) -> String {
+    let port = of.nic.as_ref().map_or("-", |nic| nic.name.as_str());
+    let machine = of.machine.as_ref().map_or("-", |it| it.uuid.as_str());
+    format!("{port}={machine}")
+}
 
 row!(TokenUse, "metalmesh.admin.v1.TokenUse", |u| [
     "id": u.uuid.clone(), "last used": age(u.last_used.as_ref()),

@@ -61,6 +61,7 @@ impl<M: StateMachine> Store<M> {
         command: &M::Command,
     ) -> Result<M::Reply, ProposeError<M::Rejection>> {
         self.running()?;
+        M::may_change(permit).map_err(ProposeError::Rejected)?;
         let recorded = self.read_local(|state| state.recorded(permit, command))?;
         let applied = self.propose_as_it_is(recorded.as_ref().unwrap_or(command));
         let reply = applied.await?;

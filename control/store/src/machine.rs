@@ -62,6 +62,14 @@ pub trait StateMachine: Debug + Default + Send + Sync + 'static {
         Ok(())
     }
 
+    /// Whether `permit` is one to change something with; asked before anything else.
+    ///
+    /// # Errors
+    /// Why it is not.
+    fn may_change(_permit: &Self::Permit) -> Result<(), Self::Rejection> {
+        Ok(())
+    }
+
     /// `command` together with the record of the call that `permit` was given for; none when there
     /// is nothing to record, or it was recorded already.
     fn recorded(&self, _permit: &Self::Permit, _command: &Self::Command) -> Option<Self::Command> {

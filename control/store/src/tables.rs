@@ -2,8 +2,8 @@
 
 use control_authz::{AuditedCall, Permit};
 use control_state::{
-    AuditEntry, AuditPhase, Change, Command, FEATURE_LEVEL, Kind, Op, Record, Reply, StateError,
-    Tables,
+    AuditEntry, AuditPhase, Change, Command, ErrorCode, FEATURE_LEVEL, Kind, Op, Record, Reply,
+    StateError, Tables,
 };
 use proto_types::Timestamp;
 use serde::Deserialize;
@@ -90,6 +90,15 @@ impl StateMachine for Tables {
 
     fn enabled(&self, command: &Command) -> Result<(), StateError> {
         control_state::check_enabled(self, command)
+    }
+
+    /// A trial changes nothing, whatever part of the code it got to.
+    fn may_change(permit: &Permit) -> Result<(), StateError> {
+        if permit.is_trial() {
+            let what = "it does more than one change of the state";
+            return Err(StateError::new(ErrorCode::CannotBeTried, what));
+        }
+        Ok(())
     }
 
     /// The first change of a call takes its record along.

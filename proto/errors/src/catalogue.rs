@@ -58,6 +58,7 @@ catalogue! {
     1012 KeySpent Aborted "An idempotency key belongs to a request that is over", "use a new key";
     1013 TooMany ResourceExhausted "A limit is reached", "remove some first";
     1014 QuotaExceeded ResourceExhausted "A quota is used up", "free something first, or ask an admin for more: metalmesh quota show";
+    1015 CannotBeTried FailedPrecondition "The call cannot be tried without doing it", "leave the dry run out";
     // 11xx: who may
     1101 Unauthenticated Unauthenticated "The caller is not known", "log in: metalmesh context";
     1102 PermissionDenied PermissionDenied "The caller may not do this", "ask for a role that allows it";

@@ -24,6 +24,8 @@ use super::{Call, Front, Gate, Inner, envelope, inner, read, requests};
 
 /// A frame's header, in bytes: what a body may be longer than its one message.
 const FRAME_BYTES: usize = 5;
+/// Before the path of a method: say what the call would do, and do nothing.
+const TRIAL_PREFIX: &str = "/dry-run";
 
 impl<S: Inner, G: Gate> Front<S, G> {
     /// Answers one call; takes the body when it gets as far as to read it.
@@ -56,7 +58,12 @@ impl<S: Inner, G: Gate> Front<S, G> {
             protocol,
             compression: protocol.answer_compression(&parts.headers),
         };
-        let path = parts.uri.path();
+        let whole = parts.uri.path();
+        // Not a header: a server that does not know of trials must not take one for the call.
+        let (path, trial) = match whole.strip_prefix(TRIAL_PREFIX) {
+            Some(path) => (path, true),
+            None => (whole, false),
+        };
         let Some(method) = (self.methods)(path) else {
             let mut response = reply.error(unimplemented(path));
             if protocol.framing == Framing::ConnectUnary {
@@ -67,7 +74,10 @@ impl<S: Inner, G: Gate> Front<S, G> {
         if let Err(text) = fits(protocol.framing, method) {
             return reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
         }
-        match self.dispatch(reply, method, &parts, body, peer).await {
+        match self
+            .dispatch(reply, (method, trial), &parts, body, peer)
+            .await
+        {
             Ok(response) => response,
             Err(status) => reply.error(name_unimplemented(status, path)),
         }
@@ -76,7 +86,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
     async fn dispatch<B>(
         &self,
         reply: Reply,
-        method: &'static Method,
+        (method, trial): (&'static Method, bool),
         head: &Parts,
         body: &mut Option<B>,
         peer: Option<SocketAddr>,
@@ -118,6 +128,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
                 headers,
                 peer,
                 message: &message,
+                trial,
             };
             let (extensions, ticket) = self.gate.admit(call).await?;
             let request = inner::request(&method.path, headers, extensions, timeout, body);

@@ -59,6 +59,8 @@ pub struct Call<'a> {
     pub peer: Option<SocketAddr>,
     /// The request message, protobuf; empty where callers send a stream.
     pub message: &'a Bytes,
+    /// Whether the caller only wants to know what the call would do.
+    pub trial: bool,
 }
 
 /// Decides about every call before its handler runs, and hears how each ended.

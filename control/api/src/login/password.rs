@@ -1,11 +1,15 @@
 //! Passwords of built-in users: Argon2id, never more than a few at once.
 
+use std::net::Ipv4Addr;
+
 use argon2::{Algorithm, Argon2, Params, Version};
 use control_state::PasswordHash;
+use proto_types::Timestamp;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Semaphore;
 use tonic::Status;
 
+use super::attempts::Attempts;
 use crate::refusal::invalid;
 
 /// Shortest password, characters.
@@ -25,15 +29,31 @@ const AT_ONCE_MAX: usize = 2;
 
 /// Hashes and checks passwords.
 #[derive(Debug)]
-pub struct Hasher(Semaphore);
+pub struct Hasher {
+    room: Semaphore,
+    guesses: Attempts,
+}
 
 impl Default for Hasher {
     fn default() -> Self {
-        Self(Semaphore::new(AT_ONCE_MAX))
+        Self {
+            room: Semaphore::new(AT_ONCE_MAX),
+            guesses: Attempts::default(),
+        }
     }
 }
 
 impl Hasher {
+    /// Counts somebody who is logged in and says a password again.
+    ///
+    /// # Errors
+    /// Milliseconds to wait, when there were too many.
+    pub(crate) fn may_guess(&self, login: &str, now: Timestamp) -> Result<(), u64> {
+        let anywhere = Ipv4Addr::UNSPECIFIED.into();
+        let taken = self.guesses.take(anywhere, login, now);
+        taken.map_err(|seconds| seconds.saturating_mul(1000))
+    }
+
     /// The hash of a new password.
     ///
     /// # Errors
@@ -85,7 +105,7 @@ impl Hasher {
     }
 
     async fn compute(&self, password: String, of: PasswordHash) -> Result<Vec<u8>, Status> {
-        let _place = self.0.acquire().await.map_err(|_| broken())?;
+        let _place = self.room.acquire().await.map_err(|_| broken())?;
         let work = move || {
             let params = Params::new(of.memory_kib, of.passes, 1, Some(HASH_LEN));
             let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params.ok()?);

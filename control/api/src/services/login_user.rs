@@ -1,6 +1,6 @@
 //! Built-in users, for administrators.
 
-use control_state::{self as state, CreateUser, DeleteUser, SetPassword};
+use control_state::{self as state, CreateUser, DeleteUser, SetPassword, StateError};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::LoginUser;
 use proto_public::metalmesh::admin::v1::login_user_service_server::LoginUserService;
@@ -9,7 +9,7 @@ use tonic::Request;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{parse, time};
-use crate::refusal::of_state;
+use crate::refusal::{invalid, of_state, too_often};
 
 #[tonic::async_trait]
 impl LoginUserService for Services {
@@ -48,6 +48,36 @@ impl LoginUserService for Services {
         };
         let set = self.0.propose(&caller, op).await?.user();
         ok(mesh::LoginUserServiceSetPasswordResponse {
+            user: Some(shown(set.map_err(of_state)?.as_ref())),
+        })
+    }
+
+    async fn change_password(
+        &self,
+        request: Request<mesh::LoginUserServiceChangePasswordRequest>,
+    ) -> Answer<mesh::LoginUserServiceChangePasswordResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let login = caller.login()?;
+        // Whoever found a token must not find the password with it.
+        let taken = self.0.hasher.may_guess(login.as_str(), self.0.now());
+        let text = "the old password was tried too often";
+        taken.map_err(|wait_ms| too_often(text, wait_ms))?;
+        let find = |tables: &state::Tables| Ok(tables.get::<state::User>(&login).cloned());
+        let Some(user) = self.0.read(find).await? else {
+            let hint = "who logs in with a provider of OpenID Connect has the password there";
+            return Err(of_state(StateError::not_found("user", &login).hint(hint)));
+        };
+        let hash = Some(user.password.clone());
+        if !self.0.hasher.is(request.old_password, hash).await? {
+            return Err(invalid("old_password", "is not the password that is set"));
+        }
+        let op = SetPassword {
+            password: self.0.hasher.hash(request.new_password).await?,
+            login,
+        };
+        let set = self.0.propose(&caller, op).await?.user();
+        ok(mesh::LoginUserServiceChangePasswordResponse {
             user: Some(shown(set.map_err(of_state)?.as_ref())),
         })
     }

@@ -228,6 +228,51 @@ async fn guessing_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn users_change_their_own_password_with_the_old_one() {
+    const NEW: &str = "another good password";
+    let node = with_user("ada").await;
+    let browser = Browser::new(&node);
+    let token = browser.log_in("ada", PASSWORD).await.token();
+    let mut users = LoginUserServiceClient::new(node.wire(Some(&token)));
+    let request = |old: &str, new: &str| mesh::LoginUserServiceChangePasswordRequest {
+        old_password: old.into(),
+        new_password: new.into(),
+    };
+    for (old, new) in [("a wrong password", NEW), (PASSWORD, "short")] {
+        let refused = users.change_password(request(old, new)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+    }
+    users.change_password(request(PASSWORD, NEW)).await.unwrap();
+    let over = whoami(&node, &token).await.unwrap_err();
+    assert_eq!(over.code(), Code::Unauthenticated);
+    let token = browser.log_in("ada", NEW).await.token();
+    // Whoever has a token only does not get to guess for long.
+    let mut users = LoginUserServiceClient::new(node.wire(Some(&token)));
+    let mut refused = Code::InvalidArgument;
+    for _ in 0..20 {
+        let guess = request("a wrong password", NEW);
+        refused = users.change_password(guess).await.unwrap_err().code();
+    }
+    assert_eq!(refused, Code::ResourceExhausted);
+    // Somebody whom a provider knows has no password here.
+    node.tenant("bob").await;
+    let bob = node.login("bob").await;
+    let mut users = LoginUserServiceClient::new(node.wire(Some(&bob)));
+    let refused = users
+        .change_password(request(PASSWORD, NEW))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), Code::NotFound);
+    let kept = node.store.read_local(|tables| {
+        let all = tables.all::<AuditEntry>();
+        all.filter_map(|it| it.body.clone()).collect::<String>()
+    });
+    let kept = kept.unwrap();
+    assert!(!kept.contains(PASSWORD) && !kept.contains(NEW), "{kept}");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_new_password_ends_the_old_sessions() {
     let node = with_user("ada").await;
     let browser = Browser::new(&node);

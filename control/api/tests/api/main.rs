@@ -21,6 +21,7 @@ mod protocols;
 mod published;
 mod quota;
 mod scenario;
+mod trial;
 mod validation;
 mod watch;
 mod watch_tenancy;

@@ -78,9 +78,6 @@ pub(crate) struct Status {
 #[derive(Debug, Args)]
 pub(crate) struct Remove {
     node: u64,
-    /// Only say whether it would be refused.
-    #[arg(long)]
-    dry_run: bool,
 }
 
 #[derive(Debug, Args)]
@@ -119,8 +116,11 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let status = clusters.status(request).await?.into_inner();
             show(app, &status)
         }
-        Command::Remove(Remove { node, dry_run }) => {
-            let request = ClusterServiceRemoveRequest { id: node, dry_run };
+        Command::Remove(Remove { node }) => {
+            let request = ClusterServiceRemoveRequest {
+                id: node,
+                dry_run: app.is_dry(),
+            };
             let answer = clusters.remove(request).await?.into_inner();
             app.output.one(&given(answer.node)?)
         }

@@ -25,11 +25,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "delete")]
     Rm { id: String },
     /// Forget all components that missed their last three reports.
-    Prune {
-        /// Only say which.
-        #[arg(long)]
-        dry_run: bool,
-    },
+    Prune,
 }
 
 pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
@@ -53,10 +49,10 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = components.delete(request).await?.into_inner();
             app.output.one::<Component>(&given(answer.component)?)
         }
-        Command::Prune { dry_run } => {
+        Command::Prune => {
             let mut gone = all(app, ComponentQuery::default()).await?;
             gone.retain(is_silent);
-            for component in gone.iter().filter(|_| !dry_run) {
+            for component in &gone {
                 let uuid = component.uuid.clone();
                 components
                     .delete(admin::ComponentServiceDeleteRequest { uuid })

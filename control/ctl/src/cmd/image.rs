@@ -6,7 +6,8 @@ use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{
-    Image, ImageServiceGetRequest, ImageServiceLatestRequest, ImageServiceListRequest, Labels, Meta,
+    Image, ImageQuery, ImageServiceGetRequest, ImageServiceLatestRequest, ImageServiceListRequest,
+    Labels, Meta,
 };
 
 use super::{given, label_patch, server_lock};
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Show { id: String },
     /// The newest image of an operating system.
     Latest { os: String },
+    /// Which machines run an image, or every image.
+    Usage { id: Option<String> },
     /// Change an image.
     Update(Update),
     /// Delete an unused image.
@@ -122,6 +125,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             app.output.one(&given(answer.image)?)
         }
         Command::Update(update) => app.output.one(&changed(app, update).await?),
+        Command::Usage { id } => usage(app, id).await,
         Command::Rm { id } => {
             let request = admin::ImageServiceDeleteRequest { id };
             let answer = app
@@ -202,4 +206,14 @@ fn made(create: Create) -> Result<Image> {
         classification: enum_value(CLASS, &create.classification)?,
         expires_at: Some(from_now(create.expires)),
     })
+}
+
+async fn usage(app: &App, id: Option<String>) -> Result<()> {
+    let query = ImageQuery {
+        id,
+        ..Default::default()
+    };
+    let request = admin::ImageServiceUsageRequest { query: Some(query) };
+    let answer = app.client.admin_images().usage(request).await?;
+    app.output.list(&answer.into_inner().image_usage)
 }

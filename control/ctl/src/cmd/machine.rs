@@ -9,11 +9,12 @@ use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{
     Machine, MachineAllocationNetwork, MachineAllocationType, MachineQuery,
     MachineServiceBmcCommandRequest, MachineServiceCreateRequest, MachineServiceDeleteRequest,
-    MachineServiceGetBmcRequest, MachineServiceUpdateRequest,
+    MachineServiceUpdateRequest,
 };
 use tonic::Request;
 use tonic::metadata::MetadataValue;
 
+mod bmc;
 mod details;
 mod wait;
 
@@ -80,8 +81,15 @@ pub(crate) enum Command {
         #[arg(long, default_value = "")]
         reason: String,
     },
-    /// The machine's BMC as it reports itself; never its password.
-    Bmc { machine: String },
+    /// The machine's BMC as it reports itself, all without a machine; never a password.
+    Bmc { machine: Option<String> },
+    /// The password for the console of an allocated machine, as an administrator.
+    ConsolePassword {
+        machine: String,
+        /// Why, 10 characters or more: it goes into the audit trail.
+        #[arg(long)]
+        reason: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -231,7 +239,10 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .into_inner();
             app.output.one(&given(answer.machine)?)
         }
-        Command::Bmc { machine } => bmc(app, &machine).await,
+        Command::Bmc { machine } => bmc::show(app, machine.as_deref()).await,
+        Command::ConsolePassword { machine, reason } => {
+            bmc::console_password(app, &machine, reason).await
+        }
     }
 }
 
@@ -278,7 +289,7 @@ async fn make(app: &App, create: Create) -> Result<()> {
             .into_inner()
             .machine,
     )?;
-    if !wait.wait {
+    if !wait.wait || app.is_dry() {
         return app.output.one(&machine);
     }
     let machine = wait::until(app, &machine.uuid, Goal::Installed, wait.timeout).await?;
@@ -326,7 +337,7 @@ async fn free(app: &App, machine: &str, wait: Wait) -> Result<()> {
             .into_inner()
             .machine
     };
-    if !wait.wait {
+    if !wait.wait || app.is_dry() {
         return app.output.one(&given(freed)?);
     }
     match wait::until(app, &uuid, Goal::Waiting, wait.timeout).await {
@@ -361,6 +372,9 @@ async fn power(app: &App, machine: &str, power: Power, wait: bool) -> Result<()>
             .into_inner()
             .task_id
     };
+    if app.is_dry() {
+        return Ok(());
+    }
     if !wait {
         noteln!("ordered as task {task}");
         return Ok(());
@@ -405,27 +419,4 @@ async fn issues(app: &App, machine: Option<String>) -> Result<()> {
             rows,
         );
     })
-}
-
-async fn bmc(app: &App, machine: &str) -> Result<()> {
-    let uuid = app.machine_id(machine).await?;
-    let found = if let Some(project) = app.project().await? {
-        let request = MachineServiceGetBmcRequest { uuid, project };
-        app.client
-            .machines()
-            .get_bmc(request)
-            .await?
-            .into_inner()
-            .bmc_details
-    } else {
-        let request = admin::MachineServiceGetBmcRequest { uuid };
-        app.client
-            .admin_machines()
-            .get_bmc(request)
-            .await?
-            .into_inner()
-            .bmc_details
-    };
-    let name = "metalstack.api.v2.MachineBMCDetails";
-    app.output.message(name, &given(found)?, details::print_bmc)
 }

@@ -28,7 +28,7 @@ pub(crate) mod token;
 pub(crate) mod user;
 pub(crate) mod vpn;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use proto_public::api::v2::{
     Labels, LabelsPatch, OptimisticLockingStrategy, UpdateLabels, UpdateMeta, update_labels,
 };
@@ -37,8 +37,25 @@ use crate::app::App;
 use crate::args::{Cli, Command};
 use crate::text::pairs;
 
+/// What changes files of this machine, so that no server can say what it would do.
+fn is_local(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Context(_)
+            | Command::Login(_)
+            | Command::Logout
+            | Command::Cluster(cluster::Command::Init(_))
+            | Command::Audit(audit::Command::Export { .. })
+    )
+}
+
 /// Runs what was typed.
 pub(crate) async fn run(cli: Cli) -> Result<()> {
+    if cli.global.dry_run && is_local(&cli.command) {
+        bail!(
+            "this changes things on this machine alone, and cannot be tried; leave --dry-run out"
+        );
+    }
     let command = match cli.command {
         Command::Context(command) => return context::run(&cli.global, command),
         Command::Login(command) => return login::login(&cli.global, &command).await,

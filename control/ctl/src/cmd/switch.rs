@@ -22,6 +22,8 @@ pub(crate) enum Command {
     /// Show a switch and its ports.
     #[command(visible_alias = "describe")]
     Show { id: String },
+    /// The machines at the ports of a switch, or of every switch.
+    Machines { id: Option<String> },
     /// Say that a broken switch is replaced: the one that registers under its name next is set up by
     /// the other switch of its rack.
     Replace {
@@ -80,6 +82,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.admin_switches().get(request).await?.into_inner();
             app.output.one_with(&given(answer.switch)?, details)
         }
+        Command::Machines { id } => machines(app, id).await,
         Command::Replace { id, cancel } => {
             let changed = replace(app, id, cancel).await?;
             app.output.one_with(&changed, details)
@@ -174,4 +177,21 @@ fn details(switch: &Switch) {
         ]
     });
     print_table(&["port", "desired", "actual", "segment", "machine"], rows);
+}
+
+async fn machines(app: &App, id: Option<String>) -> Result<()> {
+    let query = SwitchQuery {
+        id,
+        ..Default::default()
+    };
+    let request = admin::SwitchServiceConnectedMachinesRequest {
+        query: Some(query),
+        machine_query: None,
+    };
+    let answer = app
+        .client
+        .admin_switches()
+        .connected_machines(request)
+        .await?;
+    app.output.list(&answer.into_inner().switches_with_machines)
 }

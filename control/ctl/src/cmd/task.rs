@@ -19,6 +19,8 @@ pub(crate) enum Command {
     /// Show a task.
     #[command(visible_alias = "describe")]
     Show { id: String },
+    /// List the queues in which tasks wait.
+    Queues,
     /// Cancel a task, or forget one that is over.
     #[command(visible_alias = "delete")]
     Rm { id: String },
@@ -42,6 +44,17 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             };
             let found = tasks.get(request).await?.into_inner().task;
             app.output.one(&given(found)?)
+        }
+        Command::Queues => {
+            let answer = tasks.queues(admin::TaskServiceQueuesRequest {}).await?;
+            let queues = answer.into_inner().queues;
+            if !app.output.is_table() {
+                return app.output.value(&queues.into());
+            }
+            for queue in queues {
+                outln!("{queue}");
+            }
+            Ok(())
         }
         Command::Rm { id } => {
             let request = admin::TaskServiceDeleteRequest {

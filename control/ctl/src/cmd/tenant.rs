@@ -4,8 +4,9 @@ use anyhow::Result;
 use clap::Subcommand;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{
-    TenantMember, TenantQuery, TenantServiceGetRequest, TenantServiceListRequest,
-    TenantServiceUpdateRequest,
+    TenantMember, TenantQuery, TenantServiceAddMemberRequest, TenantServiceDeleteRequest,
+    TenantServiceGetRequest, TenantServiceLeaveRequest, TenantServiceListRequest,
+    TenantServiceRemoveMemberRequest, TenantServiceUpdateMemberRequest, TenantServiceUpdateRequest,
 };
 
 use super::{given, invite, label_patch, server_lock};
@@ -46,8 +47,12 @@ pub(crate) enum Command {
         #[arg(long = "label", value_name = "LABEL")]
         labels: Vec<String>,
     },
-    /// Give a tenant's user a role in another tenant.
-    AddMember {
+    /// Delete a tenant that has no projects any more.
+    #[command(visible_alias = "delete")]
+    Rm { tenant: String },
+    /// Give a tenant's user a role in a tenant, or another role.
+    #[command(alias = "add-member")]
+    SetMember {
         tenant: String,
         member: String,
         /// owner, editor, viewer or guest.
@@ -56,6 +61,8 @@ pub(crate) enum Command {
     },
     /// Take the role away.
     RmMember { tenant: String, member: String },
+    /// Give up one's own role.
+    Leave { tenant: String },
     /// Invite others into a tenant, or accept an invite.
     #[command(subcommand)]
     Invite(invite::Command),
@@ -106,26 +113,52 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.tenants().update(request).await?.into_inner();
             app.output.one(&given(answer.tenant)?)
         }
-        Command::AddMember {
+        Command::Rm { tenant } => {
+            let request = TenantServiceDeleteRequest { login: tenant };
+            let answer = app.client.tenants().delete(request).await?.into_inner();
+            app.output.one(&given(answer.tenant)?)
+        }
+        Command::SetMember {
             tenant,
             member,
             role,
-        } => {
-            let role = enum_value(ROLE, &role)?;
-            let request = admin::TenantServiceAddMemberRequest {
-                tenant,
-                member,
-                role,
-            };
-            app.client.admin_tenants().add_member(request).await?;
+        } => set_member(app, tenant, member, &role).await,
+        Command::Leave { tenant } => {
+            let request = TenantServiceLeaveRequest { login: tenant };
+            app.client.tenants().leave(request).await?;
             Ok(())
         }
         Command::RmMember { tenant, member } => {
-            let request = admin::TenantServiceRemoveMemberRequest { tenant, member };
-            app.client.admin_tenants().remove_member(request).await?;
+            let request = TenantServiceRemoveMemberRequest {
+                login: tenant,
+                member,
+            };
+            app.client.tenants().remove_member(request).await?;
             Ok(())
         }
         Command::Invite(command) => invite::tenant(app, command).await,
+    }
+}
+
+/// Adds a member; one that is there already gets the role.
+async fn set_member(app: &App, login: String, member: String, role: &str) -> Result<()> {
+    let role = enum_value(ROLE, role)?;
+    let add = TenantServiceAddMemberRequest {
+        login: login.clone(),
+        member: member.clone(),
+        role,
+    };
+    match app.client.tenants().add_member(add).await {
+        Err(status) if status.code() == tonic::Code::AlreadyExists => {
+            let update = TenantServiceUpdateMemberRequest {
+                login,
+                member,
+                role,
+            };
+            app.client.tenants().update_member(update).await?;
+            Ok(())
+        }
+        other => Ok(other.map(drop)?),
     }
 }
 

@@ -229,16 +229,19 @@ async fn make(app: &App, global: &Global, create: Create) -> Result<()> {
         (given(answer.token)?, answer.secret)
     };
     match create.add_context {
-        Some(name) => {
+        Some(name) if !app.is_dry() => {
             context::add_with_token(global, &app.settings, &name, &secret, only)?;
             app.output.one(&token)
         }
-        None => hand_over(app, &token, &secret, create.out),
+        _ => hand_over(app, &token, &secret, create.out),
     }
 }
 
 /// Shows the secret once, or keeps it in a file.
 fn hand_over(app: &App, token: &Token, secret: &str, out: Option<PathBuf>) -> Result<()> {
+    if app.is_dry() {
+        return app.output.one(token);
+    }
     if let Some(path) = out {
         files::write_private(&path, &format!("{secret}\n"))?;
         return app.output.one(token);

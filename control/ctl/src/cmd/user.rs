@@ -1,13 +1,13 @@
 //! `metalmesh user`: built-in users.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use proto_public::metalmesh::admin::v1::{
-    LoginUserServiceCreateRequest, LoginUserServiceListRequest, LoginUserServiceRemoveRequest,
-    LoginUserServiceSetPasswordRequest,
+    LoginUserServiceChangePasswordRequest, LoginUserServiceCreateRequest,
+    LoginUserServiceListRequest, LoginUserServiceRemoveRequest, LoginUserServiceSetPasswordRequest,
 };
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
@@ -30,10 +30,16 @@ pub(crate) enum Command {
         password: Password,
     },
     /// Set another password; the user's sessions end.
+    ///
+    /// Your own needs the old one: without LOGIN.
     Passwd {
-        login: String,
+        /// Somebody else, as an administrator.
+        login: Option<String>,
         #[command(flatten)]
         password: Password,
+        /// File with your old password in its first line; a prompt asks without it.
+        #[arg(long, value_name = "FILE", conflicts_with = "login")]
+        old_password_file: Option<PathBuf>,
     },
     /// List the users.
     #[command(visible_alias = "list")]
@@ -72,10 +78,27 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             };
             users.create(request).await?.into_inner().user
         }
-        Command::Passwd { login, password } => {
+        Command::Passwd {
+            login: Some(login),
+            password,
+            ..
+        } => {
             let password = password.read()?;
             let request = LoginUserServiceSetPasswordRequest { login, password };
             users.set_password(request).await?.into_inner().user
+        }
+        Command::Passwd {
+            login: None,
+            password,
+            old_password_file,
+        } => {
+            let request = LoginUserServiceChangePasswordRequest {
+                old_password: old(old_password_file.as_deref())?,
+                new_password: password.read()?,
+            };
+            let answer = users.change_password(request).await?;
+            noteln!("your sessions have ended; log in again: metalmesh login");
+            answer.into_inner().user
         }
         Command::Rm { login } => {
             let request = LoginUserServiceRemoveRequest { login };
@@ -85,13 +108,26 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     app.output.one(&given(user)?)
 }
 
+fn first_line(path: &Path) -> Result<String> {
+    Ok(files::read(path)?
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .to_owned())
+}
+
+/// The password that is set.
+fn old(file: Option<&Path>) -> Result<String> {
+    match file {
+        Some(path) => first_line(path),
+        None => unseen(|| ask("old password: ")),
+    }
+}
+
 impl Password {
     fn read(&self) -> Result<String> {
         let password = match &self.password_file {
-            Some(path) => {
-                let text = files::read(path)?;
-                text.lines().next().unwrap_or_default().to_owned()
-            }
+            Some(path) => first_line(path)?,
             None => prompted()?,
         };
         ensure!(!password.is_empty(), "the password is empty");
@@ -99,8 +135,15 @@ impl Password {
     }
 }
 
-/// A new password from a terminal, twice, and not shown.
+/// A new password from a terminal, twice.
 fn prompted() -> Result<String> {
+    let (first, second) = unseen(|| Ok((ask("new password: ")?, ask("again: ")?)))?;
+    ensure!(first == second, "the two passwords differ");
+    Ok(first)
+}
+
+/// What is typed into a terminal meanwhile is not shown.
+fn unseen<T>(asked: impl FnOnce() -> Result<T>) -> Result<T> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         bail!("no terminal is there to ask for the password; name a file: --password-file FILE");
@@ -109,11 +152,9 @@ fn prompted() -> Result<String> {
     let mut hidden = shown.clone();
     hidden.local_modes.remove(LocalModes::ECHO);
     tcsetattr(&stdin, OptionalActions::Now, &hidden)?;
-    let asked = ask("password: ").and_then(|first| Ok((first, ask("again: ")?)));
+    let asked = asked();
     tcsetattr(&stdin, OptionalActions::Now, &shown)?;
-    let (first, second) = asked?;
-    ensure!(first == second, "the two passwords differ");
-    Ok(first)
+    asked
 }
 
 fn ask(what: &str) -> Result<String> {

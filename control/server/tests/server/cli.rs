@@ -211,3 +211,91 @@ fn tickets_and_tokens_go_into_private_files() {
     let refused = cli.refused(&["tenant", "ls"]);
     assert!(refused.contains("cannot be reached"), "{refused}");
 }
+
+#[test]
+fn a_dry_run_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {
+        return;
+    };
+    assert!(
+        cli.ok(&["--dry-run", "tenant", "create", "acme"])
+            .contains("acme")
+    );
+    assert!(!cli.ok(&["tenant", "ls"]).contains("acme"));
+    cli.ok(&["tenant", "create", "acme"]);
+    let refused = cli.refused(&["tenant", "create", "acme", "--dry-run"]);
+    assert!(refused.contains("MM-1002"), "{refused}");
+    cli.ok(&["tenant", "rm", "acme", "--dry-run"]);
+    assert!(cli.ok(&["tenant", "ls"]).contains("acme"));
+    let out = dir.path().join("token");
+    let token = [
+        "token",
+        "create",
+        "--dry-run",
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    let said = cli.ok(&token);
+    assert!(!out.exists() && !said.contains("eyJ"), "{said}");
+    let refused = cli.refused(&["context", "set-project", "web", "--dry-run"]);
+    assert!(refused.contains("--dry-run"), "{refused}");
+}
+
+#[test]
+fn members_of_tenants_and_what_is_used_where() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {
+        return;
+    };
+    cli.ok(&["tenant", "create", "acme"]);
+    cli.ok(&["tenant", "create", "ann"]);
+    cli.ok(&["tenant", "set-member", "acme", "ann"]);
+    let shown = cli.ok(&["tenant", "show", "acme"]);
+    assert!(shown.contains("ann") && shown.contains("viewer"), "{shown}");
+    cli.ok(&["tenant", "set-member", "acme", "ann", "--role", "owner"]);
+    let shown = cli.ok(&["tenant", "show", "acme"]);
+    let ann = shown.lines().find(|line| line.starts_with("ann")).unwrap();
+    assert!(ann.contains("owner"), "{shown}");
+    let ann = [
+        "token",
+        "create",
+        "--user",
+        "ann",
+        "--tenant-role",
+        "acme=viewer",
+    ];
+    cli.ok(&[&ann[..], &["--add-context", "ann"]].concat());
+    cli.ok(&["--context", "ann", "tenant", "leave", "acme"]);
+    assert!(!cli.ok(&["tenant", "show", "acme"]).contains("ann"));
+    cli.ok(&["tenant", "rm", "acme"]);
+    assert!(!cli.ok(&["tenant", "ls"]).contains("acme"));
+
+    let digest = format!("sha256:{}", "ab".repeat(32));
+    let image = [
+        "image",
+        "create",
+        "debian-12.0.1",
+        "--url",
+        "http://x.example/i",
+    ];
+    cli.ok(&[&image[..], &["--digest", &digest]].concat());
+    assert!(cli.ok(&["image", "usage"]).contains("debian-12.0.1"));
+    assert!(
+        cli.ok(&["image", "usage", "debian-12.0.1", "-o", "json"])
+            .contains("debian-12.0.1")
+    );
+    cli.ok(&["switch", "machines"]);
+    assert!(cli.ok(&["task", "queues", "-o", "json"]).starts_with('['));
+    assert_eq!(cli.ok(&["machine", "bmc", "-o", "json"]).trim(), "[]");
+    let id = "00000000-0000-4000-8000-000000000001";
+    let password = [
+        "machine",
+        "console-password",
+        id,
+        "--reason",
+        "a broken boot",
+    ];
+    let refused = cli.refused(&password);
+    assert!(refused.contains("MM-1001"), "{refused}");
+}

@@ -33,9 +33,6 @@ pub(crate) struct Apply {
     /// FilesystemLayout or Network. What a document does not say stays as it is.
     #[arg(short, long, value_name = "FILE")]
     file: PathBuf,
-    /// Show what would be done, and do nothing.
-    #[arg(long)]
-    dry_run: bool,
 }
 
 /// An object that is to become what its document says.
@@ -54,14 +51,14 @@ pub(crate) async fn apply(app: &App, apply: &Apply) -> Result<()> {
     }
     let mut done = Vec::new();
     for step in &steps {
-        if !apply.dry_run {
+        if !app.is_dry() {
             let carried_out = carry_out(app, &step.plan).await;
             carried_out.with_context(|| format!("{} {}", step.kind.short, step.id))?;
         }
         if app.output.is_table() {
-            out!("{}", told(step, apply.dry_run));
+            out!("{}", told(step, app.is_dry()));
         } else {
-            done.push(as_json(step, apply.dry_run));
+            done.push(as_json(step, app.is_dry()));
         }
     }
     if app.output.is_table() {

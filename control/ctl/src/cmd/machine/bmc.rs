@@ -1,0 +1,64 @@
+//! What BMCs say of themselves, and the password of a console.
+
+use anyhow::Result;
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2::{MachineQuery, MachineServiceGetBmcRequest};
+
+use super::details;
+use crate::app::App;
+use crate::cmd::given;
+use crate::output::message_json;
+
+const DETAILS: &str = "metalstack.api.v2.MachineBMCDetails";
+
+/// One machine's, or as an administrator everybody's.
+pub(super) async fn show(app: &App, machine: Option<&str>) -> Result<()> {
+    let Some(machine) = machine else {
+        return list(app).await;
+    };
+    let uuid = app.machine_id(machine).await?;
+    let found = if let Some(project) = app.project().await? {
+        let request = MachineServiceGetBmcRequest { uuid, project };
+        let answer = app.client.machines().get_bmc(request).await?;
+        answer.into_inner().bmc_details
+    } else {
+        let request = admin::MachineServiceGetBmcRequest { uuid };
+        let answer = app.client.admin_machines().get_bmc(request).await?;
+        answer.into_inner().bmc_details
+    };
+    app.output
+        .message(DETAILS, &given(found)?, details::print_bmc)
+}
+
+async fn list(app: &App) -> Result<()> {
+    let request = admin::MachineServiceListBmcRequest {
+        query: Some(MachineQuery::default()),
+    };
+    let answer = app.client.admin_machines().list_bmc(request).await?;
+    let all = answer.into_inner().bmc_details;
+    if app.output.is_table() {
+        for (at, one) in all.iter().enumerate() {
+            if at > 0 {
+                outln!();
+            }
+            details::print_bmc(one);
+        }
+        return Ok(());
+    }
+    let all = all.iter().map(|one| message_json(DETAILS, one));
+    app.output.value(&all.collect::<Result<_>>()?)
+}
+
+/// The password for the console of an allocated machine; the reason goes into the audit trail.
+pub(super) async fn console_password(app: &App, machine: &str, reason: String) -> Result<()> {
+    let uuid = app.machine_id(machine).await?;
+    let request = admin::MachineServiceConsolePasswordRequest { uuid, reason };
+    let answer = app
+        .client
+        .admin_machines()
+        .console_password(request)
+        .await?;
+    let answer = answer.into_inner();
+    let whole = serde_json::json!({"uuid": answer.uuid, "password": answer.password});
+    app.output.secret(&answer.password, &whole)
+}
