@@ -1,4 +1,4 @@
-//! `./dev bench store`: builds what measures, fetches what it is compared with, and hands over.
+//! `./dev bench`: builds what measures, fetches what it is compared with, and hands over.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
@@ -25,11 +25,27 @@ enum What {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// One decision about who may call what, without and with site policies; see --help
+    #[command(disable_help_flag = true)]
+    Authz {
+        /// Given to the bench as they are
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
 }
 
 pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
-    let What::Store { args } = &args.what;
-    let etcd = etcd()?;
+    let mut handed: Vec<OsString> = Vec::new();
+    match &args.what {
+        What::Store { args } => {
+            handed.extend(["store".into(), "--etcd".into(), etcd()?.into()]);
+            handed.extend_from_slice(args);
+        }
+        What::Authz { args } => {
+            handed.push("authz".into());
+            handed.extend_from_slice(args);
+        }
+    }
     let mut build = Command::new(env!("CARGO"));
     build
         .args(["build", "--quiet", "--release", "--package", "tests-perf"])
@@ -42,7 +58,7 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
     let program = target.join("release").join("bench-store");
     // Signals and the exit code are the bench's own.
     let mut bench = Command::new(&program);
-    bench.arg("store").arg("--etcd").arg(etcd).args(args);
+    bench.args(handed);
     Err(bench.exec()).with_context(|| format!("cannot run {}", program.display()))
 }
 

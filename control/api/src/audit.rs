@@ -35,7 +35,8 @@ pub(crate) fn redacted(json: &[u8]) -> String {
     text
 }
 
-fn redact(value: &mut serde_json::Value) {
+/// Takes secrets out, wherever they are.
+pub(crate) fn redact(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(fields) => {
             for (name, field) in fields {

@@ -1,5 +1,6 @@
 //! Who calls: put into each request by the gate, taken out by the handler.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use control_authz::{Permit, Principal, TokenKind};
@@ -21,6 +22,10 @@ pub struct Caller {
     pub user: String,
     /// The partition that the token is bound to, by its label; it speaks for no other.
     pub partition: Option<String>,
+    /// Where the call comes from.
+    pub address: Option<IpAddr>,
+    /// Of a stream, the request without its secrets: what policies look at again.
+    pub request: Option<Arc<serde_json::Value>>,
 }
 
 /// Label of a token that binds an agent to the partition of that id.

@@ -14,6 +14,7 @@ use tonic::Status;
 use crate::backup::Backups;
 use crate::caller::Caller;
 use crate::login::Hasher;
+use crate::policy::Policies;
 use crate::published::Published;
 use crate::rate::Rates;
 use crate::refusal;
@@ -46,6 +47,8 @@ pub struct Core {
     pub watches: Watches,
     /// Makes backups.
     pub backups: Backups,
+    /// The site's own rules beside the contract's table.
+    pub policies: Policies,
     /// How many calls each token may make.
     pub rates: Rates,
     /// Where uses of tokens are noted.

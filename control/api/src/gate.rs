@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use control_authz::{AuditedCall, Denied, Permit, Principal, Recorded, authorise_path};
+use control_authz::{AuditedCall, Denied, Permit, Principal, Recorded, authorise_method};
 use control_state::{ErrorCode, Token};
 use control_store::CallEnd;
 use http::header::AUTHORIZATION;
@@ -20,6 +20,7 @@ use crate::convert::token::principal;
 use crate::core::Core;
 use crate::directory::StateDirectory;
 use crate::front::{Call, Gate};
+use crate::policy::{Asked, Judged, request};
 use crate::refusal::{of_denied, of_store, of_violations, refused, too_often};
 use crate::token::Claims;
 
@@ -45,6 +46,8 @@ struct Decided {
     /// That the token is bound to.
     partition: Option<String>,
     permit: Result<Permit, Denied>,
+    /// What site policies need in order to judge the call.
+    judged: Option<Judged>,
 }
 
 impl Drop for Ticket {
@@ -101,36 +104,82 @@ impl ApiGate {
         &self,
         call: &Call<'_>,
         claims: Option<Claims>,
-        subject: Option<&str>,
+        (subject, message): (Option<&str>, &DynamicMessage),
     ) -> Result<Decided, Status> {
         let core = &self.core;
-        let (path, now) = (call.method.path.as_str(), core.now());
+        let method = call.method;
         let decide = |tables: &control_state::Tables| {
-            let (who, partition) = match &claims {
-                None => (Principal::anonymous(), None),
-                Some(claims) => {
-                    let id: Option<TokenId> = claims.jti.parse().ok();
-                    let token = id.and_then(|id| tables.get::<Token>(&id));
-                    let good =
-                        token.filter(|token| token.user == claims.sub && token.is_valid(now))?;
-                    core.uses.note(good, now);
-                    let partition = good.meta.labels.get(PARTITION_LABEL).cloned();
-                    (principal(good), partition)
-                }
+            let site = core.policies.of(tables, method)?;
+            let Some((who, partition)) = self.caller(tables, claims.as_ref()) else {
+                return Ok(None);
             };
             let directory = StateDirectory {
                 tables,
                 provider: &core.provider,
             };
-            let permit = authorise_path(path, &who, &directory, subject);
-            Some(Decided {
+            let permit = authorise_method(method, &who, &directory, subject);
+            let gather = |site| Judged::gather(site, method, &who, &directory, (subject, message));
+            Ok(Some(Decided {
+                judged: site.map(gather),
                 who,
                 partition,
                 permit,
-            })
+            }))
         };
-        let decided = core.store.read(decide).await.map_err(of_store)?;
-        decided.ok_or_else(|| refused(ErrorCode::TokenRevoked, "the token is not valid any more"))
+        loop {
+            match core.store.read(decide).await.map_err(of_store)? {
+                Ok(decided) => return decided.ok_or_else(revoked),
+                // Once for each change of a policy, without holding the state.
+                Err(stale) => core.policies.compile(stale),
+            }
+        }
+    }
+
+    /// What the site's policies make of the table's decision.
+    fn judge(
+        &self,
+        call: &Call<'_>,
+        decided: Decided,
+        (subject, message): (Option<&str>, &DynamicMessage),
+    ) -> Decided {
+        let Some(judged) = &decided.judged else {
+            return decided;
+        };
+        let wants = judged.site.wants_request(call.method);
+        let request = wants.then(|| request(message)).flatten();
+        let asked = Asked {
+            method: call.method,
+            who: &decided.who,
+            subject,
+            address: call.peer.map(|peer| peer.ip()),
+            partition: decided.partition.as_deref(),
+            request: request.as_ref(),
+            now: self.core.now(),
+        };
+        Decided {
+            permit: judged.decide(&asked, decided.permit),
+            judged: None,
+            who: decided.who,
+            partition: decided.partition,
+        }
+    }
+
+    /// Who calls, and the partition that its token is bound to; none when the token has ended.
+    fn caller(
+        &self,
+        tables: &control_state::Tables,
+        claims: Option<&Claims>,
+    ) -> Option<(Principal, Option<String>)> {
+        let Some(claims) = claims else {
+            return Some((Principal::anonymous(), None));
+        };
+        let now = self.core.now();
+        let id: Option<TokenId> = claims.jti.parse().ok();
+        let token = id.and_then(|id| tables.get::<Token>(&id));
+        let good = token.filter(|token| token.user == claims.sub && token.is_valid(now))?;
+        self.core.uses.note(good, now);
+        let partition = good.meta.labels.get(PARTITION_LABEL).cloned();
+        Some((principal(good), partition))
     }
 
     fn record(
@@ -138,7 +187,7 @@ impl ApiGate {
         call: &Call<'_>,
         who: &Principal,
         subject: Option<&str>,
-        message: &DynamicMessage,
+        (message, rule): (&DynamicMessage, Option<&str>),
     ) -> Option<Arc<AuditedCall>> {
         if !call.method.audited || who.user.is_empty() {
             return None;
@@ -158,6 +207,7 @@ impl ApiGate {
                     true => format!("{{\"dryRun\":{json}}}"),
                     false => json,
                 }),
+            rule: rule.map(str::to_owned),
             source_ip: call
                 .peer
                 .map(|peer: SocketAddr| peer.ip().to_string())
@@ -184,15 +234,22 @@ impl Gate for ApiGate {
         let message = json::decode(&call.method.input, call.message)
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
         let subject = subject(&call, &message);
+        let about = (subject.as_deref(), &message);
+        let decided = self.authorise(&call, claims, about).await?;
+        let address = call.peer.map(|peer| peer.ip());
+        let taken = (self.core.rates).take(&decided.who, address, self.core.now());
+        taken.map_err(|wait_ms| too_often(CALLS, wait_ms))?;
         let Decided {
             who,
             partition,
             permit,
-        } = self.authorise(&call, claims, subject.as_deref()).await?;
-        let address = call.peer.map(|peer| peer.ip());
-        let taken = self.core.rates.take(&who, address, self.core.now());
-        taken.map_err(|wait_ms| too_often(CALLS, wait_ms))?;
-        let record = self.record(&call, &who, subject.as_deref(), &message);
+            judged: _,
+        } = self.judge(&call, decided, about);
+        let rule = match &permit {
+            Ok(permit) => permit.rule(),
+            Err(denied) => denied.rule(),
+        };
+        let record = self.record(&call, &who, subject.as_deref(), (&message, rule));
         let ticket = Ticket {
             core: Arc::clone(&self.core),
             record,
@@ -228,6 +285,10 @@ impl Gate for ApiGate {
             principal: Arc::new(who),
             user,
             partition,
+            address,
+            request: (call.method.server_streaming)
+                .then(|| request(&message).map(Arc::new))
+                .flatten(),
         });
         Ok((extensions, ticket))
     }
@@ -257,6 +318,10 @@ fn can_be_tried(method: &Method) -> Result<(), Status> {
         return Err(refused(ErrorCode::CannotBeTried, what));
     }
     Ok(())
+}
+
+fn revoked() -> Status {
+    refused(ErrorCode::TokenRevoked, "the token is not valid any more")
 }
 
 /// The value of the field that names whom the call is about.

@@ -23,6 +23,7 @@ mod directory;
 pub mod front;
 pub mod gate;
 pub mod login;
+mod policy;
 mod published;
 mod rate;
 mod refusal;
@@ -36,6 +37,7 @@ mod watch;
 
 pub use bootstrap::{ADMIN_USER, BootstrapError, admin_token, is_fresh, tenants};
 pub use core::Core;
+pub use policy::{Looked, Policies};
 pub use published::{Ears, Published};
 pub use rate::{CALLS_PER_MINUTE, Rates};
 pub use uses::{UseWriter, Uses};

@@ -97,18 +97,18 @@ pub(crate) async fn open<M: Send + 'static>(
 impl<M> Open<M> {
     /// Rights first, then what there is to say.
     fn look(&mut self, tables: &Tables) -> Result<(), Status> {
-        let (provider, now) = (&self.core.provider, self.core.now());
-        self.rights.look(tables, provider, now)?;
+        let (core, now) = (&self.core, self.core.now());
+        self.rights.look(tables, core, now)?;
         self.ready.extend((self.look)(tables));
         Ok(())
     }
 
     fn check(&mut self) -> Result<(), Status> {
         let store = self.core.store.clone();
-        let (provider, now) = (&self.core.provider, self.core.now());
+        let (core, now) = (&self.core, self.core.now());
         let rights = &mut self.rights;
         store
-            .read_local(|tables| rights.look(tables, provider, now))
+            .read_local(|tables| rights.look(tables, core, now))
             .map_err(of_store)?
     }
 

@@ -22,6 +22,8 @@ pub struct AuditedCall {
     pub method: String,
     /// The request without secrets.
     pub body: Option<String>,
+    /// The rule of a site policy that decided it, `policy/rule`.
+    pub rule: Option<String>,
     /// Address of the caller.
     pub source_ip: String,
     /// Whether a change of it was recorded.

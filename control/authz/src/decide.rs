@@ -28,6 +28,16 @@ pub fn authorise_path(
     decide(method, who, directory, subject)
 }
 
+/// Decides a call of a method that is known already; `subject` as in [`authorise_path`].
+pub fn authorise_method(
+    method: &'static Method,
+    who: &Principal,
+    directory: &dyn Directory,
+    subject: Option<&str>,
+) -> Result<Permit, Denied> {
+    decide(method, who, directory, subject)
+}
+
 pub(crate) fn decide(
     method: &'static Method,
     who: &Principal,

@@ -28,9 +28,45 @@ pub enum Denied {
         /// The roles that would do.
         needs: String,
     },
+    /// The table permits it, a rule of a site policy does not.
+    #[error("{path} is not allowed by rule {rule} of this site{}", said(message))]
+    ByRule {
+        /// The method's path.
+        path: &'static str,
+        /// `policy/rule`.
+        rule: String,
+        /// What the policy says of it; may be empty.
+        message: String,
+    },
+    /// A site policy could not be evaluated, so that nobody knows whether it refuses the call.
+    #[error("{path} is refused: policy {policy:?} of this site cannot be evaluated: {reason}")]
+    Unjudged {
+        /// The method's path.
+        path: &'static str,
+        /// The policy's name.
+        policy: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+fn said(message: &str) -> String {
+    match message {
+        "" => String::new(),
+        message => format!(": {message}"),
+    }
 }
 
 impl Denied {
+    /// The rule of a site policy that refused, `policy/rule`, or the policy that could not say.
+    pub fn rule(&self) -> Option<&str> {
+        match self {
+            Self::ByRule { rule, .. } => Some(rule),
+            Self::Unjudged { policy, .. } => Some(policy),
+            _ => None,
+        }
+    }
+
     pub(crate) fn not_found(kind: &'static str, subject: &str) -> Self {
         Self::NotFound {
             kind,
@@ -84,10 +120,14 @@ impl From<Denied> for Error {
             Denied::Unauthenticated => ErrorCode::Unauthenticated,
             Denied::NotFound { .. } => ErrorCode::NotFound,
             Denied::Forbidden { .. } => ErrorCode::PermissionDenied,
+            Denied::ByRule { .. } => ErrorCode::PolicyDenied,
+            Denied::Unjudged { .. } => ErrorCode::PolicyFailed,
         };
         let error = Self::new(code, denied.to_string());
         match denied {
             Denied::NotFound { kind, subject } => error.object(kind, subject),
+            Denied::ByRule { rule, .. } => error.object("policy", rule),
+            Denied::Unjudged { policy, .. } => error.object("policy", policy),
             _ => error,
         }
     }

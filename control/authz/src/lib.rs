@@ -14,6 +14,8 @@
 //! further than its user does now; finding method, roles and subject of a typed request compares
 //! no paths and builds no strings (the permit then copies user, token and subject).
 //!
+//! What a site adds to the table with policies of its own goes through [`Decided::under`].
+//!
 //! [`may_grant`] keeps a new token from exceeding the one that asks for it.
 
 mod call;
@@ -24,12 +26,17 @@ mod grant;
 mod permit;
 mod principal;
 mod roles;
+mod site;
 
 pub use call::{AuditedCall, Recorded};
-pub use decide::{authorise, authorise_path};
+pub use decide::{authorise, authorise_method, authorise_path};
 pub use denied::Denied;
 pub use directory::{Directory, Memberships};
 pub use grant::{Elevation, may_grant};
 pub use permit::{Actor, Permit, SystemActor};
 pub use principal::{MethodSet, Permissions, Principal, Rights, TokenKind};
 pub use roles::{project_role, tenant_role};
+pub use site::{
+    Decided, Judge, Reach, Ruling, Unjudged, Widening, is_judged, is_of_platform, is_way_back,
+    widening,
+};

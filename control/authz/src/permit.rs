@@ -14,6 +14,7 @@ pub struct Permit {
     path: Option<&'static str>,
     audited: bool,
     subject: Option<Box<str>>,
+    rule: Option<Box<str>>,
     call: Option<Arc<AuditedCall>>,
     trial: bool,
 }
@@ -62,6 +63,7 @@ impl Permit {
             path: None,
             audited: false,
             subject: None,
+            rule: None,
             call: None,
             trial: false,
         }
@@ -81,8 +83,17 @@ impl Permit {
             path: Some(&method.path),
             audited: method.audited,
             subject: subject.map(Into::into),
+            rule: None,
             call: None,
             trial: false,
+        }
+    }
+
+    /// The same, given by a rule of a site policy and not by the table.
+    pub(crate) fn by_rule(self, rule: &str) -> Self {
+        Self {
+            rule: Some(rule.into()),
+            ..self
         }
     }
 
@@ -112,6 +123,11 @@ impl Permit {
     /// The call that it was given for, where the contract wants it recorded.
     pub fn call(&self) -> Option<&Arc<AuditedCall>> {
         self.call.as_ref()
+    }
+
+    /// The rule of a site policy that gave it, `policy/rule`; none where the table did.
+    pub fn rule(&self) -> Option<&str> {
+        self.rule.as_deref()
     }
 
     /// Who acts.

@@ -8,7 +8,7 @@ use proto_public::{method, methods};
 
 /// The subject that stands for all.
 pub(crate) const ALL: &str = "*";
-/// Methods a [`MethodSet`] has room for; the contract has 155.
+/// Methods a [`MethodSet`] has room for; the contract has fewer than 200.
 const METHODS_MAX: usize = 256;
 
 /// How the caller came.

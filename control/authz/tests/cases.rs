@@ -42,6 +42,7 @@ fn found(result: &Result<Permit, Denied>) -> &'static str {
         Err(Denied::Forbidden { .. }) => "403",
         Err(Denied::NotFound { .. }) => "404",
         Err(Denied::UnknownMethod(_)) => "501",
+        Err(Denied::ByRule { .. } | Denied::Unjudged { .. }) => "policy",
     }
 }
 

@@ -95,7 +95,7 @@ fn answer(method: &Method, (_, who, directory): &Caller) -> &'static str {
         Err(Denied::Unauthenticated) => "401",
         Err(Denied::Forbidden { .. }) => "403",
         Err(Denied::NotFound { .. }) => "404",
-        Err(Denied::UnknownMethod(path)) => panic!("{path} is unknown"),
+        Err(other) => panic!("{other}"),
     }
 }
 

@@ -319,6 +319,8 @@ services! {
     login_users: mesh_admin::login_user_service_client::LoginUserServiceClient;
     /// When tokens were last used.
     token_uses: mesh_admin::token_use_service_client::TokenUseServiceClient;
+    /// The site's own rules about who may do what.
+    policies: mesh_admin::policy_service_client::PolicyServiceClient;
     /// How much tenants and projects may have.
     quotas: mesh_admin::quota_service_client::QuotaServiceClient;
     /// Join tickets of agents.

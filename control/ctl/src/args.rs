@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
     apply, audit, cluster, component, context, filesystem, get, image, ip, join, login, machine,
-    misc, network, partition, project, quota, size, switch, task, tenant, token, user, vpn,
+    misc, network, partition, policy, project, quota, size, switch, task, tenant, token, user, vpn,
 };
 use crate::output::Format;
 
@@ -88,6 +88,9 @@ pub(crate) enum Command {
     /// Quotas: how much tenants and projects may have.
     #[command(subcommand)]
     Quota(quota::Command),
+    /// Site policies: rules of this site about who may do what, in Rego.
+    #[command(subcommand)]
+    Policy(policy::Command),
     /// Access tokens.
     #[command(subcommand)]
     Token(token::Command),

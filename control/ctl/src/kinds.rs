@@ -7,7 +7,7 @@ use proto_public::api::v2::{
     AuditTrace, Component, FilesystemLayout, Image, Ip, Machine, Network, Partition, Project,
     ProjectInvite, Size, SizeImageConstraint, SizeReservation, Switch, Tenant, TenantInvite, Token,
 };
-use proto_public::metalmesh::admin::v1::{JoinTicket, Quota};
+use proto_public::metalmesh::admin::v1::{JoinTicket, Policy, Quota};
 
 use crate::output::Row;
 
@@ -55,6 +55,7 @@ pub(crate) static KINDS: &[Known] = kinds! {
     "machine" "machines" "m" Machine;
     "network" "networks" "net" Network;
     "partition" "partitions" "part" Partition;
+    "policy" "policies" "pol" Policy;
     "project" "projects" "proj" Project;
     "project-invite" "project-invites" "pinv" ProjectInvite;
     "quota" "quotas" "qta" Quota;
@@ -73,7 +74,7 @@ impl Known {
     pub(crate) fn is_admins_only(&self) -> bool {
         matches!(
             self.name,
-            "component" | "join-ticket" | "size-image-constraint" | "switch" | "task"
+            "component" | "join-ticket" | "policy" | "size-image-constraint" | "switch" | "task"
         )
     }
 }

@@ -8,7 +8,7 @@ use proto_public::api::v2::{
     TenantInvite, Token, VpnNode,
 };
 use proto_public::metalmesh::admin::v1::{
-    Amounts, AuditExport, JoinTicket, LoginUser, Node, Quota, TokenUse, quota,
+    Amounts, AuditExport, JoinTicket, LoginUser, Node, Policy, PolicyUse, Quota, TokenUse, quota,
 };
 
 use crate::cmd::quota::{used_of, used_of_sizes};
@@ -101,6 +101,23 @@ row!(Quota, "metalmesh.admin.v1.Quota", |q| [
 
 fn part(of: &Option<Amounts>, get: impl Fn(&Amounts) -> Option<u32>) -> Option<u32> {
     of.as_ref().and_then(get)
+}
+
+row!(Policy, "metalmesh.admin.v1.Policy", |p| [
+    "name": p.name.clone(), "methods": p.methods.len().to_string(),
+    "generation": p.generation.to_string(), "by": or_dash(p.updated_by.clone()),
+    "age": age(p.updated_at.as_ref()),
+    "refused": used(p, |it| it.denied), "permitted": used(p, |it| it.allowed),
+    "failed": used(p, |it| it.failed),
+], wide [
+    "asked": used(p, |it| it.asked),
+    "fault": or_dash(p.r#use.as_ref().map(|it| it.fault.clone()).unwrap_or_default()),
+]);
+
+/// What came of a policy at the node that answered.
+fn used(policy: &Policy, get: impl Fn(&PolicyUse) -> u64) -> String {
+    let number = policy.r#use.as_ref().map(get);
+    number.map_or_else(|| "-".to_owned(), |it| it.to_string())
 }
 
 row!(Component, "metalstack.api.v2.Component", |c| [

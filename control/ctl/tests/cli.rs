@@ -56,8 +56,8 @@ const PRINTING: [&[&str]; 5] = [
 
 /// All kinds of objects, as they are listed for people.
 const KINDS: &str = "audit, component, filesystem-layout, image, ip, join-ticket, machine, network, \
-    partition, project, project-invite, quota, size, size-image-constraint, size-reservation, \
-    switch, task, tenant, tenant-invite, token";
+    partition, policy, project, project-invite, quota, size, size-image-constraint, \
+    size-reservation, switch, task, tenant, tenant-invite, token";
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
@@ -166,4 +166,94 @@ fn help_names_every_kind_format_and_flag_of_get() {
     ] {
         assert!(words.contains(word), "no {word:?} in {words}");
     }
+}
+
+const CLOSED: &str = "package site\nimport rego.v1\n\
+    methods := {\"metalstack.api.v2.MachineService/Delete\"}\n\
+    deny contains {\"rule\": \"closed\", \"message\": \"not today\"} if input.relation.tenant == \"guest\"\n\
+    test_closed if count(deny) == 1 with input as {\"relation\": {\"tenant\": \"guest\"}}\n";
+
+#[test]
+fn policies_are_checked_and_compared_without_a_server() {
+    let cli = Cli::new();
+    let path = |name: &str, text: &str| cli.file(name, text).to_str().unwrap().to_owned();
+    let good = path("closed.rego", CLOSED);
+    let checked = cli.run(&["policy", "check", &good]);
+    assert!(checked.status.success(), "{checked:?}");
+    let said = String::from_utf8(checked.stdout).unwrap();
+    assert!(
+        said.contains("closed.rego") && said.contains("1 passed"),
+        "{said}"
+    );
+    let json = cli.run(&["policy", "check", &good, "-o", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json[0]["tests"][0], "test_closed");
+    assert_eq!(
+        json[0]["methods"][0],
+        "/metalstack.api.v2.MachineService/Delete"
+    );
+
+    for (name, source, wanted) in [
+        (
+            "bad",
+            CLOSED.replace("== \"guest\"\n", "== \n"),
+            "bad.rego:5:",
+        ),
+        (
+            "other",
+            CLOSED.replace("== 1 with", "== 2 with"),
+            "other.rego:5:1: test_closed fails",
+        ),
+        (
+            "web",
+            CLOSED.replace("count(deny)", "http.send({})"),
+            "http.send is no function",
+        ),
+    ] {
+        let file = path(&format!("{name}.rego"), &source);
+        let said = error(&cli.run(&["policy", "check", &file]));
+        assert!(said.contains(wanted), "{said}");
+    }
+
+    let diff = ["policy", "diff", &good, "--against", "none"];
+    let changes = cli.run(&[&diff[..], &["-o", "json"]].concat());
+    let changes: serde_json::Value = serde_json::from_slice(&changes.stdout).unwrap();
+    let changes = changes.as_array().unwrap();
+    let callers: Vec<_> = changes
+        .iter()
+        .map(|it| it["caller"].as_str().unwrap())
+        .collect();
+    assert_eq!(callers, ["guest-editor", "guest-owner"]);
+    assert_eq!(changes[0]["change"], "loses");
+    assert_eq!(changes[0]["after"], "no by closed/closed");
+    let said = cli.run(&diff);
+    let summary = String::from_utf8(said.stderr).unwrap();
+    assert!(
+        summary.starts_with("0 gained, 2 lost, 0 decided otherwise"),
+        "{summary}"
+    );
+    let same = cli.run(&["policy", "diff", &good, "--against", &good, "-o", "json"]);
+    assert_eq!(String::from_utf8(same.stdout).unwrap().trim(), "[]");
+
+    let explain = [
+        "policy",
+        "explain",
+        "api.v2.MachineService/Delete",
+        "--against",
+        &good,
+    ];
+    let one = cli.run(&[&explain[..], &["--as", "guest-editor", "-o", "json"]].concat());
+    let one: serde_json::Value = serde_json::from_slice(&one.stdout).unwrap();
+    assert_eq!(one[0]["outcome"], "no by closed/closed");
+    assert_eq!(one[0]["message"], "not today");
+    assert_eq!(one[0]["input"]["relation"]["tenant"], "guest");
+    let all = String::from_utf8(cli.run(&explain).stdout).unwrap();
+    assert!(
+        all.contains("stranger") && all.contains("no (404)"),
+        "{all}"
+    );
+    let said = error(&cli.run(&[&explain[..], &["--as", "martian"]].concat()));
+    assert!(said.contains("guest-editor, guest-owner"), "{said}");
+    let said = error(&cli.run(&["policy", "diff", "--against", "none"]));
+    assert!(said.contains("name a file"), "{said}");
 }

@@ -29,6 +29,7 @@ impl Shared {
             project: None,
             method: method.path.to_owned(),
             body: (!what.is_empty()).then_some(what),
+            rule: None,
             source_ip: peer.remote().ip().to_string(),
             recorded: Recorded::default(),
         };

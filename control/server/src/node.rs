@@ -13,7 +13,9 @@ use control_api::gate::ApiGate;
 use control_api::login::{Hasher, Login};
 use control_api::services::Services;
 use control_api::token::Issuer;
-use control_api::{Core, Ears, Published, Rates, Uses, WatchLimits, Watches, serve, token};
+use control_api::{
+    Core, Ears, Policies, Published, Rates, Uses, WatchLimits, Watches, serve, token,
+};
 use control_gateway::{FleetView, Gateway, GatewayConfig};
 use control_peers::PeerLink;
 use control_pki::{Pki, SealingKey, peer_credential_at_rest};
@@ -362,6 +364,7 @@ impl Parts<'_> {
             uses,
             hasher: Hasher::default(),
             watches: Watches::new(WatchLimits::default(), stop.clone()),
+            policies: Policies::default(),
             published: Published::new(Arc::new(Fleet(gateway.fleet()))),
             vpn: vpn::open(self.config.vpn.as_ref())?,
         });

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::entities::{
     BmcOrder, BootTicket, Component, ControlNode, EventLog, Image, Invite, Ip, JoinTicket, Layout,
-    Machine, Network, Partition, Project, Quota, Size, SizeImageConstraint, SizeReservation,
-    Switch, Tenant, Token, User,
+    Machine, Network, Partition, Policy, Project, Quota, Size, SizeImageConstraint,
+    SizeReservation, Switch, Tenant, Token, User,
 };
 
 macro_rules! replies {
@@ -67,6 +67,7 @@ replies! {
     ControlNode control_node;
     Invite invite;
     Quota quota;
+    Policy policy;
     Component component;
     User user;
 }

@@ -54,6 +54,7 @@ pub(crate) fn entry(call: &AuditedCall) -> AuditEntry {
         source_ip: call.source_ip.clone(),
         result_code: None,
         phase: AuditPhase::Call,
+        rule: call.rule.clone(),
         hash: None,
     }
 }

@@ -64,6 +64,9 @@ catalogue! {
     1102 PermissionDenied PermissionDenied "The caller may not do this", "ask for a role that allows it";
     1103 TokenRevoked Unauthenticated "The token was revoked or has ended", "create a new one: metalmesh token create";
     1104 LastOwner FailedPrecondition "The last owner cannot go", "make another member owner first";
+    1105 PolicyDenied PermissionDenied "A policy of this site refuses it", "ask an administrator; they see why: metalmesh policy explain";
+    1106 PolicyFailed PermissionDenied "A policy of this site cannot be evaluated", "tell an administrator; they correct it: metalmesh policy ls";
+    1107 PolicyInvalid InvalidArgument "The policy cannot be put in force", "try it first: metalmesh policy check <file>";
     // 12xx: machines
     1201 MachineAllocated FailedPrecondition "The machine is already allocated", "free it first: metalmesh machine free <id>";
     1202 MachineNotAllocated FailedPrecondition "The machine is not allocated", "look at it: metalmesh machine show <id>";

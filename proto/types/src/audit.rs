@@ -60,6 +60,8 @@ pub struct AuditLine<'a> {
     pub result_code: Option<i32>,
     /// Which part of the call.
     pub phase: AuditPhase,
+    /// The rule of a site policy that decided the call.
+    pub rule: Option<&'a str>,
 }
 
 impl AuditHash {
@@ -106,6 +108,10 @@ impl AuditLine<'_> {
             AuditPhase::Response => 2,
             AuditPhase::Call => 3,
         }]);
+        // Records from before there were rules are hashed as they were then.
+        if self.rule.is_some() {
+            text(&mut hash, self.rule);
+        }
         AuditHash(hash.finalize().into())
     }
 }
@@ -211,6 +217,7 @@ mod tests {
             source_ip: "::1",
             result_code: Some(0),
             phase: AuditPhase::Call,
+            rule: None,
         }
     }
 
@@ -266,6 +273,14 @@ mod tests {
             },
             AuditLine {
                 phase: AuditPhase::Request,
+                ..line()
+            },
+            AuditLine {
+                rule: Some("night/console"),
+                ..line()
+            },
+            AuditLine {
+                rule: Some(""),
                 ..line()
             },
             moved,

@@ -27,6 +27,64 @@ fn fuzz_ipmi_fru() {
     });
 }
 
+/// Pieces that policies are made of: random bytes alone get nowhere.
+const POLICY_PIECES: [&str; 40] = [
+    "\n",
+    " ",
+    "deny ",
+    "allow ",
+    "allow_foreign ",
+    "contains ",
+    "if ",
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    "\"x\"",
+    "input",
+    ".a",
+    ".",
+    ":= ",
+    "== ",
+    "x",
+    "y",
+    "f",
+    "some ",
+    "every ",
+    "in ",
+    "not ",
+    "else ",
+    "default ",
+    "import ",
+    "data",
+    "with ",
+    "1",
+    "0",
+    "/ ",
+    ", ",
+    "; ",
+    "| ",
+    "count(",
+    "test_a ",
+    "sprintf(\"%v\", [",
+];
+
+#[test]
+fn fuzz_policy_source() {
+    check!().for_each(|bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        let _ = control_policy::Compiled::new("fuzz", &text);
+        let pieces = bytes
+            .iter()
+            .map(|it| POLICY_PIECES[usize::from(*it) % POLICY_PIECES.len()]);
+        let made: String = pieces.collect();
+        let begin = "package site\nimport rego.v1\nmethods := {\"*\"}\ndeny contains \"x\" if ";
+        let _ = control_policy::Compiled::new("fuzz", &format!("{begin}{made}"));
+    });
+}
+
 #[test]
 fn fuzz_lldp_frame() {
     check!().for_each(|bytes: &[u8]| {

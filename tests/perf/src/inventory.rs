@@ -17,7 +17,8 @@ use control_api::gate::ApiGate;
 use control_api::login::Hasher;
 use control_api::services::Services;
 use control_api::{
-    Core, Published, Rates, Uses, WatchLimits, Watches, admin_token, serve, tenants, token,
+    Core, Policies, Published, Rates, Uses, WatchLimits, Watches, admin_token, serve, tenants,
+    token,
 };
 use control_authz::{Permit, SystemActor};
 use control_pki::{Pki, SealingKey};
@@ -307,6 +308,7 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
         mesh_addresses: Vec::new(),
         peer_address: String::new(),
         watches: Watches::new(WatchLimits::default(), stop.clone()),
+        policies: Policies::default(),
         published: Published::default(),
         vpn: None,
     });

@@ -3,11 +3,12 @@
 //! `store` starts the clusters as processes of their own, gives each the same work in turn
 //! (`load`, `fanout`, `failover`) and reports medians and ratios (`report`). `node` is one node of
 //! ours: the product's store and transport under a key-value service (`service`). `inventory`
-//! measures the product's own state and API with many machines.
+//! measures the product's own state and API with many machines, `authz` one decision about a call.
 //!
 //! Invariants: nothing is set that the product does not set; both systems are asked by the same
 //! client; every process ends with the bench, however that ends.
 
+mod authz;
 mod certs;
 mod client;
 mod cluster;
@@ -44,6 +45,8 @@ struct Cli {
 enum Command {
     /// Measure
     Store(store::StoreArgs),
+    /// Measure the decision who may call what
+    Authz(authz::AuthzArgs),
     /// Be one node of ours
     #[command(hide = true)]
     Node(node::NodeArgs),
@@ -89,6 +92,7 @@ fn start(command: Command) -> Result<()> {
 async fn run(command: Command) -> Result<()> {
     match command {
         Command::Store(args) => store::run(args).await,
+        Command::Authz(args) => authz::run(&args),
         Command::Node(args) => node::run(args).await,
         Command::Inventory(args) => inventory::run(args).await,
     }

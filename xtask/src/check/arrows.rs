@@ -30,6 +30,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["proto-types", "proto-errors", "proto-public"],
     ),
     (
+        "control-policy",
+        &["proto-errors", "proto-public", "control-authz"],
+    ),
+    (
         "control-store",
         &[
             "proto-types",
@@ -70,6 +74,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "control-store",
             "control-authz",
             "control-pki",
+            "control-policy",
         ],
     ),
     (
@@ -81,6 +86,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "control-backup",
             "control-client",
+            "control-policy",
             "proto-public",
             "proto-types",
             "proto-errors",

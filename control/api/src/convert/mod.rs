@@ -8,6 +8,7 @@ pub(crate) mod layout;
 pub(crate) mod machine;
 pub(crate) mod machine_query;
 pub(crate) mod network;
+pub(crate) mod policy;
 pub(crate) mod published;
 pub(crate) mod quota;
 pub(crate) mod reservation;

@@ -271,6 +271,7 @@ impl Login {
             project: None,
             method: path.to_owned(),
             body: None,
+            rule: None,
             source_ip: visit.caller.to_string(),
             recorded: Recorded::default(),
         })

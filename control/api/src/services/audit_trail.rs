@@ -93,6 +93,7 @@ fn record(entry: &AuditEntry) -> AuditRecord {
         source_ip: entry.source_ip.clone(),
         result_code: entry.result_code,
         part: part.into(),
+        rule: entry.rule.clone(),
         hash: entry
             .hash
             .map(|hash| hash.bytes().to_vec())

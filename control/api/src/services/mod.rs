@@ -19,6 +19,7 @@ mod login_user;
 mod machine;
 mod network;
 mod partition;
+mod policy;
 mod project;
 mod quota;
 mod size;
@@ -112,6 +113,7 @@ impl Services {
             mesh_admin::cluster_service_server::ClusterServiceServer,
             mesh_admin::join_service_server::JoinServiceServer,
             mesh_admin::login_user_service_server::LoginUserServiceServer,
+            mesh_admin::policy_service_server::PolicyServiceServer,
             mesh_admin::quota_service_server::QuotaServiceServer,
             mesh_admin::token_use_service_server::TokenUseServiceServer,
             mesh_admin::watch_service_server::WatchServiceServer,

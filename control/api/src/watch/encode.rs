@@ -10,8 +10,8 @@ use proto_public::api::v2;
 
 use super::Scope;
 use crate::convert::{
-    catalog, component, invite, layout, machine, network, quota, reservation, switch, tenancy,
-    token,
+    catalog, component, invite, layout, machine, network, policy, quota, reservation, switch,
+    tenancy, token,
 };
 use crate::services::{audit, join, task};
 
@@ -116,6 +116,7 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
             &reservation::image_constraint(it),
         ),
         Record::Component(it) => message("api.v2.Component", &component::component(tables, it)),
+        Record::Policy(it) => Some(any("metalmesh.admin.v1.Policy", &policy::policy(it))),
         Record::Quota(it) => Some(any("metalmesh.admin.v1.Quota", &quota::quota(tables, it))),
         Record::Invite(it) => match &it.to {
             InviteTo::Tenant { .. } => {

@@ -52,6 +52,7 @@ static WATCHABLE: &[Watchable] = watchable! {
         PROJECT "/metalstack.api.v2.NetworkService/List"];
     Partition "partition" [ALL "/metalstack.api.v2.PartitionService/List",
         OWN "/metalstack.api.v2.PartitionService/List"];
+    Policy "policy" [ALL "/metalmesh.admin.v1.PolicyService/List"];
     Project "project" [ALL "/metalstack.admin.v2.ProjectService/List",
         TENANT "/metalstack.api.v2.TenantService/Get",
         PROJECT "/metalstack.api.v2.ProjectService/Get"];

@@ -1,8 +1,9 @@
 //! Whether the caller of a watch may still see what it shows.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use control_authz::{Principal, authorise_path, project_role, tenant_role};
+use control_authz::{Principal, project_role, tenant_role};
 use control_state::{ErrorCode, Kind, Tables, Token};
 use proto_public::api::v2::{ProjectRole, TenantRole};
 use proto_types::{Timestamp, TokenId};
@@ -12,7 +13,9 @@ use super::Scope;
 use super::kinds::Watchable;
 use crate::caller::Caller;
 use crate::convert::token::principal;
+use crate::core::Core;
 use crate::directory::StateDirectory;
+use crate::policy::Looked;
 use crate::refusal::{of_denied, refused};
 
 /// Fields that name whom a method is about.
@@ -21,7 +24,10 @@ const PROJECT: &str = "project";
 
 /// Objects on which rights rest.
 pub(crate) const fn bears_rights(kind: Kind) -> bool {
-    matches!(kind, Kind::Token | Kind::Tenant | Kind::Project)
+    matches!(
+        kind,
+        Kind::Token | Kind::Tenant | Kind::Project | Kind::Policy
+    )
 }
 
 /// The rights of a watch.
@@ -35,6 +41,10 @@ pub(crate) struct Rights {
     about: Option<&'static str>,
     /// What must be allowed beside it.
     reads: Vec<&'static str>,
+    /// What site policies look at.
+    partition: Option<String>,
+    address: Option<IpAddr>,
+    request: Option<Arc<serde_json::Value>>,
     /// At the first look.
     known: Option<Known>,
 }
@@ -74,6 +84,9 @@ impl Rights {
             about: proto_public::method(path).and_then(|it| it.scope.subject_field()),
             subject: caller.permit.subject().map(str::to_owned),
             reads,
+            partition: caller.partition.clone(),
+            address: caller.address,
+            request: caller.request.clone(),
             known: None,
         })
     }
@@ -86,7 +99,7 @@ impl Rights {
     pub(crate) fn look(
         &mut self,
         tables: &Tables,
-        provider: &str,
+        core: &Core,
         now: Timestamp,
     ) -> Result<(), Status> {
         let token = tables
@@ -106,10 +119,20 @@ impl Rights {
             (None, Some(known)) => &known.principal,
             (None, None) => return Err(refused(ErrorCode::Internal, "no principal")),
         };
+        let provider = core.provider.as_str();
         let directory = StateDirectory { tables, provider };
+        let looked = Looked {
+            policies: &core.policies,
+            tables,
+            provider,
+            who,
+            address: self.address,
+            partition: self.partition.as_deref(),
+            now,
+        };
         let subject = self.subject.as_deref();
-        let allowed = |path: &str| authorise_path(path, who, &directory, subject).map(drop);
-        allowed(self.path).map_err(of_denied)?;
+        let own = looked.decide(self.path, subject, self.request.as_deref());
+        own.map_err(of_denied)?;
         let roles = self.roles(&directory);
         let is_other = |known: &Known| known.roles != roles || known.principal != *who;
         if self.known.as_ref().is_some_and(is_other) {
@@ -117,7 +140,7 @@ impl Rights {
             return Err(refused(ErrorCode::WatchRightsChanged, message));
         }
         for path in &self.reads {
-            allowed(path).map_err(of_denied)?;
+            looked.decide(path, subject, None).map_err(of_denied)?;
         }
         if let Some(principal) = fresh {
             self.known = Some(Known {
@@ -137,6 +160,22 @@ impl Rights {
             Some(PROJECT) => (None, project_role(directory, &self.user, subject)),
             _ => (None, None),
         }
+    }
+
+    /// Decides about a read beside the watch, as of the last look.
+    pub(super) fn allows(&self, tables: &Tables, core: &Core, path: &str, subject: &str) -> bool {
+        self.known.as_ref().is_some_and(|known| {
+            let looked = Looked {
+                policies: &core.policies,
+                tables,
+                provider: &core.provider,
+                who: &known.principal,
+                address: self.address,
+                partition: self.partition.as_deref(),
+                now: core.now(),
+            };
+            looked.decide(path, Some(subject), None).is_ok()
+        })
     }
 
     /// Who watches, as of the last look.

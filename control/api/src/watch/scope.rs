@@ -1,12 +1,13 @@
 //! What a watch shows.
 
-use control_authz::{Principal, TokenKind, authorise_path};
+use control_authz::TokenKind;
 use control_state::{InvitePlace, QuotaSubject, Record, Tables};
 use proto_types::{ProjectId, TenantId};
 
+use super::Rights;
 use crate::audit::belongs_to;
 use crate::convert::network::is_base_network;
-use crate::directory::StateDirectory;
+use crate::core::Core;
 
 /// Whose objects a watch shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +26,8 @@ pub(crate) enum Scope {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) tables: &'a Tables,
-    pub(super) provider: &'a str,
-    pub(super) principal: &'a Principal,
+    pub(super) core: &'a Core,
+    pub(super) rights: &'a Rights,
 }
 
 impl Scope {
@@ -77,10 +78,6 @@ impl Scope {
 /// A role in a tenant does not reach into each of its projects with every token.
 fn reads_project(project: ProjectId, view: View<'_>) -> bool {
     const READ: &str = "/metalstack.api.v2.ProjectService/Get";
-    let directory = StateDirectory {
-        tables: view.tables,
-        provider: view.provider,
-    };
     let id = project.to_string();
     if view
         .tables
@@ -88,14 +85,17 @@ fn reads_project(project: ProjectId, view: View<'_>) -> bool {
         .is_none()
     {
         // It is gone, and memberships with it: what the token says is what is left.
-        let rights = &view.principal.rights;
-        return view.principal.kind == TokenKind::User
+        let Some(principal) = view.rights.principal() else {
+            return false;
+        };
+        let rights = &principal.rights;
+        return principal.kind == TokenKind::User
             || rights.admin_role.is_some()
             || [id.as_str(), "*"]
                 .iter()
                 .any(|it| rights.project_roles.contains_key(*it));
     }
-    authorise_path(READ, view.principal, &directory, Some(&id)).is_ok()
+    view.rights.allows(view.tables, view.core, READ, &id)
 }
 
 /// Whether an object goes by this id: its key, or what people call it.

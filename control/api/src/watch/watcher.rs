@@ -94,7 +94,7 @@ async fn wanted(
     let readable = |tables: &Tables| {
         let may = |kind: &&'static Watchable| {
             let one = Rights::new(caller, &ask.scope, &[*kind]);
-            one.is_ok_and(|mut one| one.look(tables, &core.provider, core.now()).is_ok())
+            one.is_ok_and(|mut one| one.look(tables, core, core.now()).is_ok())
         };
         all.into_iter().filter(may).collect()
     };
@@ -122,7 +122,7 @@ async fn list(view: &mut Shown) -> Result<(Subscription<Change>, Option<Listing>
     let core = Arc::clone(&view.core);
     let mut subscription = core.store.watch();
     let look = |tables: &Tables, revision| {
-        view.rights.look(tables, &core.provider, core.now())?;
+        view.rights.look(tables, &core, core.now())?;
         let mut left = VecDeque::new();
         for kind in view.kinds.iter().map(|it| it.kind) {
             left.extend(
@@ -142,7 +142,7 @@ async fn list(view: &mut Shown) -> Result<(Subscription<Change>, Option<Listing>
 async fn go_on(view: &mut Shown, from: Revision) -> Result<Subscription<Change>, Status> {
     let core = Arc::clone(&view.core);
     let look = |tables: &Tables, revision: Revision| {
-        let looked = view.rights.look(tables, &core.provider, core.now());
+        let looked = view.rights.look(tables, &core, core.now());
         looked.map(|()| revision)
     };
     let newest = core.store.read_versioned(look).await.map_err(of_store)??;
@@ -169,13 +169,10 @@ struct Shown {
 
 impl Shown {
     fn shows(&self, tables: &Tables, record: &Record) -> bool {
-        let Some(principal) = self.rights.principal() else {
-            return false;
-        };
         let view = View {
             tables,
-            provider: &self.core.provider,
-            principal,
+            core: &self.core,
+            rights: &self.rights,
         };
         self.scope.shows(record, view)
     }
@@ -209,8 +206,8 @@ impl Shown {
             .filter_map(|(change, made)| self.change(tables, revision, (change, made), changes))
             .collect();
         if !told.is_empty() || changes.iter().any(|it| bears_rights(it.kind)) {
-            let (provider, now) = (&self.core.provider, self.core.now());
-            self.rights.look(tables, provider, now)?;
+            let (core, now) = (&self.core, self.core.now());
+            self.rights.look(tables, core, now)?;
         }
         Ok(told)
     }
@@ -344,7 +341,7 @@ impl Watcher {
         let view = &mut self.view;
         let core = Arc::clone(&view.core);
         let look = |tables: &Tables| {
-            view.rights.look(tables, &core.provider, core.now())?;
+            view.rights.look(tables, &core, core.now())?;
             let present = |(record, at): &(Record, u64)| view.present(tables, record, *at);
             Ok(part.iter().filter_map(present).collect())
         };
@@ -399,7 +396,7 @@ impl Watcher {
     fn expired(&mut self) -> Result<(), Status> {
         let view = &mut self.view;
         let core = Arc::clone(&view.core);
-        let look = |tables: &Tables| view.rights.look(tables, &core.provider, core.now());
+        let look = |tables: &Tables| view.rights.look(tables, &core, core.now());
         core.store.read_local(look).map_err(of_store)??;
         self.expires.as_mut().reset(expiry(&self.view));
         Ok(())

@@ -150,6 +150,7 @@ async fn administrators_check_the_chain() {
                 mesh::AuditPart::Response => AuditPhase::Response,
                 _ => AuditPhase::Call,
             },
+            rule: it.rule.as_deref(),
         };
         previous = line.hash(&previous);
         assert_eq!(it.hash, previous.bytes(), "{it:?}");

@@ -17,6 +17,7 @@ mod ipam;
 mod login;
 mod machines;
 mod node;
+mod policy;
 mod protocols;
 mod published;
 mod quota;

@@ -10,8 +10,8 @@ use control_api::gate::ApiGate;
 use control_api::login::{Hasher, Login, LoginSettings, Redirects};
 use control_api::services::Services;
 use control_api::{
-    CALLS_PER_MINUTE, Core, Published, Rates, Uses, WatchLimits, Watches, admin_token, is_fresh,
-    serve, tenants, token,
+    CALLS_PER_MINUTE, Core, Policies, Published, Rates, Uses, WatchLimits, Watches, admin_token,
+    is_fresh, serve, tenants, token,
 };
 use control_authz::{Permit, SystemActor};
 use control_pki::{Pki, SealingKey};
@@ -152,6 +152,7 @@ impl Node {
             mesh_addresses: vec!["control.example:4443".to_owned()],
             peer_address: String::new(),
             watches: Watches::new(limits, stop.clone()),
+            policies: Policies::default(),
             backups: Backups::new(store.clone(), seal.secret()),
             rates: Rates::new(calls),
             uses,

@@ -20,8 +20,8 @@ pub(crate) struct Get {
     /// The kind, singular or plural.
     ///
     /// One of audit, component, filesystem-layout, image, ip, join-ticket, machine, network,
-    /// partition, project, project-invite, quota, size, size-image-constraint, size-reservation,
-    /// switch, task, tenant, tenant-invite, token. Invites are shown without their secrets.
+    /// partition, policy, project, project-invite, quota, size, size-image-constraint,
+    /// size-reservation, switch, task, tenant, tenant-invite, token. Invites are shown without their secrets.
     kind: String,
     /// Only this object: its id; a machine or project also by its name.
     id: Option<String>,

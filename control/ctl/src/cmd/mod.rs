@@ -16,6 +16,7 @@ pub(crate) mod machine;
 pub(crate) mod misc;
 pub(crate) mod network;
 pub(crate) mod partition;
+pub(crate) mod policy;
 pub(crate) mod project;
 pub(crate) mod quota;
 pub(crate) mod size;
@@ -71,6 +72,11 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
             Some((verify, path)) => return audit::verify_file(&cli.global.output, verify, path),
             None => Command::Audit(command),
         },
+        // So can a policy.
+        Command::Policy(command) => match policy::offline(&cli.global.output, command)? {
+            Some(command) => Command::Policy(command),
+            None => return Ok(()),
+        },
         command => command,
     };
     let app = App::new(&cli.global)?;
@@ -79,6 +85,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Tenant(command) => tenant::run(&app, command).await,
         Command::Project(command) => project::run(&app, command).await,
         Command::Quota(command) => quota::run(&app, command).await,
+        Command::Policy(command) => policy::run(&app, command).await,
         Command::Token(command) => token::run(&app, &cli.global, command).await,
         Command::Partition(command) => partition::run(&app, command).await,
         Command::Size(command) => size::run(&app, command).await,

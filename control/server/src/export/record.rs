@@ -69,6 +69,7 @@ pub(super) fn json(entry: &AuditEntry) -> Value {
         ("project", entry.project.clone().map(Value::from)),
         ("body", entry.body.clone().map(Value::from)),
         ("result_code", entry.result_code.map(Value::from)),
+        ("rule", entry.rule.clone().map(Value::from)),
         ("hash", entry.hash.map(|it| it.to_string().into())),
     ];
     for (name, value) in optional {
@@ -124,6 +125,7 @@ pub(super) mod tests {
             source_ip: "192.0.2.1".to_owned(),
             result_code: Some(0),
             phase: AuditPhase::Call,
+            rule: None,
             hash: None,
         }
     }

@@ -63,7 +63,7 @@ fn as_acme<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// All kinds, some by another name, and whose objects of them are asked for.
-const KINDS: [(&str, &[&str]); 20] = [
+const KINDS: [(&str, &[&str]); 21] = [
     ("audit", &["-A"]),
     ("components", &["-A"]),
     ("fsl", &["-A"]),
@@ -73,6 +73,7 @@ const KINDS: [(&str, &[&str]); 20] = [
     ("machines", &["-A"]),
     ("network", &["-A"]),
     ("partition", &["-A"]),
+    ("policies", &["-A"]),
     ("project", &["-A"]),
     ("project-invites", &["-p", "web", "--context", "acme"]),
     ("quotas", &["-A"]),

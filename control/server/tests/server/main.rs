@@ -20,6 +20,7 @@ mod login;
 mod mixed;
 mod node;
 mod nodes;
+mod policy;
 mod python;
 mod restored;
 mod s3;

@@ -18,6 +18,7 @@ mod network;
 mod network_rules;
 pub(crate) mod node;
 mod orders;
+mod policy;
 mod quota;
 mod reclaim;
 mod switch;
@@ -109,6 +110,8 @@ routes! {
     DeleteComponent component::delete;
     SetQuota quota::set;
     RemoveQuota quota::remove;
+    SetPolicy policy::set;
+    RemovePolicy policy::remove;
     CreateToken token::create;
     UpdateToken token::update;
     RevokeToken token::revoke;

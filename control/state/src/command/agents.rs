@@ -256,4 +256,9 @@ impl AppendAudit {
             .iter()
             .any(|entry| entry.phase == AuditPhase::Call)
     }
+
+    /// Whether a rule of a site policy decided one of them, which older programs would forget.
+    pub(crate) fn has_rules(&self) -> bool {
+        self.entries.iter().any(|entry| entry.rule.is_some())
+    }
 }

@@ -6,6 +6,7 @@ mod component;
 mod machine;
 mod network;
 mod node;
+mod policy;
 mod quota;
 mod tenancy;
 mod user;
@@ -21,6 +22,7 @@ pub use component::*;
 pub use machine::*;
 pub use network::*;
 pub use node::*;
+pub use policy::*;
 pub use quota::*;
 pub use tenancy::*;
 pub use user::*;
@@ -52,6 +54,8 @@ pub struct Command {
 
 /// The feature level that brought records of whole calls, and with them the chain.
 pub(crate) const CHAIN_LEVEL: u32 = 3;
+/// The feature level that brought site policies, and rules of them in records.
+const POLICY_LEVEL: u32 = 4;
 
 /// The feature level that brought marks of how far the trail was sent elsewhere.
 pub const EXPORT_LEVEL: u32 = 4;
@@ -72,8 +76,13 @@ impl Command {
     /// The same with the record of the call that wants it.
     #[must_use]
     pub fn called(self, call: AuditEntry) -> Self {
+        let level = if call.rule.is_some() {
+            POLICY_LEVEL
+        } else {
+            CHAIN_LEVEL
+        };
         Self {
-            version: self.version.max(CHAIN_LEVEL),
+            version: self.version.max(level),
             call: Some(Box::new(call)),
             ..self
         }
@@ -104,6 +113,8 @@ macro_rules! ops {
                     | Self::DeleteInvite(_)
                     | Self::SetQuota(_)
                     | Self::RemoveQuota(_) => 2,
+                    Self::SetPolicy(_) | Self::RemovePolicy(_) => POLICY_LEVEL,
+                    Self::AppendAudit(op) if op.has_rules() => POLICY_LEVEL,
                     Self::AppendAudit(op) if op.has_calls() => CHAIN_LEVEL,
                     Self::ReportComponent(_)
                     | Self::DeleteComponent(_)
@@ -166,6 +177,10 @@ ops! {
     SetQuota;
     /// → `Reply::Quota` as it was
     RemoveQuota;
+    /// → `Reply::Policy`
+    SetPolicy;
+    /// → `Reply::Policy` as it was
+    RemovePolicy;
     /// → `Reply::Token`
     CreateToken;
     /// → `Reply::Token`

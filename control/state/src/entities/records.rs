@@ -90,6 +90,10 @@ pub struct AuditEntry {
     pub result_code: Option<i32>,
     /// Which part of the call.
     pub phase: AuditPhase,
+    /// The rule of a site policy that decided the call, `policy/rule`; none where the contract's
+    /// table did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// Over the entry and all before it, given by `apply`; none of entries from before the chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<AuditHash>,
@@ -111,6 +115,7 @@ impl AuditEntry {
             source_ip: &self.source_ip,
             result_code: self.result_code,
             phase: self.phase,
+            rule: self.rule.as_deref(),
         }
     }
 }

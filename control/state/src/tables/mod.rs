@@ -190,6 +190,7 @@ tables! {
     AuditAnchor audit_anchors String, "audit-anchor", |it| it.name.clone();
     Invite invites Digest, "invite", |it| it.id.clone();
     AuditExport audit_exports String, "audit-export", |it| it.name.clone();
+    Policy policies String, "policy", |it| it.name.clone();
 }
 
 impl Tables {

@@ -195,6 +195,7 @@ fn audit_is_bounded_and_in_order() {
         result_code: None,
         phase: AuditPhase::Request,
         ended: None,
+        rule: None,
         hash: None,
     };
     let entries: Vec<_> = (0..AUDIT_MAX + 5).map(entry).collect();

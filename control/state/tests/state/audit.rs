@@ -8,7 +8,7 @@ use proto_types::TenantId;
 
 use crate::world::World;
 
-fn entry(number: usize, phase: AuditPhase) -> AuditEntry {
+pub(crate) fn entry(number: usize, phase: AuditPhase) -> AuditEntry {
     AuditEntry {
         sequence: 0,
         id: number.to_string(),
@@ -22,6 +22,7 @@ fn entry(number: usize, phase: AuditPhase) -> AuditEntry {
         source_ip: String::new(),
         result_code: None,
         phase,
+        rule: None,
         hash: None,
     }
 }

@@ -10,6 +10,7 @@ mod allocation;
 mod audit;
 mod life;
 mod networks;
+mod policy;
 mod properties;
 mod quota;
 mod scale;

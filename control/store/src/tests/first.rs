@@ -31,13 +31,15 @@ fn rows(backup: &[u8]) -> (Head, Rows) {
 }
 
 /// Kinds that came after the first version.
-const NEWER: [&str; 6] = [
+const NEWER: [&str; 8] = [
     "control-node",
     "quota",
     "invite",
     "component",
     "audit-anchor",
     "user",
+    "audit-export",
+    "policy",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -34,6 +34,9 @@ pub(super) struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     result_code: Option<i32>,
     part: AuditPhase,
+    /// The rule of a site policy that decided the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
 }
@@ -74,6 +77,7 @@ impl Line {
             source_ip: record.source_ip,
             result_code: record.result_code,
             part,
+            rule: record.rule,
             hash: hash.transpose()?.map(|hash| hash.to_string()),
         })
     }
@@ -92,6 +96,7 @@ impl Line {
             source_ip: &self.source_ip,
             result_code: self.result_code,
             phase: self.part,
+            rule: self.rule.as_deref(),
         }
     }
 }
@@ -262,6 +267,7 @@ mod tests {
                 source_ip: "::1".into(),
                 result_code: Some(0),
                 part: AuditPhase::Call,
+                rule: None,
                 hash: None,
             };
             if sequence > anchor.sequence {

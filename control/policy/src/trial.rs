@@ -1,0 +1,103 @@
+//! A policy is tried before it is put in force: by its own tests, and on every sort of caller by
+//! two engines that must agree.
+
+use proto_public::methods;
+use regorus::{Engine, Value};
+
+use crate::compile::{Compiled, Fired, Verb, engine, fired};
+use crate::input::{Wants, document};
+use crate::samples::SampleCall;
+use crate::{Invalid, MOMENTS, callers};
+
+/// Sample calls that a policy is tried on at most.
+const CALLS_MAX: usize = 1000;
+
+/// A policy that stood its trial.
+#[derive(Debug)]
+pub struct Checked {
+    /// The policy.
+    pub compiled: Compiled,
+    /// Sample calls that it was tried on.
+    pub calls: usize,
+}
+
+/// Reads and compiles a policy, runs its tests, and tries it on sample calls.
+///
+/// # Errors
+/// The first fault, with its line.
+pub fn check(name: &str, source: &str) -> Result<Checked, Invalid> {
+    let compiled = Compiled::new(name, source)?;
+    let mut interpreter = engine(name, source)?;
+    run_tests(&compiled, &mut interpreter)?;
+    let calls = try_calls(&compiled, &mut interpreter)?;
+    Ok(Checked { compiled, calls })
+}
+
+/// Rules called `test_...` must be true.
+fn run_tests(compiled: &Compiled, interpreter: &mut Engine) -> Result<(), Invalid> {
+    for (test, at) in compiled.placed_tests() {
+        let path = format!("{}.{test}", compiled.package());
+        let result = interpreter.eval_rule(path);
+        let wrong = match result {
+            Ok(Value::Bool(true)) => continue,
+            Ok(_) => "it is not true".to_owned(),
+            Err(error) => Invalid::of_engine("", &error.to_string()).message,
+        };
+        let message = format!("{test} fails: {wrong}");
+        return Err(Invalid::at(compiled.name(), *at, message));
+    }
+    Ok(())
+}
+
+fn try_calls(compiled: &Compiled, interpreter: &mut Engine) -> Result<usize, Invalid> {
+    let callers = callers();
+    let wants = Wants {
+        request: true,
+        resource: true,
+        time: true,
+    };
+    let all = compiled
+        .methods()
+        .iter()
+        .filter_map(|it| methods().get(*it));
+    let all = all.flat_map(|method| {
+        callers.iter().flat_map(move |sample| {
+            MOMENTS.map(|(_, moment)| SampleCall::new(method, sample, moment, None))
+        })
+    });
+    let count = compiled.methods().len() * callers.len() * MOMENTS.len();
+    let mut tried = 0;
+    // Of too many every so-manieth, so that each method and caller has its turn.
+    for call in all.step_by(count.div_ceil(CALLS_MAX).max(1)) {
+        let input = document(&call.facts(), wants);
+        for verb in Verb::ALL.into_iter().filter(|verb| compiled.has(*verb)) {
+            let wrong = |what: &str| {
+                let (verb, caller) = (verb.name(), call.sample.title);
+                let message = format!("{verb} {what} ({}, {caller})", call.method.path);
+                Invalid::whole(compiled.name(), message)
+            };
+            let by_code = compiled.fired(verb, &input);
+            let by_code = by_code.map_err(|why| wrong(&format!("cannot be evaluated: {why}")))?;
+            let by_tree = interpreted(compiled, interpreter, verb, &input);
+            let by_tree = by_tree.map_err(|why| wrong(&format!("cannot be evaluated: {why}")))?;
+            if by_code != by_tree {
+                return Err(wrong("means two things to two engines: write it otherwise"));
+            }
+        }
+        tried += 1;
+    }
+    Ok(tried)
+}
+
+fn interpreted(
+    compiled: &Compiled,
+    interpreter: &mut Engine,
+    verb: Verb,
+    input: &Value,
+) -> Result<Vec<Fired>, String> {
+    interpreter.set_input(input.clone());
+    let path = format!("{}.{}", compiled.package(), verb.name());
+    let value = interpreter.eval_rule(path);
+    let value = value.map_err(|error| Invalid::of_engine("", &error.to_string()).message)?;
+    fired(verb, &value)
+}

@@ -1,0 +1,29 @@
+//! Site policies: rules of the site beside the contract's own table.
+
+use std::collections::BTreeSet;
+
+use proto_types::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// How many policies there may be.
+pub const POLICIES_MAX: usize = 16;
+/// Longest source of one policy, in bytes.
+pub const POLICY_BYTES_MAX: usize = 64 * 1024;
+
+/// A policy, as it was read and compiled before it came here; to the state its source is text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// The key: up to 63 small letters, digits and dashes.
+    pub name: String,
+    /// The whole of it, in Rego.
+    pub source: String,
+    /// Paths of the methods that it judges. They are kept beside the source so that a program
+    /// that cannot compile it knows which calls it must not let through.
+    pub methods: BTreeSet<String>,
+    /// Counts its changes, from 1.
+    pub generation: u64,
+    /// Login of who set it.
+    pub updated_by: String,
+    /// When.
+    pub updated_at: Timestamp,
+}

@@ -1,0 +1,335 @@
+//! One decision about a call: by the contract's table alone, and where a site's policy is asked.
+//!
+//! It is the product's own code over the product's own state: a directory of tenants and projects,
+//! a token's principal, the path of a method. What is before it (the token's signature, reading
+//! the state) and behind it is not measured.
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use control_api::{Looked, Policies};
+use control_authz::{Principal, Rights, TokenKind};
+use control_policy::check;
+use control_state::{
+    AnnounceNode, Command, CreateProject, CreateTenant, FEATURE_LEVEL, Op, SetPolicy,
+    SetProjectMember, Tables,
+};
+use proto_public::api::v2::ProjectRole;
+use proto_types::{ProjectId, Timestamp};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+const TENANTS: u64 = 2_000;
+/// Decisions between two looks at the clock, so that the clock is not what is measured.
+const BATCH: u32 = 32;
+const PROVIDER: &str = "metal-stack";
+/// Where no rule exists.
+const TABLE_NS_MAX: f64 = 200.0;
+/// Where one does.
+const RULE_NS_MAX: f64 = 5_000.0;
+const DELETE: &str = "/metalstack.api.v2.MachineService/Delete";
+const LIST: &str = "/metalstack.api.v2.MachineService/List";
+const CREATE: &str = "/metalstack.api.v2.MachineService/Create";
+const BMC: &str = "/metalstack.api.v2.MachineService/GetBMC";
+
+#[derive(Debug, Args)]
+pub(crate) struct AuthzArgs {
+    /// Decisions of each row, in thousands
+    #[arg(long, default_value_t = 2_000)]
+    thousands: u32,
+    /// table, or json: the last line alone
+    #[arg(short, long, default_value = "table")]
+    output: String,
+}
+
+/// What is decided.
+struct Row {
+    name: &'static str,
+    title: &'static str,
+    who: Principal,
+    path: &'static str,
+    request: Option<Value>,
+    permitted: bool,
+    max_ns: f64,
+    policies: bool,
+}
+
+struct Measured {
+    mean: f64,
+    p50: f64,
+    p99: f64,
+}
+
+#[expect(clippy::print_stdout, reason = "the report is the output")]
+pub(crate) fn run(args: &AuthzArgs) -> Result<()> {
+    let plain = site(&[])?;
+    let judged = site(&[
+        (
+            "guests",
+            include_str!("../../../control/policy/tests/examples/guests.rego"),
+        ),
+        (
+            "office-hours",
+            include_str!("../../../control/policy/tests/examples/office-hours.rego"),
+        ),
+        (
+            "big-machines",
+            include_str!("../../../control/policy/tests/examples/big-machines.rego"),
+        ),
+    ])?;
+    let mut figures = Map::new();
+    let mut text = format!(
+        "{:<62} {:>8} {:>8} {:>8} {:>9}\n",
+        "ONE DECISION, NS", "MEAN", "P50", "P99", "MEAN <="
+    );
+    let mut missed = Vec::new();
+    for row in rows() {
+        let tables = if row.policies { &judged } else { &plain };
+        let of = measure(&row, tables, args.thousands)?;
+        let good = of.mean <= row.max_ns;
+        if !good {
+            missed.push(row.name);
+        }
+        writeln!(
+            text,
+            "{:<62} {:>8.0} {:>8.0} {:>8.0} {:>9.0}{}",
+            row.title,
+            of.mean,
+            of.p50,
+            of.p99,
+            row.max_ns,
+            if good { "" } else { "  MISSED" }
+        )?;
+        for (unit, value) in [("mean", of.mean), ("p50", of.p50), ("p99", of.p99)] {
+            figures.insert(format!("{}_{unit}_ns", row.name), json!(value.round()));
+        }
+    }
+    if args.output != "json" {
+        println!("{text}");
+    }
+    println!(
+        "{}",
+        json!({ "bench": "authz", "figures": figures, "missed": missed })
+    );
+    ensure!(missed.is_empty(), "missed: {}", missed.join(", "));
+    Ok(())
+}
+
+fn rows() -> Vec<Row> {
+    let row = |name, title, who: &Principal, path| Row {
+        name,
+        title,
+        who: who.clone(),
+        path,
+        request: None,
+        permitted: true,
+        max_ns: TABLE_NS_MAX,
+        policies: false,
+    };
+    let rule = |row: Row| Row {
+        max_ns: RULE_NS_MAX,
+        policies: true,
+        ..row
+    };
+    let owner = principal("user-7", TokenKind::User, Rights::default());
+    let guest = principal("guest", TokenKind::User, Rights::default());
+    let ci = Rights {
+        project_roles: [(project(7).to_string(), ProjectRole::Editor)].into(),
+        ..Rights::default()
+    };
+    let ci = principal("user-7", TokenKind::Api, ci);
+    let request = |of: Value| Some(of);
+    let power = json!({
+        "project": project(7).to_string(), "uuid": Uuid::nil(),
+        "command": "MACHINE_BMC_COMMAND_ON"
+    });
+    vec![
+        row(
+            "table_login",
+            "table alone, a log-in, permitted",
+            &owner,
+            LIST,
+        ),
+        row(
+            "table_token",
+            "table alone, an API token, permitted",
+            &ci,
+            LIST,
+        ),
+        Row {
+            permitted: false,
+            ..row(
+                "table_stranger",
+                "table alone, not found",
+                &principal("user-9", TokenKind::User, Rights::default()),
+                LIST,
+            )
+        },
+        Row {
+            policies: true,
+            ..row(
+                "unnamed",
+                "three policies in force, none names the method",
+                &owner,
+                LIST,
+            )
+        },
+        rule(row(
+            "relation",
+            "a rule about the relation does not fire, permitted",
+            &owner,
+            DELETE,
+        )),
+        Row {
+            permitted: false,
+            ..rule(row(
+                "denied",
+                "the rule fires, refused with its message",
+                &guest,
+                DELETE,
+            ))
+        },
+        Row {
+            request: request(power),
+            ..rule(row(
+                "allowed",
+                "a rule about the request permits beyond the table",
+                &guest,
+                "/metalstack.api.v2.MachineService/BMCCommand",
+            ))
+        },
+        rule(row(
+            "clock",
+            "a rule about the clock does not fire, permitted",
+            &owner,
+            BMC,
+        )),
+        Row {
+            request: request(json!({
+                "project": project(7).to_string(), "name": "web-1", "size": "c1-small",
+                "image": "debian-12.0", "partition": "lab",
+                "networks": [{ "network": "acme-private" }],
+            })),
+            ..rule(row(
+                "request",
+                "a rule about the request does not fire, permitted",
+                &owner,
+                CREATE,
+            ))
+        },
+    ]
+}
+
+fn measure(row: &Row, tables: &Tables, thousands: u32) -> Result<Measured> {
+    let policies = Policies::default();
+    let looked = Looked {
+        policies: &policies,
+        tables,
+        provider: PROVIDER,
+        who: &row.who,
+        address: Some([192, 0, 2, 1].into()),
+        partition: None,
+        now: Timestamp::from_ms(1_795_608_000_000),
+    };
+    let subject = project(7).to_string();
+    let decide = || looked.decide(row.path, Some(&subject), row.request.as_ref());
+    let answer = decide();
+    ensure!(answer.is_ok() == row.permitted, "{}: {answer:?}", row.name);
+    let batches = usize::try_from(thousands)? * 1000 / usize::try_from(BATCH)?;
+    let mut took = Vec::with_capacity(batches);
+    for round in 0..batches + batches / 10 {
+        let began = Instant::now();
+        for _ in 0..BATCH {
+            black_box(decide().is_ok());
+        }
+        let each = began.elapsed().as_secs_f64() * 1e9 / f64::from(BATCH);
+        // The first tenth warms caches up.
+        if round >= batches / 10 {
+            took.push(each);
+        }
+    }
+    took.sort_by(f64::total_cmp);
+    let at = |part: usize| took.get(took.len() * part / 100).copied();
+    let count = u32::try_from(took.len())?;
+    Ok(Measured {
+        mean: took.iter().sum::<f64>() / f64::from(count),
+        p50: at(50).context("nothing was measured")?,
+        p99: at(99).context("nothing was measured")?,
+    })
+}
+
+fn principal(user: &str, kind: TokenKind, rights: Rights) -> Principal {
+    Principal {
+        user: user.to_owned(),
+        token: Uuid::from_u128(1).to_string(),
+        kind,
+        rights,
+    }
+}
+
+fn project(number: u64) -> ProjectId {
+    ProjectId::new(Uuid::from_u128(u128::from(number) + 1))
+}
+
+/// Tenants with a project each, a guest in one of them, and policies.
+fn site(policies: &[(&str, &str)]) -> Result<Tables> {
+    let mut tables = Tables::new();
+    let mut apply = |op: Op| -> Result<()> {
+        let command = Command::new(Timestamp::from_ms(1), "bench", op);
+        control_state::apply(&mut tables, &command).result?;
+        Ok(())
+    };
+    apply(Op::from(AnnounceNode {
+        id: 1,
+        peer_address: String::new(),
+        mesh_addresses: Vec::new(),
+        level: FEATURE_LEVEL,
+        version: String::new(),
+    }))?;
+    for number in 0..TENANTS {
+        tenant(number, &mut apply)?;
+    }
+    let guest = SetProjectMember {
+        id: project(7),
+        member: "guest".parse()?,
+        role: control_state::ProjectRole::Viewer,
+        must_be_new: None,
+    };
+    apply(Op::from(guest))?;
+    for (name, source) in policies {
+        let compiled = check(name, source)?.compiled;
+        apply(Op::from(SetPolicy {
+            name: (*name).to_owned(),
+            source: (*source).to_owned(),
+            methods: compiled.paths(),
+            expected: None,
+        }))?;
+    }
+    Ok(tables)
+}
+
+/// A tenant with one project, both owned by the user of that number.
+fn tenant(number: u64, apply: &mut impl FnMut(Op) -> Result<()>) -> Result<()> {
+    let login: proto_types::TenantId = format!("user-{number}").parse()?;
+    apply(Op::from(CreateTenant {
+        login: login.clone(),
+        name: login.to_string(),
+        email: String::new(),
+        description: String::new(),
+        avatar_url: String::new(),
+        labels: Default::default(),
+        owner: Some(login.clone()),
+    }))?;
+    apply(Op::from(CreateProject {
+        id: project(number),
+        tenant: login.clone(),
+        name: format!("project-{number}"),
+        description: String::new(),
+        avatar_url: None,
+        labels: Default::default(),
+        owner: None,
+    }))
+}
