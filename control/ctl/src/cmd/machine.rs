@@ -1,28 +1,24 @@
 //! `metalmesh machine`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{
-    Machine, MachineAllocationNetwork, MachineAllocationType, MachineQuery,
-    MachineServiceBmcCommandRequest, MachineServiceCreateRequest, MachineServiceDeleteRequest,
+    Machine, MachineQuery, MachineServiceBmcCommandRequest, MachineServiceDeleteRequest,
     MachineServiceUpdateRequest,
 };
-use tonic::Request;
-use tonic::metadata::MetadataValue;
 
 mod bmc;
+mod create;
 mod details;
 mod wait;
 
 use super::{given, label_patch, server_lock};
 use crate::app::App;
-use crate::files;
 use crate::output::print_table;
-use crate::text::{enum_text, enum_value, labels, or_dash, parse_duration};
+use crate::text::{enum_text, enum_value, or_dash, parse_duration};
 use wait::Goal;
 
 /// How long an installation may take before `--wait` gives up.
@@ -32,7 +28,7 @@ const WAIT_DEFAULT: &str = "30m";
 pub(crate) enum Command {
     /// Allocate a machine and install it.
     #[command(visible_alias = "allocate")]
-    Create(Box<Create>),
+    Create(Box<create::Create>),
     /// List machines: the project's, or all with --all.
     #[command(visible_alias = "list")]
     Ls {
@@ -102,47 +98,6 @@ pub(crate) struct Wait {
     timeout: Duration,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Create {
-    /// What it is called.
-    #[arg(long)]
-    name: String,
-    #[arg(long)]
-    description: Option<String>,
-    #[arg(long)]
-    hostname: Option<String>,
-    #[arg(long, required_unless_present = "machine")]
-    partition: Option<String>,
-    #[arg(long, required_unless_present = "machine")]
-    size: Option<String>,
-    /// This very machine, as an administrator.
-    #[arg(long, value_name = "UUID", conflicts_with_all = ["partition", "size"])]
-    machine: Option<String>,
-    #[arg(long)]
-    image: String,
-    #[arg(long, value_name = "LAYOUT")]
-    filesystem_layout: Option<String>,
-    /// A network, with addresses of one's own after a colon: NETWORK[:IP,IP].
-    #[arg(long = "network", value_name = "NETWORK[:IP]", required = true)]
-    networks: Vec<String>,
-    /// File with a public SSH key.
-    #[arg(long = "ssh-key", value_name = "FILE")]
-    ssh_keys: Vec<PathBuf>,
-    /// File with user data for cloud-init or Ignition.
-    #[arg(long, value_name = "FILE")]
-    userdata: Option<PathBuf>,
-    #[arg(long = "label", value_name = "NAME=VALUE")]
-    labels: Vec<String>,
-    /// Spread machines with the same placement labels over racks.
-    #[arg(long = "placement-label", value_name = "NAME=VALUE")]
-    placement_labels: Vec<String>,
-    /// The same key gives the same machine again; made up without it.
-    #[arg(long, value_name = "KEY")]
-    idempotency_key: Option<String>,
-    #[command(flatten)]
-    wait: Wait,
-}
-
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Power {
     On,
@@ -177,7 +132,7 @@ impl Power {
 
 pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     match command {
-        Command::Create(create) => make(app, *create).await,
+        Command::Create(create) => create::make(app, *create).await,
         Command::Ls { partition, size } => {
             let query = MachineQuery {
                 partition,
@@ -243,75 +198,6 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
         Command::ConsolePassword { machine, reason } => {
             bmc::console_password(app, &machine, reason).await
         }
-    }
-}
-
-async fn make(app: &App, create: Create) -> Result<()> {
-    let wait = create.wait;
-    let key = create
-        .idempotency_key
-        .clone()
-        .unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
-    let keys = create
-        .ssh_keys
-        .iter()
-        .map(|path| Ok(files::read(path)?.trim().to_owned()));
-    let userdata = create.userdata.as_deref().map(files::read).transpose()?;
-    let message = MachineServiceCreateRequest {
-        project: app.need_project().await?,
-        uuid: create.machine,
-        name: create.name,
-        description: create.description,
-        hostname: create.hostname,
-        partition: create.partition,
-        size: create.size,
-        image: create.image,
-        filesystem_layout: create.filesystem_layout,
-        ssh_public_keys: keys.collect::<Result<_>>()?,
-        userdata: userdata.map(encode),
-        labels: labels(&create.labels)?,
-        networks: create.networks.iter().map(|flag| network(flag)).collect(),
-        placement_labels: labels(&create.placement_labels)?,
-        dns_servers: Vec::new(),
-        ntp_servers: Vec::new(),
-        allocation_type: MachineAllocationType::Machine.into(),
-        firewall_spec: None,
-    };
-    let mut request = Request::new(message);
-    let value = MetadataValue::try_from(key.as_str())
-        .context("the idempotency key has characters that a header cannot carry")?;
-    request.metadata_mut().insert("idempotency-key", value);
-    let machine = given(
-        app.client
-            .machines()
-            .create(request)
-            .await?
-            .into_inner()
-            .machine,
-    )?;
-    if !wait.wait || app.is_dry() {
-        return app.output.one(&machine);
-    }
-    let machine = wait::until(app, &machine.uuid, Goal::Installed, wait.timeout).await?;
-    app.output.one(&machine)
-}
-
-fn encode(userdata: String) -> String {
-    use base64::Engine;
-    base64::engine::general_purpose::STANDARD.encode(userdata)
-}
-
-/// `NETWORK` or `NETWORK:IP,IP`.
-fn network(flag: &str) -> MachineAllocationNetwork {
-    let (network, ips) = flag.split_once(':').unwrap_or((flag, ""));
-    let ips = ips
-        .split(',')
-        .filter(|ip| !ip.is_empty())
-        .map(str::to_owned)
-        .collect();
-    MachineAllocationNetwork {
-        network: network.to_owned(),
-        ips,
     }
 }
 
