@@ -11,6 +11,9 @@ pub enum VpnError {
     /// It did not answer, or not in time.
     #[error("it cannot be reached: {0}")]
     Unreachable(String),
+    /// It does not know the key to its API.
+    #[error("it refused the API key")]
+    KeyRefused,
     /// It refused, or answered what nobody understands.
     #[error("it answered {0}")]
     Refused(String),
@@ -32,6 +35,8 @@ pub struct WantedVpnKey {
 /// A key by which a node comes in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct VpnKey {
+    /// Its number, by which its nodes are found again.
+    pub id: String,
     /// The secret.
     pub key: String,
     /// Since when it is there.
@@ -43,6 +48,7 @@ pub struct VpnKey {
 impl fmt::Debug for VpnKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VpnKey")
+            .field("id", &self.id)
             .field("expires_at", &self.expires_at)
             .finish_non_exhaustive()
     }
@@ -57,6 +63,8 @@ pub struct VpnNode {
     pub name: String,
     /// Whose it is.
     pub user: String,
+    /// Number of the key by which it came in, where it came by one.
+    pub key: Option<String>,
     /// Addresses inside of the VPN.
     pub addresses: Vec<String>,
     /// When it was last there.
@@ -82,4 +90,11 @@ pub trait Vpn: fmt::Debug + Send + Sync {
     /// # Errors
     /// When it does not answer or refuses.
     async fn nodes(&self, user: Option<&str>) -> Result<Vec<VpnNode>, VpnError>;
+
+    /// Ends a key and removes the nodes of its user that came in by it. What is gone already
+    /// is fine.
+    ///
+    /// # Errors
+    /// When it does not answer or refuses; it can be repeated.
+    async fn remove(&self, user: &str, key: &str) -> Result<(), VpnError>;
 }

@@ -23,6 +23,7 @@ mod restore;
 mod schedule;
 mod tls;
 mod vpn;
+mod vpn_duty;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;

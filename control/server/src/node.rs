@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::Handover;
 use crate::config::{Config, Peers};
-use crate::{Run, export, join, peers, schedule, tls, vpn};
+use crate::{Run, export, join, peers, schedule, tls, vpn, vpn_duty};
 
 /// Name of the sealing key's file in the data directory.
 pub(crate) const SEALING_KEY: &str = "seal.key";
@@ -351,6 +351,8 @@ impl Parts<'_> {
         let api = listener.local_addr().unwrap_or(self.config.api_listen);
         let (audit, writer) = AuditTrail::new(self.store.clone());
         let (uses, use_writer) = Uses::new(self.store.clone());
+        let vpn = vpn::open(self.config.vpn.as_ref())?;
+        vpn_duty::spawn(&mut tasks, &self.store, vpn.as_ref(), &stop);
         let core = Arc::new(Core {
             store: self.store.clone(),
             issuer: self.issuer,
@@ -366,7 +368,7 @@ impl Parts<'_> {
             watches: Watches::new(WatchLimits::default(), stop.clone()),
             policies: Policies::default(),
             published: Published::new(Arc::new(Fleet(gateway.fleet()))),
-            vpn: vpn::open(self.config.vpn.as_ref())?,
+            vpn,
         });
         let routes = Services::new(Arc::clone(&core)).routes();
         let settings = self.config.login.settings(tls.is_some())?;

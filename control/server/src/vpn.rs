@@ -133,12 +133,23 @@ struct OneKey {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Key {
+    id: String,
     key: String,
     #[serde(default)]
     expiration: Option<String>,
     #[serde(default)]
     created_at: Option<String>,
 }
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct KeyNumber {
+    id: String,
+}
+
+/// What is answered where there is nothing to say.
+#[derive(Debug, Deserialize)]
+struct Done {}
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -153,6 +164,7 @@ struct Node {
     name: String,
     given_name: String,
     user: Option<User>,
+    pre_auth_key: Option<KeyNumber>,
     ip_addresses: Vec<String>,
     last_seen: Option<String>,
     online: bool,
@@ -168,7 +180,9 @@ impl Headscale {
     ) -> Result<T, VpnError> {
         let mut url = self.url.clone();
         if let Ok(mut path) = url.path_segments_mut() {
-            path.pop_if_empty().extend(["api", "v1", what]);
+            path.pop_if_empty()
+                .extend(["api", "v1"])
+                .extend(what.split('/'));
         }
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
@@ -192,6 +206,9 @@ impl Headscale {
                 return Err(VpnError::Refused("too much".to_owned()));
             }
         }
+        if status == StatusCode::UNAUTHORIZED {
+            return Err(VpnError::KeyRefused);
+        }
         if status != StatusCode::OK {
             return Err(VpnError::Refused(status.to_string()));
         }
@@ -204,6 +221,11 @@ impl Headscale {
             .call(Method::GET, "user", &[("name", name)], None)
             .await?;
         Ok(found.users.into_iter().find(|it| it.name == name))
+    }
+
+    async fn has_node(&self, id: u64, user: &str) -> Result<bool, VpnError> {
+        let nodes = self.nodes(Some(user)).await?;
+        Ok(nodes.iter().any(|it| it.id == id))
     }
 
     /// The number of a user, who is made if need be.
@@ -243,6 +265,7 @@ impl Vpn for Headscale {
             .await?;
         let made = made.pre_auth_key;
         Ok(VpnKey {
+            id: made.id,
             key: made.key,
             created_at: made.created_at.and_then(time).unwrap_or_default(),
             expires_at: made.expiration.and_then(time).unwrap_or_default(),
@@ -264,11 +287,32 @@ impl Vpn for Headscale {
                 .filter(|name| !name.is_empty())
                 .unwrap_or(it.name),
             user: it.user.unwrap_or_default().name,
+            key: it.pre_auth_key.map(|key| key.id),
             addresses: it.ip_addresses,
             last_seen: it.last_seen.and_then(time),
             online: it.online,
         });
         Ok(nodes.collect())
+    }
+
+    async fn remove(&self, user: &str, key: &str) -> Result<(), VpnError> {
+        // First, so that no node comes in after the look.
+        let body = json!({ "id": key });
+        let _done: Done = self
+            .call(Method::POST, "preauthkey/expire", &[], Some(body))
+            .await?;
+        let nodes = self.nodes(Some(user)).await?;
+        for node in nodes.iter().filter(|it| it.key.as_deref() == Some(key)) {
+            let what = format!("node/{}", node.id);
+            let gone = self.call::<Done>(Method::DELETE, &what, &[], None).await;
+            match gone {
+                Ok(_) => {}
+                Err(error) if self.has_node(node.id, user).await? => return Err(error),
+                // Somebody else removed it meanwhile.
+                Err(_) => {}
+            }
+        }
+        Ok(())
     }
 }
 

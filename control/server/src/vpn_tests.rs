@@ -52,8 +52,11 @@ async fn answer(stream: TcpStream, seen: Seen) {
             "200 OK",
             json!({"nodes": [{"id": "3", "name": "fw", "givenName": "fw-1", "user": user,
                 "ipAddresses": ["100.64.0.1"], "lastSeen": "2026-11-21T18:00:00Z",
-                "online": true}]}),
+                "online": true, "preAuthKey": {"id": "1", "key": "hidden"}},
+                {"id": "4", "name": "operator", "user": user, "preAuthKey": null}]}),
         ),
+        "POST /api/v1/preauthkey/expire" | "DELETE /api/v1/node/3" => ("200 OK", json!({})),
+        what if what.starts_with("DELETE") => ("500 Internal Server Error", json!("no")),
         _ if is_made => ("200 OK", json!({ "users": [user] })),
         _ => ("200 OK", json!({ "users": [] })),
     };
@@ -128,10 +131,34 @@ async fn a_project_becomes_a_user_once() {
 }
 
 #[tokio::test]
+async fn who_leaves_leaves_alone() {
+    let (url, seen, _tasks) = headscale().await;
+    let vpn = vpn(&url, "the-key");
+    let wanted = WantedVpnKey {
+        user: PROJECT.into(),
+        ephemeral: false,
+        reusable: false,
+        life: Duration::from_secs(3600),
+    };
+    let made = vpn.key(wanted).await.unwrap();
+    assert_eq!(made.id, "1");
+    vpn.remove(PROJECT, &made.id).await.unwrap();
+    let seen = seen.lock().unwrap();
+    let whats: Vec<_> = seen.iter().map(|it| it.0.as_str()).collect();
+    let at = |what: &str| whats.iter().position(|it| it.starts_with(what)).unwrap();
+    assert!(
+        at("POST /api/v1/preauthkey/expire") < at("GET /api/v1/node"),
+        "no node may come in after the look: {whats:?}"
+    );
+    let removed: Vec<_> = whats.iter().filter(|it| it.starts_with("DELETE")).collect();
+    assert_eq!(removed, [&"DELETE /api/v1/node/3"]);
+}
+
+#[tokio::test]
 async fn refusals_and_silence() {
     let (url, _, _tasks) = headscale().await;
     let refused = vpn(&url, "another").nodes(None).await.unwrap_err();
-    assert!(matches!(refused, VpnError::Refused(_)), "{refused}");
+    assert!(matches!(refused, VpnError::KeyRefused), "{refused}");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let nobody = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);

@@ -14,7 +14,7 @@ use crate::apply;
 use crate::command::ReportComponent;
 use crate::entities::{
     COMPONENT_TOUCH_MS, Certificate, Component, ComponentKind, Family, Image, Ip, LAYOUT_DEFAULT,
-    Layout, Machine, Network, Project, Quota, QuotaSubject, Size,
+    Layout, Machine, Network, Project, Quota, QuotaSubject, Size, VpnMember,
 };
 use crate::ipam;
 use crate::tables::Tables;
@@ -200,6 +200,16 @@ pub fn component_report_matters(tables: &Tables, report: &ReportComponent, now: 
             || known.version != report.version
             || known.token != report.token
             || now.since_ms(known.reported_at) >= COMPONENT_TOUCH_MS
+    })
+}
+
+/// Members of the VPN whose allocation is over or ends: their nodes and keys must go.
+pub fn vpn_leaving(tables: &Tables) -> impl Iterator<Item = &Arc<VpnMember>> {
+    tables.all::<VpnMember>().filter(|it| {
+        let machine = tables.get::<Machine>(&it.machine);
+        let holder = machine.and_then(|machine| machine.allocation.as_ref());
+        holder.is_none_or(|holder| holder.id != it.allocation)
+            || machine.is_some_and(|machine| machine.phase.is_reclaim())
     })
 }
 

@@ -178,9 +178,20 @@ pub(crate) fn allocation(tables: &Tables, allocation: &state::Allocation) -> v2:
         firewall_rules: firewall_rules(allocation),
         dns_servers: catalog::dns(&allocation.dns_servers),
         ntp_servers: catalog::ntp(&allocation.ntp_servers),
-        vpn: None,
+        vpn: vpn(tables, allocation),
         placement_labels: Some(labels(&allocation.placement_labels)),
     }
+}
+
+/// The way into a firewall. Its key is for the machine alone: see [`super::published::order`].
+fn vpn(tables: &Tables, allocation: &state::Allocation) -> Option<v2::MachineVpn> {
+    let member = tables.get::<state::VpnMember>(&allocation.id)?;
+    Some(v2::MachineVpn {
+        control_plane_address: member.access.address.clone(),
+        auth_key: String::new(),
+        connected: member.connected,
+        ips: member.ips.iter().map(ToString::to_string).collect(),
+    })
 }
 
 fn network(network: &state::AllocationNetwork) -> v2::MachineNetwork {

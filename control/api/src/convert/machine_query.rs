@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use control_state::query::partition_machines;
-use control_state::{Allocation, Hardware, Machine, Phase, Tables};
+use control_state::{Allocation, Hardware, Machine, Phase, Tables, VpnMember};
 use proto_public::api::v2;
 use proto_types::PartitionId;
 
@@ -20,11 +20,11 @@ pub(crate) fn fitting<'a>(
     match named.map(|partition| partition.parse::<PartitionId>()) {
         None => {
             let all = tables.all::<Machine>();
-            all.filter(|it| matches(it, query)).collect()
+            all.filter(|it| matches(tables, it, query)).collect()
         }
         Some(Ok(partition)) => {
             let there = partition_machines(tables, &partition);
-            there.filter(|it| matches(it, query)).collect()
+            there.filter(|it| matches(tables, it, query)).collect()
         }
         // No partition can have such a name.
         Some(Err(_)) => Vec::new(),
@@ -32,7 +32,11 @@ pub(crate) fn fitting<'a>(
 }
 
 /// Whether a query asks for this machine.
-pub(crate) fn matches(machine: &Machine, query: Option<&v2::MachineQuery>) -> bool {
+pub(crate) fn matches(
+    tables: &Tables,
+    machine: &Machine,
+    query: Option<&v2::MachineQuery>,
+) -> bool {
     let Some(query) = query else { return true };
     let allocation = machine.allocation.as_ref();
     is_opt(query.uuid.as_ref(), Some(&machine.id))
@@ -45,7 +49,7 @@ pub(crate) fn matches(machine: &Machine, query: Option<&v2::MachineQuery>) -> bo
         && is(query.rack.as_ref(), &machine.rack)
         && is(query.room.as_ref(), &machine.room)
         && labels_match(machine, query.labels.as_ref())
-        && sub(query.allocation.as_ref(), |q| allocation.is_some_and(|it| in_allocation(it, q)))
+        && sub(query.allocation.as_ref(), |q| allocation.is_some_and(|it| in_allocation(tables, it, q)))
         && sub(query.network.as_ref(), |q| allocation.is_some_and(|it| in_networks(it, q)))
         && sub(query.nic.as_ref(), |q| in_nics(&machine.hardware, q))
         && sub(query.disk.as_ref(), |q| in_disks(&machine.hardware, q))
@@ -76,7 +80,11 @@ fn labels_match(machine: &Machine, wanted: Option<&v2::Labels>) -> bool {
     })
 }
 
-fn in_allocation(allocation: &Allocation, query: &v2::MachineAllocationQuery) -> bool {
+fn in_allocation(
+    tables: &Tables,
+    allocation: &Allocation,
+    query: &v2::MachineAllocationQuery,
+) -> bool {
     is(query.uuid.as_ref(), &allocation.id.to_string())
         && is(query.name.as_ref(), &allocation.name)
         && is(query.project.as_ref(), &allocation.project.to_string())
@@ -90,6 +98,20 @@ fn in_allocation(allocation: &Allocation, query: &v2::MachineAllocationQuery) ->
             .allocation_type
             .is_none_or(|wanted| wanted == allocation_type(allocation.kind))
         && has_labels(&allocation.labels, query.labels.as_ref())
+        && sub(query.vpn.as_ref(), |q| {
+            let member = tables.get::<VpnMember>(&allocation.id);
+            member.is_some_and(|it| in_vpn(it, q))
+        })
+}
+
+/// Nobody looks for a machine by its key.
+fn in_vpn(member: &VpnMember, query: &v2::MachineVpn) -> bool {
+    let address = &query.control_plane_address;
+    (address.is_empty() || *address == member.access.address)
+        && (!query.connected || member.connected)
+        && all(&query.ips, |wanted| {
+            member.ips.iter().any(|ip| ip.to_string() == *wanted)
+        })
 }
 
 fn all<T>(wanted: &[T], has: impl Fn(&T) -> bool) -> bool {

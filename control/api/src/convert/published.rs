@@ -193,6 +193,10 @@ pub(crate) fn order(
     of: &state::Allocation,
 ) -> v2::MachineAllocation {
     let mut order = allocation(tables, of);
+    let member = tables.get::<state::VpnMember>(&of.id);
+    if let (Some(vpn), Some(member)) = (&mut order.vpn, member) {
+        vpn.auth_key.clone_from(&member.access.key);
+    }
     if let Some(layout) = &mut order.filesystem_layout {
         let real = |device: &mut String| *device = real_device(device, &machine.hardware.disks);
         layout.disks.iter_mut().for_each(|it| real(&mut it.device));

@@ -2,6 +2,7 @@
 
 mod allocate;
 mod issues;
+mod vpn;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +60,7 @@ impl MachineService for Services {
     ) -> Answer<MachineServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let op = allocate::command(&caller, &request)?;
-        let made = self.machine_reply(&caller, op).await?;
+        let made = self.allocate(&caller, op).await?;
         ok(MachineServiceCreateResponse {
             machine: Some(self.machine_now(&made).await?),
         })
@@ -99,7 +100,7 @@ impl MachineService for Services {
         let project: ProjectId = parse("project", &request.project)?;
         let machines = self.0.read(|tables| {
             let own = state::query::project_machines(tables, project)
-                .filter(|it| matches(it, request.query.as_ref()));
+                .filter(|it| matches(tables, it, request.query.as_ref()));
             let shown = own.map(|it| machine(tables, it));
             Ok(MachineServiceListResponse::of(shown))
         });

@@ -158,7 +158,7 @@ fn with_machines(
         .filter_map(|connection| {
             let id = connection.machine_id.parse().ok()?;
             let found = tables.get::<state::Machine>(&id)?;
-            machine_query::matches(found, request.machine_query.as_ref()).then(|| {
+            machine_query::matches(tables, found, request.machine_query.as_ref()).then(|| {
                 SwitchNicWithMachine {
                     nic: connection.nic,
                     machine: Some(machine(tables, found)),

@@ -16,7 +16,7 @@ use crate::refusal::{invalid, refused};
 use crate::vpn::{Vpn, VpnError, WantedVpnKey};
 
 /// How long a key can be used that nobody gave a life.
-const LIFE_DEFAULT: Duration = Duration::from_secs(2 * 3600);
+pub(super) const LIFE_DEFAULT: Duration = Duration::from_secs(2 * 3600);
 /// How long a key can be used at most.
 const LIFE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -82,10 +82,13 @@ fn life(wanted: Option<prost_types::Duration>) -> Result<Duration, Status> {
     Ok(life)
 }
 
-fn failed(error: VpnError) -> Status {
+pub(super) fn failed(error: VpnError) -> Status {
     tracing::warn!(error = %error, "the VPN's control server failed");
     let message = match error {
         VpnError::Unreachable(_) => "the VPN's control server cannot be reached",
+        VpnError::KeyRefused => {
+            "the VPN's control server refused the API key that vpn.api_key_file names"
+        }
         VpnError::Refused(_) => "the VPN's control server refused",
     };
     refused(ErrorCode::VpnFailed, message)

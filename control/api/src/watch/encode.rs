@@ -135,7 +135,8 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::CaRecord(_)
         | Record::SigningKey(_)
         | Record::ControlNode(_)
-        | Record::Idempotency(_) => None,
+        | Record::Idempotency(_)
+        | Record::VpnMember(_) => None,
     }
 }
 

@@ -150,6 +150,7 @@ pub async fn allocate(control: &Control, project: ProjectId, network: &str) {
             ntp_servers: vec![],
             kind: Default::default(),
             firewall_rules: Default::default(),
+            vpn: None,
             seed: 1,
             idempotency: None,
         })

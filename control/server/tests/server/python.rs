@@ -48,16 +48,17 @@ fn run(program: &Path, arguments: &[&str]) -> Result<(), String> {
     Err(format!("{} {arguments:?}: {last}", program.display()))
 }
 
+/// The Python that has the published client, or none and why.
+pub(crate) fn client() -> Option<PathBuf> {
+    environment(PACKAGE)
+        .inspect_err(|reason| println!("SKIPPED: {PACKAGE} cannot be installed: {reason}"))
+        .ok()
+}
+
 /// Runs a script with the published client against a fresh node; what it prints, or none where the
 /// client cannot be had.
 fn published(script: &str) -> Option<String> {
-    let python = match environment(PACKAGE) {
-        Ok(python) => python,
-        Err(reason) => {
-            println!("SKIPPED: {PACKAGE} cannot be installed: {reason}");
-            return None;
-        }
-    };
+    let python = client()?;
     let dir = tempfile::tempdir().unwrap();
     let daemon = Daemon::start(dir.path());
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server");

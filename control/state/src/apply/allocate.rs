@@ -146,6 +146,7 @@ pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
     machine.clean_disks.clear();
     machine.enter(Phase::Installing, tx.now, "");
     let machine = tx.update(machine);
+    super::vpn::admit(tx, op, &machine);
     remember(tx, op, machine.id);
     Ok(Reply::Machine(machine))
 }

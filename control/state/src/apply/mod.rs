@@ -27,6 +27,7 @@ mod tenancy;
 mod tick;
 mod token;
 mod user;
+mod vpn;
 
 use proto_errors::{Error, ErrorCode};
 
@@ -155,6 +156,8 @@ routes! {
     DeleteBmcOrder orders::delete;
     KeepBmcAccess orders::keep_access;
     ReportBmc orders::report;
+    ReportVpn vpn::report;
+    ForgetVpn vpn::forget;
     MachineSeen events::seen;
     RegisterMachine lifecycle::register;
     MachineEvent events::event;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::entities::{
     AllocationType, Availability, Bios, BmcAccess, BmcAction, DiskWipe, EventKind, FirewallRules,
-    Fru, Hardware, Labels, LabelsUpdate, Lock,
+    Fru, Hardware, Labels, LabelsUpdate, Lock, VpnAccess,
 };
 
 /// A network that an allocation asks for.
@@ -89,6 +89,9 @@ pub struct AllocateMachine {
     /// Of a firewall.
     #[serde(default)]
     pub firewall_rules: FirewallRules,
+    /// Of a firewall: its way into the VPN, made for it alone.
+    #[serde(default)]
+    pub vpn: Option<VpnAccess>,
     /// Chooses among machines that are equally good; random, from the proposer.
     pub seed: u64,
     /// The client's key.

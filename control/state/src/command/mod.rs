@@ -10,6 +10,7 @@ mod policy;
 mod quota;
 mod tenancy;
 mod user;
+mod vpn;
 
 use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,7 @@ pub use policy::*;
 pub use quota::*;
 pub use tenancy::*;
 pub use user::*;
+pub use vpn::*;
 
 /// The highest feature level that this code knows: commands above the lowest level of all control
 /// nodes stay off until the last of them knows them.
@@ -126,6 +128,8 @@ macro_rules! ops {
                     | Self::KeepBmcAccess(_)
                     | Self::MigrateSwitch(_) => 3,
                     Self::MarkAuditExport(_) => EXPORT_LEVEL,
+                    Self::ReportVpn(_) | Self::ForgetVpn(_) => 4,
+                    Self::AllocateMachine(op) if op.vpn.is_some() => 4,
                     Self::MachineSeen(op) if op.mac.is_none() => 3,
                     Self::RegisterSwitch(op) if !op.identifiers.is_empty() => 3,
                     Self::ReportSwitch(op) if op.ports.values().any(|it| it.bgp.is_some()) => 3,
@@ -273,6 +277,11 @@ ops! {
     KeepBmcAccess;
     /// By the BMC agent: propose only what changed. → `Reply::MachineIds` of new machines
     ReportBmc;
+
+    /// By the leader: propose only what changed. → `Reply::None`
+    ReportVpn;
+    /// By the leader, once node and key are gone from the VPN. Idempotent. → `Reply::None`
+    ForgetVpn;
 
     /// By pixie: a machine asked for a boot. → `Reply::Machine`
     MachineSeen;

@@ -21,6 +21,7 @@ mod switch;
 mod tenancy;
 mod token;
 mod user;
+mod vpn;
 
 pub use agent::*;
 pub use allocation::*;
@@ -43,3 +44,4 @@ pub use switch::*;
 pub use tenancy::*;
 pub use token::*;
 pub use user::*;
+pub use vpn::*;

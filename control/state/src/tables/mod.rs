@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use proto_errors::Error;
 use proto_types::{
-    BootTicketId, ComponentId, Digest, ImageId, JoinTicketId, LayoutId, MachineId, NetworkId,
-    OrderId, PartitionId, ProjectId, ReservationId, SizeId, SwitchId, TenantId, TokenId,
+    AllocationId, BootTicketId, ComponentId, Digest, ImageId, JoinTicketId, LayoutId, MachineId,
+    NetworkId, OrderId, PartitionId, ProjectId, ReservationId, SizeId, SwitchId, TenantId, TokenId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -191,6 +191,7 @@ tables! {
     Invite invites Digest, "invite", |it| it.id.clone();
     AuditExport audit_exports String, "audit-export", |it| it.name.clone();
     Policy policies String, "policy", |it| it.name.clone();
+    VpnMember vpn_members AllocationId, "vpn-member", |it| it.allocation;
 }
 
 impl Tables {

@@ -18,5 +18,6 @@ mod storage;
 mod switches;
 mod tenancy;
 mod users;
+mod vpn;
 mod watch;
 mod world;

@@ -428,6 +428,29 @@ pub(crate) fn installed(number: u128, allocation: u128) -> InstallDone {
     }
 }
 
+impl World {
+    /// An image for firewalls, and the networks that one of project 1 is asked for with.
+    pub(crate) fn with_firewall_networks(&mut self) -> [&'static str; 2] {
+        let mut firewall_image = image("firewall-3.0.1");
+        firewall_image.features = [ImageFeature::Firewall].into();
+        self.ok(CreateImage(firewall_image));
+        self.ok(CreateNetwork {
+            kind: NetworkType::External,
+            prefixes: vec!["192.0.2.0/24".parse().unwrap()],
+            default_child_length: ChildLength::default(),
+            vrf: Some(100),
+            ..network("internet")
+        });
+        self.ok(CreateNetwork {
+            kind: NetworkType::Underlay,
+            prefixes: vec!["10.1.0.0/24".parse().unwrap()],
+            default_child_length: ChildLength::default(),
+            ..network("underlay")
+        });
+        ["internet", "private"]
+    }
+}
+
 /// Project 1 wants a small machine in its private network.
 pub(crate) fn allocation_of(allocation: u128) -> AllocateMachine {
     AllocateMachine {
@@ -453,6 +476,7 @@ pub(crate) fn allocation_of(allocation: u128) -> AllocateMachine {
         ntp_servers: vec![],
         kind: AllocationType::Machine,
         firewall_rules: FirewallRules::default(),
+        vpn: None,
         seed: 0,
         idempotency: None,
     }

@@ -67,6 +67,7 @@ pub(super) fn command(
         kind: from_allocation_type(request.allocation_type).unwrap_or(AllocationType::Machine),
         firewall_rules: firewall_rules
             .map_or_else(|| Ok(FirewallRules::default()), from_firewall_rules)?,
+        vpn: None,
         // The lower half of a version 7 UUID is random.
         seed: id.as_u64_pair().1,
         idempotency,

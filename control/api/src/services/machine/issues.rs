@@ -41,7 +41,7 @@ pub(super) fn evaluate(
     };
     let machines = tables
         .all::<Machine>()
-        .filter(|machine| matches(machine, query.machine_query.as_ref()));
+        .filter(|machine| matches(tables, machine, query.machine_query.as_ref()));
     let of_machine = |machine: &std::sync::Arc<Machine>| {
         let log = tables.get::<EventLog>(&machine.id).map(AsRef::as_ref);
         let found = findings(machine, log, &shared, threshold_ms, now);

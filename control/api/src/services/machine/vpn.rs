@@ -1,0 +1,81 @@
+//! A firewall that is allocated gets a key of its own into the VPN, where there is one.
+
+use std::sync::Arc;
+
+use control_state::{AllocateMachine, AllocationType, Command, Machine, VpnAccess, apply};
+use proto_types::AllocationId;
+use tonic::{Code, Status};
+
+use super::super::Services;
+use super::super::vpn::{LIFE_DEFAULT, failed};
+use crate::caller::Caller;
+use crate::refusal::of_state;
+use crate::vpn::WantedVpnKey;
+
+impl Services {
+    /// Allocates. The key is made first and goes into the one entry with the machine; of an
+    /// allocation that does not come about it is ended.
+    pub(super) async fn allocate(
+        &self,
+        caller: &Caller,
+        mut op: AllocateMachine,
+    ) -> Result<Arc<Machine>, Status> {
+        let vpn = self.0.vpn.as_ref();
+        let Some(vpn) = vpn.filter(|_| op.kind == AllocationType::Firewall) else {
+            return self.machine_reply(caller, op).await;
+        };
+        let (id, user) = (op.id, op.project.to_string());
+        let tried = self.tried(caller, &op).await?;
+        if !has(&tried, id) {
+            // A repeated request, which has its machine, and that one its key.
+            return self.machine_reply(caller, op).await;
+        }
+        let wanted = WantedVpnKey {
+            user: user.clone(),
+            ephemeral: false,
+            reusable: false,
+            life: LIFE_DEFAULT,
+        };
+        let made = vpn.key(wanted).await.map_err(failed)?;
+        let key = made.id;
+        op.vpn = Some(VpnAccess {
+            address: vpn.address().to_owned(),
+            key_id: key.clone(),
+            key: made.key,
+            expires_at: made.expires_at,
+        });
+        let allocated = self.machine_reply(caller, op).await;
+        let is_used = match &allocated {
+            Ok(machine) => has(machine, id),
+            Err(refused) => is_unknown(refused.code()),
+        };
+        if !is_used && let Err(error) = vpn.remove(&user, &key).await {
+            // It is good for one node, and not for long.
+            tracing::warn!(error = %error, project = %user, "an unused VPN key could not be ended");
+        }
+        allocated
+    }
+
+    /// What would come of it: refusals come before a key is made for nothing.
+    async fn tried(&self, caller: &Caller, op: &AllocateMachine) -> Result<Arc<Machine>, Status> {
+        let command = Command::new(self.0.now(), &caller.user, op.clone());
+        self.0
+            .read(|tables| apply(&mut tables.clone(), &command).result)
+            .await?
+            .machine()
+            .map_err(of_state)
+    }
+}
+
+fn has(machine: &Machine, allocation: AllocationId) -> bool {
+    let holder = machine.allocation.as_ref();
+    holder.is_some_and(|holder| holder.id == allocation)
+}
+
+/// Whether it may have happened all the same.
+fn is_unknown(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Unavailable | Code::Unknown | Code::Internal | Code::DeadlineExceeded
+    )
+}
