@@ -19,6 +19,7 @@ mod get;
 mod go;
 mod headscale;
 mod login;
+mod metalctl;
 mod mixed;
 mod node;
 mod nodes;
