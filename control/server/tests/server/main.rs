@@ -11,6 +11,7 @@ mod agent;
 mod apply;
 mod backup;
 mod cli;
+mod cli_switch;
 mod cluster;
 mod daemon;
 mod export;
