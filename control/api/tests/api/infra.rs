@@ -1,6 +1,6 @@
 //! What agents of the published stack say, over gRPC.
 
-use control_state::EventKind;
+use control_state::{Component, EventKind};
 use infra::component_service_client::ComponentServiceClient;
 use infra::event_service_client::EventServiceClient;
 use proto_public::admin::v2 as admin;
