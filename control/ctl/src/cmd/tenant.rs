@@ -113,11 +113,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.tenants().update(request).await?.into_inner();
             app.output.one(&given(answer.tenant)?)
         }
-        Command::Rm { tenant } => {
-            let request = TenantServiceDeleteRequest { login: tenant };
-            let answer = app.client.tenants().delete(request).await?.into_inner();
-            app.output.one(&given(answer.tenant)?)
-        }
+        Command::Rm { tenant } => remove(app, tenant).await,
         Command::SetMember {
             tenant,
             member,
@@ -138,6 +134,12 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
         }
         Command::Invite(command) => invite::tenant(app, command).await,
     }
+}
+
+async fn remove(app: &App, login: String) -> Result<()> {
+    let request = TenantServiceDeleteRequest { login };
+    let answer = app.client.tenants().delete(request).await?.into_inner();
+    app.output.one(&given(answer.tenant)?)
 }
 
 /// Adds a member; one that is there already gets the role.
