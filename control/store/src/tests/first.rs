@@ -31,7 +31,7 @@ fn rows(backup: &[u8]) -> (Head, Rows) {
 }
 
 /// Kinds that came after the first version.
-const NEWER: [&str; 8] = [
+const NEWER: [&str; 9] = [
     "control-node",
     "quota",
     "invite",
@@ -40,6 +40,7 @@ const NEWER: [&str; 8] = [
     "user",
     "audit-export",
     "policy",
+    "vpn-member",
 ];
 
 #[tokio::test(flavor = "multi_thread")]
