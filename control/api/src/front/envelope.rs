@@ -49,6 +49,17 @@ pub(super) fn peek_frame(buffer: &[u8]) -> Option<(u8, usize)> {
     Some((*flags, length))
 }
 
+/// What was read and what came now; large parts that come alone are not copied.
+pub(super) fn joined(before: &Bytes, data: Bytes) -> Bytes {
+    if before.is_empty() {
+        return data;
+    }
+    let mut joined = BytesMut::with_capacity(before.len() + data.len());
+    joined.put_slice(before);
+    joined.put_slice(&data);
+    joined.freeze()
+}
+
 /// The one message of a framed request body, of at most `bytes_max` bytes.
 ///
 /// # Errors

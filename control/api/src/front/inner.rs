@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, TE};
 use http::{
     Extensions, HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, Request, Response,
@@ -15,7 +15,7 @@ use tonic::body::Body;
 use tonic::{Code, Status};
 use tower::Service;
 
-use super::envelope::take_frame;
+use super::envelope::{joined, take_frame};
 use super::status::GRPC_STATUS;
 
 /// What the front can sit in front of: `tonic::service::Routes` and its like.
@@ -183,13 +183,7 @@ impl Answer {
         }
         match self.body.frame().await {
             Some(Ok(frame)) => match frame.into_data() {
-                Ok(data) if self.buffer.is_empty() => self.buffer = data,
-                Ok(data) => {
-                    let mut joined = BytesMut::with_capacity(self.buffer.len() + data.len());
-                    joined.extend_from_slice(&self.buffer);
-                    joined.extend_from_slice(&data);
-                    self.buffer = joined.freeze();
-                }
+                Ok(data) => self.buffer = joined(&self.buffer, data),
                 Err(frame) => {
                     if let Ok(trailers) = frame.into_trailers() {
                         self.end = Some(End::of_trailers(trailers));

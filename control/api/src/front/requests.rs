@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use futures::stream;
 use http::Version;
 use http_body::{Body as HttpBody, Frame};
@@ -17,7 +17,7 @@ use tower::BoxError;
 use super::call::to_proto;
 use super::compression::Compression;
 use super::discard;
-use super::envelope::{cut, frame, open, peek_frame, take_frame, too_large};
+use super::envelope::{cut, frame, joined, open, peek_frame, take_frame, too_large};
 use super::protocol::Codec;
 
 /// How the messages of a stream come.
@@ -101,22 +101,11 @@ where
                 Some(Err(_)) => return Err(Status::cancelled("the request ended early")),
                 Some(Ok(more)) => {
                     if let Ok(data) = more.into_data() {
-                        self.add(data);
+                        self.buffer = joined(&self.buffer, data);
                     }
                 }
             }
         }
-    }
-
-    fn add(&mut self, data: Bytes) {
-        if self.buffer.is_empty() {
-            self.buffer = data;
-            return;
-        }
-        let mut joined = BytesMut::with_capacity(self.buffer.len() + data.len());
-        joined.put_slice(&self.buffer);
-        joined.put_slice(&data);
-        self.buffer = joined.freeze();
     }
 }
 
