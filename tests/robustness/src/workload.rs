@@ -11,6 +11,7 @@ use proto_public::api::v2::{
     OptimisticLockingStrategy, ProjectServiceCreateRequest, ProjectServiceGetRequest,
     ProjectServiceUpdateRequest, UpdateMeta,
 };
+use tokio::time::error::Elapsed;
 use tonic::Code;
 
 use crate::history::{Action, History, Op, Value};
@@ -19,6 +20,9 @@ use crate::history::{Action, History, Op, Value};
 const CALL: Duration = Duration::from_secs(12);
 /// Between two calls of a client, so that a history stays short enough to be checked.
 const PACE: Duration = Duration::from_millis(40);
+/// Calls that a client makes elsewhere after a node did not answer, before it tries that one again.
+/// Without it clients spend their time waiting for a node that is cut off.
+const ELSEWHERE: usize = 20;
 
 /// Name of the project that is made last, see [`Workload::make_end`].
 pub(crate) const END: &str = "end";
@@ -115,13 +119,22 @@ impl Workload {
     pub async fn client(self: Arc<Self>, number: usize) {
         let mut pace = tokio::time::interval(PACE);
         pace.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut silent = None;
+        let mut elsewhere = 0_usize;
         while !self.stop.load(Ordering::SeqCst) {
             pace.tick().await;
             let key = rand::random_range(0..self.projects.len());
-            if rand::random() {
-                self.write(number, key).await;
+            let at = self.any_node_but(silent.filter(|_| elsewhere > 0));
+            elsewhere = elsewhere.saturating_sub(1);
+            let node = &self.nodes[at];
+            let answered = if rand::random() {
+                self.write(number, key, node).await
             } else {
-                self.read_any(number, key).await;
+                // Who gets no answer has learned nothing.
+                self.read(number, key, node).await
+            };
+            if answered.is_err_and(|error| error.is::<Elapsed>()) {
+                (silent, elsewhere) = (Some(at), ELSEWHERE);
             }
         }
     }
@@ -139,13 +152,11 @@ impl Workload {
         Ok(())
     }
 
-    fn any_node(&self) -> &Client {
-        &self.nodes[rand::random_range(0..self.nodes.len())]
-    }
-
-    async fn read_any(&self, client: usize, key: usize) {
-        // Who gets no answer has learned nothing.
-        self.read(client, key, self.any_node()).await.ok();
+    fn any_node_but(&self, silent: Option<usize>) -> usize {
+        let others: Vec<_> = (0..self.nodes.len())
+            .filter(|node| Some(*node) != silent)
+            .collect();
+        others[rand::random_range(0..others.len())]
     }
 
     async fn read(&self, client: usize, key: usize, node: &Client) -> Result<()> {
@@ -167,7 +178,7 @@ impl Workload {
         Ok(())
     }
 
-    async fn write(&self, client: usize, key: usize) {
+    async fn write(&self, client: usize, key: usize, node: &Client) -> Result<()> {
         let value = self.written.fetch_add(1, Ordering::SeqCst) + 1;
         let request = ProjectServiceUpdateRequest {
             project: self.projects[key].clone(),
@@ -179,14 +190,15 @@ impl Workload {
             ..ProjectServiceUpdateRequest::default()
         };
         let invoked = self.history.tick();
-        let mut projects = self.any_node().projects();
-        let answered = match tokio::time::timeout(CALL, projects.update(request)).await {
+        let mut projects = node.projects();
+        let answer = tokio::time::timeout(CALL, projects.update(request)).await;
+        let answered = match &answer {
             Ok(Ok(_)) => {
                 self.acknowledged.fetch_add(1, Ordering::SeqCst);
                 Some(self.history.tick())
             }
             // Refused before anything was done.
-            Ok(Err(status)) if status.code() == Code::ResourceExhausted => return,
+            Ok(Err(status)) if status.code() == Code::ResourceExhausted => return Ok(()),
             // It may have been done, or be done later.
             Ok(Err(_)) | Err(_) => None,
         };
@@ -197,6 +209,8 @@ impl Workload {
             invoked,
             answered,
         });
+        answer??;
+        Ok(())
     }
 }
 
