@@ -1,6 +1,7 @@
 //! `./dev bench`: builds what measures, fetches what it is compared with, and hands over.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,34 +33,96 @@ enum What {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// The API beside Ironic with MariaDB on this machine; see --help
+    #[command(disable_help_flag = true)]
+    Api {
+        /// Given to the bench as they are
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
 }
 
 pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
-    let mut handed: Vec<OsString> = Vec::new();
     match &args.what {
         What::Store { args } => {
-            handed.extend(["store".into(), "--etcd".into(), etcd()?.into()]);
-            handed.extend_from_slice(args);
+            let etcd = etcd()?;
+            build(root, &["tests-perf"])?;
+            hand_over("store", &[(OsStr::new("--etcd"), etcd)], root, args)
+        }
+        What::Api { args } => {
+            let mariadb = debs::fetch("mariadb", &["mariadb-server-core", "mariadb-client-core"])?;
+            let ironic = ironic(&root.join("tests/perf/ironic.txt"))?;
+            // In one go: cargo unifies features of what is built together.
+            build(root, &["tests-perf", "control-server"])?;
+            let parts = [
+                (OsStr::new("--mariadb"), mariadb.root),
+                (OsStr::new("--ironic"), ironic),
+                (OsStr::new("--metalmeshd"), release(root).join("metalmeshd")),
+            ];
+            hand_over("api", &parts, root, args)
         }
         What::Authz { args } => {
-            handed.push("authz".into());
-            handed.extend_from_slice(args);
+            build(root, &["tests-perf"])?;
+            hand_over("authz", &[], root, args)
         }
     }
+}
+
+fn build(root: &Path, packages: &[&str]) -> Result<()> {
     let mut build = Command::new(env!("CARGO"));
-    build
-        .args(["build", "--quiet", "--release", "--package", "tests-perf"])
-        .current_dir(root);
-    if !build.status().context("cannot run cargo build")?.success() {
+    build.args(["build", "--quiet", "--release"]);
+    for package in packages {
+        build.args(["--package", package]);
+    }
+    let status = build.current_dir(root).status();
+    if !status.context("cannot run cargo build")?.success() {
         bail!("the bench does not build");
     }
+    Ok(())
+}
+
+fn release(root: &Path) -> PathBuf {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let program = target.join("release").join("bench-store");
-    // Signals and the exit code are the bench's own.
+    target.join("release")
+}
+
+/// Signals and the exit code are the bench's own.
+fn hand_over(
+    which: &str,
+    parts: &[(&OsStr, PathBuf)],
+    root: &Path,
+    args: &[OsString],
+) -> Result<()> {
+    let program = release(root).join("bench");
     let mut bench = Command::new(&program);
-    bench.args(handed);
-    Err(bench.exec()).with_context(|| format!("cannot run {}", program.display()))
+    bench.arg(which);
+    for (flag, path) in parts {
+        bench.arg(flag).arg(path);
+    }
+    Err(bench.args(args).exec()).with_context(|| format!("cannot run {}", program.display()))
+}
+
+/// A Python environment with Ironic and uWSGI, made once for each list of packages.
+fn ironic(packages: &Path) -> Result<PathBuf> {
+    let list = fs::read_to_string(packages).with_context(|| packages.display().to_string())?;
+    let key = debs::sha256_hex(list.as_bytes());
+    let venv = debs::cache_dir()?.join(format!("ironic-{}", &key[..16]));
+    let whole = venv.join(".complete");
+    if whole.exists() {
+        return Ok(venv);
+    }
+    eprintln!("    installing Ironic from PyPI, some minutes");
+    // What a broken attempt left behind.
+    if venv.exists() {
+        fs::remove_dir_all(&venv)?;
+    }
+    debs::run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+    let mut pip = Command::new(venv.join("bin/pip"));
+    pip.args(["install", "--quiet", "--disable-pip-version-check"]);
+    debs::run(pip.arg("--requirement").arg(packages))?;
+    fs::write(whole, "")?;
+    Ok(venv)
 }
 
 /// Debian's etcd, unpacked and not installed: the package would start a server of its own.

@@ -1,5 +1,6 @@
 //! What every service works with: the store, the token issuer, the audit trail.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use control_authz::Permit;
@@ -22,6 +23,23 @@ use crate::token::{Issuer, TokenKind};
 use crate::uses::Uses;
 use crate::vpn::Vpn;
 use crate::watch::Watches;
+
+tokio::task_local! {
+    /// Whether this node has every write that was acknowledged before the call which this task
+    /// carries out, and the call itself wrote nothing yet.
+    static UP_TO_DATE: Cell<bool>;
+}
+
+/// Carries out a call right after the gate has read for it: what the handler reads first need not
+/// be asked for again. What it leaves to other tasks, streams among it, asks for itself.
+pub(crate) async fn admitted<F: Future>(work: F) -> F::Output {
+    UP_TO_DATE.scope(Cell::new(true), work).await
+}
+
+/// Whether the gate has asked for the call; from here on it has to ask itself.
+fn take_up_to_date() -> bool {
+    UP_TO_DATE.try_with(Cell::take).unwrap_or(false)
+}
 
 /// Most addresses in a ticket.
 const ADDRESSES_MAX: usize = 16;
@@ -70,11 +88,12 @@ impl Core {
         &self,
         read: impl FnOnce(&Tables) -> Result<T, StateError>,
     ) -> Result<T, Status> {
-        self.store
-            .read(read)
-            .await
-            .map_err(refusal::of_store)?
-            .map_err(refusal::of_state)
+        let read = if take_up_to_date() {
+            self.store.read_local(read)
+        } else {
+            self.store.read(read).await
+        };
+        read.map_err(refusal::of_store)?.map_err(refusal::of_state)
     }
 
     /// Where agents reach control: this node first, then the others.
@@ -112,6 +131,7 @@ impl Core {
         actor: &str,
         op: impl Into<Op>,
     ) -> Result<Reply, Status> {
+        take_up_to_date();
         let command = Command::new(self.store.now(), actor, op);
         if permit.is_trial() {
             return self.attempt(&command).await;
@@ -153,5 +173,24 @@ impl Core {
     /// The time to compare with times in the state.
     pub fn now(&self) -> Timestamp {
         self.store.now()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_the_first_read_of_a_call_relies_on_the_gate() {
+        assert!(!take_up_to_date(), "outside of a call");
+        admitted(async {
+            let mut elsewhere = tokio::task::JoinSet::new();
+            elsewhere.spawn(async { take_up_to_date() });
+            assert_eq!(elsewhere.join_all().await, [false], "in another task");
+            assert!(take_up_to_date());
+            assert!(!take_up_to_date());
+        })
+        .await;
+        assert!(!take_up_to_date(), "after the call");
     }
 }

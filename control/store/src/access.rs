@@ -171,11 +171,24 @@ impl<M: StateMachine> Store<M> {
         if crate::sim::has(crate::sim::Bug::SkippedReadIndex) {
             return self.read_local_versioned(read);
         }
-        match timeout(READ_TIMEOUT, self.0.reads.join()).await {
+        match timeout(READ_TIMEOUT, self.join_readers()).await {
             Ok(Ok(())) => self.read_local_versioned(read),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(StoreError::NoQuorum),
         }
+    }
+
+    /// A leader's readers wait with those of its followers at once; they need not find out first
+    /// who leads.
+    async fn join_readers(&self) -> Result<(), StoreError> {
+        if self.is_leader() {
+            match self.0.confirmations.join().await {
+                Ok(_) => return Ok(()),
+                Err(StoreError::NotLeader { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.0.reads.join().await
     }
 
     /// Returns when this node has everything that was acknowledged before the call. Readers share

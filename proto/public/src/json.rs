@@ -96,6 +96,9 @@ pub fn to_proto(message: &MessageDescriptor, json: &[u8]) -> Result<Vec<u8>, Jso
 
 /// Proto bytes to JSON.
 pub fn from_proto(message: &MessageDescriptor, bytes: &[u8]) -> Result<Vec<u8>, JsonError> {
+    if let Some(json) = crate::transcode::json(message, bytes) {
+        return Ok(json);
+    }
     print(&decode(message, bytes)?)
 }
 

@@ -21,9 +21,10 @@ pub mod json;
 mod listed;
 mod method;
 mod names;
+mod transcode;
 mod validate;
 
-pub use listed::MachineServiceListResponse;
+pub use listed::{MachinePlace, MachineServiceListResponse};
 pub use method::{Method, Request, Scope, method, methods};
 pub use names::{enum_number, enum_string};
 pub use validate::{Violation, Violations, validate, validate_request};

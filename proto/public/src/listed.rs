@@ -1,10 +1,10 @@
 //! The one answer that is large: a list of machines.
 
 use bytes::{Buf, BufMut};
-use prost::encoding::{DecodeContext, WireType, message, skip_field};
+use prost::encoding::{DecodeContext, WireType, encode_key, encode_varint, message, skip_field};
 use prost::{DecodeError, Message};
 
-use crate::api::v2::Machine;
+use crate::api::v2::{Machine, Partition, Size};
 
 /// Number of the field `machines` in both messages that this type stands for.
 const MACHINES: u32 = 1;
@@ -34,6 +34,74 @@ impl MachineServiceListResponse {
             machines: Vec::new(),
             encoded,
         }
+    }
+}
+
+/// What many machines of a list have in common, encoded once: their partition and their size.
+///
+/// A message that is encoded in parts, one behind the other, is the same message.
+#[derive(Clone, Debug, Default)]
+pub struct MachinePlace {
+    partition: Vec<u8>,
+    size: Vec<u8>,
+}
+
+impl MachinePlace {
+    /// The place that `machine` tells of.
+    pub fn of(partition: Option<Partition>, size: Option<Size>) -> Self {
+        let partition = Machine {
+            partition,
+            ..Machine::default()
+        };
+        let size = Machine {
+            size,
+            ..Machine::default()
+        };
+        Self {
+            partition: partition.encode_to_vec(),
+            size: size.encode_to_vec(),
+        }
+    }
+}
+
+impl MachineServiceListResponse {
+    /// Adds a machine to be sent, without `partition` and `size`, which `place` tells.
+    pub fn push(&mut self, machine: Machine, place: &MachinePlace) {
+        // In the order of fields, as every encoder writes them.
+        let Machine {
+            uuid,
+            meta,
+            rack,
+            room,
+            ..
+        } = machine;
+        let head = Machine {
+            uuid,
+            meta,
+            ..Machine::default()
+        };
+        let middle = Machine {
+            rack,
+            room,
+            ..Machine::default()
+        };
+        let tail = Machine {
+            hardware: machine.hardware,
+            allocation: machine.allocation,
+            status: machine.status,
+            recent_provisioning_events: machine.recent_provisioning_events,
+            ..Machine::default()
+        };
+        let parts = [&head, &middle, &tail].map(Message::encoded_len);
+        let len = parts.iter().sum::<usize>() + place.partition.len() + place.size.len();
+        encode_key(MACHINES, WireType::LengthDelimited, &mut self.encoded);
+        encode_varint(len as u64, &mut self.encoded);
+        self.encoded.reserve(len);
+        head.encode_raw(&mut self.encoded);
+        self.encoded.extend_from_slice(&place.partition);
+        middle.encode_raw(&mut self.encoded);
+        self.encoded.extend_from_slice(&place.size);
+        tail.encode_raw(&mut self.encoded);
     }
 }
 
@@ -106,6 +174,41 @@ mod tests {
             ]});
             assert_eq!(json, wanted, "{name}");
         }
+    }
+
+    #[test]
+    fn a_machine_in_parts_is_the_same_machine() {
+        use crate::api::v2::{MachineHardware, MachineStatus, Meta, Partition, Size};
+        let whole = Machine {
+            meta: Some(Meta {
+                generation: 7,
+                ..Meta::default()
+            }),
+            room: "room".into(),
+            partition: Some(Partition {
+                id: "p".into(),
+                ..Partition::default()
+            }),
+            size: Some(Size {
+                id: "s".into(),
+                ..Size::default()
+            }),
+            hardware: Some(MachineHardware {
+                memory: 1,
+                ..MachineHardware::default()
+            }),
+            status: Some(MachineStatus {
+                metal_hammer_version: "1".into(),
+                ..MachineStatus::default()
+            }),
+            ..machine("a")
+        };
+        let place = super::MachinePlace::of(whole.partition.clone(), whole.size.clone());
+        let mut sent = MachineServiceListResponse::default();
+        sent.push(whole.clone(), &place);
+        sent.push(machine("b"), &super::MachinePlace::default());
+        let wanted = MachineServiceListResponse::of([whole, machine("b")]);
+        assert_eq!(sent.encode_to_vec(), wanted.encode_to_vec());
     }
 
     #[test]

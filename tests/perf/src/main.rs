@@ -1,13 +1,16 @@
-//! What `./dev bench store` runs: three nodes of ours and three of etcd side by side.
+//! What `./dev bench` runs. `store`: three nodes of ours and three of etcd side by side.
 //!
 //! `store` starts the clusters as processes of their own, gives each the same work in turn
 //! (`load`, `fanout`, `failover`) and reports medians and ratios (`report`). `node` is one node of
 //! ours: the product's store and transport under a key-value service (`service`). `inventory`
 //! measures the product's own state and API with many machines, `authz` one decision about a call.
 //!
+//! `api` is the product beside Ironic; see the module.
+//!
 //! Invariants: nothing is set that the product does not set; both systems are asked by the same
 //! client; every process ends with the bench, however that ends.
 
+mod api;
 mod authz;
 mod certs;
 mod client;
@@ -35,7 +38,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 #[derive(Debug, Parser)]
-#[command(about = "Measure the store beside etcd.")]
+#[command(about = "Measure the store beside etcd, and the API beside Ironic.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -43,10 +46,15 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Measure
+    /// The store beside etcd
     Store(store::StoreArgs),
     /// Measure the decision who may call what
     Authz(authz::AuthzArgs),
+    /// The API beside Ironic
+    Api(api::ApiArgs),
+    /// Fill a data directory of the product
+    #[command(hide = true)]
+    Fill(api::seed::FillArgs),
     /// Be one node of ours
     #[command(hide = true)]
     Node(node::NodeArgs),
@@ -93,6 +101,8 @@ async fn run(command: Command) -> Result<()> {
     match command {
         Command::Store(args) => store::run(args).await,
         Command::Authz(args) => authz::run(&args),
+        Command::Api(args) => api::run(args).await,
+        Command::Fill(args) => api::seed::run(args).await,
         Command::Node(args) => node::run(args).await,
         Command::Inventory(args) => inventory::run(args).await,
     }

@@ -6,7 +6,11 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tokio::process::{Child, Command};
+
+use crate::procfs;
 
 /// Bytes of a log that an error repeats.
 const TAIL_BYTES: usize = 2000;
@@ -59,6 +63,14 @@ impl Process {
         bail!("a server ended ({status}):\n{}", tail.escape_ascii_lines())
     }
 
+    /// Waits until it ends by itself; an error unless it ended well.
+    pub(crate) async fn ended(&mut self) -> Result<()> {
+        if self.child.wait().await?.success() {
+            return Ok(());
+        }
+        self.check()
+    }
+
     /// kill -9, and waits for its end.
     pub(crate) async fn kill(mut self) -> Result<()> {
         Ok(self.child.kill().await?)
@@ -66,11 +78,18 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// Waits for its end, as its files are about to be removed.
+    /// Waits for its end, as its files are about to be removed. Its children go with it: not all
+    /// servers see to that themselves when they are killed.
     fn drop(&mut self) {
         let until = Instant::now() + END_TIMEOUT;
+        let family = procfs::family(&[self.pid]).unwrap_or_default();
         if self.child.start_kill().is_err() {
             return;
+        }
+        let children = family.into_iter().filter(|pid| *pid != self.pid);
+        for pid in children.filter_map(|pid| i32::try_from(pid).ok()) {
+            // One that has ended already is what is wanted.
+            kill(Pid::from_raw(pid), Signal::SIGKILL).ok();
         }
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
             std::thread::sleep(END_POLL);

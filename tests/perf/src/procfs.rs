@@ -1,5 +1,7 @@
 //! What the kernel knows about processes: CPU time and memory.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result};
 
 /// Ticks of `/proc/PID/stat` in a second; fixed on Linux for programs.
@@ -25,8 +27,61 @@ pub(crate) fn rss_kib(pid: u32) -> Result<u64> {
     Ok(number.context("no VmRSS in status")?.parse()?)
 }
 
+/// CPU time of all threads of a process that live, nanoseconds.
+pub(crate) fn run_ns(pid: u32) -> Result<u64> {
+    let mut sum = 0;
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        // A thread may end in between.
+        let text = std::fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
+        let run = text.split_whitespace().next().unwrap_or("0");
+        sum += run.parse::<u64>()?;
+    }
+    Ok(sum)
+}
+
+/// Processes and all their descendants, as they are now.
+pub(crate) fn family(roots: &[u32]) -> Result<BTreeSet<u32>> {
+    let mut parents = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        // It may have ended in between.
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let parent = stat
+            .rsplit_once(')')
+            .and_then(|(_, rest)| rest.split_whitespace().nth(1))
+            .and_then(|parent| parent.parse().ok());
+        parents.extend(parent.map(|parent: u32| (pid, parent)));
+    }
+    let mut family: BTreeSet<u32> = roots.iter().copied().collect();
+    loop {
+        let known = family.len();
+        let children = parents.iter().filter(|(_, parent)| family.contains(parent));
+        let children: Vec<u32> = children.map(|(pid, _)| *pid).collect();
+        family.extend(children);
+        if family.len() == known {
+            return Ok(family);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn children_belong_to_the_family() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let family = super::family(&[std::process::id()]).unwrap();
+        assert!(family.contains(&child.id()) && family.contains(&std::process::id()));
+        assert!(super::run_ns(std::process::id()).unwrap() > 0);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
     #[test]
     fn this_process_uses_memory_and_time() {
         let pid = std::process::id();

@@ -105,7 +105,7 @@ pub(crate) async fn run(args: StoreArgs) -> Result<()> {
 }
 
 /// The build directory: on a disk, where a temporary directory may be in memory.
-fn beside_the_program() -> Result<PathBuf> {
+pub(crate) fn beside_the_program() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
     let folder = program.parent().map(Path::to_owned);
     folder.context("the program is in no directory")

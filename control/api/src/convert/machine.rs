@@ -1,7 +1,11 @@
 //! Machines: what clients need to find in each, and what they may ask for.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use control_state::{self as state, Machine, Phase, Tables};
 use proto_public::api::v2;
+use proto_public::{MachinePlace, MachineServiceListResponse};
 use tonic::Status;
 
 use super::enums::{
@@ -22,12 +26,37 @@ const DESCRIPTION_MAX: usize = 256;
 /// A machine for the wire, with everything that published clients dereference.
 pub(crate) fn machine(tables: &Tables, machine: &Machine) -> v2::Machine {
     v2::Machine {
+        partition: Some(partition(tables, machine)),
+        size: Some(size(tables, machine)),
+        ..without_place(tables, machine)
+    }
+}
+
+/// Many machines for the wire. Their partitions and sizes are few: each is written down once.
+pub(crate) fn machines<'a>(
+    tables: &Tables,
+    machines: impl Iterator<Item = &'a Arc<Machine>>,
+) -> MachineServiceListResponse {
+    let (mut list, mut places) = (MachineServiceListResponse::default(), BTreeMap::new());
+    for it in machines {
+        let place = places
+            .entry((it.partition.as_ref(), it.size.as_ref()))
+            .or_insert_with(|| {
+                MachinePlace::of(Some(partition(tables, it)), Some(size(tables, it)))
+            });
+        list.push(without_place(tables, it), place);
+    }
+    list
+}
+
+fn without_place(tables: &Tables, machine: &Machine) -> v2::Machine {
+    v2::Machine {
         uuid: machine.id.to_string(),
         meta: machine_meta(machine),
-        partition: Some(partition(tables, machine)),
+        partition: None,
         rack: machine.rack.clone(),
         room: machine.room.clone(),
-        size: Some(size(tables, machine)),
+        size: None,
         hardware: Some(hardware(&machine.hardware)),
         allocation: machine.allocation.as_ref().map(|it| allocation(tables, it)),
         status: Some(status(tables, machine)),

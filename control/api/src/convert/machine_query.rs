@@ -23,8 +23,13 @@ pub(crate) fn fitting<'a>(
             all.filter(|it| matches(tables, it, query)).collect()
         }
         Some(Ok(partition)) => {
+            // That much the index has answered.
+            let rest = query.map(|query| v2::MachineQuery {
+                partition: None,
+                ..query.clone()
+            });
             let there = partition_machines(tables, &partition);
-            there.filter(|it| matches(tables, it, query)).collect()
+            there.filter(|it| matches(tables, it, rest.as_ref())).collect()
         }
         // No partition can have such a name.
         Some(Err(_)) => Vec::new(),

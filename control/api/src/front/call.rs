@@ -21,6 +21,7 @@ use super::protocol::{Codec, Framing, Protocol};
 use super::reply::{self, Reply, ReplyBody};
 use super::requests::Incoming;
 use super::{Call, Front, Gate, Inner, envelope, inner, read, requests};
+use crate::core::admitted;
 
 /// A frame's header, in bytes: what a body may be longer than its one message.
 const FRAME_BYTES: usize = 5;
@@ -153,7 +154,14 @@ impl<S: Inner, G: Gate> Front<S, G> {
         request: Request<Body>,
         deadline: Option<Instant>,
     ) -> (Code, Response<ReplyBody>) {
-        let response = match self.inner.clone().oneshot(request).await {
+        let handler = self.inner.clone().oneshot(request);
+        // A stream goes on long after what the gate read.
+        let response = if method.client_streaming || method.server_streaming {
+            handler.await
+        } else {
+            admitted(handler).await
+        };
+        let response = match response {
             Ok(response) => response,
             Err(never) => match never {},
         };

@@ -76,7 +76,8 @@ pub trait Gate: Send + Sync + 'static {
     /// The status that the caller gets instead.
     fn screen(&self, method: &'static Method, headers: &HeaderMap) -> Result<(), Status>;
 
-    /// Lets a call in: what the handler finds in its request's extensions, and the ticket.
+    /// Lets a call in: what the handler finds in its request's extensions, and the ticket. By then
+    /// this node has every write that was acknowledged before the call.
     ///
     /// # Errors
     /// The status that the caller gets instead.

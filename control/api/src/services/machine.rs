@@ -27,7 +27,7 @@ use tonic::{Request, Status};
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::enums::{from_availability, from_bmc_command};
-use crate::convert::machine::{bmc_details, deletion_task, machine};
+use crate::convert::machine::{bmc_details, deletion_task, machine, machines};
 use crate::convert::machine_query::{fitting, matches};
 use crate::convert::{labels_update, lock, parse, required, unless_empty};
 use crate::refusal::{of_state, refused};
@@ -98,13 +98,12 @@ impl MachineService for Services {
     ) -> Answer<MachineServiceListResponse> {
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
-        let machines = self.0.read(|tables| {
+        let listed = self.0.read(|tables| {
             let own = state::query::project_machines(tables, project)
                 .filter(|it| matches(tables, it, request.query.as_ref()));
-            let shown = own.map(|it| machine(tables, it));
-            Ok(MachineServiceListResponse::of(shown))
+            Ok(machines(tables, own))
         });
-        ok(machines.await?)
+        ok(listed.await?)
     }
 
     async fn delete(
@@ -178,12 +177,11 @@ impl admin::machine_service_server::MachineService for Services {
         request: Request<admin::MachineServiceListRequest>,
     ) -> Answer<admin::MachineServiceListResponse> {
         let query = request.into_inner().query;
-        let machines = self.0.read(|tables| {
+        let listed = self.0.read(|tables| {
             let fitting = fitting(tables, query.as_ref()).into_iter();
-            let shown = fitting.map(|it| machine(tables, it));
-            Ok(MachineServiceListResponse::of(shown))
+            Ok(machines(tables, fitting))
         });
-        ok(machines.await?)
+        ok(listed.await?)
     }
 
     /// Frees an allocated machine; forgets one that nobody has.

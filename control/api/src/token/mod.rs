@@ -3,6 +3,7 @@
 
 mod jwt;
 mod keys;
+mod known;
 
 pub use jwt::{Claims, Issuer, TokenError, TokenKind};
 pub use keys::{KeyError, issuer};
