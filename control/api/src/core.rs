@@ -143,7 +143,10 @@ impl Core {
     }
 
     /// What a change would answer: it is applied to a copy of the state.
-    async fn attempt(&self, command: &Command) -> Result<Reply, Status> {
+    ///
+    /// # Errors
+    /// As [`Core::propose`].
+    pub(crate) async fn attempt(&self, command: &Command) -> Result<Reply, Status> {
         let copied = self.read(|tables| {
             control_state::check_enabled(tables, command)?;
             Ok(tables.clone())

@@ -25,6 +25,7 @@ mod mixed;
 mod node;
 mod nodes;
 mod policy;
+mod published_agent;
 mod python;
 mod restored;
 mod s3;

@@ -4,10 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Instant;
 
 use crate::cli::{Cli, metalmesh};
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, PATIENCE};
 use crate::go::Program;
+use crate::published_agent::{Agent, MACHINE};
 
 const CLI: Program = Program {
     module: "github.com/metal-stack/cli",
@@ -97,7 +99,9 @@ fn provide(root: &Metalctl, dir: &Path) {
     root.ok(&[&partition[..], &boot].concat());
     let size = dir.join("size.yaml");
     let limits = "id: small\nname: small\nconstraints:\n\
-                  - {type: SIZE_CONSTRAINT_TYPE_CORES, min: 1, max: 4}\n";
+                  - {type: SIZE_CONSTRAINT_TYPE_CORES, min: 1, max: 4}\n\
+                  - {type: SIZE_CONSTRAINT_TYPE_MEMORY, min: 1, max: 4294967296}\n\
+                  - {type: SIZE_CONSTRAINT_TYPE_STORAGE, min: 1, max: 107374182400}\n";
     fs::write(&size, limits).unwrap();
     let size = size.to_str().unwrap();
     root.ok(&["admin", "size", "create", "-f", size]);
@@ -125,8 +129,8 @@ fn provide(root: &Metalctl, dir: &Path) {
     root.ok(&[&network[..], &of, &prefixes].concat());
 }
 
-#[test]
-fn a_user_s_story_with_the_published_command_line() {
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_s_story_with_the_published_command_line() {
     let dir = tempfile::tempdir().unwrap();
     let (Some(program), Some(ours)) = (CLI.or_skipped(), metalmesh()) else {
         return;
@@ -166,6 +170,10 @@ fn a_user_s_story_with_the_published_command_line() {
     let project = ctl.field(&["project", "list"], "uuid");
     ctl.ok(&["context", "set-project", &project]);
     in_the_project(&ctl, &project);
+    let agent = Agent::of(&cli, &daemon.api, dir.path());
+    let hammer = agent.machine(["leaf1", "leaf2"]).await;
+    let _waits = hammer.wait().await;
+    a_machine(&ctl, &project);
     for list in [
         &["image", "list"][..],
         &["size", "list"],
@@ -205,6 +213,20 @@ fn in_the_project(ctl: &Metalctl, project: &str) {
     assert!(busy.contains("failed_precondition"), "{busy}");
     ctl.ok(&["ip", "delete", &ip, "--skip-security-prompts"]);
 
+    let role = format!("{project}=PROJECT_ROLE_EDITOR");
+    let create = ["token", "create", "--description", "ci", "--expires", "1h"];
+    let made = ctl.ok(&[&create[..], &["--project-roles", &role]].concat());
+    assert!(made.contains("eyJ"), "the secret is shown once");
+    let listed = ctl.ok(&["token", "list"]);
+    assert!(listed.contains("ci") && !listed.contains("eyJ"), "{listed}");
+    let invite = ["project", "invite", "generate-join-secret", "--role"];
+    ctl.ok(&[&invite[..], &["PROJECT_ROLE_VIEWER"]].concat());
+    assert!(ctl.ok(&["project", "invite", "list"]).contains(project));
+}
+
+/// A machine, as soon as one waits, until it is given back.
+fn a_machine(ctl: &Metalctl, project: &str) {
+    let network = ctl.field(&["network", "list"], "id");
     let create = ["machine", "create", "--project", project, "--name", "m1"];
     let of = ["--image", "debian-12.0", "--size", "small", "--networks"];
     let more = [
@@ -216,21 +238,33 @@ fn in_the_project(ctl: &Metalctl, project: &str) {
         "--ssh-public-key",
         "ssh-ed25519 AAAA me",
     ];
-    let none = ctl.refused(&[&create[..], &of, &more].concat());
-    assert!(
-        none.contains("resource_exhausted") && none.contains("MM-1203"),
-        "{none}"
-    );
-
-    let role = format!("{project}=PROJECT_ROLE_EDITOR");
-    let create = ["token", "create", "--description", "ci", "--expires", "1h"];
-    let made = ctl.ok(&[&create[..], &["--project-roles", &role]].concat());
-    assert!(made.contains("eyJ"), "the secret is shown once");
-    let listed = ctl.ok(&["token", "list"]);
-    assert!(listed.contains("ci") && !listed.contains("eyJ"), "{listed}");
-    let invite = ["project", "invite", "generate-join-secret", "--role"];
-    ctl.ok(&[&invite[..], &["PROJECT_ROLE_VIEWER"]].concat());
-    assert!(ctl.ok(&["project", "invite", "list"]).contains(project));
+    let create = [&create[..], &of, &more].concat();
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let output = ctl.run(&create);
+        if output.status.success() {
+            break;
+        }
+        let none = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            none.contains("resource_exhausted") && none.contains("MM-1203"),
+            "{none}"
+        );
+        assert!(Instant::now() < until, "no machine waits: {none}");
+    }
+    for wide in [&[][..], &["-o", "wide"]] {
+        let listed = ctl.ok(&[&["machine", "list"], wide].concat());
+        assert!(listed.contains(MACHINE), "{listed}");
+    }
+    let mine = ["--project", project];
+    let shown = ctl.ok(&[&["machine", "describe", MACHINE], &mine[..]].concat());
+    assert!(shown.contains("10.0.0."), "{shown}");
+    let update = ["machine", "update", MACHINE, "--description", "the first"];
+    ctl.ok(&[&update[..], &mine].concat());
+    let shown = ctl.ok(&[&["machine", "describe", MACHINE], &mine[..]].concat());
+    assert!(shown.contains("the first"), "{shown}");
+    let delete = ["machine", "delete", MACHINE, "--skip-security-prompts"];
+    ctl.ok(&[&delete[..], &mine].concat());
 }
 
 #[test]

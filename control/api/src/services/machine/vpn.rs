@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use control_state::{AllocateMachine, AllocationType, Command, Machine, VpnAccess, apply};
+use control_state::{AllocateMachine, AllocationType, Command, Machine, VpnAccess};
 use proto_types::AllocationId;
 use tonic::{Code, Status};
 
@@ -25,9 +25,16 @@ impl Services {
             return self.machine_reply(caller, op).await;
         };
         let (id, user) = (op.id, op.project.to_string());
-        let tried = self.tried(caller, &op).await?;
-        if !has(&tried, id) {
-            // A repeated request, which has its machine, and that one its key.
+        // Refusals come before a key is made for nothing.
+        let command = Command::new(self.0.now(), &caller.user, op.clone());
+        let tried = self
+            .0
+            .attempt(&command)
+            .await?
+            .machine()
+            .map_err(of_state)?;
+        if caller.permit.is_trial() || !has(&tried, id) {
+            // A repeated request has its machine already, and that one its key.
             return self.machine_reply(caller, op).await;
         }
         let wanted = WantedVpnKey {
@@ -54,16 +61,6 @@ impl Services {
             tracing::warn!(error = %error, project = %user, "an unused VPN key could not be ended");
         }
         allocated
-    }
-
-    /// What would come of it: refusals come before a key is made for nothing.
-    async fn tried(&self, caller: &Caller, op: &AllocateMachine) -> Result<Arc<Machine>, Status> {
-        let command = Command::new(self.0.now(), &caller.user, op.clone());
-        self.0
-            .read(|tables| apply(&mut tables.clone(), &command).result)
-            .await?
-            .machine()
-            .map_err(of_state)
     }
 }
 
