@@ -33,6 +33,13 @@ enum What {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// The agents' link beside tonic, and ten thousand agents of one node; see --help
+    #[command(disable_help_flag = true)]
+    Link {
+        /// Given to the bench as they are
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// The API beside Ironic with MariaDB on this machine; see --help
     #[command(disable_help_flag = true)]
     Api {
@@ -60,6 +67,16 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
                 (OsStr::new("--metalmeshd"), release(root).join("metalmeshd")),
             ];
             hand_over("api", &parts, root, args)
+        }
+        What::Link { args } => {
+            build(root, &["tests-perf", "control-server"])?;
+            let metalmeshd = release(root).join("metalmeshd");
+            hand_over(
+                "link",
+                &[(OsStr::new("--metalmeshd"), metalmeshd)],
+                root,
+                args,
+            )
         }
         What::Authz { args } => {
             build(root, &["tests-perf"])?;

@@ -196,7 +196,7 @@ impl ApiGate {
         Some(Arc::new(AuditedCall {
             id: Uuid::now_v7().to_string(),
             time_ms: self.core.now().ms(),
-            user: who.user.clone(),
+            user: who.user.to_string(),
             tenant: of("login").unwrap_or_default().to_owned(),
             project: of("project").map(str::to_owned),
             method: call.method.path.clone(),
@@ -279,7 +279,7 @@ impl Gate for ApiGate {
             None => permit,
         };
         let mut extensions = Extensions::new();
-        let user = who.user.clone();
+        let user = who.user.to_string();
         extensions.insert(Caller {
             permit,
             principal: Arc::new(who),

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use control_authz::Principal;
 use proto_types::Timestamp;
@@ -22,7 +22,7 @@ const MINUTE_US: u64 = 60_000_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Who {
-    Token(String),
+    Token(Arc<str>),
     Address(IpAddr),
 }
 
@@ -59,7 +59,7 @@ impl Rates {
             return Ok(());
         }
         let (who, per_minute) = match (who.user.is_empty(), address) {
-            (false, _) => (Who::Token(who.token.clone()), self.calls_per_minute),
+            (false, _) => (Who::Token(Arc::clone(&who.token)), self.calls_per_minute),
             (true, Some(address)) => {
                 let bound = ANONYMOUS_PER_MINUTE.min(self.calls_per_minute);
                 (Who::Address(address.to_canonical()), bound)
@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn calls(rates: &Rates, name: &str, at_us: u64) -> usize {
-        let call = || rates.count(Who::Token(name.to_owned()), 60, at_us);
+        let call = || rates.count(Who::Token(name.into()), 60, at_us);
         (0..1000).take_while(|_| call().is_ok()).count()
     }
 
@@ -142,7 +142,7 @@ mod tests {
     fn memory_is_bounded() {
         let rates = Rates::new(60);
         for number in 0..CALLERS_MAX + 10 {
-            let taken = rates.count(Who::Token(number.to_string()), 60, at(0));
+            let taken = rates.count(Who::Token(number.to_string().into()), 60, at(0));
             assert_eq!(taken.is_ok(), number < CALLERS_MAX, "{number}");
         }
         assert!(rates.through.lock().unwrap().len() <= CALLERS_MAX);

@@ -8,14 +8,21 @@ use proto_public::api::v2::{ProjectRole, TenantRole};
 pub trait Directory {
     /// The user's direct role in a tenant.
     fn tenant_role(&self, user: &str, tenant: &str) -> Option<TenantRole>;
-    /// The user's direct role in a project, without what the tenant lends.
-    fn project_role(&self, user: &str, project: &str) -> Option<ProjectRole>;
-    /// The tenant that a project belongs to; `None` for a project that does not exist.
-    fn project_tenant(&self, project: &str) -> Option<&str>;
+    /// A project, and what the user is in it; `None` for one that does not exist.
+    fn project(&self, user: &str, project: &str) -> Option<InProject<'_>>;
     /// Whether the user is a direct member of some project of a tenant, which makes it a guest.
     fn is_guest(&self, user: &str, tenant: &str) -> bool;
     /// The user's role in the provider's own tenant, from which admin rights come.
     fn provider_role(&self, user: &str) -> Option<TenantRole>;
+}
+
+/// What a user is in a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InProject<'a> {
+    /// Login of the tenant that the project belongs to.
+    pub tenant: &'a str,
+    /// The user's direct role, without what the tenant lends.
+    pub role: Option<ProjectRole>,
 }
 
 /// A directory of one user's memberships, in memory.
@@ -36,12 +43,10 @@ impl Directory for Memberships {
         self.tenants.get(tenant).copied()
     }
 
-    fn project_role(&self, _user: &str, project: &str) -> Option<ProjectRole> {
-        self.projects.get(project).copied()
-    }
-
-    fn project_tenant(&self, project: &str) -> Option<&str> {
-        self.project_tenants.get(project).map(String::as_str)
+    fn project(&self, _user: &str, project: &str) -> Option<InProject<'_>> {
+        let tenant = self.project_tenants.get(project)?;
+        let role = self.projects.get(project).copied();
+        Some(InProject { tenant, role })
     }
 
     fn is_guest(&self, _user: &str, tenant: &str) -> bool {

@@ -12,7 +12,7 @@
 //!
 //! Invariants: what a caller may not see is not found, never forbidden; a token never reaches
 //! further than its user does now; finding method, roles and subject of a typed request compares
-//! no paths and builds no strings (the permit then copies user, token and subject).
+//! no paths and builds no strings (the permit then copies the subject).
 //!
 //! What a site adds to the table with policies of its own goes through [`Decided::under`].
 //!
@@ -31,7 +31,7 @@ mod site;
 pub use call::{AuditedCall, Recorded};
 pub use decide::{authorise, authorise_method, authorise_path};
 pub use denied::Denied;
-pub use directory::{Directory, Memberships};
+pub use directory::{Directory, InProject, Memberships};
 pub use grant::{Elevation, may_grant};
 pub use permit::{Actor, Permit, SystemActor};
 pub use principal::{MethodSet, Permissions, Principal, Rights, TokenKind};

@@ -27,9 +27,9 @@ pub enum Actor {
     /// The bearer of a token.
     User {
         /// Login.
-        user: Box<str>,
+        user: Arc<str>,
         /// Id of the token, not its secret.
-        token: Box<str>,
+        token: Arc<str>,
     },
     /// We ourselves.
     System(SystemActor),
@@ -74,8 +74,8 @@ impl Permit {
             Actor::Anonymous
         } else {
             Actor::User {
-                user: who.user.as_str().into(),
-                token: who.token.as_str().into(),
+                user: Arc::clone(&who.user),
+                token: Arc::clone(&who.token),
             }
         };
         Self {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
 use proto_public::{method, methods};
@@ -27,9 +28,9 @@ pub enum TokenKind {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Principal {
     /// Login of the user; empty when anonymous.
-    pub user: String,
+    pub user: Arc<str>,
     /// Id of the token, for the audit trail; never the secret.
-    pub token: String,
+    pub token: Arc<str>,
     /// Kind of token.
     pub kind: TokenKind,
     /// Rights of an API token. Of a user token they are ignored.

@@ -16,17 +16,15 @@ pub fn tenant_role(directory: &dyn Directory, user: &str, tenant: &str) -> Optio
 /// The role a user has in a project: the stronger of its own and the one its tenant lends.
 /// Owner, editor and viewer of the tenant are that in each project; a guest is nothing.
 pub fn project_role(directory: &dyn Directory, user: &str, project: &str) -> Option<ProjectRole> {
-    let lent = directory
-        .project_tenant(project)
-        .and_then(|tenant| directory.tenant_role(user, tenant))
-        .and_then(|role| match role {
-            TenantRole::Owner => Some(ProjectRole::Owner),
-            TenantRole::Editor => Some(ProjectRole::Editor),
-            TenantRole::Viewer => Some(ProjectRole::Viewer),
-            TenantRole::Guest | TenantRole::Unspecified => None,
-        });
-    let own = directory.project_role(user, project);
-    match (own, lent) {
+    let project = directory.project(user, project)?;
+    let lent = directory.tenant_role(user, project.tenant);
+    let lent = lent.and_then(|role| match role {
+        TenantRole::Owner => Some(ProjectRole::Owner),
+        TenantRole::Editor => Some(ProjectRole::Editor),
+        TenantRole::Viewer => Some(ProjectRole::Viewer),
+        TenantRole::Guest | TenantRole::Unspecified => None,
+    });
+    match (project.role, lent) {
         (Some(own), Some(lent)) => Some(if at_least(own, lent) { own } else { lent }),
         (own, lent) => own.or(lent),
     }

@@ -1,10 +1,11 @@
 //! BMC agents: orders out, readings and ends of orders in.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use control_state::life;
 use control_state::{
-    BmcAction as Action, BmcOrder as Order, BmcOrderDone as Done, BmcReading, Fru, Kind, ReportBmc,
+    BmcAction as Action, BmcOrder as Order, BmcOrderDone as Done, BmcReading, Fru, ReportBmc,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
@@ -15,6 +16,7 @@ use proto_types::{MachineId, Timestamp};
 
 use crate::desired::{self, Desire, Fence};
 use crate::serve::Shared;
+use crate::wakes::Concern;
 use crate::{access, convert, status};
 
 /// Readings in one report.
@@ -32,10 +34,12 @@ impl BmcService for Shared {
         let partition = access::bmc(peer)?;
         self.ears.partition(&partition, self.store.now());
         let desire = Desire {
-            content: |tables: &control_state::Tables| {
-                let orders = life::bmc_desired(tables, &partition);
-                let candidates = self.leases.candidates(&partition, self.store.now());
-                Ok(Some((candidates, orders)))
+            look: || {
+                desired::at_tables(self, |tables| {
+                    let orders = life::bmc_desired(tables, &partition);
+                    let candidates = self.leases.candidates(&partition, self.store.now());
+                    Ok(Some((candidates, orders)))
+                })
             },
             message: |fence: Fence, content: &(Vec<BmcCandidate>, Vec<Arc<Order>>)| BmcDesired {
                 term: fence.term,
@@ -43,10 +47,11 @@ impl BmcService for Shared {
                 candidates: content.0.clone(),
                 orders: content.1.iter().map(|order| message(order)).collect(),
             },
-            matters: |change| change.kind == Kind::BmcOrder,
+            concern: Concern::Orders(partition.clone()),
             beside: Some(self.leases.changes()),
+            pause: Duration::ZERO,
         };
-        desired::stream(&self.store, desire, out).await
+        desired::stream(self, desire, out).await
     }
 
     async fn report(

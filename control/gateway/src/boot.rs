@@ -1,7 +1,9 @@
 //! Boot servers: what machines boot, who asked for a boot, boot tickets.
 
+use std::time::Duration;
+
 use control_state::life::{self, BootTarget as Target, MachineBoot as Boot};
-use control_state::{Kind, MachineSeen, Partition};
+use control_state::{MachineSeen, Partition};
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
     BootDesired, BootDesiredRequest, BootSeenRequest, BootSeenResponse, BootService, BootTarget,
@@ -12,7 +14,12 @@ use proto_types::Timestamp;
 use crate::desired::{self, Desire, Fence};
 use crate::leases::LEASES_MAX;
 use crate::serve::Shared;
+use crate::wakes::Concern;
 use crate::{access, status};
+
+/// Least time between two messages to a pixie. They list all machines of the partition and are
+/// what pixie goes by without control; what boots now it asks.
+const PAUSE: Duration = Duration::from_millis(250);
 
 impl BootService for Shared {
     async fn desired(
@@ -24,11 +31,13 @@ impl BootService for Shared {
         let partition = access::pixie(peer)?;
         self.ears.partition(&partition, self.store.now());
         let desire = Desire {
-            content: |tables: &control_state::Tables| {
-                let known = tables.require::<Partition>(&partition);
-                let known = known.map_err(|e| status::refused(&e))?;
-                let commandline = known.boot.commandline.clone();
-                Ok(Some((commandline, life::boot_desired(tables, &partition))))
+            look: || {
+                desired::at_tables(self, |tables| {
+                    let known = tables.require::<Partition>(&partition);
+                    let known = known.map_err(|e| status::refused(&e))?;
+                    let commandline = known.boot.commandline.clone();
+                    Ok(Some((commandline, life::boot_desired(tables, &partition))))
+                })
             },
             message: |fence: Fence, content: &(String, Vec<Boot>)| BootDesired {
                 term: fence.term,
@@ -37,10 +46,11 @@ impl BootService for Shared {
                 control: self.control(),
                 machines: content.1.iter().map(message).collect(),
             },
-            matters: |change| matches!(change.kind, Kind::Machine | Kind::Partition),
+            concern: Concern::Boots(partition.clone()),
             beside: None,
+            pause: PAUSE,
         };
-        desired::stream(&self.store, desire, out).await
+        desired::stream(self, desire, out).await
     }
 
     async fn seen(

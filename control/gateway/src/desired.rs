@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use control_state::{Change, Tables};
-use control_store::{Event, Store};
+use control_state::Tables;
+use control_store::Revision;
 use proto_link::{LinkStatus, Sink};
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::sleep;
 
+use crate::serve::Shared;
 use crate::status;
-
-/// Changes that come within this time are looked at together.
-const GATHER: Duration = Duration::from_millis(10);
+use crate::wakes::Concern;
 
 /// Where a message stands in time.
 #[derive(Clone, Copy, Debug)]
@@ -20,40 +19,56 @@ pub(crate) struct Fence {
     pub(crate) generation: u64,
 }
 
+/// What a look finds: the whole desired state, or nothing to say, and as of when.
+pub(crate) type Look<T> = Result<(Option<T>, Revision), LinkStatus>;
+
 /// What a stream is made of.
-pub(crate) struct Desire<C, M> {
-    /// The whole desired state; `None` for nothing to say.
-    pub(crate) content: C,
+pub(crate) struct Desire<L, M> {
+    /// Reads the whole desired state.
+    pub(crate) look: L,
     /// The message of a content.
     pub(crate) message: M,
-    /// Cheap: whether a change can matter at all.
-    pub(crate) matters: fn(&Change) -> bool,
+    /// When to look again.
+    pub(crate) concern: Concern,
     /// Something outside of the state that the content depends on as well.
     pub(crate) beside: Option<watch::Receiver<u64>>,
+    /// Least time between two messages.
+    pub(crate) pause: Duration,
+}
+
+/// A look at the tables.
+pub(crate) fn at_tables<T>(
+    shared: &Shared,
+    content: impl FnOnce(&Tables) -> Result<Option<T>, LinkStatus>,
+) -> Look<T> {
+    let (content, revision) = shared.look(|t| (content(t), Revision(t.revision())))?;
+    Ok((content?, revision))
 }
 
 /// Sends until the caller is gone, the store is shut down or this node no longer leads.
-pub(crate) async fn stream<T, P, C, M>(
-    store: &Store,
-    mut desire: Desire<C, M>,
+pub(crate) async fn stream<T, P, L, M>(
+    shared: &Shared,
+    mut desire: Desire<L, M>,
     mut out: Sink<'_, P>,
 ) -> Result<(), LinkStatus>
 where
     T: PartialEq + Send,
     P: prost::Message,
-    C: Fn(&Tables) -> Result<Option<T>, LinkStatus> + Send,
+    L: Fn() -> Look<T> + Send,
     M: Fn(Fence, &T) -> P + Send,
 {
-    let mut events = store.watch();
+    let store = &shared.store;
+    let mut waiting = shared.wakes.wait_for(desire.concern);
     let mut sent: Option<T> = None;
     // The first look is linearizable: an agent that comes from another node sees all that it saw.
-    let mut look = store
-        .read_versioned(|t, revision| ((desire.content)(t), revision))
-        .await
-        .map_err(|e| status::store(&e))?;
+    let now = store.read_versioned(|_, revision| revision).await;
+    shared
+        .wakes
+        .reached(now.map_err(|e| status::store(&e))?)
+        .await;
     loop {
-        let (content, revision) = look;
-        if let Some(content) = content?
+        let (content, revision) = (desire.look)()?;
+        if let Some(content) = content
             && sent.as_ref() != Some(&content)
         {
             let fence = Fence {
@@ -62,41 +77,18 @@ where
             };
             out.send(&(desire.message)(fence, &content)).await?;
             sent = Some(content);
+            if !desire.pause.is_zero() {
+                sleep(desire.pause).await;
+            }
         }
-        news(&mut events, &mut desire.beside, desire.matters).await?;
+        tokio::select! {
+            () = waiting.woken() => {}
+            () = changed(&mut desire.beside) => {}
+        }
         if !store.is_leader() {
             return Err(LinkStatus::unavailable("this node no longer leads"));
         }
-        look = store
-            .read_local(|t| ((desire.content)(t), control_store::Revision(t.revision())))
-            .map_err(|e| status::store(&e))?;
     }
-}
-
-/// Waits for a change that can matter, then gathers what comes close behind it.
-async fn news(
-    events: &mut control_store::Subscription<Change>,
-    beside: &mut Option<watch::Receiver<u64>>,
-    matters: fn(&Change) -> bool,
-) -> Result<(), LinkStatus> {
-    loop {
-        let event = tokio::select! {
-            event = events.next() => event,
-            () = changed(beside) => break,
-        };
-        match event {
-            Some(Event::Changed { changes, .. }) if !changes.iter().any(matters) => {}
-            Some(_) => break,
-            None => return Err(LinkStatus::unavailable("control stops")),
-        }
-    }
-    let end = Instant::now() + GATHER;
-    while let Ok(event) = timeout_at(end, events.next()).await {
-        if event.is_none() {
-            return Err(LinkStatus::unavailable("control stops"));
-        }
-    }
-    Ok(())
 }
 
 async fn changed(beside: &mut Option<watch::Receiver<u64>>) {

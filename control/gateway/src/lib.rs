@@ -2,6 +2,7 @@
 //!
 //! Serves every service of the mesh over the replicated store. Desired state is level-triggered:
 //! a stream looks at the state, sends the whole of it, and sends again when its content differs.
+//! One task reads all changes and wakes the streams that they concern ([`wakes`]).
 //! Reports that say nothing new and heartbeats stay in memory; only changes are proposed.
 //!
 //! Invariants:
@@ -32,6 +33,7 @@ mod phone_home;
 mod serve;
 mod status;
 mod switch;
+mod wakes;
 
 pub use fleet::Fleet;
 pub use serve::{FleetView, Gateway, GatewayConfig, GatewayError};

@@ -1,9 +1,11 @@
 //! Machines that run hammer.
 
+use std::time::Duration;
+
 use control_state::life::{self, MachineOrder as Order};
 use control_state::{
     Bios, BlockDevice, Cpu, DiskWipe, ErrorCode, EventKind, Firmware, Fru, Gpu, Hardware,
-    InstallDone, Kind, Machine, MachineEvent as Event, Neighbour, Nic, Phase, RegisterMachine,
+    InstallDone, Machine, MachineEvent as Event, Neighbour, Nic, Phase, RegisterMachine,
     StateError, WipeDone,
 };
 use proto_link::{LinkStatus, Peer, Sink};
@@ -18,6 +20,7 @@ use proto_types::{MachineId, Timestamp};
 
 use crate::desired::{self, Desire, Fence};
 use crate::serve::Shared;
+use crate::wakes::Concern;
 use crate::{access, convert, install, status};
 
 /// How much of hammer's log travels into the state, bytes.
@@ -50,19 +53,22 @@ impl MachineService for Shared {
         let id = access::machine(peer)?;
         self.ears.machine(id, self.store.now());
         let desire = Desire {
-            content: |tables: &control_state::Tables| match life::machine_order(tables, id) {
-                Order::Nothing => Ok(None),
-                order => Ok(Some(order)),
+            look: || {
+                desired::at_tables(self, |tables| match life::machine_order(tables, id) {
+                    Order::Nothing => Ok(None),
+                    order => Ok(Some(order)),
+                })
             },
             message: |fence: Fence, order: &Order| MachineOrder {
                 term: fence.term,
                 generation: fence.generation,
                 order: self.order(order),
             },
-            matters: |change| matches!(change.kind, Kind::Machine | Kind::Image),
+            concern: Concern::Machine(id),
             beside: None,
+            pause: Duration::ZERO,
         };
-        desired::stream(&self.store, desire, out).await
+        desired::stream(self, desire, out).await
     }
 
     async fn event(

@@ -26,6 +26,7 @@ use tracing::{error, warn};
 
 use crate::fleet::{Ears, Fleet};
 use crate::leases::Leases;
+use crate::wakes::Wakes;
 use crate::{access, status};
 
 /// Pause after a node certificate could not be made.
@@ -72,6 +73,7 @@ pub(crate) struct Shared {
     pub(crate) control: Arc<[String]>,
     pub(crate) ears: Arc<Ears>,
     pub(crate) leases: Arc<Leases>,
+    pub(crate) wakes: Arc<Wakes>,
     pub(crate) trail: AuditTrail,
     /// The call that these parts work for, where it is recorded.
     pub(crate) call: Option<Arc<AuditedCall>>,
@@ -85,6 +87,7 @@ pub struct Gateway {
     server: MeshServer,
     own: Arc<NodeCertificate>,
     revoked: (Arc<Revoked>, Subscription<Change>),
+    changes: Subscription<Change>,
     writer: AuditWriter,
 }
 
@@ -142,9 +145,11 @@ impl Gateway {
         let tls = server_config(&pki.roots(), own.clone(), ALPN).map_err(PkiError::Identity)?;
         let revoked = Revoked::open(&store)?;
         let (trail, writer) = AuditTrail::new(store.clone());
+        let (wakes, changes) = Wakes::open(&store)?;
         let shared = Shared {
             ears: Arc::new(Ears::new(store.now())),
             leases: Arc::new(Leases::new()),
+            wakes: Arc::new(wakes),
             control: control.into(),
             store,
             pki,
@@ -169,6 +174,7 @@ impl Gateway {
             server,
             own,
             revoked,
+            changes,
             writer,
         })
     }
@@ -191,10 +197,13 @@ impl Gateway {
             server,
             own,
             revoked: (revoked, events),
+            changes,
             writer,
         } = self;
         let mut tasks = JoinSet::new();
         tasks.spawn(revoked.follow(shared.store.clone(), events, stop.clone()));
+        let wakes = Arc::clone(&shared.wakes);
+        tasks.spawn(wakes.run(shared.store.clone(), changes, stop.clone()));
         tasks.spawn(renew_node(shared.clone(), own, stop.clone()));
         tasks.spawn(follow_leadership(shared.clone(), leads, stop.clone()));
         // Sessions end first, so that their last records are still written.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use control_state::life::{self, SwitchDesired as Intent};
-use control_state::{Kind, Neighbour, PortObserved, RegisterSwitch, ReportSwitch};
+use control_state::{Neighbour, PortObserved, RegisterSwitch, ReportSwitch};
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
     PortIntent, Segment, SwitchDesired, SwitchDesiredRequest, SwitchRegisterRequest,
@@ -14,6 +15,7 @@ use proto_types::{MacAddr, PartitionId, SwitchId, Vni};
 
 use crate::desired::{self, Desire, Fence};
 use crate::serve::Shared;
+use crate::wakes::Concern;
 use crate::{access, convert, status};
 
 impl SwitchService for Shared {
@@ -46,16 +48,17 @@ impl SwitchService for Shared {
         let (partition, id) = access::switch(peer)?;
         self.ears.partition(&partition, self.store.now());
         let desire = Desire {
-            content: |tables: &control_state::Tables| {
-                life::switch_desired(tables, &id)
-                    .map(Some)
-                    .map_err(|e| status::refused(&e))
+            look: || {
+                let found = self.wakes.switch(&id);
+                let (intent, revision) = found.map_err(|e| status::refused(&e))?;
+                Ok((Some(intent), revision))
             },
             message: |fence: Fence, intent: &Intent| message(fence, intent),
-            matters: |change| matches!(change.kind, Kind::Switch | Kind::Machine | Kind::Partition),
+            concern: Concern::Switch(id.clone()),
             beside: None,
+            pause: Duration::ZERO,
         };
-        desired::stream(&self.store, desire, out).await
+        desired::stream(self, desire, out).await
     }
 
     async fn report(

@@ -14,6 +14,7 @@ use regorus::{Engine, Rc, Source, Value};
 
 use crate::Invalid;
 use crate::scan::{Placed, is_listed, read, scan};
+use crate::wants::Wants;
 
 /// Longest source of one policy, in bytes.
 pub const SOURCE_BYTES_MAX: usize = 64 * 1024;
@@ -70,9 +71,7 @@ pub struct Compiled {
     /// Those of them that it names in full.
     named: BTreeSet<usize>,
     tests: Vec<Placed>,
-    wants_request: bool,
-    wants_resource: bool,
-    wants_time: bool,
+    wants: Wants,
     machines: Mutex<Vec<RegoVM>>,
 }
 
@@ -113,9 +112,7 @@ impl Compiled {
             methods: BTreeSet::new(),
             named: BTreeSet::new(),
             tests,
-            wants_request: source.contains("request"),
-            wants_resource: source.contains("resource"),
-            wants_time: source.contains("time"),
+            wants: Wants::of(source),
             machines: Mutex::default(),
         };
         compiled.resolve_methods()?;
@@ -148,19 +145,9 @@ impl Compiled {
         &self.tests
     }
 
-    /// Whether it looks at the request.
-    pub fn wants_request(&self) -> bool {
-        self.wants_request
-    }
-
-    /// Whether it looks at what the request names.
-    pub fn wants_resource(&self) -> bool {
-        self.wants_resource
-    }
-
-    /// Whether it looks at the clock.
-    pub fn wants_time(&self) -> bool {
-        self.wants_time
+    /// Which parts of the input it looks at.
+    pub(crate) fn wants(&self) -> Wants {
+        self.wants
     }
 
     pub(crate) fn package(&self) -> &str {

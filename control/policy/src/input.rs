@@ -10,6 +10,8 @@ use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, Tena
 use proto_public::{Method, Scope, methods};
 use regorus::Value;
 
+use crate::wants::Wants;
+
 /// The subject that stands for all in the rights of a token.
 const ALL: &str = "*";
 
@@ -40,12 +42,14 @@ impl Relation {
                 project_role: None,
             },
             Scope::Project(_) => {
-                let tenant = directory.project_tenant(subject);
-                let direct = tenant.and_then(|it| directory.tenant_role(&who.user, it));
-                let guest = || directory.project_role(&who.user, subject);
+                let Some(project) = directory.project(&who.user, subject) else {
+                    return Self::default();
+                };
+                let direct = directory.tenant_role(&who.user, project.tenant);
+                let guest = || project.role.map(|_| TenantRole::Guest);
                 Self {
-                    tenant: tenant.map(str::to_owned),
-                    tenant_role: direct.or_else(|| guest().map(|_| TenantRole::Guest)),
+                    tenant: Some(project.tenant.to_owned()),
+                    tenant_role: direct.or_else(guest),
                     project_role: project_role(directory, &who.user, subject),
                 }
             }
@@ -157,37 +161,58 @@ impl Object {
     }
 }
 
-/// Which parts an input needs: what no policy looks at is not made.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wants {
-    pub(crate) request: bool,
-    pub(crate) resource: bool,
-    pub(crate) time: bool,
-}
-
 /// The document.
 pub(crate) fn document(facts: &Facts<'_>, wants: Wants) -> Value {
     let keys = &*KEYS;
     let mut input = Object::default();
     let method = PARTS.methods.get(facts.method.index);
     input.put(&keys.method, method.cloned().unwrap_or(Value::Undefined));
-    input.put(&keys.caller, caller(facts));
-    input.put(&keys.roles, roles(facts));
-    input.put(&keys.relation, relation(facts.relation));
-    if let Some(subject) = subject(facts) {
+    if wants.caller {
+        input.put(&keys.caller, caller(facts));
+    }
+    if wants.roles {
+        input.put(&keys.roles, roles(facts));
+    }
+    if wants.relation {
+        input.put(&keys.relation, relation(facts.relation));
+    }
+    if let Some(subject) = subject(facts).filter(|_| wants.subject) {
         input.put(&keys.subject, subject);
     }
-    input.put(&keys.table, table(facts.table));
+    if wants.table {
+        input.put(&keys.table, table(facts.table));
+    }
     if wants.time {
         input.put(&keys.time, facts.now.document());
     }
     if let Some(request) = facts.request.filter(|_| wants.request) {
-        input.put(&keys.request, Value::from(request.clone()));
+        input.put(&keys.request, json(request));
     }
     if let Some(it) = facts.resource.filter(|_| wants.resource) {
         input.put(&keys.resource, resource(it));
     }
     input.into_value()
+}
+
+/// JSON as the machine has it, without a copy in between.
+fn json(of: &serde_json::Value) -> Value {
+    use serde_json::Value as Json;
+    match of {
+        Json::Null => Value::Null,
+        Json::Bool(it) => Value::from(*it),
+        Json::String(it) => Value::from(it.as_str()),
+        Json::Array(items) => Value::from(items.iter().map(json).collect::<Vec<_>>()),
+        Json::Object(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, value)| (Value::from(name.as_str()), json(value)));
+            Value::from(fields.collect::<BTreeMap<_, _>>())
+        }
+        Json::Number(it) => match it.as_i64() {
+            Some(it) => Value::from(it),
+            // Larger than that, or a fraction: as the machine reads it.
+            None => Value::from(of.clone()),
+        },
+    }
 }
 
 fn method(method: &Method) -> Value {
@@ -226,7 +251,7 @@ fn caller(facts: &Facts<'_>) -> Value {
     let keys = &*KEYS;
     let who = facts.who;
     let mut caller = Object::default();
-    let user = who.user.as_str();
+    let user = &*who.user;
     caller.text(&keys.user, (!user.is_empty()).then_some(user));
     let kind = match who.kind {
         TokenKind::Anonymous => &keys.anonymous,
@@ -235,7 +260,7 @@ fn caller(facts: &Facts<'_>) -> Value {
     };
     caller.put(&keys.kind, kind.clone());
     caller.put(&keys.platform, Value::from(facts.is_of_platform));
-    let token = who.token.as_str();
+    let token = &*who.token;
     caller.text(&keys.token, (!token.is_empty()).then_some(token));
     if let Some(address) = facts.address {
         caller.put(&keys.address, Value::from(address.to_string()));

@@ -21,6 +21,7 @@ mod samples;
 mod scan;
 mod site;
 mod trial;
+mod wants;
 
 pub use compile::{Compiled, SOURCE_BYTES_MAX, STEPS_MAX};
 pub use diff::{Change, Outcome, compare, decide_sample};

@@ -158,8 +158,8 @@ fn subject(method: &Method) -> Option<&'static str> {
 
 fn principal(kind: TokenKind, rights: Rights) -> Principal {
     Principal {
-        user: "sample-user".to_owned(),
-        token: "00000000-0000-4000-8000-00000000000f".to_owned(),
+        user: "sample-user".into(),
+        token: "00000000-0000-4000-8000-00000000000f".into(),
         kind,
         rights,
     }

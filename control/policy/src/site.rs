@@ -10,7 +10,8 @@ use regorus::Value;
 
 use crate::Compiled;
 use crate::compile::{Fired, Verb};
-use crate::input::{Facts, Wants, document};
+use crate::input::{Facts, document};
+use crate::wants::Wants;
 
 /// How often a policy was asked at this node, and what came of it.
 #[derive(Debug, Default)]
@@ -139,9 +140,7 @@ impl Site {
         let mut wants = Wants::default();
         for place in self.of(method) {
             if let Ok(compiled) = &self.members[*place].compiled {
-                wants.request |= compiled.wants_request();
-                wants.resource |= compiled.wants_resource();
-                wants.time |= compiled.wants_time();
+                wants = wants.and(compiled.wants());
             }
         }
         wants

@@ -5,8 +5,9 @@ use proto_public::methods;
 use regorus::{Engine, Value};
 
 use crate::compile::{Compiled, Fired, Verb, engine, fired};
-use crate::input::{Wants, document};
+use crate::input::document;
 use crate::samples::SampleCall;
+use crate::wants::Wants;
 use crate::{Invalid, MOMENTS, callers};
 
 /// Sample calls that a policy is tried on at most.
@@ -51,11 +52,6 @@ fn run_tests(compiled: &Compiled, interpreter: &mut Engine) -> Result<(), Invali
 
 fn try_calls(compiled: &Compiled, interpreter: &mut Engine) -> Result<usize, Invalid> {
     let callers = callers();
-    let wants = Wants {
-        request: true,
-        resource: true,
-        time: true,
-    };
     let all = compiled
         .methods()
         .iter()
@@ -69,7 +65,9 @@ fn try_calls(compiled: &Compiled, interpreter: &mut Engine) -> Result<usize, Inv
     let mut tried = 0;
     // Of too many every so-manieth, so that each method and caller has its turn.
     for call in all.step_by(count.div_ceil(CALLS_MAX).max(1)) {
-        let input = document(&call.facts(), wants);
+        // The whole of it for one, what the policy names for the other: both must see the same.
+        let whole = document(&call.facts(), Wants::ALL);
+        let input = document(&call.facts(), compiled.wants());
         for verb in Verb::ALL.into_iter().filter(|verb| compiled.has(*verb)) {
             let wrong = |what: &str| {
                 let (verb, caller) = (verb.name(), call.sample.title);
@@ -78,7 +76,7 @@ fn try_calls(compiled: &Compiled, interpreter: &mut Engine) -> Result<usize, Inv
             };
             let by_code = compiled.fired(verb, &input);
             let by_code = by_code.map_err(|why| wrong(&format!("cannot be evaluated: {why}")))?;
-            let by_tree = interpreted(compiled, interpreter, verb, &input);
+            let by_tree = interpreted(compiled, interpreter, verb, &whole);
             let by_tree = by_tree.map_err(|why| wrong(&format!("cannot be evaluated: {why}")))?;
             if by_code != by_tree {
                 return Err(wrong("means two things to two engines: write it otherwise"));

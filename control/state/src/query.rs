@@ -140,6 +140,16 @@ pub fn switch_machines<'a>(
         .filter_map(|((_, port), id)| Some((port.as_str(), tables.get::<Machine>(id)?)))
 }
 
+/// Whether somebody is a direct member of a project of the tenant.
+pub fn is_member_of_a_project(tables: &Tables, member: &str, tenant: &str) -> bool {
+    let ids = tables.index().member_projects.get(member);
+    let mut projects = ids.into_iter().flatten();
+    projects.any(|id| {
+        let project = tables.get::<Project>(id);
+        project.is_some_and(|project| project.tenant.as_str() == tenant)
+    })
+}
+
 /// The machine at a port of a switch.
 pub fn port_machine<'a>(
     tables: &'a Tables,

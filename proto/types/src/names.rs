@@ -1,5 +1,6 @@
 //! Ids that people choose.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -72,6 +73,12 @@ macro_rules! name_id {
                 } else {
                     Err(ParseError::new($what, text, $rule))
                 }
+            }
+        }
+        /// Maps by it are looked up by any text; one that is no id is not there.
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
             }
         }
         impl AsRef<str> for $name {

@@ -263,8 +263,8 @@ fn measure(row: &Row, tables: &Tables, thousands: u32) -> Result<Measured> {
 
 fn principal(user: &str, kind: TokenKind, rights: Rights) -> Principal {
     Principal {
-        user: user.to_owned(),
-        token: Uuid::from_u128(1).to_string(),
+        user: user.into(),
+        token: Uuid::from_u128(1).to_string().into(),
         kind,
         rights,
     }

@@ -47,14 +47,7 @@ impl Certs {
         ];
         let pair = KeyPair::generate()?;
         let certificate = params.signed_by(&pair, &authority)?;
-        let made = Self {
-            ca: authority.pem(),
-            ca_file: dir.join("ca.pem"),
-            certificate: dir.join("node.pem"),
-            key: dir.join("node.key"),
-            peers: dir.join("peers.der"),
-            peers_key: dir.join("peers.key"),
-        };
+        let made = Self::at(dir, authority.pem());
         std::fs::write(&made.ca_file, &made.ca)?;
         std::fs::write(&made.certificate, certificate.pem())?;
         write_secret(&made.key, pair.serialize_pem().as_bytes())?;
@@ -64,6 +57,22 @@ impl Certs {
         std::fs::write(&made.peers, peers.certificate())?;
         write_secret(&made.peers_key, &peers.to_pkcs8())?;
         Ok(made)
+    }
+
+    /// What [`Certs::make`] left in a directory.
+    pub(crate) fn open(dir: &Path) -> Result<Self> {
+        Ok(Self::at(dir, std::fs::read_to_string(dir.join("ca.pem"))?))
+    }
+
+    fn at(dir: &Path, ca: String) -> Self {
+        Self {
+            ca,
+            ca_file: dir.join("ca.pem"),
+            certificate: dir.join("node.pem"),
+            key: dir.join("node.key"),
+            peers: dir.join("peers.der"),
+            peers_key: dir.join("peers.key"),
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! ours: the product's store and transport under a key-value service (`service`). `inventory`
 //! measures the product's own state and API with many machines, `authz` one decision about a call.
 //!
-//! `api` is the product beside Ironic; see the module.
+//! `api` is the product beside Ironic, `link` the agents' sessions beside tonic; see the modules.
 //!
 //! Invariants: nothing is set that the product does not set; both systems are asked by the same
 //! client; every process ends with the bench, however that ends.
@@ -19,6 +19,7 @@ mod disk;
 mod failover;
 mod fanout;
 mod inventory;
+mod link;
 mod load;
 mod machine;
 mod node;
@@ -38,7 +39,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 #[derive(Debug, Parser)]
-#[command(about = "Measure the store beside etcd, and the API beside Ironic.")]
+#[command(about = "Measure the product beside its peers.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -50,6 +51,11 @@ enum Command {
     Store(store::StoreArgs),
     /// Measure the decision who may call what
     Authz(authz::AuthzArgs),
+    /// The agents' link beside tonic
+    Link(link::LinkArgs),
+    /// Be the server of a link
+    #[command(hide = true)]
+    LinkServer(link::ServerArgs),
     /// The API beside Ironic
     Api(api::ApiArgs),
     /// Fill a data directory of the product
@@ -101,6 +107,8 @@ async fn run(command: Command) -> Result<()> {
     match command {
         Command::Store(args) => store::run(args).await,
         Command::Authz(args) => authz::run(&args),
+        Command::Link(args) => link::run(args).await,
+        Command::LinkServer(args) => link::serve(args).await,
         Command::Api(args) => api::run(args).await,
         Command::Fill(args) => api::seed::run(args).await,
         Command::Node(args) => node::run(args).await,

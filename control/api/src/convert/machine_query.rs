@@ -29,7 +29,9 @@ pub(crate) fn fitting<'a>(
                 ..query.clone()
             });
             let there = partition_machines(tables, &partition);
-            there.filter(|it| matches(tables, it, rest.as_ref())).collect()
+            there
+                .filter(|it| matches(tables, it, rest.as_ref()))
+                .collect()
         }
         // No partition can have such a name.
         Some(Err(_)) => Vec::new(),

@@ -226,8 +226,8 @@ pub(crate) fn principal(token: &state::Token) -> Principal {
         state::TokenType::User => TokenKind::User,
     };
     Principal {
-        user: token.user.clone(),
-        token: token.id.to_string(),
+        user: token.user.as_str().into(),
+        token: token.id.to_string().into(),
         kind,
         rights: WantedRights::of(token).rights(),
     }

@@ -26,8 +26,8 @@ pub(crate) fn memberships(
 
 pub(crate) fn user() -> Principal {
     Principal {
-        user: "ann".to_owned(),
-        token: "t".to_owned(),
+        user: "ann".into(),
+        token: "t".into(),
         kind: TokenKind::User,
         ..Principal::default()
     }

@@ -7,6 +7,7 @@ mod bgp;
 mod bmc;
 mod boot;
 pub mod events;
+mod fabric;
 mod layout;
 mod orders;
 pub(crate) mod reports;
@@ -15,10 +16,11 @@ mod switch;
 pub use bgp::{BgpFilter, bgp_filter};
 pub use bmc::{bmc_desired, machine_orders};
 pub use boot::{BootTarget, MachineBoot, boot_desired, boot_target};
+pub use fabric::Fabric;
 pub use layout::default_layout;
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order};
 pub use reports::{bmc_reading_matters, event_is_heartbeat, switch_report_matters};
-pub use switch::{PortIntent, SegmentIntent, SwitchDesired, port_vni, switch_desired};
+pub use switch::{PortIntent, SegmentIntent, SwitchDesired, port_vni};
 
 #[cfg(doc)]
 use crate::Tables;

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proto_types::{MachineId, NetworkId, OrderId, PartitionId, ProjectId, SizeId, SwitchId};
+use proto_types::{
+    MachineId, NetworkId, OrderId, PartitionId, ProjectId, SizeId, SwitchId, TenantId,
+};
 
 use crate::entities::{
-    Availability, BmcOrder, Certificate, Ip, IpKey, Machine, Network, OrderState, Phase,
+    Availability, BmcOrder, Certificate, Ip, IpKey, Machine, Network, OrderState, Phase, Project,
 };
 
 /// Ways to find objects by something else than their key.
@@ -17,6 +19,8 @@ pub struct Index {
     pub(crate) asn_machine: BTreeMap<u32, MachineId>,
     /// Machines that a project has.
     pub(crate) project_machines: BTreeMap<ProjectId, BTreeSet<MachineId>>,
+    /// Projects that somebody is a direct member of.
+    pub(crate) member_projects: BTreeMap<TenantId, BTreeSet<ProjectId>>,
     /// How many networks a project has.
     pub(crate) project_networks: BTreeMap<ProjectId, u32>,
     /// Addresses that a project has.
@@ -125,6 +129,19 @@ fn discount(map: &mut BTreeMap<ProjectId, u32>, project: ProjectId) {
         *number = number.saturating_sub(1);
         if *number == 0 {
             map.remove(&project);
+        }
+    }
+}
+
+impl Indexed for Project {
+    fn add_to(&self, index: &mut Index) {
+        for member in self.members.keys() {
+            insert(&mut index.member_projects, member.clone(), self.id);
+        }
+    }
+    fn remove_from(&self, index: &mut Index) {
+        for member in self.members.keys() {
+            remove(&mut index.member_projects, member, &self.id);
         }
     }
 }

@@ -161,7 +161,7 @@ macro_rules! tables {
 
 tables! {
     Tenant tenants TenantId, "tenant", |it| it.login.clone();
-    Project projects ProjectId, "project", |it| it.id;
+    #[indexed] Project projects ProjectId, "project", |it| it.id;
     Token tokens TokenId, "token", |it| it.id;
     Partition partitions PartitionId, "partition", |it| it.id.clone();
     Size sizes SizeId, "size", |it| it.id.clone();

@@ -63,10 +63,7 @@ fn a_dump_loads_with_its_indexes() {
         restored.state_hash().unwrap(),
         world.tables.state_hash().unwrap()
     );
-    let mut other = World {
-        tables: restored,
-        now: world.now,
-    };
+    let mut other = World::of(restored, world.now);
     for world in [&mut world, &mut other] {
         world.bmc(BmcAction::PowerOff, None);
         world.switch_obeys();

@@ -157,7 +157,9 @@ fn cables_move_to_the_same_ports_of_another_switch() {
     world.ok(leaf("leaf2", "rack-1"));
     world.ok(to("leaf2"));
     assert_eq!(links(&world, 1), [pair("leaf2", "swp1")]);
-    let desired = life::switch_desired(&world.tables, &text("leaf2")).unwrap();
+    let desired = life::Fabric::of(&world.tables)
+        .desired(&text("leaf2"))
+        .unwrap();
     let port = desired.ports.iter().find(|it| it.name == "swp1").unwrap();
     assert_eq!((port.vni.get(), port.admin_up), (tenant, false));
     // The old one's agent starts once more: what the machine heard long ago counts no more.

@@ -1,6 +1,6 @@
 //! Time, switches, orders, and who may say what about a machine.
 
-use control_state::life::{BootTarget, MachineOrder, boot_target, switch_desired};
+use control_state::life::{BootTarget, Fabric, MachineOrder, boot_target};
 use control_state::*;
 use proto_types::VNI_MAX;
 
@@ -127,7 +127,7 @@ fn segments_of_a_switch() {
         labels: Some(LabelsUpdate::Replace(exits)),
     });
     world.running(1, 1);
-    let desired = switch_desired(&world.tables, &text("leaf1")).unwrap();
+    let desired = Fabric::of(&world.tables).desired(&text("leaf1")).unwrap();
     assert_eq!(desired.ports.len(), 8);
     let tenant: Vec<_> = desired
         .segments
@@ -154,11 +154,12 @@ fn segments_of_a_switch() {
         os_version: String::new(),
         agent_version: String::new(),
     });
-    let desired = switch_desired(&world.tables, &text("leaf1")).unwrap();
+    let desired = Fabric::of(&world.tables).desired(&text("leaf1")).unwrap();
     let provisioning = desired.segments.iter().find(|s| s.provisioning).unwrap();
     assert_eq!(provisioning.remote_vteps.len(), 1, "leaf2 has a free port");
     assert_eq!(
-        switch_desired(&world.tables, &text("leaf3"))
+        Fabric::of(&world.tables)
+            .desired(&text("leaf3"))
             .unwrap_err()
             .code,
         ErrorCode::NotFound

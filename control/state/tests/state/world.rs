@@ -29,13 +29,20 @@ pub(crate) fn sha(byte: u8) -> Digest {
 pub(crate) struct World {
     pub(crate) tables: Tables,
     pub(crate) now: Timestamp,
+    /// Kept up with each change, and held against one that is made of the tables alone.
+    fabric: life::Fabric,
 }
 
 impl World {
     pub(crate) fn empty() -> Self {
+        Self::of(Tables::new(), ms(1_000_000_000))
+    }
+
+    pub(crate) fn of(tables: Tables, now: Timestamp) -> Self {
         Self {
-            tables: Tables::new(),
-            now: ms(1_000_000_000),
+            fabric: life::Fabric::of(&tables),
+            tables,
+            now,
         }
     }
 
@@ -100,7 +107,20 @@ impl World {
     }
 
     pub(crate) fn apply(&mut self, op: impl Into<Op>) -> Outcome {
-        apply(&mut self.tables, &Command::new(self.now, "tester", op))
+        let outcome = apply(&mut self.tables, &Command::new(self.now, "tester", op));
+        let before = self.fabric.clone();
+        let concerned = self.fabric.take(&self.tables, &outcome.changes);
+        assert_eq!(self.fabric, life::Fabric::of(&self.tables));
+        for switch in self.tables.all::<Switch>() {
+            let (was, is) = (before.desired(&switch.id), self.fabric.desired(&switch.id));
+            let told = concerned.contains(&switch.id);
+            assert!(
+                told || was.unwrap() == is.unwrap(),
+                "{} is not told",
+                switch.id
+            );
+        }
+        outcome
     }
     /// Applies what must work.
     pub(crate) fn ok(&mut self, op: impl Into<Op>) -> Reply {
@@ -238,7 +258,7 @@ impl World {
     }
     /// The leaf does what it shall and says so.
     pub(crate) fn switch_obeys(&mut self) {
-        let desired = life::switch_desired(&self.tables, &text("leaf1")).unwrap();
+        let desired = self.fabric.desired(&text("leaf1")).unwrap();
         let ports = desired.ports.into_iter().map(|port| {
             let seen = PortObserved {
                 admin_up: true,

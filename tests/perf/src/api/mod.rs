@@ -7,7 +7,7 @@
 //! measured is off; every process ends with the bench, however that ends.
 
 mod figures;
-mod http;
+pub(crate) mod http;
 mod ironic;
 mod mariadb;
 mod ours;

@@ -27,8 +27,8 @@ use uuid::Uuid;
 pub(super) const HALL: &str = "hall";
 /// Where machines come up that nobody knew.
 pub(super) const YARD: &str = "yard";
-pub(super) const SIZE: &str = "small";
-pub(super) const IMAGE: &str = "debian-12.0.20260101";
+pub(crate) const SIZE: &str = "small";
+pub(crate) const IMAGE: &str = "debian-12.0.20260101";
 /// Projects; the networks are theirs in turn.
 pub(super) const PROJECTS: u32 = 20;
 /// Machines below one pair of switches.
@@ -50,17 +50,20 @@ const TOKENS_FILE: &str = "tokens";
 pub(crate) struct FillArgs {
     /// Data directory
     #[arg(long)]
-    dir: PathBuf,
+    pub(crate) dir: PathBuf,
     /// Machines on offer
     #[arg(long)]
-    machines: u32,
+    pub(crate) machines: u32,
+    /// Switches whose agents have joined, instead of as many as the machines need
+    #[arg(long, default_value_t = 0)]
+    pub(crate) agents: u32,
     /// Networks of projects
     #[arg(long)]
     networks: u32,
 }
 
 /// The administrator's, the machines' and the tenant's token of a filled directory.
-pub(super) fn tokens(dir: &Path) -> Result<[String; 3]> {
+pub(crate) fn tokens(dir: &Path) -> Result<[String; 3]> {
     let text = std::fs::read_to_string(dir.with_extension(TOKENS_FILE))?;
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let lines: Result<[String; 3], _> = lines.try_into();
@@ -90,9 +93,14 @@ pub(crate) async fn run(args: FillArgs) -> Result<()> {
     let store = Store::open(StoreConfig::new(dir, 1, CLUSTER)).await?;
     let issuer = token::issuer(&store, &seal, ISSUER).await?;
     tenants(&store, PROVIDER).await?;
-    place(&store, args.machines).await?;
+    place(&store).await?;
     tenant(&store, args.networks).await?;
-    each(&store, args.machines, machine).await?;
+    if args.agents > 0 {
+        crate::link::fill(&store, &seal, &args).await?;
+    } else {
+        each(&store, args.machines.div_ceil(RACK) * 2, leaf).await?;
+        each(&store, args.machines, machine).await?;
+    }
     let admin = CreateToken {
         admin_role: Some(EditorViewer::Editor),
         ..of_user(&store, "admin")
@@ -145,20 +153,24 @@ async fn signed(store: &Store, issuer: &Issuer, op: CreateToken) -> Result<Strin
     Ok(issuer.sign(TokenKind::Api, user, &id, issued, expires)?)
 }
 
-async fn propose(store: &Store, op: impl Into<Op>) -> Result<control_state::Reply> {
+pub(crate) async fn propose(store: &Store, op: impl Into<Op>) -> Result<control_state::Reply> {
     let permit = Permit::system(SystemActor::Bootstrap);
     let command = Command::new(store.now(), TENANT, op);
     Ok(store.propose(&permit, &command).await?)
 }
 
 /// Runs `make` for every number below `count`, many at a time.
-async fn each<F>(store: &Store, count: u32, make: fn(Store, u32) -> F) -> Result<()>
+pub(crate) async fn each<F>(
+    store: &Store,
+    count: u32,
+    make: impl Fn(Store, u32) -> F + Clone + Send + 'static,
+) -> Result<()>
 where
     F: Future<Output = Result<()>> + Send + 'static,
 {
     let mut writers = JoinSet::new();
     for writer in 0..WRITERS.min(count) {
-        let store = store.clone();
+        let (store, make) = (store.clone(), make.clone());
         writers.spawn(async move {
             for number in (writer..count).step_by(WRITERS as usize) {
                 make(store.clone(), number).await?;
@@ -172,19 +184,23 @@ where
     Ok(())
 }
 
-/// Partitions with racks, a size, an image.
-async fn place(store: &Store, machines: u32) -> Result<()> {
+pub(crate) async fn partition(store: &Store, name: &str) -> Result<()> {
+    let partition = Partition {
+        id: name.parse()?,
+        meta: Meta::default(),
+        description: String::new(),
+        boot: BootConfiguration::default(),
+        dns_servers: Vec::new(),
+        ntp_servers: Vec::new(),
+        mgmt_service_addresses: Vec::new(),
+    };
+    propose(store, CreatePartition(partition)).await.map(drop)
+}
+
+/// Partitions, a size, an image.
+async fn place(store: &Store) -> Result<()> {
     for name in [HALL, YARD] {
-        let partition = Partition {
-            id: name.parse()?,
-            meta: Meta::default(),
-            description: String::new(),
-            boot: BootConfiguration::default(),
-            dns_servers: Vec::new(),
-            ntp_servers: Vec::new(),
-            mgmt_service_addresses: Vec::new(),
-        };
-        propose(store, CreatePartition(partition)).await?;
+        partition(store, name).await?;
     }
     let between = |kind, max| SizeConstraint {
         kind,
@@ -215,8 +231,7 @@ async fn place(store: &Store, machines: u32) -> Result<()> {
         classification: Classification::Supported,
         expires_at: Timestamp::ZERO,
     };
-    propose(store, CreateImage(image)).await?;
-    each(store, machines.div_ceil(RACK) * 2, leaf).await
+    propose(store, CreateImage(image)).await.map(drop)
 }
 
 async fn leaf(store: Store, number: u32) -> Result<()> {
@@ -303,10 +318,28 @@ async fn child(store: Store, number: u32) -> Result<()> {
     propose(&store, op).await.map(drop)
 }
 
-/// A machine as agents report it on its way until it is on offer.
+/// Where a machine's cables go.
+#[derive(Clone, Debug)]
+pub(crate) struct Cables {
+    pub(crate) partition: String,
+    pub(crate) leaves: [String; 2],
+    pub(crate) port: String,
+}
+
 async fn machine(store: Store, number: u32) -> Result<()> {
+    let rack = number / RACK;
+    let cables = Cables {
+        partition: HALL.to_owned(),
+        leaves: [0, 1].map(|side| format!("leaf-{}", rack * 2 + side)),
+        port: format!("swp{}", number % RACK),
+    };
+    machine_at(store, number, cables).await
+}
+
+/// A machine as agents report it on its way until it is on offer.
+pub(crate) async fn machine_at(store: Store, number: u32, cables: Cables) -> Result<()> {
     let id = MachineId::from(Uuid::from_u128(u128::from(number) + 1));
-    let hardware = hardware(number);
+    let hardware = hardware(number, &cables);
     let mac = hardware.nics.first().map(|nic| nic.mac);
     let disks = hardware.disks.iter().map(|disk| DiskWipe {
         name: disk.name.clone(),
@@ -317,7 +350,7 @@ async fn machine(store: Store, number: u32) -> Result<()> {
     let disks = disks.collect();
     let seen = MachineSeen {
         id,
-        partition: HALL.parse()?,
+        partition: cables.partition.parse()?,
         mac,
         seen_at: store.now(),
     };
@@ -348,18 +381,17 @@ async fn machine(store: Store, number: u32) -> Result<()> {
     propose(&store, waits).await.map(drop)
 }
 
-fn hardware(number: u32) -> Hardware {
+fn hardware(number: u32, cables: &Cables) -> Hardware {
     let disk = |name: &str| BlockDevice {
         name: name.into(),
         size: 960 << 30,
         serial: format!("{name}-{number}"),
         ..BlockDevice::default()
     };
-    let (rack, port) = (number / RACK, number % RACK);
     let nic = |side: u8| {
         let [a, b, c, d] = number.to_be_bytes();
         let mac = MacAddr([2, side, a, b, c, d]);
-        let leaf = format!("leaf-{}", rack * 2 + u32::from(side));
+        let leaf = cables.leaves[usize::from(side)].clone();
         Nic {
             name: format!("eth{side}"),
             mac,
@@ -369,7 +401,7 @@ fn hardware(number: u32) -> Hardware {
             speed: 25_000,
             neighbours: vec![Neighbour {
                 chassis_id: leaf.clone(),
-                port_id: format!("swp{port}"),
+                port_id: cables.port.clone(),
                 system_name: leaf,
                 system_description: String::new(),
             }],

@@ -1,0 +1,156 @@
+//! The agents' side of both links.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use http::uri::PathAndQuery;
+use proto_identity::{Credential, tls};
+use proto_link::{ALPN, MeshClient, MeshClientConfig, Streaming};
+use proto_mesh::{
+    PortState, SwitchDesired, SwitchDesiredRequest, SwitchReport, SwitchReportResponse,
+    SwitchServiceClient, switch_service,
+};
+use tonic::client::Grpc;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic_prost::ProstCodec;
+
+/// Calls give up after this; none should.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How a server is reached.
+#[derive(Clone, Debug)]
+pub(super) enum Dial {
+    Ours {
+        address: SocketAddr,
+        credential: Box<Credential>,
+    },
+    Tonic(Box<Endpoint>),
+}
+
+/// A session. Dropping it ends it.
+#[derive(Clone, Debug)]
+pub(super) enum Session {
+    Ours(MeshClient),
+    Tonic(Grpc<Channel>),
+}
+
+/// An open stream of desired state.
+#[derive(Debug)]
+pub(super) enum Stream {
+    Ours(Streaming<SwitchDesired>),
+    Tonic(Box<tonic::Streaming<SwitchDesired>>),
+}
+
+impl Dial {
+    pub(super) fn tonic(address: SocketAddr, ca: &str, own: (&[u8], &[u8])) -> Result<Self> {
+        let tls = ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(ca))
+            .identity(Identity::from_pem(own.0, own.1))
+            .domain_name("localhost");
+        let endpoint = Endpoint::from_shared(format!("https://{address}"))?;
+        let endpoint = endpoint.connect_timeout(PATIENCE).tcp_nodelay(true);
+        Ok(Self::Tonic(Box::new(endpoint.tls_config(tls)?)))
+    }
+
+    /// A session that was proved by a call, so that both handshakes are over.
+    pub(super) async fn open(&self) -> Result<Session> {
+        let mut session = match self {
+            Self::Ours {
+                address,
+                credential,
+            } => {
+                let roots = proto_identity::Roots::Certificates(credential.roots.clone());
+                let config = MeshClientConfig {
+                    addresses: vec![address.to_string()],
+                    tls: tls::client_config(roots, Some(credential), ALPN)?,
+                };
+                let client = MeshClient::new(config)?;
+                Session::Ours(client.with_deadline(PATIENCE))
+            }
+            Self::Tonic(endpoint) => Session::Tonic(Grpc::new(endpoint.connect().await?)),
+        };
+        session.report().await?;
+        Ok(session)
+    }
+}
+
+impl Session {
+    /// One call: about a hundred bytes there, none back.
+    pub(super) async fn report(&mut self) -> Result<()> {
+        match self {
+            Self::Ours(mesh) => {
+                let client = SwitchServiceClient::from(mesh.clone());
+                client.report(report()).await?;
+            }
+            Self::Tonic(grpc) => {
+                grpc.ready().await?;
+                let path = PathAndQuery::from_static(switch_service::REPORT.path);
+                let codec = ProstCodec::<SwitchReport, SwitchReportResponse>::default();
+                let request = tonic::Request::new(report());
+                grpc.unary(request, path, codec).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A stream that has told something.
+    pub(super) async fn watch(&mut self) -> Result<Stream> {
+        match self {
+            Self::Ours(mesh) => {
+                let client = SwitchServiceClient::from(mesh.clone());
+                let mut stream = client.desired(SwitchDesiredRequest {}).await?;
+                stream.message().await?.context("the stream ended")?;
+                Ok(Stream::Ours(stream))
+            }
+            Self::Tonic(grpc) => {
+                grpc.ready().await?;
+                let path = PathAndQuery::from_static(switch_service::DESIRED.path);
+                let codec = ProstCodec::<SwitchDesiredRequest, SwitchDesired>::default();
+                let request = tonic::Request::new(SwitchDesiredRequest {});
+                let answer = grpc.server_streaming(request, path, codec).await?;
+                let mut stream = answer.into_inner();
+                stream.message().await?.context("the stream ended")?;
+                Ok(Stream::Tonic(Box::new(stream)))
+            }
+        }
+    }
+
+    pub(super) async fn close(self) {
+        if let Self::Ours(mesh) = self {
+            mesh.close().await;
+        }
+    }
+}
+
+impl Stream {
+    /// Whether it has not ended by itself.
+    pub(super) async fn is_open(&mut self) -> bool {
+        let moment = Duration::from_millis(1);
+        let news = async {
+            match self {
+                Self::Ours(stream) => drop(stream.message().await),
+                Self::Tonic(stream) => drop(stream.message().await),
+            }
+        };
+        tokio::time::timeout(moment, news).await.is_err()
+    }
+}
+
+fn report() -> SwitchReport {
+    let port = |number: u32| PortState {
+        name: format!("Ethernet{number}"),
+        mac: format!("02:00:00:00:00:0{number}"),
+        admin_up: true,
+        oper_up: true,
+        vni: 10_000 + number,
+        neighbours: Vec::new(),
+    };
+    SwitchReport {
+        applied_term: 3,
+        applied_generation: 1_234_567,
+        sync_duration_ms: 12,
+        error: String::new(),
+        ports: (0..3).map(port).collect(),
+    }
+}
