@@ -98,15 +98,16 @@ pub(crate) async fn join(
     Ok(credential)
 }
 
-/// Asks for a certificate in place of one that has ended.
+/// Asks for a certificate of `key` in place of one that has ended.
 pub(crate) async fn resume(
     control: &[String],
     credential: &Credential,
+    key: &Key,
 ) -> Result<Credential, KitError> {
     let mesh = anonymous(control, Roots::Certificates(credential.roots.clone()))?;
     let client = EnrolServiceClient::from(mesh.clone());
     let request = ResumeRequest {
-        csr: credential.key.request()?,
+        csr: key.request()?,
         chain: credential.chain.iter().map(|c| c.to_vec()).collect(),
     };
     let answer = client.resume(request).await;
@@ -119,7 +120,7 @@ pub(crate) async fn resume(
         }
     })?;
     info!("identity resumed after its certificate had ended");
-    accept(answer, credential.key.clone())
+    accept(answer, key.clone())
 }
 
 /// A certificate that control sent, checked against our key.

@@ -1,9 +1,10 @@
-//! Renews the certificate at half its life, over the open session.
+//! Renews the certificate at half its life, over the open session; with a new key when control
+//! wants one.
 
 use std::time::Duration;
 
 use proto_identity::profile::BACKDATE;
-use proto_identity::{Credential, PeerIdentity, Roots, tls};
+use proto_identity::{Credential, Key, PeerIdentity, Roots, tls};
 use proto_link::{ALPN, DialError, MeshClient, SessionState, now_ms};
 use proto_mesh::{IdentityServiceClient, RenewRequest};
 use rand::Rng as _;
@@ -20,6 +21,8 @@ const CLOCK_STEP: Duration = Duration::from_secs(30);
 /// Pauses after failures.
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
+/// Control refuses the old key: a new one is wanted.
+const KEY_NOT_NEW: u16 = 1510;
 /// How long a session with a new certificate is waited for.
 const SETTLE_TIME_MAX: Duration = Duration::from_secs(15);
 
@@ -34,23 +37,36 @@ pub(crate) struct Renewal {
 /// Runs until its task is dropped.
 pub(crate) async fn run(renewal: Renewal) {
     let mut state = renewal.mesh.state();
+    let mut notices = renewal.mesh.notices();
     let mut retry = RETRY_MIN;
     let spread = rand::rng().random_range(0.45..0.55);
+    let mut next = renewal.pending();
     loop {
         let due = match renewal.current.borrow().identity() {
             Ok(identity) => due_in(&identity, now_ms(), spread),
             Err(_) => Duration::ZERO,
         };
-        if !due.is_zero() {
+        if !due.is_zero() && next.is_none() {
             tokio::select! {
                 () = sleep(due.min(CLOCK_STEP)) => continue,
                 refused = refused(&mut state) => if !refused { return },
+                Ok(()) = notices.changed() => {
+                    let within = notices.borrow_and_update().spread;
+                    let share = rand::rng().random_range(0.0..1.0);
+                    sleep(within.mul_f64(share)).await;
+                    info!("control wants a new key");
+                    next = renewal.next_key();
+                }
             }
         }
-        match renewal.renew().await {
+        match renewal.renew(next.as_ref()).await {
             Ok(()) => {
+                next = None;
                 retry = RETRY_MIN;
                 settle(&mut state).await;
+            }
+            Err(KitError::Refused(e)) if e.catalogue() == Some(KEY_NOT_NEW) && next.is_none() => {
+                next = renewal.next_key();
             }
             Err(KitError::Refused(e)) => {
                 error!(error = %e, "control refuses to renew the certificate");
@@ -96,7 +112,25 @@ async fn refused(state: &mut watch::Receiver<SessionState>) -> bool {
 }
 
 impl Renewal {
-    async fn renew(&self) -> Result<(), KitError> {
+    /// The key that was to take the place of the agent's when it stopped.
+    fn pending(&self) -> Option<Key> {
+        let kept = self.dir.as_ref()?.pending_key();
+        kept.inspect_err(|e| warn!(error = %e, "the next key is not readable"))
+            .ok()?
+    }
+
+    /// A new key, on disk before control hears of it. None when that is not possible.
+    fn next_key(&self) -> Option<Key> {
+        let made = match &self.dir {
+            Some(dir) => dir.next_key(),
+            None => Key::generate().map_err(KitError::Identity),
+        };
+        made.inspect_err(|e| error!(error = %e, "no new key could be made"))
+            .ok()
+    }
+
+    /// Gets a certificate of the next key, or without one of the same.
+    async fn renew(&self, next: Option<&Key>) -> Result<(), KitError> {
         let old = self.current.borrow().clone();
         let ended = old.identity().is_ok_and(|i| i.not_after_ms <= now_ms());
         let refused = matches!(
@@ -104,22 +138,45 @@ impl Renewal {
             SessionState::Down(Some(DialError::Refused { .. }))
         );
         let fresh = if ended || refused {
-            enrol::resume(&self.control, &old).await?
+            self.resume(&old, next).await?
         } else {
-            let client = IdentityServiceClient::from(self.mesh.clone());
-            let request = RenewRequest {
-                csr: old.key.request()?,
-            };
-            let answer = client.renew(request).await.map_err(|e| {
-                if e.is_transient() {
-                    KitError::Link(e)
-                } else {
-                    KitError::Refused(e)
-                }
-            })?;
-            enrol::accept(answer, old.key.clone())?
+            self.ask(next.unwrap_or(&old.key)).await?
         };
         self.take(fresh)
+    }
+
+    /// Without a session. Whether control knows the next key is not known: the answer that said
+    /// so may have been lost.
+    async fn resume(&self, old: &Credential, next: Option<&Key>) -> Result<Credential, KitError> {
+        let Some(next) = next else {
+            return enrol::resume(&self.control, old, &old.key).await;
+        };
+        match enrol::resume(&self.control, old, next).await {
+            Err(KitError::Refused(_)) => {
+                let fresh = enrol::resume(&self.control, old, &old.key).await?;
+                if let Some(dir) = &self.dir {
+                    dir.drop_next_key()?;
+                }
+                Ok(fresh)
+            }
+            other => other,
+        }
+    }
+
+    /// Over the session.
+    async fn ask(&self, key: &Key) -> Result<Credential, KitError> {
+        let client = IdentityServiceClient::from(self.mesh.clone());
+        let request = RenewRequest {
+            csr: key.request()?,
+        };
+        let answer = client.renew(request).await.map_err(|e| {
+            if e.is_transient() {
+                KitError::Link(e)
+            } else {
+                KitError::Refused(e)
+            }
+        })?;
+        enrol::accept(answer, key.clone())
     }
 
     fn take(&self, fresh: Credential) -> Result<(), KitError> {

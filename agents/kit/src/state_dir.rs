@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::KitError;
 
 const KEY_FILE: &str = "key.pem";
+/// A key that is to take the place of the agent's: here before control hears of it.
+const NEXT_KEY_FILE: &str = "next-key.pem";
 const SESSION_FILE: &str = "session.json";
 /// Largest file that is read, bytes.
 const FILE_LEN_MAX: u64 = 32 * 1024 * 1024;
@@ -65,15 +67,64 @@ impl StateDir {
 
     /// The agent's key; made at the first call.
     pub fn key(&self) -> Result<Key, KitError> {
-        let path = self.path.join(KEY_FILE);
-        if let Some(pem) = self.read(KEY_FILE)? {
-            refuse_exposed(&path)?;
-            let pem = String::from_utf8(pem).map_err(|_| damaged(&path, "not text"))?;
-            return Key::from_pem(&pem).map_err(|_| damaged(&path, "not a private key"));
+        self.key_in(KEY_FILE)
+    }
+
+    /// The key that is to take the place of the agent's; made at the first call.
+    pub fn next_key(&self) -> Result<Key, KitError> {
+        self.key_in(NEXT_KEY_FILE)
+    }
+
+    /// The key that was to take the place of the agent's when the agent stopped, if any.
+    pub fn pending_key(&self) -> Result<Option<Key>, KitError> {
+        self.read_key(NEXT_KEY_FILE)
+    }
+
+    /// Gives up the key that was to take the place of the agent's.
+    pub fn drop_next_key(&self) -> Result<(), KitError> {
+        self.remove(NEXT_KEY_FILE)
+    }
+
+    fn key_in(&self, file: &str) -> Result<Key, KitError> {
+        if let Some(key) = self.read_key(file)? {
+            return Ok(key);
         }
         let key = Key::generate()?;
-        self.write(KEY_FILE, key.to_pem().as_bytes())?;
+        self.write(file, key.to_pem().as_bytes())?;
         Ok(key)
+    }
+
+    fn read_key(&self, file: &str) -> Result<Option<Key>, KitError> {
+        let path = self.path.join(file);
+        let Some(pem) = self.read(file)? else {
+            return Ok(None);
+        };
+        refuse_exposed(&path)?;
+        let pem = String::from_utf8(pem).map_err(|_| damaged(&path, "not text"))?;
+        let key = Key::from_pem(&pem).map_err(|_| damaged(&path, "not a private key"))?;
+        Ok(Some(key))
+    }
+
+    /// The agent's key; the next one when the certificate is of that: the agent stopped before
+    /// the one could take the other's place.
+    fn key_of(&self, chain: Vec<CertificateDer<'static>>) -> Result<Credential, KitError> {
+        let credential = |key| Credential {
+            key,
+            chain: chain.clone(),
+            roots: Vec::new(),
+        };
+        let own = credential(self.key()?);
+        if own.identity().is_err()
+            && let Some(next) = self.pending_key()?
+        {
+            let replaced = credential(next);
+            if replaced.identity().is_ok() {
+                self.write(KEY_FILE, replaced.key.to_pem().as_bytes())?;
+                self.drop_next_key()?;
+                return Ok(replaced);
+            }
+        }
+        Ok(own)
     }
 
     /// What joining brought; `None` before.
@@ -84,10 +135,10 @@ impl StateDir {
         };
         let file: SessionFile =
             serde_json::from_slice(&bytes).map_err(|e| damaged(&path, &e.to_string()))?;
+        let chain = decode(&file.chain).ok_or_else(|| damaged(&path, "chain"))?;
         let credential = Credential {
-            key: self.key()?,
-            chain: decode(&file.chain).ok_or_else(|| damaged(&path, "chain"))?,
             roots: decode(&file.roots).ok_or_else(|| damaged(&path, "roots"))?,
+            ..self.key_of(chain)?
         };
         credential.identity()?;
         Ok(Some(StoredSession {
@@ -108,9 +159,14 @@ impl StateDir {
         };
         let json = serde_json::to_vec_pretty(&file)
             .map_err(|e| damaged(&self.path.join(SESSION_FILE), &e.to_string()))?;
-        let stored = self.read(KEY_FILE)?;
         let pem = credential.key.to_pem();
-        if stored.as_deref() != Some(pem.as_bytes()) {
+        if self.read(NEXT_KEY_FILE)?.as_deref() == Some(pem.as_bytes()) {
+            // Whenever it stops here, one of the two keys fits the certificate.
+            self.write(SESSION_FILE, &json)?;
+            self.write(KEY_FILE, pem.as_bytes())?;
+            return self.drop_next_key();
+        }
+        if self.read(KEY_FILE)?.as_deref() != Some(pem.as_bytes()) {
             self.write(KEY_FILE, pem.as_bytes())?;
         }
         self.write(SESSION_FILE, &json)

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use control_state::{ErrorCode, EventKind, EventLog, MachineEvent};
+use proto_identity::SpiffeId;
 use proto_types::{MachineId, PartitionId, SwitchId, Timestamp, Vni};
 use tonic::Status;
 
@@ -30,6 +31,10 @@ pub trait Ears: fmt::Debug + Send + Sync {
     fn machine(&self, id: MachineId, now: Timestamp);
     /// An agent of a partition said something.
     fn partition(&self, id: &PartitionId, now: Timestamp);
+    /// Whether an agent or machine has a session; unknown while another node serves them.
+    fn is_here(&self, _id: &SpiffeId) -> Option<bool> {
+        None
+    }
 }
 
 /// What a switch was told its ports shall be.
@@ -83,6 +88,11 @@ impl Published {
             ears: Some(ears),
             ..Self::default()
         }
+    }
+
+    /// Whether an agent or machine has a session at this node; unknown while another serves them.
+    pub(crate) fn is_here(&self, id: &SpiffeId) -> Option<bool> {
+        self.ears.as_ref()?.is_here(id)
     }
 
     /// A place for a stream of a machine or partition.

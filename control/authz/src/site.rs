@@ -31,10 +31,11 @@ const WAY_BACK: [&str; 5] = [
     "metalstack.api.v2.HealthService",
 ];
 /// Services that hand out rights over the whole site.
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 8] = [
     POLICY_SERVICE,
     "metalmesh.admin.v1.BackupService",
     "metalmesh.admin.v1.ClusterService",
+    "metalmesh.admin.v1.IdentityService",
     "metalmesh.admin.v1.JoinService",
     "metalmesh.admin.v1.LoginUserService",
     "metalstack.admin.v2.TokenService",

@@ -325,6 +325,8 @@ services! {
     quotas: mesh_admin::quota_service_client::QuotaServiceClient;
     /// Join tickets of agents.
     joins: mesh_admin::join_service_client::JoinServiceClient;
+    /// Who has certificates.
+    identities: mesh_admin::identity_service_client::IdentityServiceClient;
     /// Backups of the whole state.
     backups: mesh_admin::backup_service_client::BackupServiceClient;
     /// Watches, see [`crate::Watch`] for one that goes on after breaks.

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
-    apply, audit, cluster, component, context, filesystem, get, image, ip, join, login, machine,
-    misc, network, partition, policy, project, quota, size, switch, task, tenant, token, user, vpn,
+    apply, audit, cluster, component, context, filesystem, get, identity, image, ip, join, login,
+    machine, misc, network, partition, policy, project, quota, size, switch, task, tenant, token,
+    user, vpn,
 };
 use crate::output::Format;
 
@@ -133,6 +134,9 @@ pub(crate) enum Command {
     /// One-time tickets by which agents join.
     #[command(subcommand)]
     Join(join::Command),
+    /// Who has certificates: agents and machines.
+    #[command(subcommand)]
+    Identity(identity::Command),
     /// Built-in users: who logs in where no provider knows the people.
     #[command(subcommand)]
     User(user::Command),

@@ -8,9 +8,11 @@ use proto_public::api::v2::{
     TenantInvite, Token, VpnNode,
 };
 use proto_public::metalmesh::admin::v1::{
-    Amounts, AuditExport, JoinTicket, LoginUser, Node, Policy, PolicyUse, Quota, TokenUse, quota,
+    Amounts, AuditExport, Identity, JoinTicket, LoginUser, Node, Policy, PolicyUse, Quota,
+    TokenUse, quota,
 };
 
+use crate::cmd::identity::state_of;
 use crate::cmd::quota::{used_of, used_of_sizes};
 use crate::output::Row;
 use crate::text::{age, bytes, enum_text, meta_age, moment, or_dash, show_labels};
@@ -453,6 +455,17 @@ row!(JoinTicket, "metalmesh.admin.v1.JoinTicket", |t| [
     "partition": t.partition.clone(), "agent": t.agent.clone(), "state": ticket_state(t),
     "expires": age(t.expires_at.as_ref()), "age": age(t.created_at.as_ref()),
 ], wide ["key": or_dash(t.key_sha256.clone())]);
+
+row!(Identity, "metalmesh.admin.v1.Identity", |i| [
+    "id": i.id.clone(), "kind": enum_text("metalmesh.admin.v1.IdentityKind", i.kind),
+    "state": state_of(i), "joined by": enum_text("metalmesh.admin.v1.JoinMethod", i.joined_by),
+    "issued": age(i.issued_at.as_ref()), "expires": age(i.expires_at.as_ref()),
+    "last seen": age(i.last_seen.as_ref()),
+], wide [
+    "partition": or_dash(i.partition.clone()), "project": or_dash(i.project.clone()),
+    "serial": i.serial.clone(), "joined with": or_dash(i.joined_with.clone()),
+    "authority": i.authority.to_string(), "reason": or_dash(i.revoked_reason.clone()),
+]);
 
 row!(AuditExport, "metalmesh.admin.v1.AuditExport", |e| [
     "name": e.name.clone(), "sequence": e.sequence.to_string(), "behind": e.behind.to_string(),

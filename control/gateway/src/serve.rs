@@ -10,9 +10,10 @@ use control_authz::{AuditedCall, Permit, SystemActor};
 use control_pki::{Pki, PkiError, Revoked};
 use control_state::{Change, Command, ControlNode, Op, Partition, Reply, Tables};
 use control_store::{AuditTrail, AuditWriter, Store, StoreError, Subscription};
+use proto_identity::SpiffeId;
 use proto_identity::profile::LEAF_VALIDITY;
 use proto_identity::tls::{NodeCertificate, server_config};
-use proto_link::{ALPN, LinkStatus, MeshServer, MeshServerConfig, Peer, Router};
+use proto_link::{ALPN, LinkStatus, MeshServer, MeshServerConfig, Peer, Presence, Router};
 use proto_mesh::{
     BmcServiceServer, BootServiceServer, EnrolServiceServer, IdentityServiceServer,
     MachineServiceServer, NodeServiceServer, PhoneHomeServiceServer, SwitchServiceServer,
@@ -101,7 +102,10 @@ impl fmt::Debug for Gateway {
 
 /// Asks a gateway that runs. Cheap to clone.
 #[derive(Clone)]
-pub struct FleetView(Shared);
+pub struct FleetView {
+    shared: Shared,
+    presence: Presence,
+}
 
 impl fmt::Debug for FleetView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,17 +116,23 @@ impl fmt::Debug for FleetView {
 impl FleetView {
     /// A machine said something to another service than the mesh's.
     pub fn heard_machine(&self, id: MachineId, now: Timestamp) {
-        self.0.ears.machine(id, now);
+        self.shared.ears.machine(id, now);
     }
 
     /// An agent of a partition said something to another service than the mesh's.
     pub fn heard_partition(&self, id: &PartitionId, now: Timestamp) {
-        self.0.ears.partition(id, now);
+        self.shared.ears.partition(id, now);
+    }
+
+    /// Whether an agent or machine has a session; unknown while another node serves them.
+    pub fn is_here(&self, id: &SpiffeId) -> Option<bool> {
+        let serves = self.shared.store.is_leader();
+        serves.then(|| self.presence.is_here(id))
     }
 
     /// Who was heard when; for the passing of time.
     pub fn fleet(&self) -> Fleet {
-        let Shared { store, ears, .. } = &self.0;
+        let Shared { store, ears, .. } = &self.shared;
         let partitions: Vec<PartitionId> = store
             .read_local(|t| t.all::<Partition>().map(|p| p.id.clone()).collect())
             .unwrap_or_default();
@@ -186,7 +196,10 @@ impl Gateway {
 
     /// A view on who was heard, for as long as anybody wants it.
     pub fn fleet(&self) -> FleetView {
-        FleetView(self.shared.clone())
+        FleetView {
+            shared: self.shared.clone(),
+            presence: self.server.presence(),
+        }
     }
 
     /// Serves until `stop`.

@@ -1,8 +1,8 @@
 //! Tickets and old certificates in, new certificates out.
 
 use control_state::{
-    BootTicket, CertificateChoice, ErrorCode, JoinTicket, Machine, RedeemBootTicket,
-    RedeemJoinTicket, RevokeCertificates, RevokeJoinTicket, StateError,
+    BootTicket, Cause, ErrorCode, IDENTITY_LEVEL, IssueCertificate, JoinTicket, JoinedBy, Machine,
+    RecordCertificate, RedeemBootTicket, RedeemJoinTicket, StateError, feature_level,
 };
 use proto_identity::{
     CertificateDer, CertificateRequest, IdentityError, PeerIdentity, SpiffeId, Subject, sha256,
@@ -16,6 +16,9 @@ use tracing::info;
 use crate::judge::{self, Join, role_of};
 use crate::record;
 use crate::{Pki, PkiError};
+
+/// Generation of the authority that signs.
+const AUTHORITY: u32 = 1;
 
 /// What somebody without a certificate shows.
 #[derive(Clone)]
@@ -95,7 +98,8 @@ impl Pki {
             self.propose(spiffe.to_string(), redeem).await?;
         }
         info!(agent = %spiffe, ticket = %id, "joined");
-        self.issue(&spiffe, request, None).await
+        let cause = Cause::Join(JoinedBy::JoinTicket(id));
+        self.issue(&spiffe, request, None, cause).await
     }
 
     async fn enrol_machine(
@@ -125,7 +129,8 @@ impl Pki {
         };
         self.propose(spiffe.to_string(), redeem).await?;
         info!(machine = %machine, ticket = %id, "machine enrolled");
-        self.issue(&spiffe, request, None).await
+        let cause = Cause::Join(JoinedBy::BootTicket(id));
+        self.issue(&spiffe, request, None, cause).await
     }
 
     /// A fresh certificate of the same identity, over a session with the old one.
@@ -135,15 +140,17 @@ impl Pki {
             .inner
             .store
             .read(|t| {
-                let known = record::known(t, peer);
+                let known = record::known(t, peer, &peer.fingerprint);
                 judge::stands(peer, known)?;
                 Ok::<_, StateError>(allocation_of(peer, known.machine))
             })
             .await??;
-        self.issue(&peer.id, &request, allocation).await
+        let cause = Cause::Renewal(fingerprint(peer)?);
+        self.issue(&peer.id, &request, allocation, cause).await
     }
 
-    /// A fresh certificate in place of one that has ended. The request must be of the same key.
+    /// A fresh certificate in place of one that has ended. The request must be of the same key,
+    /// or of the one that took its place.
     pub async fn resume(
         &self,
         chain: &[CertificateDer<'static>],
@@ -151,25 +158,19 @@ impl Pki {
     ) -> Result<Issued, PkiError> {
         let request = verify(request)?;
         let peer = self.verify_ended(chain)?;
-        if peer.fingerprint != request.fingerprint() {
-            return Err(StateError::new(
-                ErrorCode::TicketForeign,
-                "the request is of another key than the certificate",
-            )
-            .into());
-        }
         let now = self.now();
         let allocation = self
             .inner
             .store
             .read(|t| {
-                let known = record::known(t, &peer);
-                judge::may_resume(&peer, known, now)?;
+                let known = record::known(t, &peer, request.fingerprint());
+                judge::may_resume(&peer, request.fingerprint(), known, now)?;
                 Ok::<_, StateError>(allocation_of(&peer, known.machine))
             })
             .await??;
         info!(agent = %peer.id, "identity resumed");
-        self.issue(&peer.id, &request, allocation).await
+        let cause = Cause::Resume(fingerprint(&peer)?);
+        self.issue(&peer.id, &request, allocation, cause).await
     }
 
     /// The certificate of an installed machine, bound to the project that has it.
@@ -191,49 +192,9 @@ impl Pki {
             uuid: machine.id.uuid(),
         };
         let spiffe = SpiffeId::new(self.trust_domain(), subject)?;
-        self.issue(&spiffe, &request, Some(allocation.id)).await
-    }
-
-    /// Revokes an identity: open sessions end, renewal and resumption are refused. Of agents the
-    /// tickets that they joined by are revoked first, so that nothing is left to resume from.
-    pub async fn revoke(
-        &self,
-        actor: &str,
-        identity: &SpiffeId,
-        reason: &str,
-    ) -> Result<(), PkiError> {
-        let tickets = self
-            .inner
-            .store
-            .read(|t| {
-                let Subject::Agent {
-                    partition,
-                    role,
-                    id,
-                } = identity.subject()
-                else {
-                    return Vec::new();
-                };
-                t.all::<JoinTicket>()
-                    .filter(|k| k.partition.as_str() == partition && k.agent == *id)
-                    .filter(|k| role_of(k) == *role && k.revoked_at.is_none())
-                    .map(|k| k.id)
-                    .collect()
-            })
-            .await?;
-        for id in tickets {
-            self.propose(actor, RevokeJoinTicket { id }).await?;
-        }
-        let choice = CertificateChoice::Identity(identity.to_string());
-        self.propose(
-            actor,
-            RevokeCertificates {
-                choice,
-                reason: reason.to_owned(),
-            },
-        )
-        .await?;
-        Ok(())
+        let cause = Cause::Join(JoinedBy::Allocation(allocation.id));
+        self.issue(&spiffe, &request, Some(allocation.id), cause)
+            .await
     }
 
     /// Signs, records, and only then hands out.
@@ -242,10 +203,23 @@ impl Pki {
         id: &SpiffeId,
         request: &CertificateRequest,
         allocation: Option<AllocationId>,
+        cause: Cause,
     ) -> Result<Issued, PkiError> {
         let (chain, identity) = self.sign(id, request)?;
-        let record = record::certificate(&identity, self.now(), allocation);
-        self.propose(id.to_string(), record).await?;
+        let mut certificate = record::certificate(&identity, self.now(), allocation);
+        let level = self.inner.store.read_local(feature_level)?;
+        if level >= IDENTITY_LEVEL {
+            let op = IssueCertificate {
+                certificate,
+                authority: AUTHORITY,
+                cause,
+            };
+            self.propose(id.to_string(), op).await?;
+        } else {
+            certificate.key = None;
+            self.propose(id.to_string(), RecordCertificate(certificate))
+                .await?;
+        }
         Ok(Issued {
             chain,
             roots: self.roots(),
@@ -287,6 +261,11 @@ fn allocation_of(peer: &PeerIdentity, machine: Option<&Machine>) -> Option<Alloc
         Subject::ProjectMachine { .. } => machine?.allocation.as_ref().map(|a| a.id),
         _ => None,
     }
+}
+
+fn fingerprint(peer: &PeerIdentity) -> Result<Digest, PkiError> {
+    let key = peer.fingerprint.parse();
+    Ok(key.map_err(|_| IdentityError::Certificate("its key has no fingerprint"))?)
 }
 
 fn unknown() -> StateError {

@@ -1,12 +1,14 @@
 //! Decisions on tickets and certificates, as pure functions. The state decides once more when
 //! the command is applied; this comes first so that strangers cannot make control write.
 
-use control_state::{BootTicket, Certificate, ErrorCode, JoinTicket, Machine, StateError};
+use control_state::{
+    BootTicket, Certificate, ErrorCode, Identity, JoinTicket, Machine, RESUME_MAX_MS, StateError,
+};
 use proto_identity::{AgentRole, PeerIdentity, Subject};
 use proto_types::{Digest, MacAddr, MachineId, Timestamp};
 
 /// An agent that was away for longer than this joins anew, milliseconds.
-pub const RESUME_MAX: u64 = 30 * 24 * 3600 * 1000;
+pub const RESUME_MAX: u64 = RESUME_MAX_MS;
 /// For this long after a join the same key gets a certificate for the same ticket again: the
 /// answer may have been lost. Milliseconds.
 pub const REPEAT_MAX: u64 = 120_000;
@@ -79,7 +81,9 @@ pub(crate) fn boot(
 pub(crate) struct Known<'a> {
     /// The record of the certificate that it shows, while it lasts.
     pub certificate: Option<&'a Certificate>,
-    /// Of agents: the ticket that this identity and key joined by.
+    /// What outlives that record.
+    pub identity: Option<&'a Identity>,
+    /// Of agents: the ticket that this identity joined by, as that of the key that is asked for.
     pub ticket: Option<&'a JoinTicket>,
     /// Of machines: the machine.
     pub machine: Option<&'a Machine>,
@@ -89,7 +93,8 @@ pub(crate) struct Known<'a> {
 /// session, where the certificate itself is still valid.
 pub(crate) fn stands(peer: &PeerIdentity, known: Known<'_>) -> Result<(), StateError> {
     let gone = || refuse(ErrorCode::CertificateRevoked);
-    if known.certificate.is_some_and(|c| c.revoked_at.is_some()) {
+    let is_revoked = known.identity.is_some_and(|i| i.revoked_at.is_some());
+    if is_revoked || known.certificate.is_some_and(|c| c.revoked_at.is_some()) {
         return Err(gone());
     }
     match peer.id.subject() {
@@ -115,14 +120,20 @@ pub(crate) fn stands(peer: &PeerIdentity, known: Known<'_>) -> Result<(), StateE
 
 const BACKDATE_MS: u64 = 300_000;
 
-/// Whether an identity whose certificate has ended gets a new one without a ticket. An agent
-/// needs the ticket that it joined by to be on record, unrevoked and of the same key; hammer
-/// never resumes: it boots anew.
+/// Whether an identity whose certificate has ended gets a new one of the key with the fingerprint
+/// `key`, without a ticket. An agent needs the ticket that it joined by to be on record,
+/// unrevoked and of that key; hammer never resumes: it boots anew.
 pub(crate) fn may_resume(
     peer: &PeerIdentity,
+    key: &str,
     known: Known<'_>,
     now: Timestamp,
 ) -> Result<(), StateError> {
+    // A key that took the place of the one shown is as good: the answer that told so was lost.
+    let current = known.identity.map(|it| it.key.hex());
+    if current.as_deref().unwrap_or(&peer.fingerprint) != key {
+        return Err(refuse(ErrorCode::TicketForeign));
+    }
     let ended = Timestamp::from_ms(peer.not_after_ms);
     if now.since_ms(ended) > RESUME_MAX {
         return Err(refuse(ErrorCode::TicketExpired));
@@ -137,10 +148,7 @@ pub(crate) fn may_resume(
             let ticket = known
                 .ticket
                 .ok_or_else(|| refuse(ErrorCode::CertificateRevoked))?;
-            let same_key = ticket
-                .redeemed_key
-                .as_ref()
-                .is_some_and(|k| k.hex() == peer.fingerprint);
+            let same_key = ticket.redeemed_key.as_ref().is_some_and(|k| k.hex() == key);
             let same_name = ticket.partition.as_str() == partition
                 && ticket.agent == *id
                 && role_of(ticket) == *role;
@@ -384,7 +392,8 @@ mod tests {
                 ticket,
                 ..Known::default()
             };
-            let got = may_resume(&peer(id, ended), known, now);
+            let peer = peer(id, ended);
+            let got = may_resume(&peer, &peer.fingerprint, known, now);
             assert_eq!(got.map_err(|e| e.code), expected, "{case}");
         }
     }
@@ -398,6 +407,7 @@ mod tests {
             not_after: NOW,
             machine: None,
             allocation: None,
+            key: None,
             revoked_at: ago(1),
             revoked_reason: String::new(),
         };
@@ -422,7 +432,11 @@ mod tests {
         ] {
             let peer = peer(&id, NOW.ms() + 1);
             assert!(stands(&peer, Known::default()).is_err(), "{id}");
-            assert!(may_resume(&peer, Known::default(), NOW).is_err(), "{id}");
+            let key = &peer.fingerprint;
+            assert!(
+                may_resume(&peer, key, Known::default(), NOW).is_err(),
+                "{id}"
+            );
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the state knows about identities.
 
-use control_state::{Certificate, JoinTicket, Machine, RecordCertificate, Tables};
+use control_state::{Certificate, Identity, JoinTicket, Machine, Tables};
 use proto_identity::{PeerIdentity, SpiffeId, Subject};
 use proto_types::{AllocationId, MachineId, Timestamp};
 
@@ -11,17 +11,18 @@ pub(crate) fn certificate(
     peer: &PeerIdentity,
     now: Timestamp,
     allocation: Option<AllocationId>,
-) -> RecordCertificate {
-    RecordCertificate(Certificate {
+) -> Certificate {
+    Certificate {
         serial: peer.serial.clone(),
         identity: peer.id.to_string(),
         issued_at: now,
         not_after: Timestamp::from_ms(peer.not_after_ms),
         machine: peer.id.machine().map(MachineId::new),
         allocation,
+        key: peer.fingerprint.parse().ok(),
         revoked_at: None,
         revoked_reason: String::new(),
-    })
+    }
 }
 
 /// The ticket by which an agent with this key joined last.
@@ -50,12 +51,16 @@ pub(crate) fn ticket_of<'a>(
         .max_by_key(|t| t.redeemed_at)
 }
 
-/// Everything that is known about the bearer of a certificate.
-pub(crate) fn known<'a>(tables: &'a Tables, peer: &PeerIdentity) -> Known<'a> {
+/// Everything that is known about the bearer of a certificate, who asks for one of the key with
+/// this fingerprint.
+pub(crate) fn known<'a>(tables: &'a Tables, peer: &PeerIdentity, key: &str) -> Known<'a> {
     let machine = peer.id.machine().map(MachineId::new);
     Known {
         certificate: tables.get::<Certificate>(&peer.serial).map(AsRef::as_ref),
-        ticket: ticket_of(tables, &peer.id, &peer.fingerprint),
+        identity: tables
+            .get::<Identity>(&peer.id.to_string())
+            .map(AsRef::as_ref),
+        ticket: ticket_of(tables, &peer.id, key),
         machine: machine
             .and_then(|id| tables.get::<Machine>(&id))
             .map(AsRef::as_ref),

@@ -1,9 +1,10 @@
-//! Which certificates are revoked, as sessions ask for it.
+//! Which certificates are revoked, and whose keys are to be replaced, as sessions ask for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
-use control_state::{Certificate, Kind, Record};
+use control_state::{Certificate, Change, Identity, Kind, Record, Tables};
 use control_store::{Event, Store, StoreError, Subscription};
 use proto_identity::PeerIdentity;
 use proto_link::Revocations;
@@ -11,21 +12,73 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-/// The serial numbers of revoked certificates that have not ended yet; follows the state.
+/// The serial numbers of revoked certificates that have not ended yet, and the identities that
+/// are to have new keys; follows the state.
 #[derive(Debug)]
 pub struct Revoked {
-    serials: RwLock<BTreeSet<String>>,
+    known: RwLock<Known>,
     changes: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    serials: BTreeSet<String>,
+    /// By SPIFFE id: SHA-256 of the key that is to go, hex.
+    due: BTreeMap<String, String>,
+}
+
+impl Known {
+    fn of(tables: &Tables) -> Self {
+        let mut known = Self::default();
+        for certificate in tables.all::<Certificate>() {
+            known.certificate(certificate);
+        }
+        for identity in tables.all::<Identity>() {
+            known.identity(identity);
+        }
+        known
+    }
+
+    /// Whether that is news to sessions.
+    fn certificate(&mut self, it: &Certificate) -> bool {
+        it.revoked_at.is_some() && self.serials.insert(it.serial.clone())
+    }
+
+    /// Whether that is news to sessions.
+    fn identity(&mut self, it: &Identity) -> bool {
+        if it.rotate_since.is_some() && it.revoked_at.is_none() {
+            let key = it.key.hex();
+            return self.due.insert(it.id.clone(), key.clone()) != Some(key);
+        }
+        self.due.remove(&it.id);
+        false
+    }
+
+    /// Whether that is news to sessions.
+    fn take(&mut self, change: &Change) -> bool {
+        match &change.record {
+            Some(Record::Certificate(it)) => self.certificate(it),
+            Some(Record::Identity(it)) => self.identity(it),
+            // Forgotten because it has ended: sessions of it are over.
+            None if change.kind == Kind::Certificate => {
+                self.serials.remove(&change.key);
+                false
+            }
+            None if change.kind == Kind::Identity => {
+                self.due.remove(&change.key);
+                false
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Revoked {
     /// Reads the state; then [`Revoked::follow`] it.
-    pub fn open(
-        store: &Store,
-    ) -> Result<(Arc<Self>, Subscription<control_state::Change>), StoreError> {
+    pub fn open(store: &Store) -> Result<(Arc<Self>, Subscription<Change>), StoreError> {
         let events = store.watch();
         let this = Arc::new(Self {
-            serials: RwLock::new(read(store)?),
+            known: RwLock::new(store.read_local(Known::of)?),
             changes: watch::Sender::new(0),
         });
         Ok((this, events))
@@ -35,7 +88,7 @@ impl Revoked {
     pub async fn follow(
         self: Arc<Self>,
         store: Store,
-        mut events: Subscription<control_state::Change>,
+        mut events: Subscription<Change>,
         stop: CancellationToken,
     ) {
         loop {
@@ -54,27 +107,21 @@ impl Revoked {
         }
     }
 
-    fn take(&self, changes: &[control_state::Change]) -> bool {
-        let mut changed = false;
-        for change in changes.iter().filter(|c| c.kind == Kind::Certificate) {
-            let mut serials = self.serials.write().unwrap_or_else(PoisonError::into_inner);
-            match &change.record {
-                Some(Record::Certificate(c)) if c.revoked_at.is_some() => {
-                    changed |= serials.insert(c.serial.clone());
-                }
-                Some(_) => {}
-                // Forgotten because it has ended: sessions of it are over.
-                None => drop(serials.remove(&change.key)),
-            }
+    fn take(&self, changes: &[Change]) -> bool {
+        let matters = |it: &&Change| matches!(it.kind, Kind::Certificate | Kind::Identity);
+        if !changes.iter().any(|it| matters(&it)) {
+            return false;
         }
-        changed
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        // Each of them counts, so no short cut.
+        let news = changes.iter().filter(matters).map(|it| known.take(it));
+        news.fold(false, |any, one| any | one)
     }
 
     fn resync(&self, store: &Store) -> bool {
-        match read(store) {
+        match store.read_local(Known::of) {
             Ok(fresh) => {
-                let mut serials = self.serials.write().unwrap_or_else(PoisonError::into_inner);
-                *serials = fresh;
+                *self.known.write().unwrap_or_else(PoisonError::into_inner) = fresh;
                 true
             }
             Err(e) => {
@@ -85,21 +132,19 @@ impl Revoked {
     }
 }
 
-fn read(store: &Store) -> Result<BTreeSet<String>, StoreError> {
-    store.read_local(|t| {
-        t.all::<Certificate>()
-            .filter(|c| c.revoked_at.is_some())
-            .map(|c| c.serial.clone())
-            .collect()
-    })
-}
-
 impl Revocations for Revoked {
     fn is_revoked(&self, peer: &PeerIdentity) -> bool {
-        self.serials
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(&peer.serial)
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.serials.contains(&peer.serial)
+    }
+
+    fn is_due(&self, peer: &PeerIdentity) -> Option<Duration> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if known.due.is_empty() {
+            return None;
+        }
+        let key = known.due.get(&peer.id.to_string())?;
+        (*key == peer.fingerprint).then_some(Duration::ZERO)
     }
 
     fn changes(&self) -> watch::Receiver<u64> {

@@ -21,6 +21,7 @@ use control_peers::PeerLink;
 use control_pki::{Pki, SealingKey, peer_credential_at_rest};
 use control_reconcile::{Heard, Listener};
 use control_store::{AuditTrail, Begin, Store, StoreConfig, claimed};
+use proto_identity::SpiffeId;
 use proto_types::{MachineId, PartitionId, Timestamp};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -438,6 +439,10 @@ impl Ears for Fleet {
 
     fn partition(&self, id: &PartitionId, now: Timestamp) {
         self.0.heard_partition(id, now);
+    }
+
+    fn is_here(&self, id: &SpiffeId) -> Option<bool> {
+        self.0.is_here(id)
     }
 }
 

@@ -7,9 +7,9 @@ use proto_types::MachineId;
 use serde::{Deserialize, Serialize};
 
 use crate::entities::{
-    BmcOrder, BootTicket, Component, ControlNode, EventLog, Image, Invite, Ip, JoinTicket, Layout,
-    Machine, Network, Partition, Policy, Project, Quota, Size, SizeImageConstraint,
-    SizeReservation, Switch, Tenant, Token, User,
+    BmcOrder, BootTicket, Component, ControlNode, EventLog, Identity, Image, Invite, Ip,
+    JoinTicket, Layout, Machine, Network, Partition, Policy, Project, Quota, Size,
+    SizeImageConstraint, SizeReservation, Switch, Tenant, Token, User,
 };
 
 macro_rules! replies {
@@ -70,6 +70,7 @@ replies! {
     Policy policy;
     Component component;
     User user;
+    Identity identity;
 }
 
 impl Reply {

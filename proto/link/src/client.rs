@@ -18,6 +18,7 @@ use crate::dial::DialError;
 use crate::frame::{self, FrameError, Header, Kind};
 use crate::limits::{CALL_TIME, REQUEST_LEN_MAX, RESPONSE_LEN_MAX};
 use crate::method::MethodSpec;
+use crate::notice::Notice;
 use crate::status::{Code, LinkStatus};
 use crate::supervisor::{self, Shared};
 use crate::transport;
@@ -74,6 +75,7 @@ impl MeshClient {
             state: watch::Sender::new(SessionState::Down(None)),
             tls: watch::Sender::new(Arc::new(tls)),
             addresses: watch::Sender::new(config.addresses),
+            notices: watch::Sender::new(Notice::default()),
         });
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
@@ -113,6 +115,11 @@ impl MeshClient {
         if !addresses.is_empty() {
             self.inner.shared.addresses.send_replace(addresses);
         }
+    }
+
+    /// Follows whether control wants another key of us.
+    pub fn notices(&self) -> watch::Receiver<Notice> {
+        self.inner.shared.notices.subscribe()
     }
 
     /// Follows whether there is a session.

@@ -11,6 +11,7 @@
 //! - Every frame, stream, session and wait has a named bound in [`limits`].
 //! - A session counts as open only after the server's hello: in TLS 1.3 a client would otherwise
 //!   take a refused certificate for a session.
+//! - What control wants of a bearer's key comes as a notice on the open session, never by ending it.
 //! - A new certificate means a new session first, then the old one is drained and closed.
 //!
 //! Entry points: [`MeshServer`], [`MeshClient`].
@@ -20,6 +21,7 @@ mod dial;
 pub mod frame;
 pub mod limits;
 pub mod method;
+pub mod notice;
 pub mod router;
 pub mod server;
 mod session;
@@ -30,9 +32,10 @@ mod transport;
 pub use client::{MeshClient, MeshClientConfig, SessionState, Streaming};
 pub use dial::DialError;
 pub use method::{Audit, MethodSpec};
+pub use notice::Notice;
 pub use proto_identity::{CallerKind, PeerIdentity};
 pub use router::{CallFuture, Responder, Router, Service, Sink, decode_request};
-pub use server::{MeshServer, MeshServerConfig, NeverRevoked, Revocations};
+pub use server::{MeshServer, MeshServerConfig, NeverRevoked, Presence, Revocations, TlsSetter};
 pub use session::Peer;
 pub use status::{Code, LinkStatus};
 

@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use proto_identity::{CertificateDer, PeerIdentity, SpiffeId};
 use quinn::{Connection, Endpoint, Incoming};
@@ -27,7 +28,12 @@ use crate::transport;
 pub trait Revocations: Send + Sync + 'static {
     /// Whether sessions of this certificate must end.
     fn is_revoked(&self, peer: &PeerIdentity) -> bool;
-    /// Changes with each revocation. When the sender is gone, sessions end.
+    /// Whether this certificate's bearer is to get a new one with a new key now, and over how
+    /// long a time all who are asked at once spread.
+    fn is_due(&self, _peer: &PeerIdentity) -> Option<Duration> {
+        None
+    }
+    /// Changes with each revocation, and with each bearer that is due. When the sender is gone, sessions end.
     fn changes(&self) -> watch::Receiver<u64>;
 }
 
@@ -80,6 +86,38 @@ impl std::fmt::Debug for MeshServerConfig {
 pub struct MeshServer {
     endpoint: Endpoint,
     shared: Arc<Shared>,
+}
+
+/// Who has a session at this server. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Presence(Arc<Shared>);
+
+impl Presence {
+    /// Whether this identity has an open session.
+    pub fn is_here(&self, id: &SpiffeId) -> bool {
+        let sessions = self
+            .0
+            .sessions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        sessions.open.contains_key(&Some(id.clone()))
+    }
+}
+
+/// Gives a running server another TLS configuration. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct TlsSetter(Endpoint);
+
+impl TlsSetter {
+    /// See [`MeshServer::trust`].
+    ///
+    /// # Errors
+    /// When QUIC cannot be spoken with it.
+    pub fn set(&self, tls: rustls::ServerConfig) -> io::Result<()> {
+        let tls = transport::server(tls).map_err(io::Error::other)?;
+        self.0.set_server_config(Some(tls));
+        Ok(())
+    }
 }
 
 struct Shared {
@@ -146,6 +184,17 @@ impl MeshServer {
         let shared = shared.ok_or_else(|| io::Error::other("the server runs already"))?;
         shared.gate = Some(gate);
         Ok(self)
+    }
+
+    /// A view on who has a session, for as long as anybody wants it.
+    pub fn presence(&self) -> Presence {
+        Presence(self.shared.clone())
+    }
+
+    /// Handshakes from now on are held against these roots and this certificate; sessions that
+    /// are open stay.
+    pub fn trust(&self) -> TlsSetter {
+        TlsSetter(self.endpoint.clone())
     }
 
     /// The bound address.

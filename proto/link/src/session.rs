@@ -16,6 +16,7 @@ use crate::limits::{
     ANONYMOUS_REQUEST_LEN_MAX, ANONYMOUS_SESSION_LIFE, ANONYMOUS_STREAMS_MAX, CALL_TIME_MAX,
     REQUEST_LEN_MAX, REQUEST_TIME_MAX,
 };
+use crate::notice;
 use crate::router::{Responder, Router};
 use crate::server::Revocations;
 use crate::status::LinkStatus;
@@ -116,8 +117,15 @@ pub(crate) async fn serve(
         connection.set_max_concurrent_bi_streams(VarInt::from_u32(ANONYMOUS_STREAMS_MAX));
     }
     let mut calls = JoinSet::new();
+    let mut is_told = false;
     loop {
         changes.borrow_and_update();
+        let due = peer.identity().and_then(|i| revocations.is_due(i));
+        if let Some(spread) = due.filter(|_| !is_told) {
+            is_told = true;
+            let connection = connection.clone();
+            calls.spawn(async move { notice::send(&connection, spread).await });
+        }
         if peer.identity().is_some_and(|i| revocations.is_revoked(i)) {
             warn!(agent = %peer.name(), "session closed: identity is revoked");
             Close::Revoked.close(&connection);

@@ -15,6 +15,7 @@ use tracing::{debug, info, warn};
 use crate::client::SessionState;
 use crate::dial::{DialError, Dialer, classify};
 use crate::limits::{BACKOFF_MAX, BACKOFF_MIN, DRAIN_TIME_MAX, SESSION_GOOD};
+use crate::notice::{self, Notice};
 use crate::session::Close;
 
 /// An open session and its unary calls in flight.
@@ -31,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) state: watch::Sender<SessionState>,
     pub(crate) tls: watch::Sender<Arc<quinn::ClientConfig>>,
     pub(crate) addresses: watch::Sender<Vec<String>>,
+    pub(crate) notices: watch::Sender<Notice>,
 }
 
 pub(crate) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
@@ -85,6 +87,8 @@ impl Supervisor {
     /// Watches a session; replaces it when the certificate changes; returns once it is lost.
     async fn hold(&mut self, mut connection: Connection, address: &str) -> DialError {
         let mut address = address.to_owned();
+        // Kept over the rounds: a notice that is half heard must not get lost.
+        let mut heard = Box::pin(notice::hear(connection.clone()));
         loop {
             tokio::select! {
                 error = connection.closed() => return classify(&address, &error),
@@ -93,6 +97,11 @@ impl Supervisor {
                     std::future::pending::<()>().await;
                 },
                 Some(_) = self.draining.join_next() => continue,
+                spread = &mut heard => {
+                    self.shared.notices.send_modify(|last| *last = last.next(spread));
+                    heard = Box::pin(notice::hear(connection.clone()));
+                    continue;
+                }
             }
             // A new certificate: open first, then let the old session finish.
             let old = connection.clone();
@@ -100,6 +109,7 @@ impl Supervisor {
                 (fresh, at) = self.open() => {
                     connection = fresh;
                     address = at;
+                    heard = Box::pin(notice::hear(connection.clone()));
                     self.publish(connection.clone());
                     debug!("session replaced after renewal");
                 }

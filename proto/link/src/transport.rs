@@ -29,11 +29,11 @@ pub(crate) fn client(tls: rustls::ClientConfig) -> Result<quinn::ClientConfig, S
     let crypto =
         quinn::crypto::rustls::QuicClientConfig::try_from(tls).map_err(|e| e.to_string())?;
     let mut transport = common();
-    // The server opens one stream, its hello.
+    // The server opens its hello, and later notices one after the other.
     transport
         .keep_alive_interval(Some(KEEP_ALIVE))
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
-        .max_concurrent_uni_streams(VarInt::from_u32(1));
+        .max_concurrent_uni_streams(VarInt::from_u32(2));
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
     config.transport_config(Arc::new(transport));
     Ok(config)

@@ -10,6 +10,7 @@ mod component;
 mod event;
 mod filesystem;
 mod grpc;
+mod identity;
 mod image;
 mod info;
 mod invite;
@@ -111,6 +112,7 @@ impl Services {
             mesh_admin::audit_trail_service_server::AuditTrailServiceServer,
             mesh_admin::backup_service_server::BackupServiceServer,
             mesh_admin::cluster_service_server::ClusterServiceServer,
+            mesh_admin::identity_service_server::IdentityServiceServer,
             mesh_admin::join_service_server::JoinServiceServer,
             mesh_admin::login_user_service_server::LoginUserServiceServer,
             mesh_admin::policy_service_server::PolicyServiceServer,

@@ -136,7 +136,8 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::SigningKey(_)
         | Record::ControlNode(_)
         | Record::Idempotency(_)
-        | Record::VpnMember(_) => None,
+        | Record::VpnMember(_)
+        | Record::Identity(_) => None,
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod component;
 pub(crate) mod context;
 pub(crate) mod filesystem;
 pub(crate) mod get;
+pub(crate) mod identity;
 pub(crate) mod image;
 mod invite;
 pub(crate) mod ip;
@@ -99,6 +100,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Task(command) => task::run(&app, command).await,
         Command::Vpn(command) => vpn::run(&app, command).await,
         Command::Cluster(command) => cluster::run(&app, command).await,
+        Command::Identity(command) => identity::run(&app, command).await,
         Command::Join(command) => join::run(&app, command).await,
         Command::Audit(command) => audit::run(&app, command).await,
         Command::User(command) => user::run(&app, command).await,

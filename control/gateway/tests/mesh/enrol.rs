@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use control_state::{AgentKind, AuditEntry, EventKind, EventLog, JoinTicket as Stored};
+use control_state::{
+    AgentKind, AuditEntry, EventKind, EventLog, JoinTicket as Stored, RevokeIdentity,
+};
 use proto_identity::Key;
 use proto_link::{Code, DialError, SessionState};
 use proto_mesh::*;
@@ -222,7 +224,11 @@ async fn renewal_and_revocation() {
         .unwrap();
 
     let id = first.identity().unwrap().id;
-    control.pki.revoke("admin", &id, "stolen").await.unwrap();
+    let revoke = RevokeIdentity {
+        identity: id.to_string(),
+        reason: "stolen".into(),
+    };
+    control.propose(revoke).await.unwrap();
     for mesh in [&mesh, &newer] {
         let mut state = mesh.state();
         let revoked =

@@ -7,7 +7,9 @@ use std::time::Duration;
 use control_authz::{Permit, SystemActor};
 use control_gateway::{Gateway, GatewayConfig};
 use control_pki::{NewJoinTicket, Pki, SealingKey};
-use control_state::{AgentKind, Command, CreatePartition, Machine, Op, Partition, Reply};
+use control_state::{
+    AgentKind, AnnounceNode, Command, CreatePartition, FEATURE_LEVEL, Machine, Op, Partition, Reply,
+};
 use control_store::{ManualClock, Store, StoreConfig};
 use proto_identity::ticket::JoinTicket;
 use proto_identity::{CertificateDer, Credential, Key, Roots, tls};
@@ -57,6 +59,14 @@ impl Control {
             tasks: JoinSet::new(),
             _dir: dir,
         };
+        let announce = AnnounceNode {
+            id: 1,
+            peer_address: String::new(),
+            mesh_addresses: vec![],
+            level: FEATURE_LEVEL,
+            version: String::new(),
+        };
+        control.propose(announce).await.unwrap();
         for id in ["p1", "p2"] {
             control
                 .propose(CreatePartition(partition(id)))

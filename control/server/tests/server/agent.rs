@@ -35,16 +35,16 @@ async fn until(switch: &Stub, port: &str, is_up: bool) {
 }
 
 /// An agent at work.
-struct Running {
-    agent: Agent,
-    switch: Stub,
+pub(crate) struct Running {
+    pub(crate) agent: Agent,
+    pub(crate) switch: Stub,
     stop: CancellationToken,
     task: JoinSet<()>,
 }
 
 impl Running {
     /// Starts as `metalmesh-core run` does.
-    async fn start(args: &AgentArgs) -> Self {
+    pub(crate) async fn start(args: &AgentArgs) -> Self {
         let agent = args.clone().start(AgentKind::Core).await.unwrap();
         let config = Config {
             rack: "rack-1".into(),
@@ -71,14 +71,14 @@ impl Running {
     }
 
     /// Waits until there is a session or none.
-    async fn session(&self, is_up: bool) {
+    pub(crate) async fn session(&self, is_up: bool) {
         let mut session = self.agent.session();
         let there = session.wait_for(|state| matches!(state, SessionState::Up) == is_up);
         let waited = tokio::time::timeout(PATIENCE, there).await;
         assert!(waited.is_ok(), "the session never was up: {is_up}");
     }
 
-    async fn stop(mut self) {
+    pub(crate) async fn stop(mut self) {
         self.stop.cancel();
         while let Some(ended) = self.task.join_next().await {
             ended.unwrap();
@@ -99,7 +99,7 @@ fn write_private(path: &Path, text: &str) {
 }
 
 /// The agent's arguments, with a ticket that was asked for at node `at`.
-async fn invited(cluster: &Cluster, at: usize, dir: &Path) -> AgentArgs {
+pub(crate) async fn invited(cluster: &Cluster, at: usize, dir: &Path) -> AgentArgs {
     let state_dir = dir.join("core");
     let key = KeyArgs {
         state_dir: state_dir.clone(),
@@ -153,7 +153,7 @@ async fn order(cluster: &Cluster, at: usize, port: &str, status: SwitchPortStatu
     .await;
 }
 
-async fn three(dir: &Path) -> Cluster {
+pub(crate) async fn three(dir: &Path) -> Cluster {
     let mut cluster = Cluster::form(&dir.join("nodes"));
     cluster.join(&dir.join("nodes/2"), 0).await;
     cluster.join(&dir.join("nodes/3"), 0).await;

@@ -19,6 +19,7 @@ mod five;
 mod get;
 mod go;
 mod headscale;
+mod identity;
 mod login;
 mod metalctl;
 mod mixed;

@@ -1,5 +1,7 @@
 //! Tickets, certificates and keys.
 
+use std::collections::BTreeSet;
+
 use proto_errors::{Error, ErrorCode};
 use proto_types::{AllocationId, Digest, MachineId, Timestamp};
 
@@ -8,7 +10,8 @@ use crate::command::{
     RedeemBootTicket, RedeemJoinTicket, RevokeCertificates, RevokeJoinTicket,
 };
 use crate::entities::{
-    AgentKind, BootTicket, CaRecord, Certificate, JoinTicket, Machine, Partition, SigningKey,
+    AgentKind, BootTicket, CaRecord, Certificate, Identity, JoinTicket, Machine, Partition,
+    SigningKey,
 };
 use crate::reply::Reply;
 use crate::tables::Tx;
@@ -207,21 +210,26 @@ pub(super) fn record_certificate(tx: &mut Tx<'_>, op: &RecordCertificate) -> Res
     if tx.get::<Certificate>(&op.0.serial).is_some() {
         return Err(Error::already_exists("certificate", &op.0.serial));
     }
+    check_allocation(tx, &op.0)?;
+    tx.save(op.0.clone());
+    Ok(Reply::None)
+}
+
+/// The allocation may have ended since the certificate was asked for.
+pub(super) fn check_allocation(tx: &Tx<'_>, certificate: &Certificate) -> Check {
     let allocation_of = |id: &MachineId| {
         tx.get::<Machine>(id)
             .and_then(|machine| machine.allocation.as_ref())
             .map(|a| a.id)
     };
-    let current = op.0.machine.as_ref().and_then(allocation_of);
-    // The allocation may have ended between the check and here.
-    if op.0.allocation.is_some() && op.0.allocation != current {
+    let current = certificate.machine.as_ref().and_then(allocation_of);
+    if certificate.allocation.is_some() && certificate.allocation != current {
         return Err(Error::new(
             ErrorCode::MachineNotAllocated,
-            format!("the allocation of \"{}\" is over", op.0.identity),
+            format!("the allocation of \"{}\" is over", certificate.identity),
         ));
     }
-    tx.save(op.0.clone());
-    Ok(Reply::None)
+    Ok(())
 }
 
 pub(super) fn revoke_certificates(tx: &mut Tx<'_>, op: &RevokeCertificates) -> Result {
@@ -262,15 +270,26 @@ pub(super) fn revoke_allocation(
         .get(&machine)
         .into_iter()
         .flatten();
-    let chosen: Vec<_> = serials
+    let (chosen, identities): (Vec<_>, BTreeSet<_>) = serials
         .filter_map(|serial| tx.get::<Certificate>(serial))
         .filter(|certificate| certificate.allocation == Some(allocation))
-        .map(|certificate| certificate.serial.clone())
-        .collect();
+        .map(|certificate| (certificate.serial.clone(), certificate.identity.clone()))
+        .unzip();
+    // A renewal that is under way must find that it comes too late.
+    for id in identities {
+        if let Some(identity) = tx.get::<Identity>(&id).filter(|it| it.revoked_at.is_none()) {
+            let revoked = Identity {
+                revoked_at: Some(tx.now),
+                revoked_reason: reason.to_owned(),
+                ..Identity::clone(identity)
+            };
+            tx.save(revoked);
+        }
+    }
     revoke(tx, chosen, reason)
 }
 
-fn revoke(tx: &mut Tx<'_>, serials: Vec<String>, reason: &str) -> Vec<String> {
+pub(super) fn revoke(tx: &mut Tx<'_>, serials: Vec<String>, reason: &str) -> Vec<String> {
     let mut revoked = Vec::new();
     for serial in serials {
         let Some(certificate) = tx.get::<Certificate>(&serial) else {

@@ -8,6 +8,7 @@ mod candidates;
 mod catalog;
 mod component;
 mod events;
+mod identity;
 mod image;
 mod invite;
 mod ip;
@@ -178,6 +179,9 @@ routes! {
     RedeemBootTicket agents::redeem_boot_ticket;
     RecordCertificate agents::record_certificate;
     RevokeCertificates agents::revoke_certificates;
+    IssueCertificate identity::issue_certificate;
+    RevokeIdentity identity::revoke_identity;
+    RotateIdentity identity::rotate_identity;
     PutCa agents::put_ca;
     PutSigningKey agents::put_signing_key;
     AppendAudit audit::append;

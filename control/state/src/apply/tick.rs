@@ -3,12 +3,12 @@
 use proto_errors::Error;
 use proto_types::{MachineId, PartitionId, Timestamp};
 
-use super::{orders, reclaim};
+use super::{identity, orders, reclaim};
 use crate::command::Tick;
 use crate::entities::{
     Availability, BmcOrder, BootTicket, COMPONENT_LIFE_MS, Certificate, Component, EventLog,
-    HoldCause, Idempotency, Invite, JoinTicket, Liveliness, Machine, OrderState, Phase, Segment,
-    Token,
+    HoldCause, Idempotency, Identity, Invite, JoinTicket, Liveliness, Machine, OrderState, Phase,
+    Segment, Token,
 };
 use crate::reply::Reply;
 use crate::tables::Tx;
@@ -38,6 +38,7 @@ pub(super) fn tick(tx: &mut Tx<'_>, op: &Tick) -> Result {
     liveliness(tx, op);
     expire_orders(tx)?;
     deadlines(tx, op)?;
+    identity::finish_rotations(tx);
     purge(tx);
     Ok(Reply::None)
 }
@@ -220,6 +221,11 @@ fn purge(tx: &mut Tx<'_>) {
         .filter(|it| over(it.not_after, KEEP_CERTIFICATES_MS))
         .map(|it| it.serial.clone())
         .collect();
+    let identities: Vec<_> = tables
+        .all::<Identity>()
+        .filter(|it| over(it.not_after, it.keep_ms()))
+        .map(|it| it.id.clone())
+        .collect();
     let keys: Vec<_> = tables
         .table::<Idempotency>()
         .iter()
@@ -245,6 +251,9 @@ fn purge(tx: &mut Tx<'_>) {
     certificates
         .iter()
         .for_each(|serial| drop(tx.delete::<Certificate>(serial)));
+    identities
+        .iter()
+        .for_each(|id| drop(tx.delete::<Identity>(id)));
     keys.iter()
         .for_each(|key| drop(tx.delete::<Idempotency>(key)));
     invites.iter().for_each(|id| drop(tx.delete::<Invite>(id)));

@@ -3,6 +3,7 @@
 mod agents;
 mod catalog;
 mod component;
+mod identity;
 mod machine;
 mod network;
 mod node;
@@ -20,6 +21,7 @@ use crate::entities::AuditEntry;
 pub use agents::*;
 pub use catalog::*;
 pub use component::*;
+pub use identity::*;
 pub use machine::*;
 pub use network::*;
 pub use node::*;
@@ -59,6 +61,8 @@ pub(crate) const CHAIN_LEVEL: u32 = 3;
 /// The feature level that brought site policies, and rules of them in records.
 const POLICY_LEVEL: u32 = 4;
 
+/// The feature level that brought records of identities beside those of certificates.
+pub const IDENTITY_LEVEL: u32 = 4;
 /// The feature level that brought marks of how far the trail was sent elsewhere.
 pub const EXPORT_LEVEL: u32 = 4;
 
@@ -129,6 +133,9 @@ macro_rules! ops {
                     | Self::MigrateSwitch(_) => 3,
                     Self::MarkAuditExport(_) => EXPORT_LEVEL,
                     Self::ReportVpn(_) | Self::ForgetVpn(_) => 4,
+                    Self::IssueCertificate(_)
+                    | Self::RevokeIdentity(_)
+                    | Self::RotateIdentity(_) => IDENTITY_LEVEL,
                     Self::AllocateMachine(op) if op.vpn.is_some() => 4,
                     Self::MachineSeen(op) if op.mac.is_none() => 3,
                     Self::RegisterSwitch(op) if !op.identifiers.is_empty() => 3,
@@ -326,6 +333,13 @@ ops! {
     RecordCertificate;
     /// By serial number or identity. → `Reply::Serials` that were revoked now
     RevokeCertificates;
+    /// Certificate and who it is of, as one. → `Reply::Identity`
+    IssueCertificate;
+    /// All that an identity holds, and the tickets by which it could come back. Idempotent.
+    /// → `Reply::Identity`
+    RevokeIdentity;
+    /// Wants a new key of it. Idempotent. → `Reply::Identity`
+    RotateIdentity;
     /// → `Reply::None`
     PutCa;
     /// → `Reply::None`

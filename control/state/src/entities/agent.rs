@@ -97,6 +97,9 @@ pub struct Certificate {
     /// The allocation that it is for: gone with it.
     #[serde(default)]
     pub allocation: Option<AllocationId>,
+    /// SHA-256 of its public key; unknown of those from before identities were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Digest>,
     /// When it was revoked.
     #[serde(default)]
     pub revoked_at: Option<Timestamp>,

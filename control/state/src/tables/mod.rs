@@ -192,6 +192,7 @@ tables! {
     AuditExport audit_exports String, "audit-export", |it| it.name.clone();
     Policy policies String, "policy", |it| it.name.clone();
     VpnMember vpn_members AllocationId, "vpn-member", |it| it.allocation;
+    Identity identities String, "identity", |it| it.id.clone();
 }
 
 impl Tables {

@@ -146,6 +146,7 @@ fn certificate(world: &World, serial: &str, allocation: Option<u128>) -> RecordC
         not_after: world.now.plus_ms(3_600_000),
         machine: Some(id(1)),
         allocation: allocation.map(id::<AllocationId>),
+        key: None,
         revoked_at: None,
         revoked_reason: String::new(),
     })

@@ -31,7 +31,7 @@ fn rows(backup: &[u8]) -> (Head, Rows) {
 }
 
 /// Kinds that came after the first version.
-const NEWER: [&str; 9] = [
+const NEWER: [&str; 10] = [
     "control-node",
     "quota",
     "invite",
@@ -41,6 +41,7 @@ const NEWER: [&str; 9] = [
     "audit-export",
     "policy",
     "vpn-member",
+    "identity",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

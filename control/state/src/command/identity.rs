@@ -1,0 +1,46 @@
+//! Commands about identities and their certificates.
+
+use proto_types::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::entities::{Certificate, JoinedBy};
+
+/// See [`Op::IssueCertificate`](crate::Op::IssueCertificate).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IssueCertificate {
+    /// What is about to be handed out; with its key.
+    pub certificate: Certificate,
+    /// Which generation of the authority signed it.
+    pub authority: u32,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// Why somebody gets a certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// It joins.
+    Join(JoinedBy),
+    /// It has a session with one of this key (SHA-256).
+    Renewal(Digest),
+    /// It showed one of this key that has ended.
+    Resume(Digest),
+}
+
+/// See [`Op::RevokeIdentity`](crate::Op::RevokeIdentity).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RevokeIdentity {
+    /// SPIFFE id.
+    pub identity: String,
+    /// Why.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// See [`Op::RotateIdentity`](crate::Op::RotateIdentity).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RotateIdentity {
+    /// SPIFFE id.
+    pub identity: String,
+}

@@ -1,0 +1,72 @@
+//! Who has certificates of ours: what outlives the single certificate.
+
+use proto_types::{AllocationId, BootTicketId, Digest, JoinTicketId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// An agent that was away for longer than this joins anew, milliseconds: thirty days.
+pub const RESUME_MAX_MS: u64 = 30 * 24 * 3_600_000;
+/// What is known of a machine that boots is kept so long after its last certificate,
+/// milliseconds: it never comes back by an old one.
+const KEEP_BOOTED_MS: u64 = 10 * 60_000;
+
+/// How an identity came to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JoinedBy {
+    /// Before that was recorded.
+    Unknown,
+    /// By a one-time ticket of an operator.
+    JoinTicket(JoinTicketId),
+    /// By a ticket that a boot server got for a machine that it saw.
+    BootTicket(BootTicketId),
+    /// As the installed system of a machine that a project has.
+    Allocation(AllocationId),
+}
+
+/// Somebody who was given certificates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The key: SPIFFE id.
+    pub id: String,
+    /// How it came to be.
+    pub joined_by: JoinedBy,
+    /// When.
+    pub joined_at: Timestamp,
+    /// SHA-256 of the only public key that gets further certificates.
+    pub key: Digest,
+    /// Since when it is that one.
+    pub key_since: Timestamp,
+    /// Serial number of the newest certificate.
+    pub serial: String,
+    /// When that one was issued.
+    pub issued_at: Timestamp,
+    /// When that one ends.
+    pub not_after: Timestamp,
+    /// Which generation of the authority issued that one.
+    pub authority: u32,
+    /// Since when a new key is wanted of it.
+    #[serde(default)]
+    pub rotate_since: Option<Timestamp>,
+    /// When it was revoked.
+    #[serde(default)]
+    pub revoked_at: Option<Timestamp>,
+    /// Why.
+    #[serde(default)]
+    pub revoked_reason: String,
+}
+
+impl Identity {
+    /// Whether it has a certificate that is good now.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && now < self.not_after
+    }
+
+    /// How long it is kept after its newest certificate, milliseconds: as long as it could come
+    /// back, so that a revoked one cannot.
+    pub(crate) const fn keep_ms(&self) -> u64 {
+        match self.joined_by {
+            JoinedBy::BootTicket(_) => KEEP_BOOTED_MS,
+            _ => RESUME_MAX_MS + KEEP_BOOTED_MS,
+        }
+    }
+}
