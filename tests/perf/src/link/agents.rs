@@ -205,7 +205,7 @@ async fn desired(
     let mut epoch = None;
     loop {
         let followed: Result<(), LinkStatus> = async {
-            let mut stream = client.desired(SwitchDesiredRequest {}).await?;
+            let mut stream = client.desired(SwitchDesiredRequest::default()).await?;
             while let Some(desired) = stream.message().await? {
                 told.send_replace(Some((desired, Instant::now())));
                 let now = *seen.epoch.borrow();

@@ -99,7 +99,7 @@ impl Session {
         match self {
             Self::Ours(mesh) => {
                 let client = SwitchServiceClient::from(mesh.clone());
-                let mut stream = client.desired(SwitchDesiredRequest {}).await?;
+                let mut stream = client.desired(SwitchDesiredRequest::default()).await?;
                 stream.message().await?.context("the stream ended")?;
                 Ok(Stream::Ours(stream))
             }
@@ -107,7 +107,7 @@ impl Session {
                 grpc.ready().await?;
                 let path = PathAndQuery::from_static(switch_service::DESIRED.path);
                 let codec = ProstCodec::<SwitchDesiredRequest, SwitchDesired>::default();
-                let request = tonic::Request::new(SwitchDesiredRequest {});
+                let request = tonic::Request::new(SwitchDesiredRequest::default());
                 let answer = grpc.server_streaming(request, path, codec).await?;
                 let mut stream = answer.into_inner();
                 stream.message().await?.context("the stream ended")?;

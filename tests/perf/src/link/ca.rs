@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use proto_identity::profile::{Authority, LEAF_VALIDITY, Purpose};
-use proto_identity::{CertificateDer, CertificateRequest, Credential, Key, Roots, SpiffeId};
+use proto_identity::{CertificateDer, CertificateRequest, Credential, Key, SpiffeId};
 use proto_link::now_ms;
 
 pub(super) const TRUST_DOMAIN: &str = "bench.example";
@@ -52,10 +52,6 @@ impl Ca {
 
     pub(super) fn roots(&self) -> Vec<CertificateDer<'static>> {
         vec![self.root.clone()]
-    }
-
-    pub(super) fn pinned(&self) -> Roots {
-        Roots::Certificates(self.roots())
     }
 
     /// Key and certificate of this identity.

@@ -230,7 +230,7 @@ impl Report {
 
     pub(super) fn table(&self) -> Table {
         let mut table = Table::new();
-        table.load_preset(presets::UTF8_BORDERS_ONLY);
+        table.load_style(presets::UTF8_BORDERS_ONLY);
         table.set_header(["", "ours", "tonic", "better", "wanted", ""]);
         for line in self.lines() {
             let digits = line.figure.digits;

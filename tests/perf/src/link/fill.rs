@@ -8,7 +8,8 @@ use control_authz::{Permit, SystemActor};
 use control_pki::{Enrol, NewJoinTicket, Pki, SealingKey};
 use control_state::{AgentKind, RegisterSwitch};
 use control_store::Store;
-use proto_identity::{Credential, Key, TicketFile};
+use proto_identity::ticket::JoinTicket as TicketFile;
+use proto_identity::{Credential, Key};
 use serde::{Deserialize, Serialize};
 
 use crate::api::seed::{Cables, FillArgs, each, machine_at, partition, propose};
@@ -101,7 +102,7 @@ async fn join(pki: &Pki, number: u32, dir: &Path) -> Result<()> {
     let key = Key::generate()?;
     let enrol = Enrol {
         ticket_id: ticket.id,
-        secret: ticket.secret,
+        secret: ticket.secret.to_vec(),
         request: key.request()?,
         machine: None,
     };
