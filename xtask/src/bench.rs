@@ -85,7 +85,7 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
     }
 }
 
-fn build(root: &Path, packages: &[&str]) -> Result<()> {
+pub(crate) fn build(root: &Path, packages: &[&str]) -> Result<()> {
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--release"]);
     for package in packages {
@@ -98,7 +98,7 @@ fn build(root: &Path, packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn release(root: &Path) -> PathBuf {
+pub(crate) fn release(root: &Path) -> PathBuf {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     target.join("release")

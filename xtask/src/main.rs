@@ -7,6 +7,7 @@
 mod bench;
 mod check;
 mod debs;
+mod fleet;
 mod fuzz;
 mod initramfs;
 mod lab;
@@ -49,6 +50,9 @@ enum Task {
     Test(test::TestArgs),
     /// Measure: the store beside etcd
     Bench(bench::BenchArgs),
+    /// Rehearse a whole data centre: real control and agents, simulated hardware; see --help
+    #[command(disable_help_flag = true)]
+    Fleet(fleet::FleetArgs),
     /// Give every decoder random input for a while
     Fuzz(fuzz::FuzzArgs),
     /// Run simulated clusters with faults; a failure names the seed that repeats it
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
         Task::Cli(args) => program::cli(&root, &args),
         Task::Test(args) => test::run(&root, &args),
         Task::Bench(args) => bench::run(&root, &args),
+        Task::Fleet(args) => fleet::run(&root, &args),
         Task::Fuzz(args) => fuzz::run(&root, &args),
         Task::Sim(args) => sim::run(&root, &args),
         Task::Lab(args) => lab::run(&root, &args),

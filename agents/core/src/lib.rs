@@ -39,7 +39,7 @@ pub async fn run<S: SwitchOs + 'static>(
 ) {
     let switch = Arc::new(switch);
     let config = Arc::new(config);
-    let neighbours = Neighbours::default();
+    let of_switch = switch.neighbours();
     let (desired_in, desired) = watch::channel(None);
     let (observed_in, observed) = watch::channel(reconcile::Outcome::default());
     let mut tasks = JoinSet::new();
@@ -51,13 +51,17 @@ pub async fn run<S: SwitchOs + 'static>(
         outcome: observed_in,
     };
     tasks.spawn(reconciler.run(stop.clone()));
-    tasks.spawn(neighbours::run(
-        agent.identity().id.clone(),
-        Arc::clone(&config),
-        observed.clone(),
-        neighbours.clone(),
-        stop.clone(),
-    ));
+    let neighbours = of_switch.unwrap_or_else(|| {
+        let neighbours = Neighbours::default();
+        tasks.spawn(neighbours::run(
+            agent.identity().id.clone(),
+            Arc::clone(&config),
+            observed.clone(),
+            neighbours.clone(),
+            stop.clone(),
+        ));
+        neighbours
+    });
     tasks.spawn(report::register(
         agent.client(),
         Arc::clone(&config),

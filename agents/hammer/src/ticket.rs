@@ -91,7 +91,11 @@ pub async fn ask(http: &Http, pixie: &str, uuid: &str, mac: &str) -> Result<Tick
     }
 }
 
-fn parse(body: &[u8], uuid: &str, mac: &str) -> Result<Ticket> {
+/// Reads pixie's answer to the machine that asked.
+///
+/// # Errors
+/// It is no ticket.
+pub fn parse(body: &[u8], uuid: &str, mac: &str) -> Result<Ticket> {
     let answer: Answer = serde_json::from_slice(body).context("pixie's answer is no ticket")?;
     let decode = |text: &str| {
         BASE64_URL_SAFE_NO_PAD

@@ -59,4 +59,10 @@ pub trait SwitchOs: Send + Sync {
 
     /// Returns when something changed that this back-end may not have done itself.
     fn changed(&self) -> impl Future<Output = ()> + Send;
+
+    /// Who is on which port, where the operating system speaks LLDP itself; `None` where the
+    /// agent has to.
+    fn neighbours(&self) -> Option<lldp::Neighbours> {
+        None
+    }
 }

@@ -55,7 +55,7 @@ impl Neighbours {
     }
 
     /// Remembers what a neighbour said; whether that was news.
-    fn heard(&self, port: &str, frame: Frame, now: Instant) -> bool {
+    pub fn heard(&self, port: &str, frame: Frame, now: Instant) -> bool {
         let until = now + Duration::from_secs(frame.ttl_s.into());
         let mut table = self.lock();
         let entries = table.entry(port.to_owned()).or_default();

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use crate::lldp::Neighbours;
 use crate::model::{Place, PortObserved, SegmentObserved, SwitchState};
 use crate::{Delta, OsError, SwitchOs};
 
@@ -12,6 +13,7 @@ use crate::{Delta, OsError, SwitchOs};
 pub struct Stub {
     inner: Arc<Mutex<Inner>>,
     changed: Arc<Notify>,
+    neighbours: Neighbours,
 }
 
 #[derive(Debug, Default)]
@@ -32,7 +34,7 @@ impl Stub {
         };
         Self {
             inner: Arc::new(Mutex::new(inner)),
-            changed: Arc::default(),
+            ..Self::default()
         }
     }
 
@@ -71,6 +73,14 @@ impl Stub {
         self.changed.notify_one();
     }
 
+    /// Where one port is now; `None` for a port that is switched off or not there.
+    #[must_use]
+    pub fn place(&self, port: &str) -> Option<Place> {
+        let inner = self.lock();
+        let port = inner.state.ports.get(port)?;
+        (port.admin_up && port.oper_up).then(|| port.place.clone())
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -102,6 +112,11 @@ impl SwitchOs for Stub {
 
     async fn changed(&self) {
         self.changed.notified().await;
+    }
+
+    /// Its own: a switch in memory has no cables to speak on.
+    fn neighbours(&self) -> Option<Neighbours> {
+        Some(self.neighbours.clone())
     }
 }
 

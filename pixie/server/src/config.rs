@@ -36,9 +36,24 @@ pub enum ConfigError {
     },
 }
 
+/// UDP ports that are no matter of taste: firmware knows no others. Those of a rehearsal on
+/// loopback, where clients come through a relay, may be any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ports {
+    pub dhcp: u16,
+    pub tftp: u16,
+}
+
+impl Default for Ports {
+    fn default() -> Self {
+        Self { dhcp: 67, tftp: 69 }
+    }
+}
+
 /// Everything that is configured.
 #[derive(Debug, Clone)]
 pub struct Config {
+    pub ports: Ports,
     pub http_port: u16,
     /// Directory of the boot programs, served by TFTP and under `/assets/` by HTTP.
     pub assets: PathBuf,
@@ -177,6 +192,7 @@ impl Config {
             .map(|network| network.check(&files, file.http_port))
             .collect::<Result<_, _>>()?;
         Ok(Self {
+            ports: Ports::default(),
             http_port: file.http_port,
             assets: file.boot.assets,
             kernel: file.boot.kernel,

@@ -13,7 +13,6 @@ use crate::config::Mode;
 use crate::netdev;
 use crate::state::Shared;
 
-const SERVER_PORT: u16 = 67;
 const CLIENT_PORT: u16 = 68;
 /// PXE's second port: a boot client asks there when the offer alone does not do.
 const PROXY_PORT: u16 = 4011;
@@ -33,10 +32,11 @@ impl Dhcp {
     /// Opens the sockets.
     pub(crate) fn bind(shared: Arc<Shared>, network: usize) -> std::io::Result<Self> {
         let config = &shared.config.networks[network];
-        let socket = netdev::udp_on(&config.interface, SERVER_PORT)?;
+        let at = (config.network.address, shared.config.ports.dhcp);
+        let socket = netdev::udp_on(&config.interface, at)?;
         let proxy_socket = match config.mode {
             Mode::Server => None,
-            Mode::Proxy => Some(netdev::udp_on(&config.interface, PROXY_PORT)?),
+            Mode::Proxy => Some(netdev::udp_on(&config.interface, (at.0, PROXY_PORT))?),
         };
         Ok(Self {
             shared,
@@ -77,7 +77,7 @@ impl Dhcp {
             Mode::Proxy => None,
         };
         if let Some(reply) = reply {
-            let to = destination(&request, &reply);
+            let to = destination(&request, &reply, self.shared.config.ports.dhcp);
             self.send(&self.socket, &reply, to).await;
         }
     }
@@ -164,9 +164,9 @@ fn log_refusal<T>(request: &Message, answer: Result<T, NoAnswer>) -> Option<T> {
 /// RFC 2131 §4.1: to the relay, else to the client's address when it uses one, else to all. A
 /// client without an address cannot be reached by unicast from an ordinary socket, so it gets a
 /// broadcast whatever its flag says.
-fn destination(request: &Message, reply: &Message) -> SocketAddr {
+fn destination(request: &Message, reply: &Message, relay_port: u16) -> SocketAddr {
     let (address, port) = if !request.giaddr.is_unspecified() {
-        (request.giaddr, SERVER_PORT)
+        (request.giaddr, relay_port)
     } else if !request.ciaddr.is_unspecified() && reply.kind != Kind::Nak {
         (request.ciaddr, CLIENT_PORT)
     } else {

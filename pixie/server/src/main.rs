@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agents_kit::{Agent, AgentArgs, AgentKind, KeyArgs, Origin, run_desired, telemetry};
+use agents_kit::{AgentArgs, AgentKind, KeyArgs, telemetry};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use pixie_server::{Config, DesiredSink, Pixie, mesh};
-use proto_mesh::{BootDesired, BootDesiredRequest, BootServiceClient};
+use pixie_server::{Config, Pixie, mesh};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -63,7 +62,7 @@ async fn run(path: PathBuf, args: AgentArgs) -> anyhow::Result<()> {
         pixie = identity.id,
         "serving"
     );
-    let follow = follow(
+    let follow = mesh::follow(
         agent.clone(),
         pixie.desired_sink(),
         args.control,
@@ -83,20 +82,6 @@ async fn run(path: PathBuf, args: AgentArgs) -> anyhow::Result<()> {
     agent.close().await;
     served?;
     signal
-}
-
-/// Hands each desired state on, first the one on disk.
-async fn follow(agent: Agent, sink: DesiredSink, control: Vec<String>, stop: CancellationToken) {
-    let client: BootServiceClient = agent.client();
-    let open = || client.desired(BootDesiredRequest {});
-    let on = |message: BootDesired, origin: Origin| {
-        let desired = mesh::desired(&message, &control);
-        let (generation, machines) = (desired.generation, desired.machines.len());
-        tracing::info!(generation, machines, ?origin, "desired state");
-        sink.set(desired, origin == Origin::Live);
-        std::future::ready(())
-    };
-    run_desired(&agent, open, agent.last_good("boot"), on, stop).await;
 }
 
 async fn terminated() -> anyhow::Result<()> {

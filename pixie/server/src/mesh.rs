@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use agents_kit::Agent;
+use agents_kit::{Agent, Origin, run_desired};
 use futures::future::BoxFuture;
 use pixie_boot::{Machines, Target};
 use proto_mesh::{
-    BmcLease as MeshLease, BootDesired, BootSeenRequest, BootServiceClient, BootTarget,
-    BootTicketRequest, LeaseReport, LinkStatus,
+    BmcLease as MeshLease, BootDesired, BootDesiredRequest, BootSeenRequest, BootServiceClient,
+    BootTarget, BootTicketRequest, LeaseReport, LinkStatus,
 };
 use proto_types::{MacAddr, MachineId};
+use tokio_util::sync::CancellationToken;
 
+use crate::DesiredSink;
 use crate::control::{BmcLease, Control, ControlError, Desired, Seen, Ticket};
 
 /// Deadline of a call that somebody waits for, and of one in the background.
@@ -135,6 +137,26 @@ pub fn desired(message: &BootDesired, fallback: &[String]) -> Desired {
         control,
         machines,
     }
+}
+
+/// Hands each desired state on, first the one on disk, until `stop`.
+/// `control` is where machines reach control when it does not say.
+pub async fn follow(
+    agent: Agent,
+    sink: DesiredSink,
+    control: Vec<String>,
+    stop: CancellationToken,
+) {
+    let client: BootServiceClient = agent.client();
+    let open = || client.desired(BootDesiredRequest {});
+    let on = |message: BootDesired, origin: Origin| {
+        let desired = desired(&message, &control);
+        let (generation, machines) = (desired.generation, desired.machines.len());
+        tracing::info!(generation, machines, ?origin, "desired state");
+        sink.set(desired, origin == Origin::Live);
+        std::future::ready(())
+    };
+    run_desired(&agent, open, agent.last_good("boot"), on, stop).await;
 }
 
 #[cfg(test)]

@@ -22,15 +22,23 @@ pub(crate) fn index(interface: &str) -> io::Result<u32> {
     Ok(nix::net::if_::if_nametoindex(interface)?)
 }
 
-/// A UDP socket that hears and speaks on one interface only, broadcasts too.
-pub(crate) fn udp_on(interface: &str, port: u16) -> io::Result<tokio::net::UdpSocket> {
+/// A UDP socket that hears and speaks on one interface only, broadcasts too. On loopback, which
+/// has no broadcasts, it is the address that tells networks apart, and all comes through relays.
+pub(crate) fn udp_on(
+    interface: &str,
+    (address, port): (Ipv4Addr, u16),
+) -> io::Result<tokio::net::UdpSocket> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
-    socket.set_reuse_address(true)?;
-    socket.set_broadcast(true)?;
-    socket.bind_device(Some(interface.as_bytes()))?;
     socket.set_nonblocking(true)?;
-    let any = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port));
-    socket.bind(&any.into())?;
+    let bind = if address.is_loopback() {
+        address
+    } else {
+        socket.set_reuse_address(true)?;
+        socket.set_broadcast(true)?;
+        socket.bind_device(Some(interface.as_bytes()))?;
+        Ipv4Addr::UNSPECIFIED
+    };
+    socket.bind(&SocketAddr::V4(SocketAddrV4::new(bind, port)).into())?;
     tokio::net::UdpSocket::from_std(socket.into())
 }
 

@@ -80,7 +80,7 @@ impl Pixie {
             let dhcp = Dhcp::bind(Arc::clone(&shared), network).map_err(open("DHCP"))?;
             tasks.spawn(dhcp.run(stop.clone()));
             let address = config.network.address;
-            let tftp = Tftp::bind(address, &shared.config.assets)
+            let tftp = Tftp::bind((address, shared.config.ports.tftp), &shared.config.assets)
                 .await
                 .map_err(open("TFTP"))?;
             tasks.spawn(tftp.run(stop.clone()));

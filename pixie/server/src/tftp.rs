@@ -15,7 +15,6 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-const PORT: u16 = 69;
 /// Transfers at once; further requests wait for the client's repetition.
 const TRANSFERS_MAX: usize = 128;
 const BLOCK_LEN_DEFAULT: usize = 512;
@@ -39,8 +38,8 @@ pub(crate) struct Tftp {
 
 impl Tftp {
     /// Opens the socket.
-    pub(crate) async fn bind(address: Ipv4Addr, root: &Path) -> io::Result<Self> {
-        let socket = UdpSocket::bind((address, PORT)).await?;
+    pub(crate) async fn bind((address, port): (Ipv4Addr, u16), root: &Path) -> io::Result<Self> {
+        let socket = UdpSocket::bind((address, port)).await?;
         Ok(Self {
             socket,
             address,

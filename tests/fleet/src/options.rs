@@ -1,0 +1,81 @@
+//! What a run is told.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+use clap::{Args, ValueEnum};
+
+use crate::delays::Delays;
+use crate::plan::{MACHINES_PER_PARTITION_MAX, PARTITIONS_MAX, Plan};
+
+/// How the report is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// One line of JSON, last.
+    Json,
+}
+
+/// A data centre, and what is done with it.
+#[derive(Debug, Clone, Args)]
+pub struct Options {
+    /// Machines
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub machines: usize,
+    /// Partitions that they are spread over
+    #[arg(long, value_name = "P", default_value_t = 1)]
+    pub partitions: usize,
+    /// Of a hundred machines so many are allocated, run, and freed again
+    #[arg(long, value_name = "PERCENT", default_value_t = 30)]
+    pub tenants_percent: usize,
+    /// Machines switched on in a second; 0 is all at once
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 40)]
+    pub rate: u64,
+    #[command(flatten)]
+    pub delays: Delays,
+    /// The longest that nothing may come of something, seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 180)]
+    pub patience_s: u64,
+    /// How to print the report
+    #[arg(long, short, value_enum, default_value_t)]
+    pub output: Output,
+    /// The control node's program; if absent the one that was built with this
+    #[arg(long, value_name = "FILE")]
+    pub metalmeshd: Option<PathBuf>,
+    /// Print what agents and machines log; RUST_LOG says how much
+    #[arg(long)]
+    pub log: bool,
+}
+
+impl Options {
+    /// Refuses what cannot be.
+    ///
+    /// # Errors
+    /// Names the option and what it may be.
+    pub(crate) fn plan(&self) -> Result<Plan> {
+        ensure!(
+            (1..=PARTITIONS_MAX).contains(&self.partitions),
+            "--partitions: {} is not in 1..={PARTITIONS_MAX}",
+            self.partitions
+        );
+        let most = self.partitions * MACHINES_PER_PARTITION_MAX;
+        ensure!(
+            (self.partitions..=most).contains(&self.machines),
+            "--machines: {} is not in {}..={most}: a partition has 1 to \
+             {MACHINES_PER_PARTITION_MAX}",
+            self.machines,
+            self.partitions
+        );
+        ensure!(
+            self.tenants_percent <= 100,
+            "--tenants-percent: {} is more than a hundred",
+            self.tenants_percent
+        );
+        Ok(Plan {
+            machines: self.machines,
+            partitions: self.partitions,
+        })
+    }
+}

@@ -1,0 +1,300 @@
+//! A run from the empty control to the last count.
+
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use control_client::Client;
+use proto_public::admin::v2::MachineServiceListRequest;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::agents::Agents;
+use crate::control::Control;
+use crate::fabric::Fabric;
+use crate::machine::{self, Machine, Stage};
+use crate::options::Options;
+use crate::plan::Plan;
+use crate::relay::Relay;
+use crate::report::{Part, Report};
+use crate::tenants::{self, Deeds, Tenants};
+use crate::world::{Ports, Times, World};
+use crate::{bmc, catalogue};
+
+/// Between two lines of progress.
+const PROGRESS: Duration = Duration::from_secs(5);
+
+/// Plays the data centre; `tell` gets a line of progress now and then.
+///
+/// It has to be called on the thread that lives as long as the run: the kernel ends control with
+/// the thread that started it.
+///
+/// # Errors
+/// Something did not come in time, or an invariant was violated: then with the machine's history.
+pub async fn run(options: &Options, tell: impl Fn(String)) -> Result<Report> {
+    agents_kit::install_crypto_provider();
+    let plan = options.plan()?;
+    let mut control = Control::start(options.metalmeshd.clone()).await?;
+    let admin = control.admin()?;
+    let tenant = catalogue::set_up(&admin, plan).await?;
+    let (world, listener) = build(options, plan).await?;
+    let stop = world.stop.clone().drop_guard();
+    let mut tasks = JoinSet::new();
+    spawn(&mut tasks, &world, listener);
+    let agents = Agents::start(&world, &admin, &control.place("agents"), plan).await?;
+    let patience = Duration::from_secs(options.patience_s);
+    let up = timeout(patience, agents.all_up()).await;
+    up.context("not all agents came up in time")?;
+    tell(format!("{} agents are up", agents.len()));
+
+    let client = control.client(&tenant.token)?;
+    let tenants = Tenants {
+        world: Arc::clone(&world),
+        client,
+        tenant,
+        deeds: Arc::new(Deeds::default()),
+        patience,
+    };
+    let mut run = Run {
+        options,
+        plan,
+        patience,
+        world: &world,
+        control: &mut control,
+        admin: &admin,
+        tell: &tell,
+    };
+    let ingest = run.part(ingest(&world, options.rate, patience)).await?;
+    let allocations = plan.machines * options.tenants_percent / 100;
+    let deeds = Arc::clone(&tenants.deeds);
+    let tenancies = run.part(tenants.run(allocations)).await?;
+    run.settle().await?;
+    let report = run.report(ingest, tenancies, &deeds)?;
+    drop(agents);
+    drop(stop);
+    Ok(report)
+}
+
+/// Everything but control: nothing moves yet.
+async fn build(options: &Options, plan: Plan) -> Result<(Arc<World>, tokio::net::TcpListener)> {
+    raise_open_files();
+    let plans = plan.all();
+    let truth = machine::truth(&plans);
+    let listener = tokio::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
+    let ports = Ports {
+        dhcp: UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?
+            .local_addr()?
+            .port(),
+        tftp: UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?
+            .local_addr()?
+            .port(),
+        http: TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?
+            .local_addr()?
+            .port(),
+        redfish: listener.local_addr()?.port(),
+    };
+    let mut relays = Vec::new();
+    for partition in 0..plan.partitions {
+        relays.push(Relay::bind(partition, ports.dhcp).await?);
+    }
+    let world = World {
+        delays: options.delays,
+        ports,
+        truth,
+        times: Times::default(),
+        by_uuid: plans.iter().map(|p| (p.uuid, p.number)).collect(),
+        machines: plans.into_iter().map(Machine::new).collect(),
+        fabrics: (0..plan.partitions)
+            .map(|p| Fabric::new(plan.leaves_of(p)))
+            .collect(),
+        relays,
+        stop: CancellationToken::new(),
+    };
+    Ok((Arc::new(world), listener))
+}
+
+/// Each machine has a socket to control; what the user may raise is raised.
+fn raise_open_files() {
+    let pid = std::process::id().to_string();
+    let mut raise = std::process::Command::new("sh");
+    raise.args([
+        "-c",
+        "prlimit --pid \"$0\" --nofile=\"$(ulimit -Hn)\"",
+        &pid,
+    ]);
+    // Without it small fleets go all the same, and large ones say what they lack.
+    raise.status().ok();
+}
+
+fn spawn(tasks: &mut JoinSet<()>, world: &Arc<World>, listener: tokio::net::TcpListener) {
+    let of = |world: &Arc<World>| Arc::clone(world);
+    let bmcs = of(world);
+    tasks.spawn(async move {
+        if let Err(error) = bmc::serve(bmcs, listener).await {
+            tracing::error!(error = format!("{error:#}"), "no BMC answers any more");
+        }
+    });
+    for partition in 0..world.relays.len() {
+        let world = of(world);
+        tasks.spawn(async move {
+            if let Some(relay) = world.relays.get(partition) {
+                relay.run(&world.stop).await;
+            }
+        });
+    }
+    for number in 0..world.machines.len() {
+        let world = of(world);
+        tasks.spawn(async move { machine::live(&world, number).await });
+    }
+}
+
+/// Machines are delivered and switched on, until control has all of them on offer.
+async fn ingest(world: &World, rate: u64, patience: Duration) -> Result<()> {
+    let mut due = interval(Duration::from_micros(1_000_000 / rate.max(1)));
+    due.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    for machine in &world.machines {
+        if rate > 0 {
+            due.tick().await;
+        }
+        machine.switch(true);
+    }
+    for machine in &world.machines {
+        let mut stage = machine.stage.subscribe();
+        let ready = stage.wait_for(|stage| *stage == Stage::Ready);
+        if timeout(patience, ready).await.is_err() {
+            let history = world.truth.history(machine.plan.number).join("\n  ");
+            bail!(
+                "machine {} is not ready in time:\n  {history}",
+                machine.plan.uuid
+            );
+        }
+    }
+    Ok(())
+}
+
+struct Run<'a, T> {
+    options: &'a Options,
+    plan: Plan,
+    patience: Duration,
+    world: &'a World,
+    control: &'a mut Control,
+    admin: &'a Client,
+    tell: &'a T,
+}
+
+impl<T: Fn(String)> Run<'_, T> {
+    /// Does one part of the run, watches over it, and measures it.
+    async fn part(&mut self, work: impl Future<Output = Result<()>>) -> Result<Part> {
+        let (began, before) = (Instant::now(), self.control.usage()?);
+        let mut progress = interval(PROGRESS);
+        progress.tick().await;
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                ended = &mut work => break ended?,
+                () = self.world.truth.violated.cancelled() => return Err(self.violation()),
+                _ = progress.tick() => {
+                    self.control.check()?;
+                    (self.tell)(self.line(began)?);
+                }
+            }
+        }
+        Ok(Part {
+            took_s: began.elapsed().as_secs_f64(),
+            cpu_s: self.control.usage()?.cpu_s - before.cpu_s,
+        })
+    }
+
+    fn line(&self, began: Instant) -> Result<String> {
+        let count = |of: fn(&Stage) -> bool| {
+            self.world
+                .machines
+                .iter()
+                .filter(|m| of(&m.stage.borrow()))
+                .count()
+        };
+        let usage = self.control.usage()?;
+        Ok(format!(
+            "{:5.0} s: {} ready, {} installing, {} running, {} on their way; control {:.1} s CPU, \
+             {:.0} MiB",
+            began.elapsed().as_secs_f64(),
+            count(|stage| *stage == Stage::Ready),
+            count(|stage| matches!(stage, Stage::Installing(_))),
+            count(|stage| matches!(stage, Stage::Running(_))),
+            count(|stage| *stage == Stage::Away),
+            usage.cpu_s,
+            usage.rss_mib
+        ))
+    }
+
+    fn violation(&self) -> anyhow::Error {
+        match self.world.truth.violation() {
+            Some(violation) => anyhow::anyhow!(
+                "INVARIANT VIOLATED on machine {}: {}\n  {}",
+                violation.machine,
+                violation.what,
+                violation.history.join("\n  ")
+            ),
+            None => anyhow::anyhow!("an invariant was violated"),
+        }
+    }
+
+    /// Everything comes to rest, and is counted.
+    async fn settle(&self) -> Result<()> {
+        for machine in &self.world.machines {
+            let mut stage = machine.stage.subscribe();
+            let rest = stage.wait_for(|stage| matches!(stage, Stage::Ready | Stage::Running(_)));
+            if timeout(self.patience, rest).await.is_err() {
+                let history = self.world.truth.history(machine.plan.number).join("\n  ");
+                bail!(
+                    "machine {} does not come to rest:\n  {history}",
+                    machine.plan.uuid
+                );
+            }
+        }
+        let request = MachineServiceListRequest { query: None };
+        let answer = self
+            .admin
+            .admin_machines()
+            .list(request)
+            .await?
+            .into_inner();
+        ensure!(
+            answer.machines.len() == self.plan.machines,
+            "control knows {} machines of {}",
+            answer.machines.len(),
+            self.plan.machines
+        );
+        tenants::compare(self.world, &answer.machines);
+        if self.world.truth.violated.is_cancelled() {
+            return Err(self.violation());
+        }
+        Ok(())
+    }
+
+    fn report(&self, ingest: Part, tenancies: Part, deeds: &Deeds) -> Result<Report> {
+        let of = |count: &std::sync::atomic::AtomicUsize| count.load(Ordering::Relaxed);
+        Ok(Report {
+            machines: self.plan.machines,
+            partitions: self.plan.partitions,
+            leaves: (0..self.plan.partitions)
+                .map(|p| self.plan.leaves_of(p))
+                .sum(),
+            delays: self.options.delays,
+            ingest,
+            tenancies,
+            deeds: [
+                of(&deeds.allocated),
+                of(&deeds.ran),
+                of(&deeds.freed),
+                of(&deeds.failed),
+            ],
+            steps: self.world.times.spreads(),
+            control: self.control.usage()?,
+            checks: self.world.truth.checks(),
+        })
+    }
+}
