@@ -115,8 +115,24 @@ impl Agents {
         self.spots.len()
     }
 
+    /// What an agent is called, for people.
+    pub(crate) fn name(&self, at: usize) -> String {
+        self.spots
+            .get(at)
+            .map(|spot| name(spot.role, spot.partition))
+            .unwrap_or_default()
+    }
+
+    /// An agent dies without a word.
+    pub(crate) fn kill(&self, at: usize) {
+        if let Some(running) = self.running.get(at) {
+            running.abort();
+        }
+    }
+
     /// It comes back, with what it has on its disk.
     pub(crate) fn begin(&mut self, at: usize) {
+        self.kill(at);
         let Some(spot) = self.spots.get(at).cloned() else {
             return;
         };

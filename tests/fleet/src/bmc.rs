@@ -5,6 +5,7 @@
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use base64::Engine as _;
@@ -19,6 +20,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use crate::delays::pass;
 use crate::machine::{BootDevice, Machine};
@@ -27,6 +29,8 @@ use crate::world::World;
 
 /// The password of every BMC; whose agent asks is told by the user.
 pub(crate) const PASSWORD: &str = "rehearsal";
+/// How often a BMC that hangs comes to itself.
+const HUNG_LOOK: Duration = Duration::from_millis(50);
 const BODY_LEN_MAX: usize = 64 << 10;
 const SYSTEM: &str = "/redfish/v1/Systems/1";
 const RESET: &str = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
@@ -62,6 +66,9 @@ pub(crate) async fn serve(world: Arc<World>, listener: TcpListener) -> Result<()
 }
 
 async fn connection(world: Arc<World>, number: usize, stream: TcpStream) {
+    if world.machines.get(number).is_some_and(Machine::is_dark) {
+        return;
+    }
     let service = service_fn(move |request| {
         let world = Arc::clone(&world);
         async move { Ok::<_, Infallible>(respond(&world, number, request).await) }
@@ -81,6 +88,12 @@ async fn respond(
     let Some(machine) = world.machines.get(number) else {
         return answer(StatusCode::NOT_FOUND, &Value::Null);
     };
+    while machine.is_hung() {
+        sleep(HUNG_LOOK).await;
+    }
+    if machine.is_dark() {
+        return answer(StatusCode::SERVICE_UNAVAILABLE, &Value::Null);
+    }
     let user = user(request.headers());
     let is_own = user == partition_name(machine.plan.partition);
     world.truth.bmc_asked(number, &user, is_own);
@@ -201,6 +214,9 @@ fn system(machine: &Machine) -> Value {
 async fn reset(world: &World, machine: &Machine, kind: &str) -> Response<Full<Bytes>> {
     let number = machine.plan.number;
     pass(world.delays.power_ms).await;
+    if machine.is_dark() {
+        return answer(StatusCode::SERVICE_UNAVAILABLE, &Value::Null);
+    }
     match kind {
         "On" if !machine.is_on() => machine.switch(true),
         "On" => {}

@@ -112,6 +112,19 @@ impl Control {
             .is_ok()
     }
 
+    /// kill -9.
+    pub(crate) async fn kill(&mut self) -> Result<()> {
+        self.before = self.usage()?;
+        if let Some(mut child) = self.child.take() {
+            child.kill().await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.child.is_none()
+    }
+
     /// Fails when it has ended without being killed.
     pub(crate) fn check(&mut self) -> Result<()> {
         match self.child.as_mut().map(Child::try_wait) {

@@ -4,7 +4,7 @@ use agents_nos::stub::Stub;
 use agents_nos::{Place, PortObserved, SwitchOs as _, SwitchState};
 use proto_lldp::Frame;
 
-use crate::plan::{MachinePlan, RACK};
+use crate::plan::{Cable, MachinePlan, RACK};
 
 /// The segment that machines boot in; control's own choice when nobody says another.
 const PROVISIONING_VNI: u32 = 4000;
@@ -50,6 +50,17 @@ impl Fabric {
             .get(cable.leaf)
             .and_then(|leaf| leaf.place(&cable.port));
         matches!(place, Some(Place::Segment(vni)) if vni.get() == PROVISIONING_VNI)
+    }
+
+    /// Takes the carrier of a machine's cable away, or gives it back.
+    pub(crate) fn set_carrier(&self, cable: &Cable, up: bool) {
+        if let Some(leaf) = self.leaves.get(cable.leaf) {
+            leaf.drift(|state| {
+                if let Some(port) = state.ports.get_mut(&cable.port) {
+                    port.oper_up = up;
+                }
+            });
+        }
     }
 
     /// The machine says by LLDP where it is.

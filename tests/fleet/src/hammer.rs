@@ -39,7 +39,7 @@ pub(crate) async fn run(world: &World, machine: &Machine, ticket: Ticket) -> Res
     let life = Life {
         world,
         machine,
-        boot_id: Uuid::new_v4().to_string(),
+        boot: Uuid::new_v4(),
         agent,
         events,
     };
@@ -64,7 +64,7 @@ async fn join(world: &World, ticket: Ticket) -> Result<Agent> {
 struct Life<'a> {
     world: &'a World,
     machine: &'a Machine,
-    boot_id: String,
+    boot: Uuid,
     agent: Agent,
     events: Events,
 }
@@ -89,7 +89,7 @@ impl Life<'_> {
         self.events.send("Registering", "");
         let began = Instant::now();
         let client: MachineServiceClient = self.agent.client();
-        let request = inventory(self.machine, &self.boot_id);
+        let request = inventory(self.machine, self.boot);
         let answer = persistent("Register", || client.register(request.clone())).await;
         let answer = answer.context("register")?;
         anyhow::ensure!(
@@ -104,7 +104,7 @@ impl Life<'_> {
     async fn receive(&self, sender: watch::Sender<Option<MachineOrder>>) {
         let client: MachineServiceClient = self.agent.client();
         let open = || {
-            let (client, boot_id) = (client.clone(), self.boot_id.clone());
+            let (client, boot_id) = (client.clone(), self.boot.to_string());
             async move { client.orders(MachineOrdersRequest { boot_id }).await }
         };
         let on = |order: MachineOrder, _| {
@@ -174,7 +174,7 @@ impl Life<'_> {
             }
             Action::InstallAgainReported => self.report_install(done).await,
             Action::Hold(reason) => {
-                self.machine.stage.send_replace(Stage::Away);
+                self.machine.stage.send_replace(Stage::Held);
                 self.world
                     .truth
                     .note(self.number(), format!("held: {reason}"));
@@ -232,7 +232,7 @@ impl Life<'_> {
             .send_replace(Stage::Installing(allocation));
         self.world
             .truth
-            .installs(self.number(), allocation, install.attempt);
+            .installs(self.number(), (allocation, install.attempt), self.boot);
         pass(self.world.delays.install_ms).await;
         let client: MachineServiceClient = self.agent.client();
         let key = Key::generate()?;
@@ -282,7 +282,7 @@ fn serial(machine: &Machine, disk: usize) -> String {
     format!("D{}-{disk}", machine.plan.number)
 }
 
-fn inventory(machine: &Machine, boot_id: &str) -> MachineRegisterRequest {
+fn inventory(machine: &Machine, boot: Uuid) -> MachineRegisterRequest {
     let plan = &machine.plan;
     let disk = |(disk, name): (usize, &&str)| BlockDevice {
         name: (*name).to_owned(),
@@ -328,7 +328,7 @@ fn inventory(machine: &Machine, boot_id: &str) -> MachineRegisterRequest {
         bmc_address: String::new(),
         bmc_mac: String::new(),
         bmc_version: String::new(),
-        boot_id: boot_id.to_owned(),
+        boot_id: boot.to_string(),
         ..MachineRegisterRequest::default()
     }
 }

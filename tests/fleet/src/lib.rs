@@ -17,6 +17,7 @@
 mod agents;
 mod bmc;
 mod catalogue;
+mod chaos;
 mod control;
 mod delays;
 mod fabric;

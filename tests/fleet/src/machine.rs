@@ -45,6 +45,8 @@ pub(crate) enum Stage {
     /// Clean, and told to wait.
     Ready,
     Installing(Uuid),
+    /// Told to wait for a person.
+    Held,
     /// Its system phoned home.
     Running(Uuid),
 }
@@ -65,6 +67,10 @@ struct Hard {
     /// Of each disk, whether wiping it fails.
     broken: [bool; DISKS.len()],
     switched_on: Option<Instant>,
+    /// Neither the machine nor its BMC has power.
+    dark: bool,
+    /// The BMC takes connections and says nothing.
+    hung: bool,
 }
 
 /// A machine.
@@ -93,6 +99,8 @@ impl Machine {
                 system: None,
                 broken: [false; DISKS.len()],
                 switched_on: None,
+                dark: false,
+                hung: false,
             }),
         }
     }
@@ -144,6 +152,30 @@ impl Machine {
 
     pub(crate) fn is_broken(&self, disk: usize) -> bool {
         self.hard().broken.get(disk).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn set_broken(&self, disk: usize, is_broken: bool) {
+        if let Some(broken) = self.hard().broken.get_mut(disk) {
+            *broken = is_broken;
+        }
+    }
+
+    /// Takes the power of machine and BMC away, and gives it back: it is on again then.
+    pub(crate) fn set_dark(&self, dark: bool) {
+        self.hard().dark = dark;
+        self.switch(!dark);
+    }
+
+    pub(crate) fn is_dark(&self) -> bool {
+        self.hard().dark
+    }
+
+    pub(crate) fn set_hung(&self, hung: bool) {
+        self.hard().hung = hung;
+    }
+
+    pub(crate) fn is_hung(&self) -> bool {
+        self.hard().hung
     }
 
     /// How long ago it was switched on; each switching is asked for once.

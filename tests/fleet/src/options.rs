@@ -33,6 +33,16 @@ pub struct Options {
     /// Machines switched on in a second; 0 is all at once
     #[arg(long, value_name = "PER_SECOND", default_value_t = 40)]
     pub rate: u64,
+    /// Let things fail: agents die, links flap, disks fail, BMCs hang, machines lose their power,
+    /// control is killed
+    #[arg(long)]
+    pub chaos: bool,
+    /// What fails and in which order follows from it; a fresh one if absent
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// Between two faults, milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 500)]
+    pub chaos_every_ms: u64,
     #[command(flatten)]
     pub delays: Delays,
     /// The longest that nothing may come of something, seconds

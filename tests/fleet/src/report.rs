@@ -28,6 +28,8 @@ pub struct Report {
     pub(crate) tenancies: Part,
     /// Allocated, ran, freed, failed.
     pub(crate) deeds: [usize; 4],
+    /// The seed and how often each fault came about; none without chaos.
+    pub(crate) faults: Option<(u64, BTreeMap<&'static str, u64>)>,
     pub(crate) steps: BTreeMap<&'static str, Spread>,
     pub(crate) control: Usage,
     pub(crate) checks: BTreeMap<&'static str, u64>,
@@ -84,6 +86,11 @@ impl Report {
                  clean, in {:.1} s; control used {:.1} s of CPU",
                 self.tenancies.took_s, self.tenancies.cpu_s
             ));
+        }
+        if let Some((seed, faults)) = &self.faults {
+            let faults = faults.iter().map(|(name, count)| format!("{name} {count}"));
+            let faults: Vec<_> = faults.collect();
+            lines.push(format!("chaos, --seed {seed}: {}", faults.join(", ")));
         }
         lines.push(format!(
             "control: {:.1} s of CPU in all, {:.0} MiB now, {:.0} MiB at most",
@@ -150,6 +157,9 @@ impl Report {
                 "cpu_s": self.control.cpu_s, "rss_mib": self.control.rss_mib,
                 "rss_peak_mib": self.control.rss_peak_mib,
             },
+            "chaos": self.faults.as_ref().map(|(seed, faults)| json!({
+                "seed": seed, "faults": faults,
+            })),
             "steps": steps, "checks": self.checks,
         })
     }

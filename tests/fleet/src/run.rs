@@ -1,18 +1,21 @@
 //! A run from the empty control to the last count.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use control_client::Client;
 use proto_public::admin::v2::MachineServiceListRequest;
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::Agents;
+use crate::chaos::Chaos;
 use crate::control::Control;
 use crate::fabric::Fabric;
 use crate::machine::{self, Machine, Stage};
@@ -37,43 +40,54 @@ const PROGRESS: Duration = Duration::from_secs(5);
 pub async fn run(options: &Options, tell: impl Fn(String)) -> Result<Report> {
     agents_kit::install_crypto_provider();
     let plan = options.plan()?;
-    let mut control = Control::start(options.metalmeshd.clone()).await?;
+    let control = Control::start(options.metalmeshd.clone()).await?;
     let admin = control.admin()?;
     let tenant = catalogue::set_up(&admin, plan).await?;
     let (world, listener) = build(options, plan).await?;
     let stop = world.stop.clone().drop_guard();
     let mut tasks = JoinSet::new();
     spawn(&mut tasks, &world, listener);
-    let agents = Agents::start(&world, &admin, &control.place("agents"), plan).await?;
+    let mut agents = Agents::start(&world, &admin, &control.place("agents"), plan).await?;
     let patience = Duration::from_secs(options.patience_s);
     let up = timeout(patience, agents.all_up()).await;
     up.context("not all agents came up in time")?;
     tell(format!("{} agents are up", agents.len()));
 
-    let client = control.client(&tenant.token)?;
     let tenants = Tenants {
         world: Arc::clone(&world),
-        client,
+        client: control.client(&tenant.token)?,
         tenant,
         deeds: Arc::new(Deeds::default()),
         patience,
     };
-    let mut run = Run {
+    let control = Mutex::new(control);
+    let seed = options.seed.unwrap_or_else(rand::random);
+    if options.chaos {
+        tell(format!("chaos with --seed {seed}"));
+    }
+    let every = options
+        .chaos
+        .then_some(Duration::from_millis(options.chaos_every_ms.max(1)));
+    let run = Run {
         options,
         plan,
         patience,
         world: &world,
-        control: &mut control,
+        control: &control,
         admin: &admin,
         tell: &tell,
     };
-    let ingest = run.part(ingest(&world, options.rate, patience)).await?;
-    let allocations = plan.machines * options.tenants_percent / 100;
+    let mut chaos = Chaos::new(&world, &mut agents, (&control, &admin), (seed, every));
     let deeds = Arc::clone(&tenants.deeds);
-    let tenancies = run.part(tenants.run(allocations)).await?;
-    run.settle().await?;
-    let report = run.report(ingest, tenancies, &deeds)?;
-    drop(agents);
+    let parts = run.all(tenants, &mut chaos).await;
+    let parts = parts.with_context(|| match options.chaos {
+        true => format!("with --chaos --seed {seed}"),
+        false => "without chaos".to_owned(),
+    })?;
+    let faults = options
+        .chaos
+        .then(|| (seed, std::mem::take(&mut chaos.counts)));
+    let report = run.report(parts, &deeds, faults).await?;
     drop(stop);
     Ok(report)
 }
@@ -180,35 +194,51 @@ struct Run<'a, T> {
     plan: Plan,
     patience: Duration,
     world: &'a World,
-    control: &'a mut Control,
+    control: &'a Mutex<Control>,
     admin: &'a Client,
     tell: &'a T,
 }
 
 impl<T: Fn(String)> Run<'_, T> {
-    /// Does one part of the run, watches over it, and measures it.
-    async fn part(&mut self, work: impl Future<Output = Result<()>>) -> Result<Part> {
-        let (began, before) = (Instant::now(), self.control.usage()?);
+    /// Ingest, tenancies, and the rest afterwards.
+    async fn all(&self, tenants: Tenants, chaos: &mut Chaos<'_>) -> Result<[Part; 2]> {
+        let allocations = self.plan.machines * self.options.tenants_percent / 100;
+        let ingest = ingest(self.world, self.options.rate, self.patience);
+        let ingest = self.part(ingest, chaos.stir()).await?;
+        let tenancies = self.part(tenants.run(allocations), chaos.stir()).await?;
+        self.part(self.settle(), chaos.calm()).await?;
+        Ok([ingest, tenancies])
+    }
+
+    /// Does one part of the run while `beside` goes on, watches over it, and measures it.
+    async fn part(
+        &self,
+        work: impl Future<Output = Result<()>>,
+        beside: impl Future<Output = Result<()>>,
+    ) -> Result<Part> {
+        let (began, before) = (Instant::now(), self.control.lock().await.usage()?);
         let mut progress = interval(PROGRESS);
         progress.tick().await;
         tokio::pin!(work);
+        tokio::pin!(beside);
         loop {
             tokio::select! {
                 ended = &mut work => break ended?,
                 () = self.world.truth.violated.cancelled() => return Err(self.violation()),
-                _ = progress.tick() => {
-                    self.control.check()?;
-                    (self.tell)(self.line(began)?);
-                }
+                ended = &mut beside => ended?,
+                line = async {
+                    progress.tick().await;
+                    self.line(began).await
+                } => (self.tell)(line?),
             }
         }
         Ok(Part {
             took_s: began.elapsed().as_secs_f64(),
-            cpu_s: self.control.usage()?.cpu_s - before.cpu_s,
+            cpu_s: self.control.lock().await.usage()?.cpu_s - before.cpu_s,
         })
     }
 
-    fn line(&self, began: Instant) -> Result<String> {
+    async fn line(&self, began: Instant) -> Result<String> {
         let count = |of: fn(&Stage) -> bool| {
             self.world
                 .machines
@@ -216,14 +246,17 @@ impl<T: Fn(String)> Run<'_, T> {
                 .filter(|m| of(&m.stage.borrow()))
                 .count()
         };
-        let usage = self.control.usage()?;
+        let mut control = self.control.lock().await;
+        control.check()?;
+        let usage = control.usage()?;
         Ok(format!(
-            "{:5.0} s: {} ready, {} installing, {} running, {} on their way; control {:.1} s CPU, \
-             {:.0} MiB",
+            "{:5.0} s: {} ready, {} installing, {} running, {} held, {} on their way; control \
+             {:.1} s CPU, {:.0} MiB",
             began.elapsed().as_secs_f64(),
             count(|stage| *stage == Stage::Ready),
             count(|stage| matches!(stage, Stage::Installing(_))),
             count(|stage| matches!(stage, Stage::Running(_))),
+            count(|stage| *stage == Stage::Held),
             count(|stage| *stage == Stage::Away),
             usage.cpu_s,
             usage.rss_mib
@@ -275,8 +308,13 @@ impl<T: Fn(String)> Run<'_, T> {
         Ok(())
     }
 
-    fn report(&self, ingest: Part, tenancies: Part, deeds: &Deeds) -> Result<Report> {
-        let of = |count: &std::sync::atomic::AtomicUsize| count.load(Ordering::Relaxed);
+    async fn report(
+        &self,
+        [ingest, tenancies]: [Part; 2],
+        deeds: &Deeds,
+        faults: Option<(u64, BTreeMap<&'static str, u64>)>,
+    ) -> Result<Report> {
+        let of = |count: &AtomicUsize| count.load(Ordering::Relaxed);
         Ok(Report {
             machines: self.plan.machines,
             partitions: self.plan.partitions,
@@ -292,8 +330,9 @@ impl<T: Fn(String)> Run<'_, T> {
                 of(&deeds.freed),
                 of(&deeds.failed),
             ],
+            faults,
             steps: self.world.times.spreads(),
-            control: self.control.usage()?,
+            control: self.control.lock().await.usage()?,
             checks: self.world.truth.checks(),
         })
     }

@@ -51,8 +51,8 @@ struct Fact {
     uuid: Uuid,
     tenancy: Tenancy,
     disks: Vec<Content>,
-    /// Attempts of allocations that were begun here.
-    installs: BTreeSet<(Uuid, u32)>,
+    /// Attempts of allocations that were begun here, and in which boot.
+    installs: BTreeSet<(Uuid, u32, Uuid)>,
     restarts_ordered: u64,
     restarts_done: u64,
     notes: VecDeque<String>,
@@ -161,6 +161,16 @@ impl Truth {
         });
     }
 
+    /// Somebody put another disk in the place of one; what is on it nobody knows.
+    pub(crate) fn replaced(&self, machine: usize, disk: usize) {
+        self.with(machine, |fact, at| {
+            fact.note(at, format!("disk {disk} replaced"));
+            if let Some(content) = fact.disks.get_mut(disk) {
+                *content = Content::Unknown;
+            }
+        });
+    }
+
     /// A disk was wiped on control's order.
     pub(crate) fn wiped(&self, machine: usize, disk: usize) {
         self.with(machine, |fact, at| {
@@ -179,13 +189,16 @@ impl Truth {
     }
 
     /// An installation begins on control's order: from now on the disks may hold its data.
-    pub(crate) fn installs(&self, machine: usize, allocation: Uuid, attempt: u32) {
+    ///
+    /// A machine that loses its power before it could say that it had begun is told the same
+    /// attempt again in its next boot.
+    pub(crate) fn installs(&self, machine: usize, (allocation, attempt): (Uuid, u32), boot: Uuid) {
         self.with(machine, |fact, at| {
             fact.note(
                 at,
                 format!("install order of {allocation}, attempt {attempt}"),
             );
-            if !fact.installs.insert((allocation, attempt)) {
+            if !fact.installs.insert((allocation, attempt, boot)) {
                 self.violated(
                     fact,
                     format!("attempt {attempt} of {allocation} was begun twice"),
@@ -225,7 +238,6 @@ impl Truth {
     }
 
     /// Somebody asked for a restart by the BMC.
-    #[cfg(test)]
     pub(crate) fn restart_ordered(&self, machine: usize) {
         self.with(machine, |fact, at| {
             fact.note(at, "a restart by its BMC is ordered".into());
@@ -326,9 +338,9 @@ mod tests {
     #[test]
     fn a_good_life_violates_nothing() {
         let truth = truth();
-        truth.installs(0, A, 1);
+        truth.installs(0, (A, 1), A);
         truth.allocated(0, A);
-        truth.installs(0, A, 2);
+        truth.installs(0, (A, 2), A);
         truth.restart_ordered(0);
         truth.restarted(0);
         truth.leaves(0);
@@ -344,18 +356,18 @@ mod tests {
         type Wrong = fn(&Truth);
         let rows: [(&str, Wrong); 8] = [
             ("while it is", |t| t.allocated(0, B)),
-            ("begun twice", |t| t.installs(0, A, 1)),
+            ("begun twice", |t| t.installs(0, (A, 1), A)),
             ("was wiped", |t| t.wiped(0, 1)),
             ("switched off under", |t| t.powered_off(0)),
             ("not wiped", |t| t.allocated(1, B)),
-            ("beside others'", |t| t.installs(1, B, 1)),
+            ("beside others'", |t| t.installs(1, (B, 1), A)),
             ("restarted 1 times on 0", |t| t.restarted(1)),
             ("asked by", |t| t.bmc_asked(1, "fleet-2", false)),
         ];
         for (expected, wrong) in rows {
             let truth = truth();
             truth.allocated(0, A);
-            truth.installs(0, A, 1);
+            truth.installs(0, (A, 1), A);
             assert_eq!(what(&truth), "", "{expected}");
             wrong(&truth);
             assert!(
@@ -372,7 +384,7 @@ mod tests {
         let truth = truth();
         (0..2).for_each(|disk| truth.wiped(1, disk));
         truth.allocated(0, A);
-        truth.installs(1, A, 1);
+        truth.installs(1, (A, 1), A);
         assert!(what(&truth).contains("as well"), "{}", what(&truth));
     }
 }

@@ -8,6 +8,9 @@ fn options() -> Options {
         partitions: 2,
         tenants_percent: 30,
         rate: 0,
+        chaos: false,
+        seed: None,
+        chaos_every_ms: 300,
         delays: Delays::short(),
         patience_s: 120,
         output: Output::Text,
@@ -33,6 +36,26 @@ async fn machines_come_are_rented_and_come_back_clean() {
     ] {
         assert!(json["checks"][check].as_u64().unwrap() >= 18, "{check}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_mixed_up_while_everything_fails() {
+    let wild = Options {
+        chaos: true,
+        machines: 40,
+        tenants_percent: 25,
+        ..options()
+    };
+    let report = tests_fleet::run(&wild, |line| println!("{line}"))
+        .await
+        .unwrap();
+    println!("{}", report.text());
+    let json = report.json();
+    assert_eq!(json["tenancies"]["freed"], 10);
+    assert!(
+        json["chaos"]["faults"].as_object().unwrap().len() >= 4,
+        "{json}"
+    );
 }
 
 #[tokio::test]
