@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::dial::DialError;
+use crate::dial::{DialError, Socket};
 use crate::frame::{self, FrameError, Header, Kind};
 use crate::limits::{CALL_TIME, REQUEST_LEN_MAX, RESPONSE_LEN_MAX};
 use crate::method::MethodSpec;
@@ -64,6 +64,15 @@ struct Inner {
 impl MeshClient {
     /// Begins to dial in the background; must be called inside a tokio runtime.
     pub fn new(config: MeshClientConfig) -> Result<Self, LinkStatus> {
+        Self::open_on(config, None)
+    }
+
+    /// The same from a socket that other sessions share.
+    pub fn on(config: MeshClientConfig, socket: &Socket) -> Result<Self, LinkStatus> {
+        Self::open_on(config, Some(socket.clone()))
+    }
+
+    fn open_on(config: MeshClientConfig, socket: Option<Socket>) -> Result<Self, LinkStatus> {
         if config.addresses.is_empty() {
             return Err(LinkStatus::invalid_argument(
                 "no address of control is known",
@@ -79,7 +88,7 @@ impl MeshClient {
         });
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
-        tasks.spawn(supervisor::run(shared.clone(), stop.clone()));
+        tasks.spawn(supervisor::run(shared.clone(), socket, stop.clone()));
         let inner = Inner {
             shared,
             _stop_on_drop: stop.clone().drop_guard(),

@@ -47,14 +47,38 @@ pub enum DialError {
 /// TLS alerts (RFC 8446 §6.2) travel in QUIC as 0x100 + alert.
 const CRYPTO_ERROR: u64 = 0x100;
 
+/// A socket that many sessions of one process share, as in a simulation of a fleet. It is IPv4's
+/// and stays when an interface or address changes.
+#[derive(Clone, Debug)]
+pub struct Socket(Endpoint);
+
+impl Socket {
+    /// Binds it to any port; must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn bind() -> std::io::Result<Self> {
+        Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()).map(Self)
+    }
+}
+
 /// Sockets for outgoing sessions, one per address family, made when needed.
 #[derive(Debug, Default)]
 pub(crate) struct Dialer {
+    shared: Option<Socket>,
     v4: Option<Endpoint>,
     v6: Option<Endpoint>,
 }
 
 impl Dialer {
+    /// Dials from a socket that others use as well.
+    pub(crate) fn on(shared: Option<Socket>) -> Self {
+        Self {
+            shared,
+            ..Self::default()
+        }
+    }
+
     /// Tries each socket address behind `address` until one answers with a hello.
     pub(crate) async fn dial(
         &mut self,
@@ -112,6 +136,9 @@ impl Dialer {
     }
 
     fn endpoint(&mut self, target: SocketAddr) -> std::io::Result<Endpoint> {
+        if let Some(shared) = self.shared.as_ref().filter(|_| target.is_ipv4()) {
+            return Ok(shared.0.clone());
+        }
         let (slot, any): (_, SocketAddr) = if target.is_ipv4() {
             (&mut self.v4, (Ipv4Addr::UNSPECIFIED, 0).into())
         } else {

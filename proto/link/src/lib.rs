@@ -30,7 +30,7 @@ mod supervisor;
 mod transport;
 
 pub use client::{MeshClient, MeshClientConfig, SessionState, Streaming};
-pub use dial::DialError;
+pub use dial::{DialError, Socket};
 pub use method::{Audit, MethodSpec};
 pub use notice::Notice;
 pub use proto_identity::{CallerKind, PeerIdentity};

@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{debug, info, warn};
 
 use crate::client::SessionState;
-use crate::dial::{DialError, Dialer, classify};
+use crate::dial::{DialError, Dialer, Socket, classify};
 use crate::limits::{BACKOFF_MAX, BACKOFF_MIN, DRAIN_TIME_MAX, SESSION_GOOD};
 use crate::notice::{self, Notice};
 use crate::session::Close;
@@ -35,11 +35,11 @@ pub(crate) struct Shared {
     pub(crate) notices: watch::Sender<Notice>,
 }
 
-pub(crate) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
+pub(crate) async fn run(shared: Arc<Shared>, socket: Option<Socket>, stop: CancellationToken) {
     let mut supervisor = Supervisor {
         tls: shared.tls.subscribe(),
         shared,
-        dialer: Dialer::default(),
+        dialer: Dialer::on(socket),
         next: 0,
         failures: 0,
         draining: JoinSet::new(),

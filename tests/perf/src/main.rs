@@ -71,7 +71,7 @@ enum Command {
 
 fn main() -> ExitCode {
     tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new("warn"))
+        .with_env_filter(EnvFilter::new("warn,proto_link=error"))
         .with_writer(std::io::stderr)
         .init();
     match start(Cli::parse().command) {

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::Bench;
+use super::ask::Sockets;
 use super::fill::{credential, leaf};
 use super::serve::Link;
 use crate::api::http::{Call, Client};
@@ -89,14 +90,16 @@ pub(super) async fn measure(bench: &mut Bench) -> Result<()> {
     });
     let mut tasks = JoinSet::new();
     let mut agents = Vec::new();
+    let sockets = Sockets::bind()?;
     let began = Instant::now();
     for number in 0..count {
         let credential = credential(&dir, number)?;
         let roots = Roots::Certificates(credential.roots.clone());
-        let mesh = MeshClient::new(MeshClientConfig {
+        let config = MeshClientConfig {
             addresses: vec![node.mesh.to_string()],
             tls: tls::client_config(roots, Some(&credential), ALPN)?,
-        })?;
+        };
+        let mesh = MeshClient::on(config, sockets.of(number as usize))?;
         agents.push(Agent::start(&mut tasks, &seen, mesh, number, count));
     }
     everybody(&mut process, &seen, count).await?;

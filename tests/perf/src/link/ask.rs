@@ -1,12 +1,13 @@
 //! The agents' side of both links.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use http::uri::PathAndQuery;
 use proto_identity::{Credential, tls};
-use proto_link::{ALPN, MeshClient, MeshClientConfig, Streaming};
+use proto_link::{ALPN, MeshClient, MeshClientConfig, Socket, Streaming};
 use proto_mesh::{
     PortState, SwitchDesired, SwitchDesiredRequest, SwitchReport, SwitchReportResponse,
     SwitchServiceClient, switch_service,
@@ -17,15 +18,39 @@ use tonic_prost::ProstCodec;
 
 /// Calls give up after this; none should.
 const PATIENCE: Duration = Duration::from_secs(60);
+const SOCKETS: usize = 8;
 
 /// How a server is reached.
 #[derive(Clone, Debug)]
 pub(super) enum Dial {
     Ours {
         address: SocketAddr,
-        credential: Box<Credential>,
+        /// One for each agent: sessions of one identity are few.
+        credentials: Arc<[Credential]>,
+        sockets: Sockets,
     },
-    Tonic(Box<Endpoint>),
+    Tonic {
+        address: SocketAddr,
+        ca: String,
+        certificate: Arc<[u8]>,
+        key: Arc<[u8]>,
+    },
+}
+
+/// Sockets that the agents of this process share: each of its own would cost this process more
+/// than what is measured.
+#[derive(Clone, Debug)]
+pub(super) struct Sockets(Arc<[Socket]>);
+
+impl Sockets {
+    pub(super) fn bind() -> Result<Self> {
+        let sockets: std::io::Result<Vec<_>> = (0..SOCKETS).map(|_| Socket::bind()).collect();
+        Ok(Self(sockets?.into()))
+    }
+
+    pub(super) fn of(&self, agent: usize) -> &Socket {
+        &self.0[agent % SOCKETS]
+    }
 }
 
 /// A session. Dropping it ends it.
@@ -43,32 +68,39 @@ pub(super) enum Stream {
 }
 
 impl Dial {
-    pub(super) fn tonic(address: SocketAddr, ca: &str, own: (&[u8], &[u8])) -> Result<Self> {
-        let tls = ClientTlsConfig::new()
-            .ca_certificate(Certificate::from_pem(ca))
-            .identity(Identity::from_pem(own.0, own.1))
-            .domain_name("localhost");
-        let endpoint = Endpoint::from_shared(format!("https://{address}"))?;
-        let endpoint = endpoint.connect_timeout(PATIENCE).tcp_nodelay(true);
-        Ok(Self::Tonic(Box::new(endpoint.tls_config(tls)?)))
-    }
-
-    /// A session that was proved by a call, so that both handshakes are over.
-    pub(super) async fn open(&self) -> Result<Session> {
+    /// A session of an agent that was proved by a call, so that the handshake is over. It is a
+    /// full one: each has a configuration of its own, and no ticket.
+    pub(super) async fn open(&self, agent: usize) -> Result<Session> {
         let mut session = match self {
             Self::Ours {
                 address,
-                credential,
+                credentials,
+                sockets,
             } => {
+                let credential = credentials.get(agent).context("no such agent")?;
                 let roots = proto_identity::Roots::Certificates(credential.roots.clone());
                 let config = MeshClientConfig {
                     addresses: vec![address.to_string()],
                     tls: tls::client_config(roots, Some(credential), ALPN)?,
                 };
-                let client = MeshClient::new(config)?;
+                let client = MeshClient::on(config, sockets.of(agent))?;
                 Session::Ours(client.with_deadline(PATIENCE))
             }
-            Self::Tonic(endpoint) => Session::Tonic(Grpc::new(endpoint.connect().await?)),
+            Self::Tonic {
+                address,
+                ca,
+                certificate,
+                key,
+            } => {
+                let tls = ClientTlsConfig::new()
+                    .ca_certificate(Certificate::from_pem(ca))
+                    .identity(Identity::from_pem(certificate, key))
+                    .domain_name("localhost");
+                let endpoint = Endpoint::from_shared(format!("https://{address}"))?;
+                let endpoint = endpoint.connect_timeout(PATIENCE).tcp_nodelay(true);
+                let channel = endpoint.tls_config(tls)?.connect().await?;
+                Session::Tonic(Grpc::new(channel))
+            }
         };
         session.report().await?;
         Ok(session)

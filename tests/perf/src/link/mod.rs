@@ -75,7 +75,7 @@ enum Output {
 /// Measures and reports.
 #[expect(clippy::print_stdout, reason = "the report is the output")]
 pub(crate) async fn run(args: LinkArgs) -> Result<()> {
-    open_files(u64::from(args.sessions) * 2 + 1000)?;
+    open_files(u64::from(args.sessions) + 2000)?;
     let parent = match &args.dir {
         Some(dir) => dir.clone(),
         None => crate::store::beside_the_program()?,

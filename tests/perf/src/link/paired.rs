@@ -1,15 +1,17 @@
 //! Both links, measured in turn.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _};
+use proto_identity::Credential;
 use tokio::task::JoinSet;
 
-use super::ask::{Dial, Session};
+use super::ask::{Dial, Session, Sockets};
 use super::ca::{Ca, TRUST_DOMAIN};
 use super::serve::Link;
 use super::{Bench, Part};
@@ -46,17 +48,17 @@ impl Side {
         let dial = match link {
             Link::Ours => Dial::Ours {
                 address,
-                credential: Box::new(Ca::make(&dir)?.issue(&format!(
-                    "spiffe://{TRUST_DOMAIN}/partition/hall/core/leaf-1"
-                ))?),
+                sockets: Sockets::bind()?,
+                credentials: agents(&dir, SESSIONS.max(bench.args.sessions as usize))?,
             },
             Link::Tonic => {
                 let certs = Certs::make(&dir)?;
-                let own = (
-                    std::fs::read(&certs.certificate)?,
-                    std::fs::read(&certs.key)?,
-                );
-                Dial::tonic(address, &certs.ca, (&own.0, &own.1))?
+                Dial::Tonic {
+                    address,
+                    certificate: std::fs::read(&certs.certificate)?.into(),
+                    key: std::fs::read(&certs.key)?.into(),
+                    ca: certs.ca,
+                }
             }
         };
         let name = match link {
@@ -83,7 +85,7 @@ impl Side {
     async fn wait(&mut self) -> Result<()> {
         let until = Instant::now() + START_TIMEOUT;
         loop {
-            match self.dial.open().await {
+            match self.dial.open(0).await {
                 Ok(session) => {
                     session.close().await;
                     return Ok(());
@@ -107,6 +109,12 @@ impl Side {
     fn rss_kib(&self) -> Result<u64> {
         procfs::rss_kib(self.process.pid())
     }
+}
+
+fn agents(dir: &Path, count: usize) -> Result<Arc<[Credential]>> {
+    let ca = Ca::make(dir)?;
+    let id = |agent| format!("spiffe://{TRUST_DOMAIN}/partition/hall/core/leaf-{agent}");
+    (0..count).map(|agent| ca.issue(&id(agent))).collect()
 }
 
 /// Handshakes and calls.
@@ -144,13 +152,13 @@ async fn handshakes(bench: &mut Bench, side: &Side) -> Result<()> {
     let over = Arc::new(AtomicBool::new(false));
     let mut diallers = JoinSet::new();
     let (began, cpu) = (Instant::now(), side.cpu_ns()?);
-    for _ in 0..DIALLERS {
+    for agent in 0..DIALLERS {
         let (dial, over) = (side.dial.clone(), Arc::clone(&over));
         diallers.spawn(async move {
             let mut took = Latencies::default();
             while !over.load(Ordering::Relaxed) {
                 let began = Instant::now();
-                let session = dial.open().await?;
+                let session = dial.open(agent).await?;
                 took.add(began.elapsed());
                 session.close().await;
             }
@@ -200,7 +208,7 @@ async fn calls(
 }
 
 async fn open(dial: &Dial, sessions: usize) -> Result<Vec<Session>> {
-    let opened = futures::stream::iter(0..sessions).map(|_| dial.open());
+    let opened = futures::stream::iter(0..sessions).map(|agent| dial.open(agent));
     opened.buffer_unordered(DIALLERS).try_collect().await
 }
 
