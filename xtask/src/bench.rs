@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand};
 
-use crate::debs;
+use crate::{debs, fleet};
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
@@ -36,6 +36,13 @@ enum What {
     /// The agents' link beside tonic, and ten thousand agents of one node; see --help
     #[command(disable_help_flag = true)]
     Link {
+        /// Given to the bench as they are
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// What a machine costs control, with more and more of them; see --help
+    #[command(disable_help_flag = true)]
+    Fleet {
         /// Given to the bench as they are
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
@@ -77,6 +84,10 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
                 root,
                 args,
             )
+        }
+        What::Fleet { args } => {
+            let bench = [OsString::from("bench")];
+            fleet::start(root, bench.iter().chain(args))
         }
         What::Authz { args } => {
             build(root, &["tests-perf"])?;

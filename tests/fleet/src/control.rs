@@ -17,6 +17,8 @@ use crate::procfs;
 
 /// How long a start may take.
 const START: Duration = Duration::from_secs(60);
+/// How long the end of a killed process is waited for.
+const END: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Bytes of its log that an error repeats.
 const TAIL: usize = 2000;
@@ -175,6 +177,19 @@ impl Control {
         let log = fs::read(self.log()).unwrap_or_default();
         let start = log.len().saturating_sub(TAIL);
         String::from_utf8_lossy(log.get(start..).unwrap_or_default()).into_owned()
+    }
+}
+
+impl Drop for Control {
+    /// Waits for its end, as its files are about to be removed.
+    fn drop(&mut self) {
+        let Some(child) = &mut self.child else { return };
+        let end = Instant::now() + END;
+        if child.start_kill().is_ok() {
+            while matches!(child.try_wait(), Ok(None)) && Instant::now() < end {
+                std::thread::sleep(LOOK_AGAIN);
+            }
+        }
     }
 }
 

@@ -15,6 +15,7 @@
 //! Entry point: [`run`].
 
 mod agents;
+mod bench;
 mod bmc;
 mod catalogue;
 mod chaos;
@@ -36,6 +37,7 @@ mod tftp;
 mod truth;
 mod world;
 
+pub use bench::{BenchArgs, bench};
 pub use delays::Delays;
 pub use options::{Options, Output};
 pub use report::Report;

@@ -4,23 +4,35 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::Parser;
-use tests_fleet::{Options, Output};
+use clap::{Parser, Subcommand};
+use tests_fleet::{BenchArgs, Options, Output, bench, run};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 /// Rehearse a whole data centre on this machine: real control, real agents, simulated hardware.
 #[derive(Debug, Parser)]
-#[command(name = "fleet", bin_name = "./dev fleet")]
+#[command(
+    name = "fleet",
+    bin_name = "./dev fleet",
+    args_conflicts_with_subcommands = true
+)]
 struct Cli {
     #[command(flatten)]
     options: Options,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// What a machine costs control until it is on offer: ./dev bench fleet
+    Bench(BenchArgs),
 }
 
 fn main() -> ExitCode {
-    let options = Cli::parse().options;
-    start_log(options.log);
-    match start(&options) {
+    let cli = Cli::parse();
+    start_log(cli.options.log);
+    match start(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -42,22 +54,30 @@ fn start_log(wanted: bool) {
         .init();
 }
 
-fn start(options: &Options) -> Result<()> {
+fn start(cli: &Cli) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let report = runtime.block_on(async {
+    runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         // Whatever is dropped here takes its processes and directories along.
         tokio::select! {
-            done = tests_fleet::run(options, |line| eprintln!("{line}")) => done,
+            done = work(cli) => done,
             _ = interrupt.recv() => anyhow::bail!("interrupted; everything was taken away"),
             _ = terminate.recv() => anyhow::bail!("stopped; everything was taken away"),
         }
-    })?;
-    match options.output {
+    })
+}
+
+async fn work(cli: &Cli) -> Result<()> {
+    let tell = |line: String| eprintln!("{line}");
+    if let Some(Command::Bench(args)) = &cli.command {
+        return bench(args, tell, |line| println!("{line}")).await;
+    }
+    let report = run(&cli.options, tell).await?;
+    match cli.options.output {
         Output::Text => println!("{}", report.text()),
         Output::Json => println!("{}", report.json()),
     }

@@ -43,6 +43,9 @@ pub struct Options {
     /// Between two faults, milliseconds
     #[arg(long, value_name = "MS", default_value_t = 500)]
     pub chaos_every_ms: u64,
+    /// Look at control for so many seconds while nothing happens
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    pub idle_s: u64,
     #[command(flatten)]
     pub delays: Delays,
     /// The longest that nothing may come of something, seconds

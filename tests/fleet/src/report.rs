@@ -25,6 +25,7 @@ pub struct Report {
     pub(crate) leaves: usize,
     pub(crate) delays: Delays,
     pub(crate) ingest: Part,
+    pub(crate) idle: Part,
     pub(crate) tenancies: Part,
     /// Allocated, ran, freed, failed.
     pub(crate) deeds: [usize; 4],
@@ -52,6 +53,16 @@ impl Report {
     #[must_use]
     pub fn capacity_per_minute(&self) -> f64 {
         60_000.0 / self.cpu_ms_per_machine().max(f64::EPSILON)
+    }
+
+    /// Processor time of control while nothing happens, of a hundred.
+    #[must_use]
+    pub fn idle_percent(&self) -> f64 {
+        if self.idle.took_s > 0.0 {
+            self.idle.cpu_s * 100.0 / self.idle.took_s
+        } else {
+            0.0
+        }
     }
 
     /// How often invariants were checked.
@@ -85,6 +96,12 @@ impl Report {
                 "tenancies: {allocated} allocated, {ran} ran, {failed} failed, {freed} came back \
                  clean, in {:.1} s; control used {:.1} s of CPU",
                 self.tenancies.took_s, self.tenancies.cpu_s
+            ));
+        }
+        if self.idle.took_s > 0.0 {
+            let (took, percent) = (self.idle.took_s, self.idle_percent());
+            lines.push(format!(
+                "idle for {took:.0} s: control used {percent:.1} % of a processor"
             ));
         }
         if let Some((seed, faults)) = &self.faults {
@@ -149,6 +166,7 @@ impl Report {
             "ready_per_minute": self.ready_per_minute(),
             "cpu_ms_per_machine": self.cpu_ms_per_machine(),
             "capacity_per_minute": self.capacity_per_minute(),
+            "idle_percent": self.idle_percent(),
             "tenancies": {
                 "allocated": allocated, "ran": ran, "freed": freed, "failed": failed,
                 "took_s": self.tenancies.took_s, "cpu_s": self.tenancies.cpu_s,

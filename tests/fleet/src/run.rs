@@ -1,6 +1,7 @@
 //! A run from the empty control to the last count.
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +12,7 @@ use control_client::Client;
 use proto_public::admin::v2::MachineServiceListRequest;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::Agents;
@@ -201,13 +202,23 @@ struct Run<'a, T> {
 
 impl<T: Fn(String)> Run<'_, T> {
     /// Ingest, tenancies, and the rest afterwards.
-    async fn all(&self, tenants: Tenants, chaos: &mut Chaos<'_>) -> Result<[Part; 2]> {
+    async fn all(&self, tenants: Tenants, chaos: &mut Chaos<'_>) -> Result<[Part; 3]> {
         let allocations = self.plan.machines * self.options.tenants_percent / 100;
         let ingest = ingest(self.world, self.options.rate, self.patience);
         let ingest = self.part(ingest, chaos.stir()).await?;
+        let idle = self.options.idle_s;
+        let idle = if idle > 0 {
+            let look = async {
+                sleep(Duration::from_secs(idle)).await;
+                Ok(())
+            };
+            self.part(look, pending()).await?
+        } else {
+            Part::default()
+        };
         let tenancies = self.part(tenants.run(allocations), chaos.stir()).await?;
         self.part(self.settle(), chaos.calm()).await?;
-        Ok([ingest, tenancies])
+        Ok([ingest, idle, tenancies])
     }
 
     /// Does one part of the run while `beside` goes on, watches over it, and measures it.
@@ -310,7 +321,7 @@ impl<T: Fn(String)> Run<'_, T> {
 
     async fn report(
         &self,
-        [ingest, tenancies]: [Part; 2],
+        [ingest, idle, tenancies]: [Part; 3],
         deeds: &Deeds,
         faults: Option<(u64, BTreeMap<&'static str, u64>)>,
     ) -> Result<Report> {
@@ -323,6 +334,7 @@ impl<T: Fn(String)> Run<'_, T> {
                 .sum(),
             delays: self.options.delays,
             ingest,
+            idle,
             tenancies,
             deeds: [
                 of(&deeds.allocated),

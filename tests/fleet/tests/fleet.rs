@@ -11,6 +11,7 @@ fn options() -> Options {
         chaos: false,
         seed: None,
         chaos_every_ms: 300,
+        idle_s: 0,
         delays: Delays::short(),
         patience_s: 120,
         output: Output::Text,

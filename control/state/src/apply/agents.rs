@@ -159,13 +159,8 @@ pub(super) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result
             "must be in the next 15 minutes",
         ));
     }
-    let older: Vec<_> = tx
-        .tables()
-        .all::<BootTicket>()
-        .filter(|ticket| ticket.machine == op.machine)
-        .map(|ticket| ticket.id)
-        .collect();
-    for id in older {
+    let older = tx.tables().index().machine_boot_tickets.get(&op.machine);
+    for id in older.cloned().unwrap_or_default() {
         tx.delete::<BootTicket>(&id);
     }
     let ticket = BootTicket {

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto_types::{
-    MachineId, NetworkId, OrderId, PartitionId, ProjectId, SizeId, SwitchId, TenantId,
+    BootTicketId, MachineId, NetworkId, OrderId, PartitionId, ProjectId, SizeId, SwitchId, TenantId,
 };
 
 use crate::entities::{
-    Availability, BmcOrder, Certificate, Ip, IpKey, Machine, Network, OrderState, Phase, Project,
+    Availability, BmcOrder, BootTicket, Certificate, Ip, IpKey, Machine, Network, OrderState,
+    Phase, Project,
 };
 
 /// Ways to find objects by something else than their key.
@@ -41,6 +42,8 @@ pub struct Index {
     pub(crate) machine_orders: BTreeMap<MachineId, BTreeMap<u64, OrderId>>,
     /// Open orders of a partition.
     pub(crate) open_orders: BTreeMap<PartitionId, BTreeSet<OrderId>>,
+    /// Boot tickets of a machine.
+    pub(crate) machine_boot_tickets: BTreeMap<MachineId, BTreeSet<BootTicketId>>,
     /// Certificates for a machine.
     pub(crate) machine_certificates: BTreeMap<MachineId, BTreeSet<String>>,
 }
@@ -219,6 +222,15 @@ impl Indexed for BmcOrder {
             }
         }
         remove(&mut index.open_orders, &self.partition, &self.id);
+    }
+}
+
+impl Indexed for BootTicket {
+    fn add_to(&self, index: &mut Index) {
+        insert(&mut index.machine_boot_tickets, self.machine, self.id);
+    }
+    fn remove_from(&self, index: &mut Index) {
+        remove(&mut index.machine_boot_tickets, &self.machine, &self.id);
     }
 }
 

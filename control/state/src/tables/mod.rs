@@ -176,7 +176,7 @@ tables! {
     Switch switches SwitchId, "switch", |it| it.id.clone();
     #[indexed] BmcOrder orders OrderId, "bmc-order", |it| it.id;
     JoinTicket join_tickets JoinTicketId, "join-ticket", |it| it.id;
-    BootTicket boot_tickets BootTicketId, "boot-ticket", |it| it.id;
+    #[indexed] BootTicket boot_tickets BootTicketId, "boot-ticket", |it| it.id;
     #[indexed] Certificate certificates String, "certificate", |it| it.serial.clone();
     CaRecord cas String, "ca", |it| it.id.clone();
     SigningKey signing_keys String, "signing-key", |it| it.id.clone();
