@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control_authz::{Permit, SystemActor};
-use control_state::{Command, EventLog, Tables, Tick, apply};
+use control_state::{Command, EventLog, Tables, Tick, apply, tick_may_change};
 use control_store::{ProposeError, Store, StoreError};
 use proto_types::Timestamp;
 use tokio::time::{MissedTickBehavior, interval};
@@ -18,15 +18,20 @@ pub const ROUND: Duration = Duration::from_secs(2);
 /// longest, and the rest is heard of in the next rounds.
 pub const HEARD_MAX: usize = 20_000;
 
-/// What a tick is to say now; nothing when it would change nothing.
-fn plan(tables: &Tables, heard: Heard, now: Timestamp) -> Option<Tick> {
+/// What a tick would say now, and a copy to try it out on; nothing when it cannot change anything.
+///
+/// Even pointers add up with the number of machines: nearly all rounds end before the copy.
+fn look(tables: &Tables, heard: Heard, now: Timestamp) -> Option<(Tick, Tables)> {
     let tick = Tick {
         listening_since: heard.listening_since,
         unobserved: heard.unobserved,
         heard: worth_telling(tables, heard.machines),
     };
-    // The tables are pointers: trying it out on a copy costs little and is always right.
-    let mut trial = tables.clone();
+    tick_may_change(tables, &tick, now).then(|| (tick, tables.clone()))
+}
+
+/// The tick, when it does change something: trying it out is always right.
+fn tried((tick, mut trial): (Tick, Tables), now: Timestamp) -> Option<Tick> {
     let outcome = apply(&mut trial, &Command::new(now, "reconcile", tick.clone()));
     (outcome.result.is_ok() && !outcome.changes.is_empty()).then_some(tick)
 }
@@ -76,10 +81,10 @@ pub(crate) async fn run(store: Store, listener: Arc<dyn Listener>, stop: Cancell
 
 async fn act(store: &Store, heard: Heard) -> Result<(), ProposeError<control_state::StateError>> {
     let now = store.now();
-    let tables = store
-        .read_local(Tables::clone)
+    let due = store
+        .read_local(|tables| look(tables, heard, now))
         .map_err(ProposeError::<_>::from)?;
-    let Some(tick) = plan(&tables, heard, now) else {
+    let Some(tick) = due.and_then(|due| tried(due, now)) else {
         return Ok(());
     };
     let permit = Permit::system(SystemActor::Reconcile);
@@ -101,6 +106,10 @@ mod tests {
     use super::*;
 
     const DAY_MS: u64 = 24 * 3_600_000;
+
+    fn plan(tables: &Tables, heard: Heard, now: Timestamp) -> Option<Tick> {
+        look(tables, heard, now).and_then(|due| tried(due, now))
+    }
 
     fn with_token(expires: u64) -> Tables {
         let mut tables = Tables::new();

@@ -276,8 +276,12 @@ fn check_live(identity: &Identity, now: Timestamp) -> Check {
 
 /// Revokes what was issued to keys that were replaced.
 pub(super) fn finish_rotations(tx: &mut Tx<'_>) {
-    let now = tx.now;
-    let tables = tx.tables();
+    let old = of_replaced_keys(tx.tables(), tx.now);
+    revoke(tx, old, "its key was replaced");
+}
+
+/// Serials of certificates that count although another key has taken the place of theirs.
+pub(super) fn of_replaced_keys(tables: &Tables, now: Timestamp) -> Vec<String> {
     // Older changes of keys have no certificates left from before them.
     let recent: BTreeMap<&str, &Identity> = tables
         .all::<Identity>()
@@ -285,7 +289,7 @@ pub(super) fn finish_rotations(tx: &mut Tx<'_>) {
         .map(|it| (it.id.as_str(), it.as_ref()))
         .collect();
     if recent.is_empty() {
-        return;
+        return Vec::new();
     }
     let replaced = |it: &Certificate| {
         let (None, Some(key)) = (it.revoked_at, &it.key) else {
@@ -296,10 +300,9 @@ pub(super) fn finish_rotations(tx: &mut Tx<'_>) {
             identity.key != *key && now.since_ms(identity.key_since) >= OLD_KEY_MS
         })
     };
-    let old: Vec<String> = tables
+    tables
         .all::<Certificate>()
         .filter(|it| replaced(it))
         .map(|it| it.serial.clone())
-        .collect();
-    revoke(tx, old, "its key was replaced");
+        .collect()
 }

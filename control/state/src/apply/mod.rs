@@ -36,7 +36,7 @@ pub(crate) use allocate::{check_image_constraint, match_layout};
 pub(crate) use candidates::{candidates, obstacle};
 pub use lifecycle::INSTALL_ATTEMPTS_MAX;
 pub use reclaim::STEP_ATTEMPTS_MAX;
-pub use tick::DEAD_AFTER_MS;
+pub use tick::{DEAD_AFTER_MS, tick_may_change};
 
 use crate::change::Change;
 use crate::command::{Command, FEATURE_LEVEL, Op};

@@ -1,7 +1,9 @@
 //! What time alone changes: signs of life, deadlines, and records that have had their day.
 
+use std::sync::Arc;
+
 use proto_errors::Error;
-use proto_types::{MachineId, PartitionId, Timestamp};
+use proto_types::{MachineId, OrderId, PartitionId, Timestamp};
 
 use super::{identity, orders, reclaim};
 use crate::command::Tick;
@@ -11,7 +13,7 @@ use crate::entities::{
     Segment, Token,
 };
 use crate::reply::Reply;
-use crate::tables::Tx;
+use crate::tables::{Entity, Record, Tables, Tx};
 
 /// A machine that is silent for so long is dead, or unknown when a tenant has it, milliseconds.
 pub const DEAD_AFTER_MS: u64 = 5 * 60_000;
@@ -43,18 +45,51 @@ pub(super) fn tick(tx: &mut Tx<'_>, op: &Tick) -> Result {
     Ok(Reply::None)
 }
 
+/// Whether a tick can change anything now. It may say yes although nothing will: a look without
+/// a copy of all tables, which nearly always says no.
+pub fn tick_may_change(tables: &Tables, op: &Tick, now: Timestamp) -> bool {
+    judged(tables, op, now).next().is_some()
+        || late(tables, now).next().is_some()
+        || waiting(tables, op, now).any(|machine| may_be_due(tables, op, machine, now))
+        || !identity::of_replaced_keys(tables, now).is_empty()
+        || !outdated(tables, now).is_empty()
+}
+
+/// As [`deadline`] decides, or more often.
+fn may_be_due(tables: &Tables, op: &Tick, machine: &Machine, now: Timestamp) -> bool {
+    let waited = now.since_ms(machine.since);
+    let silence = || now.since_ms(silent_since(tables, op, machine));
+    match machine.phase {
+        Phase::BootOrder => waited >= BOOT_ORDER_MS,
+        Phase::Rebooting => {
+            (waited >= FIRST_PHONE_HOME_MS && machine.reason.is_empty())
+                || (waited >= HANDOVER_MS && machine.segment != Segment::Tenant)
+        }
+        Phase::ReclaimPorts => waited >= reclaim::PORTS_MS,
+        Phase::Installing | Phase::ReclaimRegister => silence() >= NUDGE_AFTER_MS,
+        Phase::Wiping | Phase::Waiting => silence() >= RESURRECT_AFTER_MS,
+        _ => false,
+    }
+}
+
 fn is_observed(partition: Option<&PartitionId>, op: &Tick) -> bool {
     partition.is_none_or(|partition| !op.unobserved.contains(partition))
 }
 
 fn liveliness(tx: &mut Tx<'_>, op: &Tick) {
-    let now = tx.now;
-    let changed: Vec<EventLog> = tx
-        .tables()
+    let changed: Vec<EventLog> = judged(tx.tables(), op, tx.now).collect();
+    for log in changed {
+        tx.save(log);
+    }
+}
+
+/// Logs of machines that are not what they were taken for any more.
+fn judged(tables: &Tables, op: &Tick, now: Timestamp) -> impl Iterator<Item = EventLog> {
+    tables
         .all::<EventLog>()
         .filter(|log| log.liveliness != Liveliness::Unspecified)
-        .filter_map(|log| {
-            let machine = tx.get::<Machine>(&log.machine)?;
+        .filter_map(move |log| {
+            let machine = tables.get::<Machine>(&log.machine)?;
             let heard = op
                 .heard
                 .get(&log.machine)
@@ -82,20 +117,10 @@ fn liveliness(tx: &mut Tx<'_>, op: &Tick) {
                 ..EventLog::clone(log)
             })
         })
-        .collect();
-    for log in changed {
-        tx.save(log);
-    }
 }
 
 fn expire_orders(tx: &mut Tx<'_>) -> Step {
-    let now = tx.now;
-    let open = tx.tables().index().open_orders.values().flatten();
-    let late: Vec<_> = open
-        .filter_map(|id| tx.get::<BmcOrder>(id))
-        .filter(|order| order.state == OrderState::Open && now >= order.deadline)
-        .map(|order| order.id)
-        .collect();
+    let late: Vec<_> = late(tx.tables(), tx.now).collect();
     for id in late {
         // An earlier one may have cancelled it.
         let order = tx
@@ -109,15 +134,32 @@ fn expire_orders(tx: &mut Tx<'_>) -> Step {
     Ok(())
 }
 
-fn deadlines(tx: &mut Tx<'_>, op: &Tick) -> Step {
-    let due: Vec<MachineId> = tx
-        .tables()
+/// Open orders whose time is over.
+fn late(tables: &Tables, now: Timestamp) -> impl Iterator<Item = OrderId> {
+    let open = tables.index().open_orders.values().flatten();
+    open.filter_map(|id| tables.get::<BmcOrder>(id))
+        .filter(move |order| order.state == OrderState::Open && now >= order.deadline)
+        .map(|order| order.id)
+}
+
+/// Machines in a phase that has an end, and may have come to it.
+fn waiting<'a>(
+    tables: &'a Tables,
+    op: &'a Tick,
+    now: Timestamp,
+) -> impl Iterator<Item = &'a Machine> {
+    tables
         .all::<Machine>()
-        .filter(|machine| {
+        .map(AsRef::as_ref)
+        .filter(move |machine| {
             !matches!(machine.phase, Phase::New | Phase::Running | Phase::Held(_))
-                && machine.since < tx.now
+                && machine.since < now
                 && is_observed(machine.partition.as_ref(), op)
         })
+}
+
+fn deadlines(tx: &mut Tx<'_>, op: &Tick) -> Step {
+    let due: Vec<MachineId> = waiting(tx.tables(), op, tx.now)
         .map(|machine| machine.id)
         .collect();
     for id in due {
@@ -154,8 +196,8 @@ fn deadline(tx: &mut Tx<'_>, op: &Tick, id: MachineId) -> Step {
     Ok(())
 }
 
-fn silent_since(tx: &Tx<'_>, op: &Tick, machine: &Machine) -> Timestamp {
-    let log = tx.get::<EventLog>(&machine.id);
+fn silent_since(tables: &Tables, op: &Tick, machine: &Machine) -> Timestamp {
+    let log = tables.get::<EventLog>(&machine.id);
     let planned = log
         .and_then(|log| log.events.last())
         .map_or(Timestamp::ZERO, |e| e.time);
@@ -169,7 +211,7 @@ fn silent_since(tx: &Tx<'_>, op: &Tick, machine: &Machine) -> Timestamp {
 
 /// Reboots a machine that says nothing; holds it when that does not help.
 fn nudge_after(tx: &mut Tx<'_>, op: &Tick, mut machine: Machine, after_ms: u64) -> Step {
-    let silence = tx.now.since_ms(silent_since(tx, op, &machine));
+    let silence = tx.now.since_ms(silent_since(tx.tables(), op, &machine));
     let is_locked = machine.condition.state == Availability::Locked;
     if silence < after_ms || is_locked || machine.partition.is_none() {
         return Ok(());
@@ -196,65 +238,48 @@ fn nudge_after(tx: &mut Tx<'_>, op: &Tick, mut machine: Machine, after_ms: u64) 
 }
 
 fn purge(tx: &mut Tx<'_>) {
-    let now = tx.now;
+    for record in outdated(tx.tables(), tx.now) {
+        match record {
+            Record::Token(it) => drop(tx.delete::<Token>(&it.id)),
+            Record::Component(it) => drop(tx.delete::<Component>(&it.id)),
+            Record::JoinTicket(it) => drop(tx.delete::<JoinTicket>(&it.id)),
+            Record::BootTicket(it) => drop(tx.delete::<BootTicket>(&it.id)),
+            Record::Certificate(it) => drop(tx.delete::<Certificate>(&it.serial)),
+            Record::Identity(it) => drop(tx.delete::<Identity>(&it.id)),
+            Record::Idempotency(it) => drop(tx.delete::<Idempotency>(&it.key())),
+            Record::Invite(it) => drop(tx.delete::<Invite>(&it.id)),
+            _ => {}
+        }
+    }
+}
+
+/// Records that have had their day.
+fn outdated(tables: &Tables, now: Timestamp) -> Vec<Record> {
+    let mut all = Vec::new();
     let over = |end: Timestamp, keep_ms: u64| now >= end.plus_ms(keep_ms);
-    let tables = tx.tables();
-    let tokens: Vec<_> = tables
-        .all::<Token>()
-        .filter(|it| over(it.expires, KEEP_MS))
-        .map(|it| it.id)
-        .collect();
-    let join: Vec<_> = tables
-        .all::<JoinTicket>()
-        .filter(|it| over(it.expires_at, KEEP_MS))
+    gather(tables, &mut all, |it: &Token| over(it.expires, KEEP_MS));
+    gather(tables, &mut all, |it: &Component| {
+        over(it.reported_at, COMPONENT_LIFE_MS)
+    });
+    gather(tables, &mut all, |it: &JoinTicket| {
         // A redeemed ticket is the record that lets its agent come back after a long silence.
-        .filter(|it| it.redeemed_at.is_none() || it.revoked_at.is_some())
-        .map(|it| it.id)
-        .collect();
-    let boot: Vec<_> = tables
-        .all::<BootTicket>()
-        .filter(|it| over(it.expires_at, 0))
-        .map(|it| it.id)
-        .collect();
-    let certificates: Vec<_> = tables
-        .all::<Certificate>()
-        .filter(|it| over(it.not_after, KEEP_CERTIFICATES_MS))
-        .map(|it| it.serial.clone())
-        .collect();
-    let identities: Vec<_> = tables
-        .all::<Identity>()
-        .filter(|it| over(it.not_after, it.keep_ms()))
-        .map(|it| it.id.clone())
-        .collect();
-    let keys: Vec<_> = tables
-        .table::<Idempotency>()
-        .iter()
-        .filter(|(_, slot)| over(slot.value.expires_at, 0))
-        .map(|(key, _)| key.clone())
-        .collect();
-    let invites: Vec<_> = tables
-        .all::<Invite>()
-        .filter(|it| over(it.expires_at, 0))
-        .map(|it| it.id.clone())
-        .collect();
-    let components: Vec<_> = tables
-        .all::<Component>()
-        .filter(|it| over(it.reported_at, COMPONENT_LIFE_MS))
-        .map(|it| it.id)
-        .collect();
-    tokens.iter().for_each(|id| drop(tx.delete::<Token>(id)));
-    components
-        .iter()
-        .for_each(|id| drop(tx.delete::<Component>(id)));
-    join.iter().for_each(|id| drop(tx.delete::<JoinTicket>(id)));
-    boot.iter().for_each(|id| drop(tx.delete::<BootTicket>(id)));
-    certificates
-        .iter()
-        .for_each(|serial| drop(tx.delete::<Certificate>(serial)));
-    identities
-        .iter()
-        .for_each(|id| drop(tx.delete::<Identity>(id)));
-    keys.iter()
-        .for_each(|key| drop(tx.delete::<Idempotency>(key)));
-    invites.iter().for_each(|id| drop(tx.delete::<Invite>(id)));
+        let is_of_use = it.redeemed_at.is_some() && it.revoked_at.is_none();
+        over(it.expires_at, KEEP_MS) && !is_of_use
+    });
+    gather(tables, &mut all, |it: &BootTicket| over(it.expires_at, 0));
+    gather(tables, &mut all, |it: &Certificate| {
+        over(it.not_after, KEEP_CERTIFICATES_MS)
+    });
+    gather(tables, &mut all, |it: &Identity| {
+        over(it.not_after, it.keep_ms())
+    });
+    gather(tables, &mut all, |it: &Idempotency| over(it.expires_at, 0));
+    gather(tables, &mut all, |it: &Invite| over(it.expires_at, 0));
+    all
+}
+
+/// Adds the objects of a kind that are as asked.
+fn gather<T: Entity>(tables: &Tables, all: &mut Vec<Record>, is_asked: impl Fn(&T) -> bool) {
+    let found = tables.all::<T>().filter(|it| is_asked(it));
+    all.extend(found.map(|it| T::record(Arc::clone(it))));
 }

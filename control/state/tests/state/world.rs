@@ -107,7 +107,17 @@ impl World {
     }
 
     pub(crate) fn apply(&mut self, op: impl Into<Op>) -> Outcome {
+        let op = op.into();
+        let may_change = match &op {
+            Op::Tick(tick) => tick_may_change(&self.tables, tick, self.now),
+            _ => true,
+        };
         let outcome = apply(&mut self.tables, &Command::new(self.now, "tester", op));
+        assert!(
+            may_change || outcome.changes.is_empty(),
+            "{:?}",
+            outcome.changes
+        );
         let before = self.fabric.clone();
         let concerned = self.fabric.take(&self.tables, &outcome.changes);
         assert_eq!(self.fabric, life::Fabric::of(&self.tables));
