@@ -260,7 +260,9 @@ fn a_machine(ctl: &Metalctl, project: &str) {
     let shown = ctl.ok(&[&["machine", "describe", MACHINE], &mine[..]].concat());
     assert!(shown.contains("10.0.0."), "{shown}");
     let update = ["machine", "update", MACHINE, "--description", "the first"];
-    ctl.ok(&[&update[..], &mine].concat());
+    // Without a key it sends one that is empty, which its own contract refuses.
+    let key = ["--ssh-public-key", "ssh-ed25519 AAAA me"];
+    ctl.ok(&[&update[..], &key, &mine].concat());
     let shown = ctl.ok(&[&["machine", "describe", MACHINE], &mine[..]].concat());
     assert!(shown.contains("the first"), "{shown}");
     let delete = ["machine", "delete", MACHINE, "--skip-security-prompts"];
