@@ -20,18 +20,14 @@ use control_api::{
     Core, Policies, Published, Rates, Uses, WatchLimits, Watches, admin_token, serve, tenants,
     token,
 };
-use control_authz::{Permit, SystemActor};
 use control_pki::{Pki, SealingKey};
-use control_state::{
-    Bios, BlockDevice, BootConfiguration, Command, Cpu, CreatePartition, Fru, Hardware,
-    MachineSeen, Meta, Neighbour, Nic, Op, Partition, RegisterMachine,
-};
+use control_state::{BlockDevice, Cpu, Hardware, Neighbour, Nic};
 use control_store::{AuditTrail, Store, StoreConfig};
 use http::uri::PathAndQuery;
 use prost::Message as _;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
-use proto_types::{MacAddr, MachineId};
+use proto_types::MacAddr;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
@@ -41,8 +37,8 @@ use tonic::Request;
 use tonic::client::Grpc;
 use tonic::metadata::MetadataValue;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
-use uuid::Uuid;
 
+use crate::api::seed;
 use crate::cluster::{POLL, Site, free_ports};
 use crate::process::Process;
 use crate::procfs;
@@ -245,16 +241,7 @@ async fn make(dir: &Path) -> Result<()> {
     let (store, _pki, issuer, _backups) = open(dir).await?;
     tenants(&store, PROVIDER).await?;
     for number in 0..PARTITIONS {
-        let made = Partition {
-            id: partition(number).parse()?,
-            meta: Meta::default(),
-            description: String::new(),
-            boot: BootConfiguration::default(),
-            dns_servers: Vec::new(),
-            ntp_servers: Vec::new(),
-            mgmt_service_addresses: Vec::new(),
-        };
-        propose(&store, CreatePartition(made)).await?;
+        seed::partition(&store, &partition(number)).await?;
     }
     let mut writers = JoinSet::new();
     for writer in 0..WRITERS {
@@ -322,45 +309,15 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
     Ok(())
 }
 
-async fn propose(store: &Store, op: impl Into<Op>) -> Result<()> {
-    let permit = Permit::system(SystemActor::Gateway);
-    let command = Command::new(store.now(), "bench", op);
-    store.propose(&permit, &command).await?;
-    Ok(())
-}
-
 fn partition(number: u32) -> String {
     format!("part-{number}")
 }
 
-/// A machine as pixie and hammer report it.
 async fn register(store: &Store, number: u32) -> Result<()> {
-    let id = MachineId::from(Uuid::from_u128(u128::from(number) + 1));
     let [a, b, c, d] = number.to_be_bytes();
     let mac = MacAddr([2, 0, a, b, c, d]);
-    let seen = MachineSeen {
-        id,
-        partition: partition(number % PARTITIONS).parse()?,
-        mac: Some(mac),
-        seen_at: store.now(),
-    };
-    propose(store, seen).await?;
-    let registration = RegisterMachine {
-        id,
-        hammer_version: "1.0.0".into(),
-        boot_id: format!("boot-{number}"),
-        hardware: hardware(number, mac),
-        bios: Bios {
-            version: "2.4".into(),
-            vendor: "Bench".into(),
-            date: "01/02/2026".into(),
-        },
-        fru: Fru::default(),
-        bmc_address: String::new(),
-        bmc_mac: String::new(),
-        bmc_version: String::new(),
-    };
-    propose(store, registration).await
+    let partition = partition(number % PARTITIONS);
+    seed::register(store, number, &partition, hardware(number, mac)).await
 }
 
 fn hardware(number: u32, mac: MacAddr) -> Hardware {

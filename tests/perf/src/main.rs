@@ -23,6 +23,7 @@ mod link;
 mod load;
 mod machine;
 mod node;
+mod place;
 mod process;
 mod procfs;
 mod report;

@@ -1,6 +1,6 @@
 //! The run: systems in turn, rounds, progress.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use crate::certs::Certs;
 use crate::cluster::{Cluster, Site, System};
 use crate::load::{Load, Work};
+use crate::place::{self, Output};
 use crate::report::Report;
 use crate::sample::Latencies;
 use crate::{disk, failover, fanout, inventory, load};
@@ -62,25 +63,10 @@ enum Side {
     EtcdPlain,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// A table, then one line of JSON
-    Table,
-    /// The line of JSON alone
-    Json,
-}
-
 /// Measures and reports.
 #[expect(clippy::print_stdout, reason = "the report is the output")]
 pub(crate) async fn run(args: StoreArgs) -> Result<()> {
-    let parent = match &args.dir {
-        Some(dir) => dir.clone(),
-        None => beside_the_program()?,
-    };
-    let mut place = tempfile::Builder::new();
-    let place = place.prefix("bench-store-").tempdir_in(&parent);
-    let place =
-        place.with_context(|| format!("cannot make a directory in {}", parent.display()))?;
+    let place = place::make("store", args.dir.as_deref())?;
     let site = Site {
         etcd: args.etcd.clone(),
         dir: place.path().to_owned(),
@@ -102,13 +88,6 @@ pub(crate) async fn run(args: StoreArgs) -> Result<()> {
         return Ok(());
     }
     bail!("missed: {}", missed.join("; "))
-}
-
-/// The build directory: on a disk, where a temporary directory may be in memory.
-pub(crate) fn beside_the_program() -> Result<PathBuf> {
-    let program = std::env::current_exe()?;
-    let folder = program.parent().map(Path::to_owned);
-    folder.context("the program is in no directory")
 }
 
 struct Bench {

@@ -20,6 +20,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 
+use crate::place::{self, Output};
 use crate::procfs;
 use figures::{Column, Report};
 use ironic::{Ironic, Parts};
@@ -81,28 +82,13 @@ enum Part {
     Free,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// A table, then one line of JSON
-    Table,
-    /// The line of JSON alone
-    Json,
-}
-
 /// What a round asks: the part, the work, how many clients, how often ours, how often Ironic.
 type Step = (Part, Work, usize, usize, usize);
 
 /// Measures and reports.
 #[expect(clippy::print_stdout, reason = "the report is the output")]
 pub(crate) async fn run(args: ApiArgs) -> Result<()> {
-    let parent = match &args.dir {
-        Some(dir) => dir.clone(),
-        None => crate::store::beside_the_program()?,
-    };
-    let mut place = tempfile::Builder::new();
-    let place = place.prefix("bench-api-").tempdir_in(&parent);
-    let place =
-        place.with_context(|| format!("cannot make a directory in {}", parent.display()))?;
+    let place = place::make("api", args.dir.as_deref())?;
     let mut bench = Bench {
         dir: place.path().to_owned(),
         args,

@@ -336,25 +336,21 @@ async fn machine(store: Store, number: u32) -> Result<()> {
     machine_at(store, number, cables).await
 }
 
-/// A machine as agents report it on its way until it is on offer.
-pub(crate) async fn machine_at(store: Store, number: u32, cables: Cables) -> Result<()> {
-    let id = MachineId::from(Uuid::from_u128(u128::from(number) + 1));
-    let hardware = hardware(number, &cables);
-    let mac = hardware.nics.first().map(|nic| nic.mac);
-    let disks = hardware.disks.iter().map(|disk| DiskWipe {
-        name: disk.name.clone(),
-        serial: disk.serial.clone(),
-        method: "nvme-format".into(),
-        ..DiskWipe::default()
-    });
-    let disks = disks.collect();
+/// A machine as pixie and hammer report it first.
+pub(crate) async fn register(
+    store: &Store,
+    number: u32,
+    partition: &str,
+    hardware: Hardware,
+) -> Result<()> {
+    let id = machine_id(number);
     let seen = MachineSeen {
         id,
-        partition: cables.partition.parse()?,
-        mac,
+        partition: partition.parse()?,
+        mac: hardware.nics.first().map(|nic| nic.mac),
         seen_at: store.now(),
     };
-    propose(&store, seen).await?;
+    propose(store, seen).await?;
     let registration = RegisterMachine {
         id,
         hammer_version: "1.0.0".into(),
@@ -370,7 +366,25 @@ pub(crate) async fn machine_at(store: Store, number: u32, cables: Cables) -> Res
         bmc_mac: String::new(),
         bmc_version: String::new(),
     };
-    propose(&store, registration).await?;
+    propose(store, registration).await.map(drop)
+}
+
+fn machine_id(number: u32) -> MachineId {
+    MachineId::from(Uuid::from_u128(u128::from(number) + 1))
+}
+
+/// A machine as agents report it on its way until it is on offer.
+pub(crate) async fn machine_at(store: Store, number: u32, cables: Cables) -> Result<()> {
+    let id = machine_id(number);
+    let hardware = hardware(number, &cables);
+    let disks = hardware.disks.iter().map(|disk| DiskWipe {
+        name: disk.name.clone(),
+        serial: disk.serial.clone(),
+        method: "nvme-format".into(),
+        ..DiskWipe::default()
+    });
+    let disks = disks.collect();
+    register(&store, number, &cables.partition, hardware).await?;
     propose(&store, WipeDone { id, disks }).await?;
     let waits = MachineEvent {
         id,

@@ -18,10 +18,11 @@ mod serve;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
+use crate::place::{self, Output};
 use figures::Report;
 
 pub(crate) use fill::fill;
@@ -64,27 +65,11 @@ enum Part {
     Agents,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// A table, then one line of JSON
-    Table,
-    /// The line of JSON alone
-    Json,
-}
-
 /// Measures and reports.
 #[expect(clippy::print_stdout, reason = "the report is the output")]
 pub(crate) async fn run(args: LinkArgs) -> Result<()> {
     open_files(u64::from(args.sessions) + 2000)?;
-    let parent = match &args.dir {
-        Some(dir) => dir.clone(),
-        None => crate::store::beside_the_program()?,
-    };
-    let place = tempfile::Builder::new()
-        .prefix("bench-link-")
-        .tempdir_in(&parent);
-    let place =
-        place.with_context(|| format!("cannot make a directory in {}", parent.display()))?;
+    let place = place::make("link", args.dir.as_deref())?;
     let mut bench = Bench {
         dir: place.path().to_owned(),
         args,
