@@ -135,13 +135,24 @@ impl Case<'_> {
     }
 
     fn project(&self, roles: &[ProjectRole]) -> Result<bool, Denied> {
-        let now = project_role(self.directory, &self.who.user, self.subject);
+        let now = self
+            .of_component()
+            .or_else(|| project_role(self.directory, &self.who.user, self.subject));
         let rights = &self.who.rights.project_roles;
         let token = rights
             .get(self.subject)
             .or_else(|| rights.get(ALL))
             .copied();
         self.member("project", roles, now, token)
+    }
+
+    /// A component belongs to no user: its project has it, as long as there is that project.
+    fn of_component(&self) -> Option<ProjectRole> {
+        let own = self.who.rights.component.as_deref()?;
+        let is_own = self.who.kind == TokenKind::Api
+            && own == self.subject
+            && self.directory.project(&self.who.user, own).is_some();
+        is_own.then_some(ProjectRole::Editor)
     }
 
     /// `now` is the user's own role, `token` the one its API token carries.

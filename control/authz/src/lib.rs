@@ -19,6 +19,7 @@
 //! [`may_grant`] keeps a new token from exceeding the one that asks for it.
 
 mod call;
+mod component;
 mod decide;
 mod denied;
 mod directory;
@@ -29,6 +30,7 @@ mod roles;
 mod site;
 
 pub use call::{AuditedCall, Recorded};
+pub use component::ComponentKind;
 pub use decide::{authorise, authorise_method, authorise_path};
 pub use denied::Denied;
 pub use directory::{Directory, InProject, Memberships};

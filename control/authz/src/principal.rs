@@ -60,6 +60,8 @@ pub struct Rights {
     pub admin_role: Option<AdminRole>,
     /// Of an agent of the published stack.
     pub infra_role: Option<InfraRole>,
+    /// Of a component: the project that it works for, as an editor of it but for what it lists.
+    pub component: Option<String>,
 }
 
 /// Methods that a token lists one by one, by subject (`*` for all).

@@ -30,14 +30,16 @@ const WAY_BACK: [&str; 5] = [
     "metalstack.api.v2.VersionService",
     "metalstack.api.v2.HealthService",
 ];
-/// Services that hand out rights over the whole site.
-const KEYS: [&str; 8] = [
+/// Services that hand out rights over the whole site, or credentials.
+const KEYS: [&str; 10] = [
     POLICY_SERVICE,
     "metalmesh.admin.v1.BackupService",
+    "metalmesh.admin.v1.CaService",
     "metalmesh.admin.v1.ClusterService",
     "metalmesh.admin.v1.IdentityService",
     "metalmesh.admin.v1.JoinService",
     "metalmesh.admin.v1.LoginUserService",
+    "metalmesh.admin.v1.ProjectComponentService",
     "metalstack.admin.v2.TokenService",
     "metalstack.api.v2.TokenService",
 ];

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use common::{MACHINE, PROJECT, TENANT, api, memberships, user};
-use control_authz::{Denied, Memberships, Principal, Rights, authorise_path};
+use control_authz::{ComponentKind, Denied, Memberships, Principal, Rights, authorise_path};
 use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
 use proto_public::{Method, Scope, methods};
 
@@ -71,6 +71,14 @@ fn callers() -> Vec<Caller> {
                 machine_roles: [(MACHINE.to_owned(), MachineRole::Editor)].into(),
                 ..rights()
             }),
+            strangers(),
+        ),
+        (
+            "component",
+            Principal {
+                user: "component/gardener/shoot".into(),
+                ..api(ComponentKind::Gardener.rights(PROJECT))
+            },
             strangers(),
         ),
     ]
@@ -169,6 +177,14 @@ fn rule(method: &Method, caller: &str) -> &'static str {
             Scope::Admin(r) => r.contains(&AdminRole::Viewer),
             Scope::Infra(r) => r.contains(&InfraRole::Viewer),
         });
+    }
+    if caller == "component" {
+        let kind = ComponentKind::Gardener;
+        let mut listed = kind.methods().chain(kind.catalog());
+        return match &method.scope {
+            Scope::Tenant(_) => "404",
+            _ => when(listed.any(|path| path == method.path)),
+        };
     }
     let tenant = match caller {
         "guest" => Some(TenantRole::Guest),

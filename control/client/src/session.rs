@@ -325,6 +325,10 @@ services! {
     quotas: mesh_admin::quota_service_client::QuotaServiceClient;
     /// Join tickets of agents.
     joins: mesh_admin::join_service_client::JoinServiceClient;
+    /// The certificate authority.
+    authority: mesh_admin::ca_service_client::CaServiceClient;
+    /// Components that work for one project.
+    project_components: mesh_admin::project_component_service_client::ProjectComponentServiceClient;
     /// Who has certificates.
     identities: mesh_admin::identity_service_client::IdentityServiceClient;
     /// Backups of the whole state.

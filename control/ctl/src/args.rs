@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
-    apply, audit, cluster, component, context, filesystem, get, identity, image, ip, join, login,
-    machine, misc, network, partition, policy, project, quota, size, switch, task, tenant, token,
-    user, vpn,
+    apply, audit, ca, cluster, component, context, filesystem, get, identity, image, ip, join,
+    login, machine, misc, network, partition, policy, project, quota, size, switch, task, tenant,
+    token, user, vpn,
 };
 use crate::output::Format;
 
@@ -119,7 +119,7 @@ pub(crate) enum Command {
     /// Switches.
     #[command(subcommand)]
     Switch(switch::Command),
-    /// Components of the published stack that report themselves.
+    /// Components: of the published stack, and those that work for a project.
     #[command(subcommand)]
     Component(component::Command),
     /// What goes on in the background: orders to BMCs.
@@ -131,6 +131,9 @@ pub(crate) enum Command {
     /// The control nodes: joining, promotion, removal, who leads.
     #[command(subcommand)]
     Cluster(cluster::Command),
+    /// The certificate authority of agents, machines and control nodes.
+    #[command(subcommand)]
+    Ca(ca::Command),
     /// One-time tickets by which agents join.
     #[command(subcommand)]
     Join(join::Command),

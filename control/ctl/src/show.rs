@@ -8,8 +8,8 @@ use proto_public::api::v2::{
     TenantInvite, Token, VpnNode,
 };
 use proto_public::metalmesh::admin::v1::{
-    Amounts, AuditExport, Identity, JoinTicket, LoginUser, Node, Policy, PolicyUse, Quota,
-    TokenUse, quota,
+    Amounts, AuditExport, CaRoot, CaRotation, Identity, JoinTicket, LoginUser, Node, Policy,
+    PolicyUse, ProjectComponent, Quota, TokenUse, quota,
 };
 
 use crate::cmd::identity::state_of;
@@ -466,6 +466,25 @@ row!(Identity, "metalmesh.admin.v1.Identity", |i| [
     "serial": i.serial.clone(), "joined with": or_dash(i.joined_with.clone()),
     "authority": i.authority.to_string(), "reason": or_dash(i.revoked_reason.clone()),
 ]);
+
+row!(CaRoot, "metalmesh.admin.v1.CaRoot", |r| [
+    "generation": r.generation.to_string(), "sha256": r.sha256.clone(),
+    "signs": if r.signs { "yes" } else { "no" }, "expires": age(r.expires_at.as_ref()),
+    "age": age(r.created_at.as_ref()),
+], wide []);
+
+row!(CaRotation, "metalmesh.admin.v1.CaRotation", |r| [
+    "from": r.from.to_string(), "to": r.to.to_string(),
+    "phase": enum_text("metalmesh.admin.v1.CaPhase", r.phase),
+    "forced": if r.forced { "yes" } else { "no" }, "waiting": r.waiting.to_string(),
+    "began": age(r.began_at.as_ref()), "until": age(r.until.as_ref()),
+], wide ["switched": age(r.switched_at.as_ref()), "done": age(r.done_at.as_ref())]);
+
+row!(ProjectComponent, "metalmesh.admin.v1.ProjectComponent", |c| [
+    "id": c.id.clone(), "kind": enum_text("metalmesh.admin.v1.ProjectComponentKind", c.kind),
+    "name": c.name.clone(), "expires": age(c.expires_at.as_ref()),
+    "last used": age(c.last_used.as_ref()), "age": age(c.issued_at.as_ref()),
+], wide ["project": c.project.clone(), "methods": c.methods.len().to_string()]);
 
 row!(AuditExport, "metalmesh.admin.v1.AuditExport", |e| [
     "name": e.name.clone(), "sequence": e.sequence.to_string(), "behind": e.behind.to_string(),

@@ -13,7 +13,9 @@ use control_store::{AuditTrail, AuditWriter, Store, StoreError, Subscription};
 use proto_identity::SpiffeId;
 use proto_identity::profile::LEAF_VALIDITY;
 use proto_identity::tls::{NodeCertificate, server_config};
-use proto_link::{ALPN, LinkStatus, MeshServer, MeshServerConfig, Peer, Presence, Router};
+use proto_link::{
+    ALPN, LinkStatus, MeshServer, MeshServerConfig, Peer, Presence, Router, TlsSetter,
+};
 use proto_mesh::{
     BmcServiceServer, BootServiceServer, EnrolServiceServer, IdentityServiceServer,
     MachineServiceServer, NodeServiceServer, PhoneHomeServiceServer, SwitchServiceServer,
@@ -58,6 +60,9 @@ pub enum GatewayError {
         #[source]
         source: io::Error,
     },
+    /// QUIC cannot be spoken with the certificate.
+    #[error("TLS of the mesh endpoint")]
+    Tls(#[source] io::Error),
     /// The authority.
     #[error("certificate of the mesh endpoint")]
     Pki(#[from] PkiError),
@@ -217,7 +222,8 @@ impl Gateway {
         tasks.spawn(revoked.follow(shared.store.clone(), events, stop.clone()));
         let wakes = Arc::clone(&shared.wakes);
         tasks.spawn(wakes.run(shared.store.clone(), changes, stop.clone()));
-        tasks.spawn(renew_node(shared.clone(), own, stop.clone()));
+        let trust = server.trust();
+        tasks.spawn(renew_node(shared.clone(), own, trust, stop.clone()));
         tasks.spawn(follow_leadership(shared.clone(), leads, stop.clone()));
         // Sessions end first, so that their last records are still written.
         let over = CancellationToken::new();
@@ -264,20 +270,23 @@ async fn follow_leadership(shared: Shared, leads: watch::Sender<bool>, stop: Can
     }
 }
 
-/// A fresh node certificate at half its life; sessions that are open stay.
-async fn renew_node(shared: Shared, own: Arc<NodeCertificate>, stop: CancellationToken) {
+/// A fresh node certificate at half its life and when the authority is replaced, and the roots that
+/// are trusted then; sessions that are open stay.
+async fn renew_node(
+    shared: Shared,
+    own: Arc<NodeCertificate>,
+    trust: TlsSetter,
+    stop: CancellationToken,
+) {
+    let mut authority = shared.pki.watch();
     let mut pause = LEAF_VALIDITY / 2;
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             () = sleep(pause) => {}
+            changed = authority.changed() => if !changed { return },
         }
-        let node = shared.store.node_id().to_string();
-        let renewed = shared
-            .pki
-            .node_credential(&node)
-            .and_then(|fresh| own.replace(&fresh).map_err(PkiError::Identity));
-        pause = match renewed {
+        pause = match renew(&shared, &own, &trust) {
             Ok(()) => LEAF_VALIDITY / 2,
             Err(e) => {
                 warn!(error = %e, "certificate of the mesh endpoint not renewed");
@@ -285,6 +294,18 @@ async fn renew_node(shared: Shared, own: Arc<NodeCertificate>, stop: Cancellatio
             }
         };
     }
+}
+
+fn renew(
+    shared: &Shared,
+    own: &Arc<NodeCertificate>,
+    trust: &TlsSetter,
+) -> Result<(), GatewayError> {
+    let node = shared.store.node_id().to_string();
+    let fresh = shared.pki.node_credential(&node)?;
+    own.replace(&fresh).map_err(PkiError::Identity)?;
+    let tls = server_config(&fresh.roots, own.clone(), ALPN).map_err(PkiError::Identity)?;
+    trust.set(tls).map_err(GatewayError::Tls)
 }
 
 impl Shared {

@@ -98,7 +98,7 @@ impl PeerLink {
     /// # Errors
     /// When key and certificate do not fit together.
     pub fn set_credential(&self, credential: PeerCredential) -> Result<(), IdentityError> {
-        let tls = members::server_config(&credential.anchor, &credential.own, ALPN)?;
+        let tls = members::server_config(&credential.anchors, &credential.own, ALPN)?;
         let server = settings::server(tls).map_err(IdentityError::Tls)?;
         self.0.endpoint.set_server_config(Some(server));
         let mut current = self
@@ -210,7 +210,7 @@ impl Inner {
                 let message = "this node has no certificate for its peers yet";
                 io::Error::new(io::ErrorKind::NotConnected, message)
             })?;
-            members::client_config(&credential.anchor, &credential.own, *node, ALPN)
+            members::client_config(&credential.anchors, &credential.own, *node, ALPN)
         };
         let config = settings::client(tls.map_err(io::Error::other)?).map_err(io::Error::other)?;
         let unknown = |reason: String| {

@@ -52,7 +52,10 @@ impl Ca {
             chain: vec![leaf.unwrap(), by.certificate().clone()],
             roots: vec![anchor.clone()],
         };
-        PeerCredential { own, anchor }
+        PeerCredential {
+            own,
+            anchors: vec![anchor],
+        }
     }
 
     fn peer(&self, node: u64) -> PeerCredential {
@@ -214,8 +217,8 @@ async fn a_removed_node_is_cut_off_and_stays_out() {
 
 /// Calls with a certificate that is good for something else, past our own checks.
 async fn word_of(ca: &Ca, credential: PeerCredential, served: &Served) -> Result<(), String> {
-    let anchor = ca.peers.certificate();
-    let tls = members::client_config(anchor, &credential.own, 1, ALPN).unwrap();
+    let trusted = [ca.peers.certificate().clone()];
+    let tls = members::client_config(&trusted, &credential.own, 1, ALPN).unwrap();
     let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).unwrap();
     let endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
     let config = quinn::ClientConfig::new(Arc::new(crypto));

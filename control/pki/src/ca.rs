@@ -1,26 +1,22 @@
 //! The authority itself: made once, kept in the replicated state.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use control_authz::{AuditedCall, Permit, SystemActor};
-use control_state::{CaRecord, Command, Op, PutCa, Reply};
-use control_store::Store;
-use proto_identity::profile::{Authority, CA_VALIDITY, LEAF_VALIDITY, Purpose};
+use control_state::{CaRecord, Change, Command, Kind, Op, PutCa, Reply};
+use control_store::{Event, Store, Subscription};
+use proto_identity::profile::{Authority, LEAF_VALIDITY, Purpose};
 use proto_identity::{
-    CertificateDer, CertificateRequest, Credential, Key, PeerIdentity, SpiffeId, Subject,
-    sha256_hex,
+    CertificateDer, CertificateRequest, Credential, IdentityError, Key, PeerIdentity, SpiffeId,
+    Subject, sha256_hex,
 };
 use proto_types::Timestamp;
 use ring::hmac;
-use tracing::info;
+use tracing::{info, warn};
 
+use crate::generations::{Authorities, Generation, Role, record, rotation, unseal};
 use crate::{PkiError, SealingKey};
-
-const ROOT: &str = "root";
-const AGENTS: &str = "agents-1";
-const NODES: &str = "nodes-1";
-const PEERS: &str = "peers-1";
 
 /// The certificate authority. Cheap to clone.
 #[derive(Clone)]
@@ -33,10 +29,8 @@ pub struct Pki {
 pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) trust_domain: String,
-    root: CertificateDer<'static>,
-    agents: Authority,
-    nodes: Authority,
-    peers: Authority,
+    /// As last read; see [`Pki::in_force`].
+    current: RwLock<Arc<Authorities>>,
     /// The data key: what a node that joins gets.
     pub(crate) seal: SealingKey,
 }
@@ -59,38 +53,67 @@ impl Pki {
     ) -> Result<Self, PkiError> {
         SpiffeId::new(trust_domain, Subject::Node { id: "x".to_owned() })?;
         let found = store
-            .read(|t| t.get::<CaRecord>(&ROOT.to_owned()).is_some())
+            .read(|t| t.get::<CaRecord>(&Role::Root.id(1)).is_some() || rotation(t).is_some())
             .await?;
         if !found {
             make(&store, seal, trust_domain).await?;
         }
-        let load = |id: &str| {
-            let id = id.to_owned();
-            store.read_local(move |t| t.require::<CaRecord>(&id).cloned())
-        };
-        let root = CertificateDer::from(load(ROOT)??.certificate.clone());
-        if load(PEERS)?.is_err() {
+        let old = store.read_local(|t| {
+            let has_peers = t.get::<CaRecord>(&Role::Peers.id(1)).is_some();
+            let is_first = rotation(t).is_none();
+            (is_first && !has_peers).then(|| t.require::<CaRecord>(&Role::Root.id(1)).cloned())
+        })?;
+        if let Some(root) = old {
             // Made before nodes had peers.
-            let root = unseal(seal, &*load(ROOT)??)?;
+            let root = unseal(seal, &*root?)?;
             let peers = root.intermediate(Purpose::Peers, store.now().ms())?;
-            put(&store, seal, PEERS, &peers).await?;
+            put(&store, seal, Role::Peers, &peers).await?;
         }
-        let peers = unseal(seal, &*load(PEERS)??)?;
-        let agents = unseal(seal, &*load(AGENTS)??)?;
-        let nodes = unseal(seal, &*load(NODES)??)?;
+        let current = store.read_local(|t| Authorities::load(t, seal))??;
         let trust_domain = trust_domain.to_owned();
         Ok(Self {
             inner: Arc::new(Inner {
                 store,
                 trust_domain,
-                root,
-                agents,
-                nodes,
-                peers,
+                current: RwLock::new(Arc::new(current)),
                 seal: seal.clone(),
             }),
             call: None,
         })
+    }
+
+    /// What signs and what is trusted now. A node that cannot read the state goes on with what it
+    /// read last.
+    pub(crate) fn in_force(&self) -> Arc<Authorities> {
+        let last = Arc::clone(
+            &self
+                .inner
+                .current
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        let fresh = self.inner.store.read_local(|t| {
+            (Authorities::stamp(t) != last.stamp).then(|| Authorities::load(t, &self.inner.seal))
+        });
+        match fresh.map_err(PkiError::from) {
+            Ok(None) => last,
+            Ok(Some(Ok(fresh))) => {
+                let fresh = Arc::new(fresh);
+                let current = self.inner.current.write();
+                let mut current = current.unwrap_or_else(PoisonError::into_inner);
+                current.clone_from(&fresh);
+                fresh
+            }
+            Ok(Some(Err(e))) | Err(e) => {
+                warn!(error = %e, "the certificate authority could not be read again");
+                last
+            }
+        }
+    }
+
+    /// Follows whether another authority is in force.
+    pub fn watch(&self) -> AuthorityWatch {
+        AuthorityWatch(self.inner.store.watch())
     }
 
     /// The same authority for what this call changes: its record goes with the change.
@@ -109,12 +132,13 @@ impl Pki {
 
     /// What agents trust.
     pub fn roots(&self) -> Vec<CertificateDer<'static>> {
-        vec![self.inner.root.clone()]
+        self.in_force().roots.clone()
     }
 
     /// SHA-256 of the roots, hex: what tickets pin.
     pub fn root_hashes(&self) -> Vec<String> {
-        vec![sha256_hex(&self.inner.root)]
+        let roots = self.roots();
+        roots.iter().map(|root| sha256_hex(root)).collect()
     }
 
     /// A fresh key and one-hour certificate for the mesh endpoint of a node. Nothing is recorded:
@@ -128,23 +152,29 @@ impl Pki {
                 id: node.to_owned(),
             },
         )?;
-        let chain = self.sign(&id, &request)?.0;
+        let authorities = self.in_force();
+        let leaf = authorities
+            .nodes
+            .issue(&id, &request, self.now().ms(), LEAF_VALIDITY)?;
+        let mut chain = vec![leaf, authorities.nodes.certificate().clone()];
+        chain.extend(authorities.nodes_crossed.clone());
         Ok(Credential {
             key,
             chain,
-            roots: self.roots(),
+            roots: authorities.roots.clone(),
         })
     }
 
     /// What control nodes show to each other, and trust in each other: nothing else.
     pub fn peer_credential(&self, node: u64) -> Result<PeerCredential, PkiError> {
-        peer_credential(&self.inner.peers, self.trust_domain(), node, self.now())
+        let authorities = self.in_force();
+        peer_credential(&authorities, self.trust_domain(), node, self.now())
     }
 
-    /// A secret of a node for one purpose, the same after each restart. Derived from the nodes'
-    /// authority, so that nothing further has to be kept.
+    /// A secret of a node for one purpose, the same after each restart until the authority is
+    /// replaced. Derived from the nodes' authority, so that nothing further has to be kept.
     pub fn node_secret(&self, node: &str, purpose: &str) -> [u8; 32] {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.inner.nodes.to_pkcs8());
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.in_force().nodes.to_pkcs8());
         let tag = hmac::sign(&key, format!("metalmesh\0{purpose}\0{node}").as_bytes());
         let mut secret = [0u8; 32];
         secret.copy_from_slice(tag.as_ref());
@@ -162,29 +192,25 @@ impl Pki {
         self.inner.seal.open(name, sealed)
     }
 
-    pub(crate) fn peers(&self) -> &Authority {
-        &self.inner.peers
-    }
-
-    /// The intermediate that agents' chains must contain.
-    pub(crate) fn agents_certificate(&self) -> &CertificateDer<'static> {
-        self.inner.agents.certificate()
-    }
-
-    /// A leaf with its chain, and what it says.
+    /// A leaf of an agent or machine with its chain, what it says, and the generation that signed.
     pub(crate) fn sign(
         &self,
         id: &SpiffeId,
         request: &CertificateRequest,
-    ) -> Result<(Vec<CertificateDer<'static>>, PeerIdentity), PkiError> {
-        let authority = match Purpose::of(id.subject()) {
-            Purpose::Agents => &self.inner.agents,
-            Purpose::Nodes => &self.inner.nodes,
-            Purpose::Peers => &self.inner.peers,
-        };
-        let leaf = authority.issue(id, request, self.now().ms(), LEAF_VALIDITY)?;
+    ) -> Result<Signed, PkiError> {
+        if Purpose::of(id.subject()) != Purpose::Agents {
+            return Err(IdentityError::Certificate("not of an agent or machine").into());
+        }
+        let authorities = self.in_force();
+        let by = authorities.agents()?;
+        let leaf = by.issue(id, request, self.now().ms(), LEAF_VALIDITY)?;
         let says = PeerIdentity::from_certificate(&leaf)?;
-        Ok((vec![leaf, authority.certificate().clone()], says))
+        Ok(Signed {
+            chain: vec![leaf, by.certificate().clone()],
+            roots: authorities.roots.clone(),
+            says,
+            generation: authorities.generation,
+        })
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -206,20 +232,41 @@ impl Pki {
     }
 }
 
+/// A leaf that is not handed out yet.
+pub(crate) struct Signed {
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) roots: Vec<CertificateDer<'static>>,
+    pub(crate) says: PeerIdentity,
+    pub(crate) generation: u32,
+}
+
+/// See [`Pki::watch`].
+#[derive(Debug)]
+pub struct AuthorityWatch(Subscription<Change>);
+
+impl AuthorityWatch {
+    /// Waits for a change of what is in force; false when the store is shut down.
+    pub async fn changed(&mut self) -> bool {
+        loop {
+            match self.0.next().await {
+                Some(Event::Changed { changes, .. }) => {
+                    if changes.iter().any(|it| it.kind == Kind::CaRotation) {
+                        return true;
+                    }
+                }
+                Some(Event::Resync) => return true,
+                None => return false,
+            }
+        }
+    }
+}
+
 async fn make(store: &Store, seal: &SealingKey, trust_domain: &str) -> Result<(), PkiError> {
     let now = store.now().ms();
-    let root = Authority::root(trust_domain, now)?;
-    let agents = root.intermediate(Purpose::Agents, now)?;
-    let nodes = root.intermediate(Purpose::Nodes, now)?;
-    let peers = root.intermediate(Purpose::Peers, now)?;
+    let made = Generation::make(trust_domain, now)?;
     // The root comes last: it marks the authority as complete.
-    for (id, authority) in [
-        (AGENTS, &agents),
-        (NODES, &nodes),
-        (PEERS, &peers),
-        (ROOT, &root),
-    ] {
-        put(store, seal, id, authority).await?;
+    for (role, authority) in made.in_order() {
+        put(store, seal, role, authority).await?;
     }
     info!(trust_domain, "certificate authority made");
     Ok(())
@@ -228,19 +275,11 @@ async fn make(store: &Store, seal: &SealingKey, trust_domain: &str) -> Result<()
 async fn put(
     store: &Store,
     seal: &SealingKey,
-    id: &str,
+    role: Role,
     authority: &Authority,
 ) -> Result<(), PkiError> {
     let now = store.now();
-    let life = u64::try_from(CA_VALIDITY.as_millis()).unwrap_or(u64::MAX);
-    let record = CaRecord {
-        id: id.to_owned(),
-        certificate: authority.certificate().to_vec(),
-        sealed_key: seal.seal(id, &authority.to_pkcs8())?,
-        created_at: now,
-        not_after: Timestamp::from_ms(now.ms().saturating_add(life)),
-        retired: false,
-    };
+    let record = record(seal, role, 1, authority, now)?;
     let permit = Permit::system(SystemActor::Bootstrap);
     let command = Command::new(now, "metalmeshd", PutCa(record));
     store.propose(&permit, &command).await?;
@@ -252,8 +291,8 @@ async fn put(
 pub struct PeerCredential {
     /// Its key and one-hour certificate.
     pub own: Credential,
-    /// The peers' intermediate: the only one that the other side may be of.
-    pub anchor: CertificateDer<'static>,
+    /// The peers' intermediates: the only ones that the other side may be of.
+    pub anchors: Vec<CertificateDer<'static>>,
 }
 
 /// The peer credential of `node` from what its own disk has, without asking anybody: so that
@@ -263,16 +302,19 @@ pub fn peer_credential_at_rest(
     seal: &SealingKey,
     trust_domain: &str,
 ) -> Result<Option<PeerCredential>, PkiError> {
-    let record = store.read_local(|t| t.get::<CaRecord>(&PEERS.to_owned()).cloned())?;
-    let Some(record) = record else {
+    let found = store.read_local(|t| {
+        let generation = Authorities::newest(t);
+        let peers = t.get::<CaRecord>(&Role::Peers.id(generation));
+        peers.map(|_| Authorities::load(t, seal))
+    })?;
+    let Some(authorities) = found.transpose()? else {
         return Ok(None);
     };
-    let peers = unseal(seal, &record)?;
-    peer_credential(&peers, trust_domain, store.node_id(), store.now()).map(Some)
+    peer_credential(&authorities, trust_domain, store.node_id(), store.now()).map(Some)
 }
 
 fn peer_credential(
-    peers: &Authority,
+    authorities: &Authorities,
     trust_domain: &str,
     node: u64,
     now: Timestamp,
@@ -280,17 +322,14 @@ fn peer_credential(
     let key = Key::generate()?;
     let request = CertificateRequest::verify(&key.request()?)?;
     let id = SpiffeId::new(trust_domain, Subject::Peer { node })?;
-    let leaf = peers.issue(&id, &request, now.ms(), LEAF_VALIDITY)?;
-    let anchor = peers.certificate().clone();
+    let leaf = authorities
+        .peers
+        .issue(&id, &request, now.ms(), LEAF_VALIDITY)?;
+    let anchors = authorities.anchors.clone();
     let own = Credential {
         key,
         chain: vec![leaf],
-        roots: vec![anchor.clone()],
+        roots: anchors.clone(),
     };
-    Ok(PeerCredential { own, anchor })
-}
-
-fn unseal(seal: &SealingKey, record: &CaRecord) -> Result<Authority, PkiError> {
-    let key = seal.open(&record.id, &record.sealed_key)?;
-    Ok(Authority::from_parts(&key, record.certificate.clone())?)
+    Ok(PeerCredential { own, anchors })
 }

@@ -17,9 +17,6 @@ use crate::judge::{self, Join, role_of};
 use crate::record;
 use crate::{Pki, PkiError};
 
-/// Generation of the authority that signs.
-const AUTHORITY: u32 = 1;
-
 /// What somebody without a certificate shows.
 #[derive(Clone)]
 pub struct Enrol {
@@ -205,15 +202,12 @@ impl Pki {
         allocation: Option<AllocationId>,
         cause: Cause,
     ) -> Result<Issued, PkiError> {
-        let (chain, identity) = self.sign(id, request)?;
-        let mut certificate = record::certificate(&identity, self.now(), allocation);
+        let signed = self.sign(id, request)?;
+        let mut certificate = record::certificate(&signed.says, self.now(), allocation);
+        certificate.authority = signed.generation;
         let level = self.inner.store.read_local(feature_level)?;
         if level >= IDENTITY_LEVEL {
-            let op = IssueCertificate {
-                certificate,
-                authority: AUTHORITY,
-                cause,
-            };
+            let op = IssueCertificate { certificate, cause };
             self.propose(id.to_string(), op).await?;
         } else {
             certificate.key = None;
@@ -221,9 +215,9 @@ impl Pki {
                 .await?;
         }
         Ok(Issued {
-            chain,
-            roots: self.roots(),
-            identity,
+            chain: signed.chain,
+            roots: signed.roots,
+            identity: signed.says,
         })
     }
 
@@ -234,9 +228,14 @@ impl Pki {
             .ok_or(IdentityError::Certificate("empty chain"))?;
         let peer = PeerIdentity::from_certificate(leaf)?;
         let mut roots = RootCertStore::empty();
-        let tls = |_: rustls::Error| IdentityError::Certificate("not of this authority");
-        for root in self.roots() {
-            roots.add(root).map_err(tls)?;
+        let tls = |_: rustls::Error| {
+            IdentityError::Certificate(
+                "not of an authority that is trusted now; join anew: metalmesh join create",
+            )
+        };
+        let authorities = self.in_force();
+        for root in &authorities.roots {
+            roots.add(root.clone()).map_err(tls)?;
         }
         let provider = proto_identity::tls::provider();
         let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider)
@@ -244,8 +243,8 @@ impl Pki {
             .map_err(|e| IdentityError::Tls(e.to_string()))?;
         let before = std::time::Duration::from_millis(peer.not_after_ms.saturating_sub(1000));
         let at = UnixTime::since_unix_epoch(before);
-        // Our own intermediate: a chain that names another is not looked at.
-        let intermediates = [self.agents_certificate().clone()];
+        // Our own intermediates: a chain that names another is not looked at.
+        let intermediates = authorities.agents_certificates();
         verifier
             .verify_client_cert(leaf, &intermediates, at)
             .map_err(tls)?;

@@ -4,6 +4,7 @@
 use control_state::{
     BootTicket, Certificate, ErrorCode, Identity, JoinTicket, Machine, RESUME_MAX_MS, StateError,
 };
+use proto_identity::profile::BACKDATE;
 use proto_identity::{AgentRole, PeerIdentity, Subject};
 use proto_types::{Digest, MacAddr, MachineId, Timestamp};
 
@@ -108,7 +109,8 @@ pub(crate) fn stands(peer: &PeerIdentity, known: Known<'_>) -> Result<(), StateE
                 .machine
                 .and_then(|m| m.allocation.as_ref())
                 .ok_or_else(gone)?;
-            let issued = Timestamp::from_ms(peer.not_before_ms.saturating_add(BACKDATE_MS));
+            let backdate = u64::try_from(BACKDATE.as_millis()).unwrap_or(0);
+            let issued = Timestamp::from_ms(peer.not_before_ms.saturating_add(backdate));
             // A key of an earlier allocation of the same project is not good for this one.
             let current = allocation.project.to_string() == *project
                 && issued.ms().saturating_add(999) >= allocation.created_at.ms();
@@ -117,8 +119,6 @@ pub(crate) fn stands(peer: &PeerIdentity, known: Known<'_>) -> Result<(), StateE
         Subject::Node { .. } | Subject::Peer { .. } => Err(gone()),
     }
 }
-
-const BACKDATE_MS: u64 = 300_000;
 
 /// Whether an identity whose certificate has ended gets a new one of the key with the fingerprint
 /// `key`, without a ticket. An agent needs the ticket that it joined by to be on record,
@@ -408,6 +408,7 @@ mod tests {
             machine: None,
             allocation: None,
             key: None,
+            authority: 1,
             revoked_at: ago(1),
             revoked_reason: String::new(),
         };

@@ -7,6 +7,8 @@
 //! handed out, and renewing asks the record whether it was revoked.
 //!
 //! Invariants:
+//! - a generation of the authority is followed by the next with an overlap, in which both are
+//!   trusted, and then its keys are deleted;
 //! - a private key of an agent never comes here, only requests signed by it;
 //! - what an identity may be follows from the ticket or the old certificate, never from the
 //!   request;
@@ -18,6 +20,7 @@
 mod ca;
 mod enrol;
 mod error;
+mod generations;
 mod invites;
 mod judge;
 mod nodes;
@@ -26,7 +29,7 @@ mod revoked;
 mod seal;
 mod tickets;
 
-pub use ca::{PeerCredential, Pki, peer_credential_at_rest};
+pub use ca::{AuthorityWatch, PeerCredential, Pki, peer_credential_at_rest};
 pub use enrol::{Enrol, Issued};
 pub use error::PkiError;
 pub use invites::{INVITE_LIFE, invite_id};

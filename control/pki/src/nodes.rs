@@ -132,7 +132,8 @@ impl Pki {
             };
             self.propose(spiffe.to_string(), joined).await?;
         }
-        let peers = self.peers();
+        let authorities = self.in_force();
+        let peers = &authorities.peers;
         let leaf = peers.issue(&spiffe, &request, now.ms(), LEAF_VALIDITY)?;
         info!(node = id, address = %join.peer_address, "control node admitted");
         Ok(NodeAdmission {

@@ -20,6 +20,7 @@ pub(crate) fn certificate(
         machine: peer.id.machine().map(MachineId::new),
         allocation,
         key: peer.fingerprint.parse().ok(),
+        authority: 1,
         revoked_at: None,
         revoked_reason: String::new(),
     }

@@ -4,13 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use control_state::{Certificate, Change, Identity, Kind, Record, Tables};
+use control_state::{CaPhase, CaRotation, Certificate, Change, Identity, Kind, Record, Tables};
 use control_store::{Event, Store, StoreError, Subscription};
 use proto_identity::PeerIdentity;
 use proto_link::Revocations;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
+
+use crate::generations::rotation;
+
+/// When the authority is replaced in a hurry, agents renew over so long a time.
+const FORCED_SPREAD: Duration = Duration::from_secs(15);
 
 /// The serial numbers of revoked certificates that have not ended yet, and the identities that
 /// are to have new keys; follows the state.
@@ -23,13 +28,24 @@ pub struct Revoked {
 #[derive(Debug, Default)]
 struct Known {
     serials: BTreeSet<String>,
-    /// By SPIFFE id: SHA-256 of the key that is to go, hex.
-    due: BTreeMap<String, String>,
+    /// By SPIFFE id: SHA-256 of the key that is to go, hex, and over how long all spread.
+    due: BTreeMap<String, (String, Duration)>,
+    /// Everybody is to have a certificate of this generation of the authority now.
+    wanted: u32,
+}
+
+/// Of a replacement of the authority that is hurried, its new generation.
+fn wanted(rotation: &CaRotation) -> u32 {
+    let hurries = rotation.is_forced && rotation.phase != CaPhase::Done;
+    if hurries { rotation.to } else { 0 }
 }
 
 impl Known {
     fn of(tables: &Tables) -> Self {
-        let mut known = Self::default();
+        let mut known = Self {
+            wanted: rotation(tables).map_or(0, |it| wanted(it)),
+            ..Self::default()
+        };
         for certificate in tables.all::<Certificate>() {
             known.certificate(certificate);
         }
@@ -46,9 +62,14 @@ impl Known {
 
     /// Whether that is news to sessions.
     fn identity(&mut self, it: &Identity) -> bool {
-        if it.rotate_since.is_some() && it.revoked_at.is_none() {
-            let key = it.key.hex();
-            return self.due.insert(it.id.clone(), key.clone()) != Some(key);
+        let spread = if it.rotate_since.is_some() {
+            Some(Duration::ZERO)
+        } else {
+            (it.authority < self.wanted).then_some(FORCED_SPREAD)
+        };
+        if let Some(spread) = spread.filter(|_| it.revoked_at.is_none()) {
+            let due = (it.key.hex(), spread);
+            return self.due.insert(it.id.clone(), due.clone()) != Some(due);
         }
         self.due.remove(&it.id);
         false
@@ -97,6 +118,12 @@ impl Revoked {
                 event = events.next() => event,
             };
             let changed = match event {
+                // What is wanted of all is looked at anew.
+                Some(Event::Changed { changes, .. })
+                    if changes.iter().any(|it| it.kind == Kind::CaRotation) =>
+                {
+                    self.resync(&store)
+                }
                 Some(Event::Changed { changes, .. }) => self.take(&changes),
                 Some(Event::Resync) => self.resync(&store),
                 None => return,
@@ -143,8 +170,8 @@ impl Revocations for Revoked {
         if known.due.is_empty() {
             return None;
         }
-        let key = known.due.get(&peer.id.to_string())?;
-        (*key == peer.fingerprint).then_some(Duration::ZERO)
+        let (key, spread) = known.due.get(&peer.id.to_string())?;
+        (*key == peer.fingerprint).then_some(*spread)
     }
 
     fn changes(&self) -> watch::Receiver<u64> {

@@ -189,7 +189,10 @@ fn accept(
         node: response.node,
         cluster_id: cluster_id.context("the cluster's id is malformed")?,
         cluster: response.cluster,
-        credential: PeerCredential { own, anchor },
+        credential: PeerCredential {
+            own,
+            anchors: vec![anchor],
+        },
         data_key,
     })
 }

@@ -86,7 +86,8 @@ pub(crate) async fn announce(
     Ok(())
 }
 
-/// A fresh certificate for the peers at half the life of the one before.
+/// A fresh certificate for the peers at half the life of the one before, and when the authority is
+/// replaced.
 pub(crate) fn spawn_renewal(
     tasks: &mut JoinSet<()>,
     link: PeerLink,
@@ -94,6 +95,7 @@ pub(crate) fn spawn_renewal(
     node: u64,
     stop: CancellationToken,
 ) {
+    let mut authority = pki.watch();
     tasks.spawn(async move {
         loop {
             let renewed = pki
@@ -110,6 +112,7 @@ pub(crate) fn spawn_renewal(
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
+                changed = authority.changed() => if !changed { return },
             }
         }
     });

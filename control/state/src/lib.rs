@@ -35,6 +35,7 @@ pub use apply::audit::audit_is_chained;
 pub use apply::node::{check_enabled, feature_level};
 pub use apply::{
     DEAD_AFTER_MS, INSTALL_ATTEMPTS_MAX, Outcome, STEP_ATTEMPTS_MAX, apply, tick_may_change,
+    user_of_component,
 };
 pub use change::{Change, CodecError};
 pub use command::*;

@@ -7,8 +7,8 @@ use proto_types::MachineId;
 use serde::{Deserialize, Serialize};
 
 use crate::entities::{
-    BmcOrder, BootTicket, Component, ControlNode, EventLog, Identity, Image, Invite, Ip,
-    JoinTicket, Layout, Machine, Network, Partition, Policy, Project, Quota, Size,
+    BmcOrder, BootTicket, CaRotation, Component, ControlNode, EventLog, Identity, Image, Invite,
+    Ip, JoinTicket, Layout, Machine, Network, Partition, Policy, Project, Quota, Size,
     SizeImageConstraint, SizeReservation, Switch, Tenant, Token, User,
 };
 
@@ -71,6 +71,7 @@ replies! {
     Component component;
     User user;
     Identity identity;
+    CaRotation ca_rotation;
 }
 
 impl Reply {

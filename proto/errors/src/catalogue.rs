@@ -107,6 +107,7 @@ catalogue! {
     1509 SwitchesDiffer FailedPrecondition "One switch cannot stand in for the other", "compare them: metalmesh switch show <id>";
     1510 KeyNotNew FailedPrecondition "A new key is wanted of this identity", "the agent makes one by itself; if it does not, restart it";
     1511 IdentityAway FailedPrecondition "The identity has no certificate now", "wait until its agent is back, or revoke it: metalmesh identity show <id>";
+    1512 CaRotationOpen FailedPrecondition "The certificate authority is being replaced already", "see how far it is: metalmesh ca show; hurry it: metalmesh ca rotate --force";
     // 16xx: orders to hardware
     1601 OrderClosed FailedPrecondition "The order is over already", "give a new order";
     1602 OrderExpired DeadlineExceeded "The BMC did not answer in time", "check the BMC and its agent, then repeat";

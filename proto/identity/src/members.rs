@@ -1,5 +1,5 @@
 //! TLS among control nodes: both sides show a certificate of the peers' intermediate, which is
-//! the only trust anchor, and the caller knows which node it calls.
+//! the only trust anchor (beside its successor while the authority is replaced), and the caller knows which node it calls.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use crate::tls::{provider, tls};
 use crate::{Credential, IdentityError, PeerIdentity, Subject};
 
-/// The side that is called. `anchor` is the peers' intermediate; a caller without a certificate
-/// of it is refused in the handshake.
+/// The side that is called. `trusted` are the peers' intermediates, two while one takes the other's
+/// place; a caller without a certificate of one of them is refused in the handshake.
 pub fn server_config(
-    anchor: &CertificateDer<'static>,
+    trusted: &[CertificateDer<'static>],
     own: &Credential,
     alpn: &[u8],
 ) -> Result<ServerConfig, IdentityError> {
     let provider = provider();
-    let roots = Arc::new(anchors(anchor)?);
+    let roots = Arc::new(anchors(trusted)?);
     let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider.clone())
         .build()
         .map_err(|e| IdentityError::Tls(e.to_string()))?;
@@ -44,14 +44,14 @@ pub fn server_config(
 
 /// The side that calls `node`; another node that answers there is refused.
 pub fn client_config(
-    anchor: &CertificateDer<'static>,
+    trusted: &[CertificateDer<'static>],
     own: &Credential,
     node: u64,
     alpn: &[u8],
 ) -> Result<ClientConfig, IdentityError> {
     let provider = provider();
     let verifier = Arc::new(MemberVerifier {
-        anchors: anchors(anchor)?,
+        anchors: anchors(trusted)?,
         node,
         provider: provider.clone(),
     });
@@ -68,9 +68,11 @@ pub fn client_config(
     Ok(config)
 }
 
-fn anchors(anchor: &CertificateDer<'static>) -> Result<RootCertStore, IdentityError> {
+fn anchors(trusted: &[CertificateDer<'static>]) -> Result<RootCertStore, IdentityError> {
     let mut store = RootCertStore::empty();
-    store.add(anchor.clone()).map_err(tls)?;
+    for anchor in trusted {
+        store.add(anchor.clone()).map_err(tls)?;
+    }
     Ok(store)
 }
 

@@ -16,8 +16,8 @@ use crate::{CertificateRequest, IdentityError, Key, SpiffeId, Subject};
 pub const LEAF_VALIDITY: Duration = Duration::from_secs(3600);
 /// How long root and intermediates live.
 pub const CA_VALIDITY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
-/// Certificates begin this much before their issue: clocks differ.
-pub const BACKDATE: Duration = Duration::from_secs(300);
+/// Certificates begin this much before their issue: clocks differ by ten minutes at times.
+pub const BACKDATE: Duration = Duration::from_secs(900);
 
 /// What an intermediate issues for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +88,27 @@ impl Authority {
     /// An intermediate under this root, limited to one purpose.
     pub fn intermediate(&self, purpose: Purpose, now_ms: u64) -> Result<Self, IdentityError> {
         let key = Key::generate()?;
+        let cert = self.certify(purpose, &key, now_ms)?;
+        Ok(Self { key, cert })
+    }
+
+    /// Another certificate for an intermediate that a newer root made: whoever trusts this root
+    /// alone trusts it too.
+    pub fn cross(
+        &self,
+        intermediate: &Self,
+        purpose: Purpose,
+        now_ms: u64,
+    ) -> Result<CertificateDer<'static>, IdentityError> {
+        self.certify(purpose, &intermediate.key, now_ms)
+    }
+
+    fn certify(
+        &self,
+        purpose: Purpose,
+        key: &Key,
+        now_ms: u64,
+    ) -> Result<CertificateDer<'static>, IdentityError> {
         let name = format!("metalmesh {}", purpose.name());
         let mut params = base(&name, now_ms, CA_VALIDITY)?;
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -97,10 +118,7 @@ impl Authority {
         let cert = params
             .signed_by(key.pair(), &self.issuer()?)
             .map_err(issue)?;
-        Ok(Self {
-            key,
-            cert: cert.der().clone(),
-        })
+        Ok(cert.der().clone())
     }
 
     /// Puts together what was stored.

@@ -21,7 +21,11 @@ pub enum DialError {
         reason: String,
     },
     /// The node's certificate is not one of the pinned roots' or has ended.
-    #[error("{address} is not a control node that is trusted here: {reason}")]
+    #[error(
+        "{address} is not a control node that is trusted here: {reason}; when the certificate \
+         authority was replaced while this one was away, let it join anew: metalmesh join create, \
+         then start it with --ticket-file"
+    )]
     Untrusted {
         /// Where was tried.
         address: String,

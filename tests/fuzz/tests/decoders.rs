@@ -21,6 +21,13 @@ fn fuzz_ipmi_packet() {
 }
 
 #[test]
+fn fuzz_link_notice() {
+    check!().for_each(|bytes: &[u8]| {
+        let _ = proto_link::notice::decode(bytes);
+    });
+}
+
+#[test]
 fn fuzz_ipmi_fru() {
     check!().for_each(|bytes: &[u8]| {
         let _ = bmc_ipmi::fru::decode(bytes);

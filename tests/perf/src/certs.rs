@@ -90,7 +90,10 @@ pub(crate) fn peer_credential(node: u64, certificate: &Path, key: &Path) -> Resu
         chain: vec![leaf],
         roots: vec![anchor.clone()],
     };
-    Ok(PeerCredential { own, anchor })
+    Ok(PeerCredential {
+        own,
+        anchors: vec![anchor],
+    })
 }
 
 fn write_secret(path: &Path, content: &[u8]) -> Result<()> {

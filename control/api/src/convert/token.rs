@@ -154,6 +154,7 @@ impl WantedRights {
             machine_roles: mapped(&self.machine_roles, machine),
             admin_role: self.admin_role.map(wire),
             infra_role: self.infra_role.map(infra),
+            component: None,
         }
     }
 }
@@ -229,6 +230,9 @@ pub(crate) fn principal(token: &state::Token) -> Principal {
         user: token.user.as_str().into(),
         token: token.id.to_string().into(),
         kind,
-        rights: WantedRights::of(token).rights(),
+        rights: Rights {
+            component: token.component.as_ref().map(|it| it.project.to_string()),
+            ..WantedRights::of(token).rights()
+        },
     }
 }

@@ -5,6 +5,7 @@ mod audit_trail;
 mod backup;
 mod bmc;
 mod boot;
+mod ca;
 mod cluster;
 mod component;
 mod event;
@@ -22,6 +23,7 @@ mod network;
 mod partition;
 mod policy;
 mod project;
+mod project_component;
 mod quota;
 mod size;
 mod size_image_constraint;
@@ -111,11 +113,13 @@ impl Services {
             infra::switch_service_server::SwitchServiceServer,
             mesh_admin::audit_trail_service_server::AuditTrailServiceServer,
             mesh_admin::backup_service_server::BackupServiceServer,
+            mesh_admin::ca_service_server::CaServiceServer,
             mesh_admin::cluster_service_server::ClusterServiceServer,
             mesh_admin::identity_service_server::IdentityServiceServer,
             mesh_admin::join_service_server::JoinServiceServer,
             mesh_admin::login_user_service_server::LoginUserServiceServer,
             mesh_admin::policy_service_server::PolicyServiceServer,
+            mesh_admin::project_component_service_server::ProjectComponentServiceServer,
             mesh_admin::quota_service_server::QuotaServiceServer,
             mesh_admin::token_use_service_server::TokenUseServiceServer,
             mesh_admin::watch_service_server::WatchServiceServer,

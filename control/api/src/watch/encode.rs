@@ -137,7 +137,8 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::ControlNode(_)
         | Record::Idempotency(_)
         | Record::VpnMember(_)
-        | Record::Identity(_) => None,
+        | Record::Identity(_)
+        | Record::CaRotation(_) => None,
     }
 }
 

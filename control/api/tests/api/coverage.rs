@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use control_state as state;
 use proto_public::api::v2 as api;
+use proto_public::metalmesh::admin::v1 as mesh;
+use proto_public::metalmesh::admin::v1::project_component_service_client::ProjectComponentServiceClient;
 use proto_public::{Method, Scope, methods};
 use serde_json::{Map, Value, json};
 
@@ -202,9 +204,85 @@ async fn caller(node: &Node, name: &str) -> (World, Option<String>) {
             })
             .await
         }
+        "component" => {
+            let kind = mesh::ProjectComponentKind::Gardener;
+            Some(component(node, &project, kind).await.1)
+        }
         other => panic!("{other} is a new sort of caller"),
     };
     (world, token)
+}
+
+/// A component's id and token, made by an admin.
+async fn component(
+    node: &Node,
+    project: &str,
+    kind: mesh::ProjectComponentKind,
+) -> (String, String) {
+    let wire = node.as_admin();
+    let mut components = ProjectComponentServiceClient::new(wire);
+    let request = mesh::ProjectComponentServiceCreateRequest {
+        project: project.to_owned(),
+        kind: kind.into(),
+        name: "shoot-1".into(),
+        days: 1,
+    };
+    let made = components.create(request).await.unwrap().into_inner();
+    (made.component.unwrap().id, made.secret)
+}
+
+/// Each kind of component: its project's methods by its list, and nothing of another project.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_component_has_its_project_alone() {
+    let node = site().await;
+    let (mine, _) = node.tenant("mine").await;
+    let (theirs, _) = node.tenant("theirs").await;
+    let world = |project: &str| World {
+        tenant: "mine".into(),
+        project: project.to_owned(),
+        machine: ABSENT.into(),
+    };
+    let mut outside = 0;
+    for kind in 1..=6 {
+        let kind = mesh::ProjectComponentKind::try_from(kind).unwrap();
+        let (id, token) = component(&node, &mine, kind).await;
+        for method in methods() {
+            let Scope::Project(_) = method.scope else {
+                continue;
+            };
+            let (foreign, said) = call(&node, method, Some(&token), &world(&theirs)).await;
+            assert_eq!(foreign, "not_found", "{kind:?} {}: {said}", method.path);
+            let (absent, also) = call(&node, method, Some(&token), &World::absent()).await;
+            assert_eq!(absent, "not_found", "{kind:?} {}", method.path);
+            assert_eq!(said.replace(&theirs, "<it>"), also.replace(ABSENT, "<it>"));
+            outside += 1;
+        }
+        let list = proto_public::method("/metalstack.api.v2.MachineService/List").unwrap();
+        let (code, said) = call(&node, list, Some(&token), &world(&mine)).await;
+        assert_eq!(code, "", "{kind:?}: {said}");
+        let mut components = ProjectComponentServiceClient::new(node.as_admin());
+        let listed = components
+            .list(mesh::ProjectComponentServiceListRequest {
+                project: mine.clone(),
+            })
+            .await
+            .unwrap()
+            .into_inner();
+        assert_eq!(listed.components.len(), 1, "{listed:?}");
+        let elsewhere = mesh::ProjectComponentServiceRevokeRequest {
+            project: theirs.clone(),
+            id: id.clone(),
+        };
+        let refused = components.revoke(elsewhere).await.unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::NotFound);
+        let project = mine.clone();
+        let revoke = mesh::ProjectComponentServiceRevokeRequest { project, id };
+        components.revoke(revoke).await.unwrap();
+        let (code, _) = call(&node, list, Some(&token), &world(&mine)).await;
+        assert_eq!(code, "unauthenticated", "{kind:?} is revoked");
+    }
+    assert!(outside > 100, "{outside}");
+    node.stop().await;
 }
 
 async fn site() -> Node {

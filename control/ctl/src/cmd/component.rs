@@ -1,19 +1,40 @@
-//! `metalmesh component`.
+//! `metalmesh component`: what reports that it lives, and who works for a project.
+
+use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::Subcommand;
+use clap::{Args, Subcommand, ValueEnum};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{Component, ComponentQuery};
+use proto_public::metalmesh::admin::v1::{
+    ProjectComponentKind, ProjectComponentServiceCreateRequest, ProjectComponentServiceListRequest,
+    ProjectComponentServiceRevokeRequest,
+};
 
 use super::given;
 use crate::app::App;
+use crate::files;
+use crate::output::to_json;
 use crate::text::{enum_value, is_older};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List the components of the published stack that report themselves.
+    /// Create a credential for a component that works for one project: it can do what its kind
+    /// needs in that project, and nothing outside.
+    Create(Create),
+    /// End a project's component's credential now.
+    Revoke {
+        id: String,
+        #[arg(long)]
+        project: String,
+    },
+    /// List the components of the published stack that report themselves; with --project, those
+    /// that have a credential for it.
     #[command(visible_alias = "list")]
     Ls {
+        /// Those that work for this project.
+        #[arg(long, conflicts_with = "kind")]
+        project: Option<String>,
         /// Of this type only: pixiecore, metal-core, metal-bmc, ...
         #[arg(long = "type", value_name = "TYPE")]
         kind: Option<String>,
@@ -28,10 +49,79 @@ pub(crate) enum Command {
     Prune,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    /// Which one, such as the cluster's name.
+    name: String,
+    #[arg(long)]
+    project: String,
+    #[arg(long)]
+    kind: Kind,
+    /// How long it is good for.
+    #[arg(long, default_value_t = 90)]
+    days: u32,
+    /// Write the token to this new file (mode 0600) instead of stdout.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Kind {
+    Gardener,
+    Ccm,
+    MachineControllerManager,
+    FirewallControllerManager,
+    ClusterApi,
+    Reader,
+}
+
+async fn make(app: &App, create: Create) -> Result<()> {
+    let kind = match create.kind {
+        Kind::Gardener => ProjectComponentKind::Gardener,
+        Kind::Ccm => ProjectComponentKind::Ccm,
+        Kind::MachineControllerManager => ProjectComponentKind::MachineControllerManager,
+        Kind::FirewallControllerManager => ProjectComponentKind::FirewallControllerManager,
+        Kind::ClusterApi => ProjectComponentKind::ClusterApi,
+        Kind::Reader => ProjectComponentKind::Reader,
+    };
+    let request = ProjectComponentServiceCreateRequest {
+        project: create.project,
+        kind: kind.into(),
+        name: create.name,
+        days: create.days,
+    };
+    let answer = app.client.project_components().create(request).await?;
+    let answer = answer.into_inner();
+    let component = given(answer.component)?;
+    if let Some(path) = create.out {
+        files::write_private(&path, &format!("{}\n", answer.secret))?;
+        return app.output.one(&component);
+    }
+    let whole = serde_json::json!({
+        "component": to_json(&component)?,
+        "secret": answer.secret,
+    });
+    app.output.secret(&answer.secret, &whole)
+}
+
 pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     let mut components = app.client.admin_components();
     match command {
-        Command::Ls { kind } => {
+        Command::Create(create) => make(app, create).await,
+        Command::Revoke { id, project } => {
+            let request = ProjectComponentServiceRevokeRequest { project, id };
+            app.client.project_components().revoke(request).await?;
+            Ok(())
+        }
+        Command::Ls {
+            project: Some(project),
+            ..
+        } => {
+            let request = ProjectComponentServiceListRequest { project };
+            let answer = app.client.project_components().list(request).await?;
+            app.output.list(&answer.into_inner().components)
+        }
+        Command::Ls { kind, .. } => {
             let kind = kind.map(|kind| enum_value("metalstack.api.v2.ComponentType", &kind));
             let query = ComponentQuery {
                 r#type: kind.transpose()?,

@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod audit;
+pub(crate) mod ca;
 pub(crate) mod cluster;
 pub(crate) mod component;
 pub(crate) mod context;
@@ -99,6 +100,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Component(command) => component::run(&app, command).await,
         Command::Task(command) => task::run(&app, command).await,
         Command::Vpn(command) => vpn::run(&app, command).await,
+        Command::Ca(command) => ca::run(&app, command).await,
         Command::Cluster(command) => cluster::run(&app, command).await,
         Command::Identity(command) => identity::run(&app, command).await,
         Command::Join(command) => join::run(&app, command).await,

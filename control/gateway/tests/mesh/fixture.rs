@@ -126,6 +126,11 @@ impl Control {
         JoinTicket::parse(&file).unwrap()
     }
 
+    /// Where it serves.
+    pub fn address(&self) -> SocketAddr {
+        self.addr.expect("serving")
+    }
+
     /// A session with a credential, or without one.
     pub fn client(&self, credential: Option<&Credential>) -> MeshClient {
         let roots = Roots::Sha256(self.pki.root_hashes());

@@ -7,6 +7,7 @@
     reason = "modules of one test"
 )]
 
+mod ca;
 mod catalogue;
 mod enrol;
 mod fixture;

@@ -100,19 +100,30 @@ fn write_private(path: &Path, text: &str) {
 
 /// The agent's arguments, with a ticket that was asked for at node `at`.
 pub(crate) async fn invited(cluster: &Cluster, at: usize, dir: &Path) -> AgentArgs {
-    let state_dir = dir.join("core");
+    invited_as(cluster, at, dir, "leaf1").await
+}
+
+/// The same for the agent of another switch.
+pub(crate) async fn invited_as(
+    cluster: &Cluster,
+    at: usize,
+    dir: &Path,
+    switch: &str,
+) -> AgentArgs {
+    let name = if switch == "leaf1" { "core" } else { switch };
+    let state_dir = dir.join(name);
     let key = KeyArgs {
         state_dir: state_dir.clone(),
     };
     let request = JoinServiceCreateRequest {
         kind: mesh_admin::AgentKind::Core.into(),
         partition: "lab".into(),
-        id: "leaf1".into(),
+        id: switch.into(),
         key_sha256: key.fingerprint().unwrap(),
         minutes: 5,
     };
     let made = cluster.client(at).joins().create(request).await.unwrap();
-    let ticket: PathBuf = dir.join("core.ticket");
+    let ticket: PathBuf = dir.join(format!("{name}.ticket"));
     write_private(&ticket, &made.into_inner().secret);
     AgentArgs {
         control: cluster.nodes.iter().map(|it| it.mesh.clone()).collect(),

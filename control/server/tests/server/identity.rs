@@ -39,7 +39,7 @@ async fn shown(cluster: &Cluster, at: usize) -> Identity {
 }
 
 /// Counts how often there was no session.
-fn breaks(agent: &Agent, tasks: &mut JoinSet<()>) -> Arc<AtomicUsize> {
+pub(crate) fn breaks(agent: &Agent, tasks: &mut JoinSet<()>) -> Arc<AtomicUsize> {
     let (count, mut session) = (Arc::new(AtomicUsize::new(0)), agent.session());
     let seen = count.clone();
     tasks.spawn(async move {
@@ -57,7 +57,7 @@ fn fingerprint(credential: &Credential) -> String {
 }
 
 /// Tries a key and certificate at one node.
-async fn has_session(credential: &Credential, address: &str) -> bool {
+pub(crate) async fn has_session(credential: &Credential, address: &str) -> bool {
     let agent = Agent::from_credential(credential.clone(), vec![address.to_owned()]).unwrap();
     let mut session = agent.session();
     let settled = |s: &SessionState| !matches!(s, SessionState::Down(None));

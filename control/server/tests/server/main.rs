@@ -10,6 +10,7 @@
 mod agent;
 mod apply;
 mod backup;
+mod ca;
 mod cli;
 mod cli_switch;
 mod cluster;

@@ -48,6 +48,7 @@ pub(super) fn issue_certificate(tx: &mut Tx<'_>, op: &IssueCertificate) -> Resul
         return Err(Error::already_exists("certificate", &certificate.serial));
     }
     check_allocation(tx, certificate)?;
+    super::ca::check_in_force(tx, certificate)?;
     let key = certificate
         .key
         .clone()
@@ -68,7 +69,7 @@ pub(super) fn issue_certificate(tx: &mut Tx<'_>, op: &IssueCertificate) -> Resul
     identity.serial.clone_from(&certificate.serial);
     identity.issued_at = certificate.issued_at;
     identity.not_after = certificate.not_after;
-    identity.authority = op.authority;
+    identity.authority = op.certificate.authority;
     tx.save(certificate.clone());
     Ok(Reply::Identity(tx.save(identity)))
 }
@@ -83,7 +84,7 @@ fn fresh(now: Timestamp, op: &IssueCertificate, key: &Digest, by: JoinedBy) -> I
         serial: String::new(),
         issued_at: now,
         not_after: now,
-        authority: op.authority,
+        authority: op.certificate.authority,
         rotate_since: None,
         revoked_at: None,
         revoked_reason: String::new(),

@@ -4,6 +4,7 @@ mod agents;
 mod allocate;
 mod allocate_networks;
 pub(crate) mod audit;
+mod ca;
 mod candidates;
 mod catalog;
 mod component;
@@ -37,6 +38,7 @@ pub(crate) use candidates::{candidates, obstacle};
 pub use lifecycle::INSTALL_ATTEMPTS_MAX;
 pub use reclaim::STEP_ATTEMPTS_MAX;
 pub use tick::{DEAD_AFTER_MS, tick_may_change};
+pub use token::user_of as user_of_component;
 
 use crate::change::Change;
 use crate::command::{Command, FEATURE_LEVEL, Op};
@@ -182,7 +184,10 @@ routes! {
     IssueCertificate identity::issue_certificate;
     RevokeIdentity identity::revoke_identity;
     RotateIdentity identity::rotate_identity;
+    CreateComponentToken token::create_of_component;
     PutCa agents::put_ca;
+    BeginCaRotation ca::begin_rotation;
+    ForceCaRotation ca::force_rotation;
     PutSigningKey agents::put_signing_key;
     AppendAudit audit::append;
     MarkAuditExport audit::mark_export;

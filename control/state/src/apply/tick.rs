@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proto_errors::Error;
 use proto_types::{MachineId, OrderId, PartitionId, Timestamp};
 
-use super::{identity, orders, reclaim};
+use super::{ca, identity, orders, reclaim};
 use crate::command::Tick;
 use crate::entities::{
     Availability, BmcOrder, BootTicket, COMPONENT_LIFE_MS, Certificate, Component, EventLog,
@@ -41,6 +41,7 @@ pub(super) fn tick(tx: &mut Tx<'_>, op: &Tick) -> Result {
     expire_orders(tx)?;
     deadlines(tx, op)?;
     identity::finish_rotations(tx);
+    ca::advance_rotation(tx);
     purge(tx);
     Ok(Reply::None)
 }

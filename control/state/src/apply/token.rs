@@ -3,8 +3,8 @@
 use proto_errors::{Error, ErrorCode};
 
 use super::tenancy::{check_description, set};
-use crate::command::{CreateToken, RevokeToken, TouchToken, UpdateToken};
-use crate::entities::{Meta, Token};
+use crate::command::{CreateComponentToken, CreateToken, RevokeToken, TouchToken, UpdateToken};
+use crate::entities::{Meta, Project, Token, TokenComponent, TokenType};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -16,6 +16,37 @@ const TOUCH_MS: u64 = 5 * 60_000;
 type Result = std::result::Result<Reply, Error>;
 
 pub(super) fn create(tx: &mut Tx<'_>, op: &CreateToken) -> Result {
+    let token = made(tx, op)?;
+    tx.create(token).map(Reply::Token)
+}
+
+/// A component's token has no roles: what it may do are the methods that it lists.
+pub(super) fn create_of_component(tx: &mut Tx<'_>, op: &CreateComponentToken) -> Result {
+    tx.tables().require::<Project>(&op.component.project)?;
+    let TokenComponent { kind, name, .. } = &op.component;
+    if !(proto_types::is_name(name) && proto_types::is_hostname(name)) {
+        let rule = "must be 2 to 64 of a-z, 0-9 and -";
+        return Err(Error::invalid("name", rule));
+    }
+    let mut token = made(tx, &op.token)?;
+    let has_roles = !token.project_roles.is_empty()
+        || !token.tenant_roles.is_empty()
+        || !token.machine_roles.is_empty()
+        || token.admin_role.is_some()
+        || token.infra_role.is_some();
+    if has_roles || token.token_type != TokenType::Api || token.user != user_of(kind, name) {
+        return Err(Error::invalid("token", "is not one of a component"));
+    }
+    token.component = Some(op.component.clone());
+    tx.create(token).map(Reply::Token)
+}
+
+/// The user of a component's token, which is nobody's login.
+pub fn user_of(kind: &str, name: &str) -> String {
+    format!("component/{kind}/{name}")
+}
+
+fn made(tx: &Tx<'_>, op: &CreateToken) -> std::result::Result<Token, Error> {
     check_description(&op.description)?;
     let life = op.expires.since_ms(tx.now);
     if life == 0 || life > LIFE_MAX_MS {
@@ -24,7 +55,7 @@ pub(super) fn create(tx: &mut Tx<'_>, op: &CreateToken) -> Result {
     if op.user.is_empty() {
         return Err(Error::invalid("user", "must not be empty"));
     }
-    let token = Token {
+    Ok(Token {
         id: op.id,
         user: op.user.clone(),
         meta: Meta::labelled(op.labels.clone()),
@@ -38,10 +69,10 @@ pub(super) fn create(tx: &mut Tx<'_>, op: &CreateToken) -> Result {
         admin_role: op.admin_role,
         infra_role: op.infra_role,
         machine_roles: op.machine_roles.clone(),
+        component: None,
         revoked_at: None,
         last_used: None,
-    };
-    tx.create(token).map(Reply::Token)
+    })
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateToken) -> Result {

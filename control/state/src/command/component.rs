@@ -3,7 +3,8 @@
 use proto_types::{ComponentId, Timestamp, TokenId};
 use serde::{Deserialize, Serialize};
 
-use crate::entities::{ComponentKind, ComponentVersion};
+use super::CreateToken;
+use crate::entities::{ComponentKind, ComponentVersion, TokenComponent};
 
 /// See [`Op::ReportComponent`](crate::Op::ReportComponent).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,4 +30,13 @@ pub struct ReportComponent {
 pub struct DeleteComponent {
     /// Which.
     pub id: ComponentId,
+}
+
+/// See [`Op::CreateComponentToken`](crate::Op::CreateComponentToken).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CreateComponentToken {
+    /// The token, without roles.
+    pub token: CreateToken,
+    /// For which component.
+    pub component: TokenComponent,
 }

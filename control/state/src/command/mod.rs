@@ -135,7 +135,10 @@ macro_rules! ops {
                     Self::ReportVpn(_) | Self::ForgetVpn(_) => 4,
                     Self::IssueCertificate(_)
                     | Self::RevokeIdentity(_)
-                    | Self::RotateIdentity(_) => IDENTITY_LEVEL,
+                    | Self::RotateIdentity(_)
+                    | Self::BeginCaRotation(_)
+                    | Self::ForceCaRotation(_)
+                    | Self::CreateComponentToken(_) => IDENTITY_LEVEL,
                     Self::AllocateMachine(op) if op.vpn.is_some() => 4,
                     Self::MachineSeen(op) if op.mac.is_none() => 3,
                     Self::RegisterSwitch(op) if !op.identifiers.is_empty() => 3,
@@ -340,8 +343,14 @@ ops! {
     RevokeIdentity;
     /// Wants a new key of it. Idempotent. → `Reply::Identity`
     RotateIdentity;
+    /// A token that a component of a project has for itself. → `Reply::Token`
+    CreateComponentToken;
     /// → `Reply::None`
     PutCa;
+    /// The next generation of the authority, beside the one of now. → `Reply::CaRotation`
+    BeginCaRotation;
+    /// Hurries the one that is under way. → `Reply::CaRotation`
+    ForceCaRotation;
     /// → `Reply::None`
     PutSigningKey;
     /// → `Reply::None`

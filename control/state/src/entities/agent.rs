@@ -100,10 +100,21 @@ pub struct Certificate {
     /// SHA-256 of its public key; unknown of those from before identities were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Digest>,
+    /// Which generation of the authority signed it.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub authority: u32,
     /// When it was revoked.
     #[serde(default)]
     pub revoked_at: Option<Timestamp>,
     /// Why.
     #[serde(default)]
     pub revoked_reason: String,
+}
+
+const fn first() -> u32 {
+    1
+}
+
+const fn is_first(generation: &u32) -> bool {
+    *generation == 1
 }

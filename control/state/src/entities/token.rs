@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use proto_types::{Timestamp, TokenId};
+use proto_types::{ProjectId, Timestamp, TokenId};
 use serde::{Deserialize, Serialize};
 
 use super::{Meta, ProjectRole, TenantRole};
@@ -34,6 +34,17 @@ pub struct MethodPermission {
     pub subject: String,
     /// Full method names.
     pub methods: Vec<String>,
+}
+
+/// The component of a project that a token was made for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenComponent {
+    /// Whom it works for.
+    pub project: ProjectId,
+    /// Of what kind it is; a name that never changes.
+    pub kind: String,
+    /// Which one.
+    pub name: String,
 }
 
 /// A token; its secret (the signed JWT) is nowhere in the state.
@@ -72,6 +83,9 @@ pub struct Token {
     /// Role by machine id.
     #[serde(default)]
     pub machine_roles: BTreeMap<String, EditorViewer>,
+    /// The component that it was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<TokenComponent>,
     /// When it was revoked.
     #[serde(default)]
     pub revoked_at: Option<Timestamp>,

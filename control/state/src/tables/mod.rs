@@ -193,6 +193,7 @@ tables! {
     Policy policies String, "policy", |it| it.name.clone();
     VpnMember vpn_members AllocationId, "vpn-member", |it| it.allocation;
     Identity identities String, "identity", |it| it.id.clone();
+    CaRotation ca_rotations String, "ca-rotation", |it| it.name.clone();
 }
 
 impl Tables {

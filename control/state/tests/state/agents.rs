@@ -147,6 +147,7 @@ fn certificate(world: &World, serial: &str, allocation: Option<u128>) -> RecordC
         machine: Some(id(1)),
         allocation: allocation.map(id::<AllocationId>),
         key: None,
+        authority: 1,
         revoked_at: None,
         revoked_reason: String::new(),
     })

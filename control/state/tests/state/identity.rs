@@ -43,10 +43,10 @@ fn issue(world: &World, serial: &str, key: u8, cause: Cause) -> IssueCertificate
             machine: None,
             allocation: None,
             key: Some(sha(key)),
+            authority: 1,
             revoked_at: None,
             revoked_reason: String::new(),
         },
-        authority: 1,
         cause,
     }
 }

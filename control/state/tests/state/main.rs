@@ -8,6 +8,7 @@
 mod agents;
 mod allocation;
 mod audit;
+mod ca;
 mod identity;
 mod life;
 mod networks;

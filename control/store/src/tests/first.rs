@@ -31,7 +31,7 @@ fn rows(backup: &[u8]) -> (Head, Rows) {
 }
 
 /// Kinds that came after the first version.
-const NEWER: [&str; 10] = [
+const NEWER: [&str; 11] = [
     "control-node",
     "quota",
     "invite",
@@ -42,6 +42,7 @@ const NEWER: [&str; 10] = [
     "policy",
     "vpn-member",
     "identity",
+    "ca-rotation",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

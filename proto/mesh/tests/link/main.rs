@@ -7,6 +7,7 @@
     reason = "modules of one test"
 )]
 
+mod attacks;
 mod calls;
 mod fixture;
 mod trust;

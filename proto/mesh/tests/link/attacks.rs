@@ -1,0 +1,120 @@
+//! What attackers and wrong clocks may try at the link.
+
+use std::time::Duration;
+
+use proto_identity::Roots;
+use proto_link::limits::ANONYMOUS_SESSIONS_MAX;
+use proto_link::*;
+use proto_mesh::*;
+use tokio::net::UdpSocket;
+
+use crate::fixture::*;
+
+const NODE: &str = "spiffe://mesh.test/node/1";
+const MINUTE_MS: u64 = 60_000;
+/// Ten years and a day: an authority lives for ten years.
+const AGES_MS: u64 = (3650 + 1) * 24 * 3_600_000;
+
+fn is_refused(state: &SessionState) -> bool {
+    matches!(state, SessionState::Down(Some(DialError::Refused { .. })))
+}
+
+fn is_untrusted(state: &SessionState) -> bool {
+    matches!(state, SessionState::Down(Some(DialError::Untrusted { .. })))
+}
+
+async fn reports(server: &Server, ca: &Ca, agent: &proto_identity::Credential) {
+    let mesh = client(server.addr, Roots::Certificates(ca.roots()), Some(agent));
+    let switches = SwitchServiceClient::from(mesh);
+    switches.report(SwitchReport::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn clocks_may_differ_by_ten_minutes() {
+    let ca = Ca::made_at(now_ms() - 24 * 60 * MINUTE_MS);
+    let now = now_ms();
+    for (node, agent) in [
+        (now + 10 * MINUTE_MS, now + 10 * MINUTE_MS),
+        (now - 10 * MINUTE_MS, now - 10 * MINUTE_MS),
+        (now + 10 * MINUTE_MS, now - 10 * MINUTE_MS),
+    ] {
+        let server = Server::start(&ca, &ca.issue_at(NODE, node));
+        reports(&server, &ca, &ca.issue_at(CORE, agent)).await;
+    }
+    let late = now + 20 * MINUTE_MS;
+    let server = Server::start(&ca, &ca.issue_at(NODE, now));
+    let roots = || Roots::Certificates(ca.roots());
+    let early = client(server.addr, roots(), Some(&ca.issue_at(CORE, late)));
+    until(&early, is_refused).await;
+    let server = Server::start(&ca, &ca.issue_at(NODE, late));
+    let mesh = client(server.addr, roots(), Some(&ca.issue_at(CORE, now)));
+    until(&mesh, is_untrusted).await;
+}
+
+#[tokio::test]
+async fn an_authority_that_has_ended_is_refused_by_both_sides() {
+    let (old, good) = (Ca::made_at(now_ms() - AGES_MS), Ca::new());
+    let server = Server::start(&good, &good.issue(NODE, HOUR));
+    let roots = Roots::Certificates(good.roots());
+    let mesh = client(server.addr, roots, Some(&old.issue(CORE, HOUR)));
+    until(&mesh, is_refused).await;
+    let server = Server::start(&old, &old.issue(NODE, HOUR));
+    let roots = Roots::Certificates(old.roots());
+    let mesh = client(server.addr, roots, Some(&old.issue(CORE, HOUR)));
+    until(&mesh, is_untrusted).await;
+}
+
+#[tokio::test]
+async fn an_agent_cannot_name_others() {
+    let ca = Ca::new();
+    let server = Server::start(&ca, &ca.issue(NODE, HOUR));
+    let agent = ca.issue(CORE, HOUR);
+    let other = "spiffe://mesh.test/partition/p1/core/leaf2";
+    let forged = ca.issue_by_agent(&agent, other);
+    let mesh = client(server.addr, Roots::Certificates(ca.roots()), Some(&forged));
+    until(&mesh, is_refused).await;
+}
+
+#[tokio::test]
+async fn a_flood_of_callers_without_certificates_shuts_nobody_out_that_has_one() {
+    let ca = Ca::new();
+    let server = Server::start(&ca, &ca.issue(NODE, HOUR));
+    let roots = || Roots::Certificates(ca.roots());
+    let mut strangers = Vec::new();
+    for _ in 0..ANONYMOUS_SESSIONS_MAX {
+        strangers.push(client(server.addr, roots(), None));
+    }
+    for stranger in &strangers {
+        until(stranger, |state| *state == SessionState::Up).await;
+    }
+    let one_more = client(server.addr, roots(), None);
+    until(&one_more, |s| matches!(s, SessionState::Down(Some(_)))).await;
+    reports(&server, &ca, &ca.issue(CORE, HOUR)).await;
+}
+
+/// A client's first packet: a long header, version 1, and bytes that no key opens.
+fn opening(number: u16) -> Vec<u8> {
+    let mut packet = vec![0xc3, 0, 0, 0, 1, 8];
+    packet.extend_from_slice(&[0xa5; 6]);
+    packet.extend_from_slice(&number.to_be_bytes());
+    packet.extend_from_slice(&[0, 0, 0x44, 0x9e]);
+    packet.resize(1200, 0x5a);
+    packet
+}
+
+#[tokio::test]
+async fn half_open_handshakes_shut_nobody_out() {
+    let ca = Ca::new();
+    let server = Server::start(&ca, &ca.issue(NODE, HOUR));
+    let flood = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    for number in 0..10_000 {
+        flood.send_to(&opening(number), server.addr).await.unwrap();
+    }
+    let began = std::time::Instant::now();
+    reports(&server, &ca, &ca.issue(CORE, HOUR)).await;
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
+}
