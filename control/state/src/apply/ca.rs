@@ -9,7 +9,7 @@ use super::agents::revoke;
 use crate::command::{BeginCaRotation, ForceCaRotation};
 use crate::entities::{CaPhase, CaRecord, CaRotation, Certificate, Identity};
 use crate::reply::Reply;
-use crate::tables::Tx;
+use crate::tables::{Tables, Tx};
 
 /// Root, agents, nodes, peers.
 const AUTHORITIES: usize = 4;
@@ -23,6 +23,12 @@ type Check = std::result::Result<(), Error>;
 fn known(tx: &Tx<'_>) -> Option<CaRotation> {
     let found = tx.get::<CaRotation>(&CaRotation::ONE.to_owned());
     found.map(|it| CaRotation::clone(it))
+}
+
+/// Whether a rotation is open, so that time may move it on.
+pub(super) fn is_rotating(tables: &Tables) -> bool {
+    let found = tables.get::<CaRotation>(&CaRotation::ONE.to_owned());
+    found.is_some_and(|it| it.phase != CaPhase::Done)
 }
 
 fn check_until(until: Timestamp, now: Timestamp) -> Check {

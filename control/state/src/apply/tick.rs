@@ -53,6 +53,7 @@ pub fn tick_may_change(tables: &Tables, op: &Tick, now: Timestamp) -> bool {
         || late(tables, now).next().is_some()
         || waiting(tables, op, now).any(|machine| may_be_due(tables, op, machine, now))
         || !identity::of_replaced_keys(tables, now).is_empty()
+        || ca::is_rotating(tables)
         || !outdated(tables, now).is_empty()
 }
 
