@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pixie_boot::{Client, ClientClass, NoAnswer};
 use pixie_wire::dhcp::{Kind, Message, code};
 use tokio::net::UdpSocket;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::now_ms;
@@ -18,6 +19,8 @@ const CLIENT_PORT: u16 = 68;
 const PROXY_PORT: u16 = 4011;
 /// Larger than any Ethernet frame a client sends.
 const PACKET_LEN_MAX: usize = 4096;
+/// Requests that are answered at the same time; further ones wait in the socket.
+const ANSWERS_MAX: usize = 256;
 
 /// The sockets of one network's DHCP.
 #[derive(Debug)]
@@ -48,18 +51,23 @@ impl Dhcp {
 
     /// Serves until stopped.
     pub(crate) async fn run(self, stop: CancellationToken) -> std::io::Result<()> {
+        let this = Arc::new(self);
         let mut buffer = vec![0_u8; PACKET_LEN_MAX];
         let mut proxy_buffer = vec![0_u8; PACKET_LEN_MAX];
+        // Answers wait for the disk together, so that a rack that is switched on waits once.
+        let mut answers = JoinSet::new();
         loop {
+            let has_room = answers.len() < ANSWERS_MAX;
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
-                received = self.socket.recv_from(&mut buffer) => {
-                    let (len, _) = received?;
-                    self.on_packet(&buffer[..len]).await;
+                Some(done) = answers.join_next() => done.map_err(std::io::Error::other)?,
+                received = this.socket.recv_from(&mut buffer), if has_room => {
+                    let (this, packet) = (Arc::clone(&this), buffer[..received?.0].to_vec());
+                    answers.spawn(async move { this.on_packet(&packet).await });
                 }
-                received = receive(self.proxy_socket.as_ref(), &mut proxy_buffer) => {
+                received = receive(this.proxy_socket.as_ref(), &mut proxy_buffer) => {
                     let (len, from) = received?;
-                    self.on_proxy_packet(&proxy_buffer[..len], from).await;
+                    this.on_proxy_packet(&proxy_buffer[..len], from).await;
                 }
             }
         }

@@ -24,8 +24,10 @@ pub(crate) struct Shared {
     pub(crate) bmc_leases_changed: Notify,
     books: Mutex<Vec<LeaseBook>>,
     lease_file: PathBuf,
-    /// One writer at a time, so that an older book never replaces a newer one on disk.
-    lease_write: tokio::sync::Mutex<()>,
+    /// How often a lease has changed, and up to which change all are on disk. One writer at a
+    /// time, so that an older book never replaces a newer one.
+    lease_changes: AtomicU64,
+    leases_written: tokio::sync::Mutex<u64>,
     desired: RwLock<Arc<Desired>>,
     boots: Mutex<BootLog>,
     control_ms: AtomicU64,
@@ -65,7 +67,8 @@ impl Shared {
             bmc_leases_changed: Notify::new(),
             books: Mutex::new(books),
             lease_file,
-            lease_write: tokio::sync::Mutex::new(()),
+            lease_changes: AtomicU64::new(0),
+            leases_written: tokio::sync::Mutex::new(0),
             desired: RwLock::default(),
             boots: Mutex::default(),
             control_ms: AtomicU64::new(0),
@@ -108,9 +111,16 @@ impl Shared {
         self.books().get_mut(network).map(decide)
     }
 
-    /// Writes all leases down; returns when they are on disk.
+    /// Returns when a lease that was just changed is on disk. Leases that change while the file is
+    /// being written share the next one.
     pub(crate) async fn persist_leases(&self) -> std::io::Result<()> {
-        let _writing = self.lease_write.lock().await;
+        let mine = self.lease_changes.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut written = self.leases_written.lock().await;
+        if *written >= mine {
+            return Ok(());
+        }
+        // Before the look at the books: whatever changed up to here is seen there.
+        let newest = self.lease_changes.load(Ordering::SeqCst);
         let leases: Vec<Lease> = self
             .books()
             .iter()
@@ -120,7 +130,9 @@ impl Shared {
         let path = self.lease_file.clone();
         tokio::task::spawn_blocking(move || leasefile::write_leases(&path, &leases))
             .await
-            .map_err(std::io::Error::other)?
+            .map_err(std::io::Error::other)??;
+        *written = newest;
+        Ok(())
     }
 
     pub(crate) fn lease_count(&self) -> usize {

@@ -5,7 +5,6 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::BytesMut;
 use prost::Message;
 use quinn::{Connection, RecvStream, SendStream};
 use tokio::sync::watch;
@@ -16,15 +15,13 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::dial::{DialError, Socket};
 use crate::frame::{self, FrameError, Header, Kind};
+use crate::frames::Frames;
 use crate::limits::{CALL_TIME, REQUEST_LEN_MAX, RESPONSE_LEN_MAX};
 use crate::method::MethodSpec;
 use crate::notice::Notice;
 use crate::status::{Code, LinkStatus};
 use crate::supervisor::{self, Shared};
 use crate::transport;
-
-/// Bytes taken from a stream at once.
-const CHUNK_LEN: usize = 64 * 1024;
 
 /// What a client needs.
 #[derive(Debug)]
@@ -158,17 +155,19 @@ impl MeshClient {
     ) -> Result<Resp, LinkStatus> {
         let end = Instant::now() + self.deadline;
         let request = frame::encode_message(request, REQUEST_LEN_MAX)?;
-        let (mut send, mut recv, _call) = self.open(end).await?;
+        let (mut send, recv, _call) = self.open(end).await?;
+        let mut frames = Frames::new(recv);
         let work = async {
             write_request(&mut send, method.path, until(end), request).await?;
-            let (kind, payload) = frame::read_frame(&mut recv, RESPONSE_LEN_MAX).await?;
+            let (kind, payload) = frames.next(RESPONSE_LEN_MAX).await?;
             match kind {
                 Kind::Message => {
                     let answer = decode(&payload)?;
-                    let (kind, payload) = frame::read_frame(&mut recv, 0).await?;
+                    let (kind, payload) = frames.next(0).await?;
                     if kind != Kind::End {
                         return Err(FrameError::Unexpected.into());
                     }
+                    frames.see_end().await;
                     frame::decode_end(&payload)??;
                     Ok(answer)
                 }
@@ -193,8 +192,7 @@ impl MeshClient {
         let (mut send, recv, _call) = self.open(end).await?;
         within(end, write_request(&mut send, method.path, 0, request)).await?;
         Ok(Streaming {
-            arrived: BytesMut::new(),
-            recv,
+            frames: Frames::new(recv),
             over: false,
             message: PhantomData,
         })
@@ -288,8 +286,7 @@ fn decode<M: Message + Default>(payload: &[u8]) -> Result<M, LinkStatus> {
 /// Answers of one call. Dropping it cancels the call on the other side.
 #[derive(Debug)]
 pub struct Streaming<M> {
-    recv: RecvStream,
-    arrived: BytesMut,
+    frames: Frames,
     over: bool,
     message: PhantomData<fn() -> M>,
 }
@@ -307,20 +304,11 @@ impl<M: Message + Default> Streaming<M> {
     }
 
     async fn read(&mut self) -> Result<Option<M>, LinkStatus> {
-        loop {
-            if let Some((kind, payload)) = frame::split_frame(&mut self.arrived, RESPONSE_LEN_MAX)?
-            {
-                return match kind {
-                    Kind::Message => decode(&payload).map(Some),
-                    Kind::End => frame::decode_end(&payload)?.map(|()| None),
-                    Kind::Header => Err(FrameError::Unexpected.into()),
-                };
-            }
-            match self.recv.read_chunk(CHUNK_LEN, true).await {
-                Ok(Some(chunk)) => self.arrived.extend_from_slice(&chunk.bytes),
-                Ok(None) => return Err(FrameError::Broken.into()),
-                Err(e) => return Err(LinkStatus::unavailable(format!("session broke: {e}"))),
-            }
+        let (kind, payload) = self.frames.next(RESPONSE_LEN_MAX).await?;
+        match kind {
+            Kind::Message => decode(&payload).map(Some),
+            Kind::End => frame::decode_end(&payload)?.map(|()| None),
+            Kind::Header => Err(FrameError::Unexpected.into()),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Frames on a stream: kind (1 byte), length (4, big endian), payload.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::limits::{END_LEN_MAX, HEADER_LEN_MAX};
 use crate::status::{Code, LinkStatus};
@@ -198,7 +197,8 @@ fn bounded(prefix: [u8; PREFIX_LEN], max: usize) -> Result<(Kind, usize), FrameE
     }
 }
 
-/// Takes the first frame off `arrived` once it is whole; `max` as for [`read_frame`].
+/// Takes the first frame off `arrived` once it is whole; `max` bounds a message, other kinds have
+/// their own bound.
 pub fn split_frame(
     arrived: &mut BytesMut,
     max: usize,
@@ -214,41 +214,18 @@ pub fn split_frame(
     Ok(Some((kind, arrived.split_to(len).freeze())))
 }
 
-/// Reads one frame; `max` bounds a message, other kinds have their own bound. Memory grows with
-/// what has arrived, not with what the length promises.
-pub async fn read_frame<R: AsyncRead + Unpin>(
-    from: &mut R,
-    max: usize,
-) -> Result<(Kind, Bytes), FrameError> {
-    let mut prefix = [0u8; PREFIX_LEN];
-    from.read_exact(&mut prefix)
-        .await
-        .map_err(|_| FrameError::Broken)?;
-    let (kind, len) = bounded(prefix, max)?;
-    let mut payload = Vec::with_capacity(len.min(64 * 1024));
-    let limit = u64::try_from(len).unwrap_or(u64::MAX);
-    from.take(limit)
-        .read_to_end(&mut payload)
-        .await
-        .map_err(|_| FrameError::Broken)?;
-    if payload.len() < len {
-        return Err(FrameError::Broken);
-    }
-    Ok((kind, Bytes::from(payload)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn header_round_trips() {
+    #[test]
+    fn header_round_trips() {
         let header = Header {
             method: "/a.B/C".into(),
             deadline_ms: 77,
         };
-        let bytes = encode_header(&header).unwrap();
-        let (kind, payload) = read_frame(&mut bytes.as_ref(), 10).await.unwrap();
+        let mut bytes = BytesMut::from(encode_header(&header).unwrap());
+        let (kind, payload) = split_frame(&mut bytes, 10).unwrap().unwrap();
         assert_eq!(kind, Kind::Header);
         assert_eq!(decode_header(&payload).unwrap(), header);
     }
@@ -288,24 +265,17 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn oversize_and_cut_frames_are_refused() {
-        let big = [2, 0, 0, 1, 1];
-        assert_eq!(
-            read_frame(&mut big.as_ref(), 256).await,
-            Err(FrameError::TooLong { len: 257, max: 256 })
-        );
-        assert_eq!(
-            read_frame(&mut [2, 0, 0].as_ref(), 9).await,
-            Err(FrameError::Broken)
-        );
-        assert_eq!(
-            read_frame(&mut [2, 0, 0, 0, 3, 1].as_ref(), 9).await,
-            Err(FrameError::Broken)
-        );
-        assert_eq!(
-            read_frame(&mut [9, 0, 0, 0, 0].as_ref(), 9).await,
-            Err(FrameError::Kind)
-        );
+    #[test]
+    fn oversize_and_cut_frames_are_refused() {
+        let too_long = Err(FrameError::TooLong { len: 257, max: 256 });
+        for (bytes, max, found) in [
+            (&[2, 0, 0, 1, 1][..], 256, too_long),
+            (&[9, 0, 0, 0, 0], 9, Err(FrameError::Kind)),
+            (&[2, 0, 0], 9, Ok(None)),
+            (&[2, 0, 0, 0, 3, 1], 9, Ok(None)),
+            (&[2, 0, 0, 0, 1, 7], 9, Ok(Some((Kind::Message, Bytes::from_static(&[7]))))),
+        ] {
+            assert_eq!(split_frame(&mut BytesMut::from(bytes), max), found, "{bytes:?}");
+        }
     }
 }

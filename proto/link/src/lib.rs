@@ -19,6 +19,7 @@
 pub mod client;
 mod dial;
 pub mod frame;
+mod frames;
 pub mod limits;
 pub mod method;
 pub mod notice;

@@ -97,6 +97,9 @@ pub struct Responder {
     stream: quinn::SendStream,
     /// A write was begun and did not end: no further frame can follow.
     torn: bool,
+    /// The one answer waits for the end of the call, so that both go out together.
+    holds: bool,
+    held: Option<Bytes>,
 }
 
 impl Responder {
@@ -104,13 +107,24 @@ impl Responder {
         Self {
             stream,
             torn: false,
+            holds: false,
+            held: None,
         }
+    }
+
+    /// The method answers with one message.
+    pub(crate) fn expect_one(&mut self) {
+        self.holds = true;
     }
 
     /// Sends one message; waits while the caller does not read.
     pub async fn send(&mut self, message: &impl prost::Message) -> Result<(), LinkStatus> {
         let frame = frame::encode_message(message, RESPONSE_LEN_MAX)?;
-        self.write(frame).await
+        if self.holds {
+            self.held = Some(frame);
+            return Ok(());
+        }
+        self.write(&mut [frame]).await
     }
 
     pub(crate) async fn end(mut self, end: &Result<(), LinkStatus>) {
@@ -118,7 +132,8 @@ impl Responder {
             self.abandon();
             return;
         }
-        if self.write(frame::encode_end(end)).await.is_ok() {
+        let answer = self.held.take().unwrap_or_default();
+        if self.write(&mut [answer, frame::encode_end(end)]).await.is_ok() {
             // Fails only on a stream that is closed already.
             drop(self.stream.finish());
         }
@@ -128,10 +143,10 @@ impl Responder {
         drop(self.stream.reset(quinn::VarInt::from_u32(1)));
     }
 
-    async fn write(&mut self, frame: Bytes) -> Result<(), LinkStatus> {
+    async fn write(&mut self, frames: &mut [Bytes]) -> Result<(), LinkStatus> {
         self.torn = true;
         self.stream
-            .write_chunk(frame)
+            .write_all_chunks(frames)
             .await
             .map_err(|_| LinkStatus::cancelled("the caller is gone"))?;
         self.torn = false;

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{debug, warn};
 
 use crate::frame::{self, FrameError, Kind};
+use crate::frames::Frames;
 use crate::limits::{
     ANONYMOUS_REQUEST_LEN_MAX, ANONYMOUS_SESSION_LIFE, ANONYMOUS_STREAMS_MAX, CALL_TIME_MAX,
     REQUEST_LEN_MAX, REQUEST_TIME_MAX,
@@ -187,11 +188,12 @@ fn life(peer: &Peer) -> Duration {
     }
 }
 
-async fn call(peer: &Peer, router: &Router, send: SendStream, mut recv: RecvStream) {
+async fn call(peer: &Peer, router: &Router, send: SendStream, recv: RecvStream) {
     let cancelled = send.stopped();
+    let mut frames = Frames::new(recv);
     let mut out = Responder::new(send);
     tokio::select! {
-        end = answer(peer, router, &mut recv, &mut out) => {
+        end = answer(peer, router, &mut frames, &mut out) => {
             if let Err(status) = &end {
                 debug!(agent = %peer.name(), error = %status, "call refused or failed");
             }
@@ -204,12 +206,12 @@ async fn call(peer: &Peer, router: &Router, send: SendStream, mut recv: RecvStre
 async fn answer(
     peer: &Peer,
     router: &Router,
-    recv: &mut RecvStream,
+    frames: &mut Frames,
     out: &mut Responder,
 ) -> Result<(), LinkStatus> {
     let began = Instant::now();
     let (header, request) = timeout(REQUEST_TIME_MAX, async {
-        let (kind, payload) = frame::read_frame(recv, 0).await?;
+        let (kind, payload) = frames.next(0).await?;
         if kind != Kind::Header {
             return Err(FrameError::Unexpected.into());
         }
@@ -219,15 +221,19 @@ async fn answer(
             CallerKind::Anonymous => ANONYMOUS_REQUEST_LEN_MAX,
             _ => REQUEST_LEN_MAX,
         };
-        let (kind, request) = frame::read_frame(recv, max).await?;
+        let (kind, request) = frames.next(max).await?;
         if kind != Kind::Message {
             return Err(LinkStatus::from(FrameError::Unexpected));
         }
+        frames.see_end().await;
         Ok(((header, admitted), request))
     })
     .await
     .map_err(|_| LinkStatus::deadline_exceeded("the request did not arrive"))??;
     let (header, (method, service)) = header;
+    if !method.streaming {
+        out.expect_one();
+    }
     let work = service.call(method, peer, request, out);
     if method.streaming && header.deadline_ms == 0 {
         return work.await;

@@ -1,0 +1,71 @@
+//! Frames of one stream, as they come.
+
+use bytes::{Bytes, BytesMut};
+use quinn::{ReadError, RecvStream};
+
+use crate::frame::{FrameError, Kind, split_frame};
+use crate::status::LinkStatus;
+
+/// Bytes that are taken off a stream at once. A call and its answer are smaller, nearly always,
+/// and are taken at once.
+const CHUNK_LEN: usize = 16 * 1024;
+
+/// Why there is no further frame.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// What came is no frame, or the stream ended inside of one.
+    Frame(FrameError),
+    /// The session broke, or the other side gave the call up.
+    Broke(ReadError),
+}
+
+impl From<Stop> for LinkStatus {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Frame(error) => error.into(),
+            Stop::Broke(error) => Self::unavailable(format!("session broke: {error}")),
+        }
+    }
+}
+
+/// Reads the frames of a stream. Memory grows with what has arrived, not with what a length
+/// promises.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    stream: RecvStream,
+    arrived: BytesMut,
+}
+
+impl Frames {
+    pub(crate) fn new(stream: RecvStream) -> Self {
+        Self {
+            stream,
+            arrived: BytesMut::new(),
+        }
+    }
+
+    /// The next frame; `max` bounds a message, other kinds have their own bound. Loses nothing
+    /// when the future is dropped before it is done.
+    pub(crate) async fn next(&mut self, max: usize) -> Result<(Kind, Bytes), Stop> {
+        loop {
+            if let Some(frame) = split_frame(&mut self.arrived, max).map_err(Stop::Frame)? {
+                return Ok(frame);
+            }
+            match self.stream.read_chunk(CHUNK_LEN, true).await {
+                Ok(Some(chunk)) => self.arrived.extend_from_slice(&chunk.bytes),
+                Ok(None) => return Err(Stop::Frame(FrameError::Broken)),
+                Err(error) => return Err(Stop::Broke(error)),
+            }
+        }
+    }
+
+    /// Takes note of the stream's end if it is there already. A stream that is dropped before its
+    /// end was seen costs a word to the other side that nobody needs.
+    pub(crate) async fn see_end(&mut self) {
+        tokio::select! {
+            biased;
+            end = self.stream.read_chunk(1, true) => drop(end),
+            () = std::future::ready(()) => {}
+        }
+    }
+}
