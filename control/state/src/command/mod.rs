@@ -36,7 +36,7 @@ pub use vpn::*;
 ///
 /// With the feature `next-level`, which no product is built with, this is a program of the next
 /// level: tests run it beside this one's.
-pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 5 } else { 4 };
+pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 6 } else { 5 };
 
 /// A change to the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,6 +63,8 @@ const POLICY_LEVEL: u32 = 4;
 
 /// The feature level that brought records of identities beside those of certificates.
 pub const IDENTITY_LEVEL: u32 = 4;
+/// The feature level that brought generations of the authority, and credentials of components.
+pub const CA_LEVEL: u32 = 5;
 /// The feature level that brought marks of how far the trail was sent elsewhere.
 pub const EXPORT_LEVEL: u32 = 4;
 
@@ -135,10 +137,10 @@ macro_rules! ops {
                     Self::ReportVpn(_) | Self::ForgetVpn(_) => 4,
                     Self::IssueCertificate(_)
                     | Self::RevokeIdentity(_)
-                    | Self::RotateIdentity(_)
-                    | Self::BeginCaRotation(_)
+                    | Self::RotateIdentity(_) => IDENTITY_LEVEL,
+                    Self::BeginCaRotation(_)
                     | Self::ForceCaRotation(_)
-                    | Self::CreateComponentToken(_) => IDENTITY_LEVEL,
+                    | Self::CreateComponentToken(_) => CA_LEVEL,
                     Self::AllocateMachine(op) if op.vpn.is_some() => 4,
                     Self::MachineSeen(op) if op.mac.is_none() => 3,
                     Self::RegisterSwitch(op) if !op.identifiers.is_empty() => 3,
