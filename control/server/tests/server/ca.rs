@@ -18,8 +18,9 @@ use crate::identity::{breaks, has_session};
 use crate::nodes::{Cluster, eventually};
 
 async fn authority(cluster: &Cluster, at: usize) -> CaServiceGetResponse {
-    let answer = cluster.client(at).authority().get(CaServiceGetRequest {});
-    answer.await.unwrap().into_inner()
+    let client = cluster.client(at);
+    let answer = client.authority().get(CaServiceGetRequest {}).await;
+    answer.unwrap().into_inner()
 }
 
 async fn rotate(cluster: &Cluster, at: usize, overlap_minutes: u32, force: bool) {
@@ -135,8 +136,11 @@ async fn the_authority_is_replaced_and_no_session_is_lost() {
     println!("who overslept is told: {said}");
     assert!(said.contains("metalmesh join create"), "{said}");
     agent.close().await;
-    overslept.ticket_file = invited_as(&cluster, at, &dir.path().join("again"), "leaf2")
-        .await
-        .ticket_file;
+    // With a ticket it comes in again.
+    let anew = dir.path().join("again");
+    std::fs::create_dir(&anew).unwrap();
+    let back = Running::start(&invited_as(&cluster, at, &anew, "leaf2").await).await;
+    back.session(true).await;
+    back.stop().await;
     awake.stop().await;
 }
