@@ -273,9 +273,17 @@ mod tests {
             (&[9, 0, 0, 0, 0], 9, Err(FrameError::Kind)),
             (&[2, 0, 0], 9, Ok(None)),
             (&[2, 0, 0, 0, 3, 1], 9, Ok(None)),
-            (&[2, 0, 0, 0, 1, 7], 9, Ok(Some((Kind::Message, Bytes::from_static(&[7]))))),
+            (
+                &[2, 0, 0, 0, 1, 7],
+                9,
+                Ok(Some((Kind::Message, Bytes::from_static(&[7])))),
+            ),
         ] {
-            assert_eq!(split_frame(&mut BytesMut::from(bytes), max), found, "{bytes:?}");
+            assert_eq!(
+                split_frame(&mut BytesMut::from(bytes), max),
+                found,
+                "{bytes:?}"
+            );
         }
     }
 }

@@ -133,7 +133,11 @@ impl Responder {
             return;
         }
         let answer = self.held.take().unwrap_or_default();
-        if self.write(&mut [answer, frame::encode_end(end)]).await.is_ok() {
+        if self
+            .write(&mut [answer, frame::encode_end(end)])
+            .await
+            .is_ok()
+        {
             // Fails only on a stream that is closed already.
             drop(self.stream.finish());
         }
