@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use prost::Message;
-use quinn::{Connection, RecvStream, SendStream};
+use quinn::SendStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
@@ -19,6 +19,7 @@ use crate::frames::Frames;
 use crate::limits::{CALL_TIME, REQUEST_LEN_MAX, RESPONSE_LEN_MAX};
 use crate::method::MethodSpec;
 use crate::notice::Notice;
+use crate::open::{CallStream, Kept, OpenSession};
 use crate::status::{Code, LinkStatus};
 use crate::supervisor::{self, Shared};
 use crate::transport;
@@ -155,30 +156,21 @@ impl MeshClient {
     ) -> Result<Resp, LinkStatus> {
         let end = Instant::now() + self.deadline;
         let request = frame::encode_message(request, REQUEST_LEN_MAX)?;
-        let (mut send, recv, _call) = self.open(end).await?;
-        let mut frames = Frames::new(recv);
+        let (mut stream, kept, _call) = self.open(end).await?;
         let work = async {
-            write_request(&mut send, method.path, until(end), request).await?;
-            let (kind, payload) = frames.next(RESPONSE_LEN_MAX).await?;
-            match kind {
-                Kind::Message => {
-                    let answer = decode(&payload)?;
-                    let (kind, payload) = frames.next(0).await?;
-                    if kind != Kind::End {
-                        return Err(FrameError::Unexpected.into());
-                    }
-                    frames.see_end().await;
-                    frame::decode_end(&payload)??;
-                    Ok(answer)
-                }
-                Kind::End => match frame::decode_end(&payload)? {
-                    Ok(()) => Err(LinkStatus::internal("the answer is missing")),
-                    Err(status) => Err(status),
-                },
-                Kind::Header => Err(FrameError::Unexpected.into()),
+            write_request(&mut stream.send, method.path, until(end), request).await?;
+            if !kept.keeps() {
+                finish(&mut stream.send);
             }
+            let answer = one_answer(&mut stream.frames).await?;
+            if !kept.keeps() {
+                stream.frames.see_end().await;
+            }
+            Ok(answer)
         };
-        within(end, work).await
+        let answer = within(end, work).await?;
+        kept.put(stream);
+        Ok(answer)
     }
 
     /// One request, a stream of answers. The deadline is for its begin only.
@@ -189,29 +181,39 @@ impl MeshClient {
     ) -> Result<Streaming<Resp>, LinkStatus> {
         let end = Instant::now() + self.deadline;
         let request = frame::encode_message(request, REQUEST_LEN_MAX)?;
-        let (mut send, recv, _call) = self.open(end).await?;
-        within(end, write_request(&mut send, method.path, 0, request)).await?;
+        let (mut stream, _, _call) = self.open(end).await?;
+        within(
+            end,
+            write_request(&mut stream.send, method.path, 0, request),
+        )
+        .await?;
+        finish(&mut stream.send);
         Ok(Streaming {
-            frames: Frames::new(recv),
+            frames: stream.frames,
             over: false,
             message: PhantomData,
         })
     }
 
-    /// A stream on the current session, waiting for one until `end`.
-    async fn open(
-        &self,
-        end: Instant,
-    ) -> Result<(SendStream, RecvStream, TaskTrackerToken), LinkStatus> {
+    /// A stream on the current session, waiting for one until `end`; where it is kept
+    /// afterwards; and a token that holds off the session's drain.
+    async fn open(&self, end: Instant) -> Result<(CallStream, Kept, TaskTrackerToken), LinkStatus> {
         let mut sessions = self.inner.shared.session.subscribe();
         loop {
-            let (connection, call) = match timeout_at(end, live(&mut sessions)).await {
+            let (session, call) = match timeout_at(end, live(&mut sessions)).await {
                 Ok(Some(live)) => live,
                 Ok(None) => return Err(LinkStatus::cancelled("the client is closed")),
                 Err(_) => return Err(self.no_session()),
             };
-            match timeout_at(end, connection.open_bi()).await {
-                Ok(Ok((send, recv))) => return Ok((send, recv, call)),
+            let _opening = match session.kept.take() {
+                Ok(stream) => return Ok((stream, session.kept, call)),
+                Err(opening) => opening,
+            };
+            match timeout_at(end, session.connection.open_bi()).await {
+                Ok(Ok((send, recv))) => {
+                    let frames = Frames::new(recv);
+                    return Ok((CallStream { send, frames }, session.kept, call));
+                }
                 // Nothing was sent: the next session will do.
                 Ok(Err(_)) => {}
                 Err(_) => return Err(LinkStatus::deadline_exceeded("too many calls in flight")),
@@ -232,12 +234,12 @@ impl MeshClient {
 /// The current session that is still open, with a token that holds off its drain. The token is
 /// taken while the watch is borrowed: a session is drained only after it was replaced there.
 async fn live(
-    sessions: &mut watch::Receiver<Option<supervisor::Session>>,
-) -> Option<(Connection, TaskTrackerToken)> {
+    sessions: &mut watch::Receiver<Option<OpenSession>>,
+) -> Option<(OpenSession, TaskTrackerToken)> {
     loop {
         let current = sessions.borrow_and_update().as_ref().and_then(|s| {
             let open = s.connection.close_reason().is_none();
-            open.then(|| (s.connection.clone(), s.calls.token()))
+            open.then(|| (s.clone(), s.calls.token()))
         });
         if current.is_some() {
             return current;
@@ -257,12 +259,39 @@ async fn write_request(
         deadline_ms,
     })?;
     match send.write_all_chunks(&mut [header, request]).await {
-        Ok(()) => drop(send.finish()),
+        Ok(()) => {}
         // The server may have answered without reading all: the answer says why.
         Err(quinn::WriteError::Stopped(_)) => {}
         Err(e) => return Err(LinkStatus::unavailable(format!("session broke: {e}"))),
     }
     Ok(())
+}
+
+/// No further call comes on this stream.
+fn finish(send: &mut SendStream) {
+    // Fails only on a stream that is closed already.
+    drop(send.finish());
+}
+
+/// The one message of an answer, once the answer has ended well.
+async fn one_answer<Resp: Message + Default>(frames: &mut Frames) -> Result<Resp, LinkStatus> {
+    let (kind, payload) = frames.next(RESPONSE_LEN_MAX).await?;
+    match kind {
+        Kind::Message => {
+            let answer = decode(&payload)?;
+            let (kind, payload) = frames.next(0).await?;
+            if kind != Kind::End {
+                return Err(FrameError::Unexpected.into());
+            }
+            frame::decode_end(&payload)??;
+            Ok(answer)
+        }
+        Kind::End => match frame::decode_end(&payload)? {
+            Ok(()) => Err(LinkStatus::internal("the answer is missing")),
+            Err(status) => Err(status),
+        },
+        Kind::Header => Err(FrameError::Unexpected.into()),
+    }
 }
 
 async fn within<T>(

@@ -7,7 +7,9 @@ use tokio::time::timeout;
 
 use crate::frame;
 use crate::limits::DIAL_TIME_MAX;
+use crate::open::OpenSession;
 use crate::session::Close;
+use crate::socket;
 
 /// Why there is no session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,7 +64,10 @@ impl Socket {
     /// # Errors
     /// What the system says.
     pub fn bind() -> std::io::Result<Self> {
-        Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()).map(Self)
+        let socket = socket::bind_shared((Ipv4Addr::UNSPECIFIED, 0).into())?;
+        let runtime = quinn::default_runtime()
+            .ok_or_else(|| std::io::Error::other("no async runtime is there"))?;
+        Endpoint::new(quinn::EndpointConfig::default(), None, socket, runtime).map(Self)
     }
 }
 
@@ -88,7 +93,7 @@ impl Dialer {
         &mut self,
         address: &str,
         config: &quinn::ClientConfig,
-    ) -> Result<Connection, DialError> {
+    ) -> Result<OpenSession, DialError> {
         let unreachable = |reason: String| DialError::Unreachable {
             address: address.to_owned(),
             reason,
@@ -104,7 +109,7 @@ impl Dialer {
         let mut last = unreachable("name has no address".to_owned());
         for target in targets {
             match self.dial_one(target, address, config).await {
-                Ok(connection) => return Ok(connection),
+                Ok(session) => return Ok(session),
                 Err(e) => last = e,
             }
         }
@@ -116,7 +121,7 @@ impl Dialer {
         target: SocketAddr,
         address: &str,
         config: &quinn::ClientConfig,
-    ) -> Result<Connection, DialError> {
+    ) -> Result<OpenSession, DialError> {
         let unreachable = |reason: String| DialError::Unreachable {
             address: address.to_owned(),
             reason,
@@ -129,10 +134,10 @@ impl Dialer {
                 .connect_with(config.clone(), target, "metalmesh")
                 .map_err(|e| unreachable(e.to_string()))?;
             let connection = connecting.await.map_err(|e| classify(address, &e))?;
-            hear_hello(&connection)
+            let keeps = hear_hello(&connection)
                 .await
                 .map_err(|e| classify(address, &e))?;
-            Ok(connection)
+            Ok(OpenSession::new(connection, keeps))
         };
         timeout(DIAL_TIME_MAX, open)
             .await
@@ -161,12 +166,13 @@ impl Dialer {
     }
 }
 
-async fn hear_hello(connection: &Connection) -> Result<(), ConnectionError> {
+/// Whether the server lets calls follow each other on one stream.
+async fn hear_hello(connection: &Connection) -> Result<bool, ConnectionError> {
     let mut hello = connection.accept_uni().await?;
-    let mut version = [0u8; 1];
-    let heard = hello.read_exact(&mut version).await.is_ok();
-    if heard && version[0] == frame::VERSION {
-        return Ok(());
+    match hello.read_to_end(frame::HELLO_LEN_MAX).await.as_deref() {
+        Ok([frame::VERSION]) => return Ok(false),
+        Ok([frame::VERSION, more, ..]) => return Ok(*more & frame::KEEPS_STREAMS != 0),
+        _ => {}
     }
     Close::Done.close(connection);
     Err(connection

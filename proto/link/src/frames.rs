@@ -59,13 +59,36 @@ impl Frames {
         }
     }
 
-    /// Takes note of the stream's end if it is there already. A stream that is dropped before its
-    /// end was seen costs a word to the other side that nobody needs.
-    pub(crate) async fn see_end(&mut self) {
+    /// Waits for the begin of another frame; whether there is one before the stream's end.
+    pub(crate) async fn more(&mut self) -> bool {
+        if !self.arrived.is_empty() {
+            return true;
+        }
+        match self.stream.read_chunk(CHUNK_LEN, true).await {
+            Ok(Some(chunk)) => {
+                self.arrived.extend_from_slice(&chunk.bytes);
+                true
+            }
+            Ok(None) | Err(_) => false,
+        }
+    }
+
+    /// Takes note of the stream's end if it is there already, and says so. A stream that is
+    /// dropped before its end was seen costs a word to the other side that nobody needs.
+    pub(crate) async fn see_end(&mut self) -> bool {
+        if !self.arrived.is_empty() {
+            return false;
+        }
         tokio::select! {
             biased;
-            end = self.stream.read_chunk(1, true) => drop(end),
-            () = std::future::ready(()) => {}
+            came = self.stream.read_chunk(CHUNK_LEN, true) => match came {
+                Ok(Some(chunk)) => {
+                    self.arrived.extend_from_slice(&chunk.bytes);
+                    false
+                }
+                Ok(None) | Err(_) => true,
+            },
+            () = std::future::ready(()) => false,
         }
     }
 }

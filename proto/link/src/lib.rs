@@ -1,8 +1,10 @@
 //! Calls between agents and control over mutually authenticated QUIC.
 //!
-//! One connection per agent, one bidirectional stream per call. The caller sends a header frame
-//! (version, method, deadline) and one message; the callee answers messages and one end frame
-//! with a status. Dropping a call resets its stream, and the callee's handler is dropped with it.
+//! One connection per agent, one bidirectional stream for each call in flight. The caller sends a
+//! header frame (version, method, deadline) and one message; the callee answers messages and one
+//! end frame with a status. Dropping a call ends its stream, and the callee's handler is dropped
+//! with it. After a call of one answer that worked, a caller that did not finish its side may send
+//! the next call on the same stream, where the server's hello permits it.
 //!
 //! Invariants:
 //! - Who may call what is decided in one place, [`Router::admit`], from the generated method
@@ -23,9 +25,11 @@ mod frames;
 pub mod limits;
 pub mod method;
 pub mod notice;
+mod open;
 pub mod router;
 pub mod server;
 mod session;
+mod socket;
 pub mod status;
 mod supervisor;
 mod transport;

@@ -46,6 +46,13 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 /// First guess of the round trip; quinn's own is 333 ms.
 pub const INITIAL_RTT: Duration = Duration::from_millis(20);
 
+/// Room for packets that have arrived at a socket of many sessions, bytes.
+pub const RECEIVE_BUFFER_LEN: usize = 8 * 1024 * 1024;
+/// Less room is worth a warning: a thousand agents that speak at once fill it.
+pub const RECEIVE_BUFFER_LEN_MIN: usize = 1024 * 1024;
+/// Idle streams of a session that are kept for the next calls.
+pub const STREAMS_KEPT_MAX: usize = 8;
+
 /// Deadline of a call that names none.
 pub const CALL_TIME: Duration = Duration::from_secs(30);
 /// Longest deadline that a server keeps.

@@ -127,20 +127,19 @@ impl Responder {
         self.write(&mut [frame]).await
     }
 
-    pub(crate) async fn end(mut self, end: &Result<(), LinkStatus>) {
+    /// Ends an answer, and with `last` the stream; whether another call may follow.
+    pub(crate) async fn end(&mut self, end: &Result<(), LinkStatus>, last: bool) -> bool {
         if self.torn {
             self.abandon();
-            return;
+            return false;
         }
         let answer = self.held.take().unwrap_or_default();
-        if self
-            .write(&mut [answer, frame::encode_end(end)])
-            .await
-            .is_ok()
-        {
+        let written = self.write(&mut [answer, frame::encode_end(end)]).await;
+        if last && written.is_ok() {
             // Fails only on a stream that is closed already.
             drop(self.stream.finish());
         }
+        !last && written.is_ok()
     }
 
     pub(crate) fn abandon(&mut self) {

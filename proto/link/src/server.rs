@@ -22,6 +22,7 @@ use crate::limits::{
 };
 use crate::router::Router;
 use crate::session::{self, Close, Peer};
+use crate::socket;
 use crate::transport;
 
 /// Which identities are revoked. Asked at each session's begin and at each change.
@@ -158,7 +159,7 @@ impl MeshServer {
     /// instead of leaving them to their idle timeout.
     pub fn bind_with_reset_key(config: MeshServerConfig, reset_key: &[u8; 32]) -> io::Result<Self> {
         let tls = transport::server(config.tls).map_err(io::Error::other)?;
-        let socket = std::net::UdpSocket::bind(config.bind)?;
+        let socket = socket::bind_shared(config.bind)?;
         let runtime = quinn::default_runtime()
             .ok_or_else(|| io::Error::other("no async runtime is there"))?;
         let settings = transport::endpoint(reset_key);

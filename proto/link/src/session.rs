@@ -1,6 +1,7 @@
 //! One session on the server: its calls, its end.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,7 +118,7 @@ pub(crate) async fn serve(
     if peer.kind() == CallerKind::Anonymous {
         connection.set_max_concurrent_bi_streams(VarInt::from_u32(ANONYMOUS_STREAMS_MAX));
     }
-    let mut calls = JoinSet::new();
+    let mut streams = JoinSet::new();
     let mut is_told = false;
     loop {
         changes.borrow_and_update();
@@ -125,7 +126,7 @@ pub(crate) async fn serve(
         if let Some(spread) = due.filter(|_| !is_told) {
             is_told = true;
             let connection = connection.clone();
-            calls.spawn(async move { notice::send(&connection, spread).await });
+            streams.spawn(async move { notice::send(&connection, spread).await });
         }
         if peer.identity().is_some_and(|i| revocations.is_revoked(i)) {
             warn!(agent = %peer.name(), "session closed: identity is revoked");
@@ -136,14 +137,14 @@ pub(crate) async fn serve(
             stream = connection.accept_bi() => match stream {
                 Ok((send, recv)) => {
                     let (peer, router) = (peer.clone(), router.clone());
-                    calls.spawn(async move { call(&peer, &router, send, recv).await });
+                    streams.spawn(async move { calls(&peer, &router, send, recv).await });
                 }
                 Err(e) => {
                     debug!(agent = %peer.name(), error = %e, "session over");
                     break;
                 }
             },
-            Some(done) = calls.join_next() => if let Err(e) = done {
+            Some(done) = streams.join_next() => if let Err(e) = done {
                 warn!(agent = %peer.name(), error = %e, "call ended by a panic");
             },
             () = sleep_until(end) => {
@@ -177,7 +178,10 @@ async fn shut(gate: &mut Option<watch::Receiver<bool>>) {
 /// Tells the client that its certificate was accepted.
 async fn say_hello(connection: &Connection) -> Result<(), ()> {
     let mut hello = connection.open_uni().await.map_err(drop)?;
-    hello.write_all(&[frame::VERSION]).await.map_err(drop)?;
+    hello
+        .write_all(&[frame::VERSION, frame::KEEPS_STREAMS])
+        .await
+        .map_err(drop)?;
     hello.finish().map_err(drop)
 }
 
@@ -188,19 +192,38 @@ fn life(peer: &Peer) -> Duration {
     }
 }
 
-async fn call(peer: &Peer, router: &Router, send: SendStream, recv: RecvStream) {
-    let cancelled = send.stopped();
+/// The calls of one stream, one after the other, until one fails or streams, or the caller ends
+/// the stream or gives a call up.
+async fn calls(peer: &Peer, router: &Router, send: SendStream, recv: RecvStream) {
+    let mut given_up = pin!(send.stopped());
     let mut frames = Frames::new(recv);
     let mut out = Responder::new(send);
-    tokio::select! {
-        end = answer(peer, router, &mut frames, &mut out) => {
-            if let Err(status) = &end {
+    let all = async {
+        loop {
+            let answered = answer(peer, router, &mut frames, &mut out).await;
+            if let Err(status) = &answered {
                 debug!(agent = %peer.name(), error = %status, "call refused or failed");
             }
-            out.end(&end).await;
+            let last = !matches!(answered, Ok(Next::Call));
+            let goes_on = out.end(&answered.map(drop), last).await;
+            if !goes_on || !frames.more().await {
+                return;
+            }
         }
-        _ = cancelled => out.abandon(),
+    };
+    let is_over = tokio::select! {
+        () = all => true,
+        _ = &mut given_up => false,
+    };
+    if !is_over {
+        out.abandon();
     }
+}
+
+/// What may come on a stream after a call that worked.
+enum Next {
+    Call,
+    Nothing,
 }
 
 async fn answer(
@@ -208,9 +231,9 @@ async fn answer(
     router: &Router,
     frames: &mut Frames,
     out: &mut Responder,
-) -> Result<(), LinkStatus> {
+) -> Result<Next, LinkStatus> {
     let began = Instant::now();
-    let (header, request) = timeout(REQUEST_TIME_MAX, async {
+    let (header, (method, service), request, mut next) = timeout(REQUEST_TIME_MAX, async {
         let (kind, payload) = frames.next(0).await?;
         if kind != Kind::Header {
             return Err(FrameError::Unexpected.into());
@@ -225,18 +248,23 @@ async fn answer(
         if kind != Kind::Message {
             return Err(LinkStatus::from(FrameError::Unexpected));
         }
-        frames.see_end().await;
-        Ok(((header, admitted), request))
+        let next = if frames.see_end().await {
+            Next::Nothing
+        } else {
+            Next::Call
+        };
+        Ok((header, admitted, request, next))
     })
     .await
     .map_err(|_| LinkStatus::deadline_exceeded("the request did not arrive"))??;
-    let (header, (method, service)) = header;
-    if !method.streaming {
+    if method.streaming {
+        next = Next::Nothing;
+    } else {
         out.expect_one();
     }
     let work = service.call(method, peer, request, out);
     if method.streaming && header.deadline_ms == 0 {
-        return work.await;
+        return work.await.map(|()| next);
     }
     let asked = Duration::from_millis(u64::from(header.deadline_ms));
     let limit = if asked.is_zero() {
@@ -247,4 +275,5 @@ async fn answer(
     tokio::time::timeout_at(began + limit, work)
         .await
         .map_err(|_| LinkStatus::deadline_exceeded("the call took too long"))?
+        .map(|()| next)
 }

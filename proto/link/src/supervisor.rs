@@ -9,26 +9,19 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tracing::{debug, info, warn};
 
 use crate::client::SessionState;
 use crate::dial::{DialError, Dialer, Socket, classify};
 use crate::limits::{BACKOFF_MAX, BACKOFF_MIN, DRAIN_TIME_MAX, SESSION_GOOD};
 use crate::notice::{self, Notice};
+use crate::open::OpenSession;
 use crate::session::Close;
-
-/// An open session and its unary calls in flight.
-#[derive(Clone, Debug)]
-pub(crate) struct Session {
-    pub(crate) connection: Connection,
-    pub(crate) calls: TaskTracker,
-}
 
 /// What the calls and the supervisor share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) session: watch::Sender<Option<Session>>,
+    pub(crate) session: watch::Sender<Option<OpenSession>>,
     pub(crate) state: watch::Sender<SessionState>,
     pub(crate) tls: watch::Sender<Arc<quinn::ClientConfig>>,
     pub(crate) addresses: watch::Sender<Vec<String>>,
@@ -68,9 +61,10 @@ struct Supervisor {
 impl Supervisor {
     async fn supervise(&mut self) {
         loop {
-            let (connection, address) = self.open().await;
+            let (session, address) = self.open().await;
             let began = Instant::now();
-            self.publish(connection.clone());
+            let connection = session.connection.clone();
+            self.publish(session);
             let lost = self.hold(connection, &address).await;
             info!(error = %lost, "session with control lost");
             self.shared.session.send_replace(None);
@@ -107,10 +101,10 @@ impl Supervisor {
             let old = connection.clone();
             tokio::select! {
                 (fresh, at) = self.open() => {
-                    connection = fresh;
+                    connection = fresh.connection.clone();
                     address = at;
                     heard = Box::pin(notice::hear(connection.clone()));
-                    self.publish(connection.clone());
+                    self.publish(fresh);
                     debug!("session replaced after renewal");
                 }
                 error = old.closed() => return classify(&address, &error),
@@ -119,11 +113,7 @@ impl Supervisor {
     }
 
     /// Makes a session the current one and drains the one before.
-    fn publish(&mut self, connection: Connection) {
-        let session = Session {
-            connection,
-            calls: TaskTracker::new(),
-        };
+    fn publish(&mut self, session: OpenSession) {
         if let Some(old) = self.shared.session.send_replace(Some(session)) {
             self.draining.spawn(async move {
                 old.calls.close();
@@ -135,7 +125,7 @@ impl Supervisor {
     }
 
     /// Dials the addresses in turn until one answers.
-    async fn open(&mut self) -> (Connection, String) {
+    async fn open(&mut self) -> (OpenSession, String) {
         loop {
             let config = self.tls.borrow_and_update().clone();
             let addresses = self.shared.addresses.borrow().clone();
@@ -143,9 +133,9 @@ impl Supervisor {
             for step in 0..addresses.len() {
                 let index = (self.next + step) % addresses.len();
                 match self.dialer.dial(&addresses[index], &config).await {
-                    Ok(connection) => {
+                    Ok(session) => {
                         self.next = index;
-                        return (connection, addresses[index].clone());
+                        return (session, addresses[index].clone());
                     }
                     Err(e) => {
                         debug!(error = %e, "no session");

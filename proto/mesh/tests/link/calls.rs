@@ -117,6 +117,44 @@ async fn a_request_too_long_is_refused_here_and_there() {
     assert_eq!(e.code(), Code::ResourceExhausted);
 }
 
+/// As many as may be in flight, over and over, and some more that do not starve beside them.
+#[tokio::test]
+async fn callers_beyond_the_bound_get_their_turn() {
+    let (ca, server, mesh) = setup();
+    let bound = usize::try_from(limits::STREAMS_PER_SESSION_MAX).unwrap();
+    let over = tokio_util::sync::CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    for _ in 0..bound {
+        let (switch, over) = (SwitchServiceClient::from(mesh.clone()), over.clone());
+        tasks.spawn(async move {
+            while !over.is_cancelled() {
+                switch.report(SwitchReport::default()).await.unwrap();
+            }
+        });
+    }
+    let mut more = JoinSet::new();
+    for _ in 0..bound {
+        let switch = SwitchServiceClient::from(mesh.clone());
+        more.spawn(async move { switch.report(SwitchReport::default()).await });
+    }
+    while let Some(done) = more.join_next().await {
+        done.unwrap().unwrap();
+    }
+    over.cancel();
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
+    let nobody = client(server.addr, Roots::Certificates(ca.roots()), None);
+    let mut joins = JoinSet::new();
+    for _ in 0..20 {
+        let enrol = EnrolServiceClient::from(nobody.clone());
+        joins.spawn(async move { enrol.join(JoinRequest::default()).await });
+    }
+    while let Some(done) = joins.join_next().await {
+        done.unwrap().unwrap();
+    }
+}
+
 #[tokio::test]
 async fn calls_beyond_the_bound_wait() {
     let (_ca, server, mesh) = setup();

@@ -10,4 +10,5 @@
 mod attacks;
 mod calls;
 mod fixture;
+mod streams;
 mod trust;
