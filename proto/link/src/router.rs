@@ -112,9 +112,10 @@ impl Responder {
         }
     }
 
-    /// The method answers with one message.
-    pub(crate) fn expect_one(&mut self) {
-        self.holds = true;
+    /// Whether the method of the call that begins answers with one message or with a stream. The
+    /// call before on the same stream may have been of the other kind.
+    pub(crate) fn expect(&mut self, is_streaming: bool) {
+        self.holds = !is_streaming;
     }
 
     /// Sends one message; waits while the caller does not read.

@@ -257,10 +257,9 @@ async fn answer(
     })
     .await
     .map_err(|_| LinkStatus::deadline_exceeded("the request did not arrive"))??;
+    out.expect(method.streaming);
     if method.streaming {
         next = Next::Nothing;
-    } else {
-        out.expect_one();
     }
     let work = service.call(method, peer, request, out);
     if method.streaming && header.deadline_ms == 0 {

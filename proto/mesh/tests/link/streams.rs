@@ -145,3 +145,22 @@ async fn a_server_that_ends_its_streams_is_called() {
     mesh.close().await;
     tasks.join_next().await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn a_stream_of_answers_may_follow_a_call() {
+    let ca = Ca::new();
+    let server = Server::start(&ca, &ca.issue("spiffe://mesh.test/node/1", HOUR));
+    let mesh = client(
+        server.addr,
+        Roots::Certificates(ca.roots()),
+        Some(&ca.issue(CORE, HOUR)),
+    );
+    let switches = SwitchServiceClient::from(mesh);
+    switches.report(SwitchReport::default()).await.unwrap();
+    let mut desired = switches
+        .desired(SwitchDesiredRequest::default())
+        .await
+        .unwrap();
+    let first = tokio::time::timeout(PATIENCE, desired.message()).await;
+    assert_eq!(first.unwrap().unwrap().unwrap().generation, 1);
+}
