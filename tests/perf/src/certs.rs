@@ -12,8 +12,8 @@ use control_store::{Clock as _, SystemClock};
 use proto_identity::profile::{Authority, LEAF_VALIDITY, Purpose};
 use proto_identity::{CertificateRequest, Credential, Key, SpiffeId, Subject};
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    SanType,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, KeyPair, SanType,
 };
 
 const TRUST_DOMAIN: &str = "bench.example";
@@ -35,9 +35,11 @@ pub(crate) struct Certs {
 
 impl Certs {
     pub(crate) fn make(dir: &Path) -> Result<Self> {
-        let mut authority = CertificateParams::default();
-        authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
+        // A root and an intermediate, as the product has them: chains of one length cost alike.
+        let root = authority("root", 1);
+        let root = CertifiedIssuer::self_signed(root, KeyPair::generate()?)?;
+        let issuer = authority("issuer", 0);
+        let issuer = CertifiedIssuer::signed_by(issuer, KeyPair::generate()?, &root)?;
         let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
         let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
         params.subject_alt_names.push(SanType::IpAddress(loopback));
@@ -46,10 +48,10 @@ impl Certs {
             ExtendedKeyUsagePurpose::ClientAuth,
         ];
         let pair = KeyPair::generate()?;
-        let certificate = params.signed_by(&pair, &authority)?;
-        let made = Self::at(dir, authority.pem());
+        let certificate = params.signed_by(&pair, &issuer)?;
+        let made = Self::at(dir, root.pem());
         std::fs::write(&made.ca_file, &made.ca)?;
-        std::fs::write(&made.certificate, certificate.pem())?;
+        std::fs::write(&made.certificate, certificate.pem() + &issuer.pem())?;
         write_secret(&made.key, pair.serialize_pem().as_bytes())?;
         let now_ms = SystemClock::default().now().ms();
         let peers = Authority::root(TRUST_DOMAIN, now_ms)?;
@@ -94,6 +96,14 @@ pub(crate) fn peer_credential(node: u64, certificate: &Path, key: &Path) -> Resu
         own,
         anchors: vec![anchor],
     })
+}
+
+fn authority(name: &str, below: u8) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(below));
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
 }
 
 fn write_secret(path: &Path, content: &[u8]) -> Result<()> {
