@@ -269,6 +269,7 @@ fn inventory(
     let fru = request.fru.unwrap_or_default();
     Ok(RegisterMachine {
         id,
+        seen_in: None,
         hammer_version: request.hammer_version,
         boot_id: request.boot_id,
         hardware: Hardware {

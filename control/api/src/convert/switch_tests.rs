@@ -67,6 +67,7 @@ fn machine(number: u128) -> (MachineSeen, RegisterMachine) {
     };
     let registration = RegisterMachine {
         id,
+        seen_in: None,
         hammer_version: String::new(),
         boot_id: "boot-1".into(),
         hardware: Hardware {

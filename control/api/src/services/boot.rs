@@ -10,7 +10,8 @@ use std::sync::Arc;
 use control_state::life::{BootTarget, boot_target};
 use control_state::{
     self as state, DiskWipe, ErrorCode, EventKind, EventLog, InstallDone, Kind, Machine,
-    MachineEvent, MachineSeen, Partition, Phase, RegisterMachine, StateError, Tables, WipeDone,
+    MachineEvent, MachineSeen, Partition, Phase, RegisterMachine, SEEN_IN_LEVEL, StateError,
+    Tables, WipeDone, feature_level,
 };
 use proto_public::infra::v2 as infra;
 use proto_public::infra::v2::boot_service_server::BootService;
@@ -116,7 +117,10 @@ impl BootService for Services {
             .0
             .read(|tables| Ok(tables.get::<Machine>(&id).map(|it| it.partition.clone())))
             .await?;
+        let is_new = place.is_none();
+        let level = self.0.read(|tables| Ok(feature_level(tables))).await?;
         match place {
+            None if level >= SEEN_IN_LEVEL => {}
             None => drop(self.seen(&caller, id, partition.clone()).await?),
             Some(place) if place.as_ref().is_none_or(|it| *it == partition) => {}
             Some(_) => {
@@ -124,10 +128,11 @@ impl BootService for Services {
                 return Err(refused(ErrorCode::MachineForeign, message));
             }
         }
-        self.0.hears_machine(&caller, id).await?;
         let access = request.bmc.as_ref().map(|it| Access::of(id, it));
-        let op = self.registration(id, &partition, request).await?;
+        let mut op = self.registration(id, &partition, request).await?;
+        op.seen_in = (is_new && level >= SEEN_IN_LEVEL).then_some(partition);
         let registered = self.0.propose(&caller, op).await?;
+        self.0.hears_machine(&caller, id).await?;
         let registered = registered.machine().map_err(of_state)?;
         if let Some(access) = access {
             self.keep_bmc_access(&caller, access).await?;
@@ -275,6 +280,7 @@ impl Services {
         let bmc = request.bmc.unwrap_or_default();
         Ok(RegisterMachine {
             id,
+            seen_in: None,
             hammer_version: request.metal_hammer_version,
             boot_id: Uuid::now_v7().to_string(),
             hardware,

@@ -461,6 +461,7 @@ fn registration(id: MachineId, mac: MacAddr, number: u128) -> RegisterMachine {
     };
     RegisterMachine {
         id,
+        seen_in: None,
         hammer_version: "v0".into(),
         boot_id: "boot-1".into(),
         hardware: Hardware {

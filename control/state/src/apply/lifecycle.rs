@@ -3,9 +3,9 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, Timestamp};
 
-use super::links;
 use super::orders::order_life;
-use crate::command::{InstallDone, RegisterMachine, WipeDone};
+use super::{events, links};
+use crate::command::{InstallDone, MachineSeen, RegisterMachine, WipeDone};
 use crate::entities::{
     Availability, BlockDevice, Bmc, BmcAction, Condition, EventLog, HoldCause, Liveliness, Machine,
     Phase, Segment, WIPES_MAX, WipeRecord, label,
@@ -56,6 +56,15 @@ fn disk_identity(disk: &BlockDevice) -> String {
 }
 
 pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result {
+    if let Some(partition) = &op.seen_in {
+        let seen = MachineSeen {
+            id: op.id,
+            partition: partition.clone(),
+            mac: None,
+            seen_at: tx.now,
+        };
+        events::seen(tx, &seen)?;
+    }
     let mut machine: Machine = tx.require(&op.id)?;
     let is_new_boot = machine.boot_id != op.boot_id;
     take_inventory(&mut machine, op);

@@ -268,6 +268,10 @@ pub struct MachineSeen {
 pub struct RegisterMachine {
     /// Which.
     pub id: MachineId,
+    /// Where it is when nobody has seen it before: it is made with this change, as
+    /// [`Op::MachineSeen`](crate::Op::MachineSeen) would have made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_in: Option<PartitionId>,
     /// Version of hammer.
     #[serde(default)]
     pub hammer_version: String,

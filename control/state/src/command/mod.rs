@@ -65,6 +65,8 @@ const POLICY_LEVEL: u32 = 4;
 pub const IDENTITY_LEVEL: u32 = 4;
 /// The feature level that brought generations of the authority, and credentials of components.
 pub const CA_LEVEL: u32 = 5;
+/// The feature level that brought machines that register without having been seen before.
+pub const SEEN_IN_LEVEL: u32 = 5;
 /// The feature level that brought marks of how far the trail was sent elsewhere.
 pub const EXPORT_LEVEL: u32 = 4;
 
@@ -141,6 +143,7 @@ macro_rules! ops {
                     Self::BeginCaRotation(_)
                     | Self::ForceCaRotation(_)
                     | Self::CreateComponentToken(_) => CA_LEVEL,
+                    Self::RegisterMachine(op) if op.seen_in.is_some() => SEEN_IN_LEVEL,
                     Self::AllocateMachine(op) if op.vpn.is_some() => 4,
                     Self::MachineSeen(op) if op.mac.is_none() => 3,
                     Self::RegisterSwitch(op) if !op.identifiers.is_empty() => 3,

@@ -115,6 +115,38 @@ fn an_unknown_machine_is_dirty_and_not_on_offer() {
     );
 }
 
+/// Of the published stack's agents the first that control hears is the registration.
+#[test]
+fn a_machine_that_nobody_saw_registers_in_one_change() {
+    let (mut once, mut twice) = (World::new(), World::new());
+    let registers = |seen_in| RegisterMachine {
+        seen_in,
+        ..registration(1, "boot-1")
+    };
+    let op = Op::from(registers(Some(text(PARTITION))));
+    assert_eq!(op.level(), SEEN_IN_LEVEL);
+    once.ok(op);
+    assert_eq!(twice.refused(registers(None)), ErrorCode::NotFound);
+    let seen_at = twice.now;
+    twice.ok(MachineSeen {
+        id: id(1),
+        partition: text(PARTITION),
+        mac: None,
+        seen_at,
+    });
+    twice.ok(registers(None));
+    let made = |world: &World| {
+        let mut machine = world.machine(1).clone();
+        // Changes are counted, and each has its time.
+        machine.meta = Meta::default();
+        (machine, world.log(1).state)
+    };
+    assert_eq!(made(&once), made(&twice));
+    // Where it is not what it says, nothing changes.
+    let elsewhere = registers(Some(text("elsewhere")));
+    assert_eq!(once.refused(elsewhere), ErrorCode::NotFound);
+}
+
 #[test]
 fn a_wipe_that_fails_taints() {
     let failures = [

@@ -426,6 +426,7 @@ pub(crate) fn hardware(number: u128) -> Hardware {
 pub(crate) fn registration(number: u128, boot_id: &str) -> RegisterMachine {
     RegisterMachine {
         id: id(number),
+        seen_in: None,
         hammer_version: "1".into(),
         boot_id: boot_id.into(),
         hardware: hardware(number),

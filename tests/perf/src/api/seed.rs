@@ -353,6 +353,7 @@ pub(crate) async fn register(
     propose(store, seen).await?;
     let registration = RegisterMachine {
         id,
+        seen_in: None,
         hammer_version: "1.0.0".into(),
         boot_id: format!("boot-{number}"),
         hardware,
