@@ -49,6 +49,7 @@ pub async fn run<S: SwitchOs + 'static>(
         switch: Arc::clone(&switch),
         desired,
         outcome: observed_in,
+        steps: agent.steps(),
     };
     tasks.spawn(reconciler.run(stop.clone()));
     let neighbours = of_switch.unwrap_or_else(|| {

@@ -61,6 +61,7 @@ async fn run(args: AgentArgs, config: PathBuf) -> Result<()> {
     let config = Config::load(&config)?;
     let switch = Linux::open(config.linux())?;
     let agent = args.start(AgentKind::Core).await?;
+    let _metrics = args.serve_metrics(&agent, AgentKind::Core).await?;
     info!(switch = %agent.identity().id, partition = %agent.identity().partition, "started");
     let stop = CancellationToken::new();
     let mut terminate = signal(SignalKind::terminate()).context("signal handler")?;

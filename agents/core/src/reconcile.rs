@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agents_kit::Steps;
 use agents_nos::{OsError, SwitchOs, SwitchState, plan};
 use proto_mesh::SwitchDesired;
 use rand::Rng as _;
@@ -47,6 +48,7 @@ pub(crate) struct Reconciler<S> {
     pub(crate) switch: Arc<S>,
     pub(crate) desired: watch::Receiver<Option<SwitchDesired>>,
     pub(crate) outcome: watch::Sender<Outcome>,
+    pub(crate) steps: Steps,
 }
 
 impl<S: SwitchOs> Reconciler<S> {
@@ -55,7 +57,9 @@ impl<S: SwitchOs> Reconciler<S> {
         let mut failures = 0_u32;
         loop {
             let desired = self.desired.borrow_and_update().clone();
-            failures = match self.pass(desired.as_ref()).await {
+            let passed = self.pass(desired.as_ref()).await;
+            self.steps.ended("reconcile", &passed);
+            failures = match passed {
                 Ok(()) => 0,
                 Err(error) => {
                     let error = chain(&error);

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::cache::LastGood;
 use crate::error::KitError;
+use crate::metrics::Steps;
 use crate::renew::{self, Renewal};
 use crate::state_dir::{StateDir, StoredSession};
 
@@ -45,6 +46,7 @@ struct Inner {
     mesh: MeshClient,
     credential: watch::Receiver<Credential>,
     dir: Option<StateDir>,
+    steps: Steps,
     /// Ends with the last handle.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -80,6 +82,7 @@ impl Agent {
                 mesh,
                 credential,
                 dir,
+                steps: Steps::default(),
                 tasks,
             }),
         })
@@ -124,6 +127,11 @@ impl Agent {
     /// Key and certificate of now.
     pub fn credential(&self) -> Credential {
         self.inner.credential.borrow().clone()
+    }
+
+    /// Where what the agent does is counted.
+    pub fn steps(&self) -> Steps {
+        self.inner.steps.clone()
     }
 
     /// A cache in the state directory; `None` without one.

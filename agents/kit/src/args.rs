@@ -1,5 +1,6 @@
 //! The command line that every agent has.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use proto_identity::ticket::JoinTicket;
@@ -9,6 +10,7 @@ use tracing::{info, warn};
 use crate::agent::Agent;
 use crate::enrol::{self, Claim};
 use crate::error::KitError;
+use crate::metrics::{self, Served};
 use crate::state_dir::{self, StateDir, StoredSession};
 use crate::telemetry::LogFormat;
 
@@ -24,6 +26,14 @@ pub enum AgentKind {
 }
 
 impl AgentKind {
+    const fn program(self) -> &'static str {
+        match self {
+            Self::Core => "metalmesh-core",
+            Self::Bmc => "metalmesh-bmc",
+            Self::Pixie => "metalmesh-pixie",
+        }
+    }
+
     fn role(self) -> AgentRole {
         match self {
             Self::Core => AgentRole::Core,
@@ -54,6 +64,10 @@ pub struct AgentArgs {
     /// Format of the log on standard error.
     #[arg(long, value_enum, default_value_t)]
     pub log: LogFormat,
+    /// Tell Prometheus how this agent does, at http://ADDRESS/metrics. There is no authentication:
+    /// loopback, or a network of operators.
+    #[arg(long, value_name = "ADDRESS", env = "METALMESH_METRICS")]
+    pub metrics: Option<SocketAddr>,
 }
 
 /// Arguments of the `key` subcommand.
@@ -108,6 +122,23 @@ impl AgentArgs {
         }
         let control = self.addresses(&session.control)?;
         Agent::new(session.credential, control, session.ticket_id, Some(dir))
+    }
+
+    /// Serves metrics of the agent for as long as what is returned lives, where that is wanted.
+    ///
+    /// # Errors
+    /// When the address cannot be listened on.
+    pub async fn serve_metrics(
+        &self,
+        agent: &Agent,
+        kind: AgentKind,
+    ) -> Result<Option<Served>, KitError> {
+        match self.metrics {
+            Some(listen) => metrics::serve(listen, agent, kind.program())
+                .await
+                .map(Some),
+            None => Ok(None),
+        }
     }
 
     fn read_ticket(&self) -> Result<Option<JoinTicket>, KitError> {

@@ -13,6 +13,7 @@ use tracing::{info, warn};
 
 use crate::agent::Agent;
 use crate::cache::LastGood;
+use crate::metrics::Steps;
 
 /// Pauses between attempts to open the stream.
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
@@ -74,6 +75,7 @@ pub async fn run_desired<M, O, OF, F, FF>(
     F: FnMut(M, Origin) -> FF,
     FF: Future<Output = ()>,
 {
+    let steps = agent.steps();
     let mut newest: Option<M> = cache.as_ref().and_then(LastGood::load);
     let mut source = Source {
         open,
@@ -89,13 +91,13 @@ pub async fn run_desired<M, O, OF, F, FF>(
             loop {
                 tokio::select! {
                     () = &mut work => break,
-                    next = source.next() => take(&mut newest, next, &cache, &mut due).await,
+                    next = source.next() => take((&mut newest, &steps), next, &cache, &mut due).await,
                 }
             }
         } else {
             tokio::select! {
                 () = stop.cancelled() => return,
-                next = source.next() => take(&mut newest, next, &cache, &mut due).await,
+                next = source.next() => take((&mut newest, &steps), next, &cache, &mut due).await,
             }
         }
         if stop.is_cancelled() {
@@ -124,13 +126,14 @@ fn judge<M: Fenced>(newest: Option<&M>, next: &M) -> Verdict {
 }
 
 async fn take<M: Fenced>(
-    newest: &mut Option<M>,
+    (newest, steps): (&mut Option<M>, &Steps),
     next: M,
     cache: &Option<LastGood>,
     due: &mut Option<(M, Origin)>,
 ) {
     match judge(newest.as_ref(), &next) {
         Verdict::News => {
+            steps.count("desired_state", "news");
             if let Some(cache) = cache.clone() {
                 let copy = next.clone();
                 let stored = tokio::task::spawn_blocking(move || cache.store(&copy)).await;
@@ -141,8 +144,12 @@ async fn take<M: Fenced>(
             *due = Some((next.clone(), Origin::Live));
             *newest = Some(next);
         }
-        Verdict::Repeated => *newest = Some(next),
+        Verdict::Repeated => {
+            steps.count("desired_state", "repeated");
+            *newest = Some(next);
+        }
         Verdict::Stale => {
+            steps.count("desired_state", "stale");
             let (term, generation) = next.fence();
             warn!(term, generation, "older desired state dropped");
         }

@@ -57,6 +57,15 @@ pub enum KitError {
     /// The roots that control sent are not those of the ticket.
     #[error("control's roots are not those that the ticket names")]
     WrongRoots,
+    /// The address for metrics cannot be listened on.
+    #[error("--metrics: cannot listen on {listen}")]
+    Metrics {
+        /// Which.
+        listen: std::net::SocketAddr,
+        /// What happened.
+        #[source]
+        source: io::Error,
+    },
     /// Key, certificate or ticket is unusable.
     #[error("identity")]
     Identity(#[from] IdentityError),

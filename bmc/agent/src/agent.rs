@@ -85,6 +85,7 @@ impl BmcAgent {
             fleet: Arc::clone(&fleet),
             driver,
             journal: Arc::clone(&journal),
+            steps: agent.steps(),
         };
         tasks.spawn(run_orders(crew, orders, stop.clone()));
         tasks.spawn(run_outbox(

@@ -21,6 +21,22 @@ pub enum Action {
 }
 
 impl Action {
+    /// Short name for monitoring.
+    #[must_use]
+    pub const fn step(self) -> &'static str {
+        match self {
+            Self::PowerOn => "power-on",
+            Self::PowerOff => "power-off",
+            Self::PowerReset => "power-reset",
+            Self::PowerCycle => "power-cycle",
+            Self::BootPxe => "boot-pxe",
+            Self::BootDisk => "boot-disk",
+            Self::BootBios => "boot-bios",
+            Self::LedOn => "led-on",
+            Self::LedOff => "led-off",
+        }
+    }
+
     /// Whether doing it again changes nothing.
     #[must_use]
     pub fn is_idempotent(self) -> bool {

@@ -52,6 +52,7 @@ async fn run(path: PathBuf, args: AgentArgs) -> anyhow::Result<()> {
         agent = args.start(AgentKind::Bmc) => agent?,
         signal = terminated() => return signal,
     };
+    let _metrics = args.serve_metrics(&agent, AgentKind::Bmc).await?;
     let identity = agent.identity();
     tracing::info!(
         partition = identity.partition,

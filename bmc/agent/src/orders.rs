@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agents_kit::Steps;
 use proto_types::MachineId;
 use rand::Rng;
 use tokio::sync::watch;
@@ -67,6 +68,7 @@ pub(crate) struct Crew {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) journal: Arc<Journal>,
+    pub(crate) steps: Steps,
 }
 
 /// Carries out what control wants until stopped. Orders in progress are cut off then; the journal
@@ -135,6 +137,12 @@ async fn carry_out(crew: &Crew, order: &Order) -> End {
         None => End::failed(crew.fleet.explain(order.machine)),
     };
     let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let outcome = if end.error.is_empty() {
+        "done"
+    } else {
+        "failed"
+    };
+    crew.steps.count(order.action.step(), outcome);
     if end.error.is_empty() {
         tracing::info!(
             order = order.id, machine = %order.machine, action = ?order.action,

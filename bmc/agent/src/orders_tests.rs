@@ -76,6 +76,7 @@ fn crew(driver: Script, dir: &std::path::Path) -> (Crew, Arc<Script>) {
             fleet,
             driver: Arc::clone(&driver) as Arc<dyn Driver>,
             journal,
+            steps: agents_kit::Steps::default(),
         },
         driver,
     )

@@ -14,6 +14,7 @@ use tonic::Status;
 
 use crate::backup::Backups;
 use crate::caller::Caller;
+use crate::doctor::Surveyor;
 use crate::login::Hasher;
 use crate::policy::Policies;
 use crate::published::Published;
@@ -77,6 +78,8 @@ pub struct Core {
     pub published: Published,
     /// The VPN, if there is one.
     pub vpn: Option<Arc<dyn Vpn>>,
+    /// Looks at where the process runs.
+    pub surveyor: Arc<dyn Surveyor>,
 }
 
 impl Core {

@@ -16,6 +16,7 @@ use tonic::{Code, Status};
 use uuid::Uuid;
 
 use crate::caller::{Caller, PARTITION_LABEL};
+use crate::calls::CallStats;
 use crate::convert::token::principal;
 use crate::core::Core;
 use crate::directory::StateDirectory;
@@ -31,6 +32,7 @@ const CALLS: &str = "the token makes more calls than it may (api.calls_per_minut
 #[derive(Debug, Clone)]
 pub struct ApiGate {
     core: Arc<Core>,
+    stats: CallStats,
 }
 
 /// A call on its way. When its caller goes away it is recorded as cancelled.
@@ -73,7 +75,16 @@ impl Ticket {
 impl ApiGate {
     /// A gate over the state.
     pub fn new(core: Arc<Core>) -> Self {
-        Self { core }
+        Self {
+            core,
+            stats: CallStats::default(),
+        }
+    }
+
+    /// The same, counting refusals there.
+    #[must_use]
+    pub fn with_stats(self, stats: CallStats) -> Self {
+        Self { stats, ..self }
     }
 
     /// The claims of the bearer token, if there is one.
@@ -81,7 +92,10 @@ impl ApiGate {
         let Some(header) = headers.get(AUTHORIZATION) else {
             return Ok(None);
         };
-        let bad = || refused(ErrorCode::Unauthenticated, "the token is not valid");
+        let bad = || {
+            self.stats.refused("token");
+            refused(ErrorCode::Unauthenticated, "the token is not valid")
+        };
         let text = header.to_str().map_err(|_| bad())?;
         let (scheme, token) = text.split_once(' ').ok_or_else(bad)?;
         if !scheme.eq_ignore_ascii_case("bearer") {
@@ -128,7 +142,12 @@ impl ApiGate {
         };
         loop {
             match core.store.read(decide).await.map_err(of_store)? {
-                Ok(decided) => return decided.ok_or_else(revoked),
+                Ok(decided) => {
+                    return decided.ok_or_else(|| {
+                        self.stats.refused("token");
+                        revoked()
+                    });
+                }
                 // Once for each change of a policy, without holding the state.
                 Err(stale) => core.policies.compile(stale),
             }
@@ -224,6 +243,7 @@ impl Gate for ApiGate {
     fn screen(&self, method: &'static Method, headers: &HeaderMap) -> Result<(), Status> {
         let claims = self.claims(headers)?;
         if claims.is_none() && method.scope != Scope::Public {
+            self.stats.refused(Denied::Unauthenticated.reason());
             return Err(of_denied(Denied::Unauthenticated));
         }
         Ok(())
@@ -238,7 +258,10 @@ impl Gate for ApiGate {
         let decided = self.authorise(&call, claims, about).await?;
         let address = call.peer.map(|peer| peer.ip());
         let taken = (self.core.rates).take(&decided.who, address, self.core.now());
-        taken.map_err(|wait_ms| too_often(CALLS, wait_ms))?;
+        taken.map_err(|wait_ms| {
+            self.stats.refused("rate");
+            too_often(CALLS, wait_ms)
+        })?;
         let Decided {
             who,
             partition,
@@ -247,7 +270,10 @@ impl Gate for ApiGate {
         } = self.judge(&call, decided, about);
         let rule = match &permit {
             Ok(permit) => permit.rule(),
-            Err(denied) => denied.rule(),
+            Err(denied) => {
+                self.stats.refused(denied.reason());
+                denied.rule()
+            }
         };
         let record = self.record(&call, &who, subject.as_deref(), (&message, rule));
         let ticket = Ticket {

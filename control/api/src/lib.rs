@@ -3,7 +3,7 @@
 //! [`front`] speaks the protocols, [`gate`] decides who may call, [`services`] has one file a
 //! resource, `steady` streams what an agent of the published stack shall do, `convert` turns the
 //! contract's messages into the state's objects and back, [`audit`] says what the trail keeps,
-//! [`login`] has the pages to log in, [`token`] signs and checks bearer tokens, [`backup`] makes
+//! [`doctor`] is what a node tells of where it runs, [`login`] has the pages to log in, [`token`] signs and checks bearer tokens, [`backup`] makes
 //! backups, [`vpn`] is what a VPN must do, `watch` tells what
 //! changes, [`serve`] listens.
 //!
@@ -17,9 +17,11 @@ pub mod audit;
 pub mod backup;
 mod bootstrap;
 mod caller;
+mod calls;
 mod convert;
 mod core;
 mod directory;
+pub mod doctor;
 pub mod front;
 pub mod gate;
 pub mod login;
@@ -36,6 +38,7 @@ pub mod vpn;
 mod watch;
 
 pub use bootstrap::{ADMIN_USER, BootstrapError, admin_token, is_fresh, tenants};
+pub use calls::CallStats;
 pub use core::Core;
 pub use policy::{Looked, Policies};
 pub use published::{Ears, Published};

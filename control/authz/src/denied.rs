@@ -67,6 +67,18 @@ impl Denied {
         }
     }
 
+    /// Short name of the reason, for monitoring: one of a fixed set.
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::UnknownMethod(_) => "unknown_method",
+            Self::Unauthenticated => "no_token",
+            Self::NotFound { .. } => "not_visible",
+            Self::Forbidden { .. } => "role",
+            Self::ByRule { .. } => "policy",
+            Self::Unjudged { .. } => "policy_failed",
+        }
+    }
+
     pub(crate) fn not_found(kind: &'static str, subject: &str) -> Self {
         Self::NotFound {
             kind,

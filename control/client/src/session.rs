@@ -315,6 +315,8 @@ services! {
     admin_vpn: admin::vpn_service_client::VpnServiceClient;
     /// The control nodes.
     clusters: mesh_admin::cluster_service_client::ClusterServiceClient;
+    /// What a control node knows of itself.
+    doctor: mesh_admin::doctor_service_client::DoctorServiceClient;
     /// Built-in users.
     login_users: mesh_admin::login_user_service_client::LoginUserServiceClient;
     /// When tokens were last used.

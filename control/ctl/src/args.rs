@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
-    apply, audit, ca, cluster, component, context, filesystem, get, identity, image, ip, join,
-    login, machine, misc, network, partition, policy, project, quota, size, switch, task, tenant,
-    token, user, vpn,
+    apply, audit, ca, cluster, component, context, doctor, filesystem, get, identity, image, ip,
+    join, login, machine, misc, network, partition, policy, project, quota, size, switch, task,
+    tenant, token, user, vpn,
 };
 use crate::output::Format;
 
@@ -154,6 +154,11 @@ pub(crate) enum Command {
     Whoami,
     /// Methods that one may call.
     Methods,
+    /// Look for what is wrong: here, with the control nodes, with the fleet.
+    ///
+    /// One line for each finding: OK, WARN or FAIL, what it is, why it matters, what mends it. Ends
+    /// with 0 when all is well, 1 with a warning, 2 with a failure.
+    Doctor(doctor::Doctor),
     /// Health of the control plane.
     Health,
     /// Version of this program and of the server.

@@ -54,6 +54,9 @@ async fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            if let Some(exit) = error.downcast_ref::<cmd::doctor::Exit>() {
+                return ExitCode::from(exit.0);
+            }
             noteln!("{}", explain::explain(&error));
             ExitCode::FAILURE
         }

@@ -14,7 +14,8 @@ use proto_identity::SpiffeId;
 use proto_identity::profile::LEAF_VALIDITY;
 use proto_identity::tls::{NodeCertificate, server_config};
 use proto_link::{
-    ALPN, LinkStatus, MeshServer, MeshServerConfig, Peer, Presence, Router, TlsSetter,
+    ALPN, LinkStats, LinkStatus, MeshServer, MeshServerConfig, Peer, Presence, Router, TlsSetter,
+    TurnedAway,
 };
 use proto_mesh::{
     BmcServiceServer, BootServiceServer, EnrolServiceServer, IdentityServiceServer,
@@ -133,6 +134,16 @@ impl FleetView {
     pub fn is_here(&self, id: &SpiffeId) -> Option<bool> {
         let serves = self.shared.store.is_leader();
         serves.then(|| self.presence.is_here(id))
+    }
+
+    /// Revoked identities whose bearers tried to come in here.
+    pub fn turned_away(&self) -> Vec<TurnedAway> {
+        self.presence.turned_away()
+    }
+
+    /// What the mesh endpoint counted, and who has a session with this node.
+    pub fn link(&self) -> LinkStats {
+        self.presence.stats()
     }
 
     /// Who was heard when; for the passing of time.

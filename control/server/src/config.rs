@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::export;
 use crate::login::{self, Login};
+use crate::metrics;
 use crate::schedule::{self, Schedule};
 use crate::vpn;
 
@@ -53,6 +54,7 @@ struct File {
     backup: schedule::Section,
     audit: export::Section,
     vpn: vpn::Section,
+    metrics: metrics::Section,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -152,6 +154,8 @@ pub(crate) struct Config {
     pub(crate) exports: Vec<export::Place>,
     /// None: there is no VPN.
     pub(crate) vpn: Option<vpn::Settings>,
+    /// None: nobody is told how this node does.
+    pub(crate) metrics_listen: Option<SocketAddr>,
     pub(crate) dev: bool,
 }
 
@@ -236,6 +240,7 @@ impl Config {
             backup: file.backup.check()?,
             exports: file.audit.check()?,
             vpn: file.vpn.check()?,
+            metrics_listen: file.metrics.listen,
             dev,
         })
     }

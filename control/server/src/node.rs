@@ -14,7 +14,7 @@ use control_api::login::{Hasher, Login};
 use control_api::services::Services;
 use control_api::token::Issuer;
 use control_api::{
-    Core, Ears, Policies, Published, Rates, Uses, WatchLimits, Watches, serve, token,
+    CallStats, Core, Ears, Policies, Published, Rates, Uses, WatchLimits, Watches, serve, token,
 };
 use control_gateway::{FleetView, Gateway, GatewayConfig};
 use control_peers::PeerLink;
@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::Handover;
 use crate::config::{Config, Peers};
-use crate::{Run, export, join, peers, schedule, tls, vpn, vpn_duty};
+use crate::{Run, export, join, metrics, peers, premises, schedule, tls, vpn, vpn_duty};
 
 /// Name of the sealing key's file in the data directory.
 pub(crate) const SEALING_KEY: &str = "seal.key";
@@ -43,6 +43,8 @@ const CLUSTER: &str = "metalmesh";
 /// What every command needs of a data directory.
 struct Opened {
     store: Store,
+    /// Where its data is.
+    dir: PathBuf,
     issuer: Issuer,
     pki: Pki,
     backups: Backups,
@@ -107,6 +109,7 @@ async fn open(config: &Config, stop: &CancellationToken) -> Result<Option<Opened
     let is_fresh = control_api::is_fresh(&store, &config.provider).await?;
     Ok(Some(Opened {
         store,
+        dir,
         issuer,
         pki,
         backups,
@@ -254,6 +257,7 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
         .await
         .with_context(|| format!("api.listen: cannot listen on {}", config.api_listen))?;
     let api = listener.local_addr()?;
+    let metrics = metrics::bind(config.metrics_listen).await?;
     let tls = config.tls.as_ref().map(tls::server_config).transpose()?;
     let Some(opened) = open(&config, &stop).await? else {
         tracing::info!("stopped before the node was ready");
@@ -267,6 +271,7 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
     }
     let Opened {
         store,
+        dir,
         issuer,
         pki,
         link,
@@ -287,10 +292,12 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
     peers::announce(&store, &peer_address, mesh_addresses.clone()).await?;
     let parts = Parts {
         store: store.clone(),
+        dir,
         issuer,
         pki,
         backups,
         seal,
+        metrics,
         mesh,
         mesh_addresses,
         peer_address,
@@ -329,6 +336,9 @@ fn free_port(address: SocketAddr) -> std::io::Result<SocketAddr> {
 
 struct Parts<'a> {
     store: Store,
+    dir: PathBuf,
+    /// Where metrics are asked for.
+    metrics: Option<TcpListener>,
     issuer: Issuer,
     pki: Pki,
     backups: Backups,
@@ -339,10 +349,40 @@ struct Parts<'a> {
     config: &'a Config,
 }
 
+/// See [`Parts::tell`].
+struct Told {
+    stats: CallStats,
+    here: premises::Here,
+    kept: schedule::Kept,
+}
+
 impl Parts<'_> {
+    /// What looks after this node without being a part of what it does.
+    fn tell(
+        &mut self,
+        gateway: &Gateway,
+        (audit, watches): (&AuditTrail, &Watches),
+        tasks: &mut JoinSet<()>,
+        stop: &CancellationToken,
+    ) -> Told {
+        let (config, store, dir) = (self.config, &self.store, &self.dir);
+        let kept = schedule::Kept::default();
+        let here = premises::Here::new(config, store, gateway.fleet(), kept.clone(), dir.clone());
+        let sources = metrics::Sources {
+            store: store.clone(),
+            fleet: gateway.fleet(),
+            audit: audit.clone(),
+            watches: watches.clone(),
+            dir: dir.clone(),
+        };
+        let stats = CallStats::default();
+        metrics::spawn(tasks, self.metrics.take(), sources, &stats, stop);
+        Told { stats, here, kept }
+    }
+
     /// Runs all parts; the audit trail ends last, so that it has the last calls.
     async fn serve(
-        self,
+        mut self,
         listener: TcpListener,
         tls: Option<Arc<rustls::ServerConfig>>,
         gateway: Gateway,
@@ -354,6 +394,8 @@ impl Parts<'_> {
         let (uses, use_writer) = Uses::new(self.store.clone());
         let vpn = vpn::open(self.config.vpn.as_ref())?;
         vpn_duty::spawn(&mut tasks, &self.store, vpn.as_ref(), &stop);
+        let watches = Watches::new(WatchLimits::default(), stop.clone());
+        let Told { stats, here, kept } = self.tell(&gateway, (&audit, &watches), &mut tasks, &stop);
         let core = Arc::new(Core {
             store: self.store.clone(),
             issuer: self.issuer,
@@ -366,15 +408,18 @@ impl Parts<'_> {
             rates: Rates::new(self.config.calls_per_minute),
             uses,
             hasher: Hasher::default(),
-            watches: Watches::new(WatchLimits::default(), stop.clone()),
+            watches,
             policies: Policies::default(),
             published: Published::new(Arc::new(Fleet(gateway.fleet()))),
             vpn,
+            surveyor: Arc::new(here),
         });
         let routes = Services::new(Arc::clone(&core)).routes();
         let settings = self.config.login.settings(tls.is_some())?;
         let login = Login::new(Arc::clone(&core), self.seal, settings)?;
-        let front = Front::new(Arc::new(ApiGate::new(core)), routes).with_pages(Arc::new(login));
+        let gate = ApiGate::new(core).with_stats(stats.clone());
+        let front = Front::new(Arc::new(gate), routes).with_stats(stats);
+        let front = front.with_pages(Arc::new(login));
         let calls_over = CancellationToken::new();
         let mut trail = JoinSet::new();
         trail.spawn(writer.run(calls_over.clone()));
@@ -384,7 +429,13 @@ impl Parts<'_> {
         tasks.spawn(gateway.run(stop.clone()));
         control_reconcile::spawn(&mut tasks, self.store.clone(), fleet, stop.clone());
         let schedule = self.config.backup.as_ref();
-        schedule::spawn(&mut tasks, schedule, &self.store, &self.backups, &stop)?;
+        schedule::spawn(
+            &mut tasks,
+            schedule,
+            &self.store,
+            (&self.backups, &kept),
+            &stop,
+        )?;
         export::spawn(&mut tasks, &self.config.exports, &self.store, &stop)?;
         tracing::info!(api = %api, mesh = %self.mesh, "serving");
         println!("ready api={api} mesh={}", self.mesh);

@@ -3,11 +3,21 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
+use proto_types::Timestamp;
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::config::TlsFiles;
+
+/// When the API's certificate ends; unknown where it cannot be read.
+pub(crate) fn ends(files: &TlsFiles) -> Option<Timestamp> {
+    let mut chain = CertificateDer::pem_file_iter(&files.certificate).ok()?;
+    let leaf = chain.next()?.ok()?;
+    let (_, leaf) = x509_parser::parse_x509_certificate(&leaf).ok()?;
+    let seconds = u64::try_from(leaf.validity().not_after.timestamp()).ok()?;
+    Some(Timestamp::from_ms(seconds.checked_mul(1000)?))
+}
 
 /// The server's side of TLS, for HTTP/2 and HTTP/1.1.
 pub(crate) fn server_config(files: &TlsFiles) -> Result<Arc<ServerConfig>> {

@@ -112,6 +112,12 @@ pub fn project_machines(
     ids.filter_map(|id| tables.get::<Machine>(id))
 }
 
+/// How many orders to BMCs have not ended yet, by partition; partitions without any are left out.
+pub fn open_orders(tables: &Tables) -> impl Iterator<Item = (&PartitionId, usize)> {
+    let open = tables.index().open_orders.iter();
+    open.map(|(partition, orders)| (partition, orders.len()))
+}
+
 /// Machines in a partition.
 pub fn partition_machines<'a>(
     tables: &'a Tables,

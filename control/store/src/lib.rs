@@ -76,4 +76,5 @@ pub use trail::{AuditTrail, AuditWriter, CallEnd};
 pub use transfers::SnapshotBytes;
 pub use transport::{Channel, FRAME_BYTES_MAX, Lane, Member, NoPeers, Transport};
 pub use wal::WalError;
+pub use wal::syncs::{SYNC_BOUNDS_US, SyncTimes};
 pub use watch::{Changes, Compacted, Event, Revision, Subscription, WATCH_HISTORY_CHANGES};

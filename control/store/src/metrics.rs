@@ -4,6 +4,7 @@ use openraft::RaftMetrics;
 
 use crate::raft::types::TypeConfig;
 use crate::transfers::SnapshotBytes;
+use crate::wal::syncs::SyncTimes;
 
 /// A node at one moment. Log positions are indexes of entries; `None` before the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub struct Metrics {
     pub proposals_waiting: usize,
     /// What was sent and received of snapshots since the node started.
     pub snapshot_bytes: SnapshotBytes,
+    /// How long syncs of the log took.
+    pub syncs: SyncTimes,
 }
 
 impl Metrics {
@@ -40,6 +43,7 @@ impl Metrics {
         waiting: usize,
         segments: usize,
         snapshot_bytes: SnapshotBytes,
+        syncs: SyncTimes,
     ) -> Self {
         Self {
             node_id: raft.id,
@@ -54,6 +58,7 @@ impl Metrics {
             log_segments: segments,
             proposals_waiting: waiting,
             snapshot_bytes,
+            syncs,
         }
     }
 }

@@ -266,6 +266,7 @@ impl<M: StateMachine> Store<M> {
             waiting,
             self.0.wal.segments(),
             self.0.transfers.bytes(),
+            self.0.wal.sync_times(),
         )
     }
 

@@ -107,6 +107,11 @@ impl AuditTrail {
         }
     }
 
+    /// Ends of calls that wait for the writer.
+    pub fn waiting(&self) -> usize {
+        QUEUE_MAX - self.queue.capacity()
+    }
+
     /// The same where one cannot wait.
     pub fn try_put(&self, end: CallEnd) {
         if end.is_recorded() {

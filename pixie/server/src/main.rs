@@ -54,6 +54,7 @@ async fn run(path: PathBuf, args: AgentArgs) -> anyhow::Result<()> {
         agent = args.start(AgentKind::Pixie) => agent?,
         signal = terminated() => return signal,
     };
+    let _metrics = args.serve_metrics(&agent, AgentKind::Pixie).await?;
     let control = Arc::new(mesh::MeshControl::new(&agent));
     let pixie = Pixie::spawn(config, control, &args.state_dir, stop.clone()).await?;
     let identity = agent.identity();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agents_kit::{Agent, Origin, run_desired};
+use agents_kit::{Agent, Origin, Steps, run_desired};
 use futures::future::BoxFuture;
 use pixie_boot::{Machines, Target};
 use proto_mesh::{
@@ -23,6 +23,7 @@ const BACKGROUND_TIME: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct MeshControl {
     client: BootServiceClient,
+    steps: Steps,
 }
 
 impl MeshControl {
@@ -31,6 +32,7 @@ impl MeshControl {
     pub fn new(agent: &Agent) -> Self {
         Self {
             client: agent.client(),
+            steps: agent.steps(),
         }
     }
 }
@@ -45,8 +47,9 @@ impl Control for MeshControl {
                 seen_ms: seen.seen_ms,
             };
             let client = self.client.with_deadline(FRONT_TIME);
-            let response = client.seen(request).await.map_err(|e| error(&e))?;
-            Ok(target(response.target()))
+            let response = client.seen(request).await.map_err(|e| error(&e));
+            self.steps.ended("boot_seen", &response);
+            Ok(target(response?.target()))
         })
     }
 
@@ -61,7 +64,9 @@ impl Control for MeshControl {
                 mac: mac.to_string(),
             };
             let client = self.client.with_deadline(FRONT_TIME);
-            let ticket = client.issue_ticket(request).await.map_err(|e| error(&e))?;
+            let ticket = client.issue_ticket(request).await.map_err(|e| error(&e));
+            self.steps.ended("boot_ticket", &ticket);
+            let ticket = ticket?;
             Ok(Ticket {
                 id: ticket.ticket_id,
                 secret: ticket.secret,

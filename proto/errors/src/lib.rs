@@ -8,10 +8,12 @@
 //! Invariants: numbers are never given to another meaning; messages hold no secrets.
 
 mod catalogue;
+mod issues;
 
 use std::fmt;
 
 pub use catalogue::ErrorCode;
+pub use issues::{IssueCode, IssueSeverity};
 use serde::{Deserialize, Serialize};
 
 /// What sort of refusal it is: the part that a program acts upon.

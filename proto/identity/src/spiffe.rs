@@ -70,6 +70,22 @@ pub enum CallerKind {
     Peer,
 }
 
+impl CallerKind {
+    /// Short name for people and monitoring.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Anonymous => "anonymous",
+            Self::Core => "core",
+            Self::Bmc => "bmc",
+            Self::Pixie => "pixie",
+            Self::Machine => "machine",
+            Self::ProjectMachine => "project_machine",
+            Self::Node => "node",
+            Self::Peer => "peer",
+        }
+    }
+}
+
 impl AgentRole {
     /// The path segment.
     pub fn as_str(self) -> &'static str {

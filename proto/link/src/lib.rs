@@ -30,6 +30,7 @@ pub mod router;
 pub mod server;
 mod session;
 mod socket;
+pub mod stats;
 pub mod status;
 mod supervisor;
 mod transport;
@@ -42,6 +43,7 @@ pub use proto_identity::{CallerKind, PeerIdentity};
 pub use router::{CallFuture, Responder, Router, Service, Sink, decode_request};
 pub use server::{MeshServer, MeshServerConfig, NeverRevoked, Presence, Revocations, TlsSetter};
 pub use session::Peer;
+pub use stats::{CallCount, Handshake, LinkStats, TurnedAway};
 pub use status::{Code, LinkStatus};
 
 /// Another name of [`LinkStatus`], for callers that see it as their error.

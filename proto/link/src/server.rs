@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use proto_identity::{CertificateDer, PeerIdentity, SpiffeId};
+use proto_identity::{CallerKind, CertificateDer, PeerIdentity, SpiffeId};
 use quinn::{Connection, Endpoint, Incoming};
 use rand::Rng as _;
 use tokio::sync::watch;
@@ -23,6 +23,7 @@ use crate::limits::{
 use crate::router::Router;
 use crate::session::{self, Close, Peer};
 use crate::socket;
+use crate::stats::{Calls, Doorkeeper, Handshake, Handshakes, LinkStats, TurnedAway};
 use crate::transport;
 
 /// Which identities are revoked. Asked at each session's begin and at each change.
@@ -103,6 +104,35 @@ impl Presence {
             .unwrap_or_else(PoisonError::into_inner);
         sessions.open.contains_key(&Some(id.clone()))
     }
+
+    /// Revoked identities whose bearers tried to come in.
+    pub fn turned_away(&self) -> Vec<TurnedAway> {
+        self.0.door.list()
+    }
+
+    /// What the server counted, and who is there. Looks at each identity that has a session.
+    pub fn stats(&self) -> LinkStats {
+        let shared = &self.0;
+        let mut by_kind = BTreeMap::new();
+        let sessions = shared
+            .sessions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for (id, open) in &sessions.open {
+            let kind = id
+                .as_ref()
+                .map_or(CallerKind::Anonymous, SpiffeId::caller_kind);
+            let open = u64::try_from(open.len()).unwrap_or(u64::MAX);
+            *by_kind.entry(kind.as_str()).or_default() += open;
+        }
+        drop(sessions);
+        LinkStats {
+            handshakes: shared.shaken.counted(),
+            handshakes_open: shared.handshakes.load(Ordering::Relaxed),
+            sessions: by_kind,
+            calls: shared.calls.counted(),
+        }
+    }
 }
 
 /// Gives a running server another TLS configuration. Cheap to clone.
@@ -126,6 +156,9 @@ struct Shared {
     router: Arc<Router>,
     revocations: Arc<dyn Revocations>,
     handshakes: AtomicUsize,
+    shaken: Handshakes,
+    calls: Arc<Calls>,
+    door: Doorkeeper,
     /// Whether sessions with a certificate are served here now; always without it.
     gate: Option<watch::Receiver<bool>>,
     sessions: Mutex<Sessions>,
@@ -166,6 +199,9 @@ impl MeshServer {
         let endpoint = Endpoint::new(settings, Some(tls), socket, runtime)?;
         let shared = Arc::new(Shared {
             trust_domain: config.trust_domain,
+            calls: Arc::new(Calls::of(config.router.methods())),
+            shaken: Handshakes::default(),
+            door: Doorkeeper::default(),
             router: Arc::new(config.router),
             revocations: config.revocations,
             handshakes: AtomicUsize::new(0),
@@ -235,10 +271,12 @@ impl Shared {
     fn gate(&self, incoming: Incoming) -> Option<Incoming> {
         let busy = self.handshakes.load(Ordering::Relaxed);
         if busy >= HANDSHAKES_MAX {
+            self.shaken.add(Handshake::Busy);
             incoming.refuse();
             return None;
         }
         if busy >= HANDSHAKES_UNPROVED_MAX && incoming.may_retry() {
+            self.shaken.add(Handshake::Retry);
             drop(incoming.retry());
             return None;
         }
@@ -253,27 +291,36 @@ impl Shared {
         let connection = match shaken {
             Ok(Ok(connection)) => connection,
             Ok(Err(e)) => {
+                self.shaken.add(Handshake::Failed);
                 info!(%remote, error = %e, "handshake failed");
                 return;
             }
             Err(_) => {
+                self.shaken.add(Handshake::Late);
                 debug!(%remote, "handshake took too long");
                 return;
             }
         };
         let Ok(identity) = self.identify(&connection) else {
+            self.shaken.add(Handshake::Stranger);
             info!(%remote, "certificate names nobody of ours");
             Close::Identity.close(&connection);
             return;
         };
         let key = identity.as_ref().map(|i| i.id.clone());
         if !self.register(key.clone(), &connection) {
+            self.shaken.add(Handshake::TooMany);
             warn!(%remote, "too many sessions");
             Close::TooMany.close(&connection);
             return;
         }
+        self.shaken.add(Handshake::Done);
         let peer = Peer::new(identity, remote);
-        let (router, revocations) = (self.router.clone(), self.revocations.clone());
+        if let Some(revoked) = peer.identity().filter(|i| self.revocations.is_revoked(i)) {
+            self.door.note(&revoked.id, crate::now_ms());
+        }
+        let router = (self.router.clone(), self.calls.clone());
+        let revocations = self.revocations.clone();
         let id = connection.stable_id();
         let gate = self.gate.clone().filter(|_| key.is_some());
         session::serve(connection, peer, router, revocations, gate).await;

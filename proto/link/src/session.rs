@@ -18,10 +18,12 @@ use crate::limits::{
     ANONYMOUS_REQUEST_LEN_MAX, ANONYMOUS_SESSION_LIFE, ANONYMOUS_STREAMS_MAX, CALL_TIME_MAX,
     REQUEST_LEN_MAX, REQUEST_TIME_MAX,
 };
+use crate::method::MethodSpec;
 use crate::notice;
 use crate::router::{Responder, Router};
 use crate::server::Revocations;
-use crate::status::LinkStatus;
+use crate::stats::Calls;
+use crate::status::{Code, LinkStatus};
 
 /// Why a session was closed, as the QUIC application error code says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +102,7 @@ impl Peer {
 pub(crate) async fn serve(
     connection: Connection,
     peer: Peer,
-    router: Arc<Router>,
+    (router, counts): (Arc<Router>, Arc<Calls>),
     revocations: Arc<dyn Revocations>,
     mut gate: Option<watch::Receiver<bool>>,
 ) {
@@ -136,8 +138,8 @@ pub(crate) async fn serve(
         tokio::select! {
             stream = connection.accept_bi() => match stream {
                 Ok((send, recv)) => {
-                    let (peer, router) = (peer.clone(), router.clone());
-                    streams.spawn(async move { calls(&peer, &router, send, recv).await });
+                    let (peer, router, counts) = (peer.clone(), router.clone(), counts.clone());
+                    streams.spawn(async move { calls(&peer, (&router, &counts), send, recv).await });
                 }
                 Err(e) => {
                     debug!(agent = %peer.name(), error = %e, "session over");
@@ -192,15 +194,43 @@ fn life(peer: &Peer) -> Duration {
     }
 }
 
+/// A call on its way; one that is dropped was cancelled, by its caller or with its session.
+struct Counted<'a> {
+    calls: &'a Calls,
+    method: Option<&'static MethodSpec>,
+    code: Code,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.calls.add(self.method, self.code);
+    }
+}
+
 /// The calls of one stream, one after the other, until one fails or streams, or the caller ends
 /// the stream or gives a call up.
-async fn calls(peer: &Peer, router: &Router, send: SendStream, recv: RecvStream) {
+async fn calls(
+    peer: &Peer,
+    (router, counts): (&Router, &Calls),
+    send: SendStream,
+    recv: RecvStream,
+) {
     let mut given_up = pin!(send.stopped());
     let mut frames = Frames::new(recv);
     let mut out = Responder::new(send);
     let all = async {
         loop {
-            let answered = answer(peer, router, &mut frames, &mut out).await;
+            let mut counted = Counted {
+                calls: counts,
+                method: None,
+                code: Code::Cancelled,
+            };
+            let method = &mut counted.method;
+            let answered = answer(peer, router, method, &mut frames, &mut out).await;
+            counted.code = answered
+                .as_ref()
+                .map_or_else(LinkStatus::code, |_| Code::Ok);
+            drop(counted);
             if let Err(status) = &answered {
                 debug!(agent = %peer.name(), error = %status, "call refused or failed");
             }
@@ -229,6 +259,7 @@ enum Next {
 async fn answer(
     peer: &Peer,
     router: &Router,
+    called: &mut Option<&'static MethodSpec>,
     frames: &mut Frames,
     out: &mut Responder,
 ) -> Result<Next, LinkStatus> {
@@ -240,6 +271,7 @@ async fn answer(
         }
         let header = frame::decode_header(&payload)?;
         let admitted = router.admit(&header.method, peer.kind())?;
+        *called = Some(admitted.0);
         let max = match peer.kind() {
             CallerKind::Anonymous => ANONYMOUS_REQUEST_LEN_MAX,
             _ => REQUEST_LEN_MAX,

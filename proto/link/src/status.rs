@@ -65,6 +65,29 @@ impl Code {
             _ => Self::Unknown,
         }
     }
+
+    /// Short name for monitoring, as gRPC spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Cancelled => "cancelled",
+            Self::Unknown => "unknown",
+            Self::InvalidArgument => "invalid_argument",
+            Self::DeadlineExceeded => "deadline_exceeded",
+            Self::NotFound => "not_found",
+            Self::AlreadyExists => "already_exists",
+            Self::PermissionDenied => "permission_denied",
+            Self::ResourceExhausted => "resource_exhausted",
+            Self::FailedPrecondition => "failed_precondition",
+            Self::Aborted => "aborted",
+            Self::OutOfRange => "out_of_range",
+            Self::Unimplemented => "unimplemented",
+            Self::Internal => "internal",
+            Self::Unavailable => "unavailable",
+            Self::DataLoss => "data_loss",
+            Self::Unauthenticated => "unauthenticated",
+        }
+    }
 }
 
 /// The end of a call that did not work: kind, catalogue number, words for a person.

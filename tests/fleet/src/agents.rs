@@ -216,6 +216,7 @@ impl Spot {
             state_dir: self.dir.clone(),
             ticket_file: Some(self.ticket()),
             log: LogFormat::default(),
+            metrics: None,
         }
     }
 

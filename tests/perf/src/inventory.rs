@@ -298,6 +298,7 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
         policies: Policies::default(),
         published: Published::default(),
         vpn: None,
+        surveyor: Arc::new(control_api::doctor::Nowhere),
     });
     let routes = Services::new(Arc::clone(&core)).routes();
     let front = Front::new(Arc::new(ApiGate::new(core)), routes);

@@ -8,6 +8,7 @@ use super::metadata::{Metadata, Package};
 const ARROWS: &[(&str, &[&str])] = &[
     ("proto-types", &[]),
     ("proto-lldp", &[]),
+    ("proto-metrics", &[]),
     ("proto-errors", &["proto-types"]),
     ("proto-identity", &["proto-types"]),
     (

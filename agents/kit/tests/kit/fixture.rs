@@ -243,6 +243,7 @@ impl Place {
             state_dir: self.state_dir(),
             ticket_file,
             log: LogFormat::Text,
+            metrics: None,
         }
     }
 }

@@ -75,12 +75,19 @@ impl<S: Inner, G: Gate> Front<S, G> {
         if let Err(text) = fits(protocol.framing, method) {
             return reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
         }
+        let timer = self.stats.begin(method);
         match self
             .dispatch(reply, (method, trial), &parts, body, peer)
             .await
         {
-            Ok(response) => response,
-            Err(status) => reply.error(name_unimplemented(status, path)),
+            Ok((code, response)) => {
+                timer.end(code);
+                response
+            }
+            Err(status) => {
+                timer.end(status.code());
+                reply.error(name_unimplemented(status, path))
+            }
         }
     }
 
@@ -91,7 +98,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
         head: &Parts,
         body: &mut Option<B>,
         peer: Option<SocketAddr>,
-    ) -> Result<Response<ReplyBody>, Status>
+    ) -> Result<(Code, Response<ReplyBody>), Status>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
@@ -135,7 +142,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
             let request = inner::request(&method.path, headers, extensions, timeout, body);
             let (code, response) = self.answer(reply, method, request, deadline).await;
             self.gate.finish(ticket, code).await;
-            Ok(response)
+            Ok((code, response))
         };
         match deadline {
             None => work.await,

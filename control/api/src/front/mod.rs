@@ -30,6 +30,8 @@ use tokio::sync::Semaphore;
 use tonic::{Code, Status};
 use tower::BoxError;
 
+use crate::calls::CallStats;
+
 pub use envelope::MESSAGE_BYTES_MAX;
 pub use inner::Inner;
 pub use reply::ReplyBody;
@@ -104,6 +106,7 @@ pub struct Front<S, G> {
     room_of_streams: Arc<Semaphore>,
     methods: Methods,
     message_bytes_max: usize,
+    stats: CallStats,
 }
 
 /// Finds a method by its path.
@@ -119,6 +122,7 @@ impl<S: Clone, G> Clone for Front<S, G> {
             room_of_streams: Arc::clone(&self.room_of_streams),
             methods: self.methods,
             message_bytes_max: self.message_bytes_max,
+            stats: self.stats.clone(),
         }
     }
 }
@@ -134,7 +138,14 @@ impl<S: Inner, G: Gate> Front<S, G> {
             room_of_streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             methods: proto_public::method,
             message_bytes_max: MESSAGE_BYTES_MAX,
+            stats: CallStats::default(),
         }
+    }
+
+    /// The same, counting calls there.
+    #[must_use]
+    pub fn with_stats(self, stats: CallStats) -> Self {
+        Self { stats, ..self }
     }
 
     /// The same with pages for browsers.

@@ -8,6 +8,7 @@ mod boot;
 mod ca;
 mod cluster;
 mod component;
+mod doctor;
 mod event;
 mod filesystem;
 mod grpc;
@@ -115,6 +116,7 @@ impl Services {
             mesh_admin::backup_service_server::BackupServiceServer,
             mesh_admin::ca_service_server::CaServiceServer,
             mesh_admin::cluster_service_server::ClusterServiceServer,
+            mesh_admin::doctor_service_server::DoctorServiceServer,
             mesh_admin::identity_service_server::IdentityServiceServer,
             mesh_admin::join_service_server::JoinServiceServer,
             mesh_admin::login_user_service_server::LoginUserServiceServer,

@@ -85,6 +85,12 @@ impl Watches {
         }
     }
 
+    /// How many are open.
+    pub fn count(&self) -> usize {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.all
+    }
+
     /// Cancelled when the node stops.
     pub(crate) fn stopping(&self) -> CancellationToken {
         self.stop.clone()

@@ -159,6 +159,7 @@ impl Node {
             hasher: Hasher::default(),
             published: Published::default(),
             vpn: None,
+            surveyor: Arc::new(control_api::doctor::Nowhere),
         });
         let routes = Services::new(Arc::clone(&core)).routes();
         let settings = LoginSettings {

@@ -13,12 +13,12 @@ use proto_public::api::v2::{
 mod bmc;
 mod create;
 mod details;
+mod issues;
 mod wait;
 
 use super::{given, label_patch, server_lock};
 use crate::app::App;
-use crate::output::print_table;
-use crate::text::{enum_text, enum_value, or_dash, parse_duration};
+use crate::text::{enum_value, parse_duration};
 use wait::Goal;
 
 /// How long an installation may take before `--wait` gives up.
@@ -66,8 +66,8 @@ pub(crate) enum Command {
     },
     /// What happened to a machine.
     Events { machine: String },
-    /// What is wrong with machines, as an administrator.
-    Issues { machine: Option<String> },
+    /// What is wrong with machines, and with one of them what to do, as an administrator.
+    Issues(issues::Issues),
     /// Take a machine out of the pool or put it back, as an administrator.
     SetState {
         machine: String,
@@ -175,7 +175,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .events;
             app.output.list(&events)
         }
-        Command::Issues { machine } => issues(app, machine).await,
+        Command::Issues(command) => issues::show(app, command).await,
         Command::SetState {
             machine,
             state,
@@ -266,43 +266,4 @@ async fn power(app: &App, machine: &str, power: Power, wait: bool) -> Result<()>
         return Ok(());
     }
     wait::until_done(app, &task).await
-}
-
-async fn issues(app: &App, machine: Option<String>) -> Result<()> {
-    let uuid = match machine {
-        Some(machine) => Some(app.machine_id(&machine).await?),
-        None => None,
-    };
-    let query = proto_public::api::v2::MachineIssuesQuery {
-        machine_query: Some(MachineQuery {
-            uuid,
-            ..Default::default()
-        }),
-        ..Default::default()
-    };
-    let request = admin::MachineServiceIssuesRequest { query: Some(query) };
-    let answer = app
-        .client
-        .admin_machines()
-        .issues(request)
-        .await?
-        .into_inner();
-    let name = "metalstack.admin.v2.MachineServiceIssuesResponse";
-    app.output.message(name, &answer, |answer| {
-        let rows = answer.issues.iter().flat_map(|machine| {
-            machine.issues.iter().map(|issue| {
-                vec![
-                    machine.uuid.clone(),
-                    enum_text("metalstack.api.v2.MachineIssueSeverity", issue.severity),
-                    enum_text("metalstack.api.v2.MachineIssueType", issue.r#type),
-                    issue.description.clone(),
-                    or_dash(issue.details.clone()),
-                ]
-            })
-        });
-        print_table(
-            &["machine", "severity", "issue", "description", "details"],
-            rows,
-        );
-    })
 }

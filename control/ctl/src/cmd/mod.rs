@@ -6,6 +6,7 @@ pub(crate) mod ca;
 pub(crate) mod cluster;
 pub(crate) mod component;
 pub(crate) mod context;
+pub(crate) mod doctor;
 pub(crate) mod filesystem;
 pub(crate) mod get;
 pub(crate) mod identity;
@@ -65,6 +66,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Logout => return login::logout(&cli.global).await,
         Command::Completion(command) => return misc::completion(&command),
         Command::Cluster(cluster::Command::Init(init)) => return cluster::init(&init),
+        Command::Doctor(command) => return doctor::run(&cli.global, &command).await,
         Command::Version => return misc::version(&cli.global).await,
         // A file can be looked into without any server.
         Command::Cluster(cluster::Command::Backup(backup)) if backup.list => {
@@ -115,6 +117,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         | Command::Login(_)
         | Command::Logout
         | Command::Completion(_)
+        | Command::Doctor(_)
         | Command::Version => Ok(()),
     }
 }

@@ -8,13 +8,17 @@ mod place;
 mod settings;
 mod trouble;
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use control_api::backup::{Backups, Pieces};
+use control_api::doctor::BackupPlace;
 use control_backup::Recipients;
 use control_store::Store;
 use object_store::WriteMultipart;
+use proto_types::Timestamp;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +35,29 @@ const GIVE_UP: Duration = Duration::from_secs(5);
 /// Parts on their way at the same time.
 const PARTS_MAX: usize = 2;
 
+/// What is known of each place; of this node, while it leads. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Kept(Arc<Mutex<BTreeMap<String, BackupPlace>>>);
+
+impl Kept {
+    /// All places.
+    pub(crate) fn places(&self) -> Vec<BackupPlace> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.values().cloned().collect()
+    }
+
+    fn change(&self, keeper: &Keeper, change: impl FnOnce(&mut BackupPlace)) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = &keeper.place.name;
+        let place = kept.entry(name.clone()).or_insert_with(|| BackupPlace {
+            place: name.clone(),
+            every_minutes: keeper.schedule.every.as_secs() / 60,
+            ..BackupPlace::default()
+        });
+        change(place);
+    }
+}
+
 /// Starts one task for each place.
 ///
 /// # Errors
@@ -39,7 +66,7 @@ pub(crate) fn spawn(
     tasks: &mut JoinSet<()>,
     schedule: Option<&Schedule>,
     store: &Store,
-    backups: &Backups,
+    (backups, kept): (&Backups, &Kept),
     stop: &CancellationToken,
 ) -> Result<()> {
     let Some(schedule) = schedule else {
@@ -51,6 +78,7 @@ pub(crate) fn spawn(
             schedule: schedule.clone(),
             store: store.clone(),
             backups: backups.clone(),
+            kept: kept.clone(),
         };
         tasks.spawn(keeper.run(stop.clone()));
     }
@@ -63,6 +91,7 @@ struct Keeper {
     schedule: Schedule,
     store: Store,
     backups: Backups,
+    kept: Kept,
 }
 
 impl Keeper {
@@ -83,11 +112,16 @@ impl Keeper {
             return RETRY;
         }
         match self.make_if_due(stop).await {
-            Ok(pause) => pause,
+            Ok(pause) => {
+                self.kept.change(self, |place| place.error.clear());
+                pause
+            }
             Err(_) if stop.is_cancelled() => RETRY,
             Err(error) => {
                 let place = &self.place.name;
                 tracing::error!(place = %place, error = %format_args!("{error:#}"), "no backup was made");
+                self.kept
+                    .change(self, |place| place.error = format!("{error:#}"));
                 RETRY
             }
         }
@@ -99,6 +133,10 @@ impl Keeper {
         let there = there.context("cannot list backups")?;
         let every_ms = u64::try_from(self.schedule.every.as_millis()).unwrap_or(u64::MAX);
         let made: Vec<u64> = there.iter().map(|it| it.made_ms).collect();
+        let newest = made.iter().max().copied();
+        self.kept.change(self, |place| {
+            place.newest = newest.map(Timestamp::from_ms);
+        });
         let left_ms = left_ms(&made, every_ms, now_ms);
         if left_ms > 0 {
             // Not longer than a while: who leads may change.
@@ -109,6 +147,9 @@ impl Keeper {
                 the clocks of this node and of the place");
         }
         let name = self.make(now_ms, stop).await?;
+        self.kept.change(self, |place| {
+            place.newest = Some(Timestamp::from_ms(now_ms));
+        });
         let surplus = (there.len() + 1).saturating_sub(self.schedule.keep);
         let removed = self.remove(&there[..surplus.min(there.len())]).await;
         tracing::info!(place = %self.place.name, backup = %name, removed, "backup made");

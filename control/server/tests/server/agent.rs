@@ -87,7 +87,7 @@ impl Running {
     }
 }
 
-fn write_private(path: &Path, text: &str) {
+pub(crate) fn write_private(path: &Path, text: &str) {
     use std::io::Write;
     let mut file = fs::OpenOptions::new()
         .write(true)
@@ -130,6 +130,7 @@ pub(crate) async fn invited_as(
         state_dir,
         ticket_file: Some(ticket),
         log: LogFormat::default(),
+        metrics: None,
     }
 }
 

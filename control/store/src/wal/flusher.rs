@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use openraft::storage::IOFlushed;
 use serde::Serialize;
@@ -16,6 +17,7 @@ use super::durable::Durable;
 use super::frame::{self, Kind};
 use super::index::{Index, Place};
 use super::segment::{self, Head, Segment};
+use super::syncs::Syncs;
 use crate::codec;
 use crate::disk::Disk;
 use crate::raft::types::{Entry, LogId, TypeConfig, Vote};
@@ -60,6 +62,7 @@ pub(crate) struct Flusher {
     pub(crate) segment_bytes: usize,
     pub(crate) index: Arc<Mutex<Index>>,
     pub(crate) durable: Arc<Durable>,
+    pub(crate) syncs: Arc<Syncs>,
     pub(crate) jobs: mpsc::Receiver<Job>,
     /// Highest entry index that each closed segment ever held.
     pub(crate) closed: BTreeMap<u64, Option<u64>>,
@@ -251,7 +254,9 @@ impl Flusher {
     }
 
     fn sync(&mut self) -> io::Result<()> {
+        let began = Instant::now();
         self.active.file.sync()?;
+        self.syncs.add(began.elapsed());
         self.epoch += 1;
         self.window = self.end;
         Ok(())

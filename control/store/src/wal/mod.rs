@@ -10,6 +10,7 @@ pub(crate) mod frame;
 pub(crate) mod index;
 pub(crate) mod recover;
 pub(crate) mod segment;
+pub(crate) mod syncs;
 
 use std::io;
 use std::ops::Range;
@@ -27,6 +28,7 @@ use index::{Found, Index};
 pub use recover::WalError;
 use recover::{Recovered, io_error, recover};
 use segment::Head;
+use syncs::{SyncTimes, Syncs};
 
 use crate::disk::Disk;
 use crate::platform::{Platform, Threads};
@@ -41,6 +43,7 @@ const JOBS_MAX: usize = 1024;
 pub(crate) struct Wal {
     index: Arc<Mutex<Index>>,
     durable: Arc<Durable>,
+    syncs: Arc<Syncs>,
     /// `None` once closed.
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     thread: Mutex<Option<FlusherThread>>,
@@ -85,11 +88,13 @@ impl Wal {
         let (tx, rx) = mpsc::channel(JOBS_MAX);
         let (flusher, index) = start(disk.clone(), dir, owner, segment_bytes, recovered, rx)?;
         let durable = flusher.durable.clone();
+        let syncs = flusher.syncs.clone();
         let thread = spawn(flusher, &platform.threads)
             .map_err(|e| io_error("start the thread of", dir, e))?;
         Ok(Self {
             index,
             durable,
+            syncs,
             jobs: Mutex::new(Some(tx)),
             thread: Mutex::new(Some(thread)),
             threads: platform.threads.clone(),
@@ -119,6 +124,11 @@ impl Wal {
     /// How far it is on disk.
     pub(crate) fn durable(&self) -> Arc<Durable> {
         self.durable.clone()
+    }
+
+    /// How long its syncs took.
+    pub(crate) fn sync_times(&self) -> SyncTimes {
+        self.syncs.times()
     }
 
     /// Files of the log.
@@ -301,6 +311,7 @@ fn start(
         segment_bytes,
         index: index.clone(),
         durable,
+        syncs: Arc::default(),
         jobs,
         closed,
         active,

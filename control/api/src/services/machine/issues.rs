@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use control_state::{EventLog, Liveliness, Machine, Tables};
+use proto_errors::{IssueCode, IssueSeverity};
 use proto_public::api::v2::{
     MachineIssue, MachineIssueSeverity as Severity, MachineIssueType as Kind, MachineIssues,
     MachineIssuesQuery,
@@ -152,46 +153,63 @@ fn bmc_findings(machine: &Machine, shared: &Shared, now: Timestamp, out: &mut Ve
 }
 
 const fn severity(kind: Kind) -> Severity {
-    match kind {
-        Kind::Unspecified
-        | Kind::BmcInfoOutdated
-        | Kind::BmcWithoutMac
-        | Kind::LivelinessNotAvailable
-        | Kind::LastEventError => Severity::Minor,
-        Kind::NoPartition
-        | Kind::LivelinessDead
-        | Kind::LivelinessUnknown
-        | Kind::CrashLoop
-        | Kind::BmcWithoutIp
-        | Kind::NoEventContainer => Severity::Major,
-        Kind::FailedMachineReclaim | Kind::AsnUniqueness | Kind::BmcNonDistinctIp => {
-            Severity::Critical
-        }
+    match code(kind) {
+        None => Severity::Minor,
+        Some(code) => match code.severity() {
+            IssueSeverity::Minor => Severity::Minor,
+            IssueSeverity::Major => Severity::Major,
+            IssueSeverity::Critical => Severity::Critical,
+        },
     }
 }
 
+/// The entry of the catalogue; all but the unspecified have one.
+const fn code(kind: Kind) -> Option<IssueCode> {
+    Some(match kind {
+        Kind::Unspecified => return None,
+        Kind::NoPartition => IssueCode::NoPartition,
+        Kind::LivelinessDead => IssueCode::LivelinessDead,
+        Kind::LivelinessUnknown => IssueCode::LivelinessUnknown,
+        Kind::LivelinessNotAvailable => IssueCode::LivelinessNotAvailable,
+        Kind::FailedMachineReclaim => IssueCode::FailedMachineReclaim,
+        Kind::CrashLoop => IssueCode::CrashLoop,
+        Kind::LastEventError => IssueCode::LastEventError,
+        Kind::BmcWithoutMac => IssueCode::BmcWithoutMac,
+        Kind::BmcWithoutIp => IssueCode::BmcWithoutIp,
+        Kind::BmcInfoOutdated => IssueCode::BmcInfoOutdated,
+        Kind::AsnUniqueness => IssueCode::AsnUniqueness,
+        Kind::BmcNonDistinctIp => IssueCode::BmcNonDistinctIp,
+        Kind::NoEventContainer => IssueCode::NoEventContainer,
+    })
+}
+
 fn issue((kind, details): Finding) -> MachineIssue {
-    let description = match kind {
-        Kind::NoPartition => "the machine has no partition",
-        Kind::LivelinessDead => "the machine gives no sign of life",
-        Kind::LivelinessUnknown => "the machine is silent, but a tenant has it",
-        Kind::LivelinessNotAvailable => "nothing was heard of the machine yet",
-        Kind::FailedMachineReclaim => "the machine phones home although it was freed",
-        Kind::CrashLoop => "the machine boots again and again",
-        Kind::LastEventError => "the machine had an error",
-        Kind::BmcWithoutMac => "the BMC's MAC address is not known",
-        Kind::BmcWithoutIp => "the BMC's address is not known",
-        Kind::BmcInfoOutdated => "the BMC has not been read for a while",
-        Kind::AsnUniqueness => "another machine has the same AS number",
-        Kind::BmcNonDistinctIp => "another machine has the same BMC address",
-        Kind::NoEventContainer => "the machine has no events",
-        Kind::Unspecified => "",
-    };
+    let code = code(kind);
     MachineIssue {
         r#type: kind.into(),
         severity: severity(kind).into(),
-        description: description.to_owned(),
-        reference_url: String::new(),
+        description: code.map(IssueCode::what).unwrap_or_default().to_owned(),
+        reference_url: code.map(IssueCode::url).unwrap_or_default(),
         details,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalogue_has_the_names_of_the_contract() {
+        let mut known = 0;
+        for number in 0..=64 {
+            let Ok(kind) = Kind::try_from(number) else {
+                continue;
+            };
+            let name = proto_public::enum_string("metalstack.api.v2.MachineIssueType", number);
+            let code = code(kind).map(|it| it.as_str().to_owned());
+            assert_eq!(code, name.filter(|_| kind != Kind::Unspecified));
+            known += usize::from(kind != Kind::Unspecified);
+        }
+        assert_eq!(known, IssueCode::ALL.len());
     }
 }

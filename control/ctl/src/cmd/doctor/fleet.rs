@@ -1,0 +1,139 @@
+//! The fleet: partitions, agents, machines.
+
+use std::collections::BTreeMap;
+
+use proto_public::api::v2::MachineIssueSeverity as Severity;
+use proto_public::metalmesh::admin::v1::{Identity, IdentityKind};
+
+use super::facts::Facts;
+use super::report::Found;
+use crate::text::enum_text;
+
+/// Certificates are renewed at half of their hour; one with less left, seconds, is not.
+const RENEWED_BEFORE_S: i64 = 15 * 60;
+
+fn not_serving(what: &str) -> Vec<Found> {
+    let why = "the node that leads has the sessions, and nobody asked it";
+    let mend = "metalmesh doctor --node URL (of the node that leads)";
+    vec![Found::warn(format!("{what} is not known"), why, mend)]
+}
+
+pub(super) fn partitions(facts: &Facts) -> Vec<Found> {
+    let Some(node) = facts.serving() else {
+        return not_serving("which partitions are observed");
+    };
+    let silent: Vec<Found> = (node.unobserved_partitions.iter())
+        .map(|partition| {
+            Found::fail(
+                format!("partition {partition:?} is not observed"),
+                "none of its agents is heard: nothing in it is judged, repaired or rebooted",
+                format!("metalmesh identity ls --partition {partition}"),
+            )
+        })
+        .collect();
+    if silent.is_empty() {
+        return vec![Found::ok("all partitions are observed")];
+    }
+    silent
+}
+
+pub(super) fn agents(facts: &Facts) -> Vec<Found> {
+    let identities = match &facts.identities {
+        Ok(identities) => identities,
+        Err(error) => return vec![Found::unknown("which agents there are", error)],
+    };
+    let agents: Vec<&Identity> = identities.iter().filter(|it| is_agent(it)).collect();
+    let mut found: Vec<Found> = agents
+        .iter()
+        .filter_map(|it| agent(it, facts.now_s))
+        .collect();
+    for node in facts.answers() {
+        found.extend(node.turned_away.iter().map(|it| {
+            Found::warn(
+                format!("{} was revoked, and tried {} times", it.identity, it.times),
+                "an agent that should be back is locked out, or somebody has its key",
+                format!(
+                    "metalmesh identity show {}; to let it in again: metalmesh join create",
+                    path(&it.identity)
+                ),
+            )
+        }));
+    }
+    if found.is_empty() {
+        let what = match facts.serving() {
+            Some(_) => format!("all {} agents have a session", agents.len()),
+            None => format!("{} agents have certificates", agents.len()),
+        };
+        found.push(Found::ok(what));
+    }
+    found
+}
+
+fn is_agent(identity: &Identity) -> bool {
+    let kinds = [IdentityKind::Core, IdentityKind::Bmc, IdentityKind::Pixie];
+    kinds.contains(&identity.kind()) && identity.revoked_at.is_none()
+}
+
+/// What is behind the trust domain.
+fn path(id: &str) -> &str {
+    let rest = id.strip_prefix("spiffe://").unwrap_or(id);
+    rest.split_once('/').map_or(rest, |(_, path)| path)
+}
+
+fn agent(identity: &Identity, now_s: i64) -> Option<Found> {
+    let name = path(&identity.id);
+    let left = identity.expires_at.as_ref()?.seconds - now_s;
+    match identity.connected {
+        Some(true) if left < RENEWED_BEFORE_S => Some(Found::warn(
+            format!(
+                "{name} has {} minutes left of its certificate",
+                left.max(0) / 60
+            ),
+            "it is here, but does not renew",
+            format!("metalmesh identity rotate {name}; then look into the agent's log"),
+        )),
+        Some(false) => {
+            let state = match left {
+                ..=0 => "its certificate has ended: it comes back as long as it may resume",
+                _ => "it has no session: it is down, or cut off",
+            };
+            let what = format!("{name} is silent");
+            Some(Found::warn(
+                what,
+                state,
+                format!("metalmesh identity show {name}"),
+            ))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn machines(facts: &Facts) -> Vec<Found> {
+    let issues = match &facts.issues {
+        Ok(issues) => issues,
+        Err(error) => return vec![Found::unknown("what is wrong with machines", error)],
+    };
+    let mut by_code: BTreeMap<(i32, String), (usize, String)> = BTreeMap::new();
+    for issue in issues.iter().flat_map(|it| &it.issues) {
+        let code = enum_text("metalstack.api.v2.MachineIssueType", issue.r#type);
+        // The worst first.
+        let entry = by_code.entry((-issue.severity, code)).or_default();
+        entry.0 += 1;
+        entry.1.clone_from(&issue.description);
+    }
+    if by_code.is_empty() {
+        return vec![Found::ok("nothing is wrong with any machine")];
+    }
+    let told = by_code.into_iter().map(|((severity, code), (count, why))| {
+        let severity = -severity;
+        let name = enum_text("metalstack.api.v2.MachineIssueSeverity", severity);
+        let machines = if count == 1 { "machine" } else { "machines" };
+        let what = format!("{count} {machines}: {code} ({name})");
+        let mend = format!("metalmesh machine issues --only {code}");
+        match severity == Severity::Critical as i32 {
+            true => Found::fail(what, &why, mend),
+            false => Found::warn(what, &why, mend),
+        }
+    });
+    told.collect()
+}

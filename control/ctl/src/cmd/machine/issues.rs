@@ -1,0 +1,163 @@
+//! `metalmesh machine issues`.
+
+use anyhow::Result;
+use clap::Args;
+use proto_errors::IssueCode;
+use proto_public::admin::v2::MachineServiceIssuesRequest;
+use proto_public::api::v2::{MachineIssues, MachineIssuesQuery, MachineQuery};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::output::print_table;
+use crate::text::{enum_text, enum_value, or_dash};
+
+const KIND: &str = "metalstack.api.v2.MachineIssueType";
+const SEVERITY: &str = "metalstack.api.v2.MachineIssueSeverity";
+
+#[derive(Debug, Args)]
+pub(crate) struct Issues {
+    /// Only of this machine, with why and what to do.
+    machine: Option<String>,
+    /// Only these issues.
+    #[arg(long, value_name = "ISSUE", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Not these issues.
+    #[arg(long, value_name = "ISSUE", value_delimiter = ',')]
+    omit: Vec<String>,
+    /// Only those that are at least so bad: minor, major or critical.
+    #[arg(long)]
+    severity: Option<String>,
+    /// Only of machines of this partition.
+    #[arg(long)]
+    partition: Option<String>,
+}
+
+/// One issue of one machine.
+struct Line {
+    machine: String,
+    severity: String,
+    code: String,
+    what: String,
+    details: String,
+    doc: String,
+}
+
+impl Line {
+    fn entry(&self) -> Option<IssueCode> {
+        IssueCode::of(&self.code)
+    }
+
+    fn why(&self) -> &'static str {
+        self.entry().map(IssueCode::why).unwrap_or_default()
+    }
+
+    /// What to do, with the machine's id where the catalogue has a place for it.
+    fn mend(&self) -> String {
+        let mend = self.entry().map(IssueCode::mend).unwrap_or_default();
+        mend.replace("MACHINE", &self.machine)
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "machine": self.machine,
+            "code": self.code,
+            "severity": self.severity,
+            "what": self.what,
+            "details": self.details,
+            "why": self.why(),
+            "mend": self.mend(),
+            "doc": self.doc,
+        })
+    }
+}
+
+fn numbers(kind: &str, names: &[String]) -> Result<Vec<i32>> {
+    names.iter().map(|name| enum_value(kind, name)).collect()
+}
+
+pub(super) async fn show(app: &App, issues: Issues) -> Result<()> {
+    let is_one = issues.machine.is_some();
+    let uuid = match &issues.machine {
+        Some(machine) => Some(app.machine_id(machine).await?),
+        None => None,
+    };
+    let severity = issues.severity.as_deref();
+    let query = MachineIssuesQuery {
+        machine_query: Some(MachineQuery {
+            uuid,
+            partition: issues.partition,
+            ..Default::default()
+        }),
+        only: numbers(KIND, &issues.only)?,
+        omit: numbers(KIND, &issues.omit)?,
+        severity: severity
+            .map(|name| enum_value(SEVERITY, name))
+            .transpose()?,
+        ..Default::default()
+    };
+    let request = MachineServiceIssuesRequest { query: Some(query) };
+    let answer = app.client.admin_machines().issues(request).await?;
+    let lines = lines(&answer.into_inner().issues);
+    if !app.output.is_table() {
+        let all: Vec<Value> = lines.iter().map(Line::json).collect();
+        return app.output.value(&Value::Array(all));
+    }
+    if is_one {
+        explain(&lines);
+    } else {
+        table(&lines, app.output.is_wide());
+    }
+    Ok(())
+}
+
+/// The worst first.
+fn lines(machines: &[MachineIssues]) -> Vec<Line> {
+    let all = machines
+        .iter()
+        .flat_map(|machine| machine.issues.iter().map(move |issue| (machine, issue)));
+    let mut all: Vec<_> = all.collect();
+    all.sort_by_key(|(_, issue)| std::cmp::Reverse(issue.severity));
+    let line = |(machine, issue): (&MachineIssues, &proto_public::api::v2::MachineIssue)| Line {
+        machine: machine.uuid.clone(),
+        severity: enum_text(SEVERITY, issue.severity),
+        code: enum_text(KIND, issue.r#type),
+        what: issue.description.clone(),
+        details: issue.details.clone(),
+        doc: issue.reference_url.clone(),
+    };
+    all.into_iter().map(line).collect()
+}
+
+fn table(lines: &[Line], is_wide: bool) {
+    let mut titles = vec!["machine", "severity", "issue", "what", "details"];
+    if is_wide {
+        titles.push("what to do");
+    }
+    let rows = lines.iter().map(|line| {
+        let mut row = vec![
+            line.machine.clone(),
+            line.severity.clone(),
+            line.code.clone(),
+            line.what.clone(),
+            or_dash(line.details.clone()),
+        ];
+        row.extend(is_wide.then(|| line.mend()));
+        row
+    });
+    print_table(&titles, rows);
+}
+
+fn explain(lines: &[Line]) {
+    if lines.is_empty() {
+        outln!("nothing is wrong with it");
+    }
+    for line in lines {
+        outln!("{} ({}): {}", line.code, line.severity, line.what);
+        if !line.details.is_empty() {
+            outln!("  details:    {}", line.details);
+        }
+        outln!("  why:        {}", line.why());
+        outln!("  what to do: {}", line.mend());
+        outln!("  more:       {}", line.doc);
+    }
+}

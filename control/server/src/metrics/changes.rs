@@ -1,0 +1,116 @@
+//! What happens in the state: ends of orders, allocations, releases.
+
+use control_state::{BmcOrder, Change, Machine, OrderState, Record};
+use control_store::{Event, Subscription};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Outcome {
+    action: &'static str,
+    outcome: &'static str,
+}
+
+/// Since this node started; each node counts what it has applied.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    orders: Family<Outcome, Counter>,
+    allocated: Counter,
+    freed: Counter,
+    missed: Counter,
+}
+
+impl Counts {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "metalmesh_bmc_orders_ended",
+            "Orders to BMCs that ended, by what was ordered and how that ended",
+            self.orders.clone(),
+        );
+        registry.register(
+            "metalmesh_machine_allocations",
+            "Machines that were given to a project",
+            self.allocated.clone(),
+        );
+        registry.register(
+            "metalmesh_machine_releases",
+            "Machines that came back from a project, its ports and addresses included",
+            self.freed.clone(),
+        );
+        registry.register(
+            "metalmesh_state_resyncs",
+            "Times at which this node took over a whole state, so that the counters of orders and \
+             allocations have a gap",
+            self.missed.clone(),
+        );
+    }
+
+    /// Counts until `stop`.
+    pub(super) async fn follow(self, mut events: Subscription<Change>, stop: CancellationToken) {
+        loop {
+            let event = tokio::select! {
+                () = stop.cancelled() => return,
+                event = events.next() => event,
+            };
+            match event {
+                None => return,
+                Some(Event::Resync) => drop(self.missed.inc()),
+                Some(Event::Changed { changes, .. }) => {
+                    changes.iter().for_each(|change| self.count(change));
+                }
+            }
+        }
+    }
+
+    fn count(&self, change: &Change) {
+        match (&change.before, &change.record) {
+            (before, Some(Record::BmcOrder(now))) => {
+                let was_open = match before {
+                    Some(Record::BmcOrder(before)) => before.state == OrderState::Open,
+                    _ => true,
+                };
+                if let Some(outcome) = ended(now).filter(|_| was_open) {
+                    self.orders.get_or_create(&outcome).inc();
+                }
+            }
+            (before, Some(Record::Machine(now))) => {
+                let had = match before {
+                    Some(Record::Machine(before)) => has(before),
+                    _ => None,
+                };
+                let has = has(now);
+                if had == has {
+                    return;
+                }
+                if had.is_some() {
+                    self.freed.inc();
+                }
+                if has.is_some() {
+                    self.allocated.inc();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn has(machine: &Machine) -> Option<proto_types::AllocationId> {
+    machine.allocation.as_ref().map(|it| it.id)
+}
+
+fn ended(order: &BmcOrder) -> Option<Outcome> {
+    let outcome = match order.state {
+        OrderState::Open => return None,
+        OrderState::Done => "done",
+        OrderState::Failed => "failed",
+        OrderState::Expired => "expired",
+        OrderState::Cancelled => "cancelled",
+    };
+    Some(Outcome {
+        action: order.action.as_str(),
+        outcome,
+    })
+}

@@ -1,0 +1,37 @@
+//! What every program tells Prometheus, and the listener that it is told on.
+//!
+//! A program fills a [`Registry`] and gives it to [`spawn`], which answers `GET /metrics` in the
+//! text format of OpenMetrics. What follows from the program's state is asked for when somebody
+//! scrapes, by a [`Collector`] that writes on a [`Sheet`]; only what happens is counted.
+//!
+//! Invariants: names begin with `metalmesh_` and end in their unit, counters in `_total`; no label
+//! holds an id of a machine, an agent, a user or a project; one scrape runs at a time, and those
+//! that come meanwhile get what it found.
+
+mod process;
+mod serve;
+mod sheet;
+
+pub use prometheus_client::collector::Collector;
+pub use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet};
+pub use prometheus_client::metrics::counter::Counter;
+pub use prometheus_client::metrics::family::Family;
+pub use prometheus_client::metrics::gauge::Gauge;
+pub use prometheus_client::metrics::histogram::Histogram;
+pub use prometheus_client::registry::{Registry, Unit};
+// What the derive macro of labels names.
+pub use prometheus_client;
+
+pub use process::Process;
+pub use serve::{PATH, spawn};
+pub use sheet::{Buckets, Label, Sheet};
+
+/// Upper bounds of durations of calls and steps, seconds.
+pub const DURATIONS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
+
+/// A registry with what is told of every process, and the name of the program.
+pub fn registry(program: &'static str, version: &'static str) -> Registry {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Process::new(program, version)));
+    registry
+}

@@ -1,0 +1,145 @@
+//! `GET /metrics` over HTTP/1.1.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Mutex, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, error, info, warn};
+
+/// Where the metrics are.
+pub const PATH: &str = "/metrics";
+/// Connections at the same time; more wait in the kernel's queue.
+const CONNECTIONS_MAX: usize = 16;
+/// How long the headers of a request may take.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// What was found is good for so long: many scrapers must not cost more than one.
+const FRESH: Duration = Duration::from_secs(1);
+/// Pause after the system refused a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+const OPENMETRICS: HeaderValue =
+    HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+
+struct Page {
+    registry: Registry,
+    /// What the last scrape found, and when.
+    found: Mutex<Option<(Instant, Bytes)>>,
+}
+
+/// Serves the registry until `stop`.
+pub fn spawn(
+    tasks: &mut JoinSet<()>,
+    listener: TcpListener,
+    registry: Registry,
+    stop: CancellationToken,
+) {
+    let page = Arc::new(Page {
+        registry,
+        found: Mutex::new(None),
+    });
+    if let Ok(address) = listener.local_addr() {
+        info!(%address, "metrics are served");
+    }
+    tasks.spawn(async move {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = run(listener, page) => {}
+        }
+    });
+}
+
+async fn run(listener: TcpListener, page: Arc<Page>) {
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let page = Arc::clone(&page);
+                connections.spawn(async move {
+                    connection(stream, page).await;
+                    drop(place);
+                });
+            }
+            Err(e) => {
+                warn!(error = %e, "a connection for metrics could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn connection(stream: TcpStream, page: Arc<Page>) {
+    let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+        let page = Arc::clone(&page);
+        async move { Ok::<_, Infallible>(answer(&request, page).await) }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(e) = served.await {
+        debug!(error = %e, "a connection for metrics ended early");
+    }
+}
+
+async fn answer<B>(request: &Request<B>, page: Arc<Page>) -> Response<Full<Bytes>> {
+    if request.uri().path() != PATH {
+        return plain(StatusCode::NOT_FOUND, "metrics are at /metrics\n");
+    }
+    if request.method() != Method::GET {
+        return plain(StatusCode::METHOD_NOT_ALLOWED, "use GET\n");
+    }
+    let mut found = page.found.lock().await;
+    if let Some((at, text)) = &*found
+        && at.elapsed() < FRESH
+    {
+        return metrics(text.clone());
+    }
+    let asked = Arc::clone(&page);
+    let made = tokio::task::spawn_blocking(move || {
+        let mut out = String::new();
+        text::encode(&mut out, &asked.registry).map(|()| Bytes::from(out))
+    });
+    match made.await {
+        Ok(Ok(text)) => {
+            *found = Some((Instant::now(), text.clone()));
+            metrics(text)
+        }
+        failed => {
+            error!(error = ?failed, "metrics could not be written");
+            let text = "the metrics could not be written; see the log\n";
+            plain(StatusCode::INTERNAL_SERVER_ERROR, text)
+        }
+    }
+}
+
+fn metrics(text: Bytes) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text));
+    response.headers_mut().insert(CONTENT_TYPE, OPENMETRICS);
+    response
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}
