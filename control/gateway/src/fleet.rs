@@ -8,6 +8,9 @@ use proto_types::{MachineId, PartitionId, Timestamp};
 /// A partition none of whose agents and machines said anything for so long is cut off,
 /// milliseconds. Core agents report each 10 s.
 const UNOBSERVED_AFTER_MS: u64 = 60_000;
+/// After a partition was cut off its machines have so long to come back before their silence says
+/// anything, milliseconds. They dial again after [`proto_link::limits::BACKOFF_MAX`] at most.
+const RETURN_MS: u64 = 60_000;
 /// Machines that are remembered; the longest silent go first.
 const MACHINES_MAX: usize = 200_000;
 
@@ -18,7 +21,8 @@ pub struct Fleet {
     pub listening_since: Timestamp,
     /// When each machine was last heard.
     pub heard: BTreeMap<MachineId, Timestamp>,
-    /// Partitions none of whose agents was heard lately: nothing in them can be judged.
+    /// Partitions none of whose agents was heard lately, or that have only just come back: nothing
+    /// in them can be judged.
     pub unobserved: BTreeSet<PartitionId>,
 }
 
@@ -26,7 +30,15 @@ pub struct Fleet {
 struct Heard {
     since: Timestamp,
     machines: BTreeMap<MachineId, Timestamp>,
-    partitions: BTreeMap<PartitionId, Timestamp>,
+    partitions: BTreeMap<PartitionId, Presence>,
+}
+
+/// When a partition was heard.
+#[derive(Debug, Clone, Copy)]
+struct Presence {
+    last: Timestamp,
+    /// Since when without a gap.
+    since: Timestamp,
 }
 
 #[derive(Debug)]
@@ -56,9 +68,20 @@ impl Ears {
     /// An agent of this partition said something.
     pub(crate) fn partition(&self, id: &PartitionId, now: Timestamp) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        match heard.partitions.get_mut(id) {
-            Some(at) => *at = now,
-            None => drop(heard.partitions.insert(id.clone(), now)),
+        let began = heard.since;
+        // Who is heard soon after this node began to listen has not been away.
+        let new = || Presence {
+            last: began,
+            since: began,
+        };
+        if !heard.partitions.contains_key(id) {
+            heard.partitions.insert(id.clone(), new());
+        }
+        if let Some(presence) = heard.partitions.get_mut(id) {
+            if now.since_ms(presence.last) > UNOBSERVED_AFTER_MS {
+                presence.since = now;
+            }
+            presence.last = now;
         }
     }
 
@@ -84,8 +107,12 @@ impl Ears {
     ) -> Fleet {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let silent = |id: &&PartitionId| {
-            let last = heard.partitions.get(*id).copied().unwrap_or(heard.since);
-            now.since_ms(last) > UNOBSERVED_AFTER_MS
+            let Some(presence) = heard.partitions.get(*id) else {
+                return now.since_ms(heard.since) > UNOBSERVED_AFTER_MS;
+            };
+            let is_back = presence.since > heard.since;
+            now.since_ms(presence.last) > UNOBSERVED_AFTER_MS
+                || (is_back && now.since_ms(presence.since) < RETURN_MS)
         };
         Fleet {
             listening_since: heard.since,
@@ -112,5 +139,12 @@ mod tests {
         ears.partition(&p1, Timestamp::from_ms(30_000));
         assert_eq!(fleet(61_001), BTreeSet::from([p2.clone()]));
         assert_eq!(fleet(90_001).len(), 2);
+        // Back after an hour: its machines get the time to say something.
+        let back = 3_700_000;
+        for ms in [back, back + 30_000, back + 59_999] {
+            ears.partition(&p1, Timestamp::from_ms(ms));
+            assert_eq!(fleet(ms).len(), 2, "{ms}");
+        }
+        assert_eq!(fleet(back + RETURN_MS), BTreeSet::from([p2.clone()]));
     }
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use proto_errors::Error;
 use proto_types::{MachineId, OrderId, PartitionId, Timestamp};
 
+use super::node::feature_level;
 use super::{ca, identity, orders, reclaim};
-use crate::command::Tick;
+use crate::command::{CA_LEVEL, Tick};
 use crate::entities::{
     Availability, BmcOrder, BootTicket, COMPONENT_LIFE_MS, Certificate, Component, EventLog,
-    HoldCause, Idempotency, Identity, Invite, JoinTicket, Liveliness, Machine, OrderState, Phase,
-    Segment, Token,
+    HoldCause, Idempotency, Identity, Invite, JoinTicket, Liveliness, Machine, OrderPurpose,
+    OrderState, Phase, Segment, Token,
 };
 use crate::reply::Reply;
 use crate::tables::{Entity, Record, Tables, Tx};
@@ -38,7 +39,7 @@ type Step = std::result::Result<(), Error>;
 
 pub(super) fn tick(tx: &mut Tx<'_>, op: &Tick) -> Result {
     liveliness(tx, op);
-    expire_orders(tx)?;
+    expire_orders(tx, op)?;
     deadlines(tx, op)?;
     identity::finish_rotations(tx);
     ca::advance_rotation(tx);
@@ -50,7 +51,7 @@ pub(super) fn tick(tx: &mut Tx<'_>, op: &Tick) -> Result {
 /// a copy of all tables, which nearly always says no.
 pub fn tick_may_change(tables: &Tables, op: &Tick, now: Timestamp) -> bool {
     judged(tables, op, now).next().is_some()
-        || late(tables, now).next().is_some()
+        || late(tables, op, now).next().is_some()
         || waiting(tables, op, now).any(|machine| may_be_due(tables, op, machine, now))
         || !identity::of_replaced_keys(tables, now).is_empty()
         || ca::is_rotating(tables)
@@ -121,8 +122,8 @@ fn judged(tables: &Tables, op: &Tick, now: Timestamp) -> impl Iterator<Item = Ev
         })
 }
 
-fn expire_orders(tx: &mut Tx<'_>) -> Step {
-    let late: Vec<_> = late(tx.tables(), tx.now).collect();
+fn expire_orders(tx: &mut Tx<'_>, op: &Tick) -> Step {
+    let late: Vec<_> = late(tx.tables(), op, tx.now).collect();
     for id in late {
         // An earlier one may have cancelled it.
         let order = tx
@@ -136,11 +137,22 @@ fn expire_orders(tx: &mut Tx<'_>) -> Step {
     Ok(())
 }
 
-/// Open orders whose time is over.
-fn late(tables: &Tables, now: Timestamp) -> impl Iterator<Item = OrderId> {
+/// Open orders whose time is over. What the life cycle ordered of a partition that is cut off
+/// waits: that nobody answers there says nothing on the BMC.
+fn late<'a>(
+    tables: &'a Tables,
+    op: &'a Tick,
+    now: Timestamp,
+) -> impl Iterator<Item = OrderId> + 'a {
+    let is_judged = move |order: &BmcOrder| {
+        matches!(order.purpose, OrderPurpose::User(_))
+            || is_observed(Some(&order.partition), op)
+            || feature_level(tables) < CA_LEVEL
+    };
     let open = tables.index().open_orders.values().flatten();
     open.filter_map(|id| tables.get::<BmcOrder>(id))
         .filter(move |order| order.state == OrderState::Open && now >= order.deadline)
+        .filter(move |order| is_judged(order))
         .map(|order| order.id)
 }
 

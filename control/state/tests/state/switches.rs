@@ -44,17 +44,6 @@ fn mode(world: &mut World, id: &str, mode: ReplaceMode) {
     });
 }
 
-/// Every control node knows this level.
-fn level(world: &mut World, level: u32) {
-    world.ok(AnnounceNode {
-        id: 1,
-        peer_address: String::new(),
-        mesh_addresses: Vec::new(),
-        level,
-        version: String::new(),
-    });
-}
-
 fn pair(switch: &str, port: &str) -> (String, String) {
     (switch.to_owned(), port.to_owned())
 }

@@ -79,6 +79,41 @@ fn silence() {
     );
 }
 
+/// A machine on offer, one that a tenant has and one that is being wiped of a tenant: nobody
+/// knows how they are, and nobody touches them.
+#[test]
+fn a_partition_may_be_away_for_an_hour() {
+    let mut world = World::new();
+    level(&mut world, FEATURE_LEVEL);
+    world.running(1, 1);
+    world.free(1);
+    world.boot(2, "boot-1");
+    world.wipe(2);
+    world.event(2, EventKind::Waiting);
+    let away = || Tick {
+        unobserved: [text(PARTITION)].into(),
+        ..Tick::default()
+    };
+    let before = [world.machine(1).clone(), world.machine(2).clone()];
+    assert_eq!(world.open_orders(), [BmcAction::PowerOff]);
+    for _ in 0..70 {
+        world.later(60_000);
+        world.ok(away());
+    }
+    assert_eq!(before, [world.machine(1).clone(), world.machine(2).clone()]);
+    assert_eq!(world.log(2).liveliness, Liveliness::Alive);
+    assert_eq!(world.open_orders(), [BmcAction::PowerOff]);
+
+    // It is back; one machine speaks, and what was ordered goes on.
+    world.event(2, EventKind::Alive);
+    world.tick(1000);
+    assert_eq!(world.log(2).liveliness, Liveliness::Alive);
+    assert_eq!(world.machine(2).phase, before[1].phase);
+    assert_eq!(world.machine(1).phase, before[0].phase);
+    world.bmc(BmcAction::PowerOff, None);
+    assert_ne!(world.machine(1).phase, before[0].phase);
+}
+
 #[test]
 fn a_machine_that_does_not_come_back_is_rebooted_and_then_held() {
     let mut world = World::new();

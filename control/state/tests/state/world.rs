@@ -529,3 +529,14 @@ pub(crate) fn leaf(name: &str, rack: &str) -> RegisterSwitch {
         agent_version: String::new(),
     }
 }
+
+/// Every control node knows this level.
+pub(crate) fn level(world: &mut World, level: u32) {
+    world.ok(AnnounceNode {
+        id: 1,
+        peer_address: String::new(),
+        mesh_addresses: Vec::new(),
+        level,
+        version: String::new(),
+    });
+}
