@@ -3,12 +3,17 @@
 use std::time::Duration;
 
 use proto_identity::Roots;
-use proto_link::limits::ANONYMOUS_SESSIONS_MAX;
+use proto_link::limits::{
+    ANONYMOUS_SESSIONS_MAX, REQUEST_LEN_MAX, SESSIONS_PER_PEER_MAX, STREAMS_PER_SESSION_MAX,
+};
 use proto_link::*;
 use proto_mesh::*;
 use tokio::net::UdpSocket;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use crate::fixture::*;
+use crate::streams::{call, connect};
 
 const NODE: &str = "spiffe://mesh.test/node/1";
 const MINUTE_MS: u64 = 60_000;
@@ -117,4 +122,49 @@ async fn half_open_handshakes_shut_nobody_out() {
         "{:?}",
         began.elapsed()
     );
+}
+
+/// One agent with as many sessions and calls as it may have, each with the longest request there
+/// is, and as many that promise one and do not send it.
+#[tokio::test(flavor = "multi_thread")]
+async fn frames_at_the_limit_leave_room_for_others() {
+    let ca = Ca::new();
+    let server = Server::start(&ca, &ca.issue(NODE, HOUR));
+    let roots = || Roots::Certificates(ca.roots());
+    let greedy = ca.issue("spiffe://mesh.test/partition/p1/core/leaf2", HOUR);
+    let over = CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    for _ in 1..SESSIONS_PER_PEER_MAX {
+        let mesh = client(server.addr, roots(), Some(&greedy));
+        for _ in 0..STREAMS_PER_SESSION_MAX {
+            let (switches, over) = (SwitchServiceClient::from(mesh.clone()), over.clone());
+            tasks.spawn(over.run_until_cancelled_owned(async move {
+                let error = "x".repeat(REQUEST_LEN_MAX - 16);
+                loop {
+                    let report = SwitchReport {
+                        error: error.clone(),
+                        ..SwitchReport::default()
+                    };
+                    switches.report(report).await.unwrap();
+                }
+            }));
+        }
+    }
+    let (silent, _hello) = connect(&ca, &greedy, server.addr).await;
+    let mut promised = Vec::new();
+    for _ in 0..STREAMS_PER_SESSION_MAX {
+        let (mut send, recv) = silent.open_bi().await.unwrap();
+        let call = call();
+        send.write_all(&call[..call.len() - 1]).await.unwrap();
+        promised.push((send, recv));
+    }
+    let good = client(server.addr, roots(), Some(&ca.issue(CORE, HOUR)));
+    let switches = SwitchServiceClient::from(good).with_deadline(PATIENCE);
+    for _ in 0..20 {
+        switches.report(SwitchReport::default()).await.unwrap();
+    }
+    over.cancel();
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use proto_identity::tls::NodeCertificate;
-use proto_identity::{Roots, tls};
+use proto_identity::{Credential, Roots, tls};
 use proto_link::frame::{self, Header, Kind};
 use proto_link::*;
 use proto_mesh::*;
@@ -16,20 +16,31 @@ use crate::fixture::*;
 
 const NODE: &str = "spiffe://mesh.test/node/1";
 
-fn call() -> Vec<u8> {
+fn report() -> SwitchReport {
+    SwitchReport {
+        error: "none".into(),
+        ..SwitchReport::default()
+    }
+}
+
+/// The frames of a report with something in it.
+pub fn call() -> Vec<u8> {
     let header = frame::encode_header(&Header {
         method: switch_service::REPORT.path.into(),
         deadline_ms: 1000,
     });
-    let message = frame::encode_message(&SwitchReport::default(), 100);
+    let message = frame::encode_message(&report(), 100);
     [header.unwrap(), message.unwrap()].concat()
 }
 
 /// A client that speaks frames itself.
-async fn connect(ca: &Ca, server: SocketAddr) -> (Connection, Vec<u8>) {
-    let credential = ca.issue(CORE, HOUR);
+pub async fn connect(
+    ca: &Ca,
+    credential: &Credential,
+    server: SocketAddr,
+) -> (Connection, Vec<u8>) {
     let roots = Roots::Certificates(ca.roots());
-    let tls = tls::client_config(roots, Some(&credential), ALPN).unwrap();
+    let tls = tls::client_config(roots, Some(credential), ALPN).unwrap();
     let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).unwrap();
     let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
     let config = quinn::ClientConfig::new(Arc::new(crypto));
@@ -68,7 +79,7 @@ async fn asks(send: &mut SendStream, recv: &mut RecvStream, bytes: &[u8]) -> Vec
 async fn calls_follow_each_other_on_one_stream() {
     let ca = Ca::new();
     let server = Server::start(&ca, &ca.issue(NODE, HOUR));
-    let (connection, hello) = connect(&ca, server.addr).await;
+    let (connection, hello) = connect(&ca, &ca.issue(CORE, HOUR), server.addr).await;
     assert_eq!(hello, [frame::VERSION, frame::KEEPS_STREAMS]);
     let (mut send, mut recv) = connection.open_bi().await.unwrap();
     for _ in 0..3 {
@@ -91,7 +102,7 @@ async fn calls_follow_each_other_on_one_stream() {
 async fn a_client_that_ends_its_streams_is_served() {
     let ca = Ca::new();
     let server = Server::start(&ca, &ca.issue(NODE, HOUR));
-    let (connection, _) = connect(&ca, server.addr).await;
+    let (connection, _) = connect(&ca, &ca.issue(CORE, HOUR), server.addr).await;
     for with_the_request in [true, false] {
         let (mut send, mut recv) = connection.open_bi().await.unwrap();
         send.write_all(&call()).await.unwrap();
@@ -140,7 +151,7 @@ async fn a_server_that_ends_its_streams_is_called() {
     let mesh = client(address, Roots::Certificates(ca.roots()), Some(&core));
     let switch = SwitchServiceClient::from(mesh.clone());
     for _ in 0..5 {
-        switch.report(SwitchReport::default()).await.unwrap();
+        switch.report(report()).await.unwrap();
     }
     mesh.close().await;
     tasks.join_next().await.unwrap().unwrap();
