@@ -63,20 +63,22 @@ pub async fn run<S: SwitchOs + 'static>(
         ));
         neighbours
     });
-    tasks.spawn(report::register(
-        agent.client(),
-        Arc::clone(&config),
-        Arc::clone(&switch),
-        observed.clone(),
-        stop.clone(),
-    ));
-    tasks.spawn(report::run(
-        agent.client(),
-        config,
-        observed,
-        neighbours,
-        stop.clone(),
-    ));
+    if !agent.is_offline() {
+        tasks.spawn(report::register(
+            agent.client(),
+            Arc::clone(&config),
+            Arc::clone(&switch),
+            observed.clone(),
+            stop.clone(),
+        ));
+        tasks.spawn(report::run(
+            agent.client(),
+            config,
+            observed,
+            neighbours,
+            stop.clone(),
+        ));
+    }
     tasks.spawn(follow(agent, desired_in, stop));
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended

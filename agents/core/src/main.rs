@@ -9,6 +9,7 @@ use agents_kit::{AgentArgs, AgentKind, KeyArgs};
 use agents_nos::linux::Linux;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+use proto_mesh::SwitchDesired;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
@@ -61,6 +62,7 @@ async fn run(args: AgentArgs, config: PathBuf) -> Result<()> {
     let config = Config::load(&config)?;
     let switch = Linux::open(config.linux())?;
     let agent = args.start(AgentKind::Core).await?;
+    agent.require_last_good::<SwitchDesired>("switch")?;
     let _metrics = args.serve_metrics(&agent, AgentKind::Core).await?;
     info!(switch = %agent.identity().id, partition = %agent.identity().partition, "started");
     let stop = CancellationToken::new();

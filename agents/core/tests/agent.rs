@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test's helpers")]
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use agents_core::config::Config;
@@ -14,6 +14,7 @@ use proto_identity::profile::{Authority, Purpose};
 use proto_identity::tls::{self, NodeCertificate};
 use proto_identity::{CertificateRequest, Credential, Key};
 use proto_link::{ALPN, MeshServer, MeshServerConfig, NeverRevoked, Router, now_ms};
+use proto_mesh::sealed;
 use proto_mesh::*;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -29,6 +30,8 @@ struct Control {
     registered: Arc<watch::Sender<Option<SwitchRegisterRequest>>>,
     report: Arc<watch::Sender<SwitchReport>>,
     desired: Arc<watch::Sender<SwitchDesired>>,
+    /// What it signs with, once it serves.
+    node: Arc<OnceLock<Credential>>,
 }
 
 impl SwitchService for Control {
@@ -43,13 +46,15 @@ impl SwitchService for Control {
 
     async fn desired(
         &self,
-        _: &Peer,
+        peer: &Peer,
         _: SwitchDesiredRequest,
         mut out: Sink<'_, SwitchDesired>,
     ) -> Result<(), LinkStatus> {
         let mut desired = self.desired.subscribe();
         loop {
             let next = desired.borrow_and_update().clone();
+            let (node, agent) = (self.node.get().unwrap(), peer.id().unwrap());
+            let next = sealed::seal(node, agent, next, now_ms()).unwrap();
             out.send(&next).await?;
             desired
                 .changed()
@@ -115,6 +120,7 @@ impl Site {
             revocations: Arc::new(NeverRevoked::default()),
         })
         .unwrap();
+        control.node.set(node).unwrap();
         let address = server.local_addr().unwrap();
         let mut tasks = JoinSet::new();
         tasks.spawn(server.run(CancellationToken::new()));
@@ -169,6 +175,7 @@ fn desired(generation: u64, swp1: u32) -> SwitchDesired {
         generation,
         ports: vec![port("swp1", swp1), port("swp2", 0)],
         segments: vnis.into_iter().map(segment).collect(),
+        ..SwitchDesired::default()
     }
 }
 

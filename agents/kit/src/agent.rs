@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::cache::LastGood;
+use crate::desired::Fenced;
 use crate::error::KitError;
 use crate::metrics::Steps;
 use crate::renew::{self, Renewal};
@@ -47,6 +48,7 @@ struct Inner {
     credential: watch::Receiver<Credential>,
     dir: Option<StateDir>,
     steps: Steps,
+    offline: bool,
     /// Ends with the last handle.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -58,13 +60,7 @@ impl Agent {
         ticket_id: String,
         dir: Option<StateDir>,
     ) -> Result<Self, KitError> {
-        let identity = AgentIdentity::from(&credential.identity()?.id);
-        let roots = Roots::Certificates(credential.roots.clone());
-        let config = MeshClientConfig {
-            addresses: control.clone(),
-            tls: tls::client_config(roots, Some(&credential), ALPN)?,
-        };
-        let mesh = MeshClient::new(config).map_err(KitError::Link)?;
+        let mesh = MeshClient::new(mesh_config(&credential, &control)?).map_err(KitError::Link)?;
         let (current, credential) = watch::channel(credential);
         let renewal = Renewal {
             mesh: mesh.clone(),
@@ -75,7 +71,24 @@ impl Agent {
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(renew::run(renewal));
-        let tasks = Mutex::new(tasks);
+        Self::of(mesh, credential, dir, tasks, false)
+    }
+
+    /// An agent that goes by its last-good state and dials nobody.
+    pub(crate) fn offline(credential: Credential, dir: StateDir) -> Result<Self, KitError> {
+        let mesh = MeshClient::offline(mesh_config(&credential, &[])?).map_err(KitError::Link)?;
+        let (_, credential) = watch::channel(credential);
+        Self::of(mesh, credential, Some(dir), JoinSet::new(), true)
+    }
+
+    fn of(
+        mesh: MeshClient,
+        credential: watch::Receiver<Credential>,
+        dir: Option<StateDir>,
+        tasks: JoinSet<()>,
+        offline: bool,
+    ) -> Result<Self, KitError> {
+        let identity = AgentIdentity::from(&credential.borrow().identity()?.id);
         Ok(Self {
             inner: Arc::new(Inner {
                 identity,
@@ -83,7 +96,8 @@ impl Agent {
                 credential,
                 dir,
                 steps: Steps::default(),
-                tasks,
+                offline,
+                tasks: Mutex::new(tasks),
             }),
         })
     }
@@ -136,10 +150,31 @@ impl Agent {
 
     /// A cache in the state directory; `None` without one.
     pub fn last_good(&self, name: &str) -> Option<LastGood> {
-        self.inner
-            .dir
-            .as_ref()
-            .map(|dir| LastGood::new(dir.clone(), name))
+        self.inner.dir.as_ref().map(|dir| self.cache(dir, name))
+    }
+
+    /// Refuses to work without control when there is nothing to go by under `name`.
+    ///
+    /// # Errors
+    /// There is no last-good state, or it is not what control told this agent last.
+    pub fn require_last_good<M: Fenced>(&self, name: &str) -> Result<(), KitError> {
+        let Some(dir) = self.inner.dir.as_ref().filter(|_| self.inner.offline) else {
+            return Ok(());
+        };
+        let kept = M::load(&self.cache(dir, name)).map_err(|e| KitError::Kept(Box::new(e)))?;
+        let path = || dir.path().to_owned();
+        kept.map(drop)
+            .ok_or_else(|| KitError::NothingKept { path: path() })
+    }
+
+    /// Whether it works without control: it dials nobody, and no call reaches anybody.
+    pub fn is_offline(&self) -> bool {
+        self.inner.offline
+    }
+
+    fn cache(&self, dir: &StateDir, name: &str) -> LastGood {
+        let own = self.inner.identity.spiffe.clone();
+        LastGood::new(dir.clone(), name, own, self.inner.credential.clone())
     }
 
     /// Ends the session and tells control.
@@ -149,4 +184,12 @@ impl Agent {
         }
         self.inner.mesh.close().await;
     }
+}
+
+fn mesh_config(credential: &Credential, control: &[String]) -> Result<MeshClientConfig, KitError> {
+    let roots = Roots::Certificates(credential.roots.clone());
+    Ok(MeshClientConfig {
+        addresses: control.to_vec(),
+        tls: tls::client_config(roots, Some(credential), ALPN)?,
+    })
 }

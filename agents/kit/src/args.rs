@@ -61,6 +61,10 @@ pub struct AgentArgs {
     /// One-time join ticket from `metalmesh join create`; needed at the first start only.
     #[arg(long, value_name = "FILE", env = "METALMESH_TICKET_FILE")]
     pub ticket_file: Option<PathBuf>,
+    /// Work without control: go by the last state that it gave, and dial nobody. Only an agent
+    /// that has joined before can do that.
+    #[arg(long, env = "METALMESH_OFFLINE")]
+    pub offline: bool,
     /// Format of the log on standard error.
     #[arg(long, value_enum, default_value_t)]
     pub log: LogFormat,
@@ -89,10 +93,14 @@ impl AgentArgs {
     /// Loads or makes the key, joins by ticket or resumes, and keeps a session from then on.
     ///
     /// An agent that has joined starts at once, whether control answers or not. Joining waits
-    /// for control without end, but a refused ticket is an error.
+    /// for control without end, but a refused ticket is an error. With `offline` control is never
+    /// dialled; see [`Agent::require_last_good`].
     pub async fn start(&self, kind: AgentKind) -> Result<Agent, KitError> {
         let dir = StateDir::open(&self.state_dir)?;
         let stored = dir.session()?;
+        if self.offline {
+            return start_offline(kind, dir, stored);
+        }
         let ticket = self.read_ticket()?;
         let session = match (stored, ticket) {
             (Some(stored), Some(ticket)) if stored.ticket_id != ticket.id => {
@@ -110,16 +118,7 @@ impl AgentArgs {
             (None, Some(ticket)) => self.join(&dir, &ticket).await?,
             (None, None) => return Err(KitError::NotJoined),
         };
-        let identity = session.credential.identity()?;
-        match identity.id.subject() {
-            Subject::Agent { role, .. } if *role == kind.role() => {}
-            _ => {
-                return Err(KitError::WrongKind {
-                    got: identity.id.to_string(),
-                    want: kind.role().as_str(),
-                });
-            }
-        }
+        check_kind(kind, &session)?;
         let control = self.addresses(&session.control)?;
         Agent::new(session.credential, control, session.ticket_id, Some(dir))
     }
@@ -186,5 +185,31 @@ impl AgentArgs {
         } else {
             Ok(list.to_vec())
         }
+    }
+}
+
+fn start_offline(
+    kind: AgentKind,
+    dir: StateDir,
+    stored: Option<StoredSession>,
+) -> Result<Agent, KitError> {
+    if kind == AgentKind::Bmc {
+        let kind = kind.role().as_str();
+        return Err(KitError::OnlyOrders { kind });
+    }
+    let session = stored.ok_or(KitError::OfflineNotJoined)?;
+    check_kind(kind, &session)?;
+    info!("working without control, by the last state that it gave");
+    Agent::offline(session.credential, dir)
+}
+
+fn check_kind(kind: AgentKind, session: &StoredSession) -> Result<(), KitError> {
+    let identity = session.credential.identity()?;
+    match identity.id.subject() {
+        Subject::Agent { role, .. } if *role == kind.role() => Ok(()),
+        _ => Err(KitError::WrongKind {
+            got: identity.id.to_string(),
+            want: kind.role().as_str(),
+        }),
     }
 }

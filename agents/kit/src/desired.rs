@@ -4,15 +4,17 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
+use bytes::Bytes;
 use prost::Message;
 use proto_link::{LinkStatus, Streaming};
 use rand::Rng as _;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::agent::Agent;
-use crate::cache::LastGood;
+use crate::cache::{CacheError, LastGood};
+use crate::error::chain;
 use crate::metrics::Steps;
 
 /// Pauses between attempts to open the stream.
@@ -23,8 +25,18 @@ const BACKOFF_MAX: Duration = Duration::from_secs(10);
 pub trait Fenced: Message + Default + Clone + PartialEq + Send + 'static {
     /// Raft term, then generation.
     fn fence(&self) -> (u64, u64);
-    /// The same content under another fence.
+    /// The same content under another fence, without a signature.
     fn fenced(self, fence: (u64, u64)) -> Self;
+    /// What a cache holds.
+    ///
+    /// # Errors
+    /// See [`LastGood::load`].
+    fn load(cache: &LastGood) -> Result<Option<Self>, CacheError>;
+    /// Puts a message, as it came, into a cache.
+    ///
+    /// # Errors
+    /// See [`LastGood::store`].
+    fn store(cache: &LastGood, message: &[u8]) -> Result<(), CacheError>;
 }
 
 macro_rules! fenced {
@@ -34,7 +46,13 @@ macro_rules! fenced {
                 (self.term, self.generation)
             }
             fn fenced(self, (term, generation): (u64, u64)) -> Self {
-                Self { term, generation, ..self }
+                Self { term, generation, seal: None, ..self }
+            }
+            fn load(cache: &LastGood) -> Result<Option<Self>, CacheError> {
+                cache.load()
+            }
+            fn store(cache: &LastGood, message: &[u8]) -> Result<(), CacheError> {
+                cache.store::<Self>(message)
             }
         }
     )*};
@@ -43,9 +61,28 @@ macro_rules! fenced {
 fenced!(
     proto_mesh::SwitchDesired,
     proto_mesh::BmcDesired,
-    proto_mesh::BootDesired,
-    proto_mesh::MachineOrder
+    proto_mesh::BootDesired
 );
+
+/// Orders of a machine are never kept: hammer has no disk of its own, and boots anew.
+impl Fenced for proto_mesh::MachineOrder {
+    fn fence(&self) -> (u64, u64) {
+        (self.term, self.generation)
+    }
+    fn fenced(self, (term, generation): (u64, u64)) -> Self {
+        Self {
+            term,
+            generation,
+            ..self
+        }
+    }
+    fn load(_cache: &LastGood) -> Result<Option<Self>, CacheError> {
+        Ok(None)
+    }
+    fn store(_cache: &LastGood, _message: &[u8]) -> Result<(), CacheError> {
+        Ok(())
+    }
+}
 
 /// Where a desired state came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +98,8 @@ pub enum Origin {
 /// Only the newest counts: while `on` runs, further states replace each other and the last one
 /// is handed over next. `on` is awaited to its end, also when `stop` comes meanwhile. States
 /// older than the newest seen are dropped, repeated ones too. The stream is opened anew with
-/// jittered pauses when it ends.
+/// jittered pauses when it ends; never by an agent that works without control. A cached state
+/// that control did not sign for this agent counts as none.
 pub async fn run_desired<M, O, OF, F, FF>(
     agent: &Agent,
     open: O,
@@ -76,12 +114,13 @@ pub async fn run_desired<M, O, OF, F, FF>(
     FF: Future<Output = ()>,
 {
     let steps = agent.steps();
-    let mut newest: Option<M> = cache.as_ref().and_then(LastGood::load);
+    let mut newest: Option<M> = cache.as_ref().and_then(load);
     let mut source = Source {
         open,
         stream: None,
         failures: 0,
         name: agent.identity().id.clone(),
+        offline: agent.is_offline(),
     };
     let mut due = newest.clone().map(|m| (m, Origin::Cache));
     loop {
@@ -106,6 +145,13 @@ pub async fn run_desired<M, O, OF, F, FF>(
     }
 }
 
+fn load<M: Fenced>(cache: &LastGood) -> Option<M> {
+    M::load(cache).unwrap_or_else(|e| {
+        error!(error = %chain(&e), "last-good state not used");
+        None
+    })
+}
+
 /// What to do with a state that arrived.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
@@ -117,43 +163,52 @@ enum Verdict {
     Stale,
 }
 
+impl Verdict {
+    /// As metrics call it.
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::News => "news",
+            Self::Repeated => "repeated",
+            Self::Stale => "stale",
+        }
+    }
+}
+
 fn judge<M: Fenced>(newest: Option<&M>, next: &M) -> Verdict {
+    let fence = next.fence();
     match newest {
-        Some(old) if next.fence() < old.fence() => Verdict::Stale,
-        Some(old) if old.clone().fenced(next.fence()) == *next => Verdict::Repeated,
+        Some(old) if fence < old.fence() => Verdict::Stale,
+        Some(old) if old.clone().fenced(fence) == *next => Verdict::Repeated,
         _ => Verdict::News,
     }
 }
 
 async fn take<M: Fenced>(
     (newest, steps): (&mut Option<M>, &Steps),
-    next: M,
+    (next, bytes): (M, Bytes),
     cache: &Option<LastGood>,
     due: &mut Option<(M, Origin)>,
 ) {
-    match judge(newest.as_ref(), &next) {
-        Verdict::News => {
-            steps.count("desired_state", "news");
-            if let Some(cache) = cache.clone() {
-                let copy = next.clone();
-                let stored = tokio::task::spawn_blocking(move || cache.store(&copy)).await;
-                if let Ok(Err(e)) = stored {
-                    warn!(error = %e, "desired state not cached");
-                }
-            }
-            *due = Some((next.clone(), Origin::Live));
-            *newest = Some(next);
-        }
-        Verdict::Repeated => {
-            steps.count("desired_state", "repeated");
-            *newest = Some(next);
-        }
-        Verdict::Stale => {
-            steps.count("desired_state", "stale");
-            let (term, generation) = next.fence();
-            warn!(term, generation, "older desired state dropped");
+    let fence = next.fence();
+    let next = next.fenced(fence);
+    let verdict = judge(newest.as_ref(), &next);
+    steps.count("desired_state", verdict.as_str());
+    if verdict == Verdict::Stale {
+        let (term, generation) = fence;
+        warn!(term, generation, "older desired state dropped");
+        return;
+    }
+    // A repeated one as well: it is signed by the authority of now.
+    if let Some(cache) = cache.clone() {
+        let stored = tokio::task::spawn_blocking(move || M::store(&cache, &bytes)).await;
+        if let Ok(Err(e)) = stored {
+            warn!(error = %chain(&e), "desired state not cached");
         }
     }
+    if verdict == Verdict::News {
+        *due = Some((next.clone(), Origin::Live));
+    }
+    *newest = Some(next);
 }
 
 struct Source<M, O> {
@@ -161,6 +216,7 @@ struct Source<M, O> {
     stream: Option<Streaming<M>>,
     failures: u32,
     name: String,
+    offline: bool,
 }
 
 impl<M, O, OF> Source<M, O>
@@ -170,7 +226,10 @@ where
     OF: Future<Output = Result<Streaming<M>, LinkStatus>>,
 {
     /// The next state from control, however long it takes. May be dropped at any await.
-    async fn next(&mut self) -> M {
+    async fn next(&mut self) -> (M, Bytes) {
+        if self.offline {
+            return std::future::pending().await;
+        }
         loop {
             let Some(stream) = &mut self.stream else {
                 self.pause().await;
@@ -180,7 +239,7 @@ where
                 }
                 continue;
             };
-            match stream.message().await {
+            match stream.message_and_bytes().await {
                 Ok(Some(state)) => {
                     self.failures = 0;
                     return state;

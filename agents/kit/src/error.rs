@@ -1,5 +1,7 @@
 //! Why an agent cannot start or join.
 
+use std::error::Error;
+use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 
@@ -37,6 +39,30 @@ pub enum KitError {
     /// Neither joined nor given a ticket.
     #[error("not joined yet: give --ticket-file with a ticket from `metalmesh join create`")]
     NotJoined,
+    /// The agent was to work without control, but joining needs it.
+    #[error("not joined yet: an agent joins control once before it can work with --offline")]
+    OfflineNotJoined,
+    /// The agent was to work without control, but has nothing to go by.
+    #[error(
+        "--offline: there is no last-good state in {path}; start this agent without --offline \
+         where it reaches control"
+    )]
+    NothingKept {
+        /// The state directory.
+        path: PathBuf,
+    },
+    /// The agent was to work without control, but what it has is not to be gone by.
+    #[error("--offline")]
+    Kept(#[source] Box<crate::cache::CacheError>),
+    /// An agent of this kind has nothing to do without control.
+    #[error(
+        "--offline: a {kind} agent only carries out orders, which control alone gives; \
+         start it without --offline"
+    )]
+    OnlyOrders {
+        /// Which.
+        kind: &'static str,
+    },
     /// Neither the command line, the ticket nor the state directory names control.
     #[error("no address of control is known: give --control host:port")]
     NoControl,
@@ -69,4 +95,16 @@ pub enum KitError {
     /// Key, certificate or ticket is unusable.
     #[error("identity")]
     Identity(#[from] IdentityError),
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        // Writing to a String does not fail.
+        write!(text, ": {cause}").ok();
+        source = cause.source();
+    }
+    text
 }

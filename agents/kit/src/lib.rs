@@ -10,12 +10,14 @@
 //! - The private key never leaves the state directory (0700, files 0600, written atomically).
 //! - An agent that has joined starts without control: it waits for the session, not the caller.
 //! - Orders older than the newest (term, generation) that was seen are dropped.
-//! - The last desired state survives restarts; a damaged copy counts as none.
+//! - The last desired state survives restarts; a copy that control did not sign for this agent,
+//!   or that is older than what was seen, counts as none.
 
 mod agent;
 mod args;
 pub mod cache;
 mod desired;
+mod disk_spool;
 mod enrol;
 mod error;
 mod metrics;
@@ -26,8 +28,9 @@ pub mod telemetry;
 
 pub use agent::{Agent, AgentIdentity};
 pub use args::{AgentArgs, AgentKind, KeyArgs};
-pub use cache::LastGood;
+pub use cache::{CacheError, LastGood};
 pub use desired::{Fenced, Origin, run_desired};
+pub use disk_spool::{Delivery, DiskSpool, Spooled};
 pub use enrol::{BootClaim, enrol_once};
 pub use error::KitError;
 pub use metrics::{Served, Steps};

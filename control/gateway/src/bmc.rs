@@ -41,11 +41,15 @@ impl BmcService for Shared {
                     Ok(Some((candidates, orders)))
                 })
             },
-            message: |fence: Fence, content: &(Vec<BmcCandidate>, Vec<Arc<Order>>)| BmcDesired {
-                term: fence.term,
-                generation: fence.generation,
-                candidates: content.0.clone(),
-                orders: content.1.iter().map(|order| message(order)).collect(),
+            message: |fence: Fence, content: &(Vec<BmcCandidate>, Vec<Arc<Order>>)| {
+                let desired = BmcDesired {
+                    term: fence.term,
+                    generation: fence.generation,
+                    candidates: content.0.clone(),
+                    orders: content.1.iter().map(|order| message(order)).collect(),
+                    seal: None,
+                };
+                self.sealed(peer, desired)
             },
             concern: Concern::Orders(partition.clone()),
             beside: Some(self.leases.changes()),

@@ -39,12 +39,16 @@ impl BootService for Shared {
                     Ok(Some((commandline, life::boot_desired(tables, &partition))))
                 })
             },
-            message: |fence: Fence, content: &(String, Vec<Boot>)| BootDesired {
-                term: fence.term,
-                generation: fence.generation,
-                commandline: content.0.clone(),
-                control: self.control(),
-                machines: content.1.iter().map(message).collect(),
+            message: |fence: Fence, content: &(String, Vec<Boot>)| {
+                let desired = BootDesired {
+                    term: fence.term,
+                    generation: fence.generation,
+                    commandline: content.0.clone(),
+                    control: self.control(),
+                    machines: content.1.iter().map(message).collect(),
+                    seal: None,
+                };
+                self.sealed(peer, desired)
             },
             concern: Concern::Boots(partition.clone()),
             beside: None,

@@ -3,20 +3,21 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use control_authz::{AuditedCall, Permit, SystemActor};
 use control_pki::{Pki, PkiError, Revoked};
 use control_state::{Change, Command, ControlNode, Op, Partition, Reply, Tables};
 use control_store::{AuditTrail, AuditWriter, Store, StoreError, Subscription};
-use proto_identity::SpiffeId;
 use proto_identity::profile::LEAF_VALIDITY;
 use proto_identity::tls::{NodeCertificate, server_config};
+use proto_identity::{Credential, SpiffeId};
 use proto_link::{
     ALPN, LinkStats, LinkStatus, MeshServer, MeshServerConfig, Peer, Presence, Router, TlsSetter,
     TurnedAway,
 };
+use proto_mesh::sealed::{self, Sealed};
 use proto_mesh::{
     BmcServiceServer, BootServiceServer, EnrolServiceServer, IdentityServiceServer,
     MachineServiceServer, NodeServiceServer, PhoneHomeServiceServer, SwitchServiceServer,
@@ -82,6 +83,8 @@ pub(crate) struct Shared {
     pub(crate) leases: Arc<Leases>,
     pub(crate) wakes: Arc<Wakes>,
     pub(crate) trail: AuditTrail,
+    /// What this node shows to agents, and signs their desired state with.
+    pub(crate) node: Arc<RwLock<Credential>>,
     /// The call that these parts work for, where it is recorded.
     pub(crate) call: Option<Arc<AuditedCall>>,
 }
@@ -180,6 +183,7 @@ impl Gateway {
             store,
             pki,
             trail,
+            node: Arc::new(RwLock::new(credential)),
             call: None,
         };
         let mesh = MeshServerConfig {
@@ -315,6 +319,7 @@ fn renew(
     let node = shared.store.node_id().to_string();
     let fresh = shared.pki.node_credential(&node)?;
     own.replace(&fresh).map_err(PkiError::Identity)?;
+    fresh.clone_into(&mut shared.node.write().unwrap_or_else(PoisonError::into_inner));
     let tls = server_config(&fresh.roots, own.clone(), ALPN).map_err(PkiError::Identity)?;
     trust.set(tls).map_err(GatewayError::Tls)
 }
@@ -357,6 +362,20 @@ impl Shared {
             }
         }
         all
+    }
+
+    /// A desired state that its agent can keep. Without a signature it still is one: it went
+    /// over a session of this node.
+    pub(crate) fn sealed<M: Sealed + Clone>(&self, peer: &Peer, message: M) -> M {
+        let Some(audience) = peer.id() else {
+            return message;
+        };
+        let node = self.node.read().unwrap_or_else(PoisonError::into_inner);
+        let now_ms = self.store.now().ms();
+        sealed::seal(&node, audience, message.clone(), now_ms).unwrap_or_else(|e| {
+            error!(agent = %audience, error = %e, "desired state not signed");
+            message
+        })
     }
 
     /// Reads what this node has applied. Fine for deciding whether a report says anything new.

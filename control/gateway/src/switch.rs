@@ -53,7 +53,7 @@ impl SwitchService for Shared {
                 let (intent, revision) = found.map_err(|e| status::refused(&e))?;
                 Ok((Some(intent), revision))
             },
-            message: |fence: Fence, intent: &Intent| message(fence, intent),
+            message: |fence: Fence, intent: &Intent| self.sealed(peer, message(fence, intent)),
             concern: Concern::Switch(id.clone()),
             beside: None,
             pause: Duration::ZERO,
@@ -161,5 +161,6 @@ fn message(fence: Fence, intent: &Intent) -> SwitchDesired {
                 mtu: segment.mtu,
             })
             .collect(),
+        seal: None,
     }
 }

@@ -7,6 +7,7 @@ use agents_kit::{AgentArgs, AgentKind, KeyArgs, telemetry};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use pixie_server::{Config, Pixie, mesh};
+use proto_mesh::BootDesired;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -54,6 +55,7 @@ async fn run(path: PathBuf, args: AgentArgs) -> anyhow::Result<()> {
         agent = args.start(AgentKind::Pixie) => agent?,
         signal = terminated() => return signal,
     };
+    agent.require_last_good::<BootDesired>("boot")?;
     let _metrics = args.serve_metrics(&agent, AgentKind::Pixie).await?;
     let control = Arc::new(mesh::MeshControl::new(&agent));
     let pixie = Pixie::spawn(config, control, &args.state_dir, stop.clone()).await?;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use agents_kit::StateDir;
 use pixie_boot::{BootLog, Lease, LeaseBook, Pool};
 use proto_types::MacAddr;
 use tokio::sync::Notify;
@@ -13,7 +14,7 @@ use crate::clock::now_ms;
 use crate::config::{Config, Mode};
 use crate::control::{BmcLease, Control, Desired};
 use crate::leasefile;
-use crate::spool::Spool;
+use crate::spool::{self, Spool};
 
 /// Everything the tasks of one pixie share.
 pub(crate) struct Shared {
@@ -48,7 +49,7 @@ impl Shared {
         control: Arc<dyn Control>,
         state_dir: &std::path::Path,
     ) -> std::io::Result<Self> {
-        std::fs::create_dir_all(state_dir)?;
+        let dir = StateDir::open(state_dir).map_err(std::io::Error::other)?;
         let lease_file = state_dir.join("leases.json");
         let leases = leasefile::read_leases(&lease_file)?;
         let books = config
@@ -62,7 +63,7 @@ impl Shared {
             })
             .collect();
         Ok(Self {
-            spool: Spool::open(state_dir.join("seen.json")),
+            spool: spool::open(dir),
             control,
             bmc_leases_changed: Notify::new(),
             books: Mutex::new(books),

@@ -15,13 +15,14 @@
 //! - No clock and no randomness is read here but for keys and serial numbers.
 //!
 //! Entry points: [`SpiffeId`], [`Key`], [`profile`], [`tls`], [`members`], [`peer::PeerIdentity`],
-//! [`ticket::JoinTicket`].
+//! [`ticket::JoinTicket`], [`seal`].
 
 pub mod key;
 pub mod members;
 pub mod peer;
 pub mod profile;
 pub mod request;
+pub mod seal;
 pub mod spiffe;
 pub mod ticket;
 pub mod tls;
@@ -49,6 +50,9 @@ pub enum IdentityError {
     /// A certificate lacks what its profile demands.
     #[error("certificate refused: {0}")]
     Certificate(&'static str),
+    /// A signature is not over what it came with.
+    #[error("the signature is of another agent, another state, or was tampered with")]
+    Seal,
     /// The ticket file does not parse.
     #[error("not a join ticket: {0}")]
     Ticket(&'static str),

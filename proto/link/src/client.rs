@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use prost::Message;
 use quinn::SendStream;
 use tokio::sync::watch;
@@ -55,6 +56,8 @@ pub struct MeshClient {
 struct Inner {
     shared: Arc<Shared>,
     stop: CancellationToken,
+    /// Nobody is dialled, ever.
+    offline: bool,
     tasks: Mutex<JoinSet<()>>,
     _stop_on_drop: DropGuard,
 }
@@ -63,6 +66,18 @@ impl MeshClient {
     /// Begins to dial in the background; must be called inside a tokio runtime.
     pub fn new(config: MeshClientConfig) -> Result<Self, LinkStatus> {
         Self::open_on(config, None)
+    }
+
+    /// A client that dials nobody: each call ends at once with [`Code::Unavailable`].
+    pub fn offline(config: MeshClientConfig) -> Result<Self, LinkStatus> {
+        let shared = shared(config)?;
+        shared.state.send_replace(SessionState::Closed);
+        Ok(Self::of(
+            shared,
+            JoinSet::new(),
+            CancellationToken::new(),
+            true,
+        ))
     }
 
     /// The same from a socket that other sessions share.
@@ -76,27 +91,25 @@ impl MeshClient {
                 "no address of control is known",
             ));
         }
-        let tls = transport::client(config.tls).map_err(LinkStatus::internal)?;
-        let shared = Arc::new(Shared {
-            session: watch::Sender::new(None),
-            state: watch::Sender::new(SessionState::Down(None)),
-            tls: watch::Sender::new(Arc::new(tls)),
-            addresses: watch::Sender::new(config.addresses),
-            notices: watch::Sender::new(Notice::default()),
-        });
+        let shared = shared(config)?;
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         tasks.spawn(supervisor::run(shared.clone(), socket, stop.clone()));
+        Ok(Self::of(shared, tasks, stop, false))
+    }
+
+    fn of(shared: Arc<Shared>, tasks: JoinSet<()>, stop: CancellationToken, offline: bool) -> Self {
         let inner = Inner {
             shared,
             _stop_on_drop: stop.clone().drop_guard(),
             stop,
+            offline,
             tasks: Mutex::new(tasks),
         };
-        Ok(Self {
+        Self {
             inner: Arc::new(inner),
             deadline: CALL_TIME,
-        })
+        }
     }
 
     /// The same session with another deadline for its calls.
@@ -198,6 +211,11 @@ impl MeshClient {
     /// A stream on the current session, waiting for one until `end`; where it is kept
     /// afterwards; and a token that holds off the session's drain.
     async fn open(&self, end: Instant) -> Result<(CallStream, Kept, TaskTrackerToken), LinkStatus> {
+        if self.inner.offline {
+            return Err(LinkStatus::unavailable(
+                "this agent was started to work without control (--offline)",
+            ));
+        }
         let mut sessions = self.inner.shared.session.subscribe();
         loop {
             let (session, call) = match timeout_at(end, live(&mut sessions)).await {
@@ -229,6 +247,17 @@ impl MeshClient {
             _ => LinkStatus::unavailable("no session with control"),
         }
     }
+}
+
+fn shared(config: MeshClientConfig) -> Result<Arc<Shared>, LinkStatus> {
+    let tls = transport::client(config.tls).map_err(LinkStatus::internal)?;
+    Ok(Arc::new(Shared {
+        session: watch::Sender::new(None),
+        state: watch::Sender::new(SessionState::Down(None)),
+        tls: watch::Sender::new(Arc::new(tls)),
+        addresses: watch::Sender::new(config.addresses),
+        notices: watch::Sender::new(Notice::default()),
+    }))
 }
 
 /// The current session that is still open, with a token that holds off its drain. The token is
@@ -324,6 +353,12 @@ impl<M: Message + Default> Streaming<M> {
     /// The next answer; `None` once the other side ended the stream well. Loses nothing when
     /// the future is dropped before it is done.
     pub async fn message(&mut self) -> Result<Option<M>, LinkStatus> {
+        let answer = self.message_and_bytes().await?;
+        Ok(answer.map(|(message, _)| message))
+    }
+
+    /// The same with the bytes that it was read from, for who keeps it as it came.
+    pub async fn message_and_bytes(&mut self) -> Result<Option<(M, Bytes)>, LinkStatus> {
         if self.over {
             return Ok(None);
         }
@@ -332,10 +367,10 @@ impl<M: Message + Default> Streaming<M> {
         answer
     }
 
-    async fn read(&mut self) -> Result<Option<M>, LinkStatus> {
+    async fn read(&mut self) -> Result<Option<(M, Bytes)>, LinkStatus> {
         let (kind, payload) = self.frames.next(RESPONSE_LEN_MAX).await?;
         match kind {
-            Kind::Message => decode(&payload).map(Some),
+            Kind::Message => Ok(Some((decode(&payload)?, payload))),
             Kind::End => frame::decode_end(&payload)?.map(|()| None),
             Kind::Header => Err(FrameError::Unexpected.into()),
         }

@@ -6,9 +6,11 @@
 //! `XServiceServer`, and a module `x_service` with the methods' constants. [`METHODS`] is the
 //! table of all methods with who may call them; the build fails for a method without it.
 //!
+//! Desired state that an agent keeps is signed: [`sealed`].
 //! Messages that carry secrets print as `<redacted>`.
 
 mod redacted;
+pub mod sealed;
 
 #[expect(
     clippy::doc_markdown,

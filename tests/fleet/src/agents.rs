@@ -215,6 +215,7 @@ impl Spot {
             control: Vec::new(),
             state_dir: self.dir.clone(),
             ticket_file: Some(self.ticket()),
+            offline: false,
             log: LogFormat::default(),
             metrics: None,
         }

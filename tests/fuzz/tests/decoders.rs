@@ -141,7 +141,13 @@ fn fuzz_certificate_request() {
 #[test]
 fn fuzz_desired_cache() {
     check!().for_each(|bytes: &[u8]| {
-        let _ = agents_kit::cache::decode_cache(bytes);
+        if let Some(body) = agents_kit::cache::decode_cache(bytes) {
+            let _ = proto_mesh::sealed::before_seal(body);
+        }
+        let _ = proto_mesh::sealed::before_seal(bytes);
+        let own = "spiffe://m/partition/p1/core/leaf1".parse().unwrap();
+        let opened = proto_mesh::sealed::open::<proto_mesh::SwitchDesired>(bytes, &own, &[]);
+        assert!(opened.is_err(), "nobody is trusted");
     });
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agents_kit::{Agent, AgentKind, Origin, run_desired};
+use agents_kit::{Agent, AgentArgs, AgentKind, KitError, LastGood, Origin, StateDir, run_desired};
 use proto_link::now_ms;
-use proto_mesh::{SwitchDesired, SwitchDesiredRequest, SwitchServiceClient};
+use proto_mesh::{SwitchDesired, SwitchDesiredRequest, SwitchReport, SwitchServiceClient};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -130,24 +130,157 @@ async fn the_last_state_survives_and_the_stream_comes_back() {
     follower.stop().await;
 }
 
+/// A cache of the core agent whose roots are this authority's.
+fn cache(ca: &Ca, place: &Place, own: &str) -> LastGood {
+    let dir = StateDir::open(&place.state_dir()).unwrap();
+    let credential = ca.credential(own, now_ms(), Duration::from_secs(60));
+    let (_, credential) = tokio::sync::watch::channel(credential);
+    LastGood::new(dir, "switch", own.parse().unwrap(), credential)
+}
+
+fn load(cache: &LastGood) -> Result<Option<SwitchDesired>, String> {
+    let chain = |e: &dyn std::error::Error| match e.source() {
+        Some(cause) => format!("{e}: {cause}"),
+        None => e.to_string(),
+    };
+    cache.load().map_err(|e| chain(&e))
+}
+
+const LEAF2: &str = "spiffe://mesh.test/partition/p1/core/leaf2";
+
 #[tokio::test]
-async fn a_damaged_cache_counts_as_none() {
-    let ca = Ca::new();
-    let place = Place::new();
-    let dir = agents_kit::StateDir::open(&place.state_dir()).unwrap();
-    let cache = agents_kit::LastGood::new(dir, "switch");
-    cache.store(&state(1, 1, 7)).unwrap();
-    assert_eq!(cache.load::<SwitchDesired>(), Some(state(1, 1, 7)));
+async fn a_changed_byte_in_the_cache_is_refused() {
+    let (ca, place) = (Ca::new(), Place::new());
+    let cache = cache(&ca, &place, CORE);
+    assert_eq!(load(&cache), Ok(None));
+    cache
+        .store::<SwitchDesired>(&ca.sealed(CORE, state(1, 1, 7)))
+        .unwrap();
+    assert_eq!(load(&cache), Ok(Some(state(1, 1, 7))));
     let path = place.state_dir().join("switch.last-good");
     let good = std::fs::read(&path).unwrap();
     for i in 0..good.len() {
         let mut bad = good.clone();
         bad[i] ^= 1;
         std::fs::write(&path, bad).unwrap();
-        assert_eq!(cache.load::<SwitchDesired>(), None, "byte {i}");
+        let refused = load(&cache).expect_err(&format!("byte {i}"));
+        assert!(refused.starts_with("switch.last-good is "), "{refused}");
     }
-    std::fs::write(&path, &good[..10]).unwrap();
-    assert_eq!(cache.load::<SwitchDesired>(), None);
-    let credential = ca.credential(CORE, now_ms(), Duration::from_secs(60));
-    drop(Agent::from_credential(credential, vec!["127.0.0.1:9".into()]).unwrap());
+    for len in 0..good.len() {
+        std::fs::write(&path, &good[..len]).unwrap();
+        assert!(load(&cache).is_err(), "cut at {len}");
+    }
+    let more = [&good[..], &prost::Message::encode_to_vec(&state(1, 1, 8))].concat();
+    std::fs::write(&path, more).unwrap();
+    assert!(load(&cache).is_err(), "something appended");
+    let first_form = [b"mmgood\0\x01", &[0; 32][..]].concat();
+    std::fs::write(&path, first_form).unwrap();
+    assert!(load(&cache).unwrap_err().contains("of this version"));
+}
+
+#[tokio::test]
+async fn what_control_said_to_others_or_before_is_refused() {
+    let (ca, place) = (Ca::new(), Place::new());
+    let cache = cache(&ca, &place, CORE);
+    let path = place.state_dir().join("switch.last-good");
+    let put = |message: Vec<u8>| {
+        std::fs::write(&path, [b"mmgood\0\x02", &message[..]].concat()).unwrap();
+    };
+    put(ca.sealed(LEAF2, state(1, 1, 7)));
+    let e = load(&cache).unwrap_err();
+    assert!(
+        e.contains(&format!("signed it for {LEAF2}, this is {CORE}")),
+        "{e}"
+    );
+    put(Ca::new().sealed(CORE, state(1, 1, 7)));
+    let e = load(&cache).unwrap_err();
+    assert!(e.ends_with("control did not sign it"), "{e}");
+    put(prost::Message::encode_to_vec(&state(1, 1, 7)));
+    assert!(load(&cache).unwrap_err().contains("not a signed message"));
+
+    // Of this agent, but of before: as from a backup of the disk.
+    cache
+        .store::<SwitchDesired>(&ca.sealed(CORE, state(2, 9, 7)))
+        .unwrap();
+    put(ca.sealed(CORE, state(2, 8, 7)));
+    let e = load(&cache).unwrap_err();
+    assert!(e.contains("term 2 and generation 8, older"), "{e}");
+    put(ca.sealed(CORE, state(3, 1, 7)));
+    assert_eq!(load(&cache), Ok(Some(state(3, 1, 7))));
+    let foreign = cache.store::<SwitchDesired>(&ca.sealed(LEAF2, state(4, 1, 7)));
+    assert!(foreign.is_err());
+}
+
+#[tokio::test]
+async fn a_tampered_state_is_never_acted_on() {
+    let ca = Ca::new();
+    let control = Control::start(&ca);
+    let place = Place::new();
+    let addr = control.addr;
+    let agent = joined(&ca, &place, &control).await;
+    let mut follower = Follower::start(agent.clone());
+    follower.permits.add_permits(100);
+    assert_eq!(follower.next().await, (1, Origin::Live));
+    follower.stop().await;
+    agent.close().await;
+    control.stop().await;
+
+    let path = place.state_dir().join("switch.last-good");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(4).position(|w| w == b"swp1").unwrap();
+    bytes[at + 3] = b'2';
+    std::fs::write(&path, bytes).unwrap();
+    let agent = place.args(None).start(AgentKind::Core).await.unwrap();
+    let mut follower = Follower::start(agent);
+    follower.permits.add_permits(100);
+    // The first that it acts on comes from control, once that is back.
+    ca.desired.send_replace(state(2, 2, 2));
+    let _control = Control::start_at(&ca, addr);
+    assert_eq!(follower.next().await, (2, Origin::Live));
+    follower.stop().await;
+}
+
+#[tokio::test]
+async fn offline_goes_by_what_was_kept_and_dials_nobody() {
+    let ca = Ca::new();
+    let control = Control::start(&ca);
+    let place = Place::new();
+    let offline = |place: &Place| AgentArgs {
+        offline: true,
+        ..place.args(None)
+    };
+    let e = offline(&place).start(AgentKind::Core).await.unwrap_err();
+    assert!(matches!(e, KitError::OfflineNotJoined), "{e}");
+    let agent = joined(&ca, &place, &control).await;
+    agent.close().await;
+    let agent = offline(&place).start(AgentKind::Core).await.unwrap();
+    let e = agent.require_last_good::<SwitchDesired>("switch");
+    assert!(matches!(e, Err(KitError::NothingKept { .. })), "{e:?}");
+
+    let agent = place.args(None).start(AgentKind::Core).await.unwrap();
+    let mut follower = Follower::start(agent.clone());
+    follower.permits.add_permits(100);
+    assert_eq!(follower.next().await, (1, Origin::Live));
+    follower.stop().await;
+    agent.close().await;
+
+    // Control is there and has news, and is not asked.
+    ca.desired.send_replace(state(2, 2, 2));
+    let agent = offline(&place).start(AgentKind::Core).await.unwrap();
+    agent.require_last_good::<SwitchDesired>("switch").unwrap();
+    let client: SwitchServiceClient = agent.client();
+    let e = client.report(SwitchReport::default()).await.unwrap_err();
+    assert!(e.is_transient() && e.message().contains("--offline"), "{e}");
+    let mut follower = Follower::start(agent.clone());
+    follower.permits.add_permits(100);
+    assert_eq!(follower.next().await, (1, Origin::Cache));
+    assert!(follower.seen.try_recv().is_err());
+    assert_eq!(*agent.session().borrow(), proto_link::SessionState::Closed);
+    follower.stop().await;
+    let e = AgentArgs {
+        offline: true,
+        ..place.args(None)
+    };
+    let e = e.start(AgentKind::Bmc).await.unwrap_err();
+    assert!(matches!(e, KitError::OnlyOrders { .. }), "{e}");
 }

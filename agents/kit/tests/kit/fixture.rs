@@ -14,6 +14,7 @@ use proto_identity::ticket::JoinTicket;
 use proto_identity::tls::{NodeCertificate, server_config};
 use proto_identity::{CertificateRequest, SpiffeId, sha256_hex};
 use proto_link::*;
+use proto_mesh::sealed;
 use proto_mesh::*;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -59,6 +60,15 @@ impl Ca {
             roots: vec![sha256_hex(self.root.certificate())],
             control: vec![addr.to_string()],
         }
+    }
+
+    /// A state as control would send it to an agent, signed by a node.
+    pub fn sealed(&self, audience: &str, state: SwitchDesired) -> Vec<u8> {
+        let life = Duration::from_secs(3600);
+        let node = self.credential("spiffe://mesh.test/node/1", now_ms(), life);
+        let audience = audience.parse().unwrap();
+        let sealed = sealed::seal(&node, &audience, state, now_ms()).unwrap();
+        prost::Message::encode_to_vec(&sealed)
     }
 
     pub fn credential(&self, id: &str, from_ms: u64, life: Duration) -> Credential {
@@ -115,11 +125,13 @@ pub fn state(term: u64, generation: u64, vni: u32) -> SwitchDesired {
         generation,
         ports: vec![port],
         segments: vec![],
+        seal: None,
     }
 }
 
+/// With what it signs desired state, once it is to.
 #[derive(Clone)]
-struct Fake(Arc<Ca>);
+struct Fake(Arc<Ca>, Credential);
 
 impl EnrolService for Fake {
     async fn join(&self, _: &Peer, request: JoinRequest) -> Result<Certificate, LinkStatus> {
@@ -154,14 +166,15 @@ impl SwitchService for Fake {
 
     async fn desired(
         &self,
-        _: &Peer,
+        peer: &Peer,
         _: SwitchDesiredRequest,
         mut out: Sink<'_, SwitchDesired>,
     ) -> Result<(), LinkStatus> {
         let mut desired = self.0.desired.subscribe();
         loop {
             let state = desired.borrow_and_update().clone();
-            out.send(&state).await?;
+            let sealed = sealed::seal(&self.1, peer.id().unwrap(), state, now_ms()).unwrap();
+            out.send(&sealed).await?;
             desired
                 .changed()
                 .await
@@ -189,7 +202,7 @@ impl Control {
         let life = Duration::from_secs(3600);
         let node = ca.credential("spiffe://mesh.test/node/1", now_ms(), life);
         let own = NodeCertificate::new(&node).unwrap();
-        let fake = Fake(ca.clone());
+        let fake = Fake(ca.clone(), node);
         let server = MeshServer::bind(MeshServerConfig {
             bind,
             tls: server_config(&[ca.root.certificate().clone()], own, ALPN).unwrap(),
@@ -242,6 +255,7 @@ impl Place {
             control: vec![],
             state_dir: self.state_dir(),
             ticket_file,
+            offline: false,
             log: LogFormat::Text,
             metrics: None,
         }

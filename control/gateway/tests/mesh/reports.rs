@@ -2,6 +2,7 @@
 
 use control_state::{AgentKind, SetSwitchPort};
 use proto_link::Code;
+use proto_mesh::sealed;
 use proto_mesh::*;
 
 use crate::fixture::*;
@@ -61,6 +62,36 @@ async fn a_switch_follows_its_intent() {
         second.ports.iter().map(|p| p.admin_up).collect::<Vec<_>>(),
         [true, false]
     );
+    control.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn desired_state_is_signed_for_its_agent() {
+    let control = Control::start().await;
+    let core: SwitchServiceClient = control.agent(AgentKind::Core, "p1", "leaf1").await;
+    core.register(register()).await.unwrap();
+    let mut stream = core.desired(SwitchDesiredRequest::default()).await.unwrap();
+    let (mut first, bytes) = stream.message_and_bytes().await.unwrap().unwrap();
+    let roots = control.pki.roots();
+    let own = |id: &str| {
+        let domain = control.pki.trust_domain();
+        format!("spiffe://{domain}/partition/p1/{id}")
+            .parse()
+            .unwrap()
+    };
+    let opened: SwitchDesired = sealed::open(&bytes, &own("core/leaf1"), &roots).unwrap();
+    first.seal = None;
+    assert_eq!(opened, first);
+    let other = sealed::open::<SwitchDesired>(&bytes, &own("core/leaf2"), &roots);
+    assert!(matches!(other, Err(sealed::SealError::Foreign { .. })));
+    let pixie: BootServiceClient = control.agent(AgentKind::Pixie, "p1", "pixie1").await;
+    let mut boots = pixie.desired(BootDesiredRequest {}).await.unwrap();
+    let (_, bytes) = boots.message_and_bytes().await.unwrap().unwrap();
+    sealed::open::<BootDesired>(&bytes, &own("pixie/pixie1"), &roots).unwrap();
+    let bmc: BmcServiceClient = control.agent(AgentKind::Bmc, "p1", "bmc1").await;
+    let mut orders = bmc.desired(BmcDesiredRequest {}).await.unwrap();
+    let (_, bytes) = orders.message_and_bytes().await.unwrap().unwrap();
+    sealed::open::<BmcDesired>(&bytes, &own("bmc/bmc1"), &roots).unwrap();
     control.stop().await;
 }
 

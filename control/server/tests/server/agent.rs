@@ -12,6 +12,7 @@ use agents_kit::telemetry::LogFormat;
 use agents_kit::{Agent, AgentArgs, AgentKind, KeyArgs, SessionState};
 use agents_nos::SwitchOs;
 use agents_nos::stub::Stub;
+use proto_mesh::SwitchDesired;
 use proto_public::admin::v2::{
     PartitionServiceCreateRequest, SwitchServiceGetRequest, SwitchServicePortRequest,
 };
@@ -129,6 +130,7 @@ pub(crate) async fn invited_as(
         control: cluster.nodes.iter().map(|it| it.mesh.clone()).collect(),
         state_dir,
         ticket_file: Some(ticket),
+        offline: false,
         log: LogFormat::default(),
         metrics: None,
     }
@@ -169,6 +171,10 @@ pub(crate) async fn three(dir: &Path) -> Cluster {
     let mut cluster = Cluster::form(&dir.join("nodes"));
     cluster.join(&dir.join("nodes/2"), 0).await;
     cluster.join(&dir.join("nodes/3"), 0).await;
+    with_partition(cluster).await
+}
+
+async fn with_partition(cluster: Cluster) -> Cluster {
     let partition = Partition {
         id: "lab".into(),
         ..Partition::default()
@@ -242,4 +248,57 @@ async fn an_agent_goes_on_with_another_node() {
         state(it, "swp2").desired() == SwitchPortStatus::Up
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_goes_by_what_control_signed_while_it_is_away() {
+    agents_kit::install_crypto_provider();
+    let dir = tempfile::tempdir().unwrap();
+    let mut cluster = with_partition(Cluster::form(&dir.path().join("nodes"))).await;
+    let args = invited(&cluster, 0, dir.path()).await;
+    let running = Running::start(&args).await;
+    shown(&cluster, 0, |it| it.nics.len() == 2).await;
+    order(&cluster, 0, "swp2", SwitchPortStatus::Down).await;
+    until(&running.switch, "swp2", false).await;
+    running.stop().await;
+    cluster.nodes[0].kill();
+
+    // A switch that was rebooted has its ports up; nobody but the disk says otherwise.
+    for offline in [false, true] {
+        let args = AgentArgs {
+            offline,
+            ..args.clone()
+        };
+        let again = Running::start(&args).await;
+        until(&again.switch, "swp2", false).await;
+        again.stop().await;
+    }
+
+    // Somebody with the disk in hand wants the port up.
+    let path = args.state_dir.join("switch.last-good");
+    let good = fs::read(&path).unwrap();
+    let mut bad = good.clone();
+    let at = bad.windows(4).position(|it| it == b"swp2").unwrap();
+    bad[at + 3] = b'1';
+    fs::write(&path, bad).unwrap();
+    let offline = AgentArgs {
+        offline: true,
+        ..args.clone()
+    };
+    let agent = offline.clone().start(AgentKind::Core).await.unwrap();
+    let refused = agent.require_last_good::<SwitchDesired>("switch");
+    let refused = format!("{:#}", anyhow::Error::from(refused.unwrap_err()));
+    assert!(
+        refused.contains("switch.last-good is refused") && refused.contains("did not sign"),
+        "{refused}"
+    );
+
+    // Control is back, and has its say.
+    cluster.nodes[0].start();
+    cluster.nodes[0].wait_said("ready ");
+    let again = Running::start(&args).await;
+    until(&again.switch, "swp2", false).await;
+    order(&cluster, 0, "swp2", SwitchPortStatus::Up).await;
+    until(&again.switch, "swp2", true).await;
+    again.stop().await;
 }

@@ -4,7 +4,8 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{MacAddr, MachineId, Timestamp};
 
 use super::lifecycle;
-use crate::command::{MachineEvent, MachineSeen, PhoneHome};
+use super::node::feature_level;
+use crate::command::{MachineEvent, MachineSeen, PhoneHome, REPEAT_LEVEL};
 use crate::entities::{EventKind, EventLog, Machine, Partition, Phase, Segment};
 use crate::life::events::{advance, failed};
 use crate::life::{BootTarget, boot_target};
@@ -94,6 +95,9 @@ fn remember_mac(machine: &mut Machine, mac: MacAddr) {
 
 pub(super) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result {
     let mut machine: Machine = tx.require(&op.id)?;
+    if let Some(log) = told_before(tx, op) {
+        return Ok(Reply::EventLog(log));
+    }
     let log = record(tx, op.id, op.kind, &op.message, op.time);
     match op.kind {
         EventKind::Installing if machine.phase == Phase::Installing => {
@@ -109,6 +113,14 @@ pub(super) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result {
     }
     tx.save(machine);
     Ok(Reply::EventLog(log))
+}
+
+/// The log, when this event is the last of it: the answer was lost, and the sender told it again.
+fn told_before(tx: &Tx<'_>, op: &MachineEvent) -> Option<std::sync::Arc<EventLog>> {
+    let log = tx.get::<EventLog>(&op.id)?;
+    let last = log.events.last()?;
+    let same = (last.kind, last.time) == (op.kind, op.time) && last.message == op.message;
+    (same && feature_level(tx.tables()) >= REPEAT_LEVEL).then(|| std::sync::Arc::clone(log))
 }
 
 pub(super) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> Result {

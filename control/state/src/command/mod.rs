@@ -67,6 +67,8 @@ pub const IDENTITY_LEVEL: u32 = 4;
 pub const CA_LEVEL: u32 = 5;
 /// The feature level that brought machines that register without having been seen before.
 pub const SEEN_IN_LEVEL: u32 = 5;
+/// The feature level from which an event that is told again is known.
+pub(crate) const REPEAT_LEVEL: u32 = 5;
 /// The feature level that brought marks of how far the trail was sent elsewhere.
 pub const EXPORT_LEVEL: u32 = 4;
 

@@ -419,3 +419,34 @@ fn freeing() {
     assert_eq!(world.open_orders(), orders, "freeing twice is freeing once");
     world.ok(by_admin);
 }
+
+/// The answer to an event may be lost; its sender tells it again.
+#[test]
+fn an_event_that_is_told_again_is_there_once() {
+    let mut world = World::new();
+    world.ok(AnnounceNode {
+        id: 1,
+        peer_address: String::new(),
+        mesh_addresses: Vec::new(),
+        level: 5,
+        version: String::new(),
+    });
+    world.boot(1, "boot-1");
+    let told = MachineEvent {
+        id: id(1),
+        kind: EventKind::Installing,
+        message: "partition".into(),
+        time: world.now,
+    };
+    world.ok(told.clone());
+    let once = world.log(1).clone();
+    world.later(5000);
+    world.ok(told.clone());
+    assert_eq!(*world.log(1), once);
+    // At another time it is another attempt.
+    world.ok(MachineEvent {
+        time: world.now,
+        ..told
+    });
+    assert_eq!(world.log(1).events.len(), once.events.len() + 1);
+}

@@ -166,6 +166,7 @@ fn health(context: &Context) -> Response<Body> {
         "machines": desired.machines.len(),
         "leases": shared.lease_count(),
         "events_waiting": shared.spool.len(),
+        "events_dropped": shared.spool.dropped(),
     });
     json(StatusCode::OK, &body)
 }

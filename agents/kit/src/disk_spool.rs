@@ -1,0 +1,333 @@
+//! Events that wait for control on disk: they survive a restart of the agent.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rand::Rng as _;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use crate::state_dir::StateDir;
+
+/// Pauses between attempts to tell control.
+const BACKOFF_MIN: Duration = Duration::from_millis(500);
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// Events that are told before the file is written once more. After a crash they are told
+/// again; control knows them by whom they are about and by their time.
+const TOLD_PER_WRITE: usize = 64;
+
+/// What can wait.
+pub trait Spooled:
+    Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+    /// Whom an event is about: of two about the same the older one says less.
+    type Key: Ord;
+    /// Whom this one is about.
+    fn key(&self) -> Self::Key;
+}
+
+/// What became of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// Control has it, or never will want it.
+    Done,
+    /// Nobody answered.
+    Away,
+}
+
+/// Holds at most `max` events, oldest first. When there are more, the oldest that a younger one
+/// is about the same as makes room, else the oldest; each is counted.
+#[derive(Debug)]
+pub struct DiskSpool<E> {
+    dir: StateDir,
+    file: String,
+    max: usize,
+    kept: Mutex<Kept<E>>,
+    /// One writer at a time, so that an older list never replaces a newer one.
+    writing: tokio::sync::Mutex<()>,
+    added: Notify,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Kept<E> {
+    /// How many made room, ever.
+    dropped: u64,
+    events: VecDeque<E>,
+}
+
+impl<E: Spooled> DiskSpool<E> {
+    /// The spool in this file of a state directory, with what an earlier run could not tell. A
+    /// broken file is left out: these are events of the past, and the agent's work goes on.
+    pub fn open(dir: StateDir, file: &str, max: usize) -> Self {
+        let kept = match dir.read(file) {
+            Ok(Some(bytes)) => decode_spool(&bytes).unwrap_or_else(|| {
+                warn!(file, "spool is damaged; its events are lost");
+                Kept::default()
+            }),
+            Ok(None) => Kept::default(),
+            Err(e) => {
+                warn!(file, error = %e, "spool not read");
+                Kept::default()
+            }
+        };
+        Self {
+            dir,
+            file: file.to_owned(),
+            max: max.max(1),
+            kept: Mutex::new(kept),
+            writing: tokio::sync::Mutex::default(),
+            added: Notify::new(),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept<E>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps an event; [`DiskSpool::run`] writes it down and tells it.
+    pub fn add(&self, event: E) {
+        {
+            let mut kept = self.kept();
+            kept.events.push_back(event);
+            while kept.events.len() > self.max {
+                make_room(&mut kept);
+            }
+        }
+        self.added.notify_one();
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.kept().events.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many made room for others, ever.
+    pub fn dropped(&self) -> u64 {
+        self.kept().dropped
+    }
+
+    /// Tells what waits, in order, each until control answered, until `stop`. What is added is on
+    /// disk at once, also while control is away.
+    pub async fn run<F, FF>(&self, mut tell: F, stop: CancellationToken)
+    where
+        F: FnMut(E) -> FF,
+        FF: Future<Output = Delivery>,
+    {
+        let mut backoff = BACKOFF_MIN;
+        let mut unwritten = 0;
+        while !stop.is_cancelled() {
+            let first = self.kept().events.front().cloned();
+            let Some(event) = first else {
+                self.until(&stop, std::future::pending::<()>()).await;
+                continue;
+            };
+            match self.until(&stop, tell(event.clone())).await {
+                None => break,
+                Some(Delivery::Done) => {
+                    self.told(&event);
+                    backoff = BACKOFF_MIN;
+                    unwritten += 1;
+                    if unwritten >= TOLD_PER_WRITE || self.is_empty() {
+                        self.write().await;
+                        unwritten = 0;
+                    }
+                }
+                Some(Delivery::Away) => {
+                    debug!(file = %self.file, waiting = self.len(), "events wait for control");
+                    let pause = backoff.mul_f64(rand::rng().random_range(0.5..1.0));
+                    self.until(&stop, sleep(pause)).await;
+                    backoff = (backoff * 2).min(BACKOFF_MAX);
+                }
+            }
+        }
+        if unwritten > 0 {
+            self.write().await;
+        }
+    }
+
+    /// Waits for `work`, and meanwhile writes down what is added; none when `stop` came first, or
+    /// when something was added to a spool that had nothing to tell.
+    async fn until<T>(&self, stop: &CancellationToken, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        let was_empty = self.is_empty();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return None,
+                done = &mut work => return Some(done),
+                () = self.added.notified() => {
+                    self.write().await;
+                    if was_empty {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The event may have made room meanwhile.
+    fn told(&self, event: &E) {
+        let mut kept = self.kept();
+        if kept.events.front() == Some(event) {
+            kept.events.pop_front();
+        }
+    }
+
+    async fn write(&self) {
+        let _writing = self.writing.lock().await;
+        let kept = self.kept().clone();
+        let (dir, file) = (self.dir.clone(), self.file.clone());
+        let write = move || {
+            let bytes = serde_json::to_vec(&kept).map_err(|e| e.to_string())?;
+            dir.write(&file, &bytes).map_err(|e| e.to_string())
+        };
+        match tokio::task::spawn_blocking(write).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => warn!(file = %self.file, error, "spool not written"),
+            Err(error) => warn!(file = %self.file, %error, "spool not written"),
+        }
+    }
+}
+
+impl<E> Default for Kept<E> {
+    fn default() -> Self {
+        Self {
+            dropped: 0,
+            events: VecDeque::new(),
+        }
+    }
+}
+
+fn make_room<E: Spooled>(kept: &mut Kept<E>) {
+    let mut younger = BTreeSet::new();
+    let mut oldest = 0;
+    for (at, event) in kept.events.iter().enumerate().rev() {
+        if !younger.insert(event.key()) {
+            oldest = at;
+        }
+    }
+    kept.events.remove(oldest);
+    kept.dropped += 1;
+    if kept.dropped.is_power_of_two() {
+        warn!(
+            dropped = kept.dropped,
+            "spool full: the oldest events make room"
+        );
+    }
+}
+
+/// A spool's file; in its first form it was a list alone.
+fn decode_spool<E: Spooled>(bytes: &[u8]) -> Option<Kept<E>> {
+    let list = |bytes| {
+        let events = serde_json::from_slice(bytes).ok()?;
+        Some(Kept { dropped: 0, events })
+    };
+    serde_json::from_slice(bytes).ok().or_else(|| list(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::watch;
+
+    use super::*;
+
+    /// Whom, and when.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct Seen(u32, u32);
+
+    impl Spooled for Seen {
+        type Key = u32;
+        fn key(&self) -> u32 {
+            self.0
+        }
+    }
+
+    fn open(dir: &tempfile::TempDir, max: usize) -> DiskSpool<Seen> {
+        DiskSpool::open(
+            StateDir::open(&dir.path().join("state")).unwrap(),
+            "seen.json",
+            max,
+        )
+    }
+
+    fn all(spool: &DiskSpool<Seen>) -> Vec<Seen> {
+        spool.kept().events.iter().cloned().collect()
+    }
+
+    #[test]
+    fn what_says_least_makes_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let spool = open(&dir, 3);
+        for event in [Seen(1, 1), Seen(2, 2), Seen(1, 3), Seen(3, 4)] {
+            spool.add(event);
+        }
+        assert_eq!(all(&spool), [Seen(2, 2), Seen(1, 3), Seen(3, 4)]);
+        spool.add(Seen(4, 5));
+        assert_eq!(all(&spool), [Seen(1, 3), Seen(3, 4), Seen(4, 5)]);
+        assert_eq!(spool.dropped(), 2);
+    }
+
+    #[tokio::test]
+    async fn what_waits_survives_and_is_told_in_order_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("state/seen.json");
+        let spool = Arc::new(open(&dir, 10));
+        let stop = CancellationToken::new();
+        let work = {
+            let (spool, stop) = (spool.clone(), stop.clone());
+            tokio::spawn(async move { spool.run(async |_| Delivery::Away, stop).await })
+        };
+        for n in 1..=3 {
+            spool.add(Seen(n, n));
+            // On disk although nobody answers.
+            let written = || {
+                std::fs::read(&file).is_ok_and(|b| b.ends_with(format!("[{n},{n}]]}}").as_bytes()))
+            };
+            while !written() {
+                tokio::task::yield_now().await;
+            }
+        }
+        stop.cancel();
+        work.await.unwrap();
+
+        let spool = open(&dir, 10);
+        let (told, mut heard) = watch::channel(Vec::new());
+        let stop = CancellationToken::new();
+        let tell = |event: Seen| {
+            told.send_modify(|all| all.push(event));
+            std::future::ready(Delivery::Done)
+        };
+        tokio::select! {
+            () = spool.run(tell, stop.clone()) => {}
+            _ = heard.wait_for(|all| all.len() == 3) => {}
+        }
+        assert_eq!(*told.borrow(), [Seen(1, 1), Seen(2, 2), Seen(3, 3)]);
+        stop.cancel();
+        spool.run(tell, stop).await;
+        assert_eq!(told.borrow().len(), 3);
+    }
+
+    #[test]
+    fn the_first_form_is_read_and_a_broken_file_is_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("state/seen.json");
+        assert!(open(&dir, 10).is_empty());
+        std::fs::write(&file, b"[[7,1],[8,2]]").unwrap();
+        assert_eq!(all(&open(&dir, 10)), [Seen(7, 1), Seen(8, 2)]);
+        std::fs::write(&file, b"{").unwrap();
+        assert!(open(&dir, 10).is_empty());
+    }
+}

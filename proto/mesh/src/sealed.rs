@@ -1,0 +1,196 @@
+//! Desired state that control signs, so that an agent can keep it and go by it without control.
+//!
+//! The signature is over the bytes that went over the wire and not over what an agent made of
+//! them: an agent keeps fields that only a newer control knows.
+
+use proto_identity::seal::{self, Statement};
+use proto_identity::{CertificateDer, Credential, IdentityError, SpiffeId};
+
+use crate::{BmcDesired, BootDesired, Seal, SwitchDesired};
+
+/// Number of the field with the signature in every sealed message.
+const SEAL_FIELD: u64 = 15;
+
+/// Desired state that carries a signature.
+pub trait Sealed: prost::Message + Default {
+    /// What it is about.
+    const KIND: &'static str;
+    /// Raft term, then generation.
+    fn fence(&self) -> (u64, u64);
+    /// The field with the signature.
+    fn seal_mut(&mut self) -> &mut Option<Seal>;
+}
+
+macro_rules! sealed {
+    ($($name:ty, $kind:literal;)*) => {$(
+        impl Sealed for $name {
+            const KIND: &'static str = $kind;
+            fn fence(&self) -> (u64, u64) {
+                (self.term, self.generation)
+            }
+            fn seal_mut(&mut self) -> &mut Option<Seal> {
+                &mut self.seal
+            }
+        }
+    )*};
+}
+
+sealed! {
+    SwitchDesired, "switch";
+    BmcDesired, "bmc";
+    BootDesired, "boot";
+}
+
+/// Why a message that was kept is not to be gone by.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SealError {
+    /// Not a message with a signature at its end.
+    #[error("it is damaged: not a signed message")]
+    Damaged,
+    /// For somebody else.
+    #[error("it is of another agent: control signed it for {audience}, this is {own}")]
+    Foreign {
+        /// Whom it is for.
+        audience: String,
+        /// Who asks.
+        own: String,
+    },
+    /// About something else.
+    #[error("it is a desired state of another kind: {got}, not {want}")]
+    Kind {
+        /// What it is about.
+        got: String,
+        /// What is wanted.
+        want: &'static str,
+    },
+    /// Nobody who is trusted signed it, or not this.
+    #[error("control did not sign it")]
+    Signature(#[source] IdentityError),
+}
+
+/// Signs a message as a control node, for one agent.
+///
+/// # Errors
+/// When the key cannot sign.
+pub fn seal<M: Sealed>(
+    node: &Credential,
+    audience: &SpiffeId,
+    mut message: M,
+    now_ms: u64,
+) -> Result<M, IdentityError> {
+    *message.seal_mut() = None;
+    let content = message.encode_to_vec();
+    let statement = Statement {
+        audience,
+        kind: M::KIND,
+        fence: message.fence(),
+        content: &content,
+    };
+    let made = seal::sign(node, &statement, now_ms)?;
+    *message.seal_mut() = Some(Seal {
+        signature: made.signature,
+        signed_ms: made.signed_ms,
+        chain: made.chain.iter().map(|der| der.to_vec()).collect(),
+        audience: audience.to_string(),
+        kind: M::KIND.to_owned(),
+    });
+    Ok(message)
+}
+
+/// The message in these bytes, without its signature, when control signed them for `own`.
+///
+/// # Errors
+/// See [`SealError`].
+pub fn open<M: Sealed>(
+    bytes: &[u8],
+    own: &SpiffeId,
+    roots: &[CertificateDer<'static>],
+) -> Result<M, SealError> {
+    let content = before_seal(bytes).ok_or(SealError::Damaged)?;
+    let mut message = M::decode(bytes).map_err(|_| SealError::Damaged)?;
+    let sealed = message.seal_mut().take().ok_or(SealError::Damaged)?;
+    if sealed.audience != own.to_string() {
+        return Err(SealError::Foreign {
+            audience: sealed.audience,
+            own: own.to_string(),
+        });
+    }
+    if sealed.kind != M::KIND {
+        return Err(SealError::Kind {
+            got: sealed.kind,
+            want: M::KIND,
+        });
+    }
+    let statement = Statement {
+        audience: own,
+        kind: M::KIND,
+        fence: message.fence(),
+        content,
+    };
+    let chain = sealed.chain.into_iter().map(CertificateDer::from).collect();
+    let made = seal::Seal {
+        signature: sealed.signature,
+        signed_ms: sealed.signed_ms,
+        chain,
+    };
+    seal::verify(&made, &statement, roots).map_err(SealError::Signature)?;
+    Ok(message)
+}
+
+/// What a signed message says, up to its signature. The signature must be its last field and
+/// there once: what comes after it would be part of the message and of nothing that is signed.
+pub fn before_seal(bytes: &[u8]) -> Option<&[u8]> {
+    let mut rest = bytes;
+    loop {
+        let at = bytes.len() - rest.len();
+        let tag = varint(&mut rest)?;
+        let len = match tag & 7 {
+            0 => varint(&mut rest).map(|_| 0)?,
+            1 => 8,
+            2 => usize::try_from(varint(&mut rest)?).ok()?,
+            5 => 4,
+            _ => return None,
+        };
+        rest = rest.get(len..)?;
+        if tag >> 3 == SEAL_FIELD {
+            return rest.is_empty().then(|| &bytes[..at]);
+        }
+    }
+}
+
+fn varint(rest: &mut &[u8]) -> Option<u64> {
+    prost::encoding::decode_varint(rest).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+
+    #[test]
+    fn what_is_before_the_signature() {
+        let plain = SwitchDesired {
+            term: 1,
+            generation: 300,
+            ports: vec![crate::PortIntent::default()],
+            ..SwitchDesired::default()
+        };
+        let sealed = SwitchDesired {
+            seal: Some(Seal {
+                signed_ms: 1,
+                ..Seal::default()
+            }),
+            ..plain.clone()
+        };
+        let (plain, sealed) = (plain.encode_to_vec(), sealed.encode_to_vec());
+        assert_eq!(before_seal(&sealed), Some(&plain[..]));
+        assert_eq!(before_seal(&plain), None, "none there");
+        assert_eq!(before_seal(b""), None);
+        let appended: Vec<u8> = sealed.iter().chain(&plain).copied().collect();
+        assert_eq!(before_seal(&appended), None, "something after it");
+        for len in 0..sealed.len() {
+            assert_eq!(before_seal(&sealed[..len]), None, "cut at {len}");
+        }
+    }
+}
