@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agents_core::config::Config;
-use agents_kit::{AgentArgs, AgentKind, KeyArgs};
+use agents_kit::{AgentArgs, AgentKind, KeyArgs, TpmArgs};
 use agents_nos::linux::Linux;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -33,6 +33,8 @@ enum Command {
     },
     /// Print the fingerprint of this agent's key, for `metalmesh join create`
     Key(KeyArgs),
+    /// Print the fingerprint of this host's TPM, for `metalmesh join create --tpm-ek`
+    Tpm(TpmArgs),
 }
 
 #[tokio::main]
@@ -44,6 +46,10 @@ async fn main() -> ExitCode {
             run(agent, config).await
         }
         Command::Key(key) => key
+            .fingerprint()
+            .map_err(Into::into)
+            .map(|text| println!("{text}")),
+        Command::Tpm(tpm) => tpm
             .fingerprint()
             .map_err(Into::into)
             .map(|text| println!("{text}")),

@@ -13,6 +13,7 @@ use crate::error::KitError;
 use crate::metrics::{self, Served};
 use crate::state_dir::{self, StateDir, StoredSession};
 use crate::telemetry::LogFormat;
+use crate::tpm::{TPM_PATH, Tpm};
 
 /// Which agent a binary is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,10 @@ pub struct AgentArgs {
     /// One-time join ticket from `metalmesh join create`; needed at the first start only.
     #[arg(long, value_name = "FILE", env = "METALMESH_TICKET_FILE")]
     pub ticket_file: Option<PathBuf>,
+    /// The host's TPM 2.0, which answers for tickets that are bound to it: its device, or the
+    /// socket of a software TPM.
+    #[arg(long, value_name = "PATH", env = "METALMESH_TPM", default_value = TPM_PATH)]
+    pub tpm: PathBuf,
     /// Work without control: go by the last state that it gave, and dial nobody. Only an agent
     /// that has joined before can do that.
     #[arg(long, env = "METALMESH_OFFLINE")]
@@ -80,6 +85,22 @@ pub struct KeyArgs {
     /// Directory for key, certificate and last-good state; mode 0700.
     #[arg(long, value_name = "DIR", env = "METALMESH_STATE_DIR")]
     pub state_dir: PathBuf,
+}
+
+/// Arguments of the `tpm` subcommand.
+#[derive(Clone, Debug, clap::Args)]
+pub struct TpmArgs {
+    /// The host's TPM 2.0: its device, or the socket of a software TPM.
+    #[arg(long, value_name = "PATH", env = "METALMESH_TPM", default_value = TPM_PATH)]
+    pub tpm: PathBuf,
+}
+
+impl TpmArgs {
+    /// The line to print: SHA-256 of the TPM's endorsement key, for
+    /// `metalmesh join create --tpm-ek`.
+    pub fn fingerprint(&self) -> Result<String, KitError> {
+        Tpm::open(&self.tpm)?.fingerprint()
+    }
 }
 
 impl KeyArgs {
@@ -162,6 +183,7 @@ impl AgentArgs {
             ticket_id: ticket.id.clone(),
             secret: ticket.secret.to_vec(),
             machine: None,
+            tpm: ticket.tpm.then(|| self.tpm.clone()),
         };
         let credential = enrol::join(&control, roots, &claim, dir.key()?, None).await?;
         let session = StoredSession {

@@ -241,6 +241,7 @@ mod tests {
     use std::sync::Arc;
 
     use tokio::sync::watch;
+    use tokio::task::JoinSet;
 
     use super::*;
 
@@ -286,10 +287,12 @@ mod tests {
         let file = dir.path().join("state/seen.json");
         let spool = Arc::new(open(&dir, 10));
         let stop = CancellationToken::new();
-        let work = {
-            let (spool, stop) = (spool.clone(), stop.clone());
-            tokio::spawn(async move { spool.run(async |_| Delivery::Away, stop).await })
-        };
+        let mut work = JoinSet::new();
+        let (spool_of_work, stopped) = (spool.clone(), stop.clone());
+        work.spawn(async move {
+            let away = |_| std::future::ready(Delivery::Away);
+            spool_of_work.run(away, stopped).await;
+        });
         for n in 1..=3 {
             spool.add(Seen(n, n));
             // On disk although nobody answers.
@@ -301,7 +304,7 @@ mod tests {
             }
         }
         stop.cancel();
-        work.await.unwrap();
+        work.join_next().await.unwrap().unwrap();
 
         let spool = open(&dir, 10);
         let (told, mut heard) = watch::channel(Vec::new());

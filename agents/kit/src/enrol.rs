@@ -1,15 +1,19 @@
 //! Trades a ticket and a key for a certificate.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use proto_identity::{CertificateDer, Credential, Key, Roots, sha256_hex, tls};
 use proto_link::{ALPN, LinkStatus, MeshClient, MeshClientConfig};
-use proto_mesh::{Certificate, EnrolServiceClient, JoinRequest, ResumeRequest};
+use proto_mesh::{
+    Certificate, EnrolServiceClient, JoinRequest, ResumeRequest, TpmChallengeRequest,
+};
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use crate::error::KitError;
+use crate::tpm::Tpm;
 
 /// Pause between attempts while control does not answer.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -45,6 +49,8 @@ pub(crate) struct Claim {
     pub(crate) secret: Vec<u8>,
     /// UUID and MAC.
     pub(crate) machine: Option<(String, String)>,
+    /// The TPM that has to answer, where the ticket is bound to one.
+    pub(crate) tpm: Option<PathBuf>,
 }
 
 /// For hammer, which has no state directory: makes a key in memory and joins with a boot ticket.
@@ -58,6 +64,7 @@ pub async fn enrol_once(
         ticket_id: claim.ticket_id.clone(),
         secret: claim.secret.clone(),
         machine: Some((claim.machine_uuid.clone(), claim.mac.clone())),
+        tpm: None,
     };
     let end = Instant::now() + BOOT_ENROL_TIME_MAX;
     join(control, roots, &claim, Key::generate()?, Some(end)).await
@@ -75,27 +82,90 @@ pub(crate) async fn join(
     let client = EnrolServiceClient::from(mesh.clone());
     let (machine_uuid, mac) = claim.machine.clone().unwrap_or_default();
     let answer = loop {
-        let request = JoinRequest {
+        let mut request = JoinRequest {
             ticket_id: claim.ticket_id.clone(),
             secret: claim.secret.clone(),
             csr: key.request()?,
             machine_uuid: machine_uuid.clone(),
             mac: mac.clone(),
+            ..JoinRequest::default()
         };
-        match client.join(request).await {
+        let answer = match answer_of_tpm(&client, claim, &key, &mut request).await {
+            Ok(()) => client.join(request).await.map_err(of_link),
+            Err(e) => Err(e),
+        };
+        match answer {
             Ok(answer) => break answer,
-            Err(e) if e.is_transient() && end.is_none_or(|end| Instant::now() < end) => {
+            Err(KitError::Link(e)) if end.is_none_or(|end| Instant::now() < end) => {
                 warn!(error = %e, "control does not answer; trying again to join");
                 sleep(RETRY_PAUSE).await;
             }
-            Err(e) if e.is_transient() => return Err(KitError::Link(e)),
-            Err(e) => return Err(KitError::Refused(e)),
+            Err(e) => return Err(e),
         }
     };
     mesh.close().await;
     let credential = accept(answer, key)?;
     check_roots(&credential, &roots)?;
     Ok(credential)
+}
+
+/// Lets the TPM answer a challenge, where the ticket is bound to one.
+async fn answer_of_tpm(
+    client: &EnrolServiceClient,
+    claim: &Claim,
+    key: &Key,
+    join: &mut JoinRequest,
+) -> Result<(), KitError> {
+    let Some(path) = claim.tpm.clone() else {
+        return Ok(());
+    };
+    let (mut tpm, loaded) = blocking(move || {
+        let mut tpm = Tpm::open(&path)?;
+        let loaded = tpm.load()?;
+        Ok((tpm, loaded))
+    })
+    .await?;
+    let request = TpmChallengeRequest {
+        ticket_id: join.ticket_id.clone(),
+        secret: join.secret.clone(),
+        csr: join.csr.clone(),
+        endorsement: loaded.endorsement.clone(),
+        attestation: loaded.attestation.clone(),
+    };
+    let asked = client.challenge_tpm(request).await;
+    let challenge = match asked {
+        Ok(challenge) => challenge,
+        Err(e) => {
+            blocking(move || tpm.unload(&loaded)).await?;
+            return Err(of_link(e));
+        }
+    };
+    let (credential, seed) = (challenge.credential, challenge.encrypted_seed);
+    let secret = blocking(move || {
+        let secret = tpm.activate(&loaded, &credential, &seed);
+        tpm.unload(&loaded)?;
+        secret
+    })
+    .await?;
+    join.tpm_sealed = challenge.sealed;
+    join.tpm_proof = proto_identity::tpm::proof(&secret, &claim.ticket_id, &key.fingerprint());
+    Ok(())
+}
+
+/// A TPM takes seconds at times.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, KitError> + Send + 'static,
+) -> Result<T, KitError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|e| Err(KitError::Link(LinkStatus::internal(e.to_string()))))
+}
+
+fn of_link(e: LinkStatus) -> KitError {
+    if e.is_transient() {
+        KitError::Link(e)
+    } else {
+        KitError::Refused(e)
+    }
 }
 
 /// Asks for a certificate of `key` in place of one that has ended.
@@ -112,13 +182,7 @@ pub(crate) async fn resume(
     };
     let answer = client.resume(request).await;
     mesh.close().await;
-    let answer = answer.map_err(|e| {
-        if e.is_transient() {
-            KitError::Link(e)
-        } else {
-            KitError::Refused(e)
-        }
-    })?;
+    let answer = answer.map_err(of_link)?;
     info!("identity resumed after its certificate had ended");
     accept(answer, key.clone())
 }

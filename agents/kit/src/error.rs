@@ -39,6 +39,15 @@ pub enum KitError {
     /// Neither joined nor given a ticket.
     #[error("not joined yet: give --ticket-file with a ticket from `metalmesh join create`")]
     NotJoined,
+    /// The host's TPM.
+    #[error("TPM {path}")]
+    Tpm {
+        /// Its device or socket.
+        path: PathBuf,
+        /// What happened.
+        #[source]
+        source: crate::tpm::TpmError,
+    },
     /// The agent was to work without control, but joining needs it.
     #[error("not joined yet: an agent joins control once before it can work with --offline")]
     OfflineNotJoined,

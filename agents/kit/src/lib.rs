@@ -25,9 +25,10 @@ mod renew;
 mod spool;
 pub mod state_dir;
 pub mod telemetry;
+pub mod tpm;
 
 pub use agent::{Agent, AgentIdentity};
-pub use args::{AgentArgs, AgentKind, KeyArgs};
+pub use args::{AgentArgs, AgentKind, KeyArgs, TpmArgs};
 pub use cache::{CacheError, LastGood};
 pub use desired::{Fenced, Origin, run_desired};
 pub use disk_spool::{Delivery, DiskSpool, Spooled};

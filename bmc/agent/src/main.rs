@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use agents_kit::{AgentArgs, AgentKind, KeyArgs, StateDir, telemetry};
+use agents_kit::{AgentArgs, AgentKind, KeyArgs, StateDir, TpmArgs, telemetry};
 use anyhow::Context;
 use bmc_agent::{BmcAgent, Config};
 use clap::{Parser, Subcommand};
@@ -29,6 +29,8 @@ enum Command {
     },
     /// Print the fingerprint of this agent's key, to bind a join ticket to it.
     Key(KeyArgs),
+    /// Print the fingerprint of this host's TPM, for `metalmesh join create --tpm-ek`.
+    Tpm(TpmArgs),
 }
 
 #[tokio::main]
@@ -38,6 +40,11 @@ async fn main() -> anyhow::Result<()> {
         Command::Run { config, agent } => run(config, agent).await,
         #[expect(clippy::print_stdout, reason = "it is what the command is for")]
         Command::Key(args) => {
+            println!("{}", args.fingerprint()?);
+            Ok(())
+        }
+        #[expect(clippy::print_stdout, reason = "it is what the command is for")]
+        Command::Tpm(args) => {
             println!("{}", args.fingerprint()?);
             Ok(())
         }

@@ -23,6 +23,16 @@ pub(crate) fn write_private(path: &Path, content: &str) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Reads a file of bytes.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
+    let named = || format!("cannot read {}", path.display());
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).with_context(named)?;
+    let mut file = file.take(FILE_BYTES_MAX);
+    file.read_to_end(&mut bytes).with_context(named)?;
+    Ok(bytes)
+}
+
 /// Reads a file, or stdin for `-`.
 pub(crate) fn read(path: &Path) -> Result<String> {
     let mut text = String::new();

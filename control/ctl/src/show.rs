@@ -454,7 +454,7 @@ row!(JoinTicket, "metalmesh.admin.v1.JoinTicket", |t| [
     "id": t.id.clone(), "kind": enum_text("metalmesh.admin.v1.AgentKind", t.kind),
     "partition": t.partition.clone(), "agent": t.agent.clone(), "state": ticket_state(t),
     "expires": age(t.expires_at.as_ref()), "age": age(t.created_at.as_ref()),
-], wide ["key": or_dash(t.key_sha256.clone())]);
+], wide ["key": or_dash(t.key_sha256.clone()), "tpm": or_dash(t.tpm_ek_sha256.clone())]);
 
 row!(Identity, "metalmesh.admin.v1.Identity", |i| [
     "id": i.id.clone(), "kind": enum_text("metalmesh.admin.v1.IdentityKind", i.kind),

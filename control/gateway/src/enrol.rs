@@ -1,12 +1,12 @@
 //! First certificates, later ones, and those after a long absence.
 
-use control_pki::{Enrol, Issued};
+use control_pki::{Enrol, Issued, TpmAnswer, TpmClaim};
 use control_state::{BootTicket, EventKind, EventLog, MachineEvent};
 use proto_identity::{CertificateDer, PeerIdentity};
 use proto_link::{LinkStatus, Peer};
 use proto_mesh::{
     Certificate, EnrolService, IdentityService, JoinRequest, RenewRequest, ResumeRequest,
-    enrol_service,
+    TpmChallenge, TpmChallengeRequest, enrol_service,
 };
 use proto_types::{MacAddr, MachineId};
 use tracing::info;
@@ -30,6 +30,29 @@ impl EnrolService for Shared {
         }
         self.finish(call, &result).await;
         result
+    }
+
+    async fn challenge_tpm(
+        &self,
+        peer: &Peer,
+        request: TpmChallengeRequest,
+    ) -> Result<TpmChallenge, LinkStatus> {
+        let claim = TpmClaim {
+            ticket_id: request.ticket_id,
+            secret: request.secret,
+            request: request.csr,
+            endorsement: request.endorsement,
+            attestation: request.attestation,
+        };
+        let made = self.pki.challenge_tpm(&claim).await.map_err(status::pki);
+        let made = made.inspect_err(|e| {
+            info!(remote = %peer.remote(), ticket = claim.ticket_id, error = %e, "no challenge");
+        })?;
+        Ok(TpmChallenge {
+            credential: made.credential,
+            encrypted_seed: made.encrypted_seed,
+            sealed: made.sealed,
+        })
     }
 
     async fn resume(&self, peer: &Peer, request: ResumeRequest) -> Result<Certificate, LinkStatus> {
@@ -69,6 +92,10 @@ impl Shared {
             secret: request.secret,
             request: request.csr,
             machine,
+            tpm: (!request.tpm_sealed.is_empty()).then_some(TpmAnswer {
+                sealed: request.tpm_sealed,
+                proof: request.tpm_proof,
+            }),
         };
         let result = self
             .pki

@@ -1,5 +1,7 @@
 //! Tickets and old certificates in, new certificates out.
 
+use std::sync::Arc;
+
 use control_state::{
     BootTicket, Cause, ErrorCode, IDENTITY_LEVEL, IssueCertificate, JoinTicket, JoinedBy, Machine,
     RecordCertificate, RedeemBootTicket, RedeemJoinTicket, StateError, feature_level,
@@ -15,6 +17,7 @@ use tracing::info;
 
 use crate::judge::{self, Join, role_of};
 use crate::record;
+use crate::tpm::TpmAnswer;
 use crate::{Pki, PkiError};
 
 /// What somebody without a certificate shows.
@@ -28,6 +31,8 @@ pub struct Enrol {
     pub request: Vec<u8>,
     /// Of boot tickets: machine and the address that it booted from.
     pub machine: Option<(MachineId, MacAddr)>,
+    /// Of tickets that are bound to a TPM: its answer.
+    pub tpm: Option<TpmAnswer>,
 }
 
 impl std::fmt::Debug for Enrol {
@@ -71,7 +76,40 @@ impl Pki {
         secret: Digest,
         request: &CertificateRequest,
     ) -> Result<Issued, PkiError> {
-        let id: JoinTicketId = enrol.ticket_id.parse().map_err(|_| unknown())?;
+        let (ticket, verdict) = self
+            .judge_ticket(&enrol.ticket_id, &secret, request)
+            .await?;
+        let tpm = self.judge_tpm(&ticket, request, enrol.tpm.as_ref())?;
+        let id = ticket.id;
+        let spiffe = SpiffeId::agent(
+            self.trust_domain(),
+            ticket.partition.as_str(),
+            role_of(&ticket),
+            &ticket.agent,
+        )?;
+        if verdict == Join::Redeem {
+            let key = request.fingerprint().parse().map_err(|_| unknown())?;
+            let redeem = RedeemJoinTicket {
+                id,
+                secret,
+                key,
+                tpm,
+            };
+            self.propose(spiffe.to_string(), redeem).await?;
+        }
+        info!(agent = %spiffe, ticket = %id, "joined");
+        let cause = Cause::Join(JoinedBy::JoinTicket(id));
+        self.issue(&spiffe, request, None, cause).await
+    }
+
+    /// The ticket that somebody shows, and what to do with it.
+    pub(crate) async fn judge_ticket(
+        &self,
+        ticket_id: &str,
+        secret: &Digest,
+        request: &CertificateRequest,
+    ) -> Result<(Arc<JoinTicket>, Join), PkiError> {
+        let id: JoinTicketId = ticket_id.parse().map_err(|_| unknown())?;
         let key: Digest = request.fingerprint().parse().map_err(|_| unknown())?;
         let now = self.now();
         let (ticket, verdict) = self
@@ -79,24 +117,12 @@ impl Pki {
             .store
             .read(|t| {
                 let ticket = t.get::<JoinTicket>(&id);
-                let verdict = judge::join(ticket.map(AsRef::as_ref), &secret, &key, now);
+                let verdict = judge::join(ticket.map(AsRef::as_ref), secret, &key, now);
                 (ticket.cloned(), verdict)
             })
             .await?;
-        let ticket = ticket.ok_or_else(unknown)?;
-        let spiffe = SpiffeId::agent(
-            self.trust_domain(),
-            ticket.partition.as_str(),
-            role_of(&ticket),
-            &ticket.agent,
-        )?;
-        if verdict? == Join::Redeem {
-            let redeem = RedeemJoinTicket { id, secret, key };
-            self.propose(spiffe.to_string(), redeem).await?;
-        }
-        info!(agent = %spiffe, ticket = %id, "joined");
-        let cause = Cause::Join(JoinedBy::JoinTicket(id));
-        self.issue(&spiffe, request, None, cause).await
+        let verdict = verdict?;
+        Ok((ticket.ok_or_else(unknown)?, verdict))
     }
 
     async fn enrol_machine(

@@ -199,6 +199,7 @@ mod tests {
             agent: "leaf1".into(),
             secret: digest(1),
             key: None,
+            tpm: None,
             created_by: String::new(),
             created_at: Timestamp::ZERO,
             expires_at: NOW.plus_ms(1000),

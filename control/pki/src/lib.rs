@@ -28,6 +28,7 @@ mod record;
 mod revoked;
 mod seal;
 mod tickets;
+mod tpm;
 
 pub use ca::{AuthorityWatch, PeerCredential, Pki, peer_credential_at_rest};
 pub use enrol::{Enrol, Issued};
@@ -40,3 +41,4 @@ pub use seal::{SealingKey, Unwrapper, WrappedKey};
 pub use tickets::{
     BOOT_TICKET_LIFE, JOIN_TICKET_LIFE, JOIN_TICKET_LIFE_MAX, NewBootTicket, NewJoinTicket,
 };
+pub use tpm::{TpmAnswer, TpmChallenge, TpmClaim, tpm_of_certificate};

@@ -91,6 +91,7 @@ impl Pki {
             secret,
             roots: self.root_hashes(),
             control,
+            tpm: false,
         };
         Ok((node, file.encode()))
     }

@@ -35,6 +35,8 @@ pub struct NewJoinTicket {
     pub agent: String,
     /// SHA-256 of the only key that it is good for; without it the first key takes it.
     pub key: Option<Digest>,
+    /// SHA-256 of the endorsement key (SubjectPublicKeyInfo) of the only TPM that it is good for.
+    pub tpm: Option<Digest>,
     /// Life; [`JOIN_TICKET_LIFE`] when zero, at most [`JOIN_TICKET_LIFE_MAX`].
     pub life: Duration,
     /// Where the agent reaches control, host:port.
@@ -85,6 +87,7 @@ impl Pki {
             agent: new.agent,
             secret: digest,
             key: new.key,
+            tpm: new.tpm,
             expires_at: after(now, life.min(JOIN_TICKET_LIFE_MAX)),
         };
         let command = Command::new(now, actor, create);
@@ -106,6 +109,7 @@ impl Pki {
             secret,
             roots: self.root_hashes(),
             control: new.control,
+            tpm: ticket.tpm.is_some(),
         };
         Ok((ticket, file.encode()))
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agents_kit::{AgentArgs, AgentKind, KeyArgs, telemetry};
+use agents_kit::{AgentArgs, AgentKind, KeyArgs, TpmArgs, telemetry};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use pixie_server::{Config, Pixie, mesh};
@@ -31,6 +31,8 @@ enum Command {
     },
     /// Print the fingerprint of this agent's key, to bind a join ticket to it.
     Key(KeyArgs),
+    /// Print the fingerprint of this host's TPM, for `metalmesh join create --tpm-ek`.
+    Tpm(TpmArgs),
 }
 
 #[tokio::main]
@@ -40,6 +42,11 @@ async fn main() -> anyhow::Result<()> {
         Command::Run { config, agent } => run(config, agent).await,
         #[expect(clippy::print_stdout, reason = "it is what the command is for")]
         Command::Key(args) => {
+            println!("{}", args.fingerprint()?);
+            Ok(())
+        }
+        #[expect(clippy::print_stdout, reason = "it is what the command is for")]
+        Command::Tpm(args) => {
             println!("{}", args.fingerprint()?);
             Ok(())
         }

@@ -108,6 +108,7 @@ catalogue! {
     1510 KeyNotNew FailedPrecondition "A new key is wanted of this identity", "the agent makes one by itself; if it does not, restart it";
     1511 IdentityAway FailedPrecondition "The identity has no certificate now", "wait until its agent is back, or revoke it: metalmesh identity show <id>";
     1512 CaRotationOpen FailedPrecondition "The certificate authority is being replaced already", "see how far it is: metalmesh ca show; hurry it: metalmesh ca rotate --force";
+    1513 TpmUnproved Unauthenticated "The ticket is bound to a TPM, and the caller did not prove to sit at it", "start the agent on the host with that TPM: see its fingerprint with <agent> tpm";
     // 16xx: orders to hardware
     1601 OrderClosed FailedPrecondition "The order is over already", "give a new order";
     1602 OrderExpired DeadlineExceeded "The BMC did not answer in time", "check the BMC and its agent, then repeat";

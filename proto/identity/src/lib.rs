@@ -26,6 +26,7 @@ pub mod seal;
 pub mod spiffe;
 pub mod ticket;
 pub mod tls;
+pub mod tpm;
 pub mod verifier;
 
 pub use key::{Credential, Key};
@@ -53,6 +54,9 @@ pub enum IdentityError {
     /// A signature is not over what it came with.
     #[error("the signature is of another agent, another state, or was tampered with")]
     Seal,
+    /// What should come from a TPM is not usable.
+    #[error("TPM: {0}")]
+    Tpm(&'static str),
     /// The ticket file does not parse.
     #[error("not a join ticket: {0}")]
     Ticket(&'static str),

@@ -28,6 +28,8 @@ pub struct JoinTicket {
     pub roots: Vec<String>,
     /// Where control is, host:port.
     pub control: Vec<String>,
+    /// Whether it is bound to a TPM, which the agent has to let answer.
+    pub tpm: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -36,6 +38,8 @@ struct Wire {
     secret: String,
     roots: Vec<String>,
     control: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    tpm: bool,
 }
 
 impl JoinTicket {
@@ -74,6 +78,7 @@ impl JoinTicket {
             secret,
             roots: wire.roots,
             control: wire.control,
+            tpm: wire.tpm,
         })
     }
 
@@ -84,6 +89,7 @@ impl JoinTicket {
             secret: URL_SAFE_NO_PAD.encode(self.secret),
             roots: self.roots.clone(),
             control: self.control.clone(),
+            tpm: self.tpm,
         };
         let json = serde_json::to_vec(&wire).unwrap_or_default();
         format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(json))
@@ -111,6 +117,7 @@ mod tests {
             secret: [7; SECRET_LEN],
             roots: vec!["ab".repeat(32)],
             control: vec!["10.90.0.1:4443".into()],
+            tpm: true,
         }
     }
 

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 /// Messages with a secret in them: their `Debug` is written by hand.
-const SECRET: [&str; 5] = [
+const SECRET: [&str; 6] = [
+    ".metalmesh.mesh.v1.TpmChallengeRequest",
     ".metalmesh.mesh.v1.JoinClusterRequest",
     ".metalmesh.mesh.v1.JoinRequest",
     ".metalmesh.mesh.v1.BootTicket",

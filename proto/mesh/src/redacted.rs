@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{BootTicket, Install, InstallReport, JoinClusterRequest, JoinRequest};
+use crate::{
+    BootTicket, Install, InstallReport, JoinClusterRequest, JoinRequest, TpmChallengeRequest,
+};
 
 const HIDDEN: &str = "<redacted>";
 
@@ -13,6 +15,15 @@ impl fmt::Debug for JoinRequest {
             .field("secret", &HIDDEN)
             .field("machine_uuid", &self.machine_uuid)
             .field("mac", &self.mac)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for TpmChallengeRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TpmChallengeRequest")
+            .field("ticket_id", &self.ticket_id)
+            .field("secret", &HIDDEN)
             .finish_non_exhaustive()
     }
 }

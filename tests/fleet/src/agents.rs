@@ -181,6 +181,8 @@ async fn invite(admin: &Client, spot: &Spot) -> Result<()> {
         id: name(spot.role, spot.partition),
         key_sha256: key.fingerprint()?,
         minutes: 60,
+        tpm_ek_sha256: String::new(),
+        tpm_ek_certificate: Vec::new(),
     };
     let made = admin.joins().create(request).await?;
     write_private(&spot.ticket(), made.into_inner().secret.as_bytes())
@@ -216,6 +218,7 @@ impl Spot {
             state_dir: self.dir.clone(),
             ticket_file: Some(self.ticket()),
             offline: false,
+            tpm: agents_kit::tpm::TPM_PATH.into(),
             log: LogFormat::default(),
             metrics: None,
         }

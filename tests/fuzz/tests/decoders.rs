@@ -139,6 +139,17 @@ fn fuzz_certificate_request() {
 }
 
 #[test]
+fn fuzz_tpm() {
+    check!().for_each(|bytes: &[u8]| {
+        let _ = proto_identity::tpm::TpmKey::decode(bytes);
+        let _ = proto_identity::tpm::fingerprint_of_certificate(bytes);
+        for has_handle in [false, true] {
+            let _ = agents_kit::tpm::decode_response(bytes, has_handle);
+        }
+    });
+}
+
+#[test]
 fn fuzz_desired_cache() {
     check!().for_each(|bytes: &[u8]| {
         if let Some(body) = agents_kit::cache::decode_cache(bytes) {

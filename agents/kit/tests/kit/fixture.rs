@@ -59,6 +59,7 @@ impl Ca {
             secret: [7; 32],
             roots: vec![sha256_hex(self.root.certificate())],
             control: vec![addr.to_string()],
+            tpm: false,
         }
     }
 
@@ -140,6 +141,14 @@ impl EnrolService for Fake {
         }
         self.0.joins.fetch_add(1, Ordering::SeqCst);
         self.0.issue_now(&request.csr)
+    }
+
+    async fn challenge_tpm(
+        &self,
+        _: &Peer,
+        _: TpmChallengeRequest,
+    ) -> Result<TpmChallenge, LinkStatus> {
+        Err(LinkStatus::unimplemented("no TPM here"))
     }
 
     async fn resume(&self, _: &Peer, request: ResumeRequest) -> Result<Certificate, LinkStatus> {
@@ -256,6 +265,7 @@ impl Place {
             state_dir: self.state_dir(),
             ticket_file,
             offline: false,
+            tpm: agents_kit::tpm::TPM_PATH.into(),
             log: LogFormat::Text,
             metrics: None,
         }

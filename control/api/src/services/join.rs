@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use control_pki::{NewJoinTicket, PkiError};
+use control_pki::{NewJoinTicket, PkiError, tpm_of_certificate};
 use control_state::{self as state, ErrorCode};
 use proto_public::metalmesh::admin::v1::join_service_server::JoinService;
 use proto_public::metalmesh::admin::v1::{
@@ -37,11 +37,21 @@ impl JoinService for Services {
             AgentKind::Pixie => state::AgentKind::Pixie,
             AgentKind::Unspecified => return Err(invalid("kind", "is unspecified")),
         };
+        let tpm = match request.tpm_ek_certificate.as_slice() {
+            [] => digest("tpm_ek_sha256", &request.tpm_ek_sha256, true)?,
+            _ if !request.tpm_ek_sha256.is_empty() => {
+                return Err(invalid("tpm_ek_certificate", "stands beside tpm_ek_sha256"));
+            }
+            file => Some(
+                tpm_of_certificate(file).map_err(|error| invalid("tpm_ek_certificate", error))?,
+            ),
+        };
         let new = NewJoinTicket {
             kind,
             partition: parse("partition", &request.partition)?,
             agent: request.id,
-            key: Some(parse::<Digest>("key_sha256", &request.key_sha256)?),
+            key: digest("key_sha256", &request.key_sha256, tpm.is_some())?,
+            tpm,
             life: Duration::from_secs(u64::from(request.minutes) * 60),
             control: self.0.control_addresses(),
         };
@@ -89,6 +99,14 @@ impl JoinService for Services {
     }
 }
 
+/// A digest, which may be left out at times.
+fn digest(field: &str, text: &str, may_be_none: bool) -> Result<Option<Digest>, Status> {
+    if text.is_empty() && may_be_none {
+        return Ok(None);
+    }
+    parse(field, text).map(Some)
+}
+
 pub(crate) fn ticket(it: &state::JoinTicket) -> JoinTicket {
     let kind = match it.kind {
         state::AgentKind::Core => AgentKind::Core,
@@ -105,6 +123,7 @@ pub(crate) fn ticket(it: &state::JoinTicket) -> JoinTicket {
         expires_at: time(it.expires_at),
         redeemed_at: it.redeemed_at.and_then(time),
         revoked: it.revoked_at.is_some(),
+        tpm_ek_sha256: it.tpm.as_ref().map(Digest::hex).unwrap_or_default(),
     }
 }
 

@@ -201,6 +201,8 @@ async fn join_tickets() {
         id: "leaf1".into(),
         key_sha256: "cd".repeat(32),
         minutes: 5,
+        tpm_ek_sha256: String::new(),
+        tpm_ek_certificate: Vec::new(),
     };
     let made = joins.create(request.clone()).await.unwrap().into_inner();
     assert!(made.secret.starts_with("mmt1."));
@@ -217,6 +219,14 @@ async fn join_tickets() {
         .await
         .unwrap();
     assert!(revoked.into_inner().ticket.unwrap().revoked);
+    // A TPM vouches for a key as well as an operator does.
+    let of_tpm = mesh::JoinServiceCreateRequest {
+        key_sha256: String::new(),
+        tpm_ek_sha256: "ef".repeat(32),
+        ..request.clone()
+    };
+    let made = joins.create(of_tpm).await.unwrap().into_inner();
+    assert_eq!(made.ticket.unwrap().tpm_ek_sha256, "ef".repeat(32));
     for bad in [
         mesh::JoinServiceCreateRequest {
             kind: 0,
@@ -224,6 +234,14 @@ async fn join_tickets() {
         },
         mesh::JoinServiceCreateRequest {
             key_sha256: "xy".into(),
+            ..request.clone()
+        },
+        mesh::JoinServiceCreateRequest {
+            key_sha256: String::new(),
+            ..request.clone()
+        },
+        mesh::JoinServiceCreateRequest {
+            tpm_ek_sha256: "xy".into(),
             ..request.clone()
         },
         mesh::JoinServiceCreateRequest {

@@ -312,6 +312,7 @@ async fn an_agent_that_was_away_resumes_with_its_own_key_only() {
         secret: ticket.secret.to_vec(),
         request: key.request().unwrap(),
         machine: None,
+        tpm: None,
     };
     let old = control.pki.enrol(&enrol).await.unwrap();
     control.clock.advance(7_200_000);

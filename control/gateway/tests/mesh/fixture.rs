@@ -111,6 +111,7 @@ impl Control {
             partition: partition.parse().unwrap(),
             agent: agent.into(),
             key: None,
+            tpm: None,
             life: Duration::ZERO,
             control: vec![],
         }
@@ -157,6 +158,7 @@ impl Control {
             csr: key.request().unwrap(),
             machine_uuid: machine_uuid.into(),
             mac: mac.into(),
+            ..JoinRequest::default()
         };
         let answer = EnrolServiceClient::from(self.client(None))
             .join(request)

@@ -13,3 +13,4 @@ mod enrol;
 mod fixture;
 mod life;
 mod reports;
+mod tpm;

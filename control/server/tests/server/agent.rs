@@ -122,6 +122,8 @@ pub(crate) async fn invited_as(
         id: switch.into(),
         key_sha256: key.fingerprint().unwrap(),
         minutes: 5,
+        tpm_ek_sha256: String::new(),
+        tpm_ek_certificate: Vec::new(),
     };
     let made = cluster.client(at).joins().create(request).await.unwrap();
     let ticket: PathBuf = dir.join(format!("{name}.ticket"));
@@ -131,6 +133,7 @@ pub(crate) async fn invited_as(
         state_dir,
         ticket_file: Some(ticket),
         offline: false,
+        tpm: agents_kit::tpm::TPM_PATH.into(),
         log: LogFormat::default(),
         metrics: None,
     }

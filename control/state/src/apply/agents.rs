@@ -52,6 +52,7 @@ pub(super) fn create_join_ticket(tx: &mut Tx<'_>, op: &CreateJoinTicket) -> Resu
         agent: op.agent.clone(),
         secret: op.secret.clone(),
         key: op.key.clone(),
+        tpm: op.tpm.clone(),
         created_by: tx.actor.to_owned(),
         created_at: tx.now,
         expires_at: op.expires_at,
@@ -120,6 +121,15 @@ pub(super) fn redeem_join_ticket(tx: &mut Tx<'_>, op: &RedeemJoinTicket) -> Resu
             KIND,
             op.id,
             "is bound to another key",
+        ));
+    }
+    let is_at_tpm = |wanted: &Digest| op.tpm.as_ref().is_some_and(|it| it.same_as(wanted));
+    if !ticket.tpm.as_ref().is_none_or(is_at_tpm) {
+        return Err(refuse(
+            ErrorCode::TpmUnproved,
+            KIND,
+            op.id,
+            "is bound to a TPM, which did not answer",
         ));
     }
     ticket.redeemed_at = Some(tx.now);

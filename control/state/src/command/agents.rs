@@ -145,6 +145,9 @@ pub struct CreateJoinTicket {
     /// SHA-256 of the only public key that it is good for.
     #[serde(default)]
     pub key: Option<Digest>,
+    /// SHA-256 of the endorsement key of the only TPM that it is good for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tpm: Option<Digest>,
     /// End of validity.
     pub expires_at: Timestamp,
 }
@@ -158,6 +161,9 @@ pub struct RedeemJoinTicket {
     pub secret: Digest,
     /// SHA-256 of the public key of the request.
     pub key: Digest,
+    /// SHA-256 of the endorsement key of the TPM that the caller proved to sit at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tpm: Option<Digest>,
 }
 
 /// See [`Op::RevokeJoinTicket`](crate::Op::RevokeJoinTicket).

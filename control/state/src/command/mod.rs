@@ -69,6 +69,8 @@ pub const CA_LEVEL: u32 = 5;
 pub const SEEN_IN_LEVEL: u32 = 5;
 /// The feature level from which an event that is told again is known.
 pub(crate) const REPEAT_LEVEL: u32 = 5;
+/// The feature level that brought tickets that are bound to a TPM.
+const TPM_LEVEL: u32 = 5;
 /// The feature level that brought marks of how far the trail was sent elsewhere.
 pub const EXPORT_LEVEL: u32 = 4;
 
@@ -146,6 +148,8 @@ macro_rules! ops {
                     | Self::ForceCaRotation(_)
                     | Self::CreateComponentToken(_) => CA_LEVEL,
                     Self::RegisterMachine(op) if op.seen_in.is_some() => SEEN_IN_LEVEL,
+                    Self::CreateJoinTicket(op) if op.tpm.is_some() => TPM_LEVEL,
+                    Self::RedeemJoinTicket(op) if op.tpm.is_some() => TPM_LEVEL,
                     Self::AllocateMachine(op) if op.vpn.is_some() => 4,
                     Self::MachineSeen(op) if op.mac.is_none() => 3,
                     Self::RegisterSwitch(op) if !op.identifiers.is_empty() => 3,

@@ -44,6 +44,9 @@ pub struct JoinTicket {
     /// SHA-256 of the only public key that it is good for; any without one.
     #[serde(default)]
     pub key: Option<Digest>,
+    /// SHA-256 of the endorsement key of the only TPM that it is good for; any host without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tpm: Option<Digest>,
     /// Who made it.
     #[serde(default)]
     pub created_by: String,

@@ -13,6 +13,7 @@ fn ticket(world: &World, number: u128, key: Option<u8>) -> CreateJoinTicket {
         agent: "leaf1".into(),
         secret: sha(1),
         key: key.map(sha),
+        tpm: None,
         expires_at: world.now.plus_ms(900_000),
     }
 }
@@ -22,6 +23,7 @@ fn redeem(number: u128, secret: u8, key: u8) -> RedeemJoinTicket {
         id: id(number),
         secret: sha(secret),
         key: sha(key),
+        tpm: None,
     }
 }
 
@@ -292,4 +294,27 @@ fn an_agent_ends_only_its_partitions_orders_and_only_once() {
     let phase = world.phase(1);
     assert_eq!(world.apply(done(PARTITION, Some("late"))).changes, vec![]);
     assert_eq!(world.phase(1), phase);
+}
+
+#[test]
+fn a_ticket_of_a_tpm_needs_it() {
+    let mut world = World::new();
+    let of_tpm = |tpm: u8| Some(sha(tpm));
+    let made = CreateJoinTicket {
+        tpm: of_tpm(9),
+        ..ticket(&world, 1, None)
+    };
+    assert_eq!(Op::from(made.clone()).level(), 5);
+    world.ok(made);
+    for tpm in [None, of_tpm(8)] {
+        let other = RedeemJoinTicket {
+            tpm,
+            ..redeem(1, 1, 7)
+        };
+        assert_eq!(world.refused(other), ErrorCode::TpmUnproved);
+    }
+    world.ok(RedeemJoinTicket {
+        tpm: of_tpm(9),
+        ..redeem(1, 1, 7)
+    });
 }

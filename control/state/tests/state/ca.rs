@@ -135,12 +135,14 @@ fn a_forced_one_waits_for_everybody_who_lives_or_for_its_end() {
         agent: "leaf1".into(),
         secret: sha(1),
         key: None,
+        tpm: None,
         expires_at: world.now.plus_ms(MINUTE),
     });
     world.ok(RedeemJoinTicket {
         id: id(1),
         secret: sha(1),
         key: sha(7),
+        tpm: None,
     });
     let by = JoinedBy::JoinTicket(id(1));
     issue(&mut world, "aa", 1, Cause::Join(by));

@@ -24,12 +24,14 @@ fn ticket(world: &mut World, number: u128, key: u8) {
         agent: "leaf1".into(),
         secret: sha(1),
         key: None,
+        tpm: None,
         expires_at: world.now.plus_ms(900_000),
     });
     world.ok(RedeemJoinTicket {
         id: id(number),
         secret: sha(1),
         key: sha(key),
+        tpm: None,
     });
 }
 
@@ -170,6 +172,7 @@ fn a_revoked_identity_is_revoked_as_a_whole() {
         agent: "leaf1".into(),
         secret: sha(2),
         key: None,
+        tpm: None,
         expires_at: world.now.plus_ms(900_000),
     });
     let before = world.tables.revision();
@@ -191,6 +194,7 @@ fn a_revoked_identity_is_revoked_as_a_whole() {
         id: id(2),
         secret: sha(2),
         key: sha(9),
+        tpm: None,
     };
     assert_eq!(world.refused(unused), ErrorCode::TicketRevoked);
     let revoked = leaf(&world).revoked_at;

@@ -93,6 +93,7 @@ async fn join(pki: &Pki, number: u32, dir: &Path) -> Result<()> {
         partition: hall(number / 2).parse()?,
         agent: leaf(number),
         key: None,
+        tpm: None,
         life: Duration::ZERO,
         control: Vec::new(),
     };
@@ -105,6 +106,7 @@ async fn join(pki: &Pki, number: u32, dir: &Path) -> Result<()> {
         secret: ticket.secret.to_vec(),
         request: key.request()?,
         machine: None,
+        tpm: None,
     };
     let issued = pki.enrol(&enrol).await?;
     let bytes = |list: &[proto_identity::CertificateDer<'_>]| -> Vec<Vec<u8>> {
