@@ -80,6 +80,7 @@ fn args(control: &Control, dir: &Path, ticket: &JoinTicket, tpm: &Path) -> Agent
         tpm: tpm.to_owned(),
         offline: false,
         log: LogFormat::Text,
+        metrics: None,
     }
 }
 

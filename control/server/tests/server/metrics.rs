@@ -50,6 +50,8 @@ pub(crate) async fn bmc(cluster: &Cluster, dir: &Path) -> Agent {
         id: "bmc-of-lab".into(),
         key_sha256: key.fingerprint().unwrap(),
         minutes: 5,
+        tpm_ek_sha256: String::new(),
+        tpm_ek_certificate: Vec::new(),
     };
     let made = cluster.client(0).joins().create(request).await.unwrap();
     let ticket = dir.join("bmc.ticket");
@@ -58,6 +60,8 @@ pub(crate) async fn bmc(cluster: &Cluster, dir: &Path) -> Agent {
         control: vec![cluster.nodes[0].mesh.clone()],
         state_dir,
         ticket_file: Some(ticket),
+        offline: false,
+        tpm: agents_kit::tpm::TPM_PATH.into(),
         log: agents_kit::telemetry::LogFormat::default(),
         metrics: None,
     };
