@@ -119,7 +119,8 @@ async fn one_node_with_a_machine_and_an_open_key() {
     let home = &cluster.nodes[0].dir;
     let cli = cli(&program, &home.join("context.yaml"));
 
-    let (report, code) = examine(&cli, &[]);
+    // How full and how fast the disk is, is this host's business.
+    let (report, code) = examine(&cli, &["--omit", "disk,log-sync"]);
     for (code, level) in [
         ("context-file", "OK"),
         ("key-files", "OK"),
@@ -152,7 +153,7 @@ async fn one_node_with_a_machine_and_an_open_key() {
     );
     let (few, code) = examine(&cli, &["--only", "leader,clock"]);
     assert_eq!((few.len(), code), (2, 0), "{few:?}");
-    let (rest, code) = examine(&cli, &["--omit", "quorum,backup,machines,disk"]);
+    let (rest, code) = examine(&cli, &["--omit", "quorum,backup,machines,disk,log-sync"]);
     assert_eq!(code, 0, "{rest:?}");
     assert!(of(&rest, "quorum").is_empty());
 
