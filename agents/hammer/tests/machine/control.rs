@@ -196,6 +196,14 @@ impl EnrolService for Fake {
         Ok(answer)
     }
 
+    async fn challenge_tpm(
+        &self,
+        _: &Peer,
+        _: TpmChallengeRequest,
+    ) -> Result<TpmChallenge, LinkStatus> {
+        Err(LinkStatus::unimplemented("no TPM here"))
+    }
+
     async fn resume(&self, _: &Peer, _: ResumeRequest) -> Result<Certificate, LinkStatus> {
         Err(LinkStatus::permission_denied("no"))
     }
