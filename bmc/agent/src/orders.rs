@@ -1,6 +1,7 @@
 //! Carries orders out: one a machine at a time, in control's sequence, each to its deadline.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ const ORDER_TIME_MAX: Duration = Duration::from_secs(600);
 /// Kept of an order's time to tell its end: at its deadline control gives up, and would not learn
 /// the reason.
 const TELL_TIME: Duration = Duration::from_secs(5);
+/// How often what was read meanwhile is looked through for a machine's BMC.
+const FIND_AGAIN: Duration = Duration::from_millis(250);
 const BACKOFF_MIN: Duration = Duration::from_millis(500);
 const BACKOFF_MAX: Duration = Duration::from_secs(8);
 
@@ -167,17 +170,24 @@ fn deadline(deadline_ms: u64, now_ms: u64) -> Option<Duration> {
     (!left.is_zero()).then_some(left.min(ORDER_TIME_MAX))
 }
 
-/// The machine's BMC; when none is known all are looked at, once.
+/// The machine's BMC; when none is known all are looked at, once. A round over a thousand BMCs
+/// takes minutes when some of them hang: it is not waited for once the right one was read.
 async fn find(fleet: &Fleet, machine: MachineId, until: Instant) -> Option<Target> {
-    let looked = fleet.looked.notified();
+    let mut looked = pin!(fleet.looked.notified());
     if let Some(target) = fleet.find(machine) {
         return Some(target);
     }
     fleet.look.notify_one();
-    // The round that is under way may have begun before the BMC came; its end is waited for all
-    // the same, and a second one is not.
-    drop(timeout_at(until, looked).await);
-    fleet.find(machine)
+    loop {
+        let again = until.min(Instant::now() + FIND_AGAIN);
+        // The round that is under way may have begun before the BMC came; its end is waited for
+        // all the same, and a second one is not.
+        let is_over = timeout_at(again, &mut looked).await.is_ok() || again == until;
+        let found = fleet.find(machine);
+        if found.is_some() || is_over {
+            return found;
+        }
+    }
 }
 
 /// Tries until it is done, refused, or the time is over.

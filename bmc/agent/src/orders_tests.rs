@@ -125,6 +125,39 @@ fn deadlines() {
     assert_eq!(deadline(u64::MAX, 5), Some(ORDER_TIME_MAX));
 }
 
+/// The round goes on over BMCs that hang.
+#[tokio::test(start_paused = true)]
+async fn a_machine_is_found_in_the_middle_of_a_round() {
+    let speech = Speech {
+        interface: Interface::Ipmi,
+        redfish_port: 443,
+        ipmi_port: 623,
+        trust: None,
+        efi: false,
+    };
+    let address = std::net::IpAddr::from([10, 0, 0, 1]);
+    let target = Target {
+        address,
+        speech: speech.clone(),
+        machine: None,
+    };
+    let fleet = Fleet::new(vec![target], speech);
+    let until = Instant::now() + Duration::from_secs(60);
+    let read = async {
+        fleet.look.notified().await;
+        let reading = Reading {
+            machines: vec![machine(1)],
+            ..Reading::default()
+        };
+        fleet.record(address, Ok(reading), now_ms());
+    };
+    let (found, ()) = tokio::join!(find(&fleet, machine(1), until), read);
+    assert_eq!(found.map(|it| it.address), Some(address));
+    assert!(Instant::now() < until);
+    assert!(find(&fleet, machine(2), until).await.is_none());
+    assert_eq!(Instant::now(), until, "nobody ended a round");
+}
+
 #[tokio::test(start_paused = true)]
 async fn failures_are_repeated_only_where_it_is_safe() {
     let dir = tempfile::tempdir().unwrap();

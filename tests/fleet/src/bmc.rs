@@ -218,7 +218,10 @@ async fn reset(world: &World, machine: &Machine, kind: &str) -> Response<Full<By
         return answer(StatusCode::SERVICE_UNAVAILABLE, &Value::Null);
     }
     match kind {
-        "On" if !machine.is_on() => machine.switch(true),
+        "On" if !machine.is_on() => {
+            world.truth.note(number, "switched on by its BMC");
+            machine.switch(true);
+        }
         "On" => {}
         "ForceOff" => {
             if machine.is_on() {

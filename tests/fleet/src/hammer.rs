@@ -97,6 +97,7 @@ impl Life<'_> {
             "control found no size for the machine"
         );
         self.world.times.add("register", began.elapsed());
+        self.world.truth.note(self.number(), "registered");
         Ok(())
     }
 

@@ -45,12 +45,20 @@ pub(crate) async fn boot(world: &World, machine: &Machine) -> Result<Booted> {
         .get(plan.partition)
         .context("no such partition")?;
     // A port in another segment is a network without anybody in it.
-    while !fabric.is_provisioning(plan) {
-        sleep(LOOK_AGAIN).await;
+    if !fabric.is_provisioning(plan) {
+        let note = "waits for its port to be in the provisioning segment";
+        world.truth.note(plan.number, note);
+        while !fabric.is_provisioning(plan) {
+            sleep(LOOK_AGAIN).await;
+        }
     }
+    world.truth.note(plan.number, "boots from the network");
     let began = Instant::now();
     let (script, from) = load(world, machine, relay).await?;
     let booted = obey(machine, relay, &script, from).await?;
+    if matches!(booted, Booted::Hammer(_)) {
+        world.truth.note(plan.number, "has its boot ticket");
+    }
     world.times.add("network boot", began.elapsed());
     Ok(booted)
 }
