@@ -230,6 +230,8 @@ async fn boot(world: &World, machine: &Machine) -> Result<()> {
     match netboot::boot(world, machine).await? {
         Booted::Hammer(ticket) => hammer::run(world, machine, ticket).await,
         Booted::Disk => {
+            let number = machine.plan.number;
+            world.truth.note(number, "is told to boot from its disk");
             let system = machine
                 .system()
                 .context("control says disk, but none has a system")?;
