@@ -70,19 +70,15 @@ impl Ears {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let began = heard.since;
         // Who is heard soon after this node began to listen has not been away.
-        let new = || Presence {
+        let new = Presence {
             last: began,
             since: began,
         };
-        if !heard.partitions.contains_key(id) {
-            heard.partitions.insert(id.clone(), new());
+        let presence = heard.partitions.entry(id.clone()).or_insert(new);
+        if now.since_ms(presence.last) > UNOBSERVED_AFTER_MS {
+            presence.since = now;
         }
-        if let Some(presence) = heard.partitions.get_mut(id) {
-            if now.since_ms(presence.last) > UNOBSERVED_AFTER_MS {
-                presence.since = now;
-            }
-            presence.last = now;
-        }
+        presence.last = now;
     }
 
     /// A machine said something.

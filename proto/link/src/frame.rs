@@ -7,10 +7,10 @@ use crate::status::{Code, LinkStatus};
 
 /// Version of the framing; the first byte of a header.
 pub const VERSION: u8 = 1;
-/// Longest hello that is read, bytes; what later servers add is left unread.
+/// Longest hello, bytes: room for what later servers add.
 pub const HELLO_LEN_MAX: usize = 16;
-/// A bit of the second byte of a hello, after the version: calls may follow each other on a stream. Servers
-/// from before it said nothing there.
+/// A bit of the second byte of a hello, after the version: calls may follow each other on a
+/// stream. Servers from before it said nothing there.
 pub const KEEPS_STREAMS: u8 = 1;
 /// Bytes before the payload.
 pub const PREFIX_LEN: usize = 5;

@@ -177,7 +177,8 @@ pub(crate) async fn three(dir: &Path) -> Cluster {
     with_partition(cluster).await
 }
 
-async fn with_partition(cluster: Cluster) -> Cluster {
+/// The same cluster with a partition.
+pub(crate) async fn with_partition(cluster: Cluster) -> Cluster {
     let partition = Partition {
         id: "lab".into(),
         ..Partition::default()

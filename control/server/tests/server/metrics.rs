@@ -6,14 +6,13 @@ use std::process::Command;
 use agents_kit::{Agent, AgentArgs, AgentKind, KeyArgs};
 use proto_mesh::{BmcOrderDone, BmcReport, BmcServiceClient, BmcStatus};
 use proto_public::admin::v2::{
-    MachineServiceBmcCommandRequest, MachineServiceGetRequest, PartitionServiceCreateRequest,
-    ProjectServiceListRequest,
+    MachineServiceBmcCommandRequest, MachineServiceGetRequest, ProjectServiceListRequest,
 };
-use proto_public::api::v2::{MachineBmcCommand, Partition};
+use proto_public::api::v2::MachineBmcCommand;
 use proto_public::metalmesh::admin::v1::{self as mesh_admin, JoinServiceCreateRequest};
 use serde_json::Value;
 
-use crate::agent::{Running, invited, write_private};
+use crate::agent::{Running, invited, with_partition, write_private};
 use crate::nodes::{Cluster, eventually, free_tcp};
 use crate::python;
 use crate::scrape::{Scrape, get};
@@ -26,16 +25,7 @@ pub(crate) async fn measured(dir: &Path) -> (Cluster, String) {
     let address = format!("127.0.0.1:{}", free_tcp());
     let more = format!("[metrics]\nlisten = \"{address}\"\n");
     let cluster = Cluster::form_with(&dir.join("nodes"), &more);
-    let partition = Partition {
-        id: "lab".into(),
-        ..Partition::default()
-    };
-    let request = PartitionServiceCreateRequest {
-        partition: Some(partition),
-    };
-    let made = cluster.client(0).admin_partitions().create(request).await;
-    made.unwrap();
-    (cluster, address)
+    (with_partition(cluster).await, address)
 }
 
 /// A BMC agent's session, and a machine that it has found.

@@ -7,7 +7,7 @@ use proto_types::{MachineId, OrderId, PartitionId, Timestamp};
 
 use super::node::feature_level;
 use super::{ca, identity, orders, reclaim};
-use crate::command::{CA_LEVEL, Tick};
+use crate::command::{CUT_OFF_LEVEL, Tick};
 use crate::entities::{
     Availability, BmcOrder, BootTicket, COMPONENT_LIFE_MS, Certificate, Component, EventLog,
     HoldCause, Idempotency, Identity, Invite, JoinTicket, Liveliness, Machine, OrderPurpose,
@@ -147,7 +147,7 @@ fn late<'a>(
     let is_judged = move |order: &BmcOrder| {
         matches!(order.purpose, OrderPurpose::User(_))
             || is_observed(Some(&order.partition), op)
-            || feature_level(tables) < CA_LEVEL
+            || feature_level(tables) < CUT_OFF_LEVEL
     };
     let open = tables.index().open_orders.values().flatten();
     open.filter_map(|id| tables.get::<BmcOrder>(id))

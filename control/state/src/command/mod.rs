@@ -71,6 +71,8 @@ pub const SEEN_IN_LEVEL: u32 = 5;
 pub(crate) const REPEAT_LEVEL: u32 = 5;
 /// The feature level that brought tickets that are bound to a TPM.
 const TPM_LEVEL: u32 = 5;
+/// The feature level at which orders of a partition that is cut off wait.
+pub(crate) const CUT_OFF_LEVEL: u32 = 5;
 /// The feature level that brought marks of how far the trail was sent elsewhere.
 pub const EXPORT_LEVEL: u32 = 4;
 

@@ -11,7 +11,8 @@ use tokio::time::timeout;
 
 use crate::fixture::*;
 
-fn setup() -> (Ca, Server, MeshClient) {
+/// A server, and a core agent's client of it.
+pub fn setup() -> (Ca, Server, MeshClient) {
     let ca = Ca::new();
     let server = Server::start(&ca, &ca.issue("spiffe://mesh.test/node/1", HOUR));
     let core = ca.issue(CORE, HOUR);

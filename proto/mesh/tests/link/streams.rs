@@ -12,6 +12,7 @@ use proto_mesh::*;
 use quinn::{Connection, Endpoint, RecvStream, SendStream};
 use tokio::time::timeout;
 
+use crate::calls::setup;
 use crate::fixture::*;
 
 const NODE: &str = "spiffe://mesh.test/node/1";
@@ -159,13 +160,7 @@ async fn a_server_that_ends_its_streams_is_called() {
 
 #[tokio::test]
 async fn a_stream_of_answers_may_follow_a_call() {
-    let ca = Ca::new();
-    let server = Server::start(&ca, &ca.issue("spiffe://mesh.test/node/1", HOUR));
-    let mesh = client(
-        server.addr,
-        Roots::Certificates(ca.roots()),
-        Some(&ca.issue(CORE, HOUR)),
-    );
+    let (_ca, _server, mesh) = setup();
     let switches = SwitchServiceClient::from(mesh);
     switches.report(SwitchReport::default()).await.unwrap();
     let mut desired = switches
