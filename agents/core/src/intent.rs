@@ -111,6 +111,7 @@ mod tests {
             name: name.into(),
             vni,
             admin_up: true,
+            traceparent: String::new(),
         }
     }
 

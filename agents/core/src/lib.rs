@@ -16,6 +16,7 @@ mod intent;
 mod neighbours;
 mod reconcile;
 mod report;
+mod traces;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ use proto_mesh::{SwitchDesired, SwitchDesiredRequest, SwitchServiceClient};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use traces::PortTraces;
 use tracing::info;
 
 /// Runs the agent on a switch until `stop`. The switch forwards on as it is afterwards.
@@ -50,6 +52,7 @@ pub async fn run<S: SwitchOs + 'static>(
         desired,
         outcome: observed_in,
         steps: agent.steps(),
+        traces: PortTraces::new(agent.spans(), agent.identity().id.clone()),
     };
     tasks.spawn(reconciler.run(stop.clone()));
     let neighbours = of_switch.unwrap_or_else(|| {

@@ -70,6 +70,7 @@ async fn run(args: AgentArgs, config: PathBuf) -> Result<()> {
     let agent = args.start(AgentKind::Core).await?;
     agent.require_last_good::<SwitchDesired>("switch")?;
     let _metrics = args.serve_metrics(&agent, AgentKind::Core).await?;
+    let traced = args.send_spans(&agent, AgentKind::Core)?;
     info!(switch = %agent.identity().id, partition = %agent.identity().partition, "started");
     let stop = CancellationToken::new();
     let mut terminate = signal(SignalKind::terminate()).context("signal handler")?;
@@ -83,6 +84,7 @@ async fn run(args: AgentArgs, config: PathBuf) -> Result<()> {
     info!("stopping; the switch forwards on");
     stop.cancel();
     work.await;
+    traced.end().await;
     agent.close().await;
     Ok(())
 }

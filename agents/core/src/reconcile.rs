@@ -15,6 +15,7 @@ use tracing::{info, warn};
 
 use crate::config::Config;
 use crate::intent::intent;
+use crate::traces::PortTraces;
 
 /// A pass without any news, so that drift in what sends no events is found too.
 const IDLE: Duration = Duration::from_secs(10);
@@ -49,6 +50,7 @@ pub(crate) struct Reconciler<S> {
     pub(crate) desired: watch::Receiver<Option<SwitchDesired>>,
     pub(crate) outcome: watch::Sender<Outcome>,
     pub(crate) steps: Steps,
+    pub(crate) traces: PortTraces,
 }
 
 impl<S: SwitchOs> Reconciler<S> {
@@ -87,8 +89,11 @@ impl<S: SwitchOs> Reconciler<S> {
         }
     }
 
-    async fn pass(&self, desired: Option<&SwitchDesired>) -> Result<(), PassError> {
+    async fn pass(&mut self, desired: Option<&SwitchDesired>) -> Result<(), PassError> {
         let started = Instant::now();
+        if let Some(desired) = desired {
+            self.traces.wanted(desired);
+        }
         let observed = self.switch.observe().await?;
         let Some(desired) = desired else {
             // Neither control nor cache has said anything yet: look, do not touch.
@@ -116,11 +121,13 @@ impl<S: SwitchOs> Reconciler<S> {
             took = started.elapsed();
         }
         let applied = (desired.term, desired.generation);
+        let error = problems.join("; ");
+        self.traces.applied(desired.generation, &error);
         self.publish(Outcome {
             state,
             applied,
             took,
-            error: problems.join("; "),
+            error,
         });
         Ok(())
     }

@@ -161,6 +161,7 @@ fn desired(generation: u64, swp1: u32) -> SwitchDesired {
         name: name.into(),
         vni,
         admin_up: true,
+        traceparent: String::new(),
     };
     let segment = |vni| Segment {
         vni,

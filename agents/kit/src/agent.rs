@@ -1,9 +1,10 @@
 //! A joined agent: its identity, its session, its clients.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use proto_identity::{Credential, Roots, SpiffeId, tls};
-use proto_link::{ALPN, MeshClient, MeshClientConfig, SessionState};
+use proto_link::{ALPN, MeshClient, MeshClientConfig, SessionState, Socket};
+use proto_traces::Spans;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -48,6 +49,7 @@ struct Inner {
     credential: watch::Receiver<Credential>,
     dir: Option<StateDir>,
     steps: Steps,
+    spans: OnceLock<Spans>,
     offline: bool,
     /// Ends with the last handle.
     tasks: Mutex<JoinSet<()>>,
@@ -59,8 +61,14 @@ impl Agent {
         control: Vec<String>,
         ticket_id: String,
         dir: Option<StateDir>,
+        socket: Option<&Socket>,
     ) -> Result<Self, KitError> {
-        let mesh = MeshClient::new(mesh_config(&credential, &control)?).map_err(KitError::Link)?;
+        let config = mesh_config(&credential, &control)?;
+        let mesh = match socket {
+            Some(socket) => MeshClient::on(config, socket),
+            None => MeshClient::new(config),
+        };
+        let mesh = mesh.map_err(KitError::Link)?;
         let (current, credential) = watch::channel(credential);
         let renewal = Renewal {
             mesh: mesh.clone(),
@@ -96,6 +104,7 @@ impl Agent {
                 credential,
                 dir,
                 steps: Steps::default(),
+                spans: OnceLock::new(),
                 offline,
                 tasks: Mutex::new(tasks),
             }),
@@ -104,7 +113,17 @@ impl Agent {
 
     /// An agent without a state directory: hammer, whose key lives in memory.
     pub fn from_credential(credential: Credential, control: Vec<String>) -> Result<Self, KitError> {
-        Self::new(credential, control, String::new(), None)
+        Self::new(credential, control, String::new(), None, None)
+    }
+
+    /// The same through a socket that many agents of one process share: one of its own costs
+    /// megabytes.
+    pub fn from_credential_on(
+        credential: Credential,
+        control: Vec<String>,
+        socket: &Socket,
+    ) -> Result<Self, KitError> {
+        Self::new(credential, control, String::new(), None, Some(socket))
     }
 
     /// An agent whose state directory was filled before, such as an installed machine's. The
@@ -119,7 +138,7 @@ impl Agent {
         if control.is_empty() {
             return Err(KitError::NoControl);
         }
-        Self::new(credential, control, ticket_id, Some(dir))
+        Self::new(credential, control, ticket_id, Some(dir), None)
     }
 
     /// Who this agent is.
@@ -146,6 +165,17 @@ impl Agent {
     /// Where what the agent does is counted.
     pub fn steps(&self) -> Steps {
         self.inner.steps.clone()
+    }
+
+    /// Where spans of what the agent does go; nowhere without
+    /// [`AgentArgs::send_spans`](crate::AgentArgs::send_spans).
+    pub fn spans(&self) -> Spans {
+        self.inner.spans.get().cloned().unwrap_or_default()
+    }
+
+    /// Sends spans there from now on; the first collector stays.
+    pub(crate) fn set_spans(&self, spans: Spans) {
+        self.inner.spans.get_or_init(|| spans);
     }
 
     /// A cache in the state directory; `None` without one.

@@ -14,6 +14,7 @@ use crate::metrics::{self, Served};
 use crate::state_dir::{self, StateDir, StoredSession};
 use crate::telemetry::LogFormat;
 use crate::tpm::{TPM_PATH, Tpm};
+use crate::traces::{self, Traced};
 
 /// Which agent a binary is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,10 @@ pub struct AgentArgs {
     /// loopback, or a network of operators.
     #[arg(long, value_name = "ADDRESS", env = "METALMESH_METRICS")]
     pub metrics: Option<SocketAddr>,
+    /// Send spans of what this agent does for traced calls to a collector of OpenTelemetry, by
+    /// OTLP/HTTP: http://127.0.0.1:4318/v1/traces. For https:// the system's authorities count.
+    #[arg(long, value_name = "URL", env = "METALMESH_OTLP")]
+    pub otlp: Option<String>,
 }
 
 /// Arguments of the `key` subcommand.
@@ -141,7 +146,13 @@ impl AgentArgs {
         };
         check_kind(kind, &session)?;
         let control = self.addresses(&session.control)?;
-        Agent::new(session.credential, control, session.ticket_id, Some(dir))
+        Agent::new(
+            session.credential,
+            control,
+            session.ticket_id,
+            Some(dir),
+            None,
+        )
     }
 
     /// Serves metrics of the agent for as long as what is returned lives, where that is wanted.
@@ -159,6 +170,20 @@ impl AgentArgs {
                 .map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Sends spans of the agent until what is returned ends, where that is wanted. Comes before
+    /// the agent's work, which asks for them once.
+    ///
+    /// # Errors
+    /// When there is no sending to that address.
+    pub fn send_spans(&self, agent: &Agent, kind: AgentKind) -> Result<Traced, KitError> {
+        let Some(url) = &self.otlp else {
+            return Ok(Traced::default());
+        };
+        let (spans, traced) = traces::send(url, agent, kind.program())?;
+        agent.set_spans(spans);
+        Ok(traced)
     }
 
     fn read_ticket(&self) -> Result<Option<JoinTicket>, KitError> {

@@ -9,14 +9,16 @@ use proto_link::{ALPN, LinkStatus, MeshClient, MeshClientConfig};
 use proto_mesh::{
     Certificate, EnrolServiceClient, JoinRequest, ResumeRequest, TpmChallengeRequest,
 };
+use rand::Rng as _;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use crate::error::KitError;
 use crate::tpm::Tpm;
 
-/// Pause between attempts while control does not answer.
-const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// Pauses between attempts while control does not answer.
+const RETRY_MIN: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(15);
 /// How long [`enrol_once`] tries.
 const BOOT_ENROL_TIME_MAX: Duration = Duration::from_secs(120);
 
@@ -81,6 +83,7 @@ pub(crate) async fn join(
     let mesh = anonymous(control, roots.clone())?;
     let client = EnrolServiceClient::from(mesh.clone());
     let (machine_uuid, mac) = claim.machine.clone().unwrap_or_default();
+    let mut retry = RETRY_MIN;
     let answer = loop {
         let mut request = JoinRequest {
             ticket_id: claim.ticket_id.clone(),
@@ -98,7 +101,9 @@ pub(crate) async fn join(
             Ok(answer) => break answer,
             Err(KitError::Link(e)) if end.is_none_or(|end| Instant::now() < end) => {
                 warn!(error = %e, "control does not answer; trying again to join");
-                sleep(RETRY_PAUSE).await;
+                let share = rand::rng().random_range(0.5..1.0);
+                sleep(retry.mul_f64(share)).await;
+                retry = (retry * 2).min(RETRY_MAX);
             }
             Err(e) => return Err(e),
         }

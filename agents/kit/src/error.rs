@@ -92,6 +92,9 @@ pub enum KitError {
     /// The roots that control sent are not those of the ticket.
     #[error("control's roots are not those that the ticket names")]
     WrongRoots,
+    /// There is no telling spans there.
+    #[error("--otlp")]
+    Otlp(#[from] proto_traces::CollectorError),
     /// The address for metrics cannot be listened on.
     #[error("--metrics: cannot listen on {listen}")]
     Metrics {

@@ -26,6 +26,7 @@ mod spool;
 pub mod state_dir;
 pub mod telemetry;
 pub mod tpm;
+mod traces;
 
 pub use agent::{Agent, AgentIdentity};
 pub use args::{AgentArgs, AgentKind, KeyArgs, TpmArgs};
@@ -36,9 +37,10 @@ pub use enrol::{BootClaim, enrol_once};
 pub use error::KitError;
 pub use metrics::{Served, Steps};
 pub use proto_identity::{Credential, Key, Roots, SpiffeId};
-pub use proto_link::{LinkError, LinkStatus, SessionState};
+pub use proto_link::{LinkError, LinkStatus, SessionState, Socket};
 pub use spool::EventSpool;
 pub use state_dir::{StateDir, key_fingerprint};
+pub use traces::Traced;
 
 /// Makes *ring* the process's crypto provider; call it first thing in each main. Later calls
 /// change nothing.

@@ -86,6 +86,7 @@ impl BmcAgent {
             driver,
             journal: Arc::clone(&journal),
             steps: agent.steps(),
+            spans: agent.spans(),
         };
         tasks.spawn(run_orders(crew, orders, stop.clone()));
         tasks.spawn(run_outbox(

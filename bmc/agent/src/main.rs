@@ -60,6 +60,7 @@ async fn run(path: PathBuf, args: AgentArgs) -> anyhow::Result<()> {
         signal = terminated() => return signal,
     };
     let _metrics = args.serve_metrics(&agent, AgentKind::Bmc).await?;
+    let traced = args.send_spans(&agent, AgentKind::Bmc)?;
     let identity = agent.identity();
     tracing::info!(
         partition = identity.partition,
@@ -75,6 +76,7 @@ async fn run(path: PathBuf, args: AgentArgs) -> anyhow::Result<()> {
         stop.cancel();
         signal
     });
+    traced.end().await;
     agent.close().await;
     signal
 }

@@ -49,6 +49,7 @@ fn read(order: &BmcOrder) -> Result<Order, String> {
         machine,
         action,
         deadline_ms: order.deadline_ms,
+        trace: order.traceparent.parse().ok(),
     })
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agents_kit::Steps;
+use proto_traces::{Span, SpanKind, Spans, TraceContext, now_ns};
 use proto_types::MachineId;
 use rand::Rng;
 use tokio::sync::watch;
@@ -19,8 +20,9 @@ use crate::driver::{Action, DriveError, Driver, Power};
 use crate::fleet::Fleet;
 use crate::journal::{End, Journal};
 
-/// Orders carried out at once.
-pub const RUNNING_MAX: usize = 16;
+/// Orders carried out at once. One waits for little more than its BMC; so many that two racks whose
+/// BMCs hang do not keep the others of the partition from being heard.
+pub const RUNNING_MAX: usize = 128;
 /// An order without a deadline, and the longest one.
 const ORDER_TIME_DEFAULT: Duration = Duration::from_secs(60);
 const ORDER_TIME_MAX: Duration = Duration::from_secs(600);
@@ -40,6 +42,8 @@ pub struct Order {
     pub action: Action,
     /// Milliseconds since the epoch; 0 for none.
     pub deadline_ms: u64,
+    /// The trace that it belongs to.
+    pub trace: Option<TraceContext>,
 }
 
 /// Control's newest list, and what runs.
@@ -72,6 +76,7 @@ pub(crate) struct Crew {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) journal: Arc<Journal>,
     pub(crate) steps: Steps,
+    pub(crate) spans: Spans,
 }
 
 /// Carries out what control wants until stopped. Orders in progress are cut off then; the journal
@@ -125,7 +130,7 @@ pub(crate) async fn run_orders(
 
 /// One order, from finding the BMC to the power afterwards.
 async fn carry_out(crew: &Crew, order: &Order) -> End {
-    let began = Instant::now();
+    let (began, began_ns) = (Instant::now(), now_ns());
     let Some(until) = deadline(order.deadline_ms, now_ms()).map(|left| began + left) else {
         return End::failed("expired before it began");
     };
@@ -146,6 +151,7 @@ async fn carry_out(crew: &Crew, order: &Order) -> End {
         "failed"
     };
     crew.steps.count(order.action.step(), outcome);
+    told(crew, order, &end, began_ns);
     if end.error.is_empty() {
         tracing::info!(
             order = order.id, machine = %order.machine, action = ?order.action,
@@ -158,6 +164,25 @@ async fn carry_out(crew: &Crew, order: &Order) -> End {
         );
     }
     end
+}
+
+/// What was done, as a part of the trace that ordered it.
+fn told(crew: &Crew, order: &Order, end: &End, began_ns: u64) {
+    let Some(trace) = order.trace else { return };
+    crew.spans.put(Span {
+        context: trace.child(),
+        parent: Some(trace.span),
+        name: order.action.step().into(),
+        kind: SpanKind::Consumer,
+        began_ns,
+        ended_ns: now_ns(),
+        attributes: vec![
+            ("metalmesh.order", order.id.clone()),
+            ("metalmesh.machine", order.machine.to_string()),
+        ],
+        events: Vec::new(),
+        error: (!end.error.is_empty()).then(|| end.error.clone()),
+    });
 }
 
 /// How long an order has; none when its time is over.

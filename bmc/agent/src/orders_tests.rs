@@ -52,6 +52,7 @@ fn order(id: &str, n: u8, action: Action) -> Order {
         machine: machine(n),
         action,
         deadline_ms: now_ms() + 30_000,
+        trace: None,
     }
 }
 
@@ -77,6 +78,7 @@ fn crew(driver: Script, dir: &std::path::Path) -> (Crew, Arc<Script>) {
             driver: Arc::clone(&driver) as Arc<dyn Driver>,
             journal,
             steps: agents_kit::Steps::default(),
+            spans: Spans::default(),
         },
         driver,
     )
@@ -104,7 +106,7 @@ fn orders_of_a_machine_go_in_sequence_and_others_beside_them() {
 
 #[test]
 fn no_more_than_the_bound_runs_at_once() {
-    let wanted = (0..40)
+    let wanted = (0..=u8::MAX)
         .map(|n| order(&n.to_string(), n, Action::PowerOn))
         .collect();
     let mut book = Book {

@@ -4,7 +4,7 @@
 //! device id, system GUID, FRU and the BMC's own MAC address.
 //! Why our own: the published crates block a thread for each BMC and know no suite 17.
 //!
-//! Invariants: the pure parts ([`packet`], [`rakp`], [`fru`]) do no I/O and never panic on what a
+//! Invariants: the pure parts ([`packet`], [`rakp`], [`managed`], [`fru`]) do no I/O and never panic on what a
 //! BMC sends; a [`Session`] bounds every wait and every retry; a password is never printed.
 //!
 //! Source: Intelligent Platform Management Interface Specification 2.0 rev. 1.1 ("the
@@ -17,6 +17,7 @@ mod credentials;
 mod device;
 mod error;
 pub mod fru;
+pub mod managed;
 pub mod packet;
 pub mod rakp;
 mod session;

@@ -126,7 +126,8 @@ fn length(body: &[u8]) -> [u8; 2] {
 pub fn decode(packet: &[u8], session: Option<(u32, &Keys)>) -> Option<(Payload, Vec<u8>)> {
     let rest = packet.strip_prefix(&RMCP[..])?;
     if rest.first() == Some(&0x00) {
-        return decode_v15(rest);
+        // Nothing proves who sent it.
+        return decode_v15(rest).filter(|_| session.is_none());
     }
     let (head, rest_of) = rest.split_at_checked(12)?;
     if head[0] != RMCP_PLUS {
@@ -188,6 +189,29 @@ pub fn request(netfn: u8, command: u8, sequence: u8, data: &[u8]) -> Vec<u8> {
     message
 }
 
+/// A request as the BMC gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub netfn: u8,
+    pub command: u8,
+    pub sequence: u8,
+    pub data: Vec<u8>,
+}
+
+impl Request {
+    /// `None` when the message is cut short or a checksum is wrong.
+    #[must_use]
+    pub fn decode(message: &[u8]) -> Option<Self> {
+        let body = checked(message)?;
+        Some(Self {
+            netfn: message[1] >> 2,
+            command: *body.get(2)?,
+            sequence: body[1] >> 2,
+            data: body.get(3..)?.to_vec(),
+        })
+    }
+}
+
 /// An answer of the BMC: completion code and data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
@@ -202,21 +226,43 @@ impl Response {
     /// `None` when the message is cut short or a checksum is wrong.
     #[must_use]
     pub fn decode(message: &[u8]) -> Option<Self> {
-        if message.len() < 8 || checksum(&message[..2]) != message[2] {
-            return None;
-        }
-        let (&last, body) = message[3..].split_last()?;
-        if checksum(body) != last {
-            return None;
-        }
+        // It is laid out as a request is, with the completion code before the data.
+        let Request {
+            netfn,
+            command,
+            sequence,
+            data,
+        } = Request::decode(message)?;
+        let (&completion, data) = data.split_first()?;
         Some(Self {
-            netfn: message[1] >> 2,
-            command: body[2],
-            sequence: body[1] >> 2,
-            completion: body[3],
-            data: body[4..].to_vec(),
+            netfn,
+            command,
+            sequence,
+            completion,
+            data: data.to_vec(),
         })
     }
+
+    /// The message of the answer.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut message = vec![CONSOLE, self.netfn << 2];
+        message.push(checksum(&message));
+        let body = message.len();
+        message.extend([BMC, self.sequence << 2, self.command, self.completion]);
+        message.extend(&self.data);
+        message.push(checksum(&message[body..]));
+        message
+    }
+}
+
+/// A message's second part, when both checksums are right.
+fn checked(message: &[u8]) -> Option<&[u8]> {
+    if message.len() < 7 || checksum(&message[..2]) != message[2] {
+        return None;
+    }
+    let (&last, body) = message[3..].split_last()?;
+    (checksum(body) == last).then_some(body)
 }
 
 /// Two's complement of the sum.
@@ -275,12 +321,22 @@ mod tests {
     }
 
     #[test]
+    fn a_session_takes_no_packet_without_proof() {
+        let keys = Keys::derive(CipherSuite::Sha256, b"key");
+        for packet in [plain_v15(b"power on"), plain(Payload::Message, b"power on")] {
+            assert!(decode(&packet, None).is_some());
+            assert_eq!(decode(&packet, Some((0, &keys))), None);
+        }
+    }
+
+    #[test]
     fn a_request_has_the_documented_form() {
         // Get Device ID, as figure 13-4 lays it out.
-        assert_eq!(
-            request(0x06, 0x01, 1, &[]),
-            [0x20, 0x18, 0xc8, 0x81, 0x04, 0x01, 0x7a]
-        );
+        let message = request(0x06, 0x01, 1, &[]);
+        assert_eq!(message, [0x20, 0x18, 0xc8, 0x81, 0x04, 0x01, 0x7a]);
+        let got = Request::decode(&message).expect("it is whole");
+        assert_eq!((got.netfn, got.command, got.sequence), (6, 1, 1));
+        assert_eq!(got.data, []);
     }
 
     #[test]
@@ -293,6 +349,7 @@ mod tests {
             (7, 1, 1, 0)
         );
         assert_eq!(got.data, [0x20]);
+        assert_eq!(got.encode(), message);
         message[6] = 0xc1;
         assert_eq!(Response::decode(&message), None);
         assert_eq!(Response::decode(&message[..5]), None);

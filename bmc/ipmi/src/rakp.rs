@@ -7,7 +7,8 @@ use crate::{CipherSuite, IpmiError};
 
 /// Administrator, looked up by name alone (table 13-11).
 const ROLE: u8 = 0x14;
-const RANDOM: usize = 16;
+/// Bytes of a random number.
+pub(crate) const RANDOM: usize = 16;
 
 /// Our side of an exchange, from the first message to the session's keys.
 pub struct Exchange {
@@ -222,96 +223,55 @@ impl fmt::Debug for Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The BMC's side, computed from the specification's formulas.
-    struct Bmc {
-        suite: CipherSuite,
-        password: &'static [u8],
-        console: u32,
-        console_random: [u8; 16],
-        name: Vec<u8>,
-    }
+    use crate::managed::Managed;
 
     const MANAGED: u32 = 0x0000_00aa;
-    const MANAGED_RANDOM: [u8; 16] = [9; 16];
-    const GUID: [u8; 16] = [5; 16];
 
-    impl Bmc {
-        fn message2(&self) -> Vec<u8> {
-            let mut body = vec![0, 0, 0, 0];
-            body.extend(self.console.to_le_bytes());
-            body.extend(MANAGED_RANDOM);
-            body.extend(GUID);
-            let (console, managed) = (self.console.to_le_bytes(), MANAGED.to_le_bytes());
-            let parts: [&[u8]; 6] = [
-                &console,
-                &managed,
-                &self.console_random,
-                &MANAGED_RANDOM,
-                &GUID,
-                &self.name,
-            ];
-            body.extend(self.suite.hmac(self.password, &parts));
-            body
-        }
-
-        fn message4(&self) -> Vec<u8> {
-            let parts: [&[u8]; 3] = [&self.console_random, &MANAGED_RANDOM, &self.name];
-            let session_key = self.suite.hmac(self.password, &parts);
-            let parts: [&[u8]; 3] = [&self.console_random, &MANAGED.to_le_bytes(), &GUID];
-            let mut code = self.suite.hmac(&session_key, &parts);
-            code.truncate(self.suite.integrity_len());
-            [vec![0, 0, 0, 0, 1, 0, 0, 0], code].concat()
-        }
-    }
-
-    fn pair(suite: CipherSuite, theirs: &'static [u8]) -> (Exchange, Bmc) {
+    /// A console, and a BMC that has answered its first message.
+    fn pair(suite: CipherSuite) -> (Exchange, Managed) {
         let credentials = Credentials::new("admin", "secret").expect("short enough");
-        let exchange = Exchange::new(suite, credentials, 0x1234, [7; 16]);
-        let bmc = Bmc {
-            suite,
-            password: theirs,
-            console: 0x1234,
-            console_random: [7; 16],
-            name: b"\x14\x05admin".to_vec(),
-        };
+        let mut exchange = Exchange::new(suite, credentials, 0x1234, [7; 16]);
+        let opened = Managed::open(&exchange.open_request(), MANAGED, [9; 16], [5; 16]);
+        let (bmc, answer) = opened.expect("it knows the suite");
+        exchange.open_response(&answer).expect("the BMC agrees");
+        assert_eq!((exchange.managed(), bmc.console()), (MANAGED, 0x1234));
         (exchange, bmc)
     }
 
-    fn opened(exchange: &mut Exchange) {
-        let mut body = vec![0, 0, 4, 0, 0x34, 0x12, 0, 0];
-        body.extend(MANAGED.to_le_bytes());
-        exchange.open_response(&body).expect("the BMC agrees");
+    fn knows(password: &'static [u8]) -> impl FnOnce(&str) -> Option<Vec<u8>> {
+        move |user| (user == "admin").then(|| password.to_vec())
     }
 
     #[test]
     fn both_sides_agree_on_the_keys() {
         for suite in CipherSuite::PREFERRED {
-            let (mut exchange, bmc) = pair(suite, b"secret");
-            opened(&mut exchange);
+            let (mut exchange, mut bmc) = pair(suite);
+            let answer = bmc.message2(&exchange.message1(), knows(b"secret"));
             exchange
-                .message2(&bmc.message2())
+                .message2(&answer.expect("the user is known"))
                 .expect("the BMC knows the password");
-            let keys = exchange
-                .message4(&bmc.message4())
-                .expect("and proves it again");
-            assert_eq!(keys.suite(), suite);
+            let (answer, theirs) = bmc.message4(&exchange.message3()).expect("as we do");
+            let ours = exchange.message4(&answer).expect("and proves it again");
+            assert_eq!((ours.suite(), theirs.suite()), (suite, suite));
+            assert_eq!(ours.integrity_code(b"x"), theirs.integrity_code(b"x"));
         }
     }
 
     #[test]
-    fn a_bmc_with_another_password_is_refused() {
+    fn a_bmc_with_another_password_is_refused_and_refuses() {
         for suite in CipherSuite::PREFERRED {
-            let (mut exchange, bmc) = pair(suite, b"another");
-            opened(&mut exchange);
-            let got = exchange.message2(&bmc.message2());
+            let (mut exchange, mut bmc) = pair(suite);
+            assert!(bmc.message4(&exchange.message3()).is_none(), "too early");
+            let answer = bmc.message2(&exchange.message1(), knows(b"another"));
+            let got = exchange.message2(&answer.expect("the user is known"));
             assert!(matches!(got, Err(IpmiError::WrongPassword)), "{got:?}");
+            assert!(bmc.message4(&exchange.message3()).is_none());
         }
     }
 
     #[test]
     fn refusals_and_short_answers_are_errors() {
-        let (mut exchange, _) = pair(CipherSuite::Sha1, b"secret");
+        let (mut exchange, mut bmc) = pair(CipherSuite::Sha1);
         let no_suite = exchange.open_response(&[0, 0x11, 0, 0]);
         assert!(matches!(no_suite, Err(IpmiError::NoSuite)), "{no_suite:?}");
         let unknown = exchange.message2(&[0, 0x0d, 0, 0]);
@@ -323,5 +283,12 @@ mod tests {
             assert!(exchange.message2(&vec![0; size]).is_err(), "{size}");
         }
         assert!(exchange.message4(&[0; 8]).is_err());
+        let (open, first) = (exchange.open_request(), exchange.message1());
+        for size in 0..first.len() {
+            assert!(bmc.message2(&first[..size], knows(b"secret")).is_none());
+        }
+        for size in 0..open.len() {
+            assert!(Managed::open(&open[..size], 1, [0; 16], [0; 16]).is_none());
+        }
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use control_authz::Permit;
 use control_pki::Pki;
 use control_state::{
-    Command, ControlNode, ErrorCode, Op, Reply, StateError, Tables, Token, TokenType,
+    Command, ControlNode, ErrorCode, Op, Reply, StateError, TRACE_LEVEL, Tables, Token, TokenType,
+    feature_level,
 };
 use control_store::{AuditTrail, Store};
 use proto_types::Timestamp;
@@ -21,8 +22,9 @@ use crate::published::Published;
 use crate::rate::Rates;
 use crate::refusal;
 use crate::token::{Issuer, TokenKind};
+use crate::traces;
 use crate::uses::Uses;
-use crate::vpn::Vpn;
+use crate::vpn::{Vpn, VpnHealth};
 use crate::watch::Watches;
 
 tokio::task_local! {
@@ -78,6 +80,8 @@ pub struct Core {
     pub published: Published,
     /// The VPN, if there is one.
     pub vpn: Option<Arc<dyn Vpn>>,
+    /// What was found of it last.
+    pub vpn_health: VpnHealth,
     /// Looks at where the process runs.
     pub surveyor: Arc<dyn Surveyor>,
 }
@@ -135,7 +139,10 @@ impl Core {
         op: impl Into<Op>,
     ) -> Result<Reply, Status> {
         take_up_to_date();
-        let command = Command::new(self.store.now(), actor, op);
+        let mut command = Command::new(self.store.now(), actor, op);
+        if let Some(trace) = traces::current().filter(|_| self.knows_traces()) {
+            command = command.traced(trace.to_string());
+        }
         if permit.is_trial() {
             return self.attempt(&command).await;
         }
@@ -143,6 +150,12 @@ impl Core {
             .propose(permit, &command)
             .await
             .map_err(refusal::of_propose)
+    }
+
+    /// Whether all nodes keep the traces of commands.
+    fn knows_traces(&self) -> bool {
+        let level = self.store.read_local(feature_level);
+        level.is_ok_and(|level| level >= TRACE_LEVEL)
     }
 
     /// What a change would answer: it is applied to a copy of the state.

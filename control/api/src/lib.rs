@@ -5,7 +5,7 @@
 //! contract's messages into the state's objects and back, [`audit`] says what the trail keeps,
 //! [`doctor`] is what a node tells of where it runs, [`login`] has the pages to log in, [`token`] signs and checks bearer tokens, [`backup`] makes
 //! backups, [`vpn`] is what a VPN must do, `watch` tells what
-//! changes, [`serve`] listens.
+//! changes, [`traces`] makes calls parts of traces, [`serve`] listens.
 //!
 //! Invariants:
 //! - no handler runs before the gate let the call in, in any protocol;
@@ -33,6 +33,7 @@ pub mod serve;
 pub mod services;
 mod steady;
 pub mod token;
+pub mod traces;
 mod uses;
 pub mod vpn;
 mod watch;

@@ -4,6 +4,13 @@ use std::fmt;
 use std::time::Duration;
 
 use proto_types::Timestamp;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+
+/// How long is gone by what was found of the VPN: anybody may ask for it.
+const LOOK: Duration = Duration::from_secs(60);
+/// How long a look may take.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why a VPN's control server did not do it.
 #[derive(Debug, thiserror::Error)]
@@ -97,4 +104,79 @@ pub trait Vpn: fmt::Debug + Send + Sync {
     /// # Errors
     /// When it does not answer or refuses; it can be repeated.
     async fn remove(&self, user: &str, key: &str) -> Result<(), VpnError>;
+}
+
+/// What was found of a VPN last.
+#[derive(Debug, Default)]
+pub struct VpnHealth(Mutex<Option<(Instant, Result<(), &'static str>)>>);
+
+impl VpnHealth {
+    /// Whether its control server does what is asked, or why not, in words for everybody. Who
+    /// comes while it is being looked at waits for that look.
+    pub(crate) async fn of(&self, vpn: &dyn Vpn) -> Result<(), &'static str> {
+        let mut last = self.0.lock().await;
+        if let Some((at, found)) = *last
+            && at.elapsed() < LOOK
+        {
+            return found;
+        }
+        let found = match timeout(PATIENCE, vpn.nodes(None)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(VpnError::KeyRefused)) => Err("its control server refuses the API key"),
+            Ok(Err(VpnError::Refused(_))) => Err("its control server refuses"),
+            Ok(Err(VpnError::Unreachable(_))) | Err(_) => Err("its control server does not answer"),
+        };
+        *last = Some((Instant::now(), found));
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Answers by turns: well, with a refusal, not at all.
+    #[derive(Debug, Default)]
+    struct Moody(AtomicUsize);
+
+    #[tonic::async_trait]
+    impl Vpn for Moody {
+        fn address(&self) -> &str {
+            "https://vpn.example"
+        }
+
+        async fn key(&self, _wanted: WantedVpnKey) -> Result<VpnKey, VpnError> {
+            Err(VpnError::KeyRefused)
+        }
+
+        async fn nodes(&self, _user: Option<&str>) -> Result<Vec<VpnNode>, VpnError> {
+            match self.0.fetch_add(1, Ordering::SeqCst) {
+                0 => Ok(Vec::new()),
+                1 => Err(VpnError::KeyRefused),
+                _ => std::future::pending().await,
+            }
+        }
+
+        async fn remove(&self, _user: &str, _key: &str) -> Result<(), VpnError> {
+            Err(VpnError::KeyRefused)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_vpn_is_looked_at_once_in_a_while() {
+        let (vpn, health) = (Moody::default(), VpnHealth::default());
+        for found in [
+            Ok(()),
+            Err("its control server refuses the API key"),
+            Err("its control server does not answer"),
+        ] {
+            for _ in 0..3 {
+                assert_eq!(health.of(&vpn).await, found);
+            }
+            tokio::time::advance(LOOK).await;
+        }
+        assert_eq!(vpn.0.load(Ordering::SeqCst), 3);
+    }
 }

@@ -12,6 +12,7 @@ use proto_mesh::{
     BmcAction, BmcCandidate, BmcDesired, BmcDesiredRequest, BmcOrder, BmcOrderDone,
     BmcOrderDoneResponse, BmcReport, BmcReportResponse, BmcService, BmcStatus, bmc_service,
 };
+use proto_traces::TraceContext;
 use proto_types::{MachineId, Timestamp};
 
 use crate::desired::{self, Desire, Fence};
@@ -132,7 +133,15 @@ fn message(order: &Order) -> BmcOrder {
         machine_uuid: order.machine.to_string(),
         action: action.into(),
         deadline_ms: order.deadline.ms(),
+        traceparent: traceparent(order).unwrap_or_default(),
     }
+}
+
+/// The order's own span is what the agent's work is a part of.
+fn traceparent(order: &Order) -> Option<String> {
+    let context: TraceContext = order.trace.as_deref()?.parse().ok()?;
+    let span = TraceContext::span_of(&order.id.to_string())?;
+    Some(context.with_span(span).to_string())
 }
 
 fn reading(status: BmcStatus) -> Result<BmcReading, LinkStatus> {

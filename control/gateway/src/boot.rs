@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use control_state::life::{self, BootTarget as Target, MachineBoot as Boot};
-use control_state::{MachineSeen, Partition};
+use control_state::{Machine, MachineSeen, Partition, TO_DISK_LEVEL, feature_level};
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
     BootDesired, BootDesiredRequest, BootSeenRequest, BootSeenResponse, BootService, BootTarget,
@@ -66,12 +66,12 @@ impl BootService for Shared {
         let now = self.store.now();
         self.ears.partition(&partition, now);
         let id = request.machine_uuid.parse().map_err(status::parse)?;
-        let seen_at = if request.seen_ms == 0 {
-            now
-        } else {
-            Timestamp::from_ms(request.seen_ms)
+        let seen_at = match request.seen_ms {
+            0 => now,
+            seen_ms => Timestamp::from_ms(seen_ms).min(now),
         };
         let mac = request.mac.parse().map_err(status::parse)?;
+        let knows_disk = self.look(feature_level)? >= TO_DISK_LEVEL;
         self.propose(
             peer,
             MachineSeen {
@@ -79,12 +79,20 @@ impl BootService for Shared {
                 partition,
                 mac: Some(mac),
                 seen_at,
+                to_disk: request.to_disk && knows_disk,
             },
         )
         .await?;
-        let target = target(self.look(|t| life::boot_target(t, id))?);
+        let (target, traceparent) = self.look(|t| {
+            let machine = t.get::<Machine>(&id);
+            // A boot of before is not for the call that the machine is on its way for now.
+            let trace = machine.filter(|it| it.since <= seen_at);
+            let trace = trace.and_then(|it| it.trace.clone());
+            (target(life::boot_target(t, id)), trace)
+        })?;
         Ok(BootSeenResponse {
             target: target.into(),
+            traceparent: traceparent.unwrap_or_default(),
         })
     }
 

@@ -53,7 +53,10 @@ impl SwitchService for Shared {
                 let (intent, revision) = found.map_err(|e| status::refused(&e))?;
                 Ok((Some(intent), revision))
             },
-            message: |fence: Fence, intent: &Intent| self.sealed(peer, message(fence, intent)),
+            message: |fence: Fence, intent: &Intent| {
+                let traces = self.look(|t| life::port_traces(t, &id)).unwrap_or_default();
+                self.sealed(peer, message(fence, intent, &traces))
+            },
             concern: Concern::Switch(id.clone()),
             beside: None,
             pause: Duration::ZERO,
@@ -134,7 +137,7 @@ fn report(id: SwitchId, request: SwitchReport) -> Result<ReportSwitch, LinkStatu
     })
 }
 
-fn message(fence: Fence, intent: &Intent) -> SwitchDesired {
+fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> SwitchDesired {
     SwitchDesired {
         term: fence.term,
         generation: fence.generation,
@@ -145,6 +148,7 @@ fn message(fence: Fence, intent: &Intent) -> SwitchDesired {
                 name: port.name.clone(),
                 vni: port.vni.into(),
                 admin_up: port.admin_up,
+                traceparent: traces.get(&port.name).cloned().unwrap_or_default(),
             })
             .collect(),
         segments: intent

@@ -13,6 +13,7 @@ use crate::export;
 use crate::login::{self, Login};
 use crate::metrics;
 use crate::schedule::{self, Schedule};
+use crate::traces;
 use crate::vpn;
 
 /// Where the API listens when nobody says.
@@ -55,6 +56,7 @@ struct File {
     audit: export::Section,
     vpn: vpn::Section,
     metrics: metrics::Section,
+    traces: traces::Section,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -120,7 +122,7 @@ pub(crate) struct Peers {
 }
 
 /// Everything a node needs, checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Config {
     /// None is a temporary one, with `--dev` only.
     pub(crate) data_dir: Option<PathBuf>,
@@ -156,6 +158,8 @@ pub(crate) struct Config {
     pub(crate) vpn: Option<vpn::Settings>,
     /// None: nobody is told how this node does.
     pub(crate) metrics_listen: Option<SocketAddr>,
+    /// Where spans are sent, and of which calls.
+    pub(crate) traces: traces::Section,
     pub(crate) dev: bool,
 }
 
@@ -175,6 +179,7 @@ impl Config {
     }
 
     fn merge(file: File, dev: bool, flags: &Overrides) -> Result<Self> {
+        let snapshot_every_entries = file.check_store()?;
         let host = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
         let data_dir = flags.data_dir.clone().or(file.data_dir);
         ensure!(
@@ -197,20 +202,6 @@ impl Config {
             .trust_domain
             .unwrap_or_else(|| "metalmesh.local".to_owned());
         check_trust_domain(&trust_domain)?;
-        let every = file.store.snapshot_every_entries;
-        let snapshot_every_entries = every.unwrap_or(SNAPSHOT_EVERY_ENTRIES);
-        ensure!(
-            snapshot_every_entries > 0,
-            "store.snapshot_every_entries: must be 1 or more; leave it out for the default"
-        );
-        ensure!(
-            file.node_id != Some(0),
-            "node_id: must be 1 or more; leave it out for the default"
-        );
-        ensure!(
-            file.cluster.as_ref().is_none_or(|name| !name.is_empty()),
-            "cluster: must not be empty; leave it out for the default"
-        );
         Ok(Self {
             data_dir,
             issuer: file
@@ -241,8 +232,30 @@ impl Config {
             exports: file.audit.check()?,
             vpn: file.vpn.check()?,
             metrics_listen: file.metrics.listen,
+            traces: file.traces.check()?,
             dev,
         })
+    }
+}
+
+impl File {
+    /// What the store goes by, and after how many entries it takes a snapshot.
+    fn check_store(&self) -> Result<u64> {
+        let every = self.store.snapshot_every_entries;
+        let every = every.unwrap_or(SNAPSHOT_EVERY_ENTRIES);
+        ensure!(
+            every > 0,
+            "store.snapshot_every_entries: must be 1 or more; leave it out for the default"
+        );
+        ensure!(
+            self.node_id != Some(0),
+            "node_id: must be 1 or more; leave it out for the default"
+        );
+        ensure!(
+            self.cluster.as_ref().is_none_or(|name| !name.is_empty()),
+            "cluster: must not be empty; leave it out for the default"
+        );
+        Ok(every)
     }
 }
 

@@ -24,6 +24,7 @@ mod premises;
 mod restore;
 mod schedule;
 mod tls;
+mod traces;
 mod vpn;
 mod vpn_duty;
 

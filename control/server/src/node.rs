@@ -13,6 +13,7 @@ use control_api::gate::ApiGate;
 use control_api::login::{Hasher, Login};
 use control_api::services::Services;
 use control_api::token::Issuer;
+use control_api::vpn::VpnHealth;
 use control_api::{
     CallStats, Core, Ears, Policies, Published, Rates, Uses, WatchLimits, Watches, serve, token,
 };
@@ -30,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::Handover;
 use crate::config::{Config, Peers};
-use crate::{Run, export, join, metrics, peers, premises, schedule, tls, vpn, vpn_duty};
+use crate::{Run, export, join, metrics, peers, premises, schedule, tls, traces, vpn, vpn_duty};
 
 /// Name of the sealing key's file in the data directory.
 pub(crate) const SEALING_KEY: &str = "seal.key";
@@ -373,6 +374,7 @@ impl Parts<'_> {
             fleet: gateway.fleet(),
             audit: audit.clone(),
             watches: watches.clone(),
+            kept: kept.clone(),
             dir: dir.clone(),
         };
         let stats = CallStats::default();
@@ -412,13 +414,16 @@ impl Parts<'_> {
             policies: Policies::default(),
             published: Published::new(Arc::new(Fleet(gateway.fleet()))),
             vpn,
+            vpn_health: VpnHealth::default(),
             surveyor: Arc::new(here),
         });
         let routes = Services::new(Arc::clone(&core)).routes();
         let settings = self.config.login.settings(tls.is_some())?;
         let login = Login::new(Arc::clone(&core), self.seal, settings)?;
         let gate = ApiGate::new(core).with_stats(stats.clone());
+        let tracing = traces::spawn(&mut tasks, &self.config.traces, &self.store, &stop)?;
         let front = Front::new(Arc::new(gate), routes).with_stats(stats);
+        let front = front.with_tracing(tracing);
         let front = front.with_pages(Arc::new(login));
         let calls_over = CancellationToken::new();
         let mut trail = JoinSet::new();

@@ -16,6 +16,9 @@ pub struct Seen {
     pub arch: u16,
     /// When it asked, milliseconds since the epoch.
     pub seen_ms: u64,
+    /// It was sent to its disk without control's word.
+    #[serde(default)]
+    pub to_disk: bool,
 }
 
 /// A one-time boot ticket.

@@ -64,6 +64,7 @@ async fn run(path: PathBuf, args: AgentArgs) -> anyhow::Result<()> {
     };
     agent.require_last_good::<BootDesired>("boot")?;
     let _metrics = args.serve_metrics(&agent, AgentKind::Pixie).await?;
+    let traced = args.send_spans(&agent, AgentKind::Pixie)?;
     let control = Arc::new(mesh::MeshControl::new(&agent));
     let pixie = Pixie::spawn(config, control, &args.state_dir, stop.clone()).await?;
     let identity = agent.identity();
@@ -89,6 +90,7 @@ async fn run(path: PathBuf, args: AgentArgs) -> anyhow::Result<()> {
             () = stop.cancelled() => Ok(()),
         }
     });
+    traced.end().await;
     agent.close().await;
     served?;
     signal

@@ -9,6 +9,7 @@ use proto_mesh::{
     BmcLease as MeshLease, BootDesired, BootDesiredRequest, BootSeenRequest, BootServiceClient,
     BootTarget, BootTicketRequest, LeaseReport, LinkStatus,
 };
+use proto_traces::{Span, SpanKind, Spans, TraceContext, now_ns, ns_of_ms};
 use proto_types::{MacAddr, MachineId};
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +25,7 @@ const BACKGROUND_TIME: Duration = Duration::from_secs(30);
 pub struct MeshControl {
     client: BootServiceClient,
     steps: Steps,
+    spans: Spans,
 }
 
 impl MeshControl {
@@ -33,7 +35,33 @@ impl MeshControl {
         Self {
             client: agent.client(),
             steps: agent.steps(),
+            spans: agent.spans(),
         }
+    }
+}
+
+impl MeshControl {
+    /// Tells a boot as a part of the trace of the call that the machine boots for.
+    fn told(&self, traceparent: &str, seen: &Seen, target: Option<Target>) {
+        let Ok(call) = traceparent.parse::<TraceContext>() else {
+            return;
+        };
+        let name = match target {
+            Some(Target::Hammer) => "boot hammer",
+            Some(Target::Disk) => "boot disk",
+            Some(Target::Nothing) | None => "boot nothing",
+        };
+        self.spans.put(Span {
+            context: call.child(),
+            parent: Some(call.span),
+            name: name.into(),
+            kind: SpanKind::Consumer,
+            began_ns: ns_of_ms(seen.seen_ms),
+            ended_ns: now_ns(),
+            attributes: vec![("metalmesh.machine", seen.machine.to_string())],
+            events: Vec::new(),
+            error: None,
+        });
     }
 }
 
@@ -45,11 +73,15 @@ impl Control for MeshControl {
                 mac: seen.mac.to_string(),
                 arch: seen.arch.into(),
                 seen_ms: seen.seen_ms,
+                to_disk: seen.to_disk,
             };
             let client = self.client.with_deadline(FRONT_TIME);
             let response = client.seen(request).await.map_err(|e| error(&e));
             self.steps.ended("boot_seen", &response);
-            Ok(target(response?.target()))
+            let response = response?;
+            let target = target(response.target());
+            self.told(&response.traceparent, &seen, target);
+            Ok(target)
         })
     }
 

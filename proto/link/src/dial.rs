@@ -1,6 +1,7 @@
 //! One attempt to open a session.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
 use quinn::{Connection, ConnectionError, Endpoint};
 use tokio::time::timeout;
@@ -8,7 +9,7 @@ use tokio::time::timeout;
 use crate::frame;
 use crate::limits::DIAL_TIME_MAX;
 use crate::open::OpenSession;
-use crate::session::Close;
+use crate::session::{Close, sent_away};
 use crate::socket;
 
 /// Why there is no session.
@@ -34,6 +35,20 @@ pub enum DialError {
         /// What happened.
         reason: String,
     },
+    /// The node begins no handshake now: too many are in progress.
+    #[error("{address} is crowded and begins no handshake now")]
+    Crowded {
+        /// Where was tried.
+        address: String,
+    },
+    /// The node has no place for us now.
+    #[error("{address} is busy and wants us back in {} ms", retry_in.as_millis())]
+    Busy {
+        /// Where was tried.
+        address: String,
+        /// After how long to try again.
+        retry_in: Duration,
+    },
     /// The node refused our certificate: it has ended or comes from elsewhere.
     #[error("{address} refuses our certificate: {reason}")]
     Refused {
@@ -50,6 +65,8 @@ pub enum DialError {
     },
 }
 
+/// A QUIC node that does not begin a handshake (RFC 9000 §20.1).
+const CONNECTION_REFUSED: u64 = 0x2;
 /// TLS alerts (RFC 8446 §6.2) travel in QUIC as 0x100 + alert.
 const CRYPTO_ERROR: u64 = 0x100;
 
@@ -188,11 +205,20 @@ pub(crate) fn classify(address: &str, error: &ConnectionError) -> DialError {
             c if c == Close::Expired as u64 || c == Close::Identity as u64 => {
                 DialError::Refused { address, reason }
             }
-            _ => DialError::Unreachable { address, reason },
+            c => match sent_away(c) {
+                Some(retry_in) => DialError::Busy { address, retry_in },
+                None => DialError::Unreachable { address, reason },
+            },
         },
         // The other side closed because of our certificate.
         ConnectionError::ConnectionClosed(close) if is_crypto(u64::from(close.error_code)) => {
             DialError::Refused { address, reason }
+        }
+        // It did not even begin a handshake.
+        ConnectionError::ConnectionClosed(close)
+            if u64::from(close.error_code) == CONNECTION_REFUSED =>
+        {
+            DialError::Crowded { address }
         }
         // We closed because of theirs.
         ConnectionError::TransportError(e) if is_crypto(u64::from(e.code)) => {

@@ -18,6 +18,7 @@
 //!
 //! Entry points: [`MeshServer`], [`MeshClient`].
 
+mod admission;
 pub mod client;
 mod dial;
 pub mod frame;
@@ -26,6 +27,7 @@ pub mod limits;
 pub mod method;
 pub mod notice;
 mod open;
+mod revocations;
 pub mod router;
 pub mod server;
 mod session;
@@ -35,13 +37,15 @@ pub mod status;
 mod supervisor;
 mod transport;
 
+pub use admission::AdmissionRate;
 pub use client::{MeshClient, MeshClientConfig, SessionState, Streaming};
 pub use dial::{DialError, Socket};
 pub use method::{Audit, MethodSpec};
 pub use notice::Notice;
 pub use proto_identity::{CallerKind, PeerIdentity};
+pub use revocations::{NeverRevoked, Revocations};
 pub use router::{CallFuture, Responder, Router, Service, Sink, decode_request};
-pub use server::{MeshServer, MeshServerConfig, NeverRevoked, Presence, Revocations, TlsSetter};
+pub use server::{MeshServer, MeshServerConfig, Presence, TlsSetter};
 pub use session::Peer;
 pub use stats::{CallCount, Handshake, LinkStats, TurnedAway};
 pub use status::{Code, LinkStatus};

@@ -15,6 +15,9 @@ pub const END_LEN_MAX: usize = 4096;
 
 /// Calls in flight on one session.
 pub const STREAMS_PER_SESSION_MAX: u32 = 64;
+/// Calls in flight on a session at its begin: room for each costs memory as long as it lasts, and
+/// most never have more than two. Half of them at once make it [`STREAMS_PER_SESSION_MAX`].
+pub const STREAMS_AT_FIRST: u32 = 8;
 /// Calls in flight on one session without a certificate.
 pub const ANONYMOUS_STREAMS_MAX: u32 = 4;
 /// Sessions of one identity; a further one ends the oldest. Renewal needs two.
@@ -27,10 +30,17 @@ pub const ANONYMOUS_SESSION_LIFE: Duration = Duration::from_secs(60);
 pub const SESSIONS_MAX: usize = 20_000;
 /// Handshakes in progress before callers must prove their address.
 pub const HANDSHAKES_UNPROVED_MAX: usize = 256;
-/// Handshakes in progress.
-pub const HANDSHAKES_MAX: usize = 4096;
-/// A handshake that takes longer is given up.
-pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
+/// ... of one address.
+pub const HANDSHAKES_UNPROVED_PER_ADDRESS_MAX: usize = 64;
+/// Handshakes in progress. Two slow cores finish as many before the first caller gives up: more at
+/// once would all be given up, and come again.
+pub const HANDSHAKES_MAX: usize = 2048;
+/// ... of one IPv4 address, or of one network of 2^64 IPv6 addresses.
+pub const HANDSHAKES_PER_ADDRESS_MAX: usize = 256;
+/// A handshake that takes longer is given up: by then its caller has left.
+pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
+/// Callers whose first packet has come and was not looked at yet.
+pub const INCOMING_MAX: usize = 4096;
 /// Time for header and request of a call to arrive.
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 
@@ -69,3 +79,20 @@ pub const SESSION_GOOD: Duration = Duration::from_secs(10);
 pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
 /// Time that a server gives its sessions when it stops.
 pub const STOP_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Sessions with a certificate that a server lets in in a second, for as long as it takes. A full
+/// handshake costs about half a millisecond of each side.
+pub const ADMISSIONS_PER_SECOND: u32 = 2_000;
+/// ... and at once, after a time in which few came.
+pub const ADMISSIONS_AT_ONCE: u32 = 4_000;
+/// Shortest time after which a caller that found no place is to come back.
+pub const BUSY_MIN: Duration = Duration::from_millis(250);
+/// Longest.
+pub const BUSY_MAX: Duration = Duration::from_secs(30);
+/// When a caller without a certificate is to come back that found no place among the others.
+pub const ANONYMOUS_BUSY: Duration = Duration::from_secs(5);
+/// First pause of a caller whose handshake was not begun: there were too many.
+pub const CROWDED_MIN: Duration = Duration::from_secs(2);
+/// Longest. A node that refuses ten thousand callers as often is busy with it for a third of the
+/// time of one core.
+pub const CROWDED_MAX: Duration = Duration::from_secs(4);

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,52 +11,21 @@ use quinn::{Connection, Endpoint, Incoming};
 use rand::Rng as _;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use crate::admission::{Admission, AdmissionRate, Handshaking, Place};
 use crate::limits::{
-    ANONYMOUS_SESSIONS_MAX, HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, HANDSHAKES_UNPROVED_MAX,
-    SESSIONS_MAX, SESSIONS_PER_PEER_MAX, STOP_TIME_MAX,
+    ADMISSIONS_AT_ONCE, ADMISSIONS_PER_SECOND, ANONYMOUS_BUSY, ANONYMOUS_SESSIONS_MAX, BUSY_MAX,
+    HANDSHAKE_TIME_MAX, SESSIONS_MAX, SESSIONS_PER_PEER_MAX, STOP_TIME_MAX,
 };
+use crate::revocations::Revocations;
 use crate::router::Router;
 use crate::session::{self, Close, Peer};
 use crate::socket;
 use crate::stats::{Calls, Doorkeeper, Handshake, Handshakes, LinkStats, TurnedAway};
 use crate::transport;
-
-/// Which identities are revoked. Asked at each session's begin and at each change.
-pub trait Revocations: Send + Sync + 'static {
-    /// Whether sessions of this certificate must end.
-    fn is_revoked(&self, peer: &PeerIdentity) -> bool;
-    /// Whether this certificate's bearer is to get a new one with a new key now, and over how
-    /// long a time all who are asked at once spread.
-    fn is_due(&self, _peer: &PeerIdentity) -> Option<Duration> {
-        None
-    }
-    /// Changes with each revocation, and with each bearer that is due. When the sender is gone, sessions end.
-    fn changes(&self) -> watch::Receiver<u64>;
-}
-
-/// Revokes nobody; for tests and tools.
-#[derive(Debug)]
-pub struct NeverRevoked(watch::Sender<u64>);
-
-impl Default for NeverRevoked {
-    fn default() -> Self {
-        Self(watch::Sender::new(0))
-    }
-}
-
-impl Revocations for NeverRevoked {
-    fn is_revoked(&self, _peer: &PeerIdentity) -> bool {
-        false
-    }
-
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.0.subscribe()
-    }
-}
 
 /// What a server needs.
 pub struct MeshServerConfig {
@@ -128,7 +96,7 @@ impl Presence {
         drop(sessions);
         LinkStats {
             handshakes: shared.shaken.counted(),
-            handshakes_open: shared.handshakes.load(Ordering::Relaxed),
+            handshakes_open: shared.handshakes.count(),
             sessions: by_kind,
             calls: shared.calls.counted(),
         }
@@ -155,12 +123,13 @@ struct Shared {
     trust_domain: String,
     router: Arc<Router>,
     revocations: Arc<dyn Revocations>,
-    handshakes: AtomicUsize,
+    handshakes: Arc<Handshaking>,
     shaken: Handshakes,
     calls: Arc<Calls>,
     door: Doorkeeper,
     /// Whether sessions with a certificate are served here now; always without it.
     gate: Option<watch::Receiver<bool>>,
+    admission: Admission,
     sessions: Mutex<Sessions>,
 }
 
@@ -204,8 +173,12 @@ impl MeshServer {
             door: Doorkeeper::default(),
             router: Arc::new(config.router),
             revocations: config.revocations,
-            handshakes: AtomicUsize::new(0),
+            handshakes: Arc::default(),
             gate: None,
+            admission: Admission::new(AdmissionRate {
+                per_second: ADMISSIONS_PER_SECOND,
+                at_once: ADMISSIONS_AT_ONCE,
+            }),
             sessions: Mutex::default(),
         });
         Ok(Self { endpoint, shared })
@@ -220,6 +193,18 @@ impl MeshServer {
         let shared = Arc::get_mut(&mut self.shared);
         let shared = shared.ok_or_else(|| io::Error::other("the server runs already"))?;
         shared.gate = Some(gate);
+        Ok(self)
+    }
+
+    /// Lets sessions with a certificate in at another rate than
+    /// [`ADMISSIONS_PER_SECOND`](crate::limits::ADMISSIONS_PER_SECOND).
+    ///
+    /// # Errors
+    /// When the server runs already.
+    pub fn with_admission(mut self, rate: AdmissionRate) -> io::Result<Self> {
+        let shared = Arc::get_mut(&mut self.shared);
+        let shared = shared.ok_or_else(|| io::Error::other("the server runs already"))?;
+        shared.admission = Admission::new(rate);
         Ok(self)
     }
 
@@ -247,9 +232,9 @@ impl MeshServer {
                 () = stop.cancelled() => break,
                 incoming = self.endpoint.accept() => match incoming {
                     Some(incoming) => {
-                        if let Some(incoming) = self.shared.gate(incoming) {
+                        if let Some((incoming, place)) = self.shared.gate(incoming) {
                             let shared = self.shared.clone();
-                            sessions.spawn(async move { shared.handle(incoming).await });
+                            sessions.spawn(async move { shared.handle(incoming, place).await });
                         }
                     }
                     None => break,
@@ -268,26 +253,24 @@ impl MeshServer {
 
 impl Shared {
     /// Takes, asks for proof of address, or refuses; never waits.
-    fn gate(&self, incoming: Incoming) -> Option<Incoming> {
-        let busy = self.handshakes.load(Ordering::Relaxed);
-        if busy >= HANDSHAKES_MAX {
+    fn gate(&self, incoming: Incoming) -> Option<(Incoming, Place)> {
+        let Some(place) = self.handshakes.begin(incoming.remote_address().ip()) else {
             self.shaken.add(Handshake::Busy);
             incoming.refuse();
             return None;
-        }
-        if busy >= HANDSHAKES_UNPROVED_MAX && incoming.may_retry() {
+        };
+        if place.must_prove && incoming.may_retry() {
             self.shaken.add(Handshake::Retry);
             drop(incoming.retry());
             return None;
         }
-        Some(incoming)
+        Some((incoming, place))
     }
 
-    async fn handle(&self, incoming: Incoming) {
-        self.handshakes.fetch_add(1, Ordering::Relaxed);
+    async fn handle(&self, incoming: Incoming, place: Place) {
         let remote = incoming.remote_address();
         let shaken = timeout(HANDSHAKE_TIME_MAX, async { incoming.accept()?.await }).await;
-        self.handshakes.fetch_sub(1, Ordering::Relaxed);
+        drop(place);
         let connection = match shaken {
             Ok(Ok(connection)) => connection,
             Ok(Err(e)) => {
@@ -307,18 +290,30 @@ impl Shared {
             Close::Identity.close(&connection);
             return;
         };
+        let revoked = identity.as_ref().filter(|i| self.revocations.is_revoked(i));
+        if let Some(PeerIdentity { id, .. }) = revoked {
+            // Before it takes a place, of which there are few in a second.
+            self.shaken.add(Handshake::Stranger);
+            warn!(agent = %id, "turned away: identity is revoked");
+            self.door.note(id, crate::now_ms());
+            Close::Revoked.close(&connection);
+            return;
+        }
         let key = identity.as_ref().map(|i| i.id.clone());
-        if !self.register(key.clone(), &connection) {
+        if key.is_some() && self.gate.as_ref().is_some_and(|gate| !*gate.borrow()) {
+            // Before it takes a place: the client goes on to the next address at once.
+            Close::Elsewhere.close(&connection);
+            return;
+        }
+        if let Err(wait) = self.register(key.clone(), &connection) {
             self.shaken.add(Handshake::TooMany);
-            warn!(%remote, "too many sessions");
-            Close::TooMany.close(&connection);
+            let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            debug!(%remote, wait_ms, "no place for a session now");
+            session::send_away(&connection, wait);
             return;
         }
         self.shaken.add(Handshake::Done);
         let peer = Peer::new(identity, remote);
-        if let Some(revoked) = peer.identity().filter(|i| self.revocations.is_revoked(i)) {
-            self.door.note(&revoked.id, crate::now_ms());
-        }
         let router = (self.router.clone(), self.calls.clone());
         let revocations = self.revocations.clone();
         let id = connection.stable_id();
@@ -344,15 +339,19 @@ impl Shared {
         }
     }
 
-    fn register(&self, key: Option<SpiffeId>, connection: &Connection) -> bool {
+    /// Takes a place for a session, or says after how long there may be one.
+    fn register(&self, key: Option<SpiffeId>, connection: &Connection) -> Result<(), Duration> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if sessions.count >= SESSIONS_MAX {
-            return false;
+            return Err(BUSY_MAX);
         }
         let anonymous = key.is_none();
+        if !anonymous {
+            self.admission.enter(Instant::now())?;
+        }
         let open = sessions.open.entry(key).or_default();
         if anonymous && open.len() >= ANONYMOUS_SESSIONS_MAX {
-            return false;
+            return Err(ANONYMOUS_BUSY);
         }
         // An agent that restarts often must not lock itself out: its oldest session goes.
         if !anonymous && open.len() >= SESSIONS_PER_PEER_MAX {
@@ -360,7 +359,7 @@ impl Shared {
         }
         open.push(connection.clone());
         sessions.count += 1;
-        true
+        Ok(())
     }
 
     fn forget(&self, key: &Option<SpiffeId>, id: usize) {

@@ -15,13 +15,13 @@ use tracing::{debug, warn};
 use crate::frame::{self, FrameError, Kind};
 use crate::frames::Frames;
 use crate::limits::{
-    ANONYMOUS_REQUEST_LEN_MAX, ANONYMOUS_SESSION_LIFE, ANONYMOUS_STREAMS_MAX, CALL_TIME_MAX,
-    REQUEST_LEN_MAX, REQUEST_TIME_MAX,
+    ANONYMOUS_REQUEST_LEN_MAX, ANONYMOUS_SESSION_LIFE, ANONYMOUS_STREAMS_MAX, BUSY_MAX,
+    CALL_TIME_MAX, REQUEST_LEN_MAX, REQUEST_TIME_MAX, STREAMS_AT_FIRST, STREAMS_PER_SESSION_MAX,
 };
 use crate::method::MethodSpec;
 use crate::notice;
+use crate::revocations::Revocations;
 use crate::router::{Responder, Router};
-use crate::server::Revocations;
 use crate::stats::Calls;
 use crate::status::{Code, LinkStatus};
 
@@ -32,7 +32,6 @@ pub(crate) enum Close {
     Done = 0,
     Expired = 1,
     Revoked = 2,
-    TooMany = 3,
     Identity = 4,
     Stopping = 5,
     Replaced = 6,
@@ -49,13 +48,30 @@ impl Close {
             Self::Done => "done",
             Self::Expired => "the certificate has ended",
             Self::Revoked => "the identity is revoked",
-            Self::TooMany => "too many sessions",
             Self::Identity => "the certificate names nobody of ours",
             Self::Stopping => "control stops",
             Self::Replaced => "replaced by a newer session",
             Self::Elsewhere => "another control node serves sessions now",
         }
     }
+}
+
+/// Codes from here on say after how many milliseconds to come back. Code 3 stood for a server that
+/// was full and did not say.
+const BUSY_CODE: u64 = 0x1_0000;
+
+/// Sends a caller away for some time.
+pub(crate) fn send_away(connection: &Connection, wait: Duration) {
+    let ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
+    let code = VarInt::from_u64(BUSY_CODE + u64::from(ms)).unwrap_or(VarInt::MAX);
+    let reason = format!("control is busy: come back in {ms} ms");
+    connection.close(code, reason.as_bytes());
+}
+
+/// For how long a caller was sent away, as the code says; never longer than that makes sense.
+pub(crate) fn sent_away(code: u64) -> Option<Duration> {
+    let ms = code.checked_sub(BUSY_CODE)?;
+    Some(Duration::from_millis(ms).min(BUSY_MAX))
 }
 
 /// The caller of a method.
@@ -117,9 +133,7 @@ pub(crate) async fn serve(
     let end = Instant::now() + life(&peer);
     let mut changes = revocations.changes();
     let peer = Arc::new(peer);
-    if peer.kind() == CallerKind::Anonymous {
-        connection.set_max_concurrent_bi_streams(VarInt::from_u32(ANONYMOUS_STREAMS_MAX));
-    }
+    let mut room = Room::of(&connection, &peer);
     let mut streams = JoinSet::new();
     let mut is_told = false;
     loop {
@@ -140,6 +154,7 @@ pub(crate) async fn serve(
                 Ok((send, recv)) => {
                     let (peer, router, counts) = (peer.clone(), router.clone(), counts.clone());
                     streams.spawn(async move { calls(&peer, (&router, &counts), send, recv).await });
+                    room.grow(&connection, streams.len());
                 }
                 Err(e) => {
                     debug!(agent = %peer.name(), error = %e, "session over");
@@ -164,6 +179,36 @@ pub(crate) async fn serve(
                 Close::Stopping.close(&connection);
                 break;
             },
+        }
+    }
+}
+
+/// How many calls a session may have in flight.
+struct Room {
+    now: u32,
+    max: u32,
+}
+
+impl Room {
+    fn of(connection: &Connection, peer: &Peer) -> Self {
+        if peer.kind() == CallerKind::Anonymous {
+            connection.set_max_concurrent_bi_streams(VarInt::from_u32(ANONYMOUS_STREAMS_MAX));
+            return Self {
+                now: ANONYMOUS_STREAMS_MAX,
+                max: ANONYMOUS_STREAMS_MAX,
+            };
+        }
+        Self {
+            now: STREAMS_AT_FIRST,
+            max: STREAMS_PER_SESSION_MAX,
+        }
+    }
+
+    /// Before the caller has to wait.
+    fn grow(&mut self, connection: &Connection, in_flight: usize) {
+        if self.now < self.max && in_flight * 2 >= self.now as usize {
+            self.now = self.max;
+            connection.set_max_concurrent_bi_streams(VarInt::from_u32(self.max));
         }
     }
 }

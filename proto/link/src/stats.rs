@@ -18,9 +18,9 @@ pub enum Handshake {
     Failed,
     /// It took too long.
     Late,
-    /// The certificate names nobody of ours.
+    /// The certificate names nobody of ours, or somebody who is revoked.
     Stranger,
-    /// There are too many sessions.
+    /// There are too many sessions, or too many came at once.
     TooMany,
     /// Too many were in progress: refused before it began.
     Busy,

@@ -13,7 +13,9 @@ use tracing::{debug, info, warn};
 
 use crate::client::SessionState;
 use crate::dial::{DialError, Dialer, Socket, classify};
-use crate::limits::{BACKOFF_MAX, BACKOFF_MIN, DRAIN_TIME_MAX, SESSION_GOOD};
+use crate::limits::{
+    BACKOFF_MAX, BACKOFF_MIN, CROWDED_MAX, CROWDED_MIN, DRAIN_TIME_MAX, SESSION_GOOD,
+};
 use crate::notice::{self, Notice};
 use crate::open::OpenSession;
 use crate::session::Close;
@@ -35,6 +37,7 @@ pub(crate) async fn run(shared: Arc<Shared>, socket: Option<Socket>, stop: Cance
         dialer: Dialer::on(socket),
         next: 0,
         failures: 0,
+        refusals: 0,
         draining: JoinSet::new(),
     };
     tokio::select! {
@@ -55,6 +58,8 @@ struct Supervisor {
     next: usize,
     /// Attempts in a row without a good session.
     failures: u32,
+    /// Times in a row that a node was too busy for a session.
+    refusals: u32,
     draining: JoinSet<()>,
 }
 
@@ -130,38 +135,71 @@ impl Supervisor {
             let config = self.tls.borrow_and_update().clone();
             let addresses = self.shared.addresses.borrow().clone();
             let mut last = None;
+            let mut sent_away: Option<(Duration, usize)> = None;
             for step in 0..addresses.len() {
                 let index = (self.next + step) % addresses.len();
                 match self.dialer.dial(&addresses[index], &config).await {
                     Ok(session) => {
                         self.next = index;
+                        self.refusals = 0;
                         return (session, addresses[index].clone());
                     }
                     Err(e) => {
                         debug!(error = %e, "no session");
+                        sent_away = sent_away.max(self.turn(&e).map(|wait| (wait, index)));
                         last = Some(e);
                     }
                 }
             }
-            self.next = self.next.wrapping_add(1);
             if let Some(e) = &last
                 && self.failures == 0
+                && sent_away.is_none()
             {
                 warn!(error = %e, "no control node answers; trying again");
             }
             if self.shared.session.borrow().is_none() {
                 self.shared.state.send_replace(SessionState::Down(last));
             }
-            self.dialer.reset();
-            self.pause().await;
+            if let Some((wait, index)) = sent_away {
+                // It answered: it is asked first again, with the same socket.
+                self.next = index;
+                self.refusals = self.refusals.saturating_add(1);
+                self.wait(wait).await;
+            } else {
+                self.next = self.next.wrapping_add(1);
+                self.dialer.reset();
+                self.pause().await;
+            }
+        }
+    }
+
+    /// How long to stay away from a node that is busy, at random, so that nobody comes back in
+    /// step with others.
+    fn turn(&self, error: &DialError) -> Option<Duration> {
+        match error {
+            // Later than told, never earlier: who is early finds no place again.
+            DialError::Busy { retry_in, .. } => {
+                Some(retry_in.mul_f64(rand::rng().random_range(1.0..1.25)))
+            }
+            DialError::Crowded { .. } => {
+                let share = rand::rng().random_range(0.5..1.5);
+                Some(doubled(CROWDED_MIN, self.refusals, CROWDED_MAX).mul_f64(share))
+            }
+            _ => None,
         }
     }
 
     /// Waits longer after each failure, at random, so that agents do not come back in step. A
     /// new certificate ends the wait.
     async fn pause(&mut self) {
-        let pause = backoff(self.failures, rand::rng().random_range(0.5..1.0));
+        let pause = doubled(BACKOFF_MIN, self.failures, BACKOFF_MAX);
+        // The generator must not live across the wait: it would tie the future to a thread.
+        let pause = pause.mul_f64(rand::rng().random_range(0.5..1.0));
         self.failures = self.failures.saturating_add(1);
+        self.wait(pause).await;
+    }
+
+    async fn wait(&mut self, pause: Duration) {
         tokio::select! {
             () = sleep(pause) => {}
             Ok(()) = self.tls.changed() => self.tls.mark_changed(),
@@ -169,12 +207,9 @@ impl Supervisor {
     }
 }
 
-/// Pause after so many failures; `jitter` scales it.
-fn backoff(failures: u32, jitter: f64) -> Duration {
-    BACKOFF_MIN
-        .saturating_mul(1 << failures.min(16))
-        .min(BACKOFF_MAX)
-        .mul_f64(jitter)
+/// Twice as long each time, up to a bound.
+fn doubled(first: Duration, times: u32, max: Duration) -> Duration {
+    first.saturating_mul(1 << times.min(16)).min(max)
 }
 
 #[cfg(test)]
@@ -184,8 +219,8 @@ mod tests {
     #[test]
     fn backoff_grows_to_its_bound() {
         for (failures, ms) in [(0, 100), (1, 200), (4, 1600), (7, 10_000), (500, 10_000)] {
-            assert_eq!(backoff(failures, 1.0), Duration::from_millis(ms));
+            let pause = doubled(BACKOFF_MIN, failures, BACKOFF_MAX);
+            assert_eq!(pause, Duration::from_millis(ms));
         }
-        assert_eq!(backoff(0, 0.5), Duration::from_millis(50));
     }
 }

@@ -9,8 +9,8 @@ use rand::Rng as _;
 use ring::hmac;
 
 use crate::limits::{
-    HANDSHAKES_MAX, IDLE_TIMEOUT, INITIAL_RTT, KEEP_ALIVE, SESSION_WINDOW, STREAM_WINDOW,
-    STREAMS_PER_SESSION_MAX,
+    IDLE_TIMEOUT, INCOMING_MAX, INITIAL_RTT, KEEP_ALIVE, SESSION_WINDOW, STREAM_WINDOW,
+    STREAMS_AT_FIRST,
 };
 
 fn common() -> TransportConfig {
@@ -21,6 +21,9 @@ fn common() -> TransportConfig {
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
         .receive_window(VarInt::from_u32(SESSION_WINDOW))
         .send_window(u64::from(SESSION_WINDOW))
+        // With it each session keeps room for ten datagrams, 16 KiB, for ever. Calls and answers
+        // fit into one.
+        .enable_segmentation_offload(false)
         .datagram_receive_buffer_size(None);
     t
 }
@@ -44,11 +47,11 @@ pub(crate) fn server(tls: rustls::ServerConfig) -> Result<quinn::ServerConfig, S
         quinn::crypto::rustls::QuicServerConfig::try_from(tls).map_err(|e| e.to_string())?;
     let mut transport = common();
     transport
-        .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS_PER_SESSION_MAX))
+        .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS_AT_FIRST))
         .max_concurrent_uni_streams(VarInt::from_u32(0));
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
     config.transport_config(Arc::new(transport));
-    config.max_incoming(HANDSHAKES_MAX);
+    config.max_incoming(INCOMING_MAX);
     Ok(config)
 }
 

@@ -111,6 +111,11 @@ impl Agents {
         up.wait_for(|count| *count >= all).await.ok();
     }
 
+    /// Waits until every agent has ended, after the world has.
+    pub(crate) async fn all_ended(&mut self) {
+        while self.tasks.join_next().await.is_some() {}
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.spots.len()
     }
@@ -212,7 +217,7 @@ impl Spot {
         self.dir.join("ticket")
     }
 
-    fn args(&self) -> AgentArgs {
+    fn args(&self, world: &World) -> AgentArgs {
         AgentArgs {
             control: Vec::new(),
             state_dir: self.dir.clone(),
@@ -221,6 +226,7 @@ impl Spot {
             tpm: agents_kit::tpm::TPM_PATH.into(),
             log: LogFormat::default(),
             metrics: None,
+            otlp: world.otlp.clone(),
         }
     }
 
@@ -230,7 +236,9 @@ impl Spot {
             Role::Bmc => AgentKind::Bmc,
             Role::Pixie => AgentKind::Pixie,
         };
-        let agent = self.args().start(kind).await?;
+        let args = self.args(world);
+        let agent = args.start(kind).await?;
+        let traced = args.send_spans(&agent, kind)?;
         let stop = world.stop.child_token();
         match self.role {
             Role::Core(leaf) => {
@@ -257,12 +265,13 @@ impl Spot {
                 serve(agent, pixie, stop).await?;
             }
         }
+        traced.end().await;
         Ok(())
     }
 
     /// Written and read as an operator's file is.
     fn bmc_config(&self, world: &World) -> Result<BmcConfig> {
-        let port = world.ports.redfish;
+        let (redfish, ipmi) = (world.ports.redfish, world.ports.ipmi);
         let mut text = format!("credentials = \"bmc-login.toml\"\ninterval_s = {BMC_INTERVAL_S}\n");
         let mine = world
             .machines
@@ -270,10 +279,12 @@ impl Spot {
             .filter(|m| m.plan.partition == self.partition);
         for machine in mine {
             let address = bmc::address(machine);
-            text += &format!(
-                "[[bmc]]\naddress = \"{address}\"\ninterface = \"redfish\"\nredfish_port = {port}\n\
-                 plain_http = true\n"
-            );
+            text += &format!("[[bmc]]\naddress = \"{address}\"\n");
+            text += &if machine.plan.has_ipmi {
+                format!("interface = \"ipmi\"\nipmi_port = {ipmi}\n")
+            } else {
+                format!("interface = \"redfish\"\nredfish_port = {redfish}\nplain_http = true\n")
+            };
         }
         let user = partition_name(self.partition);
         let login = format!("[default]\nuser = \"{user}\"\npassword = \"{PASSWORD}\"\n");

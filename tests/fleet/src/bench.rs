@@ -103,6 +103,7 @@ impl BenchArgs {
             machines,
             partitions: machines.div_ceil(PARTITION).max(1),
             tenants_percent: 0,
+            ipmi_percent: 25,
             rate: self.rate,
             chaos: false,
             seed: None,
@@ -112,6 +113,7 @@ impl BenchArgs {
             patience_s: 300,
             output: self.output,
             metalmeshd: self.metalmeshd.clone(),
+            otlp: None,
             log: false,
         }
     }

@@ -1,4 +1,5 @@
-//! The BMCs of all machines: Redfish over HTTP, each at an address of its own on loopback.
+//! The BMCs that speak Redfish, over HTTP, each at an address of its own on loopback; and what
+//! BMCs of every kind do.
 //!
 //! One listener serves them all; the address that was connected to says which one it is.
 
@@ -17,6 +18,7 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use proto_types::MacAddr;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -40,6 +42,7 @@ pub(crate) async fn serve(world: Arc<World>, listener: TcpListener) -> Result<()
     let by_address: std::collections::BTreeMap<Ipv4Addr, usize> = world
         .machines
         .iter()
+        .filter(|m| !m.plan.has_ipmi)
         .map(|m| (m.plan.bmc, m.plan.number))
         .collect();
     let mut connections = JoinSet::new();
@@ -168,10 +171,7 @@ fn read(machine: &Machine, path: &str) -> Option<Value> {
             one("/redfish/v1/Managers/1/EthernetInterfaces/1")
         }
         "/redfish/v1/Managers/1/EthernetInterfaces/1" => {
-            let [cable, _] = &machine.plan.cables;
-            let mut mac = cable.mac;
-            mac.0[1] = 0xfb;
-            json!({ "MACAddress": mac.to_string() })
+            json!({ "MACAddress": mac(machine).to_string() })
         }
         "/redfish/v1/Chassis/1" => json!({
             "Manufacturer": "Fleet", "Model": "1U",
@@ -212,30 +212,63 @@ fn system(machine: &Machine) -> Value {
 }
 
 async fn reset(world: &World, machine: &Machine, kind: &str) -> Response<Full<Bytes>> {
-    let number = machine.plan.number;
+    let switching = match kind {
+        "On" => Switching::On,
+        "ForceOff" => Switching::Off,
+        "ForceRestart" | "PowerCycle" => Switching::Restart,
+        _ => return answer(StatusCode::BAD_REQUEST, &Value::Null),
+    };
     pass(world.delays.power_ms).await;
     if machine.is_dark() {
         return answer(StatusCode::SERVICE_UNAVAILABLE, &Value::Null);
     }
-    match kind {
-        "On" if !machine.is_on() => {
+    switch(world, machine, switching);
+    answer(StatusCode::OK, &json!({}))
+}
+
+/// What a BMC does with the power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Switching {
+    On,
+    Off,
+    /// Off and on again.
+    Restart,
+}
+
+/// Switches a machine; nothing happens to one that has no power.
+pub(crate) fn switch(world: &World, machine: &Machine, switching: Switching) {
+    let number = machine.plan.number;
+    match switching {
+        _ if machine.is_dark() => {}
+        Switching::On if !machine.is_on() => {
             world.truth.note(number, "switched on by its BMC");
             machine.switch(true);
         }
-        "On" => {}
-        "ForceOff" => {
-            if machine.is_on() {
-                world.truth.powered_off(number);
-                machine.switch(false);
-            }
+        Switching::Off if machine.is_on() => {
+            world.truth.powered_off(number);
+            machine.switch(false);
         }
-        "ForceRestart" | "PowerCycle" => {
+        Switching::On | Switching::Off => {}
+        Switching::Restart => {
             world.truth.restarted(number);
             machine.switch(true);
         }
-        _ => return answer(StatusCode::BAD_REQUEST, &Value::Null),
     }
-    answer(StatusCode::OK, &json!({}))
+}
+
+/// Sets the persistent boot device.
+pub(crate) fn set_boot(world: &World, machine: &Machine, boot: BootDevice) {
+    let note = format!("its BMC sets the boot device to {boot:?}");
+    world.truth.note(machine.plan.number, note);
+    machine.set_boot_device(boot);
+}
+
+/// The BMC's own Ethernet address.
+pub(crate) fn mac(machine: &Machine) -> MacAddr {
+    let [cable, _] = &machine.plan.cables;
+    let mut mac = cable.mac;
+    mac.0[1] = 0xfb;
+    mac
 }
 
 fn change(world: &World, machine: &Machine, body: &Value) {
@@ -247,11 +280,7 @@ fn change(world: &World, machine: &Machine, body: &Value) {
         Some("Pxe") => BootDevice::Pxe,
         _ => return,
     };
-    world.truth.note(
-        machine.plan.number,
-        format!("its BMC sets the boot device to {boot:?}"),
-    );
-    machine.set_boot_device(boot);
+    set_boot(world, machine, boot);
 }
 
 /// Where the agent finds a machine's BMC.

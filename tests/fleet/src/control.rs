@@ -47,7 +47,7 @@ impl Control {
     /// Starts a new one.
     ///
     /// The kernel kills it when the thread that started it ends: only the main thread may start it.
-    pub(crate) async fn start(program: Option<PathBuf>) -> Result<Self> {
+    pub(crate) async fn start(program: Option<PathBuf>, otlp: Option<&str>) -> Result<Self> {
         let program = program.map_or_else(beside, Ok)?;
         ensure!(
             program.exists(),
@@ -67,6 +67,8 @@ impl Control {
             child: None,
             before: Usage::default(),
         };
+        let traces = otlp.map(|url| format!("[traces]\nurl = {url:?}\n"));
+        fs::write(control.config(), traces.unwrap_or_default())?;
         control.again().await?;
         Ok(control)
     }
@@ -77,6 +79,8 @@ impl Control {
         let child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "--"])
             .arg(&self.program)
+            .arg("--config")
+            .arg(self.config())
             .arg("--data-dir")
             .arg(self.dir.path().join("data"))
             .args(["--api-listen", &self.api, "--mesh-listen", &self.mesh])
@@ -123,6 +127,19 @@ impl Control {
         Ok(())
     }
 
+    /// Ends it in order.
+    pub(crate) async fn end(&mut self) -> Result<()> {
+        let Some(mut child) = self.child.take() else {
+            return Ok(());
+        };
+        let pid = child.id().context("metalmeshd ended already")?;
+        let asked = Command::new("kill").arg(pid.to_string()).status().await?;
+        ensure!(asked.success(), "cannot end metalmeshd");
+        let ended = tokio::time::timeout(START, child.wait()).await;
+        ended.context("metalmeshd does not end")??;
+        Ok(())
+    }
+
     pub(crate) fn is_dead(&self) -> bool {
         self.child.is_none()
     }
@@ -166,6 +183,10 @@ impl Control {
 
     fn log(&self) -> PathBuf {
         self.place("metalmeshd.log")
+    }
+
+    fn config(&self) -> PathBuf {
+        self.place("metalmeshd.toml")
     }
 
     fn token_file(&self) -> PathBuf {

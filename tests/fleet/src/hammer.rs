@@ -33,7 +33,7 @@ const REBOOT_WAIT: Duration = Duration::from_secs(60);
 /// # Errors
 /// What keeps the machine from going on; it reboots then, too.
 pub(crate) async fn run(world: &World, machine: &Machine, ticket: Ticket) -> Result<()> {
-    let agent = join(world, ticket).await?;
+    let agent = join(world, machine.plan.number, ticket).await?;
     let events = Events::spawn(&agent);
     events.send("Preparing", "");
     let life = Life {
@@ -51,14 +51,19 @@ pub(crate) async fn run(world: &World, machine: &Machine, ticket: Ticket) -> Res
     }
 }
 
-async fn join(world: &World, ticket: Ticket) -> Result<Agent> {
+async fn join(world: &World, number: usize, ticket: Ticket) -> Result<Agent> {
     let began = Instant::now();
     let roots = Roots::Certificates(ticket.roots.into_iter().map(Into::into).collect());
     let credential = enrol_once(&ticket.control, roots, &ticket.claim)
         .await
         .context("join")?;
     world.times.add("join", began.elapsed());
-    Ok(Agent::from_credential(credential, ticket.control)?)
+    let socket = world.socket(number)?;
+    Ok(Agent::from_credential_on(
+        credential,
+        ticket.control,
+        socket,
+    )?)
 }
 
 struct Life<'a> {

@@ -3,8 +3,8 @@
 //!
 //! Everything that talks to control is the product's own code: enrolment, sessions and renewal
 //! (`agents-kit`), the switch, BMC and PXE agents as they are, hammer's ledger, calls and events.
-//! What is simulated is behind them: switches in memory, BMCs that answer Redfish on loopback
-//! ([`bmc`]), firmware that speaks DHCP through a relay, TFTP and HTTP ([`netboot`]), disks that
+//! What is simulated is behind them: switches in memory, BMCs that answer Redfish ([`bmc`])
+//! or IPMI ([`ipmi`]) on loopback, firmware that speaks DHCP through a relay, TFTP and HTTP ([`netboot`]), disks that
 //! take a stated time to wipe and to install ([`delays`]).
 //!
 //! Invariants of the product are checked all along against what really happened to each machine
@@ -24,6 +24,8 @@ mod delays;
 mod fabric;
 mod hammer;
 mod http;
+mod ipmi;
+mod ipmi_commands;
 mod machine;
 mod netboot;
 mod options;

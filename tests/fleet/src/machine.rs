@@ -232,6 +232,8 @@ async fn boot(world: &World, machine: &Machine) -> Result<()> {
         Booted::Disk => {
             let number = machine.plan.number;
             world.truth.note(number, "is told to boot from its disk");
+            // When that was pixie's word alone, control calls it back.
+            world.truth.restart_ordered(number);
             let system = machine
                 .system()
                 .context("control says disk, but none has a system")?;
@@ -248,7 +250,8 @@ async fn boot(world: &World, machine: &Machine) -> Result<()> {
 async fn run_system(world: &World, machine: &Machine, system: System) -> Result<()> {
     let began = Instant::now();
     pass(world.delays.start_ms).await;
-    let agent = Agent::from_credential(system.credential, system.control)?;
+    let socket = world.socket(machine.plan.number)?;
+    let agent = Agent::from_credential_on(system.credential, system.control, socket)?;
     let client: PhoneHomeServiceClient = agent.client();
     let mut is_first = true;
     loop {

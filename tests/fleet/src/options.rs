@@ -30,6 +30,9 @@ pub struct Options {
     /// Of a hundred machines so many are allocated, run, and freed again
     #[arg(long, value_name = "PERCENT", default_value_t = 30)]
     pub tenants_percent: usize,
+    /// Of a hundred BMCs so many speak IPMI, the others Redfish
+    #[arg(long, value_name = "PERCENT", default_value_t = 25)]
+    pub ipmi_percent: usize,
     /// Machines switched on in a second; 0 is all at once
     #[arg(long, value_name = "PER_SECOND", default_value_t = 40)]
     pub rate: u64,
@@ -57,6 +60,10 @@ pub struct Options {
     /// The control node's program; if absent the one that was built with this
     #[arg(long, value_name = "FILE")]
     pub metalmeshd: Option<PathBuf>,
+    /// Send spans of calls, and of what agents make of them, to a collector of OpenTelemetry
+    /// (OTLP/HTTP): http://127.0.0.1:4318/v1/traces
+    #[arg(long, value_name = "URL")]
+    pub otlp: Option<String>,
     /// Print what agents and machines log; RUST_LOG says how much
     #[arg(long)]
     pub log: bool,
@@ -81,14 +88,16 @@ impl Options {
             self.machines,
             self.partitions
         );
-        ensure!(
-            self.tenants_percent <= 100,
-            "--tenants-percent: {} is more than a hundred",
-            self.tenants_percent
-        );
+        for (option, percent) in [
+            ("--tenants-percent", self.tenants_percent),
+            ("--ipmi-percent", self.ipmi_percent),
+        ] {
+            ensure!(percent <= 100, "{option}: {percent} is more than a hundred");
+        }
         Ok(Plan {
             machines: self.machines,
             partitions: self.partitions,
+            ipmi_percent: self.ipmi_percent,
         })
     }
 }

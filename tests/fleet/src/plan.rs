@@ -14,6 +14,8 @@ pub(crate) const MACHINES_PER_PARTITION_MAX: usize = 10_000;
 /// Second byte of the addresses of a partition's machines, and of its BMCs.
 const MACHINES_NET: u8 = 10;
 const BMCS_NET: u8 = 120;
+/// Spreads what speaks IPMI over the racks: with a hundred it has no common divisor.
+const IPMI_STEP: usize = 37;
 /// Fixed, so that a machine has the same UUID in every run.
 const UUID_HIGH: u64 = 0xf1ee_7000_0000_4000;
 const UUID_LOW: u64 = 0x8000_0000_0000_0000;
@@ -37,6 +39,8 @@ pub(crate) struct MachinePlan {
     pub(crate) cables: [Cable; 2],
     /// Where its BMC is.
     pub(crate) bmc: Ipv4Addr,
+    /// It speaks IPMI; else Redfish.
+    pub(crate) has_ipmi: bool,
 }
 
 /// How machines are spread.
@@ -44,6 +48,8 @@ pub(crate) struct MachinePlan {
 pub(crate) struct Plan {
     pub(crate) machines: usize,
     pub(crate) partitions: usize,
+    /// Of a hundred BMCs so many speak IPMI.
+    pub(crate) ipmi_percent: usize,
 }
 
 impl Plan {
@@ -61,14 +67,14 @@ impl Plan {
         let mut all = Vec::with_capacity(self.machines);
         for partition in 0..self.partitions {
             for place in 0..self.machines_of(partition) {
-                all.push(machine(all.len(), partition, place));
+                all.push(machine(all.len(), (partition, place), self.ipmi_percent));
             }
         }
         all
     }
 }
 
-fn machine(number: usize, partition: usize, place: usize) -> MachinePlan {
+fn machine(number: usize, (partition, place): (usize, usize), ipmi_percent: usize) -> MachinePlan {
     let bytes = u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes();
     let cable = |side: usize| {
         let [_, b, c, d] = bytes;
@@ -84,6 +90,7 @@ fn machine(number: usize, partition: usize, place: usize) -> MachinePlan {
         uuid: Uuid::from_u64_pair(UUID_HIGH, UUID_LOW | number as u64),
         cables: [cable(0), cable(1)],
         bmc: address(BMCS_NET, partition, place + 256),
+        has_ipmi: number * IPMI_STEP % 100 < ipmi_percent,
     }
 }
 
@@ -135,11 +142,14 @@ mod tests {
         let plan = Plan {
             machines: 205,
             partitions: 3,
+            ipmi_percent: 25,
         };
         let all = plan.all();
         assert_eq!(all.len(), 205);
         let count = |of: usize| all.iter().filter(|m| m.partition == of).count();
         assert_eq!([count(0), count(1), count(2)], [69, 68, 68]);
+        let first = &all[..100];
+        assert_eq!(first.iter().filter(|m| m.has_ipmi).count(), 25);
         let distinct = |keys: Vec<String>| keys.into_iter().collect::<BTreeSet<_>>().len();
         assert_eq!(
             distinct(all.iter().map(|m| m.uuid.to_string()).collect()),

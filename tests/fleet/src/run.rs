@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use agents_kit::Socket;
 use anyhow::{Context, Result, bail, ensure};
 use control_client::Client;
 use proto_public::admin::v2::MachineServiceListRequest;
@@ -25,8 +26,8 @@ use crate::plan::Plan;
 use crate::relay::Relay;
 use crate::report::{Part, Report};
 use crate::tenants::{self, Deeds, Tenants};
-use crate::world::{Ports, Times, World};
-use crate::{bmc, catalogue};
+use crate::world::{Ports, SOCKETS, Times, World};
+use crate::{bmc, catalogue, ipmi};
 
 /// Between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
@@ -41,7 +42,7 @@ const PROGRESS: Duration = Duration::from_secs(5);
 pub async fn run(options: &Options, tell: impl Fn(String)) -> Result<Report> {
     agents_kit::install_crypto_provider();
     let plan = options.plan()?;
-    let control = Control::start(options.metalmeshd.clone()).await?;
+    let control = Control::start(options.metalmeshd.clone(), options.otlp.as_deref()).await?;
     let admin = control.admin()?;
     let tenant = catalogue::set_up(&admin, plan).await?;
     let (world, listener) = build(options, plan).await?;
@@ -90,6 +91,12 @@ pub async fn run(options: &Options, tell: impl Fn(String)) -> Result<Report> {
         .then(|| (seed, std::mem::take(&mut chaos.counts)));
     let report = run.report(parts, &deeds, faults).await?;
     drop(stop);
+    if options.otlp.is_some() {
+        // All send what they have not sent yet.
+        let ended = timeout(patience, agents.all_ended()).await;
+        ended.context("not all agents ended in time")?;
+        control.lock().await.end().await?;
+    }
     Ok(report)
 }
 
@@ -99,13 +106,14 @@ async fn build(options: &Options, plan: Plan) -> Result<(Arc<World>, tokio::net:
     let plans = plan.all();
     let truth = machine::truth(&plans);
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
+    let udp = || -> Result<u16> {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        Ok(socket.local_addr()?.port())
+    };
     let ports = Ports {
-        dhcp: UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?
-            .local_addr()?
-            .port(),
-        tftp: UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?
-            .local_addr()?
-            .port(),
+        dhcp: udp()?,
+        tftp: udp()?,
+        ipmi: udp()?,
         http: TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?
             .local_addr()?
             .port(),
@@ -115,6 +123,7 @@ async fn build(options: &Options, plan: Plan) -> Result<(Arc<World>, tokio::net:
     for partition in 0..plan.partitions {
         relays.push(Relay::bind(partition, ports.dhcp).await?);
     }
+    let sockets: std::io::Result<_> = (0..SOCKETS).map(|_| Socket::bind()).collect();
     let world = World {
         delays: options.delays,
         ports,
@@ -126,6 +135,8 @@ async fn build(options: &Options, plan: Plan) -> Result<(Arc<World>, tokio::net:
             .map(|p| Fabric::new(plan.leaves_of(p)))
             .collect(),
         relays,
+        otlp: options.otlp.clone(),
+        sockets: sockets?,
         stop: CancellationToken::new(),
     };
     Ok((Arc::new(world), listener))
@@ -160,7 +171,20 @@ fn spawn(tasks: &mut JoinSet<()>, world: &Arc<World>, listener: tokio::net::TcpL
             }
         });
     }
-    for number in 0..world.machines.len() {
+    for machine in &world.machines {
+        let number = machine.plan.number;
+        if machine.plan.has_ipmi {
+            let world = of(world);
+            tasks.spawn(async move {
+                if let Err(error) = ipmi::serve(world, number).await {
+                    tracing::error!(
+                        number,
+                        error = format!("{error:#}"),
+                        "its BMC is silent now"
+                    );
+                }
+            });
+        }
         let world = of(world);
         tasks.spawn(async move { machine::live(&world, number).await });
     }

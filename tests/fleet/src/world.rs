@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use agents_kit::Socket;
+use anyhow::{Context as _, Result};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -13,6 +15,9 @@ use crate::machine::Machine;
 use crate::relay::Relay;
 use crate::truth::Truth;
 
+/// Sockets that machines share.
+pub(crate) const SOCKETS: usize = 8;
+
 /// Ports that the parts of a partition listen on, each at addresses of its own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ports {
@@ -20,6 +25,7 @@ pub(crate) struct Ports {
     pub(crate) tftp: u16,
     pub(crate) http: u16,
     pub(crate) redfish: u16,
+    pub(crate) ipmi: u16,
 }
 
 /// The data centre.
@@ -35,10 +41,20 @@ pub(crate) struct World {
     pub(crate) fabrics: Vec<Fabric>,
     /// DHCP relays, by partition.
     pub(crate) relays: Vec<Relay>,
+    /// Where spans are sent.
+    pub(crate) otlp: Option<String>,
+    /// What machines reach control through.
+    pub(crate) sockets: Vec<Socket>,
     pub(crate) stop: CancellationToken,
 }
 
 impl World {
+    /// The socket of a machine, which others share.
+    pub(crate) fn socket(&self, number: usize) -> Result<&Socket> {
+        let count = self.sockets.len().max(1);
+        self.sockets.get(number % count).context("no socket")
+    }
+
     /// The machine of a UUID that control speaks of.
     pub(crate) fn find(&self, uuid: &str) -> Option<&Machine> {
         let number = self.by_uuid.get(&uuid.parse().ok()?)?;

@@ -1,5 +1,17 @@
 //! A small data centre from delivery to the last count, against a control of its own.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+
+#[path = "../../../control/server/tests/server/collector.rs"]
+mod collector;
+#[path = "../../../control/server/tests/server/venv.rs"]
+mod venv;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use collector::Collector;
+use serde_json::Value;
 use tests_fleet::{Delays, Options, Output};
 
 fn options() -> Options {
@@ -7,6 +19,7 @@ fn options() -> Options {
         machines: 60,
         partitions: 2,
         tenants_percent: 30,
+        ipmi_percent: 25,
         rate: 0,
         chaos: false,
         seed: None,
@@ -16,6 +29,7 @@ fn options() -> Options {
         patience_s: 120,
         output: Output::Text,
         metalmeshd: None,
+        otlp: None,
         log: false,
     }
 }
@@ -70,4 +84,91 @@ async fn what_cannot_be_is_refused_by_name() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("--machines"), "{error}");
+}
+
+/// Names of spans by service, of one trace; each but the first is a part of one that is there.
+fn parts(spans: &[&Value]) -> BTreeSet<(String, String)> {
+    let text = |it: &Value, field: &str| it[field].as_str().unwrap().to_owned();
+    let ids: BTreeSet<String> = spans.iter().map(|it| text(it, "id")).collect();
+    assert_eq!(ids.len(), spans.len(), "an id twice: {spans:?}");
+    // A machine comes up while its BMC still turns it on: the run may be over before that is told.
+    let is_late = |it: &Value| it["name"] == "power-on";
+    let outside = |it: &&&Value| !ids.contains(&text(it, "parent")) && !is_late(it);
+    let roots: Vec<_> = spans.iter().filter(outside).collect();
+    assert_eq!(roots.len(), 1, "{roots:?}");
+    assert_eq!(roots[0]["parent"], "");
+    let named = spans.iter();
+    named
+        .map(|it| (text(it, "service"), text(it, "name")))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_all_agents_do_for_a_call_is_one_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(collector) = Collector::start(dir.path(), "spans", &[]) else {
+        return;
+    };
+    let traced = Options {
+        machines: 4,
+        partitions: 1,
+        tenants_percent: 50,
+        otlp: Some(format!("http://127.0.0.1:{}/v1/traces", collector.port)),
+        ..options()
+    };
+    tests_fleet::run(&traced, |line| println!("{line}"))
+        .await
+        .unwrap();
+    let spans = collector.spans();
+    let mut traces: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+    for span in &spans {
+        let trace = span["trace"].as_str().unwrap();
+        traces.entry(trace).or_default().push(span);
+    }
+    let of_call = |call: &str| {
+        let of_call = traces
+            .values()
+            .filter(|it| it.iter().any(|span| span["name"] == call));
+        of_call.map(|it| parts(it)).collect::<Vec<_>>()
+    };
+    let created = of_call("metalstack.api.v2.MachineService/Create");
+    let deleted = of_call("metalstack.api.v2.MachineService/Delete");
+    assert_eq!(
+        (created.len(), deleted.len()),
+        (2, 2),
+        "{}",
+        collector.text()
+    );
+    let has = |trace: &BTreeSet<(String, String)>, parts: &[(&str, &str)]| {
+        for (service, name) in parts {
+            let part = ((*service).to_owned(), (*name).to_owned());
+            assert!(trace.contains(&part), "no {part:?} in {trace:?}");
+        }
+    };
+    for trace in &created {
+        has(
+            trace,
+            &[
+                ("metalmeshd", "phase installing"),
+                ("metalmesh-core", "set up port"),
+                ("metalmeshd", "order boot-disk"),
+                ("metalmesh-bmc", "boot-disk"),
+                ("metalmeshd", "phase rebooting"),
+            ],
+        );
+    }
+    for trace in &deleted {
+        has(
+            trace,
+            &[
+                ("metalmeshd", "order power-off"),
+                ("metalmesh-bmc", "power-off"),
+                ("metalmesh-core", "set up port"),
+                ("metalmesh-bmc", "boot-pxe"),
+                ("metalmesh-pixie", "boot hammer"),
+                ("metalmeshd", "phase wiping"),
+            ],
+        );
+    }
+    assert!(spans.len() < 200, "{}", spans.len());
 }

@@ -6,9 +6,12 @@
 )]
 
 use bmc_ipmi::CipherSuite;
+use bmc_ipmi::managed::Managed;
+use bmc_ipmi::packet::Response;
 use bmc_ipmi::rakp::Keys;
 use bolero::check;
 use proto_public::json;
+use proto_traces::TraceContext;
 
 #[test]
 fn fuzz_ipmi_packet() {
@@ -16,7 +19,35 @@ fn fuzz_ipmi_packet() {
     check!().for_each(|bytes: &[u8]| {
         let _ = bmc_ipmi::packet::decode(bytes, None);
         let _ = bmc_ipmi::packet::decode(bytes, Some((7, &keys)));
-        let _ = bmc_ipmi::packet::Response::decode(bytes);
+        if let Some(response) = Response::decode(bytes) {
+            assert_eq!(Response::decode(&response.encode()), Some(response));
+        }
+        let _ = bmc_ipmi::packet::Request::decode(bytes);
+    });
+}
+
+#[test]
+fn fuzz_ipmi_managed() {
+    check!().for_each(|bytes: &[u8]| {
+        let suite = [0, 4, 0, 0, 1, 0, 0, 0, 0, 0, 0, 8, 1, 0, 0, 0];
+        let suite = [&suite[..], &[1, 0, 0, 8, 1, 0, 0, 0], &[0; 8]].concat();
+        for open in [bytes, &suite] {
+            if let Some((mut bmc, _)) = Managed::open(open, 7, [1; 16], [2; 16]) {
+                let _ = bmc.message2(bytes, |_| Some(b"secret".to_vec()));
+                let _ = bmc.message4(bytes);
+            }
+        }
+    });
+}
+
+#[test]
+fn fuzz_traceparent() {
+    check!().for_each(|bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        if let Ok(context) = text.parse::<TraceContext>() {
+            assert_eq!(context.to_string().parse(), Ok(context));
+        }
+        let _ = TraceContext::span_of(&text);
     });
 }
 

@@ -298,6 +298,7 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
         policies: Policies::default(),
         published: Published::default(),
         vpn: None,
+        vpn_health: control_api::vpn::VpnHealth::default(),
         surveyor: Arc::new(control_api::doctor::Nowhere),
     });
     let routes = Services::new(Arc::clone(&core)).routes();

@@ -9,6 +9,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("proto-types", &[]),
     ("proto-lldp", &[]),
     ("proto-metrics", &[]),
+    ("proto-traces", &[]),
     ("proto-errors", &["proto-types"]),
     ("proto-identity", &["proto-types"]),
     (

@@ -120,6 +120,7 @@ pub fn state(term: u64, generation: u64, vni: u32) -> SwitchDesired {
         name: "swp1".into(),
         vni,
         admin_up: true,
+        traceparent: String::new(),
     };
     SwitchDesired {
         term,
@@ -268,6 +269,7 @@ impl Place {
             tpm: agents_kit::tpm::TPM_PATH.into(),
             log: LogFormat::Text,
             metrics: None,
+            otlp: None,
         }
     }
 }

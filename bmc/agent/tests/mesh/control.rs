@@ -151,6 +151,7 @@ impl Control {
             let mut orders = self.orders.lock().unwrap();
             let id = format!("00000000-0000-7000-8000-{:012x}", orders.len());
             orders.push(BmcOrder {
+                traceparent: String::new(),
                 id: id.clone(),
                 machine_uuid: machine.into(),
                 action: action.into(),

@@ -64,6 +64,7 @@ fn machine(number: u128) -> (MachineSeen, RegisterMachine) {
         partition: "lab".parse().unwrap(),
         mac: Some(mac),
         seen_at: Timestamp::from_ms(1_000_000_000),
+        to_disk: false,
     };
     let registration = RegisterMachine {
         id,

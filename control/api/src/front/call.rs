@@ -10,6 +10,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method as HttpMethod, Request, Response, StatusCode, Version};
 use http_body_util::Full;
 use proto_public::{Method, json};
+use proto_traces::now_ns;
 use tokio::time::Instant;
 use tonic::body::Body;
 use tonic::{Code, Status};
@@ -22,6 +23,7 @@ use super::reply::{self, Reply, ReplyBody};
 use super::requests::Incoming;
 use super::{Call, Front, Gate, Inner, envelope, inner, read, requests};
 use crate::core::admitted;
+use crate::traces::CallSpan;
 
 /// A frame's header, in bytes: what a body may be longer than its one message.
 const FRAME_BYTES: usize = 5;
@@ -103,7 +105,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let (protocol, headers) = (reply.protocol, &head.headers);
+        let (protocol, headers, began) = (reply.protocol, &head.headers, now_ns());
         let timeout = protocol.timeout(headers)?;
         let deadline = reply::deadline(timeout);
         let compression = protocol.request_compression(headers)?;
@@ -139,9 +141,14 @@ impl<S: Inner, G: Gate> Front<S, G> {
                 trial,
             };
             let (extensions, ticket) = self.gate.admit(call).await?;
+            let span = self.tracing.begin(method, headers, began);
             let request = inner::request(&method.path, headers, extensions, timeout, body);
-            let (code, response) = self.answer(reply, method, request, deadline).await;
+            let answer = self.answer(reply, method, request, deadline);
+            let (code, response) = CallSpan::within(span.as_ref(), answer).await;
             self.gate.finish(ticket, code).await;
+            if let Some(span) = span {
+                span.end(code);
+            }
             Ok((code, response))
         };
         match deadline {

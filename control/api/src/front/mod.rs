@@ -31,6 +31,7 @@ use tonic::{Code, Status};
 use tower::BoxError;
 
 use crate::calls::CallStats;
+use crate::traces::Tracing;
 
 pub use envelope::MESSAGE_BYTES_MAX;
 pub use inner::Inner;
@@ -107,6 +108,7 @@ pub struct Front<S, G> {
     methods: Methods,
     message_bytes_max: usize,
     stats: CallStats,
+    tracing: Tracing,
 }
 
 /// Finds a method by its path.
@@ -123,6 +125,7 @@ impl<S: Clone, G> Clone for Front<S, G> {
             methods: self.methods,
             message_bytes_max: self.message_bytes_max,
             stats: self.stats.clone(),
+            tracing: self.tracing.clone(),
         }
     }
 }
@@ -139,7 +142,14 @@ impl<S: Inner, G: Gate> Front<S, G> {
             methods: proto_public::method,
             message_bytes_max: MESSAGE_BYTES_MAX,
             stats: CallStats::default(),
+            tracing: Tracing::default(),
         }
+    }
+
+    /// The same, tracing calls so.
+    #[must_use]
+    pub fn with_tracing(self, tracing: Tracing) -> Self {
+        Self { tracing, ..self }
     }
 
     /// The same, counting calls there.

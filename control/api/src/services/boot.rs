@@ -251,6 +251,7 @@ impl Services {
             partition,
             mac: None,
             seen_at: self.0.now(),
+            to_disk: false,
         };
         let seen = self.0.propose(caller, op).await?;
         seen.machine().map_err(of_state)

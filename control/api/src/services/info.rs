@@ -75,9 +75,25 @@ impl HealthService for Services {
             })
             .collect();
         services.extend(machines.ok());
+        if let Some(vpn) = &self.0.vpn {
+            services.push(vpn_health(self.0.vpn_health.of(vpn.as_ref()).await));
+        }
         ok(HealthServiceGetResponse {
             health: Some(Health { services }),
         })
+    }
+}
+
+fn vpn_health(found: Result<(), &'static str>) -> HealthStatus {
+    let status = match found {
+        Ok(()) => ServiceStatus::Healthy,
+        Err(_) => ServiceStatus::Unhealthy,
+    };
+    HealthStatus {
+        name: Service::Vpn.into(),
+        status: status.into(),
+        message: found.err().unwrap_or_default().to_owned(),
+        partitions: Default::default(),
     }
 }
 

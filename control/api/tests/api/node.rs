@@ -159,6 +159,7 @@ impl Node {
             hasher: Hasher::default(),
             published: Published::default(),
             vpn: None,
+            vpn_health: control_api::vpn::VpnHealth::default(),
             surveyor: Arc::new(control_api::doctor::Nowhere),
         });
         let routes = Services::new(Arc::clone(&core)).routes();
@@ -378,6 +379,7 @@ impl Node {
             partition,
             mac: Some(mac),
             seen_at,
+            to_disk: false,
         })
         .await;
         for kind in [EventKind::Preparing, EventKind::Registering] {

@@ -147,6 +147,7 @@ async fn a_boot_ticket_is_for_one_machine_and_address() {
         mac: MAC.into(),
         arch: 7,
         seen_ms: 0,
+        to_disk: false,
     };
     let target = pixie.seen(seen).await.unwrap().target();
     assert_eq!(target, BootTarget::Hammer);

@@ -22,6 +22,7 @@ async fn boot(control: &Control, pixie: &BootServiceClient) -> MachineServiceCli
         mac: MAC.into(),
         arch: 7,
         seen_ms: 0,
+        to_disk: false,
     };
     pixie.seen(seen).await.unwrap();
     let ask = BootTicketRequest {

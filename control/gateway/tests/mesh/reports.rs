@@ -48,6 +48,7 @@ async fn a_switch_follows_its_intent() {
         mac: "52:54:00:00:00:01".into(),
         arch: 0,
         seen_ms: 0,
+        to_disk: false,
     };
     pixie.seen(seen).await.unwrap();
     let down = SetSwitchPort {

@@ -81,6 +81,7 @@ fn args(control: &Control, dir: &Path, ticket: &JoinTicket, tpm: &Path) -> Agent
         offline: false,
         log: LogFormat::Text,
         metrics: None,
+        otlp: None,
     }
 }
 

@@ -15,19 +15,17 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use control_authz::{Permit, SystemActor};
 use control_state::{
     AuditAnchor, AuditEntry, AuditExport, Command, EXPORT_LEVEL, MarkAuditExport, Tables,
     feature_level,
 };
 use control_store::Store;
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
-use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::tls;
 use otlp::{NotTaken, Otlp};
 use settings::To;
 pub(crate) use settings::{Place, Section};
@@ -81,9 +79,13 @@ fn sink(place: &Place, cluster: &str) -> Result<Sink> {
     Ok(match &place.to {
         To::SyslogUdp { host, port } => syslog(host, *port, true, None),
         To::SyslogTcp { host, port } => syslog(host, *port, false, None),
-        To::SyslogTls { host, port } => syslog(host, *port, false, Some(Arc::new(tls(place)?))),
+        To::SyslogTls { host, port } => {
+            let tls = tls::trusting(place.ca_file.as_deref())?;
+            syslog(host, *port, false, Some(Arc::new(tls)))
+        }
         To::Otlp(url) => {
-            let tls = (url.scheme() == "https").then(|| tls(place)).transpose()?;
+            let tls = (url.scheme() == "https").then(|| tls::trusting(place.ca_file.as_deref()));
+            let tls = tls.transpose()?;
             let authorization = place.authorization_file.as_deref().map(|path| {
                 let text = std::fs::read_to_string(path);
                 text.with_context(|| format!("authorization_file: cannot read {}", path.display()))
@@ -93,30 +95,6 @@ fn sink(place: &Place, cluster: &str) -> Result<Sink> {
             Sink::Otlp(Otlp::new(url.clone(), authorization, tls, cluster)?)
         }
     })
-}
-
-/// Trust in the authorities of `ca_file`, or in the system's.
-fn tls(place: &Place) -> Result<rustls::ClientConfig> {
-    let builder = rustls::ClientConfig::builder();
-    let Some(path) = &place.ca_file else {
-        let builder = builder.with_platform_verifier();
-        return Ok(builder
-            .context("no authorities of the system")?
-            .with_no_client_auth());
-    };
-    let named = || format!("ca_file: cannot use {}", path.display());
-    let mut roots = rustls::RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).with_context(named)? {
-        roots
-            .add(certificate.with_context(named)?)
-            .with_context(named)?;
-    }
-    ensure!(
-        !roots.is_empty(),
-        "ca_file: there is no certificate in PEM in {}",
-        path.display()
-    );
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
 /// Where an exporter is, while this node leads.

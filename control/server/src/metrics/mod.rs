@@ -20,6 +20,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::schedule::Kept;
+
 /// `[metrics]` of the configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -34,6 +36,8 @@ pub(crate) struct Sources {
     pub(crate) fleet: FleetView,
     pub(crate) audit: AuditTrail,
     pub(crate) watches: Watches,
+    /// Places of backups.
+    pub(crate) kept: Kept,
     /// The data directory.
     pub(crate) dir: PathBuf,
 }

@@ -228,6 +228,19 @@ impl Node {
             None,
             size(self.0.watches.count()),
         )?;
+        // A node that led before knows how it was then.
+        let mut places = self.0.kept.places();
+        places.retain(|_| self.0.store.is_leader());
+        let newest = places.iter().filter_map(|it| {
+            let seconds = float(it.newest?.ms()) / 1000.0;
+            Some((one("place", it.place.clone()), seconds))
+        });
+        sheet.gauges(
+            "metalmesh_backup_newest_timestamp",
+            "When the newest backup of a place was made, seconds since 1970; only the leader tells",
+            Some(Unit::Seconds),
+            newest,
+        )?;
         let unobserved = match self.0.store.is_leader() {
             true => self.0.fleet.fleet().unobserved.len(),
             false => 0,

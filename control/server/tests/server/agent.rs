@@ -136,6 +136,7 @@ pub(crate) async fn invited_as(
         tpm: agents_kit::tpm::TPM_PATH.into(),
         log: LogFormat::default(),
         metrics: None,
+        otlp: None,
     }
 }
 

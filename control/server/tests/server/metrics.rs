@@ -28,8 +28,8 @@ pub(crate) async fn measured(dir: &Path) -> (Cluster, String) {
     (with_partition(cluster).await, address)
 }
 
-/// A BMC agent's session, and a machine that it has found.
-pub(crate) async fn bmc(cluster: &Cluster, dir: &Path) -> Agent {
+/// What a BMC agent is started with, its ticket among it.
+pub(crate) async fn bmc_args(cluster: &Cluster, dir: &Path) -> AgentArgs {
     let state_dir: PathBuf = dir.join("bmc");
     let key = KeyArgs {
         state_dir: state_dir.clone(),
@@ -46,7 +46,7 @@ pub(crate) async fn bmc(cluster: &Cluster, dir: &Path) -> Agent {
     let made = cluster.client(0).joins().create(request).await.unwrap();
     let ticket = dir.join("bmc.ticket");
     write_private(&ticket, &made.into_inner().secret);
-    let args = AgentArgs {
+    AgentArgs {
         control: vec![cluster.nodes[0].mesh.clone()],
         state_dir,
         ticket_file: Some(ticket),
@@ -54,7 +54,13 @@ pub(crate) async fn bmc(cluster: &Cluster, dir: &Path) -> Agent {
         tpm: agents_kit::tpm::TPM_PATH.into(),
         log: agents_kit::telemetry::LogFormat::default(),
         metrics: None,
-    };
+        otlp: None,
+    }
+}
+
+/// A BMC agent's session, and a machine that it has found.
+pub(crate) async fn bmc(cluster: &Cluster, dir: &Path) -> Agent {
+    let args = bmc_args(cluster, dir).await;
     let agent = args.start(AgentKind::Bmc).await.unwrap();
     let client: BmcServiceClient = agent.client();
     let reading = BmcStatus {

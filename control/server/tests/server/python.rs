@@ -2,51 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
 use crate::daemon::Daemon;
+pub(crate) use crate::venv::environment;
 
 /// The client that the contract was published with.
 const PACKAGE: &str = "metal-stack-api==0.8.4";
-
-/// The Python of a virtual environment with a package, made once below the target directory.
-pub(crate) fn environment(package: &str) -> Result<PathBuf, String> {
-    // Tests that run at the same time want the same one.
-    static MAKING: Mutex<()> = Mutex::new(());
-    let _alone = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    let name: String = package.chars().map(plain).collect();
-    let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python-{name}"));
-    let python = venv.join("bin/python");
-    if venv.join("ready").exists() {
-        return Ok(python);
-    }
-    let folder = venv
-        .to_str()
-        .ok_or("the target directory's name is not UTF-8")?;
-    let pip = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    ];
-    run(Path::new("python3"), &["-m", "venv", "--clear", folder])?;
-    run(&python, &[&pip[..], &[package]].concat())?;
-    std::fs::write(venv.join("ready"), "").map_err(|error| error.to_string())?;
-    Ok(python)
-}
-
-fn run(program: &Path, arguments: &[&str]) -> Result<(), String> {
-    let output = Command::new(program).args(arguments).output();
-    let output = output.map_err(|error| format!("{}: {error}", program.display()))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let text = String::from_utf8_lossy(&output.stderr);
-    let last = text.lines().last().unwrap_or_default().to_owned();
-    Err(format!("{} {arguments:?}: {last}", program.display()))
-}
 
 /// The Python that has the published client, or none and why.
 pub(crate) fn client() -> Option<PathBuf> {

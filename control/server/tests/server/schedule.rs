@@ -6,7 +6,9 @@ use std::process::Command;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use crate::daemon::{Daemon, PATIENCE, program};
+use crate::nodes::free_tcp;
 use crate::s3::{Authority, S3};
+use crate::scrape::Scrape;
 
 /// An age key for tests.
 fn key() -> (String, String) {
@@ -81,9 +83,10 @@ fn a_directory_is_kept_supplied() {
         file.set_modified(then).unwrap();
     }
     fs::write(backups.join("notes.txt"), "mine").unwrap();
+    let metrics = format!("127.0.0.1:{}", free_tcp());
     let config = format!(
         "[backup]\nevery_minutes = 60\nkeep = 2\nrecipients = [\"{recipient}\"]\n\
-         directory = {backups:?}\n"
+         directory = {backups:?}\n[metrics]\nlisten = \"{metrics}\"\n"
     );
     let daemon = configured(dir.path(), &config);
     let names = || -> Vec<String> {
@@ -108,6 +111,13 @@ fn a_directory_is_kept_supplied() {
     // The next one is not due: a restart makes none.
     assert!(daemon.terminate().success());
     let daemon = configured(dir.path(), &config);
+    let name = "metalmesh_backup_newest_timestamp_seconds";
+    let made = wait_for("the newest backup in the metrics", || {
+        let made = Scrape::of(&metrics).sum(name, &[]);
+        (made > 0.0).then_some(made)
+    });
+    let ago = Duration::from_secs_f64(made);
+    assert!((UNIX_EPOCH + ago).elapsed().unwrap() < Duration::from_secs(3600));
     assert!(daemon.terminate().success());
     assert_eq!(names(), kept);
 }

@@ -191,4 +191,7 @@ fn an_operator_comes_into_the_vpn_by_the_command_line() {
     let error = cli.refused(&["vpn", "ls"]);
     assert!(error.contains("vpn.api_key_file"), "{error}");
     assert!(!error.contains("not-a-key"), "{error}");
+    let health = cli.ok(&["health"]);
+    let why = "its control server refuses the API key";
+    assert!(health.contains("vpn") && health.contains(why), "{health}");
 }

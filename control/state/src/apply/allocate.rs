@@ -145,6 +145,7 @@ pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
     machine.dirty = true;
     machine.clean_disks.clear();
     machine.enter(Phase::Installing, tx.now, "");
+    machine.trace = tx.trace.map(str::to_owned);
     let machine = tx.update(machine);
     super::vpn::admit(tx, op, &machine);
     remember(tx, op, machine.id);

@@ -3,8 +3,8 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MacAddr, MachineId, Timestamp};
 
-use super::lifecycle;
 use super::node::feature_level;
+use super::{lifecycle, reclaim};
 use crate::command::{MachineEvent, MachineSeen, PhoneHome, REPEAT_LEVEL};
 use crate::entities::{EventKind, EventLog, Machine, Partition, Phase, Segment};
 use crate::life::events::{advance, failed};
@@ -70,16 +70,30 @@ pub(super) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
         tx.save(machine)
     };
 
-    let last = tx
-        .get::<EventLog>(&op.id)
-        .map_or(Timestamp::ZERO, |log| log.last_event_time);
+    let log = tx.get::<EventLog>(&op.id);
+    let last = log.map_or(Timestamp::ZERO, |log| log.last_event_time);
+    let is_astray = op.to_disk && log.is_none_or(|log| is_last_word(log, op.seen_at));
     if target == BootTarget::Disk {
         lifecycle::sign_of_life(tx, op.id);
-    } else if op.seen_at >= last {
-        // What pixie kept while control was away may be older than what came after it.
+        return Ok(Reply::Machine(machine));
+    }
+    // What pixie kept while control was away may be older than what came after it.
+    if op.seen_at >= last {
         record(tx, op.id, EventKind::PxeBooting, "", op.seen_at);
     }
+    if is_astray {
+        reclaim::astray(tx, op.id)?;
+    }
     Ok(Reply::Machine(machine))
+}
+
+/// Whether nothing is known of a machine after a boot. The boot itself may be: pixie tells it
+/// again when it did not get the answer.
+fn is_last_word(log: &EventLog, booted: Timestamp) -> bool {
+    log.events.last().is_none_or(|last| match last.kind {
+        EventKind::PxeBooting => booted >= last.time,
+        _ => booted > last.time,
+    })
 }
 
 /// How many addresses are remembered that a machine asked from.

@@ -62,6 +62,7 @@ pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result {
             partition: partition.clone(),
             mac: None,
             seen_at: tx.now,
+            to_disk: false,
         };
         events::seen(tx, &seen)?;
     }

@@ -41,7 +41,7 @@ pub use tick::{DEAD_AFTER_MS, tick_may_change};
 pub use token::user_of as user_of_component;
 
 use crate::change::Change;
-use crate::command::{Command, FEATURE_LEVEL, Op};
+use crate::command::{Command, FEATURE_LEVEL, Op, TRACE_LEN};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
@@ -60,6 +60,8 @@ pub struct Outcome {
 /// Carries out a command, wholly or not at all.
 pub fn apply(tables: &mut Tables, command: &Command) -> Outcome {
     let mut tx = Tx::new(tables, command.now, &command.actor);
+    let trace = command.trace.as_deref();
+    tx.trace = trace.filter(|it| it.len() == TRACE_LEN && it.is_ascii());
     let result = if command.version > FEATURE_LEVEL {
         Err(Error::new(
             ErrorCode::UnsupportedVersion,

@@ -84,6 +84,11 @@ fn order(
         )
         .object("machine", machine.id)
     })?;
+    // Steps of the life cycle follow from the call that set the machine on its way.
+    let trace = match purpose {
+        OrderPurpose::Life => machine.trace.clone(),
+        OrderPurpose::User(_) => tx.trace.map(str::to_owned),
+    };
     let id = OrderId::new(tx.derive_uuid());
     let sequence = tx.next_sequence();
     Ok(tx.save(BmcOrder {
@@ -98,6 +103,7 @@ fn order(
         deadline: tx.now.plus_ms(ORDER_DEADLINE_MS),
         finished_at: None,
         error: None,
+        trace,
     }))
 }
 

@@ -58,6 +58,7 @@ pub(super) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
     let now = tx.now;
     events::record(tx, op.id, EventKind::MachineReclaim, &reason, now);
     machine.enter(Phase::ReclaimPowerOff, now, reason);
+    machine.trace = tx.trace.map(str::to_owned);
     machine.dirty = true;
     machine.clean_disks.clear();
     let machine = tx.update(machine);
@@ -72,6 +73,7 @@ pub(super) fn restart(tx: &mut Tx<'_>, machine: &mut Machine, reason: &str) {
     machine.dirty = true;
     machine.clean_disks.clear();
     machine.enter(Phase::ReclaimPowerOff, tx.now, reason);
+    machine.trace = tx.trace.map(str::to_owned);
 }
 
 /// Orders the power off; a machine that no agent can reach is held at once.
@@ -212,13 +214,31 @@ fn boot_orders(tx: &mut Tx<'_>, id: MachineId) -> Step {
     Ok(())
 }
 
-/// Orders a silent machine to boot from the network once more.
-pub(super) fn nudge(tx: &mut Tx<'_>, id: MachineId) -> Step {
+/// Orders a machine to boot from the network once more, and says why.
+pub(super) fn nudge(tx: &mut Tx<'_>, id: MachineId, why: &str) -> Step {
     cancel_life(tx, id);
     let machine: Machine = tx.require(&id)?;
     order_life(tx, &machine, BmcAction::BootPxe)?;
     order_life(tx, &machine, BmcAction::PowerCycle)?;
     let now = tx.now;
-    events::record(tx, id, EventKind::PlannedReboot, "silent for too long", now);
+    events::record(tx, id, EventKind::PlannedReboot, why, now);
     Ok(())
+}
+
+/// A machine that hammer waits for runs what its disk had on it: pixie knew no better. It does
+/// not call, so that without this it would stay there until its silence is noticed.
+pub(super) fn astray(tx: &mut Tx<'_>, id: MachineId) -> Step {
+    let machine: Machine = tx.require(&id)?;
+    let is_awaited = matches!(
+        machine.phase,
+        Phase::ReclaimBoot
+            | Phase::ReclaimRegister
+            | Phase::Wiping
+            | Phase::Waiting
+            | Phase::Installing
+    );
+    if !is_awaited || machine.condition.state == Availability::Locked {
+        return Ok(());
+    }
+    nudge(tx, id, "booted from its disk while control was away")
 }

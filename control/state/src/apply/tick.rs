@@ -235,7 +235,7 @@ fn nudge_after(tx: &mut Tx<'_>, op: &Tick, mut machine: Machine, after_ms: u64) 
         machine.step_attempts += 1;
         machine.reason = format!("silent for {} min, rebooted by its BMC", silence / 60_000);
         tx.save(machine);
-        return reclaim::nudge(tx, id);
+        return reclaim::nudge(tx, id, "silent for too long");
     }
     let reason = format!(
         "did not come up, rebooted {} times",

@@ -261,6 +261,9 @@ pub struct MachineSeen {
     pub mac: Option<MacAddr>,
     /// Time of the packet; older than now when pixie kept it.
     pub seen_at: Timestamp,
+    /// Pixie sent it to its disk by what it knew last: control did not answer in time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub to_disk: bool,
 }
 
 /// See [`Op::RegisterMachine`](crate::Op::RegisterMachine).

@@ -36,7 +36,7 @@ pub use vpn::*;
 ///
 /// With the feature `next-level`, which no product is built with, this is a program of the next
 /// level: tests run it beside this one's.
-pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 6 } else { 5 };
+pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 7 } else { 6 };
 
 /// A change to the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,6 +54,9 @@ pub struct Command {
     /// before the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<AuditEntry>>,
+    /// The trace that it belongs to: a `traceparent`. Orders that it makes carry it on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 /// The feature level that brought records of whole calls, and with them the chain.
@@ -67,12 +70,18 @@ pub const IDENTITY_LEVEL: u32 = 4;
 pub const CA_LEVEL: u32 = 5;
 /// The feature level that brought machines that register without having been seen before.
 pub const SEEN_IN_LEVEL: u32 = 5;
+/// The feature level that brought machines that were sent to their disk without control's word.
+pub const TO_DISK_LEVEL: u32 = 6;
 /// The feature level from which an event that is told again is known.
 pub(crate) const REPEAT_LEVEL: u32 = 5;
 /// The feature level that brought tickets that are bound to a TPM.
 const TPM_LEVEL: u32 = 5;
 /// The feature level at which orders of a partition that is cut off wait.
 pub(crate) const CUT_OFF_LEVEL: u32 = 5;
+/// The feature level that brought traces of commands, machines and orders.
+pub const TRACE_LEVEL: u32 = 6;
+/// Length of a trace's text; others are left out.
+pub(crate) const TRACE_LEN: usize = 55;
 /// The feature level that brought marks of how far the trail was sent elsewhere.
 pub const EXPORT_LEVEL: u32 = 4;
 
@@ -86,6 +95,17 @@ impl Command {
             actor: actor.into(),
             op,
             call: None,
+            trace: None,
+        }
+    }
+
+    /// The same as a part of a trace, a W3C `traceparent` of version 00.
+    #[must_use]
+    pub fn traced(self, trace: String) -> Self {
+        Self {
+            version: self.version.max(TRACE_LEVEL),
+            trace: Some(trace),
+            ..self
         }
     }
 
@@ -153,6 +173,7 @@ macro_rules! ops {
                     Self::CreateJoinTicket(op) if op.tpm.is_some() => TPM_LEVEL,
                     Self::RedeemJoinTicket(op) if op.tpm.is_some() => TPM_LEVEL,
                     Self::AllocateMachine(op) if op.vpn.is_some() => 4,
+                    Self::MachineSeen(op) if op.to_disk => TO_DISK_LEVEL,
                     Self::MachineSeen(op) if op.mac.is_none() => 3,
                     Self::RegisterSwitch(op) if !op.identifiers.is_empty() => 3,
                     Self::ReportSwitch(op) if op.ports.values().any(|it| it.bgp.is_some()) => 3,

@@ -243,6 +243,10 @@ pub struct Machine {
     /// Who has it.
     #[serde(default)]
     pub allocation: Option<Allocation>,
+    /// The trace of the call that the machine is on its way for, a `traceparent`; none once it is
+    /// there, or when nobody traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 impl Machine {
@@ -275,6 +279,7 @@ impl Machine {
             wipes: Vec::new(),
             condition: Condition::default(),
             allocation: None,
+            trace: None,
         }
     }
 
@@ -294,6 +299,9 @@ impl Machine {
         self.since = now;
         self.reason = reason.into();
         self.step_attempts = 0;
+        if matches!(phase, Phase::Running | Phase::Waiting) {
+            self.trace = None;
+        }
     }
 }
 

@@ -104,4 +104,8 @@ pub struct BmcOrder {
     /// Why it was not carried out.
     #[serde(default)]
     pub error: Option<String>,
+    /// The trace of the call that it follows from, a `traceparent`; the agent's work goes on with
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }

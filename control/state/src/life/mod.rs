@@ -20,7 +20,7 @@ pub use fabric::Fabric;
 pub use layout::default_layout;
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order};
 pub use reports::{bmc_reading_matters, event_is_heartbeat, switch_report_matters};
-pub use switch::{PortIntent, SegmentIntent, SwitchDesired, port_vni};
+pub use switch::{PortIntent, SegmentIntent, SwitchDesired, port_traces, port_vni};
 
 #[cfg(doc)]
 use crate::Tables;

@@ -1,9 +1,9 @@
 //! What a switch does with its ports.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use proto_types::Vni;
+use proto_types::{SwitchId, Vni};
 
 use crate::entities::{Machine, Partition, Segment, Switch, SwitchPort};
 use crate::tables::Tables;
@@ -49,6 +49,18 @@ pub(super) fn ports(tables: &Tables, switch: &Switch) -> Vec<PortIntent> {
         admin_up: port.admin_up,
     };
     switch.ports.iter().map(intent).collect()
+}
+
+/// The traces of the calls that the machines at a switch are on their way for, by port.
+pub fn port_traces(tables: &Tables, switch: &SwitchId) -> BTreeMap<String, String> {
+    let ports = &tables.index().port_machine;
+    let ports = ports.range((switch.clone(), String::new())..);
+    let ports = ports.take_while(|((at, _), _)| at == switch);
+    let traced = ports.filter_map(|((_, port), machine)| {
+        let trace = tables.get::<Machine>(machine)?.trace.clone()?;
+        Some((port.clone(), trace))
+    });
+    traced.collect()
 }
 
 /// The segment that a port belongs in: that of its machine, or provisioning for one that is free.

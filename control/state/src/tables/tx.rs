@@ -27,6 +27,8 @@ pub(crate) struct Tx<'a> {
     pub(crate) now: Timestamp,
     /// Who wants it.
     pub(crate) actor: &'a str,
+    /// The trace that it belongs to.
+    pub(crate) trace: Option<&'a str>,
     undo: Vec<Undo>,
     touched: BTreeMap<(Kind, String), Touched>,
     derived: u64,
@@ -38,6 +40,7 @@ impl<'a> Tx<'a> {
             tables,
             now,
             actor,
+            trace: None,
             undo: Vec::new(),
             touched: BTreeMap::new(),
             derived: 0,

@@ -74,6 +74,7 @@ fn boot_tickets_are_for_one_machine() {
         partition: text(PARTITION),
         mac: Some(mac(1)),
         seen_at,
+        to_disk: false,
     });
     let issue = |number, from: u128, place: &str, expires_at: Timestamp| IssueBootTicket {
         id: id(number),
@@ -126,6 +127,7 @@ fn a_card_that_the_inventory_does_not_know_gets_no_boot_ticket() {
         partition: text(PARTITION),
         mac: Some(claim),
         seen_at,
+        to_disk: false,
     });
     let issue = |from| IssueBootTicket {
         id: id(1),

@@ -133,6 +133,7 @@ fn a_machine_that_nobody_saw_registers_in_one_change() {
         partition: text(PARTITION),
         mac: None,
         seen_at,
+        to_disk: false,
     });
     twice.ok(registers(None));
     let made = |world: &World| {
@@ -322,6 +323,7 @@ fn pxe_before_disk_is_no_crash() {
         partition: text(PARTITION),
         mac: Some(mac(1)),
         seen_at,
+        to_disk: false,
     });
     assert!(!world.log(1).crash_loop);
     assert_eq!(world.log(1).state, Some(EventKind::PhonedHome));

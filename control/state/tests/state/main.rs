@@ -7,6 +7,7 @@
 
 mod agents;
 mod allocation;
+mod astray;
 mod audit;
 mod ca;
 mod identity;
@@ -19,6 +20,7 @@ mod scale;
 mod storage;
 mod switches;
 mod tenancy;
+mod traces;
 mod users;
 mod vpn;
 mod watch;

@@ -67,6 +67,7 @@ fn op_of(world: &World, step: &Step, counter: u128) -> Vec<Op> {
                 partition: partition(),
                 mac: Some(mac(*m)),
                 seen_at: time,
+                to_disk: false,
             }
             .into(),
             registration(*m, &format!("boot-{boot}")).into(),
@@ -309,7 +310,7 @@ proptest! {
         for number in 1..=MACHINES {
             let seen_at = world.now;
             let partition = text(PARTITION);
-            world.ok(MachineSeen { id: id(number), partition, mac: Some(mac(number)), seen_at });
+            world.ok(MachineSeen { id: id(number), partition, mac: Some(mac(number)), seen_at, to_disk: false });
         }
         replica.clone_from(&world.tables);
         for (counter, step) in steps.iter().enumerate() {

@@ -24,6 +24,7 @@ fn a_hundred_thousand_machines() {
             partition,
             mac: Some(mac(1)),
             seen_at,
+            to_disk: false,
         });
         world.ok(machine);
         world.wipe(number);

@@ -32,6 +32,7 @@ fn changes_carry_everything() {
         partition: text(PARTITION),
         mac: Some(mac(1)),
         seen_at,
+        to_disk: false,
     };
     follow(&world.apply(seen));
     follow(&world.apply(registration(1, "boot-1")));

@@ -240,6 +240,7 @@ fn how_a_bmc_lets_in_is_kept_and_not_shown() {
         partition: text(PARTITION),
         mac: None,
         seen_at: world.now,
+        to_disk: false,
     };
     assert_eq!(Op::from(seen.clone()).level(), 3);
     world.ok(seen);

@@ -212,6 +212,7 @@ fn a_machine_stays_in_its_partition() {
         partition: text("other"),
         mac: Some(mac(1)),
         seen_at,
+        to_disk: false,
     };
     assert_eq!(world.refused(seen.clone()), ErrorCode::MachineForeign);
     let nowhere = MachineSeen {
@@ -249,6 +250,7 @@ fn an_old_packet_says_nothing_new() {
         partition: text(PARTITION),
         mac: Some(mac(1)),
         seen_at: old,
+        to_disk: false,
     });
     assert_eq!(world.log(1).state, Some(EventKind::Waiting));
 }

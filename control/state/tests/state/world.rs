@@ -190,6 +190,7 @@ impl World {
             partition: text(PARTITION),
             mac: Some(mac(number)),
             seen_at,
+            to_disk: false,
         });
         self.later(1000);
         self.event(number, EventKind::Preparing);

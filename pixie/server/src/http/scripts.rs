@@ -85,22 +85,18 @@ pub(super) async fn script(context: &Context, query: &str) -> Response<Body> {
         mac,
         arch: query.arch,
         seen_ms: now_ms(),
+        to_disk: false,
     };
-    let said = if query.again {
-        None
+    let target = if query.again {
+        last_good(context, seen)
     } else {
         ask(context, seen).await
     };
-    let known = context.shared.desired().machines.find(Some(machine), mac);
-    // A machine that nobody knows boots hammer: that is how it becomes known.
-    let target = said
-        .or_else(|| known.map(|m| m.target))
-        .unwrap_or(Target::Hammer);
     context
         .shared
         .boots()
         .note(machine, mac, target == Target::Hammer, now_ms());
-    tracing::info!(%machine, %mac, ?target, known = known.is_some(), "script");
+    tracing::info!(%machine, %mac, ?target, "script");
     let text = match target {
         Target::Hammer => script::hammer(&script::Hammer {
             http_base: &base,
@@ -134,23 +130,33 @@ fn identify(context: &Context, uuid: &str, mac: MacAddr) -> Option<MachineId> {
 }
 
 /// Tells control of the boot; what it says decides, as it is newer than the table. Without an
-/// answer in time the event goes to the spool.
-async fn ask(context: &Context, seen: Seen) -> Option<Target> {
+/// answer in time the table decides, and the event goes to the spool with what came of it: control
+/// may have wanted something else since.
+async fn ask(context: &Context, seen: Seen) -> Target {
     let shared = &context.shared;
     match timeout(CONTROL_WAIT, shared.control.seen(seen)).await {
         Ok(Ok(target)) => {
             shared.control_answered();
-            target
+            target.unwrap_or_else(|| last_good(context, seen))
         }
         Ok(Err(ControlError::Refused(reason))) => {
             tracing::warn!(machine = %seen.machine, mac = %seen.mac, reason, "event refused");
-            None
+            last_good(context, seen)
         }
         Ok(Err(ControlError::Away(_))) | Err(_) => {
-            shared.spool.add(seen);
-            None
+            let target = last_good(context, seen);
+            let to_disk = target == Target::Disk;
+            shared.spool.add(Seen { to_disk, ..seen });
+            target
         }
     }
+}
+
+/// What control said last. A machine that nobody knows boots hammer: that is how it becomes known.
+fn last_good(context: &Context, seen: Seen) -> Target {
+    let desired = context.shared.desired();
+    let known = desired.machines.find(Some(seen.machine), seen.mac);
+    known.map_or(Target::Hammer, |known| known.target)
 }
 
 #[cfg(test)]

@@ -120,6 +120,28 @@ fn known_machines_boot_while_control_is_away_and_events_wait() {
 }
 
 #[test]
+fn control_hears_who_was_sent_to_its_disk_without_its_word() {
+    if skipped() || !have("curl") {
+        return;
+    }
+    let world = World::new();
+    let pixie = Running::start(&world, world.server_config());
+    world.set_address(lease(&world, &[]).yiaddr);
+    pixie.set_target(Target::Disk);
+    let told = || {
+        let seen = pixie.control.seen.lock().unwrap();
+        seen.iter().map(|seen| seen.to_disk).collect::<Vec<_>>()
+    };
+    boot(&world);
+    assert_eq!(told(), [false], "control was asked");
+    pixie.control.set_away(true);
+    boot(&world);
+    pixie.control.set_away(false);
+    wait_for("the event", || told().len() == 2);
+    assert_eq!(told(), [false, true]);
+}
+
+#[test]
 fn a_ticket_goes_once_to_the_machine_that_booted() {
     if skipped() || !have("curl") {
         return;

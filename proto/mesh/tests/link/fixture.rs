@@ -225,6 +225,7 @@ pub struct Server {
     pub gate: Arc<Gate>,
     pub gone: mpsc::UnboundedReceiver<()>,
     pub revoked: Arc<Revoked>,
+    pub presence: Presence,
     stop: CancellationToken,
     tasks: JoinSet<()>,
 }
@@ -244,6 +245,19 @@ impl Server {
         node: &Credential,
         bind: SocketAddr,
         open: Option<watch::Receiver<bool>>,
+    ) -> Self {
+        Self::start_with(ca, node, bind, |server| match open {
+            Some(open) => server.with_gate(open).unwrap(),
+            None => server,
+        })
+    }
+
+    /// Sets the server up in its own way.
+    pub fn start_with(
+        ca: &Ca,
+        node: &Credential,
+        bind: SocketAddr,
+        set_up: impl FnOnce(MeshServer) -> MeshServer,
     ) -> Self {
         let (gone_tx, gone) = mpsc::unbounded_channel();
         let gate = Arc::new(Gate {
@@ -265,11 +279,9 @@ impl Server {
             revocations: revoked.clone(),
         };
         let server = MeshServer::bind_with_reset_key(config, &[7; 32]).unwrap();
-        let server = match open {
-            Some(open) => server.with_gate(open).unwrap(),
-            None => server,
-        };
+        let server = set_up(server);
         let addr = server.local_addr().unwrap();
+        let presence = server.presence();
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         tasks.spawn(server.run(stop.clone()));
@@ -278,6 +290,7 @@ impl Server {
             gate,
             gone,
             revoked,
+            presence,
             stop,
             tasks,
         }

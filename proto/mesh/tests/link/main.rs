@@ -7,6 +7,7 @@
     reason = "modules of one test"
 )]
 
+mod admission;
 mod attacks;
 mod calls;
 mod fixture;

@@ -34,17 +34,22 @@ pub fn call() -> Vec<u8> {
     [header.unwrap(), message.unwrap()].concat()
 }
 
+/// What QUIC of an agent needs.
+pub fn quic_config(ca: &Ca, credential: &Credential) -> quinn::ClientConfig {
+    let roots = Roots::Certificates(ca.roots());
+    let tls = tls::client_config(roots, Some(credential), ALPN).unwrap();
+    let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).unwrap();
+    quinn::ClientConfig::new(Arc::new(crypto))
+}
+
 /// A client that speaks frames itself.
 pub async fn connect(
     ca: &Ca,
     credential: &Credential,
     server: SocketAddr,
 ) -> (Connection, Vec<u8>) {
-    let roots = Roots::Certificates(ca.roots());
-    let tls = tls::client_config(roots, Some(credential), ALPN).unwrap();
-    let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).unwrap();
     let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
-    let config = quinn::ClientConfig::new(Arc::new(crypto));
+    let config = quic_config(ca, credential);
     let connecting = endpoint.connect_with(config, server, "metalmesh").unwrap();
     let connection = connecting.await.unwrap();
     let mut hello = connection.accept_uni().await.unwrap();

@@ -349,6 +349,7 @@ pub(crate) async fn register(
         partition: partition.parse()?,
         mac: hardware.nics.first().map(|nic| nic.mac),
         seen_at: store.now(),
+        to_disk: false,
     };
     propose(store, seen).await?;
     let registration = RegisterMachine {

@@ -1,0 +1,245 @@
+//! Spans on their way to a collector.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Request, Uri};
+use http_body_util::Full;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use crate::{Span, otlp};
+
+/// What of an error's text is told, characters.
+pub const ERROR_CHARS_MAX: usize = 256;
+/// Spans that may wait.
+const QUEUE_MAX: usize = 4096;
+/// Spans of one request.
+const BATCH_MAX: usize = 256;
+/// A batch is gathered for so long.
+const GATHER: Duration = Duration::from_millis(500);
+/// How long a request may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// How often a batch is tried; spans are of no use later.
+const ATTEMPTS: u32 = 3;
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// How long a stop waits for the last batch.
+const LAST: Duration = Duration::from_secs(2);
+
+/// Where spans go. Cheap to clone; the default goes nowhere.
+#[derive(Clone, Debug, Default)]
+pub struct Spans(Option<Arc<Queue>>);
+
+#[derive(Debug)]
+struct Queue {
+    spans: mpsc::Sender<Span>,
+    dropped: AtomicU64,
+}
+
+/// A collector of OpenTelemetry.
+#[derive(Clone, Debug)]
+pub struct Collector {
+    /// OTLP/HTTP, for example `http://127.0.0.1:4318/v1/traces`.
+    pub url: String,
+    /// Value of the header `Authorization`.
+    pub authorization: Option<String>,
+    /// Trust for https; none: the system's.
+    pub tls: Option<rustls::ClientConfig>,
+}
+
+/// Why there can be no spans.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectorError {
+    /// The address.
+    #[error("{0:?} is not a URL like http://127.0.0.1:4318/v1/traces")]
+    Url(String),
+    /// The address says who calls; URLs get into logs.
+    #[error("there is a login in the URL: name the collector alone")]
+    Login,
+    /// The header's value.
+    #[error("the authorization is not a value of a header")]
+    Authorization,
+    /// The system's authorities.
+    #[error("no authorities of the system")]
+    Tls(#[source] rustls::Error),
+}
+
+impl Spans {
+    /// Sends spans of `service` to a collector until `stop`.
+    ///
+    /// # Errors
+    /// When the collector cannot be used at all.
+    pub fn spawn(
+        tasks: &mut JoinSet<()>,
+        collector: Collector,
+        service: &'static str,
+        resource: Vec<(&'static str, String)>,
+        stop: CancellationToken,
+    ) -> Result<Self, CollectorError> {
+        let (spans, queue) = mpsc::channel(QUEUE_MAX);
+        let sender = Sender::new(collector, service, resource)?;
+        tasks.spawn(sender.run(queue, stop));
+        Ok(Self(Some(Arc::new(Queue {
+            spans,
+            dropped: AtomicU64::new(0),
+        }))))
+    }
+
+    /// Whether anybody wants spans.
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// One more; dropped when the queue is full.
+    pub fn put(&self, span: Span) {
+        let Some(queue) = &self.0 else { return };
+        let mut span = span;
+        if let Some(error) = &mut span.error
+            && let Some((end, _)) = error.char_indices().nth(ERROR_CHARS_MAX)
+        {
+            error.truncate(end);
+        }
+        if span.context.is_sampled && queue.spans.try_send(span).is_err() {
+            let dropped = queue.dropped.fetch_add(1, Ordering::Relaxed) + 1;
+            if dropped.is_power_of_two() {
+                warn!(
+                    dropped,
+                    "spans were dropped: the collector does not keep up"
+                );
+            }
+        }
+    }
+}
+
+struct Sender {
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    url: Uri,
+    authorization: Option<HeaderValue>,
+    service: &'static str,
+    resource: Vec<(&'static str, String)>,
+}
+
+impl Sender {
+    fn new(
+        collector: Collector,
+        service: &'static str,
+        resource: Vec<(&'static str, String)>,
+    ) -> Result<Self, CollectorError> {
+        let url: Result<Uri, _> = collector.url.parse();
+        let is_http = |it: &Uri| matches!(it.scheme_str(), Some("http" | "https"));
+        if collector.url.contains('@') {
+            return Err(CollectorError::Login);
+        }
+        let url = url.ok().filter(|it| is_http(it) && it.host().is_some());
+        let url = url.ok_or_else(|| CollectorError::Url(collector.url.clone()))?;
+        let authorization = collector.authorization.as_deref().map(|text| {
+            let mut value = HeaderValue::from_str(text.trim())?;
+            value.set_sensitive(true);
+            Ok::<_, http::header::InvalidHeaderValue>(value)
+        });
+        let authorization = authorization.transpose();
+        let authorization = authorization.map_err(|_| CollectorError::Authorization)?;
+        let tls = match collector.tls {
+            Some(tls) => tls,
+            None => rustls::ClientConfig::builder()
+                .with_platform_verifier()
+                .map_err(CollectorError::Tls)?
+                .with_no_client_auth(),
+        };
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .build();
+        Ok(Self {
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            url,
+            authorization,
+            service,
+            resource,
+        })
+    }
+
+    async fn run(self, mut queue: mpsc::Receiver<Span>, stop: CancellationToken) {
+        let mut batch = Vec::new();
+        loop {
+            let more = tokio::select! {
+                () = stop.cancelled() => break,
+                more = queue.recv_many(&mut batch, BATCH_MAX) => more,
+            };
+            if more == 0 {
+                return;
+            }
+            if batch.len() < BATCH_MAX {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = sleep(GATHER) => {}
+                }
+                while batch.len() < BATCH_MAX
+                    && let Ok(span) = queue.try_recv()
+                {
+                    batch.push(span);
+                }
+            }
+            tokio::select! {
+                () = stop.cancelled() => break,
+                () = self.send(&batch) => batch.clear(),
+            }
+        }
+        // What happened last tells most.
+        while batch.len() < BATCH_MAX
+            && let Ok(span) = queue.try_recv()
+        {
+            batch.push(span);
+        }
+        if !batch.is_empty() && timeout(LAST, self.send(&batch)).await.is_err() {
+            debug!(spans = batch.len(), "the last spans were not sent");
+        }
+    }
+
+    async fn send(&self, batch: &[Span]) {
+        let body = Bytes::from(otlp::request(self.service, &self.resource, batch));
+        for attempt in 1..=ATTEMPTS {
+            let error = match timeout(TIMEOUT, self.post(body.clone())).await {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => error,
+                Err(_) => "no answer in time".to_owned(),
+            };
+            if attempt == ATTEMPTS {
+                warn!(
+                    error,
+                    spans = batch.len(),
+                    "spans were lost: the collector did not take them"
+                );
+                return;
+            }
+            sleep(RETRY_PAUSE).await;
+        }
+    }
+
+    async fn post(&self, body: Bytes) -> Result<(), String> {
+        let mut request =
+            Request::post(self.url.clone()).header(CONTENT_TYPE, "application/x-protobuf");
+        if let Some(value) = &self.authorization {
+            request = request.header(AUTHORIZATION, value.clone());
+        }
+        let request = request.body(Full::new(body)).map_err(|e| e.to_string())?;
+        let answer = self.client.request(request).await;
+        let answer = answer.map_err(|e| format!("it cannot be reached: {e}"))?;
+        match answer.status() {
+            status if status.is_success() => Ok(()),
+            status => Err(format!("HTTP {status}")),
+        }
+    }
+}
