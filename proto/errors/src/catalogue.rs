@@ -109,6 +109,8 @@ catalogue! {
     1511 IdentityAway FailedPrecondition "The identity has no certificate now", "wait until its agent is back, or revoke it: metalmesh identity show <id>";
     1512 CaRotationOpen FailedPrecondition "The certificate authority is being replaced already", "see how far it is: metalmesh ca show; hurry it: metalmesh ca rotate --force";
     1513 TpmUnproved Unauthenticated "The ticket is bound to a TPM, and the caller did not prove to sit at it", "start the agent on the host with that TPM: see its fingerprint with <agent> tpm";
+    1514 NonceRefused Unauthenticated "The machine did not return what its BMC holds", "see that the machine is the one behind that BMC: metalmesh machine issues <id>";
+    1515 NonceAwaited Unavailable "The machine's BMC has not been given a nonce yet, or the machine does not see it yet", "the machine asks again by itself; see its BMC's orders: metalmesh machine show <id>";
     // 16xx: orders to hardware
     1601 OrderClosed FailedPrecondition "The order is over already", "give a new order";
     1602 OrderExpired DeadlineExceeded "The BMC did not answer in time", "check the BMC and its agent, then repeat";
