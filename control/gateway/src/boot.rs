@@ -17,8 +17,8 @@ use crate::serve::Shared;
 use crate::wakes::Concern;
 use crate::{access, status};
 
-/// Least time between two messages to a pixie. They list all machines of the partition and are
-/// what pixie goes by without control; what boots now it asks.
+/// Least time between two looks for a pixie. They are at all machines of the partition, and what
+/// is found is what pixie goes by without control; what boots now it asks.
 const PAUSE: Duration = Duration::from_millis(250);
 
 impl BootService for Shared {

@@ -32,7 +32,7 @@ pub(crate) struct Desire<L, M> {
     pub(crate) concern: Concern,
     /// Something outside of the state that the content depends on as well.
     pub(crate) beside: Option<watch::Receiver<u64>>,
-    /// Least time between two messages.
+    /// Least time between two looks.
     pub(crate) pause: Duration,
 }
 
@@ -77,9 +77,9 @@ where
             };
             out.send(&(desire.message)(fence, &content)).await?;
             sent = Some(content);
-            if !desire.pause.is_zero() {
-                sleep(desire.pause).await;
-            }
+        }
+        if !desire.pause.is_zero() {
+            sleep(desire.pause).await;
         }
         tokio::select! {
             () = waiting.woken() => {}
