@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use control_client::{Client, Settings};
 use proto_public::metalmesh::admin::v1::{
     ClusterServiceInviteRequest, ClusterServicePromoteRequest, ClusterServiceStatusRequest,
-    ClusterServiceStatusResponse,
+    ClusterServiceStatusResponse, DoctorServiceGetRequest, DoctorServiceGetResponse,
 };
 use tests_lab::state::write_private;
 use tests_lab::wait::wait_for;
@@ -242,6 +242,33 @@ impl Site {
                 node.clusters().promote(request).await?;
                 Ok(Some(()))
             })
+        })
+    }
+
+    /// Index of the last entry of the leader's log.
+    ///
+    /// # Errors
+    /// Nobody leads.
+    pub fn last_log(&self) -> Result<u64> {
+        Ok(self.leaders_log()?.last_log)
+    }
+
+    fn leaders_log(&self) -> Result<DoctorServiceGetResponse> {
+        let node = self.client(self.leader()?)?;
+        self.call(async move {
+            let answer = node.doctor().get(DoctorServiceGetRequest {}).await?;
+            Ok(answer.into_inner())
+        })
+    }
+
+    /// Waits until whoever is away since the entry `last` must be sent a snapshot: the leader keeps
+    /// only later entries.
+    ///
+    /// # Errors
+    /// Too few writes are done.
+    pub fn outgrown(&self, last: u64) -> Result<()> {
+        wait_for("a snapshot in place of the log", CATCH_UP, || {
+            Ok((self.leaders_log()?.purged > last).then_some(()))
         })
     }
 

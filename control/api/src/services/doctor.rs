@@ -54,6 +54,7 @@ impl DoctorService for Services {
             last_log: metrics.last_log.unwrap_or(0),
             applied: metrics.applied.unwrap_or(0),
             snapshot: metrics.snapshot.unwrap_or(0),
+            purged: metrics.purged.unwrap_or(0),
             snapshot_every,
             sync_p50_us: metrics.syncs.p50_us,
             sync_p99_us: metrics.syncs.p99_us,

@@ -27,6 +27,7 @@ fn said(node: u64) -> DoctorServiceGetResponse {
         feature_level: 5,
         applied: 900,
         snapshot: 0,
+        purged: 0,
         snapshot_every: 10_000,
         sync_p99_us: Some(2_000),
         disk_bytes: 1000,
