@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{AllocationId, Digest, MachineId, Timestamp};
 
+use super::nonce;
 use crate::command::{
     CertificateChoice, CreateJoinTicket, IssueBootTicket, PutCa, PutSigningKey, RecordCertificate,
     RedeemBootTicket, RedeemJoinTicket, RevokeCertificates, RevokeJoinTicket,
@@ -144,7 +145,7 @@ pub(super) fn revoke_join_ticket(tx: &mut Tx<'_>, op: &RevokeJoinTicket) -> Resu
 }
 
 pub(super) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result {
-    let machine = tx.tables().require::<Machine>(&op.machine)?;
+    let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
     if machine.partition.as_ref() != Some(&op.partition) {
         return Err(Error::new(
             ErrorCode::MachineForeign,
@@ -181,6 +182,7 @@ pub(super) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result
         expires_at: op.expires_at,
         redeemed_at: None,
     };
+    nonce::prepare(tx, &machine, op.expires_at)?;
     Ok(Reply::BootTicket(tx.save(ticket)))
 }
 
@@ -207,6 +209,7 @@ pub(super) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> Resu
             "is for another machine",
         ));
     }
+    nonce::redeem(tx, op.machine, op.nonce.as_ref())?;
     ticket.redeemed_at = Some(tx.now);
     Ok(Reply::BootTicket(tx.save(ticket)))
 }

@@ -3,14 +3,15 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::{PartitionId, SizeId};
 
+use super::node::feature_level;
 use super::tenancy::{check_description, in_use, set};
 use crate::command::{
     CreatePartition, CreateSize, CreateSizeImageConstraint, CreateSizeReservation, DeletePartition,
-    DeleteSize, DeleteSizeImageConstraint, DeleteSizeReservation, UpdatePartition, UpdateSize,
-    UpdateSizeImageConstraint, UpdateSizeReservation,
+    DeleteSize, DeleteSizeImageConstraint, DeleteSizeReservation, NONCE_LEVEL, UpdatePartition,
+    UpdateSize, UpdateSizeImageConstraint, UpdateSizeReservation,
 };
 use crate::entities::{
-    ImageConstraint, Machine, Network, Partition, Project, Size, SizeConstraint,
+    ImageConstraint, Labels, Machine, Network, Partition, Project, Size, SizeConstraint,
     SizeConstraintType, SizeImageConstraint, SizeReservation, Switch, label,
 };
 use crate::hardware::{match_size, overlap};
@@ -62,6 +63,7 @@ fn check_partition(tx: &Tx<'_>, partition: &Partition) -> Check {
             ));
         }
     }
+    check_nonce_label(tx, labels)?;
     let exits = labels.get(label::EXIT_VTEPS).map_or("", String::as_str);
     let bad = |part: &str| !part.is_empty() && part.parse::<std::net::IpAddr>().is_err();
     if exits.split(',').map(str::trim).any(bad) {
@@ -71,6 +73,17 @@ fn check_partition(tx: &Tx<'_>, partition: &Partition) -> Check {
         ));
     }
     Ok(())
+}
+
+fn check_nonce_label(tx: &Tx<'_>, labels: &Labels) -> Check {
+    let text = labels.get(label::REQUIRE_BMC_NONCE).map(String::as_str);
+    let is_good = matches!(text, None | Some("true" | "false"));
+    // Programs that do not know the label took any text.
+    if is_good || feature_level(tx.tables()) < NONCE_LEVEL {
+        return Ok(());
+    }
+    let rule = "must be \"true\" or \"false\"";
+    Err(Error::invalid(label::REQUIRE_BMC_NONCE, rule))
 }
 
 pub(super) fn create_partition(tx: &mut Tx<'_>, op: &CreatePartition) -> Result {

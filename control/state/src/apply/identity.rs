@@ -105,9 +105,11 @@ fn joined(
             let same = ticket.redeemed_key.as_ref().is_some_and(|k| k.same_as(key));
             same && ticket.revoked_at.is_none() && is_ticket_of(ticket, &op.certificate.identity)
         }),
-        JoinedBy::BootTicket(id) => tx.get::<BootTicket>(id).is_some_and(|ticket| {
-            ticket.redeemed_at.is_some() && Some(ticket.machine) == op.certificate.machine
-        }),
+        JoinedBy::BootTicket(id) | JoinedBy::BmcNonce(id) => {
+            tx.get::<BootTicket>(id).is_some_and(|ticket| {
+                ticket.redeemed_at.is_some() && Some(ticket.machine) == op.certificate.machine
+            })
+        }
         JoinedBy::Allocation(id) => op.certificate.allocation == Some(*id),
         JoinedBy::Unknown => false,
     };

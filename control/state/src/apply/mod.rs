@@ -19,6 +19,7 @@ mod machine;
 mod network;
 mod network_rules;
 pub(crate) mod node;
+mod nonce;
 mod orders;
 mod policy;
 mod quota;

@@ -15,6 +15,9 @@ use crate::life::reports::bmc_of;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
+/// The end of an order for a nonce with which nobody could join.
+const UNTOLD_NONCE: &str = "the BMC agent did not tell what it wrote";
+
 type Result = std::result::Result<Reply, Error>;
 
 pub(super) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result {
@@ -31,7 +34,9 @@ pub(super) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result {
     if busy && !is_led {
         return Err(super::lifecycle::wrong_phase(&machine, "ordered about"));
     }
-    let open = open_orders(tx, op.machine).len();
+    let open = open_orders(tx, op.machine);
+    let open = open.iter().filter(|it| it.purpose != OrderPurpose::Join);
+    let open = open.count();
     if open >= ORDERS_OPEN_MAX {
         return Err(Error::new(
             ErrorCode::TooMany,
@@ -71,6 +76,14 @@ pub(super) fn order_life(
     order(tx, machine, action, OrderPurpose::Life)
 }
 
+/// Has the machine's BMC hold something new, with which it joins.
+pub(super) fn order_nonce(
+    tx: &mut Tx<'_>,
+    machine: &Machine,
+) -> std::result::Result<Arc<BmcOrder>, Error> {
+    order(tx, machine, BmcAction::SetNonce, OrderPurpose::Join)
+}
+
 fn order(
     tx: &mut Tx<'_>,
     machine: &Machine,
@@ -86,7 +99,7 @@ fn order(
     })?;
     // Steps of the life cycle follow from the call that set the machine on its way.
     let trace = match purpose {
-        OrderPurpose::Life => machine.trace.clone(),
+        OrderPurpose::Life | OrderPurpose::Join => machine.trace.clone(),
         OrderPurpose::User(_) => tx.trace.map(str::to_owned),
     };
     let id = OrderId::new(tx.derive_uuid());
@@ -104,6 +117,7 @@ fn order(
         finished_at: None,
         error: None,
         trace,
+        nonce: None,
     }))
 }
 
@@ -160,7 +174,12 @@ pub(super) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result {
         // Told twice, or too late: the first end stands.
         return Ok(Reply::BmcOrder(order));
     }
-    let error = op.error.clone().filter(|error| !error.is_empty());
+    let mut error = op.error.clone().filter(|error| !error.is_empty());
+    let mut order = BmcOrder::clone(&order);
+    if order.action == BmcAction::SetNonce && error.is_none() {
+        order.nonce.clone_from(&op.nonce);
+        error = order.nonce.is_none().then(|| UNTOLD_NONCE.to_owned());
+    }
     let state = if error.is_some() {
         OrderState::Failed
     } else {
@@ -181,10 +200,11 @@ pub(super) fn expire(tx: &mut Tx<'_>, order: &BmcOrder) -> std::result::Result<(
     reclaim::order_ended(tx, &ended)
 }
 
-/// Who ordered reads in the machine's events why it did not happen. What the life cycle ordered
-/// shows in the machine's reason.
+/// Who ordered reads in the machine's events why it did not happen, and so does whoever looks why
+/// it does not join. What the life cycle ordered shows in the machine's reason.
 fn tell_failure(tx: &mut Tx<'_>, order: &BmcOrder) {
-    if let (OrderPurpose::User(_), Some(error)) = (&order.purpose, &order.error) {
+    let is_told = order.purpose != OrderPurpose::Life;
+    if let (true, Some(error)) = (is_told, &order.error) {
         let message = format!("{} failed: {error}", order.action.as_str());
         events::record_failure(tx, order.machine, &message);
     }
@@ -227,7 +247,7 @@ pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result {
         return Err(Error::not_found("task", op.id));
     };
     match (order.state, &order.purpose) {
-        (OrderState::Open, OrderPurpose::Life) => {
+        (OrderState::Open, OrderPurpose::Life | OrderPurpose::Join) => {
             let message = format!(
                 "machine \"{}\" waits for task \"{}\", {}",
                 order.machine,

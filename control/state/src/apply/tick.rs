@@ -145,7 +145,7 @@ fn late<'a>(
     now: Timestamp,
 ) -> impl Iterator<Item = OrderId> + 'a {
     let is_judged = move |order: &BmcOrder| {
-        matches!(order.purpose, OrderPurpose::User(_))
+        order.purpose != OrderPurpose::Life
             || is_observed(Some(&order.partition), op)
             || feature_level(tables) < CUT_OFF_LEVEL
     };

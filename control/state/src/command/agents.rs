@@ -201,6 +201,9 @@ pub struct RedeemBootTicket {
     pub machine: MachineId,
     /// Address that it says it booted from.
     pub mac: MacAddr,
+    /// SHA-256 of what it read in its BMC, where its partition demands that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<Digest>,
 }
 
 /// See [`Op::RecordCertificate`](crate::Op::RecordCertificate).

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::entities::{
     BootConfiguration, Classification, Disk, Filesystem, Image, ImageConstraint, ImageFeature,
     LabelsUpdate, Layout, LayoutConstraints, Lock, LogicalVolume, Partition, Raid, Size,
-    SizeConstraint, SizeImageConstraint, SizeReservation, VolumeGroup,
+    SizeConstraint, SizeImageConstraint, SizeReservation, VolumeGroup, label,
 };
 
 macro_rules! create {
@@ -75,6 +75,20 @@ pub struct UpdatePartition {
     /// Labels.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
+}
+
+impl UpdatePartition {
+    /// Whether its machines are to join only with what their BMC holds: older programs would not
+    /// ask them.
+    pub(crate) fn demands_nonce(&self) -> bool {
+        let labels = match &self.labels {
+            Some(LabelsUpdate::Replace(labels)) => labels,
+            Some(LabelsUpdate::Patch { update, .. }) => update,
+            None => return false,
+        };
+        let text = labels.get(label::REQUIRE_BMC_NONCE);
+        text.is_some_and(|text| text == "true")
+    }
 }
 
 /// See [`Op::UpdateSize`](crate::Op::UpdateSize). Fields that are none stay.

@@ -208,6 +208,9 @@ pub struct BmcOrderDone {
     /// Power as read after the order.
     #[serde(default)]
     pub power_state: Option<String>,
+    /// Of [`BmcAction::SetNonce`]: SHA-256 of what the BMC holds now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<Digest>,
 }
 
 /// What the agent found at one BMC.

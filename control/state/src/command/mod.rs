@@ -82,6 +82,8 @@ pub(crate) const CUT_OFF_LEVEL: u32 = 5;
 pub const TRACE_LEVEL: u32 = 6;
 /// Length of a trace's text; others are left out.
 pub(crate) const TRACE_LEN: usize = 55;
+/// The feature level that brought machines that join with what their BMC holds.
+pub const NONCE_LEVEL: u32 = 6;
 /// The feature level that brought marks of how far the trail was sent elsewhere.
 pub const EXPORT_LEVEL: u32 = 4;
 
@@ -163,6 +165,7 @@ macro_rules! ops {
                     | Self::MigrateSwitch(_) => 3,
                     Self::MarkAuditExport(_) => EXPORT_LEVEL,
                     Self::ReportVpn(_) | Self::ForgetVpn(_) => 4,
+                    Self::IssueCertificate(op) if op.tells_nonce() => NONCE_LEVEL,
                     Self::IssueCertificate(_)
                     | Self::RevokeIdentity(_)
                     | Self::RotateIdentity(_) => IDENTITY_LEVEL,
@@ -172,6 +175,10 @@ macro_rules! ops {
                     Self::RegisterMachine(op) if op.seen_in.is_some() => SEEN_IN_LEVEL,
                     Self::CreateJoinTicket(op) if op.tpm.is_some() => TPM_LEVEL,
                     Self::RedeemJoinTicket(op) if op.tpm.is_some() => TPM_LEVEL,
+                    Self::RedeemBootTicket(op) if op.nonce.is_some() => NONCE_LEVEL,
+                    Self::BmcOrderDone(op) if op.nonce.is_some() => NONCE_LEVEL,
+                    Self::CreatePartition(op) if op.0.requires_bmc_nonce() => NONCE_LEVEL,
+                    Self::UpdatePartition(op) if op.demands_nonce() => NONCE_LEVEL,
                     Self::AllocateMachine(op) if op.vpn.is_some() => 4,
                     Self::MachineSeen(op) if op.to_disk => TO_DISK_LEVEL,
                     Self::MachineSeen(op) if op.mac.is_none() => 3,

@@ -19,6 +19,8 @@ pub enum JoinedBy {
     JoinTicket(JoinTicketId),
     /// By a ticket that a boot server got for a machine that it saw.
     BootTicket(BootTicketId),
+    /// By such a ticket, and with what the machine's BMC holds.
+    BmcNonce(BootTicketId),
     /// As the installed system of a machine that a project has.
     Allocation(AllocationId),
 }
@@ -65,7 +67,7 @@ impl Identity {
     /// back, so that a revoked one cannot.
     pub(crate) const fn keep_ms(&self) -> u64 {
         match self.joined_by {
-            JoinedBy::BootTicket(_) => KEEP_BOOTED_MS,
+            JoinedBy::BootTicket(_) | JoinedBy::BmcNonce(_) => KEEP_BOOTED_MS,
             _ => RESUME_MAX_MS + KEEP_BOOTED_MS,
         }
     }

@@ -103,6 +103,8 @@ pub mod label {
     /// On a partition: underlay addresses, comma separated, of exit routers; every tenant segment
     /// of the partition is flooded to them as well.
     pub const EXIT_VTEPS: &str = "metalmesh.dev/exit-vteps";
+    /// On a partition: `true` when its machines join only with what their BMC holds.
+    pub const REQUIRE_BMC_NONCE: &str = "metalmesh.dev/require-bmc-nonce";
     /// On a partition: Ethernet MTU inside segments, bytes.
     pub const SEGMENT_MTU: &str = "metalmesh.dev/segment-mtu";
     /// On an image: `sha256:<hex>` or `sha512:<hex>` of the compressed file.

@@ -1,6 +1,6 @@
 //! Orders to BMCs: an outbox, kept until the agent says how each ended.
 
-use proto_types::{MachineId, OrderId, PartitionId, Timestamp};
+use proto_types::{Digest, MachineId, OrderId, PartitionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// How many ended orders a machine keeps.
@@ -32,6 +32,8 @@ pub enum BmcAction {
     LedOn,
     /// Identify LED off.
     LedOff,
+    /// The agent makes a nonce, and writes it where the machine in the BMC's box reads it.
+    SetNonce,
 }
 
 impl BmcAction {
@@ -47,6 +49,7 @@ impl BmcAction {
             Self::BootBios => "boot-bios",
             Self::LedOn => "led-on",
             Self::LedOff => "led-off",
+            Self::SetNonce => "set-nonce",
         }
     }
 }
@@ -75,6 +78,8 @@ pub enum OrderPurpose {
     User(String),
     /// The life cycle: the phase that gave it waits.
     Life,
+    /// A machine that boots: it joins only with what the order puts into its BMC. No phase waits.
+    Join,
 }
 
 /// An order.
@@ -108,4 +113,8 @@ pub struct BmcOrder {
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
+    /// Of [`BmcAction::SetNonce`]: SHA-256 of what the BMC holds since the order's end; gone once a
+    /// machine joined with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<Digest>,
 }

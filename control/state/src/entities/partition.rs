@@ -59,6 +59,11 @@ impl Partition {
     pub fn segment_mtu(&self) -> u32 {
         self.number(label::SEGMENT_MTU, SEGMENT_MTU_DEFAULT)
     }
+    /// Whether its machines join only with what their BMC holds; false when it does not say.
+    pub fn requires_bmc_nonce(&self) -> bool {
+        let text = self.meta.labels.get(label::REQUIRE_BMC_NONCE);
+        text.is_some_and(|text| text == "true")
+    }
     /// Underlay addresses of exit routers.
     pub fn exit_vteps(&self) -> Vec<IpAddr> {
         let text = self

@@ -100,6 +100,7 @@ fn boot_tickets_are_for_one_machine() {
         secret: sha(secret),
         machine: id(machine),
         mac: mac(from),
+        nonce: None,
     };
     assert_eq!(
         world.refused(redeem(1, 1, 1, 1)),
@@ -287,6 +288,7 @@ fn an_agent_ends_only_its_partitions_orders_and_only_once() {
         partition: text(place),
         error: error.map(str::to_owned),
         power_state: Some("off".into()),
+        nonce: None,
     };
     assert_eq!(
         world.refused(done("other", None)),

@@ -13,6 +13,7 @@ mod ca;
 mod identity;
 mod life;
 mod networks;
+mod nonce;
 mod policy;
 mod properties;
 mod quota;

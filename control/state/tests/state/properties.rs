@@ -142,6 +142,7 @@ fn op_of(world: &World, step: &Step, counter: u128) -> Vec<Op> {
                 partition: partition(),
                 error: (!ok).then(|| "broken".into()),
                 power_state: None,
+                nonce: None,
             })
             .into_iter()
             .map(Into::into)

@@ -265,6 +265,7 @@ impl World {
             partition,
             error,
             power_state: None,
+            nonce: None,
         });
     }
     /// The leaf does what it shall and says so.
