@@ -13,7 +13,7 @@ use proto_mesh::{
     BmcOrderDoneResponse, BmcReport, BmcReportResponse, BmcService, BmcStatus, bmc_service,
 };
 use proto_traces::TraceContext;
-use proto_types::{MachineId, Timestamp};
+use proto_types::{Digest, MachineId, Timestamp};
 
 use crate::desired::{self, Desire, Fence};
 use crate::serve::Shared;
@@ -102,11 +102,13 @@ impl BmcService for Shared {
         let partition = access::bmc(peer)?;
         self.ears.partition(&partition, self.store.now());
         let what = format!("order {}", request.id);
+        let nonce = digest(&request.nonce_sha256)?;
         let op = Done {
             id: request.id.parse().map_err(status::parse)?,
             partition,
             error: convert::non_empty(request.error),
             power_state: convert::non_empty(request.power_state),
+            nonce,
         };
         let call = self.begin(&bmc_service::ORDER_DONE, peer, what);
         let result = self.within(&call).propose(peer, op).await;
@@ -114,6 +116,17 @@ impl BmcService for Shared {
         self.finish(call, &result).await;
         result
     }
+}
+
+/// Of an order for a nonce; none of others, and of those that failed.
+fn digest(bytes: &[u8]) -> Result<Option<Digest>, LinkStatus> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let bytes = bytes
+        .try_into()
+        .map_err(|_| LinkStatus::invalid_argument("nonce_sha256 must have 32 bytes, or none"))?;
+    Ok(Some(Digest::sha256(bytes)))
 }
 
 fn message(order: &Order) -> BmcOrder {
@@ -127,6 +140,7 @@ fn message(order: &Order) -> BmcOrder {
         Action::BootBios => BmcAction::BootBios,
         Action::LedOn => BmcAction::LedOn,
         Action::LedOff => BmcAction::LedOff,
+        Action::SetNonce => BmcAction::SetNonce,
     };
     BmcOrder {
         id: order.id.to_string(),

@@ -96,6 +96,7 @@ impl Shared {
                 sealed: request.tpm_sealed,
                 proof: request.tpm_proof,
             }),
+            nonce: request.bmc_nonce,
         };
         let result = self
             .pki

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control_state::life::Nonce;
 use control_state::{
     BootTicket, Cause, ErrorCode, IDENTITY_LEVEL, IssueCertificate, JoinTicket, JoinedBy, Machine,
     RecordCertificate, RedeemBootTicket, RedeemJoinTicket, StateError, feature_level,
@@ -33,6 +34,8 @@ pub struct Enrol {
     pub machine: Option<(MachineId, MacAddr)>,
     /// Of tickets that are bound to a TPM: its answer.
     pub tpm: Option<TpmAnswer>,
+    /// Of machines: what they read in their BMC; empty when nothing.
+    pub nonce: Vec<u8>,
 }
 
 impl std::fmt::Debug for Enrol {
@@ -135,11 +138,15 @@ impl Pki {
     ) -> Result<Issued, PkiError> {
         let id: BootTicketId = enrol.ticket_id.parse().map_err(|_| unknown())?;
         let now = self.now();
+        let shown = (!enrol.nonce.is_empty()).then(|| Digest::sha256(sha256(&enrol.nonce)));
         let judge = |t: &control_state::Tables| {
             let ticket = t.get::<BootTicket>(&id).map(AsRef::as_ref);
-            judge::boot(ticket, secret, machine, mac, now)
+            judge::boot(ticket, secret, machine, mac, now)?;
+            let nonce = Nonce::of(t, machine);
+            nonce.judge(shown.as_ref(), now)?;
+            Ok::<_, StateError>(nonce.is_demanded)
         };
-        self.inner.store.read(judge).await??;
+        let is_demanded = self.inner.store.read(judge).await??;
         let subject = Subject::Machine {
             uuid: machine.uuid(),
         };
@@ -149,10 +156,16 @@ impl Pki {
             secret: secret.clone(),
             machine,
             mac,
+            nonce: shown.filter(|_| is_demanded),
         };
         self.propose(spiffe.to_string(), redeem).await?;
         info!(machine = %machine, ticket = %id, "machine enrolled");
-        let cause = Cause::Join(JoinedBy::BootTicket(id));
+        let by = if is_demanded {
+            JoinedBy::BmcNonce(id)
+        } else {
+            JoinedBy::BootTicket(id)
+        };
+        let cause = Cause::Join(by);
         self.issue(&spiffe, request, None, cause).await
     }
 

@@ -225,6 +225,7 @@ fn joined(by: &state::JoinedBy) -> (JoinMethod, String) {
         state::JoinedBy::Unknown => (JoinMethod::Unspecified, String::new()),
         state::JoinedBy::JoinTicket(id) => (JoinMethod::JoinTicket, id.to_string()),
         state::JoinedBy::BootTicket(id) => (JoinMethod::BootTicket, id.to_string()),
+        state::JoinedBy::BmcNonce(id) => (JoinMethod::BmcNonce, id.to_string()),
         state::JoinedBy::Allocation(id) => (JoinMethod::Allocation, id.to_string()),
     }
 }

@@ -314,6 +314,7 @@ async fn an_agent_that_was_away_resumes_with_its_own_key_only() {
         request: key.request().unwrap(),
         machine: None,
         tpm: None,
+        nonce: vec![],
     };
     let old = control.pki.enrol(&enrol).await.unwrap();
     control.clock.advance(7_200_000);

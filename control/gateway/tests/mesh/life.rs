@@ -159,6 +159,7 @@ impl World {
             id: state.orders[0].id.clone(),
             error: String::new(),
             power_state: power.into(),
+            nonce_sha256: vec![],
         };
         self.bmc.order_done(done).await.unwrap();
     }

@@ -12,5 +12,6 @@ mod catalogue;
 mod enrol;
 mod fixture;
 mod life;
+mod nonce;
 mod reports;
 mod tpm;

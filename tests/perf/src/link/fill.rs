@@ -107,6 +107,7 @@ async fn join(pki: &Pki, number: u32, dir: &Path) -> Result<()> {
         request: key.request()?,
         machine: None,
         tpm: None,
+        nonce: Vec::new(),
     };
     let issued = pki.enrol(&enrol).await?;
     let bytes = |list: &[proto_identity::CertificateDer<'_>]| -> Vec<Vec<u8>> {
