@@ -107,11 +107,11 @@ pub(crate) fn from_gpt_type(number: i32) -> Option<state::GptType> {
     }
 }
 
-/// An order to a BMC as a command of the contract.
-pub(crate) fn bmc_command(action: state::BmcAction) -> v2::MachineBmcCommand {
+/// An order to a BMC as a command of the contract, which has none for a nonce.
+pub(crate) fn bmc_command(action: state::BmcAction) -> Option<v2::MachineBmcCommand> {
     use state::BmcAction;
     use v2::MachineBmcCommand as Command;
-    match action {
+    Some(match action {
         BmcAction::PowerOn => Command::On,
         BmcAction::PowerOff => Command::Off,
         BmcAction::PowerReset => Command::Reset,
@@ -121,7 +121,8 @@ pub(crate) fn bmc_command(action: state::BmcAction) -> v2::MachineBmcCommand {
         BmcAction::BootPxe => Command::BootFromPxe,
         BmcAction::LedOn => Command::IdentifyLedOn,
         BmcAction::LedOff => Command::IdentifyLedOff,
-    }
+        BmcAction::SetNonce => return None,
+    })
 }
 
 /// What a BMC command of the contract is to a BMC.

@@ -110,7 +110,8 @@ impl BmcService for Services {
             let now: BTreeSet<OrderId> = open.iter().map(|it| it.id).collect();
             sent.retain(|id| now.contains(id));
             let news = open.iter().filter(|it| sent.insert(it.id));
-            news.map(|order| message(&core, tables, order)).collect()
+            news.filter_map(|order| message(&core, tables, order))
+                .collect()
         };
         let core = Arc::clone(&self.0);
         let plan = Plan {
@@ -148,14 +149,20 @@ impl BmcService for Services {
             partition,
             error: request.error.filter(|error| !error.is_empty()),
             power_state: None,
+            nonce: None,
         };
         self.0.propose(&caller, op).await?;
         ok(infra::BmcCommandDoneResponse {})
     }
 }
 
-/// An order with the way into the BMC.
-fn message(core: &Core, tables: &Tables, order: &BmcOrder) -> infra::WaitForBmcCommandResponse {
+/// An order with the way into the BMC; none of what the contract has no word for.
+fn message(
+    core: &Core,
+    tables: &Tables,
+    order: &BmcOrder,
+) -> Option<infra::WaitForBmcCommandResponse> {
+    let command = bmc_command(order.action)?;
     let machine = tables.get::<Machine>(&order.machine);
     let report = machine.and_then(|it| bmc_details(it).bmc_report);
     let mut bmc = report.and_then(|it| it.bmc).unwrap_or_default();
@@ -163,12 +170,12 @@ fn message(core: &Core, tables: &Tables, order: &BmcOrder) -> infra::WaitForBmcC
         bmc.user.clone_from(&access.user);
         bmc.password = open(core, order.machine, access).unwrap_or_default();
     }
-    infra::WaitForBmcCommandResponse {
+    Some(infra::WaitForBmcCommandResponse {
         uuid: order.machine.to_string(),
-        bmc_command: bmc_command(order.action).into(),
+        bmc_command: command.into(),
         machine_bmc: Some(bmc),
         command_id: order.id.to_string(),
-    }
+    })
 }
 
 fn seal_name(machine: MachineId) -> String {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use control_state::life::{BootTarget, boot_target};
+use control_state::life::{BootTarget, Nonce, boot_target};
 use control_state::{
     self as state, DiskWipe, ErrorCode, EventKind, EventLog, InstallDone, Kind, Machine,
     MachineEvent, MachineSeen, Partition, Phase, RegisterMachine, SEEN_IN_LEVEL, StateError,
@@ -87,6 +87,7 @@ impl BootService for Services {
         let request = request.into_inner();
         let id: MachineId = parse("uuid", &request.uuid)?;
         self.reach(&caller, id).await?;
+        self.check_nonce(id).await?;
         let (made, secret) = Services::machine_token(self, &caller, id, request).await?;
         ok(infra::BootServiceMachineTokenResponse {
             token: Some(token(&made)),
@@ -267,6 +268,22 @@ impl Services {
                 .ok_or_else(|| StateError::not_found("machine", id))
         });
         found.await
+    }
+
+    /// The contract has no field for what a machine reads in its BMC: where the partition demands
+    /// that, a hammer of the published stack gets no token.
+    async fn check_nonce(&self, id: MachineId) -> Result<(), Status> {
+        let is_demanded = self.0.read(|tables| Ok(Nonce::of(tables, id).is_demanded));
+        if !is_demanded.await? {
+            return Ok(());
+        }
+        let message = format!(
+            "machine \"{id}\" must return what its BMC holds, which the published hammer cannot"
+        );
+        let hint = "boot metalmesh-hammer in this partition, or take the demand back: \
+                    metalmesh partition update <id> --require-bmc-nonce false";
+        let error = StateError::new(ErrorCode::NonceRefused, message).object("machine", id);
+        Err(of_state(error.hint(hint)))
     }
 
     async fn registration(

@@ -119,7 +119,7 @@ pub(crate) fn task(order: &BmcOrder) -> TaskInfo {
     };
     let by = match &order.purpose {
         OrderPurpose::User(user) => user.as_str(),
-        OrderPurpose::Life => "metalmesh",
+        OrderPurpose::Life | OrderPurpose::Join => "metalmesh",
     };
     let payload = serde_json::json!({
         "machine": order.machine.to_string(),

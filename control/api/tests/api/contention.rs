@@ -67,6 +67,7 @@ async fn bmcs_obey(node: &Node) {
                 partition: partition.clone(),
                 error: None,
                 power_state: None,
+                nonce: None,
             })
             .await;
         }

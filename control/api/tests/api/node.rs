@@ -429,6 +429,7 @@ impl Node {
                     partition,
                     error: None,
                     power_state: None,
+                    nonce: None,
                 })
                 .await;
                 return;
