@@ -13,6 +13,7 @@ use proto_public::metalmesh::admin::v1::{
 };
 
 use crate::cmd::identity::state_of;
+use crate::cmd::partition::bmc_nonce;
 use crate::cmd::quota::{used_of, used_of_sizes};
 use crate::output::Row;
 use crate::text::{age, bytes, enum_text, meta_age, moment, or_dash, show_labels};
@@ -185,7 +186,8 @@ pub(crate) fn token_roles(token: &Token) -> String {
 }
 
 row!(Partition, "metalstack.api.v2.Partition", |p| [
-    "id": p.id.clone(), "age": meta_age(p.meta.as_ref()), "description": p.description.clone(),
+    "id": p.id.clone(), "age": meta_age(p.meta.as_ref()), "bmc nonce": bmc_nonce(p),
+    "description": p.description.clone(),
 ], wide [
     "dns": p.dns_servers.iter().map(|d| d.ip.clone()).collect::<Vec<_>>().join(","),
     "ntp": p.ntp_servers.iter().map(|n| n.address.clone()).collect::<Vec<_>>().join(","),

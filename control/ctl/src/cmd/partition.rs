@@ -13,6 +13,9 @@ use crate::app::App;
 use crate::output::print_table;
 use crate::text::labels;
 
+/// The label by which control knows the demand.
+const REQUIRE_BMC_NONCE: &str = "metalmesh.dev/require-bmc-nonce";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Create a partition.
@@ -74,9 +77,20 @@ pub(crate) struct Fields {
     /// A label, as NAME=VALUE; on update also NAME- to remove it.
     #[arg(long = "label", value_name = "LABEL")]
     labels: Vec<String>,
+    /// Machines join only with what their BMC holds: a nonce that the BMC agent writes into its
+    /// asset tag, over whatever is there.
+    #[arg(long, value_name = "BOOL")]
+    require_bmc_nonce: Option<bool>,
 }
 
 impl Fields {
+    /// As flags: those that were given, and what other flags put into labels.
+    fn labels(&self) -> Vec<String> {
+        let demand = self.require_bmc_nonce;
+        let demand = demand.map(|demand| format!("{REQUIRE_BMC_NONCE}={demand}"));
+        self.labels.iter().cloned().chain(demand).collect()
+    }
+
     fn boot(&self) -> Option<PartitionBootConfiguration> {
         let (kernel, image) = (self.boot_kernel.clone()?, self.boot_image.clone()?);
         Some(PartitionBootConfiguration {
@@ -109,7 +123,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let partition = Partition {
                 id,
                 meta: Some(Meta {
-                    labels: labels(&fields.labels)?,
+                    labels: labels(&fields.labels())?,
                     ..Default::default()
                 }),
                 description: fields.description.clone().unwrap_or_default(),
@@ -148,7 +162,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 dns_servers: fields.dns(),
                 ntp_servers: fields.ntp(),
                 mgmt_service_addresses: fields.mgmt.clone(),
-                labels: label_patch(&fields.labels)?,
+                labels: label_patch(&fields.labels())?,
             };
             let answer = app
                 .client
@@ -212,4 +226,62 @@ async fn capacity(app: &App, id: Option<String>, size: Option<String>) -> Result
         ];
         print_table(&titles, rows);
     })
+}
+
+/// Whether machines of a partition join only with what their BMC holds.
+pub(crate) fn bmc_nonce(partition: &Partition) -> &'static str {
+    let labels = partition.meta.as_ref().and_then(|it| it.labels.as_ref());
+    match labels.and_then(|it| it.labels.get(REQUIRE_BMC_NONCE)) {
+        Some(text) if text == "true" => "required",
+        _ => "-",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        fields: Fields,
+    }
+
+    fn partition(flags: &[&str]) -> Partition {
+        let line = Line::parse_from([&["metalmesh"], flags].concat());
+        Partition {
+            meta: Some(Meta {
+                labels: labels(&line.fields.labels()).unwrap(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn the_demand_for_nonces_is_a_label() {
+        let label = "--label=rack=2";
+        for (flags, shown, labels) in [
+            (&[label][..], "-", "rack=2"),
+            (
+                &[label, "--require-bmc-nonce=true"],
+                "required",
+                "metalmesh.dev/require-bmc-nonce=true,rack=2",
+            ),
+            (
+                &["--require-bmc-nonce", "false"],
+                "-",
+                "metalmesh.dev/require-bmc-nonce=false",
+            ),
+        ] {
+            let made = partition(flags);
+            assert_eq!(bmc_nonce(&made), shown, "{flags:?}");
+            let text = crate::text::show_labels(made.meta.as_ref());
+            assert_eq!(text, labels, "{flags:?}");
+        }
+        let wrong = Line::try_parse_from(["metalmesh", "--require-bmc-nonce", "yes"]);
+        wrong.unwrap_err();
+    }
 }
