@@ -1,5 +1,5 @@
 //! A Redfish client, as much of it as bare metal needs: inventory, power, boot device, locator
-//! light.
+//! light, asset tag.
 //!
 //! Why our own: the published clients skip the check of the BMC's certificate, or follow links to
 //! other hosts with the password in hand, or bring an HTTP stack of their own.

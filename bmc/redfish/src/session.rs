@@ -1,6 +1,6 @@
 //! What is done with a BMC.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::connection::{Answer, Connection, Credentials, Endpoint, Timing};
 use crate::error::RedfishError;
@@ -145,6 +145,14 @@ impl Session {
                 .await;
         }
         self.patch(&system.path, &body).await
+    }
+
+    /// Asks for another asset tag; whether the BMC took it is seen by [`Session::refresh`].
+    ///
+    /// # Errors
+    /// What the BMC says; [`RedfishError::Status`] of one whose systems have no asset tag.
+    pub async fn set_asset_tag(&mut self, system: &System, tag: &str) -> Result<(), RedfishError> {
+        self.patch(&system.path, &json!({ "AssetTag": tag })).await
     }
 
     /// Changes a resource. BMCs that guard against lost updates want the tag of what was read.

@@ -87,6 +87,8 @@ pub struct System {
     pub serial: String,
     pub part_number: String,
     pub bios_version: String,
+    /// What its operators wrote into it; empty when nothing, or when it has none.
+    pub asset_tag: String,
     pub power: PowerState,
     pub led: Option<Led>,
     /// What firmware the override is for, as told: "UEFI" or "Legacy".
@@ -119,6 +121,7 @@ impl System {
             serial: text(value, "SerialNumber"),
             part_number: text(value, "PartNumber"),
             bios_version: text(value, "BiosVersion"),
+            asset_tag: text(value, "AssetTag"),
             power: power(&text(value, "PowerState")),
             led: led(value),
             boot_mode: text(boot, "BootSourceOverrideMode"),
@@ -310,8 +313,11 @@ mod tests {
 
     #[test]
     fn nulls_and_wrong_types_are_empty() {
-        let odd = system(&json!({ "UUID": null, "PowerState": 3, "Boot": [], "Links": "x" }));
+        let odd = system(&json!({
+            "UUID": null, "PowerState": 3, "Boot": [], "Links": "x", "AssetTag": null,
+        }));
         assert_eq!((odd.uuid.as_str(), odd.power), ("", PowerState::Other));
+        assert_eq!(odd.asset_tag, "");
         assert!(odd.managers.is_empty());
     }
 }
