@@ -5,6 +5,7 @@ use proto_types::MachineId;
 use tokio::time::Instant;
 
 use crate::config::Target;
+use crate::nonce::Nonce;
 
 /// What to do with a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub enum Action {
     BootBios,
     LedOn,
     LedOff,
+    /// Writes it into the asset tag.
+    SetNonce(Nonce),
 }
 
 impl Action {
@@ -34,6 +37,7 @@ impl Action {
             Self::BootBios => "boot-bios",
             Self::LedOn => "led-on",
             Self::LedOff => "led-off",
+            Self::SetNonce(_) => "set-nonce",
         }
     }
 

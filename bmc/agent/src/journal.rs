@@ -7,7 +7,7 @@ use agents_kit::{KitError, StateDir};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use crate::driver::Power;
+use crate::driver::{Action, Power};
 
 /// Ended orders remembered at most; the oldest that control has acknowledged goes first.
 const ENTRIES_MAX: usize = 2000;
@@ -22,13 +22,20 @@ pub(crate) struct End {
     pub(crate) error: String,
     /// "on", "off" or "unknown".
     pub(crate) power: String,
+    /// Of the nonce that is in the BMC now, hex; empty when none was ordered or written.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) nonce_sha256: String,
 }
 
 impl End {
-    pub(crate) fn ok(power: Power) -> Self {
+    pub(crate) fn ok(action: Action, power: Power) -> Self {
         Self {
             error: String::new(),
             power: power.as_str().into(),
+            nonce_sha256: match action {
+                Action::SetNonce(nonce) => hex::encode(nonce.sha256()),
+                _ => String::new(),
+            },
         }
     }
 
@@ -36,6 +43,7 @@ impl End {
         Self {
             error: error.into(),
             power: Power::Unknown.as_str().into(),
+            nonce_sha256: String::new(),
         }
     }
 }
@@ -177,6 +185,7 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nonce::Nonce;
 
     fn open(path: &std::path::Path) -> Arc<Journal> {
         Journal::open(StateDir::open(path).unwrap()).unwrap()
@@ -189,15 +198,39 @@ mod tests {
         let journal = open(&path);
         journal.begin("a", true).await.unwrap();
         assert_eq!(journal.untold(), None);
-        journal.end("a", End::ok(Power::On)).await.unwrap();
+        journal
+            .end("a", End::ok(Action::PowerOn, Power::On))
+            .await
+            .unwrap();
         let journal = open(&path);
-        assert_eq!(journal.untold(), Some(("a".into(), End::ok(Power::On))));
+        assert_eq!(
+            journal.untold(),
+            Some(("a".into(), End::ok(Action::PowerOn, Power::On)))
+        );
         journal.acknowledged("a").await.unwrap();
         let journal = open(&path);
         assert!(journal.knows("a"));
         assert_eq!(journal.untold(), None);
         journal.tell_again("a");
         assert!(journal.untold().is_some());
+    }
+
+    #[tokio::test]
+    async fn the_digest_of_a_nonce_is_told_again_after_a_restart() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state");
+        let nonce = Nonce::generate();
+        let journal = open(&path);
+        let end = End::ok(Action::SetNonce(nonce), Power::On);
+        journal.end("nonce", end.clone()).await.unwrap();
+        assert_eq!(open(&path).untold(), Some(("nonce".into(), end.clone())));
+        assert_eq!(end.nonce_sha256, hex::encode(nonce.sha256()));
+        let kept = std::fs::read_to_string(path.join(FILE)).unwrap();
+        assert!(!kept.contains(nonce.text()), "the nonce itself is not kept");
+        let before = r#"[{"id":"a","idempotent":true,"end":{"error":"","power":"on"},"acknowledged":false}]"#;
+        std::fs::write(path.join(FILE), before).unwrap();
+        let end = End::ok(Action::PowerOn, Power::On);
+        assert_eq!(open(&path).untold(), Some(("a".into(), end)));
     }
 
     #[tokio::test]
@@ -222,7 +255,7 @@ mod tests {
             let entry = Entry {
                 id: n.to_string(),
                 idempotent: true,
-                end: Some(End::ok(Power::On)),
+                end: Some(End::ok(Action::PowerOn, Power::On)),
                 acknowledged: true,
             };
             journal.entries().push_back(entry);

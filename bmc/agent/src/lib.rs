@@ -12,7 +12,8 @@
 //! - an end is told until control acknowledges it;
 //! - each order ends by its deadline, with what the machine's power then is or a reason that names
 //!   the BMC;
-//! - passwords are in no argument, log, error or message.
+//! - passwords are in no argument, log, error or message, nor is a [`Nonce`]: control learns its
+//!   digest.
 //!
 //! Entry point: [`BmcAgent`].
 
@@ -24,9 +25,11 @@ pub mod driver;
 mod fleet;
 mod journal;
 mod mesh;
+mod nonce;
 pub mod orders;
 mod outbox;
 mod real;
 
 pub use agent::BmcAgent;
 pub use config::Config;
+pub use nonce::Nonce;

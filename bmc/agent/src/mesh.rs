@@ -7,6 +7,7 @@ use proto_mesh::{BmcAction, BmcDesired, BmcOrder};
 
 use crate::driver::Action;
 use crate::fleet::CANDIDATES_MAX;
+use crate::nonce::Nonce;
 use crate::orders::Order;
 
 /// Orders taken from one list at most; the rest comes with a later one.
@@ -40,6 +41,7 @@ fn read(order: &BmcOrder) -> Result<Order, String> {
         BmcAction::BootBios => Action::BootBios,
         BmcAction::LedOn => Action::LedOn,
         BmcAction::LedOff => Action::LedOff,
+        BmcAction::SetNonce => Action::SetNonce(Nonce::generate()),
         BmcAction::Unspecified => {
             return Err(format!("this agent knows no action {}", order.action));
         }

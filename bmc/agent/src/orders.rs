@@ -138,7 +138,7 @@ async fn carry_out(crew: &Crew, order: &Order) -> End {
         Some(target) => match attempt(crew, order, &target, until).await {
             Ok(power) => {
                 crew.fleet.set_power(target.address, power, now_ms());
-                End::ok(power)
+                End::ok(order.action, power)
             }
             Err(reason) => End::failed(reason),
         },

@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use super::*;
 use crate::config::{Interface, Speech};
 use crate::driver::Reading;
+use crate::nonce::Nonce;
 
 /// A driver that answers from a list, and can be told to wait.
 #[derive(Default)]
@@ -188,6 +189,31 @@ async fn failures_are_repeated_only_where_it_is_safe() {
         assert_eq!(end.error, want, "{action:?}");
         assert_eq!(script.acts.lock().unwrap().len(), acts, "{action:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_digest_that_is_told_is_of_the_nonce_that_was_written_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let (crew, script) = crew(Script::default(), dir.path());
+    let lost = Err(DriveError::Unsure("lost".into()));
+    *script.answers.lock().unwrap() = vec![Ok(Power::Off), lost];
+    let action = Action::SetNonce(Nonce::generate());
+    let end = carry_out(&crew, &order("x", 1, action)).await;
+    assert_eq!((end.error.as_str(), end.power.as_str()), ("", "off"));
+    let acts = script.acts.lock().unwrap().clone();
+    let Some((_, Action::SetNonce(last))) = acts.last() else {
+        panic!("{acts:?}");
+    };
+    assert_eq!(acts.len(), 2, "it is tried again");
+    assert_eq!(end.nonce_sha256, hex::encode(last.sha256()));
+
+    let refused = Err(DriveError::Refused("no asset tag".into()));
+    *script.answers.lock().unwrap() = vec![refused];
+    let end = carry_out(&crew, &order("y", 1, action)).await;
+    assert_eq!(
+        (end.error.as_str(), end.nonce_sha256.as_str()),
+        ("no asset tag", "")
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -35,6 +35,8 @@ async fn tell_all(journal: &Journal, client: &BmcServiceClient) {
             id: id.clone(),
             error: end.error,
             power_state: end.power,
+            // What is not hex was damaged on disk: control refuses an end without its digest.
+            nonce_sha256: hex::decode(end.nonce_sha256).unwrap_or_default(),
         };
         match client.order_done(done).await {
             Ok(_) => {}

@@ -122,6 +122,17 @@ fn socket(target: &Target, way: Way) -> SocketAddr {
     SocketAddr::new(target.address, port)
 }
 
+/// What follows from an asset tag that cannot be written.
+fn untaggable(error: DriveError) -> DriveError {
+    match error {
+        DriveError::Refused(reason) => DriveError::Refused(format!(
+            "{reason}; without an asset tag that can be written its machine cannot join while the \
+             partition requires a BMC nonce"
+        )),
+        other => other,
+    }
+}
+
 /// An error with its causes, on one line.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

@@ -5,7 +5,7 @@ use bmc_ipmi::{
 };
 use tokio::time::Instant;
 
-use super::{PowerView, Way, chain, power_becomes, socket};
+use super::{PowerView, Way, chain, power_becomes, socket, untaggable};
 use crate::config::{Login, Target};
 use crate::driver::{Action, DriveError, Power, Reading};
 
@@ -168,6 +168,10 @@ impl Work<'_> {
             }
             (Action::PowerReset, _) => (PowerControl::Reset, Power::On),
             (Action::PowerCycle, _) => (PowerControl::Cycle, Power::On),
+            (Action::SetNonce(nonce), _) => {
+                self.tag(nonce.text()).await.map_err(untaggable)?;
+                return Ok(before);
+            }
             _ => {
                 let set = settings(self.session, self.target, action).await;
                 set.map_err(|error| failed(self.target, &error))?;
@@ -177,6 +181,20 @@ impl Work<'_> {
         let ordered = self.session.power(control).await;
         ordered.map_err(|error| failed(self.target, &error))?;
         power_becomes(want, until, self).await
+    }
+
+    /// Writes the asset tag, and reads it back: a BMC may take what it does not keep.
+    async fn tag(&mut self, tag: &str) -> Result<(), DriveError> {
+        let written = self.session.set_asset_tag(tag).await;
+        written.map_err(|error| failed(self.target, &error))?;
+        let kept = self.session.asset_tag().await;
+        if kept.map_err(|error| failed(self.target, &error))? == tag {
+            return Ok(());
+        }
+        let address = socket(self.target, Way::Ipmi);
+        let reason =
+            format!("IPMI at {address}: the asset tag reads otherwise than it was written");
+        Err(DriveError::Refused(reason))
     }
 }
 

@@ -4,9 +4,9 @@ use bmc_redfish::{
     BootOverride, BootTarget, Credentials, Endpoint, Led, PowerState, RedfishError, Reset, Session,
     System, Timing,
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
-use super::{PowerView, Way, chain, power_becomes, socket};
+use super::{POLL, PowerView, Way, chain, power_becomes, socket, untaggable};
 use crate::config::{Login, Target};
 use crate::driver::{Action, DriveError, Power, Reading};
 
@@ -109,6 +109,7 @@ pub(super) async fn act(
         (Action::PowerReset, _) => work.reset(Reset::ForceRestart, Power::On, until).await,
         (Action::PowerCycle, _) => work.cycle(until).await,
         (Action::LedOn | Action::LedOff, _) => work.led(action == Action::LedOn).await,
+        (Action::SetNonce(nonce), _) => work.tag(nonce.text(), until).await.map_err(untaggable),
         (Action::BootPxe | Action::BootDisk | Action::BootBios, _) => work.boot(action).await,
     }
 }
@@ -170,6 +171,25 @@ impl Work<'_> {
         let done = self.session.set_led(&self.system, on).await;
         done.map_err(|error| self.unsure(&error))?;
         Ok(power(&self.system))
+    }
+
+    /// Writes the asset tag and looks until it shows: some BMCs take it first and change it later.
+    async fn tag(&mut self, tag: &str, until: Instant) -> Result<Power, DriveError> {
+        let done = self.session.set_asset_tag(&self.system, tag).await;
+        done.map_err(|error| self.unsure(&error))?;
+        loop {
+            let system = self.session.refresh(&self.system).await;
+            let system = system.map_err(|error| self.unsure(&error))?;
+            if system.asset_tag == tag {
+                return Ok(power(&system));
+            }
+            if Instant::now() + POLL > until {
+                let address = socket(self.target, Way::Redfish);
+                let reason = format!("Redfish at {address}: the asset tag stays as it was");
+                return Err(DriveError::Refused(reason));
+            }
+            sleep(POLL).await;
+        }
     }
 
     async fn boot(&mut self, action: Action) -> Result<Power, DriveError> {
