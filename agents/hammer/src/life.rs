@@ -62,7 +62,7 @@ pub async fn run(cmdline: &Cmdline, tail: &Tail) -> Result<End> {
     let lldp = Lldp::spawn(&links::list(), &uuid);
 
     let http = Http::new(network.resolver.clone());
-    let agent = join(&http, &network, pixie, &uuid).await?;
+    let agent = join(&http, &network, pixie, &sys).await?;
     let events = Events::spawn(&agent);
     events.send("Preparing", "");
     let life = Life {
@@ -86,11 +86,12 @@ pub async fn run(cmdline: &Cmdline, tail: &Tail) -> Result<End> {
     end
 }
 
-async fn join(http: &Http, network: &Network, pixie: &str, uuid: &str) -> Result<Agent> {
+async fn join(http: &Http, network: &Network, pixie: &str, sys: &Sys) -> Result<Agent> {
     let mac = network.link.mac.to_string();
-    let ticket = ticket::ask(http, pixie, uuid, &mac)
+    let mut ticket = ticket::ask(http, pixie, &sys.uuid(), &mac)
         .await
         .context("ticket")?;
+    ticket.claim.nonce = Some(inventory::nonce_reader(sys));
     if ticket.time_ms > 0 && clock::set(ticket.time_ms).context("clock")? {
         tracing::info!("clock set");
     }

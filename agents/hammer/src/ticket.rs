@@ -123,6 +123,7 @@ pub fn parse(body: &[u8], uuid: &str, mac: &str) -> Result<Ticket> {
             secret: decode(&answer.secret)?,
             machine_uuid,
             mac: mac.to_string(),
+            nonce: None,
         },
         roots,
         control: answer.control,

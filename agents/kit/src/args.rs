@@ -208,6 +208,7 @@ impl AgentArgs {
             ticket_id: ticket.id.clone(),
             secret: ticket.secret.to_vec(),
             machine: None,
+            nonce: None,
             tpm: ticket.tpm.then(|| self.tpm.clone()),
         };
         let credential = enrol::join(&control, roots, &claim, dir.key()?, None).await?;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use proto_identity::{CertificateDer, Credential, Key, Roots, sha256_hex, tls};
@@ -22,6 +24,11 @@ const RETRY_MAX: Duration = Duration::from_secs(15);
 /// How long [`enrol_once`] tries.
 const BOOT_ENROL_TIME_MAX: Duration = Duration::from_secs(120);
 
+/// Reads the nonce that the machine's BMC holds, from inside the machine; none where it holds none
+/// or does not show it.
+pub type NonceReader =
+    Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Option<String>> + Send>> + Send + Sync>;
+
 /// A boot ticket and the machine that it is for.
 #[derive(Clone)]
 pub struct BootClaim {
@@ -33,6 +40,8 @@ pub struct BootClaim {
     pub machine_uuid: String,
     /// The MAC address that it booted from.
     pub mac: String,
+    /// Asked anew before each attempt: the nonce may come, and change, while the machine waits.
+    pub nonce: Option<NonceReader>,
 }
 
 impl fmt::Debug for BootClaim {
@@ -42,7 +51,7 @@ impl fmt::Debug for BootClaim {
             .field("secret", &"<redacted>")
             .field("machine_uuid", &self.machine_uuid)
             .field("mac", &self.mac)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -51,6 +60,7 @@ pub(crate) struct Claim {
     pub(crate) secret: Vec<u8>,
     /// UUID and MAC.
     pub(crate) machine: Option<(String, String)>,
+    pub(crate) nonce: Option<NonceReader>,
     /// The TPM that has to answer, where the ticket is bound to one.
     pub(crate) tpm: Option<PathBuf>,
 }
@@ -66,6 +76,7 @@ pub async fn enrol_once(
         ticket_id: claim.ticket_id.clone(),
         secret: claim.secret.clone(),
         machine: Some((claim.machine_uuid.clone(), claim.mac.clone())),
+        nonce: claim.nonce.clone(),
         tpm: None,
     };
     let end = Instant::now() + BOOT_ENROL_TIME_MAX;
@@ -91,6 +102,7 @@ pub(crate) async fn join(
             csr: key.request()?,
             machine_uuid: machine_uuid.clone(),
             mac: mac.clone(),
+            bmc_nonce: read_nonce(claim).await,
             ..JoinRequest::default()
         };
         let answer = match answer_of_tpm(&client, claim, &key, &mut request).await {
@@ -100,7 +112,7 @@ pub(crate) async fn join(
         match answer {
             Ok(answer) => break answer,
             Err(KitError::Link(e)) if end.is_none_or(|end| Instant::now() < end) => {
-                warn!(error = %e, "control does not answer; trying again to join");
+                warn!(error = %e, "not joined yet; trying again");
                 let share = rand::rng().random_range(0.5..1.0);
                 sleep(retry.mul_f64(share)).await;
                 retry = (retry * 2).min(RETRY_MAX);
@@ -112,6 +124,14 @@ pub(crate) async fn join(
     let credential = accept(answer, key)?;
     check_roots(&credential, &roots)?;
     Ok(credential)
+}
+
+/// What the machine's BMC holds now; empty where nothing is to be read.
+async fn read_nonce(claim: &Claim) -> Vec<u8> {
+    match &claim.nonce {
+        Some(read) => read().await.unwrap_or_default().into_bytes(),
+        None => Vec::new(),
+    }
 }
 
 /// Lets the TPM answer a challenge, where the ticket is bound to one.

@@ -33,7 +33,7 @@ pub use args::{AgentArgs, AgentKind, KeyArgs, TpmArgs};
 pub use cache::{CacheError, LastGood};
 pub use desired::{Fenced, Origin, run_desired};
 pub use disk_spool::{Delivery, DiskSpool, Spooled};
-pub use enrol::{BootClaim, enrol_once};
+pub use enrol::{BootClaim, NonceReader, enrol_once};
 pub use error::KitError;
 pub use metrics::{Served, Steps};
 pub use proto_identity::{Credential, Key, Roots, SpiffeId};

@@ -7,11 +7,14 @@ mod cpu;
 mod disk;
 mod dmi;
 mod nic;
+mod nonce;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use agents_kit::NonceReader;
 use proto_lldp::Frame;
 use proto_mesh::{Firmware, MachineRegisterRequest};
 
@@ -136,6 +139,16 @@ pub async fn bmc(sys: &Sys) -> Bmc {
     } else {
         Bmc::default()
     }
+}
+
+/// Looks each time anew for the nonce that the BMC holds.
+#[must_use]
+pub fn nonce_reader(sys: &Sys) -> NonceReader {
+    let sys = sys.clone();
+    Arc::new(move || {
+        let sys = sys.clone();
+        Box::pin(async move { nonce::read(&sys).await })
+    })
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agents_kit::telemetry::LogFormat;
@@ -31,6 +31,8 @@ pub struct Ca {
     nodes: Authority,
     /// Life of the certificates that are handed out, seconds.
     pub life: AtomicU64,
+    /// What joining takes; nothing while it is empty.
+    pub nonce: Mutex<String>,
     pub joins: AtomicUsize,
     pub renewals: AtomicUsize,
     pub resumptions: AtomicUsize,
@@ -46,6 +48,7 @@ impl Ca {
             nodes: root.intermediate(Purpose::Nodes, now).unwrap(),
             root,
             life: AtomicU64::new(3600),
+            nonce: Mutex::default(),
             joins: AtomicUsize::new(0),
             renewals: AtomicUsize::new(0),
             resumptions: AtomicUsize::new(0),
@@ -139,6 +142,10 @@ impl EnrolService for Fake {
     async fn join(&self, _: &Peer, request: JoinRequest) -> Result<Certificate, LinkStatus> {
         if request.secret != [7; 32] {
             return Err(LinkStatus::unauthenticated("wrong secret").with_catalogue(1501));
+        }
+        let nonce = self.0.nonce.lock().unwrap().clone();
+        if !nonce.is_empty() && request.bmc_nonce != nonce.as_bytes() {
+            return Err(LinkStatus::unavailable("nonce awaited").with_catalogue(1515));
         }
         self.0.joins.fetch_add(1, Ordering::SeqCst);
         self.0.issue_now(&request.csr)

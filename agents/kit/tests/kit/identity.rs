@@ -1,6 +1,8 @@
 //! Joining, resuming, renewing.
 
-use std::sync::atomic::Ordering;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use agents_kit::state_dir::StoredSession;
@@ -197,6 +199,7 @@ async fn hammer_enrols_with_a_key_in_memory() {
         secret: ticket.secret.to_vec(),
         machine_uuid: "0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f".into(),
         mac: "52:54:00:00:00:01".into(),
+        nonce: None,
     };
     let addresses = vec![control.addr.to_string()];
     let roots = Roots::Sha256(ticket.roots.clone());
@@ -206,4 +209,32 @@ async fn hammer_enrols_with_a_key_in_memory() {
     report(&agent).await.unwrap();
     assert!(agent.last_good("x").is_none());
     assert!(!format!("{claim:?}").contains("[7"));
+}
+
+#[tokio::test]
+async fn the_nonce_of_the_bmc_is_read_anew_before_each_attempt() {
+    let ca = Ca::new();
+    *ca.nonce.lock().unwrap() = "mm-new".into();
+    let control = Control::start(&ca);
+    let ticket = ca.ticket("boot", control.addr);
+    let reads = Arc::new(AtomicUsize::new(0));
+    let counted = reads.clone();
+    let read = move || {
+        let is_first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+        let seen = if is_first { "mm-old" } else { "mm-new" };
+        Box::pin(async move { Some(seen.to_owned()) }) as Pin<Box<dyn Future<Output = _> + Send>>
+    };
+    let claim = BootClaim {
+        ticket_id: ticket.id.clone(),
+        secret: ticket.secret.to_vec(),
+        machine_uuid: "0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f".into(),
+        mac: "52:54:00:00:00:01".into(),
+        nonce: Some(Arc::new(read)),
+    };
+    let roots = Roots::Sha256(ticket.roots.clone());
+    enrol_once(&[control.addr.to_string()], roots, &claim)
+        .await
+        .unwrap();
+    assert_eq!(reads.load(Ordering::SeqCst), 2);
+    assert_eq!(ca.joins.load(Ordering::SeqCst), 1);
 }
