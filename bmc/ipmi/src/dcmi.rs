@@ -121,6 +121,11 @@ impl AssetTag {
         String::from_utf8_lossy(&self.0).into_owned()
     }
 
+    /// Writes it by another way than DCMI, as Redfish does; what a tag has no room for is left out.
+    pub fn set(&mut self, text: &str) {
+        self.0 = text.bytes().take(ASSET_TAG_MAX).collect();
+    }
+
     /// Takes the data of a command of [`GROUP_EXTENSION`]: completion code and data of the answer.
     pub fn answer(&mut self, command: u8, data: &[u8]) -> (u8, Vec<u8>) {
         let done = match (command, data) {

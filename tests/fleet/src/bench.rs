@@ -105,6 +105,7 @@ impl BenchArgs {
             partitions: machines.div_ceil(PARTITION).max(1),
             tenants_percent: 0,
             ipmi_percent: 25,
+            bmc_nonce: false,
             rate: self.rate,
             chaos: false,
             seed: None,

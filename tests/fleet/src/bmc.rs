@@ -192,6 +192,7 @@ fn system(machine: &Machine) -> Value {
         "Manufacturer": "Fleet", "Model": "simulated",
         "SerialNumber": format!("M{}", machine.plan.number),
         "BiosVersion": "1.0",
+        "AssetTag": machine.tag.text(),
         "PowerState": if machine.is_on() { "On" } else { "Off" },
         "LocationIndicatorActive": machine.led(),
         "Boot": {
@@ -274,6 +275,9 @@ pub(crate) fn mac(machine: &Machine) -> MacAddr {
 fn change(world: &World, machine: &Machine, body: &Value) {
     if let Some(on) = body["LocationIndicatorActive"].as_bool() {
         machine.set_led(on);
+    }
+    if let Some(tag) = body["AssetTag"].as_str() {
+        machine.tag.set(tag);
     }
     let boot = match body["Boot"]["BootSourceOverrideTarget"].as_str() {
         Some("Hdd") => BootDevice::Disk,

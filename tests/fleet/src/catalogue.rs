@@ -25,10 +25,11 @@ pub(crate) struct Tenant {
 ///
 /// # Errors
 /// What control refuses.
-pub(crate) async fn set_up(admin: &Client, plan: Plan) -> Result<Tenant> {
+pub(crate) async fn set_up(admin: &Client, plan: Plan, bmc_nonce: bool) -> Result<Tenant> {
     for partition in 0..plan.partitions {
         let partition = api::Partition {
             id: partition_name(partition),
+            meta: bmc_nonce.then(|| labelled("metalmesh.dev/require-bmc-nonce", "true")),
             ..Default::default()
         };
         let request = admin::PartitionServiceCreateRequest {
@@ -81,15 +82,19 @@ fn size() -> api::Size {
     }
 }
 
+fn labelled(label: &str, value: &str) -> api::Meta {
+    let labels = [(label.to_owned(), value.to_owned())].into();
+    api::Meta {
+        labels: Some(api::Labels { labels }),
+        ..Default::default()
+    }
+}
+
 fn image() -> api::Image {
     let digest = format!("sha256:{}", "fe".repeat(32));
-    let labels = [("metalmesh.dev/digest".to_owned(), digest)].into();
     api::Image {
         id: IMAGE.into(),
-        meta: Some(api::Meta {
-            labels: Some(api::Labels { labels }),
-            ..Default::default()
-        }),
+        meta: Some(labelled("metalmesh.dev/digest", &digest)),
         url: "http://images.example/debian.tar.zst".into(),
         features: vec![api::ImageFeature::Machine.into()],
         classification: api::ImageClassification::Supported.into(),

@@ -1,5 +1,6 @@
 //! The installer on a simulated machine: hammer's calls, events and ledger over simulated disks.
 
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use agents_hammer::calls::persistent;
@@ -20,6 +21,7 @@ use uuid::Uuid;
 
 use crate::delays::pass;
 use crate::machine::{DISKS, Machine, Stage, System};
+use crate::nonce;
 use crate::plan::leaf_name;
 use crate::world::World;
 
@@ -33,7 +35,7 @@ const REBOOT_WAIT: Duration = Duration::from_secs(60);
 /// # Errors
 /// What keeps the machine from going on; it reboots then, too.
 pub(crate) async fn run(world: &World, machine: &Machine, ticket: Ticket) -> Result<()> {
-    let agent = join(world, machine.plan.number, ticket).await?;
+    let agent = join(world, machine, ticket).await?;
     let events = Events::spawn(&agent);
     events.send("Preparing", "");
     let life = Life {
@@ -51,13 +53,19 @@ pub(crate) async fn run(world: &World, machine: &Machine, ticket: Ticket) -> Res
     }
 }
 
-async fn join(world: &World, number: usize, ticket: Ticket) -> Result<Agent> {
-    let began = Instant::now();
+async fn join(world: &World, machine: &Machine, mut ticket: Ticket) -> Result<Agent> {
+    let (began, number) = (Instant::now(), machine.plan.number);
+    let shown = world.bmc_nonce.then(|| nonce::shown(world, machine));
+    ticket.claim.nonce = shown.as_ref().map(|shown| Arc::clone(&shown.reader));
     let roots = Roots::Certificates(ticket.roots.into_iter().map(Into::into).collect());
     let credential = enrol_once(&ticket.control, roots, &ticket.claim)
         .await
         .context("join")?;
     world.times.add("join", began.elapsed());
+    if let Some(shown) = shown {
+        let text = shown.last.lock().unwrap_or_else(PoisonError::into_inner);
+        world.truth.joined(number, &text, &machine.tag.text());
+    }
     let socket = world.socket(number)?;
     Ok(Agent::from_credential_on(
         credential,

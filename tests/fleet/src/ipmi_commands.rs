@@ -1,6 +1,7 @@
 //! What a simulated BMC does on each command of IPMI. Numbers are the specification's, 2.0 rev.
 //! 1.1, appendix G.
 
+use bmc_ipmi::dcmi::GROUP_EXTENSION;
 use bmc_ipmi::packet::Request;
 
 use crate::bmc::{self, Switching};
@@ -64,6 +65,10 @@ pub(crate) fn obey(world: &World, machine: &Machine, request: &Request) -> Done 
             told([&size.to_le_bytes()[..], &[0]].concat())
         }
         (STORAGE, 0x11) => read_fru(machine, data),
+        (GROUP_EXTENSION, command) => {
+            let (completion, data) = machine.tag.answer(command, data);
+            (completion, data, Effect::Nothing)
+        }
         _ => (INVALID_COMMAND, Vec::new(), Effect::Nothing),
     }
 }

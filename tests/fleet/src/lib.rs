@@ -28,6 +28,7 @@ mod ipmi;
 mod ipmi_commands;
 mod machine;
 mod netboot;
+mod nonce;
 mod options;
 mod plan;
 mod procfs;

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::delays::pass;
 use crate::netboot::{self, Booted};
+use crate::nonce::Tag;
 use crate::plan::MachinePlan;
 use crate::world::World;
 use crate::{hammer, truth};
@@ -71,6 +72,8 @@ struct Hard {
     dark: bool,
     /// The BMC takes connections and says nothing.
     hung: bool,
+    /// It tried to join before.
+    has_joined: bool,
 }
 
 /// A machine.
@@ -79,6 +82,8 @@ pub(crate) struct Machine {
     pub(crate) plan: MachinePlan,
     pub(crate) power: watch::Sender<Power>,
     pub(crate) stage: watch::Sender<Stage>,
+    /// Of its BMC.
+    pub(crate) tag: Tag,
     hard: Mutex<Hard>,
 }
 
@@ -93,6 +98,7 @@ impl Machine {
             plan,
             power: watch::Sender::new(off),
             stage: watch::Sender::new(Stage::Away),
+            tag: Tag::default(),
             hard: Mutex::new(Hard {
                 boot: BootDevice::Pxe,
                 led: false,
@@ -101,6 +107,7 @@ impl Machine {
                 switched_on: None,
                 dark: false,
                 hung: false,
+                has_joined: false,
             }),
         }
     }
@@ -176,6 +183,11 @@ impl Machine {
 
     pub(crate) fn is_hung(&self) -> bool {
         self.hard().hung
+    }
+
+    /// Whether it has not tried to join yet; from now on it has.
+    pub(crate) fn is_first_join(&self) -> bool {
+        !std::mem::replace(&mut self.hard().has_joined, true)
     }
 
     /// How long ago it was switched on; each switching is asked for once.

@@ -33,6 +33,9 @@ pub struct Options {
     /// Of a hundred BMCs so many speak IPMI, the others Redfish
     #[arg(long, value_name = "PERCENT", default_value_t = 25)]
     pub ipmi_percent: usize,
+    /// Every partition demands that its machines join with what their BMC holds
+    #[arg(long)]
+    pub bmc_nonce: bool,
     /// Machines switched on in a second; 0 is all at once
     #[arg(long, value_name = "PER_SECOND", default_value_t = 40)]
     pub rate: u64,

@@ -44,7 +44,7 @@ pub async fn run(options: &Options, tell: impl Fn(String)) -> Result<Report> {
     let plan = options.plan()?;
     let control = Control::start(options.metalmeshd.clone(), options.otlp.as_deref()).await?;
     let admin = control.admin()?;
-    let tenant = catalogue::set_up(&admin, plan).await?;
+    let tenant = catalogue::set_up(&admin, plan, options.bmc_nonce).await?;
     let (world, listener) = build(options, plan).await?;
     let stop = world.stop.clone().drop_guard();
     let mut tasks = JoinSet::new();
@@ -136,6 +136,7 @@ async fn build(options: &Options, plan: Plan) -> Result<(Arc<World>, tokio::net:
             .collect(),
         relays,
         otlp: options.otlp.clone(),
+        bmc_nonce: options.bmc_nonce,
         sockets: sockets?,
         stop: CancellationToken::new(),
     };

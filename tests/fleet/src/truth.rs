@@ -5,6 +5,8 @@
 //! - An installation is begun once for each attempt, and only on the machine that it is for.
 //! - A tenant's disks are wiped only after the tenant gave the machine back, and its power is cut
 //!   only then or when somebody asked for it.
+//! - Where the partition demands it, a machine joins with what its own BMC holds, and with each such
+//!   nonce once.
 //! - A BMC carries out a restart as often as it was ordered, and hears its own agent only.
 //!
 //! The first violation ends the run.
@@ -53,6 +55,8 @@ struct Fact {
     disks: Vec<Content>,
     /// Attempts of allocations that were begun here, and in which boot.
     installs: BTreeSet<(Uuid, u32, Uuid)>,
+    /// Nonces that it joined with.
+    nonces: BTreeSet<String>,
     restarts_ordered: u64,
     restarts_done: u64,
     notes: VecDeque<String>,
@@ -82,6 +86,7 @@ impl Truth {
             tenancy: Tenancy::None,
             disks: vec![Content::Unknown; disks],
             installs: BTreeSet::new(),
+            nonces: BTreeSet::new(),
             restarts_ordered: 0,
             restarts_done: 0,
             notes: VecDeque::new(),
@@ -121,6 +126,20 @@ impl Truth {
     pub(crate) fn history(&self, machine: usize) -> Vec<String> {
         let of = |fact: &Mutex<Fact>| lock(fact).notes.iter().cloned().collect();
         self.facts.get(machine).map(of).unwrap_or_default()
+    }
+
+    /// Control let a machine join that has to show what its BMC holds.
+    pub(crate) fn joined(&self, machine: usize, shown: &str, held: &str) {
+        self.with(machine, |fact, at| {
+            fact.note(at, "joined with its BMC's nonce".into());
+            if shown.is_empty() || shown != held {
+                let what = format!("joined with \"{shown}\" while its BMC holds \"{held}\"");
+                self.violated(fact, what);
+            } else if !fact.nonces.insert(shown.to_owned()) {
+                self.violated(fact, format!("joined with \"{shown}\" a second time"));
+            }
+            self.count("no machine joined without its BMC's nonce");
+        });
     }
 
     /// Control said that a tenant has the machine now.
@@ -354,7 +373,7 @@ mod tests {
     #[test]
     fn each_violation_is_seen() {
         type Wrong = fn(&Truth);
-        let rows: [(&str, Wrong); 8] = [
+        let rows: [(&str, Wrong); 11] = [
             ("while it is", |t| t.allocated(0, B)),
             ("begun twice", |t| t.installs(0, (A, 1), A)),
             ("was wiped", |t| t.wiped(0, 1)),
@@ -362,12 +381,16 @@ mod tests {
             ("not wiped", |t| t.allocated(1, B)),
             ("beside others'", |t| t.installs(1, (B, 1), A)),
             ("restarted 1 times on 0", |t| t.restarted(1)),
+            ("while its BMC holds", |t| t.joined(0, "mm-b", "mm-a")),
+            ("while its BMC holds", |t| t.joined(0, "", "")),
+            ("a second time", |t| t.joined(0, "mm-c", "mm-c")),
             ("asked by", |t| t.bmc_asked(1, "fleet-2", false)),
         ];
         for (expected, wrong) in rows {
             let truth = truth();
             truth.allocated(0, A);
             truth.installs(0, (A, 1), A);
+            truth.joined(0, "mm-c", "mm-c");
             assert_eq!(what(&truth), "", "{expected}");
             wrong(&truth);
             assert!(

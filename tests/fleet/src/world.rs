@@ -43,6 +43,8 @@ pub(crate) struct World {
     pub(crate) relays: Vec<Relay>,
     /// Where spans are sent.
     pub(crate) otlp: Option<String>,
+    /// Machines join only with what their BMC holds.
+    pub(crate) bmc_nonce: bool,
     /// What machines reach control through.
     pub(crate) sockets: Vec<Socket>,
     pub(crate) stop: CancellationToken,

@@ -20,6 +20,7 @@ fn options() -> Options {
         partitions: 2,
         tenants_percent: 30,
         ipmi_percent: 25,
+        bmc_nonce: false,
         rate: 0,
         chaos: false,
         seed: None,
@@ -51,6 +52,26 @@ async fn machines_come_are_rented_and_come_back_clean() {
     ] {
         assert!(json["checks"][check].as_u64().unwrap() >= 18, "{check}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn machines_join_with_what_their_bmc_holds() {
+    let demanding = Options {
+        machines: 12,
+        ipmi_percent: 50,
+        tenants_percent: 50,
+        bmc_nonce: true,
+        ..options()
+    };
+    let report = tests_fleet::run(&demanding, |line| println!("{line}"))
+        .await
+        .unwrap();
+    println!("{}", report.text());
+    let json = report.json();
+    assert_eq!(json["tenancies"]["freed"], 6);
+    // Each when it came, and those that had a tenant once more.
+    let joins = json["checks"]["no machine joined without its BMC's nonce"].as_u64();
+    assert!(joins.unwrap() >= 18, "{json}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
