@@ -198,6 +198,35 @@ async fn a_chassis_is_switched_and_read() {
 }
 
 #[tokio::test]
+async fn a_bmc_without_dcmi_says_so() {
+    let Some(simulator) = Simulator::start() else {
+        return;
+    };
+    let mut session = simulator.connect().await;
+    let written = session.set_asset_tag("mm-a").await;
+    let read = session.asset_tag().await.map(|_| ());
+    for answer in [written, read] {
+        assert!(
+            matches!(answer, Err(IpmiError::Completion { .. })),
+            "{answer:?}"
+        );
+    }
+    let long = session.set_asset_tag(&"a".repeat(64)).await;
+    assert!(
+        matches!(long, Err(IpmiError::TooLong { max: 63, .. })),
+        "{long:?}"
+    );
+    assert!(
+        !session
+            .chassis_status()
+            .await
+            .expect("it is there")
+            .power_on
+    );
+    session.close().await.expect("it closes");
+}
+
+#[tokio::test]
 async fn a_wrong_password_is_told_apart_from_silence() {
     let Some(simulator) = Simulator::start() else {
         return;

@@ -6,6 +6,7 @@
 )]
 
 use bmc_ipmi::CipherSuite;
+use bmc_ipmi::dcmi::{ASSET_TAG_MAX, AssetTag, Piece};
 use bmc_ipmi::managed::Managed;
 use bmc_ipmi::packet::Response;
 use bmc_ipmi::rakp::Keys;
@@ -62,6 +63,21 @@ fn fuzz_link_notice() {
 fn fuzz_ipmi_fru() {
     check!().for_each(|bytes: &[u8]| {
         let _ = bmc_ipmi::fru::decode(bytes);
+    });
+}
+
+#[test]
+fn fuzz_ipmi_asset_tag() {
+    check!().for_each(|bytes: &[u8]| {
+        if let Some(piece) = Piece::decode(bytes) {
+            assert!(usize::from(piece.total) <= ASSET_TAG_MAX);
+        }
+        let mut tag = AssetTag::default();
+        for command in [0x08, 0x06] {
+            let (completion, data) = tag.answer(command, bytes);
+            assert_eq!(completion == 0, Piece::decode(&data).is_some());
+        }
+        assert!(tag.text().chars().count() <= ASSET_TAG_MAX);
     });
 }
 

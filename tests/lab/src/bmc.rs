@@ -239,6 +239,26 @@ fn pin_file(record: &Record, machine: &str) -> Result<PathBuf> {
     record.path(&format!("bmc/{machine}/cert.sha256"))
 }
 
+/// sushy-tools' systems have no asset tag: these take one and show it.
+const ASSET_TAG: &str = "\
+import flask
+from sushy_tools.emulator.main import app
+asset_tag = ['']
+@app.before_request
+def take_asset_tag():
+    asked = flask.request
+    body = asked.get_json(silent=True) if asked.method == 'PATCH' else None
+    if isinstance(body, dict) and 'AssetTag' in body and '/Systems/' in asked.path:
+        asset_tag[0] = body['AssetTag']
+        return '', 204
+@app.after_request
+def show_asset_tag(answer):
+    body = answer.get_json(silent=True) if flask.request.method == 'GET' else None
+    if isinstance(body, dict) and '#ComputerSystem.' in body.get('@odata.type', ''):
+        answer.set_data(flask.json.dumps({**body, 'AssetTag': asset_tag[0]}))
+    return answer
+";
+
 /// The configuration is a Python program. The fake driver takes up to eleven seconds for a change
 /// of power, at random; the lab's takes one.
 fn sushy_config(machine: &Machine<'_>, config: &Path, files: [&PathBuf; 3]) -> String {
@@ -257,7 +277,8 @@ fn sushy_config(machine: &Machine<'_>, config: &Path, files: [&PathBuf; 3]) -> S
          EXTERNAL_NOTIFICATION_URL = 'http://127.0.0.1:{NOTIFY_PORT}/'\n\
          SUSHY_EMULATOR_FAKE_SYSTEMS = [{{'uuid': '{uuid}', 'name': '{name}', \
          'power_state': 'Off', 'external_notifier': True, \
-         'nics': [{{'mac': '{mac}', 'ip': '{address}'}}]}}]\n",
+         'nics': [{{'mac': '{mac}', 'ip': '{address}'}}]}}]\n\
+         {ASSET_TAG}",
         address = machine.address,
         state = state.display(),
         uuid = machine.uuid,

@@ -150,6 +150,9 @@ fn redfish_switches_an_uefi_machine() {
         r#"{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Continuous"}}"#;
     call("PATCH", "", order);
     assert_eq!(machine.status().unwrap().boot, Boot::Pxe);
+    call("PATCH", "", r#"{"AssetTag":"mm-a"}"#);
+    let told = call("GET", "", "");
+    assert!(told.contains(r#""AssetTag": "mm-a""#), "{told}");
     call(
         "POST",
         "/Actions/ComputerSystem.Reset",

@@ -67,6 +67,14 @@ impl Running {
     }
 }
 
+/// A BMC without an asset tag.
+async fn refuses_nonces(control: &Control, machine: &str) {
+    let done = control.order(machine, BmcAction::SetNonce).await;
+    let reason = "without an asset tag that can be written its machine cannot join";
+    assert!(done.error.contains(reason), "{}", done.error);
+    assert!(done.nonce_sha256.is_empty(), "{done:?}");
+}
+
 #[tokio::test]
 async fn orders_switch_a_machine_and_their_ends_come_back() {
     let Some(simulator) = Simulator::start(M1) else {
@@ -116,6 +124,7 @@ async fn orders_switch_a_machine_and_their_ends_come_back() {
 
     let off = control.order(M1, BmcAction::PowerReset).await;
     assert!(off.error.contains("the machine is off"), "{}", off.error);
+    refuses_nonces(&control, M1).await;
     let strange = control.order(M1, BmcAction::Unspecified).await;
     assert!(
         strange.error.contains("knows no action 0"),
@@ -217,6 +226,7 @@ async fn a_machine_behind_redfish_is_switched_over_checked_tls() {
     control
         .status(&address, |status| status.led_state == "on")
         .await;
+    refuses_nonces(&control, M2).await;
     let bios = control.order(M2, BmcAction::BootBios).await;
     assert!(
         bios.error

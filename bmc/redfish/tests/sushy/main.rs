@@ -82,6 +82,13 @@ async fn inventory_power_boot_and_light() {
         "{refused}"
     );
 
+    // Its systems have no asset tag, and it says what it takes instead.
+    let untagged = session.set_asset_tag(&system, "mm-a").await.unwrap_err();
+    assert!(
+        matches!(untagged, RedfishError::Status { status: 400, .. }),
+        "{untagged}"
+    );
+
     for (on, led) in [(true, Led::On), (false, Led::Off)] {
         session.set_led(&system, on).await.unwrap();
         assert_eq!(session.refresh(&system).await.unwrap().led, Some(led));
