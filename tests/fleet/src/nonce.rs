@@ -40,8 +40,8 @@ pub(crate) struct Shown {
     pub(crate) last: Arc<Mutex<String>>,
 }
 
-/// Shows what the machine's own BMC holds; but the first time ever what its neighbour's does, as
-/// somebody would who only says to be that machine.
+/// Shows what the machine's own BMC holds. When that is a nonce for the first time ever it shows
+/// once what its neighbour's BMC holds, as somebody would who only says to be that machine.
 pub(crate) fn shown(world: &World, machine: &Machine) -> Shown {
     let last = Arc::new(Mutex::new(String::new()));
     let (own, told) = (machine.tag.clone(), Arc::clone(&last));
@@ -50,12 +50,14 @@ pub(crate) fn shown(world: &World, machine: &Machine) -> Shown {
     let neighbour = neighbour.map(|it| it.tag.clone());
     let foreign = Mutex::new(neighbour.filter(|_| machine.is_first_join()));
     let reader: NonceReader = Arc::new(move || {
-        let foreign = foreign
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let text = foreign.as_ref().unwrap_or(&own).text();
-        let text = Some(text).filter(|text| text.starts_with(PREFIX));
+        let is_nonce = |text: &String| text.starts_with(PREFIX);
+        let mut text = Some(own.text()).filter(is_nonce);
+        let mut foreign = foreign.lock().unwrap_or_else(PoisonError::into_inner);
+        if text.is_some()
+            && let Some(foreign) = foreign.take()
+        {
+            text = Some(foreign.text()).filter(is_nonce);
+        }
         let mut last = told.lock().unwrap_or_else(PoisonError::into_inner);
         last.clone_from(text.as_ref().unwrap_or(&String::new()));
         Box::pin(std::future::ready(text))
