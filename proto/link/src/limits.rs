@@ -48,10 +48,12 @@ pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 pub const STREAM_WINDOW: u32 = 256 * 1024;
 /// Flow-control window of one session, bytes.
 pub const SESSION_WINDOW: u32 = 1024 * 1024;
-/// Pings of the client; NATs forget UDP after 30 s.
-pub const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// Pings of the client: about half of [`IDLE_TIMEOUT`], which leaves time to send a lost one again
+/// a few times (RFC 9000 §10.1.2, RFC 9002 §6.2), and often enough for NATs, which forget UDP after
+/// 30 s. They are most of what an idle session costs its server.
+pub const KEEP_ALIVE: Duration = Duration::from_secs(7);
 /// A session without a packet for this long is over, and the client goes on to the next address:
-/// three pings in a row were lost, or the node died.
+/// the node died, or nothing gets through.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 /// First guess of the round trip; quinn's own is 333 ms.
 pub const INITIAL_RTT: Duration = Duration::from_millis(20);
