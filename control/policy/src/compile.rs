@@ -146,8 +146,8 @@ impl Compiled {
     }
 
     /// Which parts of the input it looks at.
-    pub(crate) fn wants(&self) -> Wants {
-        self.wants
+    pub(crate) fn wants(&self) -> &Wants {
+        &self.wants
     }
 
     pub(crate) fn package(&self) -> &str {

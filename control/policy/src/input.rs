@@ -10,7 +10,7 @@ use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, Tena
 use proto_public::{Method, Scope, methods};
 use regorus::Value;
 
-use crate::wants::Wants;
+use crate::wants::{Fields, Wants};
 
 /// The subject that stands for all in the rights of a token.
 const ALL: &str = "*";
@@ -127,21 +127,38 @@ macro_rules! keys {
 
 keys! {
     address "address"; admin "admin"; api "api"; anonymous "anonymous"; caller "caller";
-    editor "editor"; forbidden "forbidden"; guest "guest"; id "id"; infra "infra"; kind "kind";
-    machine "machine"; method "method"; not_found "not_found"; owner "owner";
-    partition "partition"; permits "permits"; platform "platform"; project "project";
-    refusal "refusal"; relation "relation"; request "request"; resource "resource"; roles "roles";
+    date "date"; editor "editor"; forbidden "forbidden"; guest "guest"; hour "hour"; id "id";
+    infra "infra"; kind "kind"; labels "labels"; machine "machine"; method "method";
+    minute "minute"; not_found "not_found"; owner "owner"; partition "partition";
+    permits "permits"; platform "platform"; project "project"; refusal "refusal";
+    relation "relation"; request "request"; resource "resource"; roles "roles"; size "size";
     subject "subject"; table "table"; tenant "tenant"; time "time"; token "token";
-    unauthenticated "unauthenticated"; user "user"; viewer "viewer";
+    unauthenticated "unauthenticated"; unix "unix"; user "user"; viewer "viewer";
+    weekday "weekday";
 }
 
-/// An object that is being made.
+/// Days of the week, from that of the Unix epoch on.
+static DAYS: LazyLock<[Value; 7]> = LazyLock::new(|| {
+    [
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "monday",
+        "tuesday",
+        "wednesday",
+    ]
+    .map(Value::from)
+});
+
+/// An object that is being made; no key comes twice. To sort it in the end costs less than to look
+/// for the place of each.
 #[derive(Default)]
-struct Object(BTreeMap<Value, Value>);
+struct Object(Vec<(Value, Value)>);
 
 impl Object {
     fn put(&mut self, key: &Value, value: Value) {
-        self.0.insert(key.clone(), value);
+        self.0.push((key.clone(), value));
     }
 
     fn text(&mut self, key: &Value, value: Option<&str>) {
@@ -157,12 +174,12 @@ impl Object {
     }
 
     fn into_value(self) -> Value {
-        Value::from(self.0)
+        Value::from(self.0.into_iter().collect::<BTreeMap<_, _>>())
     }
 }
 
 /// The document.
-pub(crate) fn document(facts: &Facts<'_>, wants: Wants) -> Value {
+pub(crate) fn document(facts: &Facts<'_>, wants: &Wants) -> Value {
     let keys = &*KEYS;
     let mut input = Object::default();
     let method = PARTS.methods.get(facts.method.index);
@@ -185,13 +202,27 @@ pub(crate) fn document(facts: &Facts<'_>, wants: Wants) -> Value {
     if wants.time {
         input.put(&keys.time, facts.now.document());
     }
-    if let Some(request) = facts.request.filter(|_| wants.request) {
-        input.put(&keys.request, json(request));
+    if let Some(request) = facts.request.filter(|_| !wants.request.is_none()) {
+        input.put(&keys.request, fields(request, &wants.request));
     }
     if let Some(it) = facts.resource.filter(|_| wants.resource) {
         input.put(&keys.resource, resource(it));
     }
     input.into_value()
+}
+
+/// Of a request what is looked at.
+fn fields(request: &serde_json::Value, wanted: &Fields) -> Value {
+    let (serde_json::Value::Object(all), Fields::Named(names)) = (request, wanted) else {
+        return json(request);
+    };
+    let mut found = Object::default();
+    for (name, key) in names {
+        if let Some(value) = all.get(name) {
+            found.put(key, json(value));
+        }
+    }
+    found.into_value()
 }
 
 /// JSON as the machine has it, without a copy in between.
@@ -364,11 +395,11 @@ fn resource(of: &Resource) -> Value {
     resource.text(&keys.id, Some(&of.id));
     resource.text(&keys.partition, of.partition.as_deref());
     resource.text(&keys.project, of.project.as_deref());
-    resource.text(&Value::from("size"), of.size.as_deref());
+    resource.text(&keys.size, of.size.as_deref());
     let labels = of.labels.iter();
     let labels = labels.map(|(name, value)| (Value::from(name.as_str()), value.as_str().into()));
     let labels: BTreeMap<Value, Value> = labels.collect();
-    resource.put(&Value::from("labels"), Value::from(labels));
+    resource.put(&keys.labels, Value::from(labels));
     resource.into_value()
 }
 
@@ -395,29 +426,17 @@ impl Moment {
     }
 
     fn document(self) -> Value {
-        const DAYS: [&str; 7] = [
-            "thursday",
-            "friday",
-            "saturday",
-            "sunday",
-            "monday",
-            "tuesday",
-            "wednesday",
-        ];
+        let keys = &*KEYS;
         let (year, month, day) = self.date();
+        let date = format!("{year:04}-{month:02}-{day:02}");
         let weekday = usize::try_from(self.days() % 7).unwrap_or_default();
-        let fields = [
-            ("unix", Value::from(self.ms / 1000)),
-            (
-                "date",
-                Value::from(format!("{year:04}-{month:02}-{day:02}")),
-            ),
-            ("weekday", Value::from(DAYS[weekday])),
-            ("hour", Value::from(self.ms / 3_600_000 % 24)),
-            ("minute", Value::from(self.ms / 60_000 % 60)),
-        ];
-        let fields = fields.map(|(name, value)| (Value::from(name), value));
-        Value::from(BTreeMap::from(fields))
+        let mut moment = Object::default();
+        moment.put(&keys.date, Value::from(date));
+        moment.put(&keys.hour, Value::from(self.ms / 3_600_000 % 24));
+        moment.put(&keys.minute, Value::from(self.ms / 60_000 % 60));
+        moment.put(&keys.unix, Value::from(self.ms / 1000));
+        moment.put(&keys.weekday, DAYS[weekday].clone());
+        moment.into_value()
     }
 }
 

@@ -97,20 +97,35 @@ impl Member {
 #[derive(Debug, Default)]
 pub struct Site {
     members: Vec<Member>,
-    /// For each method the places of those that judge it.
-    by_method: Vec<Vec<usize>>,
+    /// For each method who judges it.
+    by_method: Vec<Bench>,
+}
+
+/// Who judges a method.
+#[derive(Debug, Default)]
+struct Bench {
+    /// Their places among all.
+    places: Vec<usize>,
+    /// What any of them looks at.
+    wants: Wants,
 }
 
 impl Site {
     /// These policies.
     pub fn new(members: Vec<Member>) -> Self {
-        let of = |method: &Method| -> Vec<usize> {
+        let of = |method: &Method| -> Bench {
+            let mut bench = Bench::default();
             if !is_judged(method) {
-                return Vec::new();
+                return bench;
             }
             let all = members.iter().enumerate();
-            let judge = all.filter(|(_, it)| it.methods.contains(&method.index));
-            judge.map(|(at, _)| at).collect()
+            for (at, member) in all.filter(|(_, it)| it.methods.contains(&method.index)) {
+                bench.places.push(at);
+                if let Ok(compiled) = &member.compiled {
+                    bench.wants.and(compiled.wants().clone());
+                }
+            }
+            bench
         };
         let by_method = methods().iter().map(of).collect();
         Self { members, by_method }
@@ -128,22 +143,13 @@ impl Site {
 
     /// Whether a policy that judges the method looks at the request or at what it names.
     pub fn wants_request(&self, method: &Method) -> bool {
-        let wants = self.wants(method);
-        wants.request || wants.resource
+        let bench = self.by_method.get(method.index);
+        bench.is_some_and(|it| !it.wants.request.is_none() || it.wants.resource)
     }
 
     fn of(&self, method: &Method) -> &[usize] {
-        self.by_method.get(method.index).map_or(&[], Vec::as_slice)
-    }
-
-    fn wants(&self, method: &Method) -> Wants {
-        let mut wants = Wants::default();
-        for place in self.of(method) {
-            if let Ok(compiled) = &self.members[*place].compiled {
-                wants = wants.and(compiled.wants());
-            }
-        }
-        wants
+        let bench = self.by_method.get(method.index);
+        bench.map_or(&[], |it| it.places.as_slice())
     }
 }
 
@@ -158,10 +164,11 @@ pub struct Call {
 impl Call {
     /// A call, out of its facts; none when no policy judges its method.
     pub fn new(site: &Arc<Site>, facts: &Facts<'_>) -> Option<Self> {
-        site.judges(facts.method).then(|| Self {
+        let bench = site.by_method.get(facts.method.index)?;
+        (!bench.places.is_empty()).then(|| Self {
             site: Arc::clone(site),
             method: facts.method,
-            input: document(facts, site.wants(facts.method)),
+            input: document(facts, &bench.wants),
         })
     }
 

@@ -66,7 +66,7 @@ fn try_calls(compiled: &Compiled, interpreter: &mut Engine) -> Result<usize, Inv
     // Of too many every so-manieth, so that each method and caller has its turn.
     for call in all.step_by(count.div_ceil(CALLS_MAX).max(1)) {
         // The whole of it for one, what the policy names for the other: both must see the same.
-        let whole = document(&call.facts(), Wants::ALL);
+        let whole = document(&call.facts(), &Wants::ALL);
         let input = document(&call.facts(), compiled.wants());
         for verb in Verb::ALL.into_iter().filter(|verb| compiled.has(*verb)) {
             let wrong = |what: &str| {
