@@ -509,10 +509,14 @@ pub(crate) fn ask(world: &World, request: Message, port: u16, wait: Duration) ->
     })
 }
 
+/// Sends a message until it is answered, as clients do (RFC 2131 §4.1): a datagram may be lost.
+fn ask_again(world: &World, request: &Message) -> Option<Message> {
+    (0..5).find_map(|_| ask(world, request.clone(), 67, Duration::from_secs(4)))
+}
+
 /// The whole exchange of a client: discover, offer, request, acknowledgement.
 pub(crate) fn lease(world: &World, options: Raw<'_>) -> Message {
-    let wait = Duration::from_secs(10);
-    let offer = ask(world, message(Kind::Discover, options), 67, wait).expect("an offer");
+    let offer = ask_again(world, &message(Kind::Discover, options)).expect("an offer");
     assert_eq!(offer.kind, Kind::Offer);
     let server = offer.options.address(code::SERVER_ID).unwrap().octets();
     let address = offer.yiaddr.octets();
@@ -523,7 +527,7 @@ pub(crate) fn lease(world: &World, options: Raw<'_>) -> Message {
             (code::REQUESTED_ADDRESS, &address),
         ],
     ];
-    let ack = ask(world, message(Kind::Request, &more.concat()), 67, wait).expect("an answer");
+    let ack = ask_again(world, &message(Kind::Request, &more.concat())).expect("an answer");
     assert_eq!((ack.kind, ack.yiaddr), (Kind::Ack, offer.yiaddr));
     ack
 }
