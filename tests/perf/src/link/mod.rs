@@ -2,7 +2,7 @@
 //!
 //! `serve` is the servers, `ask` the agents' side, `paired` measures both in turn; `fill` makes
 //! a data centre whose switches' agents have joined, `agents` connects them all to the product's
-//! own node; `figures` tells.
+//! own node; `floor` is what the machine lets through at best; `figures` tells.
 //!
 //! Invariants: both links have the same service, the same messages and certificates on both
 //! sides; client and server share the machine; nothing is set that the product does not set.
@@ -12,6 +12,7 @@ mod ask;
 mod ca;
 mod figures;
 mod fill;
+mod floor;
 mod paired;
 mod serve;
 
