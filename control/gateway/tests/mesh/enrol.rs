@@ -142,13 +142,7 @@ async fn a_boot_ticket_is_for_one_machine_and_address() {
         1001,
         "nobody saw it"
     );
-    let seen = BootSeenRequest {
-        machine_uuid: UUID.into(),
-        mac: MAC.into(),
-        arch: 7,
-        seen_ms: 0,
-        to_disk: false,
-    };
+    let seen = seen_at_boot(UUID, MAC);
     let target = pixie.seen(seen).await.unwrap().target();
     assert_eq!(target, BootTarget::Hammer);
     assert_eq!(

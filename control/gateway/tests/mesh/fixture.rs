@@ -14,7 +14,7 @@ use control_store::{ManualClock, Store, StoreConfig};
 use proto_identity::ticket::JoinTicket;
 use proto_identity::{CertificateDer, Credential, Key, Roots, tls};
 use proto_link::{ALPN, LinkStatus, MeshClient, MeshClientConfig, Streaming, now_ms};
-use proto_mesh::{Certificate, EnrolServiceClient, JoinRequest};
+use proto_mesh::{BootSeenRequest, Certificate, EnrolServiceClient, JoinRequest};
 use proto_types::{Digest, MachineId, PartitionId, Timestamp};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -208,6 +208,17 @@ pub fn partition(id: &str) -> Partition {
         dns_servers: vec![],
         ntp_servers: vec![],
         mgmt_service_addresses: vec![],
+    }
+}
+
+/// A machine that pixie saw boot.
+pub fn seen_at_boot(uuid: &str, mac: &str) -> BootSeenRequest {
+    BootSeenRequest {
+        machine_uuid: uuid.into(),
+        mac: mac.into(),
+        arch: 7,
+        seen_ms: 0,
+        to_disk: false,
     }
 }
 

@@ -17,13 +17,7 @@ const MAC: &str = "52:54:00:00:00:01";
 
 /// Boots hammer on the machine: seen, ticket, join.
 async fn boot(control: &Control, pixie: &BootServiceClient) -> MachineServiceClient {
-    let seen = BootSeenRequest {
-        machine_uuid: UUID.into(),
-        mac: MAC.into(),
-        arch: 7,
-        seen_ms: 0,
-        to_disk: false,
-    };
+    let seen = seen_at_boot(UUID, MAC);
     pixie.seen(seen).await.unwrap();
     let ask = BootTicketRequest {
         machine_uuid: UUID.into(),

@@ -52,13 +52,7 @@ impl World {
 
     /// The machine asks pixie for a boot, and its hammer gets a ticket.
     async fn boot(&self) -> BootTicket {
-        let seen = BootSeenRequest {
-            machine_uuid: UUID.into(),
-            mac: MAC.into(),
-            arch: 7,
-            seen_ms: 0,
-            to_disk: false,
-        };
+        let seen = seen_at_boot(UUID, MAC);
         self.pixie.seen(seen).await.unwrap();
         let ask = BootTicketRequest {
             machine_uuid: UUID.into(),

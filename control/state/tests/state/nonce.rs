@@ -8,15 +8,9 @@ use crate::world::*;
 const MINUTE: u64 = 60_000;
 
 /// A cluster of this level with a partition that demands it, and machine 1 in it.
-fn demanding(level: u32) -> World {
+fn demanding(of: u32) -> World {
     let mut world = World::new();
-    world.ok(AnnounceNode {
-        id: 1,
-        peer_address: String::new(),
-        mesh_addresses: Vec::new(),
-        level,
-        version: String::new(),
-    });
+    level(&mut world, of);
     world.ok(demand("true"));
     seen(&mut world, 1);
     world
@@ -24,19 +18,10 @@ fn demanding(level: u32) -> World {
 
 fn demand(value: &str) -> UpdatePartition {
     let update = [(label::REQUIRE_BMC_NONCE.to_owned(), value.to_owned())];
-    UpdatePartition {
-        id: text(PARTITION),
-        lock: Lock::Server,
-        description: None,
-        boot: None,
-        dns_servers: None,
-        ntp_servers: None,
-        mgmt_service_addresses: None,
-        labels: Some(LabelsUpdate::Patch {
-            update: update.into(),
-            remove: Vec::new(),
-        }),
-    }
+    relabel(LabelsUpdate::Patch {
+        update: update.into(),
+        remove: Vec::new(),
+    })
 }
 
 fn seen(world: &mut World, number: u128) {

@@ -151,16 +151,7 @@ fn segments_of_a_switch() {
         "10.0.0.9, 10.0.0.8".to_owned(),
     )]
     .into();
-    world.ok(UpdatePartition {
-        id: text(PARTITION),
-        lock: Lock::Server,
-        description: None,
-        boot: None,
-        dns_servers: None,
-        ntp_servers: None,
-        mgmt_service_addresses: None,
-        labels: Some(LabelsUpdate::Replace(exits)),
-    });
+    world.ok(relabel(LabelsUpdate::Replace(exits)));
     world.running(1, 1);
     let desired = Fabric::of(&world.tables).desired(&text("leaf1")).unwrap();
     assert_eq!(desired.ports.len(), 8);

@@ -542,3 +542,17 @@ pub(crate) fn level(world: &mut World, level: u32) {
         version: String::new(),
     });
 }
+
+/// Other labels of the partition, and nothing else.
+pub(crate) fn relabel(labels: LabelsUpdate) -> UpdatePartition {
+    UpdatePartition {
+        id: text(PARTITION),
+        lock: Lock::Server,
+        description: None,
+        boot: None,
+        dns_servers: None,
+        ntp_servers: None,
+        mgmt_service_addresses: None,
+        labels: Some(labels),
+    }
+}
