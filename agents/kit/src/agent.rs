@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use proto_identity::{Credential, Roots, SpiffeId, tls};
-use proto_link::{ALPN, MeshClient, MeshClientConfig, SessionState, Socket};
+use proto_link::{ALPN, CallerKind, Keepalive, MeshClient, MeshClientConfig, SessionState, Socket};
 use proto_traces::Spans;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -218,8 +218,17 @@ impl Agent {
 
 fn mesh_config(credential: &Credential, control: &[String]) -> Result<MeshClientConfig, KitError> {
     let roots = Roots::Certificates(credential.roots.clone());
+    let tls = tls::client_config(roots, Some(credential), ALPN)?;
     Ok(MeshClientConfig {
-        addresses: control.to_vec(),
-        tls: tls::client_config(roots, Some(credential), ALPN)?,
+        keepalive: keepalive(credential.identity()?.id.caller_kind()),
+        ..MeshClientConfig::new(control.to_vec(), tls)
     })
+}
+
+/// A machine that is not installed waits most of the time, and for people.
+fn keepalive(kind: CallerKind) -> Keepalive {
+    match kind {
+        CallerKind::Machine => Keepalive::Patient,
+        _ => Keepalive::Prompt,
+    }
 }

@@ -241,9 +241,6 @@ fn check_roots(credential: &Credential, pinned: &Roots) -> Result<(), KitError> 
 
 fn anonymous(control: &[String], roots: Roots) -> Result<MeshClient, KitError> {
     let tls = tls::client_config(roots, None, ALPN)?;
-    MeshClient::new(MeshClientConfig {
-        addresses: control.to_vec(),
-        tls,
-    })
-    .map_err(|e: LinkStatus| KitError::Link(e))
+    MeshClient::new(MeshClientConfig::new(control.to_vec(), tls))
+        .map_err(|e: LinkStatus| KitError::Link(e))
 }

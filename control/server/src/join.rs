@@ -120,10 +120,7 @@ async fn attempt(
 ) -> Result<(JoinClusterResponse, Unwrapper)> {
     let roots = Roots::Sha256(ticket.roots.clone());
     let tls = tls::client_config(roots, None, ALPN)?;
-    let mesh = MeshClient::new(MeshClientConfig {
-        addresses: ticket.control.clone(),
-        tls,
-    })?;
+    let mesh = MeshClient::new(MeshClientConfig::new(ticket.control.clone(), tls))?;
     let client = NodeServiceClient::from(mesh.clone());
     loop {
         let unwrapper = Unwrapper::generate()?;

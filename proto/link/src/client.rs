@@ -21,9 +21,10 @@ use crate::limits::{CALL_TIME, REQUEST_LEN_MAX, RESPONSE_LEN_MAX};
 use crate::method::MethodSpec;
 use crate::notice::Notice;
 use crate::open::{CallStream, Kept, OpenSession};
+use crate::runtime::Turns;
 use crate::status::{Code, LinkStatus};
 use crate::supervisor::{self, Shared};
-use crate::transport;
+use crate::transport::{self, Keepalive};
 
 /// What a client needs.
 #[derive(Debug)]
@@ -32,6 +33,19 @@ pub struct MeshClientConfig {
     pub addresses: Vec<String>,
     /// From [`proto_identity::tls::client_config`] with [`crate::ALPN`].
     pub tls: rustls::ClientConfig,
+    /// How soon a dead node is to be noticed.
+    pub keepalive: Keepalive,
+}
+
+impl MeshClientConfig {
+    /// A prompt client.
+    pub fn new(addresses: Vec<String>, tls: rustls::ClientConfig) -> Self {
+        Self {
+            addresses,
+            tls,
+            keepalive: Keepalive::default(),
+        }
+    }
 }
 
 /// Whether there is a session.
@@ -70,7 +84,7 @@ impl MeshClient {
 
     /// A client that dials nobody: each call ends at once with [`Code::Unavailable`].
     pub fn offline(config: MeshClientConfig) -> Result<Self, LinkStatus> {
-        let shared = shared(config)?;
+        let shared = shared(config, Turns::default())?;
         shared.state.send_replace(SessionState::Closed);
         Ok(Self::of(
             shared,
@@ -91,7 +105,8 @@ impl MeshClient {
                 "no address of control is known",
             ));
         }
-        let shared = shared(config)?;
+        let turns = socket.as_ref().map(Socket::turns).unwrap_or_default();
+        let shared = shared(config, turns)?;
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         tasks.spawn(supervisor::run(shared.clone(), socket, stop.clone()));
@@ -125,7 +140,8 @@ impl MeshClient {
     /// unary calls finish on the old one. Streams end with [`Code::Unavailable`] and are opened
     /// anew by their owners.
     pub fn replace_tls(&self, tls: rustls::ClientConfig) -> Result<(), LinkStatus> {
-        let tls = transport::client(tls).map_err(LinkStatus::internal)?;
+        let keepalive = self.inner.shared.keepalive;
+        let tls = transport::client(tls, keepalive).map_err(LinkStatus::internal)?;
         self.inner.shared.tls.send_replace(Arc::new(tls));
         Ok(())
     }
@@ -171,7 +187,8 @@ impl MeshClient {
         let request = frame::encode_message(request, REQUEST_LEN_MAX)?;
         let (mut stream, kept, _call) = self.open(end).await?;
         let work = async {
-            write_request(&mut stream.send, method.path, until(end), request).await?;
+            let send = &mut stream.send;
+            self.write(send, method.path, until(end), request).await?;
             if !kept.keeps() {
                 finish(&mut stream.send);
             }
@@ -195,11 +212,7 @@ impl MeshClient {
         let end = Instant::now() + self.deadline;
         let request = frame::encode_message(request, REQUEST_LEN_MAX)?;
         let (mut stream, _, _call) = self.open(end).await?;
-        within(
-            end,
-            write_request(&mut stream.send, method.path, 0, request),
-        )
-        .await?;
+        within(end, self.write(&mut stream.send, method.path, 0, request)).await?;
         finish(&mut stream.send);
         Ok(Streaming {
             frames: stream.frames,
@@ -239,6 +252,27 @@ impl MeshClient {
         }
     }
 
+    async fn write(
+        &self,
+        send: &mut SendStream,
+        path: &str,
+        deadline_ms: u32,
+        request: Bytes,
+    ) -> Result<(), LinkStatus> {
+        let header = frame::encode_header(&Header {
+            method: path.to_owned(),
+            deadline_ms,
+        })?;
+        self.inner.shared.turns.wrote();
+        match send.write_all_chunks(&mut [header, request]).await {
+            Ok(()) => {}
+            // The server may have answered without reading all: the answer says why.
+            Err(quinn::WriteError::Stopped(_)) => {}
+            Err(e) => return Err(LinkStatus::unavailable(format!("session broke: {e}"))),
+        }
+        Ok(())
+    }
+
     fn no_session(&self) -> LinkStatus {
         match &*self.inner.shared.state.borrow() {
             SessionState::Down(Some(e)) => {
@@ -249,14 +283,16 @@ impl MeshClient {
     }
 }
 
-fn shared(config: MeshClientConfig) -> Result<Arc<Shared>, LinkStatus> {
-    let tls = transport::client(config.tls).map_err(LinkStatus::internal)?;
+fn shared(config: MeshClientConfig, turns: Turns) -> Result<Arc<Shared>, LinkStatus> {
+    let tls = transport::client(config.tls, config.keepalive).map_err(LinkStatus::internal)?;
     Ok(Arc::new(Shared {
         session: watch::Sender::new(None),
         state: watch::Sender::new(SessionState::Down(None)),
         tls: watch::Sender::new(Arc::new(tls)),
         addresses: watch::Sender::new(config.addresses),
         notices: watch::Sender::new(Notice::default()),
+        keepalive: config.keepalive,
+        turns,
     }))
 }
 
@@ -275,25 +311,6 @@ async fn live(
         }
         sessions.changed().await.ok()?;
     }
-}
-
-async fn write_request(
-    send: &mut SendStream,
-    path: &str,
-    deadline_ms: u32,
-    request: bytes::Bytes,
-) -> Result<(), LinkStatus> {
-    let header = frame::encode_header(&Header {
-        method: path.to_owned(),
-        deadline_ms,
-    })?;
-    match send.write_all_chunks(&mut [header, request]).await {
-        Ok(()) => {}
-        // The server may have answered without reading all: the answer says why.
-        Err(quinn::WriteError::Stopped(_)) => {}
-        Err(e) => return Err(LinkStatus::unavailable(format!("session broke: {e}"))),
-    }
-    Ok(())
 }
 
 /// No further call comes on this stream.

@@ -1,6 +1,7 @@
 //! One attempt to open a session.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::{Connection, ConnectionError, Endpoint};
@@ -9,6 +10,7 @@ use tokio::time::timeout;
 use crate::frame;
 use crate::limits::DIAL_TIME_MAX;
 use crate::open::OpenSession;
+use crate::runtime::Turns;
 use crate::session::{Close, sent_away};
 use crate::socket;
 
@@ -73,7 +75,10 @@ const CRYPTO_ERROR: u64 = 0x100;
 /// A socket that many sessions of one process share, as in a simulation of a fleet. It is IPv4's
 /// and stays when an interface or address changes.
 #[derive(Clone, Debug)]
-pub struct Socket(Endpoint);
+pub struct Socket {
+    endpoint: Endpoint,
+    turns: Turns,
+}
 
 impl Socket {
     /// Binds it to any port; must be called inside a tokio runtime.
@@ -82,25 +87,36 @@ impl Socket {
     /// What the system says.
     pub fn bind() -> std::io::Result<Self> {
         let socket = socket::bind_shared((Ipv4Addr::UNSPECIFIED, 0).into())?;
-        let runtime = quinn::default_runtime()
-            .ok_or_else(|| std::io::Error::other("no async runtime is there"))?;
-        Endpoint::new(quinn::EndpointConfig::default(), None, socket, runtime).map(Self)
+        let turns = Turns::default();
+        let endpoint = endpoint(socket, &turns)?;
+        Ok(Self { endpoint, turns })
     }
+
+    pub(crate) fn turns(&self) -> Turns {
+        self.turns.clone()
+    }
+}
+
+fn endpoint(socket: UdpSocket, turns: &Turns) -> std::io::Result<Endpoint> {
+    let config = quinn::EndpointConfig::default();
+    Endpoint::new(config, None, socket, Arc::new(turns.clone()))
 }
 
 /// Sockets for outgoing sessions, one per address family, made when needed.
 #[derive(Debug, Default)]
 pub(crate) struct Dialer {
     shared: Option<Socket>,
+    turns: Turns,
     v4: Option<Endpoint>,
     v6: Option<Endpoint>,
 }
 
 impl Dialer {
-    /// Dials from a socket that others use as well.
-    pub(crate) fn on(shared: Option<Socket>) -> Self {
+    /// Dials from a socket that others use as well, or from its own, whose tasks take `turns`.
+    pub(crate) fn on(shared: Option<Socket>, turns: Turns) -> Self {
         Self {
             shared,
+            turns,
             ..Self::default()
         }
     }
@@ -163,7 +179,7 @@ impl Dialer {
 
     fn endpoint(&mut self, target: SocketAddr) -> std::io::Result<Endpoint> {
         if let Some(shared) = self.shared.as_ref().filter(|_| target.is_ipv4()) {
-            return Ok(shared.0.clone());
+            return Ok(shared.endpoint.clone());
         }
         let (slot, any): (_, SocketAddr) = if target.is_ipv4() {
             (&mut self.v4, (Ipv4Addr::UNSPECIFIED, 0).into())
@@ -173,7 +189,8 @@ impl Dialer {
         if let Some(endpoint) = slot {
             return Ok(endpoint.clone());
         }
-        Ok(slot.insert(Endpoint::client(any)?).clone())
+        let endpoint = endpoint(UdpSocket::bind(any)?, &self.turns)?;
+        Ok(slot.insert(endpoint).clone())
     }
 
     /// Forgets the sockets, so that a new interface or address is picked up by the next dial.

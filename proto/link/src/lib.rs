@@ -29,6 +29,7 @@ pub mod notice;
 mod open;
 mod revocations;
 pub mod router;
+mod runtime;
 pub mod server;
 mod session;
 mod socket;
@@ -49,6 +50,7 @@ pub use server::{MeshServer, MeshServerConfig, Presence, TlsSetter};
 pub use session::Peer;
 pub use stats::{CallCount, Handshake, LinkStats, TurnedAway};
 pub use status::{Code, LinkStatus};
+pub use transport::Keepalive;
 
 /// Another name of [`LinkStatus`], for callers that see it as their error.
 pub type LinkError = LinkStatus;

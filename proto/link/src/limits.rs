@@ -52,9 +52,14 @@ pub const SESSION_WINDOW: u32 = 1024 * 1024;
 /// a few times (RFC 9000 §10.1.2, RFC 9002 §6.2), and often enough for NATs, which forget UDP after
 /// 30 s. They are most of what an idle session costs its server.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(7);
-/// A session without a packet for this long is over, and the client goes on to the next address:
-/// the node died, or nothing gets through.
+/// A session that answers no ping for this long is over, and the client goes on to the next
+/// address: the node died, or nothing gets through.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
+/// [`KEEP_ALIVE`] of clients that only wait, of which there are more than of all others: as seldom
+/// as NATs permit.
+pub const PATIENT_KEEP_ALIVE: Duration = Duration::from_secs(25);
+/// [`IDLE_TIMEOUT`] of these.
+pub const PATIENT_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// First guess of the round trip; quinn's own is 333 ms.
 pub const INITIAL_RTT: Duration = Duration::from_millis(20);
 

@@ -13,6 +13,7 @@ use proto_identity::CallerKind;
 use crate::frame;
 use crate::limits::RESPONSE_LEN_MAX;
 use crate::method::MethodSpec;
+use crate::runtime::Turns;
 use crate::session::Peer;
 use crate::status::LinkStatus;
 
@@ -95,6 +96,7 @@ impl fmt::Debug for Router {
 #[derive(Debug)]
 pub struct Responder {
     stream: quinn::SendStream,
+    turns: Turns,
     /// A write was begun and did not end: no further frame can follow.
     torn: bool,
     /// The one answer waits for the end of the call, so that both go out together.
@@ -103,9 +105,10 @@ pub struct Responder {
 }
 
 impl Responder {
-    pub(crate) fn new(stream: quinn::SendStream) -> Self {
+    pub(crate) fn new(stream: quinn::SendStream, turns: Turns) -> Self {
         Self {
             stream,
+            turns,
             torn: false,
             holds: false,
             held: None,
@@ -149,6 +152,7 @@ impl Responder {
 
     async fn write(&mut self, frames: &mut [Bytes]) -> Result<(), LinkStatus> {
         self.torn = true;
+        self.turns.wrote();
         self.stream
             .write_all_chunks(frames)
             .await

@@ -22,7 +22,8 @@ use crate::limits::{
 };
 use crate::revocations::Revocations;
 use crate::router::Router;
-use crate::session::{self, Close, Peer};
+use crate::runtime::Turns;
+use crate::session::{self, Close, Peer, Services};
 use crate::socket;
 use crate::stats::{Calls, Doorkeeper, Handshake, Handshakes, LinkStats, TurnedAway};
 use crate::transport;
@@ -98,7 +99,7 @@ impl Presence {
             handshakes: shared.shaken.counted(),
             handshakes_open: shared.handshakes.count(),
             sessions: by_kind,
-            calls: shared.calls.counted(),
+            calls: shared.services.counts.counted(),
         }
     }
 }
@@ -121,11 +122,10 @@ impl TlsSetter {
 
 struct Shared {
     trust_domain: String,
-    router: Arc<Router>,
+    services: Arc<Services>,
     revocations: Arc<dyn Revocations>,
     handshakes: Arc<Handshaking>,
     shaken: Handshakes,
-    calls: Arc<Calls>,
     door: Doorkeeper,
     /// Whether sessions with a certificate are served here now; always without it.
     gate: Option<watch::Receiver<bool>>,
@@ -162,16 +162,19 @@ impl MeshServer {
     pub fn bind_with_reset_key(config: MeshServerConfig, reset_key: &[u8; 32]) -> io::Result<Self> {
         let tls = transport::server(config.tls).map_err(io::Error::other)?;
         let socket = socket::bind_shared(config.bind)?;
-        let runtime = quinn::default_runtime()
-            .ok_or_else(|| io::Error::other("no async runtime is there"))?;
         let settings = transport::endpoint(reset_key);
+        let turns = Turns::default();
+        let runtime = Arc::new(turns.clone());
         let endpoint = Endpoint::new(settings, Some(tls), socket, runtime)?;
         let shared = Arc::new(Shared {
             trust_domain: config.trust_domain,
-            calls: Arc::new(Calls::of(config.router.methods())),
+            services: Arc::new(Services {
+                counts: Calls::of(config.router.methods()),
+                router: config.router,
+                turns,
+            }),
             shaken: Handshakes::default(),
             door: Doorkeeper::default(),
-            router: Arc::new(config.router),
             revocations: config.revocations,
             handshakes: Arc::default(),
             gate: None,
@@ -314,11 +317,11 @@ impl Shared {
         }
         self.shaken.add(Handshake::Done);
         let peer = Peer::new(identity, remote);
-        let router = (self.router.clone(), self.calls.clone());
+        let services = self.services.clone();
         let revocations = self.revocations.clone();
         let id = connection.stable_id();
         let gate = self.gate.clone().filter(|_| key.is_some());
-        session::serve(connection, peer, router, revocations, gate).await;
+        session::serve(connection, peer, services, revocations, gate).await;
         self.forget(&key, id);
     }
 

@@ -22,6 +22,7 @@ use crate::method::MethodSpec;
 use crate::notice;
 use crate::revocations::Revocations;
 use crate::router::{Responder, Router};
+use crate::runtime::Turns;
 use crate::stats::Calls;
 use crate::status::{Code, LinkStatus};
 
@@ -114,11 +115,18 @@ impl Peer {
     }
 }
 
+/// What all sessions of a server share for their calls.
+pub(crate) struct Services {
+    pub(crate) router: Router,
+    pub(crate) counts: Calls,
+    pub(crate) turns: Turns,
+}
+
 /// Serves calls until the session ends, by whichever side.
 pub(crate) async fn serve(
     connection: Connection,
     peer: Peer,
-    (router, counts): (Arc<Router>, Arc<Calls>),
+    services: Arc<Services>,
     revocations: Arc<dyn Revocations>,
     mut gate: Option<watch::Receiver<bool>>,
 ) {
@@ -152,8 +160,8 @@ pub(crate) async fn serve(
         tokio::select! {
             stream = connection.accept_bi() => match stream {
                 Ok((send, recv)) => {
-                    let (peer, router, counts) = (peer.clone(), router.clone(), counts.clone());
-                    streams.spawn(async move { calls(&peer, (&router, &counts), send, recv).await });
+                    let (peer, services) = (peer.clone(), services.clone());
+                    streams.spawn(async move { calls(&peer, &services, send, recv).await });
                     room.grow(&connection, streams.len());
                 }
                 Err(e) => {
@@ -254,24 +262,19 @@ impl Drop for Counted<'_> {
 
 /// The calls of one stream, one after the other, until one fails or streams, or the caller ends
 /// the stream or gives a call up.
-async fn calls(
-    peer: &Peer,
-    (router, counts): (&Router, &Calls),
-    send: SendStream,
-    recv: RecvStream,
-) {
+async fn calls(peer: &Peer, services: &Services, send: SendStream, recv: RecvStream) {
     let mut given_up = pin!(send.stopped());
     let mut frames = Frames::new(recv);
-    let mut out = Responder::new(send);
+    let mut out = Responder::new(send, services.turns.clone());
     let all = async {
         loop {
             let mut counted = Counted {
-                calls: counts,
+                calls: &services.counts,
                 method: None,
                 code: Code::Cancelled,
             };
             let method = &mut counted.method;
-            let answered = answer(peer, router, method, &mut frames, &mut out).await;
+            let answered = answer(peer, &services.router, method, &mut frames, &mut out).await;
             counted.code = answered
                 .as_ref()
                 .map_or_else(LinkStatus::code, |_| Code::Ok);

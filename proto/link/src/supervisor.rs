@@ -18,7 +18,9 @@ use crate::limits::{
 };
 use crate::notice::{self, Notice};
 use crate::open::OpenSession;
+use crate::runtime::Turns;
 use crate::session::Close;
+use crate::transport::Keepalive;
 
 /// What the calls and the supervisor share.
 #[derive(Debug)]
@@ -28,13 +30,15 @@ pub(crate) struct Shared {
     pub(crate) tls: watch::Sender<Arc<quinn::ClientConfig>>,
     pub(crate) addresses: watch::Sender<Vec<String>>,
     pub(crate) notices: watch::Sender<Notice>,
+    pub(crate) keepalive: Keepalive,
+    pub(crate) turns: Turns,
 }
 
 pub(crate) async fn run(shared: Arc<Shared>, socket: Option<Socket>, stop: CancellationToken) {
     let mut supervisor = Supervisor {
         tls: shared.tls.subscribe(),
+        dialer: Dialer::on(socket, shared.turns.clone()),
         shared,
-        dialer: Dialer::on(socket),
         next: 0,
         failures: 0,
         refusals: 0,

@@ -1,21 +1,50 @@
 //! quinn's settings of both ends.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use quinn::{
-    ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, TransportConfig, VarInt,
+    AckFrequencyConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout,
+    TransportConfig, VarInt,
 };
 use rand::Rng as _;
 use ring::hmac;
 
 use crate::limits::{
-    IDLE_TIMEOUT, INCOMING_MAX, INITIAL_RTT, KEEP_ALIVE, SESSION_WINDOW, STREAM_WINDOW,
-    STREAMS_AT_FIRST,
+    IDLE_TIMEOUT, INCOMING_MAX, INITIAL_RTT, KEEP_ALIVE, PATIENT_IDLE_TIMEOUT, PATIENT_KEEP_ALIVE,
+    SESSION_WINDOW, STREAM_WINDOW, STREAMS_AT_FIRST,
 };
 
-fn common() -> TransportConfig {
+/// How soon a client notices that its node died without a word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keepalive {
+    /// [`IDLE_TIMEOUT`] after a ping: agents that others rely on.
+    #[default]
+    Prompt,
+    /// [`PATIENT_IDLE_TIMEOUT`] after a ping: machines that wait for somebody who wants them.
+    /// There are thousands at a node, and pings are all that they cost it.
+    Patient,
+}
+
+impl Keepalive {
+    const fn ping(self) -> Duration {
+        match self {
+            Self::Prompt => KEEP_ALIVE,
+            Self::Patient => PATIENT_KEEP_ALIVE,
+        }
+    }
+
+    const fn idle(self) -> Duration {
+        match self {
+            Self::Prompt => IDLE_TIMEOUT,
+            Self::Patient => PATIENT_IDLE_TIMEOUT,
+        }
+    }
+}
+
+fn common(idle: Duration) -> TransportConfig {
     let mut t = TransportConfig::default();
-    let idle = u32::try_from(IDLE_TIMEOUT.as_millis()).unwrap_or(u32::MAX);
+    let idle = u32::try_from(idle.as_millis()).unwrap_or(u32::MAX);
     t.max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(idle))))
         .initial_rtt(INITIAL_RTT)
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
@@ -28,13 +57,22 @@ fn common() -> TransportConfig {
     t
 }
 
-pub(crate) fn client(tls: rustls::ClientConfig) -> Result<quinn::ClientConfig, String> {
+pub(crate) fn client(
+    tls: rustls::ClientConfig,
+    keepalive: Keepalive,
+) -> Result<quinn::ClientConfig, String> {
     let crypto =
         quinn::crypto::rustls::QuicClientConfig::try_from(tls).map_err(|e| e.to_string())?;
-    let mut transport = common();
+    let mut transport = common(keepalive.idle());
+    if keepalive == Keepalive::Patient {
+        // A ping is acknowledged at once: the server wakes once for it, not again 25 ms later.
+        let mut acks = AckFrequencyConfig::default();
+        acks.ack_eliciting_threshold(VarInt::from_u32(0));
+        transport.ack_frequency_config(Some(acks));
+    }
     // The server opens its hello, and later notices one after the other.
     transport
-        .keep_alive_interval(Some(KEEP_ALIVE))
+        .keep_alive_interval(Some(keepalive.ping()))
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
         .max_concurrent_uni_streams(VarInt::from_u32(2));
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
@@ -45,7 +83,8 @@ pub(crate) fn client(tls: rustls::ClientConfig) -> Result<quinn::ClientConfig, S
 pub(crate) fn server(tls: rustls::ServerConfig) -> Result<quinn::ServerConfig, String> {
     let crypto =
         quinn::crypto::rustls::QuicServerConfig::try_from(tls).map_err(|e| e.to_string())?;
-    let mut transport = common();
+    // What the client says is shorter, and counts (RFC 9000 §10.1).
+    let mut transport = common(PATIENT_IDLE_TIMEOUT);
     transport
         .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS_AT_FIRST))
         .max_concurrent_uni_streams(VarInt::from_u32(0));

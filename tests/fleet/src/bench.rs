@@ -33,7 +33,7 @@ pub struct BenchArgs {
     #[arg(long, value_delimiter = ',', default_value = "1000,3000,13500")]
     machines: Vec<usize>,
     /// Machines switched on in a second; 0 is all at once
-    #[arg(long, value_name = "PER_SECOND", default_value_t = 30)]
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 60)]
     rate: u64,
     #[command(flatten)]
     delays: Delays,

@@ -14,7 +14,7 @@ use crate::fixture::*;
 fn session(control: &Control, roots: Roots, credential: &Credential) -> MeshClient {
     let tls = tls::client_config(roots, Some(credential), ALPN).unwrap();
     let addresses = vec![control.address().to_string()];
-    MeshClient::new(MeshClientConfig { addresses, tls }).unwrap()
+    MeshClient::new(MeshClientConfig::new(addresses, tls)).unwrap()
 }
 
 async fn until(mesh: &MeshClient, want: impl Fn(&SessionState) -> bool) -> SessionState {

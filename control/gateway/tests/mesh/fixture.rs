@@ -137,7 +137,7 @@ impl Control {
         let roots = Roots::Sha256(self.pki.root_hashes());
         let tls = tls::client_config(roots, credential, ALPN).unwrap();
         let addresses = vec![self.addr.expect("serving").to_string()];
-        MeshClient::new(MeshClientConfig { addresses, tls }).unwrap()
+        MeshClient::new(MeshClientConfig::new(addresses, tls)).unwrap()
     }
 
     pub async fn join(&self, ticket: &JoinTicket, key: &Key) -> Result<Credential, LinkStatus> {

@@ -47,7 +47,7 @@ impl Crowd {
             let roots = Roots::Certificates(ca.roots());
             let tls = tls::client_config(roots, Some(&credential), ALPN).unwrap();
             let addresses = vec![addr.to_string()];
-            let mesh = MeshClient::on(MeshClientConfig { addresses, tls }, &socket).unwrap();
+            let mesh = MeshClient::on(MeshClientConfig::new(addresses, tls), &socket).unwrap();
             let (mut state, came) = (mesh.state(), came.clone());
             let told = Arc::clone(&told);
             watchers.spawn(async move {

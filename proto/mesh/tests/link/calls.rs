@@ -6,6 +6,7 @@ use std::time::Duration;
 use proto_identity::{Roots, tls};
 use proto_link::*;
 use proto_mesh::*;
+use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -262,7 +263,7 @@ async fn another_address_is_tried() {
     )
     .unwrap();
     let addresses = vec!["not a host:1".to_owned(), dead, server.addr.to_string()];
-    let mesh = MeshClient::new(MeshClientConfig { addresses, tls }).unwrap();
+    let mesh = MeshClient::new(MeshClientConfig::new(addresses, tls)).unwrap();
     SwitchServiceClient::from(mesh)
         .report(SwitchReport::default())
         .await
@@ -291,15 +292,48 @@ async fn an_agent_that_restarts_often_replaces_its_oldest_session() {
     drop(timeout(PATIENCE, down).await.unwrap().unwrap());
 }
 
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+#[test]
+fn a_patient_client_bears_a_silent_node_for_longer() {
+    let (killed, ours) = (runtime(), runtime());
+    let ca = Ca::new();
+    let node = ca.issue("spiffe://mesh.test/node/1", HOUR);
+    let core = ca.issue(CORE, HOUR);
+    let server = killed.block_on(async { Server::start(&ca, &node) });
+    ours.block_on(async {
+        let roots = || Roots::Certificates(ca.roots());
+        let tls = tls::client_config(roots(), Some(&core), ALPN).unwrap();
+        let prompt = client(server.addr, roots(), Some(&core));
+        let patient = MeshClient::new(MeshClientConfig {
+            keepalive: Keepalive::Patient,
+            ..MeshClientConfig::new(vec![server.addr.to_string()], tls)
+        });
+        let patient = patient.unwrap();
+        for mesh in [&prompt, &patient] {
+            until(mesh, |s| *s == SessionState::Up).await;
+        }
+        killed.shutdown_background();
+        let mut state = prompt.state();
+        let down = state.wait_for(|s| matches!(s, SessionState::Down(_)));
+        drop(
+            timeout(limits::PATIENT_IDLE_TIMEOUT, down)
+                .await
+                .unwrap()
+                .unwrap(),
+        );
+        assert_eq!(*patient.state().borrow(), SessionState::Up);
+    });
+}
+
 #[test]
 fn a_control_that_was_killed_is_noticed_at_the_next_call() {
-    let runtime = || {
-        tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap()
-    };
     let (killed, ours) = (runtime(), runtime());
     let ca = Ca::new();
     let node = ca.issue("spiffe://mesh.test/node/1", HOUR);

@@ -304,11 +304,7 @@ impl Server {
 
 pub fn client(addr: SocketAddr, roots: Roots, credential: Option<&Credential>) -> MeshClient {
     let tls = tls::client_config(roots, credential, ALPN).unwrap();
-    MeshClient::new(MeshClientConfig {
-        addresses: vec![addr.to_string()],
-        tls,
-    })
-    .unwrap()
+    MeshClient::new(MeshClientConfig::new(vec![addr.to_string()], tls)).unwrap()
 }
 
 /// Waits until the client's state is as `want` says.

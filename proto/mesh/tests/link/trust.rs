@@ -69,10 +69,10 @@ async fn a_node_that_does_not_lead_sends_sessions_on() {
     });
     let roots = || Roots::Certificates(ca.roots());
     let tls = proto_identity::tls::client_config(roots(), Some(&ca.issue(CORE, HOUR)), ALPN);
-    let mesh = MeshClient::new(MeshClientConfig {
-        addresses: vec![second.addr.to_string(), first.addr.to_string()],
-        tls: tls.unwrap(),
-    });
+    let mesh = MeshClient::new(MeshClientConfig::new(
+        vec![second.addr.to_string(), first.addr.to_string()],
+        tls.unwrap(),
+    ));
     let mesh = mesh.unwrap();
     let switches = SwitchServiceClient::from(mesh.clone());
     switches.report(SwitchReport::default()).await.unwrap();

@@ -95,10 +95,10 @@ pub(super) async fn measure(bench: &mut Bench) -> Result<()> {
     for number in 0..count {
         let credential = credential(&dir, number)?;
         let roots = Roots::Certificates(credential.roots.clone());
-        let config = MeshClientConfig {
-            addresses: vec![node.mesh.to_string()],
-            tls: tls::client_config(roots, Some(&credential), ALPN)?,
-        };
+        let config = MeshClientConfig::new(
+            vec![node.mesh.to_string()],
+            tls::client_config(roots, Some(&credential), ALPN)?,
+        );
         let mesh = MeshClient::on(config, sockets.of(number as usize))?;
         agents.push(Agent::start(&mut tasks, &seen, mesh, number, count));
     }

@@ -79,10 +79,10 @@ impl Dial {
             } => {
                 let credential = credentials.get(agent).context("no such agent")?;
                 let roots = proto_identity::Roots::Certificates(credential.roots.clone());
-                let config = MeshClientConfig {
-                    addresses: vec![address.to_string()],
-                    tls: tls::client_config(roots, Some(credential), ALPN)?,
-                };
+                let config = MeshClientConfig::new(
+                    vec![address.to_string()],
+                    tls::client_config(roots, Some(credential), ALPN)?,
+                );
                 let client = MeshClient::on(config, sockets.of(agent))?;
                 Session::Ours(client.with_deadline(PATIENCE))
             }
