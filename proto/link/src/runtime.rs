@@ -79,9 +79,9 @@ impl Future for Last {
 }
 
 /// So many times in a row in vain, and the task waits no more ...
-const VAIN_MAX: u8 = 2;
-/// ... but once in so many times, to see.
-const TRY_EVERY: u8 = 32;
+const VAIN_MAX: u8 = 8;
+/// ... but once in so many times, to see: seldom enough that a call in a hundred does not feel it.
+const TRY_EVERY: u8 = 250;
 
 /// Whether waiting has paid lately.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -125,12 +125,14 @@ mod tests {
             });
             tries.count()
         };
-        assert_eq!(alone(&mut habit, 2), 2);
-        assert_eq!(alone(&mut habit, 320), 10);
+        let max = usize::from(VAIN_MAX);
+        let every = usize::from(TRY_EVERY);
+        assert_eq!(alone(&mut habit, max), max);
+        assert_eq!(alone(&mut habit, 3 * every), 3);
         while !habit.waits() {}
         habit.learn(true);
         assert_eq!(habit, Habit::default());
-        assert_eq!(alone(&mut habit, 2), 2);
-        assert_eq!(alone(&mut habit, 31), 0);
+        assert_eq!(alone(&mut habit, max), max);
+        assert_eq!(alone(&mut habit, every - 1), 0);
     }
 }
