@@ -29,6 +29,10 @@ impl Runtime for Turns {
         TokioRuntime.new_timer(at)
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "quinn's tasks end with their endpoint"
+    )]
     fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
         tokio::spawn(Last {
             task,
