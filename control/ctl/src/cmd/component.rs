@@ -25,6 +25,7 @@ pub(crate) enum Command {
     /// End a project's component's credential now.
     Revoke {
         id: String,
+        /// Whose: id or name of the project.
         #[arg(long)]
         project: String,
     },
@@ -53,6 +54,7 @@ pub(crate) enum Command {
 pub(crate) struct Create {
     /// Which one, such as the cluster's name.
     name: String,
+    /// For whom it works: id or name of the project.
     #[arg(long)]
     project: String,
     #[arg(long)]
@@ -85,7 +87,7 @@ async fn make(app: &App, create: Create) -> Result<()> {
         Kind::Reader => ProjectComponentKind::Reader,
     };
     let request = ProjectComponentServiceCreateRequest {
-        project: create.project,
+        project: app.project_id(&create.project).await?,
         kind: kind.into(),
         name: create.name,
         days: create.days,
@@ -109,6 +111,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     match command {
         Command::Create(create) => make(app, create).await,
         Command::Revoke { id, project } => {
+            let project = app.project_id(&project).await?;
             let request = ProjectComponentServiceRevokeRequest { project, id };
             app.client.project_components().revoke(request).await?;
             Ok(())
@@ -117,6 +120,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             project: Some(project),
             ..
         } => {
+            let project = app.project_id(&project).await?;
             let request = ProjectComponentServiceListRequest { project };
             let answer = app.client.project_components().list(request).await?;
             app.output.list(&answer.into_inner().components)

@@ -36,8 +36,9 @@ pub(crate) enum Command {
 pub(crate) struct Ls {
     #[arg(long, default_value = "")]
     partition: String,
-    #[arg(long, default_value = "")]
-    project: String,
+    /// Of installed machines of this project: its id or name.
+    #[arg(long)]
+    project: Option<String>,
     #[arg(long)]
     kind: Option<Kind>,
     /// Those too whose certificates have ended but that may come back.
@@ -58,7 +59,11 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     let mut identities = app.client.identities();
     match command {
         Command::Ls(ls) => {
-            let answer = identities.list(wanted(ls)).await?.into_inner();
+            let project = match &ls.project {
+                Some(project) => app.project_id(project).await?,
+                None => String::new(),
+            };
+            let answer = identities.list(wanted(ls, project)).await?.into_inner();
             app.output.list(&answer.identities)
         }
         Command::Show { id } => {
@@ -79,7 +84,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     }
 }
 
-fn wanted(ls: Ls) -> IdentityServiceListRequest {
+fn wanted(ls: Ls, project: String) -> IdentityServiceListRequest {
     let kind = ls
         .kind
         .map_or(IdentityKind::Unspecified, |kind| match kind {
@@ -91,7 +96,7 @@ fn wanted(ls: Ls) -> IdentityServiceListRequest {
         });
     IdentityServiceListRequest {
         partition: ls.partition,
-        project: ls.project,
+        project,
         kind: kind.into(),
         all: ls.all,
     }

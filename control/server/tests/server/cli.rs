@@ -213,6 +213,28 @@ fn tickets_and_tokens_go_into_private_files() {
 }
 
 #[test]
+fn a_component_belongs_to_a_project_by_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {
+        return;
+    };
+    cli.ok(&["tenant", "create", "acme"]);
+    cli.ok(&["project", "create", "web", "--tenant", "acme"]);
+    let of_web = ["--project", "web"];
+    let create = ["component", "create", "shoot-1", "--kind", "gardener"];
+    let secret = cli.ok(&[&create[..], &of_web].concat());
+    assert!(secret.contains("eyJ"));
+    let listed = cli.ok(&[&["component", "ls"][..], &of_web].concat());
+    assert!(listed.contains("shoot-1"), "{listed}");
+    cli.ok(&[&["identity", "ls"][..], &of_web].concat());
+    let id = ["component", "ls", "-o", "jsonpath={.id}"];
+    let id = cli.ok(&[&id[..], &of_web].concat());
+    cli.ok(&[&["component", "revoke", id.trim()][..], &of_web].concat());
+    let refused = cli.refused(&["component", "ls", "--project", "wob"]);
+    assert!(refused.contains("no project \"wob\""), "{refused}");
+}
+
+#[test]
 fn a_dry_run_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {
