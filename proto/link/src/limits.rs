@@ -55,11 +55,12 @@ pub const KEEP_ALIVE: Duration = Duration::from_secs(7);
 /// A session that answers no ping for this long is over, and the client goes on to the next
 /// address: the node died, or nothing gets through.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
-/// [`KEEP_ALIVE`] of clients that only wait, of which there are more than of all others: as seldom
-/// as NATs permit.
-pub const PATIENT_KEEP_ALIVE: Duration = Duration::from_secs(25);
+/// [`KEEP_ALIVE`] of clients that only wait, of which there are more than of all others. A node
+/// that was killed and came back can tell them so only when they speak (RFC 9000 §10.3): for as
+/// long as this, nobody gets a machine that waits.
+pub const PATIENT_KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// [`IDLE_TIMEOUT`] of these.
-pub const PATIENT_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+pub const PATIENT_IDLE_TIMEOUT: Duration = Duration::from_secs(40);
 /// First guess of the round trip; quinn's own is 333 ms.
 pub const INITIAL_RTT: Duration = Duration::from_millis(20);
 
