@@ -2,7 +2,7 @@
 //!
 //! `serve` is the servers, `ask` the agents' side, `paired` measures both in turn; `fill` makes
 //! a data centre whose switches' agents have joined, `agents` connects them all to the product's
-//! own node; `floor` is what the machine lets through at best; `figures` tells.
+//! own node; `datagram` is what a bare one takes; `figures` tells.
 //!
 //! Invariants: both links have the same service, the same messages and certificates on both
 //! sides; client and server share the machine; nothing is set that the product does not set.
@@ -10,9 +10,9 @@
 mod agents;
 mod ask;
 mod ca;
+mod datagram;
 mod figures;
 mod fill;
-mod floor;
 mod paired;
 mod serve;
 

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::ask::{Dial, Session, Sockets};
 use super::ca::{Ca, TRUST_DOMAIN};
-use super::floor;
+use super::datagram;
 use super::serve::Link;
 use super::{Bench, Part};
 use crate::certs::Certs;
@@ -134,7 +134,7 @@ pub(super) async fn rounds(bench: &mut Bench) -> Result<()> {
             }
         }
         if bench.wants(Part::Calls) {
-            floor::measure(bench).await?;
+            datagram::measure(bench).await?;
             for (name, sessions, calls) in [
                 ("calls_1", 1, 1),
                 ("calls_64", 1, CALLS),
