@@ -20,6 +20,7 @@ mod node;
 mod policy;
 mod protocols;
 mod published;
+mod published_nonce;
 mod quota;
 mod scenario;
 mod trial;

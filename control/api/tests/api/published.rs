@@ -1,7 +1,7 @@
 //! The published stack's boot server, hammer, BMC agent and switch agent against a node: the way
 //! of a machine from its first packet to a tenant's system, and what each of them must not do.
 
-use control_state::{BmcAction, IssueBootTicket, Machine, Phase, label};
+use control_state::{Machine, Phase};
 use infra::bmc_service_client::BmcServiceClient;
 use infra::boot_service_client::BootServiceClient;
 use infra::event_service_client::EventServiceClient;
@@ -9,18 +9,17 @@ use infra::switch_service_client::SwitchServiceClient;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use proto_public::infra::v2 as infra;
-use proto_types::Digest;
 use tonic::{Code, Streaming};
 
 use crate::node::{Node, wanted_machine};
 
-const UUID: &str = "00000000-0000-4000-8000-000000000001";
+pub(crate) const UUID: &str = "00000000-0000-4000-8000-000000000001";
 const OTHER: &str = "00000000-0000-4000-8000-000000000002";
-const MAC: &str = "02:00:00:00:00:01";
+pub(crate) const MAC: &str = "02:00:00:00:00:01";
 const PASSWORD: &str = "hammers-secret";
 
 /// A token of an agent, bound to a partition or to none.
-async fn agent(node: &Node, partition: Option<&str>) -> String {
+pub(crate) async fn agent(node: &Node, partition: Option<&str>) -> String {
     let label = |it: &str| ("metalmesh.dev/partition".to_owned(), it.to_owned());
     let wanted = api::TokenServiceCreateRequest {
         infra_role: Some(api::InfraRole::Editor.into()),
@@ -133,7 +132,10 @@ async fn wait(node: &Node, token: &str) -> Streaming<infra::BootServiceWaitRespo
     boot.wait(request).await.unwrap().into_inner()
 }
 
-async fn commands(node: &Node, token: &str) -> Streaming<infra::WaitForBmcCommandResponse> {
+pub(crate) async fn commands(
+    node: &Node,
+    token: &str,
+) -> Streaming<infra::WaitForBmcCommandResponse> {
     let mut bmc = BmcServiceClient::new(node.wire(Some(token)));
     let request = infra::WaitForBmcCommandRequest {
         partition: "lab".into(),
@@ -157,7 +159,7 @@ fn event(kind: api::MachineProvisioningEventType) -> api::MachineProvisioningEve
 }
 
 /// A waiting machine of the published stack: its hammer's token and its stream.
-async fn waiting(
+pub(crate) async fn waiting(
     node: &Node,
     agent: &str,
 ) -> (String, String, Streaming<infra::BootServiceWaitResponse>) {
@@ -419,7 +421,7 @@ async fn a_bound_agent_speaks_for_its_partition_only() {
 }
 
 /// Pixiecore's request for a machine's token.
-fn token_request(uuid: &str) -> infra::BootServiceMachineTokenRequest {
+pub(crate) fn token_request(uuid: &str) -> infra::BootServiceMachineTokenRequest {
     infra::BootServiceMachineTokenRequest {
         uuid: uuid.into(),
         user: "pixiecore".into(),
@@ -429,80 +431,6 @@ fn token_request(uuid: &str) -> infra::BootServiceMachineTokenRequest {
         }),
         labels: None,
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn where_machines_return_their_bmcs_nonce_a_published_hammer_gets_no_token() {
-    let node = Node::start().await;
-    node.data_centre().await;
-    let agent = agent(&node, Some("lab")).await;
-    let (_, _, _stream) = waiting(&node, &agent).await;
-    demand_nonce(&node, "true").await;
-    let mut boot = BootServiceClient::new(node.wire(Some(&agent)));
-    let refused = boot.machine_token(token_request(UUID)).await.unwrap_err();
-    assert_eq!(refused.code(), Code::Unauthenticated, "{refused}");
-    let text = refused.message();
-    assert!(text.contains("which the published hammer cannot"), "{text}");
-
-    // Its BMC agent is not asked for what it has no word for.
-    let mac = MAC.parse().unwrap();
-    node.hardware(IssueBootTicket {
-        id: uuid::Uuid::from_u128(1).into(),
-        machine: UUID.parse().unwrap(),
-        mac,
-        partition: "lab".parse().unwrap(),
-        secret: Digest::sha256([1; 32]),
-        expires_at: node.store.now().plus_ms(60_000),
-    })
-    .await;
-    let mut admins = admin::machine_service_client::MachineServiceClient::new(node.as_admin());
-    let on = admin::MachineServiceBmcCommandRequest {
-        uuid: UUID.into(),
-        command: api::MachineBmcCommand::IdentifyLedOn.into(),
-    };
-    admins.bmc_command(on).await.unwrap();
-    let open = bmc_desired_of(&node);
-    assert_eq!(open, [BmcAction::SetNonce, BmcAction::LedOn]);
-    let mut orders = commands(&node, &agent).await;
-    let first = orders.message().await.unwrap().unwrap();
-    assert_eq!(first.bmc_command(), api::MachineBmcCommand::IdentifyLedOn);
-
-    demand_nonce(&node, "false").await;
-    boot.machine_token(token_request(UUID)).await.unwrap();
-    node.stop().await;
-}
-
-fn bmc_desired_of(node: &Node) -> Vec<BmcAction> {
-    let partition = "lab".parse().unwrap();
-    let open = node.store.read_local(|tables| {
-        let open = control_state::life::bmc_desired(tables, &partition);
-        open.iter().map(|it| it.action).collect()
-    });
-    open.unwrap()
-}
-
-async fn demand_nonce(node: &Node, demand: &str) {
-    let label = (label::REQUIRE_BMC_NONCE.to_owned(), demand.to_owned());
-    let patch = api::LabelsPatch {
-        update: Some(api::Labels {
-            labels: [label].into(),
-        }),
-        remove: Vec::new(),
-    };
-    let request = admin::PartitionServiceUpdateRequest {
-        id: "lab".into(),
-        update_meta: Some(api::UpdateMeta {
-            updated_at: None,
-            locking_strategy: api::OptimisticLockingStrategy::Server.into(),
-        }),
-        labels: Some(api::UpdateLabels {
-            strategy: Some(api::update_labels::Strategy::Patch(patch)),
-        }),
-        ..Default::default()
-    };
-    let mut partitions =
-        admin::partition_service_client::PartitionServiceClient::new(node.as_admin());
-    partitions.update(request).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
