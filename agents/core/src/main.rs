@@ -37,13 +37,15 @@ enum Command {
     Tpm(TpmArgs),
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     agents_kit::install_crypto_provider();
     let result = match Args::parse().command {
         Command::Run { agent, config } => {
             agents_kit::telemetry::init(agent.log);
-            run(agent, config).await
+            let runtime = agents_kit::runtime().build();
+            runtime
+                .context("cannot start the runtime")
+                .and_then(|runtime| runtime.block_on(run(agent, config)))
         }
         Command::Key(key) => key
             .fingerprint()

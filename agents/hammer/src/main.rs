@@ -58,10 +58,8 @@ fn run() -> ExitCode {
 }
 
 fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder
+    agents_kit::runtime()
         .worker_threads(2)
-        .enable_all()
         .build()?
         .block_on(work)
 }

@@ -37,7 +37,7 @@ pub use enrol::{BootClaim, NonceReader, enrol_once};
 pub use error::KitError;
 pub use metrics::{Served, Steps};
 pub use proto_identity::{Credential, Key, Roots, SpiffeId};
-pub use proto_link::{LinkError, LinkStatus, SessionState, Socket};
+pub use proto_link::{LinkError, LinkStatus, SessionState, Socket, runtime};
 pub use spool::EventSpool;
 pub use state_dir::{StateDir, key_fingerprint};
 pub use traces::Traced;

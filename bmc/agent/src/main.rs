@@ -33,11 +33,12 @@ enum Command {
     Tpm(TpmArgs),
 }
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
+fn main() -> anyhow::Result<()> {
     agents_kit::install_crypto_provider();
     match Cli::parse().command {
-        Command::Run { config, agent } => run(config, agent).await,
+        Command::Run { config, agent } => {
+            agents_kit::runtime().build()?.block_on(run(config, agent))
+        }
         #[expect(clippy::print_stdout, reason = "it is what the command is for")]
         Command::Key(args) => {
             println!("{}", args.fingerprint()?);

@@ -132,8 +132,7 @@ fn start(cli: &Cli, run: &Run) -> Result<()> {
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
+    proto_link::runtime()
         .build()
         .context("cannot start the runtime")
 }

@@ -37,6 +37,7 @@ pub mod stats;
 pub mod status;
 mod supervisor;
 mod transport;
+mod udp;
 
 pub use admission::AdmissionRate;
 pub use client::{MeshClient, MeshClientConfig, SessionState, Streaming};
@@ -46,6 +47,7 @@ pub use notice::Notice;
 pub use proto_identity::{CallerKind, PeerIdentity};
 pub use revocations::{NeverRevoked, Revocations};
 pub use router::{CallFuture, Responder, Router, Service, Sink, decode_request};
+pub use runtime::runtime;
 pub use server::{MeshServer, MeshServerConfig, Presence, TlsSetter};
 pub use session::Peer;
 pub use stats::{CallCount, Handshake, LinkStats, TurnedAway};

@@ -10,6 +10,16 @@ use std::time::Instant;
 
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 
+use crate::udp::{Udp, linger};
+
+/// A runtime as programs with sessions want it. In any other, calls that follow each other are
+/// slower, and everything is the same otherwise.
+pub fn runtime() -> tokio::runtime::Builder {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all().on_thread_park(linger);
+    builder
+}
+
 /// tokio, where the tasks of one endpoint are [`Last`]; must be used inside a tokio runtime. Clones
 /// count together.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +53,7 @@ impl Runtime for Turns {
     }
 
     fn wrap_udp_socket(&self, socket: std::net::UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
-        TokioRuntime.wrap_udp_socket(socket)
+        Ok(Arc::new(Udp::new(socket)?))
     }
 
     fn now(&self) -> Instant {

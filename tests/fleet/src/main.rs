@@ -55,8 +55,7 @@ fn start_log(wanted: bool) {
 }
 
 fn start(cli: &Cli) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
+    let runtime = agents_kit::runtime()
         .build()
         .context("cannot start the runtime")?;
     runtime.block_on(async {

@@ -92,8 +92,7 @@ fn start(command: Command) -> Result<()> {
     rustls::crypto::ring::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("TLS was set up twice"))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
+    let runtime = proto_link::runtime()
         .build()
         .context("cannot start the runtime")?;
     runtime.block_on(async {
