@@ -119,22 +119,16 @@ static PARTS: LazyLock<Parts> = LazyLock::new(|| Parts {
 });
 
 macro_rules! keys {
-    ($($name:ident $text:literal;)*) => {
+    ($($name:ident)*) => {
         struct Keys { $($name: Value,)* }
-        static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys { $($name: Value::from($text),)* });
+        static KEYS: LazyLock<Keys> =
+            LazyLock::new(|| Keys { $($name: Value::from(stringify!($name)),)* });
     };
 }
 
 keys! {
-    address "address"; admin "admin"; api "api"; anonymous "anonymous"; caller "caller";
-    date "date"; editor "editor"; forbidden "forbidden"; guest "guest"; hour "hour"; id "id";
-    infra "infra"; kind "kind"; labels "labels"; machine "machine"; method "method";
-    minute "minute"; not_found "not_found"; owner "owner"; partition "partition";
-    permits "permits"; platform "platform"; project "project"; refusal "refusal";
-    relation "relation"; request "request"; resource "resource"; roles "roles"; size "size";
-    subject "subject"; table "table"; tenant "tenant"; time "time"; token "token";
-    unauthenticated "unauthenticated"; unix "unix"; user "user"; viewer "viewer";
-    weekday "weekday";
+    anonymous api caller editor forbidden guest machine method not_found owner
+    project relation request resource roles subject table tenant time unauthenticated user viewer
 }
 
 /// Days of the week, from that of the Unix epoch on.
@@ -151,78 +145,69 @@ static DAYS: LazyLock<[Value; 7]> = LazyLock::new(|| {
     .map(Value::from)
 });
 
-/// An object that is being made; no key comes twice. To sort it in the end costs less than to look
-/// for the place of each.
-#[derive(Default)]
-struct Object(Vec<(Value, Value)>);
-
-impl Object {
-    fn put(&mut self, key: &Value, value: Value) {
-        self.0.push((key.clone(), value));
-    }
-
-    fn text(&mut self, key: &Value, value: Option<&str>) {
-        if let Some(value) = value {
-            self.put(key, Value::from(value));
+/// A part of the input with those of its fields that are wanted and that there are.
+fn part(wanted: &Fields, all: &[&str], value: impl Fn(&str) -> Option<Value>) -> Value {
+    let found: BTreeMap<Value, Value> = match wanted {
+        Fields::Named(names) => {
+            let names = names.iter();
+            names
+                .filter_map(|(name, key)| Some((key.clone(), value(name)?)))
+                .collect()
         }
-    }
-
-    fn word(&mut self, key: &Value, word: Option<&Value>) {
-        if let Some(word) = word {
-            self.put(key, word.clone());
+        Fields::All => {
+            let names = all.iter();
+            names
+                .filter_map(|name| Some((Value::from(*name), value(name)?)))
+                .collect()
         }
-    }
+    };
+    Value::from(found)
+}
 
-    fn into_value(self) -> Value {
-        Value::from(self.0.into_iter().collect::<BTreeMap<_, _>>())
-    }
+fn text(of: &str) -> Option<Value> {
+    (!of.is_empty()).then(|| Value::from(of))
 }
 
 /// The document.
 pub(crate) fn document(facts: &Facts<'_>, wants: &Wants) -> Value {
     let keys = &*KEYS;
-    let mut input = Object::default();
     let method = PARTS.methods.get(facts.method.index);
-    input.put(&keys.method, method.cloned().unwrap_or(Value::Undefined));
-    if wants.caller {
-        input.put(&keys.caller, caller(facts));
-    }
-    if wants.roles {
-        input.put(&keys.roles, roles(facts));
-    }
-    if wants.relation {
-        input.put(&keys.relation, relation(facts.relation));
-    }
-    if let Some(subject) = subject(facts).filter(|_| wants.subject) {
-        input.put(&keys.subject, subject);
-    }
-    if wants.table {
-        input.put(&keys.table, table(facts.table));
-    }
-    if wants.time {
-        input.put(&keys.time, facts.now.document());
-    }
-    if let Some(request) = facts.request.filter(|_| !wants.request.is_none()) {
-        input.put(&keys.request, fields(request, &wants.request));
-    }
-    if let Some(it) = facts.resource.filter(|_| wants.resource) {
-        input.put(&keys.resource, resource(it));
-    }
-    input.into_value()
+    let mut input = vec![(
+        keys.method.clone(),
+        method.cloned().unwrap_or(Value::Undefined),
+    )];
+    let mut put = |key: &Value, wanted: &Fields, made: &dyn Fn(&Fields) -> Option<Value>| {
+        if !wanted.is_none() {
+            input.extend(made(wanted).map(|it| (key.clone(), it)));
+        }
+    };
+    put(&keys.caller, &wants.caller, &|it| Some(caller(facts, it)));
+    put(&keys.roles, &wants.roles, &|it| Some(roles(facts, it)));
+    put(&keys.relation, &wants.relation, &|it| {
+        Some(relation(facts.relation, it))
+    });
+    put(&keys.subject, &wants.subject, &|it| subject(facts, it));
+    put(&keys.table, &wants.table, &|it| {
+        Some(table(facts.table, it))
+    });
+    put(&keys.time, &wants.time, &|it| Some(facts.now.document(it)));
+    put(&keys.request, &wants.request, &|it| {
+        facts.request.map(|request| fields(request, it))
+    });
+    put(&keys.resource, &wants.resource, &|it| {
+        facts.resource.map(|of| resource(of, it))
+    });
+    Value::from(input.into_iter().collect::<BTreeMap<_, _>>())
 }
 
 /// Of a request what is looked at.
 fn fields(request: &serde_json::Value, wanted: &Fields) -> Value {
-    let (serde_json::Value::Object(all), Fields::Named(names)) = (request, wanted) else {
-        return json(request);
-    };
-    let mut found = Object::default();
-    for (name, key) in names {
-        if let Some(value) = all.get(name) {
-            found.put(key, json(value));
+    match (request, wanted) {
+        (serde_json::Value::Object(all), Fields::Named(_)) => {
+            part(wanted, &[], |name| all.get(name).map(json))
         }
+        _ => json(request),
     }
-    found.into_value()
 }
 
 /// JSON as the machine has it, without a copy in between.
@@ -278,59 +263,54 @@ fn method(method: &Method) -> Value {
     Value::from(BTreeMap::from(fields))
 }
 
-fn caller(facts: &Facts<'_>) -> Value {
+fn caller(facts: &Facts<'_>, wanted: &Fields) -> Value {
     let keys = &*KEYS;
     let who = facts.who;
-    let mut caller = Object::default();
-    let user = &*who.user;
-    caller.text(&keys.user, (!user.is_empty()).then_some(user));
-    let kind = match who.kind {
-        TokenKind::Anonymous => &keys.anonymous,
-        TokenKind::Api => &keys.api,
-        TokenKind::User => &keys.user,
-    };
-    caller.put(&keys.kind, kind.clone());
-    caller.put(&keys.platform, Value::from(facts.is_of_platform));
-    let token = &*who.token;
-    caller.text(&keys.token, (!token.is_empty()).then_some(token));
-    if let Some(address) = facts.address {
-        caller.put(&keys.address, Value::from(address.to_string()));
-    }
-    caller.text(&keys.partition, facts.partition);
-    caller.into_value()
+    let all = ["address", "kind", "partition", "platform", "token", "user"];
+    part(wanted, &all, |name| match name {
+        "address" => Some(Value::from(facts.address?.to_string())),
+        "kind" => Some(match who.kind {
+            TokenKind::Anonymous => keys.anonymous.clone(),
+            TokenKind::Api => keys.api.clone(),
+            TokenKind::User => keys.user.clone(),
+        }),
+        "partition" => facts.partition.map(Value::from),
+        "platform" => Some(Value::from(facts.is_of_platform)),
+        "token" => text(&who.token),
+        "user" => text(&who.user),
+        _ => None,
+    })
 }
 
 /// What the token carries for the subject; of a log-in that is what the user is there.
-fn roles(facts: &Facts<'_>) -> Value {
-    let keys = &*KEYS;
+fn roles(facts: &Facts<'_>, wanted: &Fields) -> Value {
     let rights = &facts.who.rights;
-    let mut roles = Object::default();
-    match facts.who.kind {
-        TokenKind::Anonymous => {}
-        TokenKind::User => {
-            roles.word(&keys.tenant, facts.relation.tenant_role.and_then(tenant));
-            roles.word(&keys.project, facts.relation.project_role.and_then(project));
-        }
-        TokenKind::Api => {
-            let subject = facts.subject.unwrap_or_default();
-            macro_rules! of {
-                ($map:ident, $key:expr) => {
-                    rights
-                        .$map
-                        .get($key)
-                        .or_else(|| rights.$map.get(ALL))
-                        .copied()
-                };
-            }
-            let in_tenant = facts.relation.tenant.as_deref().unwrap_or_default();
-            roles.word(&keys.tenant, of!(tenant_roles, in_tenant).and_then(tenant));
-            roles.word(&keys.project, of!(project_roles, subject).and_then(project));
-            roles.word(&keys.machine, of!(machine_roles, subject).and_then(machine));
-            roles.word(&keys.admin, rights.admin_role.and_then(admin));
-            roles.word(&keys.infra, rights.infra_role.and_then(infra));
-        }
+    let relation = facts.relation;
+    let subject = facts.subject.unwrap_or_default();
+    macro_rules! of {
+        ($map:ident, $key:expr) => {
+            rights
+                .$map
+                .get($key)
+                .or_else(|| rights.$map.get(ALL))
+                .copied()
+        };
     }
-    roles.into_value()
+    let all = ["admin", "infra", "machine", "project", "tenant"];
+    let word = |name: &str| match (facts.who.kind, name) {
+        (TokenKind::User, "tenant") => relation.tenant_role.and_then(tenant),
+        (TokenKind::User, "project") => relation.project_role.and_then(project),
+        (TokenKind::Api, "tenant") => {
+            let in_tenant = relation.tenant.as_deref().unwrap_or_default();
+            of!(tenant_roles, in_tenant).and_then(tenant)
+        }
+        (TokenKind::Api, "project") => of!(project_roles, subject).and_then(project),
+        (TokenKind::Api, "machine") => of!(machine_roles, subject).and_then(machine),
+        (TokenKind::Api, "admin") => rights.admin_role.and_then(admin),
+        (TokenKind::Api, "infra") => rights.infra_role.and_then(infra),
+        _ => None,
+    };
+    part(wanted, &all, |name| word(name).cloned())
 }
 
 macro_rules! words {
@@ -352,14 +332,16 @@ words! {
     infra InfraRole [Editor editor, Viewer viewer];
 }
 
-fn relation(of: &Relation) -> Value {
-    let mut relation = Object::default();
-    relation.word(&KEYS.tenant, of.tenant_role.and_then(tenant));
-    relation.word(&KEYS.project, of.project_role.and_then(project));
-    relation.into_value()
+fn relation(of: &Relation, wanted: &Fields) -> Value {
+    let word = |name: &str| match name {
+        "project" => of.project_role.and_then(project),
+        "tenant" => of.tenant_role.and_then(tenant),
+        _ => None,
+    };
+    part(wanted, &["project", "tenant"], |name| word(name).cloned())
 }
 
-fn subject(facts: &Facts<'_>) -> Option<Value> {
+fn subject(facts: &Facts<'_>, wanted: &Fields) -> Option<Value> {
     let keys = &*KEYS;
     let kind = match facts.method.scope {
         Scope::Tenant(_) => &keys.tenant,
@@ -367,40 +349,41 @@ fn subject(facts: &Facts<'_>) -> Option<Value> {
         Scope::Machine(_) => &keys.machine,
         _ => return None,
     };
-    let mut subject = Object::default();
-    subject.put(&keys.kind, kind.clone());
-    subject.text(&keys.id, facts.subject);
-    subject.text(&keys.tenant, facts.relation.tenant.as_deref());
-    Some(subject.into_value())
-}
-
-fn table(of: &Result<Permit, Denied>) -> Value {
-    let keys = &*KEYS;
-    let mut table = Object::default();
-    table.put(&keys.permits, Value::from(of.is_ok()));
-    let refusal = match of {
-        Err(Denied::Forbidden { .. }) => Some(&keys.forbidden),
-        Err(Denied::NotFound { .. }) => Some(&keys.not_found),
-        Err(Denied::Unauthenticated) => Some(&keys.unauthenticated),
+    Some(part(wanted, &["id", "kind", "tenant"], |name| match name {
+        "id" => facts.subject.map(Value::from),
+        "kind" => Some(kind.clone()),
+        "tenant" => facts.relation.tenant.as_deref().map(Value::from),
         _ => None,
-    };
-    table.word(&keys.refusal, refusal);
-    table.into_value()
+    }))
 }
 
-fn resource(of: &Resource) -> Value {
+fn table(of: &Result<Permit, Denied>, wanted: &Fields) -> Value {
     let keys = &*KEYS;
-    let mut resource = Object::default();
-    resource.put(&keys.kind, Value::from(of.kind));
-    resource.text(&keys.id, Some(&of.id));
-    resource.text(&keys.partition, of.partition.as_deref());
-    resource.text(&keys.project, of.project.as_deref());
-    resource.text(&keys.size, of.size.as_deref());
-    let labels = of.labels.iter();
-    let labels = labels.map(|(name, value)| (Value::from(name.as_str()), value.as_str().into()));
-    let labels: BTreeMap<Value, Value> = labels.collect();
-    resource.put(&keys.labels, Value::from(labels));
-    resource.into_value()
+    part(wanted, &["permits", "refusal"], |name| match (name, of) {
+        ("permits", _) => Some(Value::from(of.is_ok())),
+        ("refusal", Err(Denied::Forbidden { .. })) => Some(keys.forbidden.clone()),
+        ("refusal", Err(Denied::NotFound { .. })) => Some(keys.not_found.clone()),
+        ("refusal", Err(Denied::Unauthenticated)) => Some(keys.unauthenticated.clone()),
+        _ => None,
+    })
+}
+
+fn resource(of: &Resource, wanted: &Fields) -> Value {
+    let all = ["id", "kind", "labels", "partition", "project", "size"];
+    part(wanted, &all, |name| match name {
+        "id" => Some(Value::from(of.id.as_str())),
+        "kind" => Some(Value::from(of.kind)),
+        "labels" => {
+            let labels = of.labels.iter();
+            let labels =
+                labels.map(|(name, value)| (Value::from(name.as_str()), value.as_str().into()));
+            Some(Value::from(labels.collect::<BTreeMap<Value, Value>>()))
+        }
+        "partition" => of.partition.as_deref().map(Value::from),
+        "project" => of.project.as_deref().map(Value::from),
+        "size" => of.size.as_deref().map(Value::from),
+        _ => None,
+    })
 }
 
 impl Moment {
@@ -425,24 +408,29 @@ impl Moment {
         self.ms / 86_400_000
     }
 
-    fn document(self) -> Value {
-        let keys = &*KEYS;
-        let (year, month, day) = self.date();
-        let date = format!("{year:04}-{month:02}-{day:02}");
-        let weekday = usize::try_from(self.days() % 7).unwrap_or_default();
-        let mut moment = Object::default();
-        moment.put(&keys.date, Value::from(date));
-        moment.put(&keys.hour, Value::from(self.ms / 3_600_000 % 24));
-        moment.put(&keys.minute, Value::from(self.ms / 60_000 % 60));
-        moment.put(&keys.unix, Value::from(self.ms / 1000));
-        moment.put(&keys.weekday, DAYS[weekday].clone());
-        moment.into_value()
+    fn document(self, wanted: &Fields) -> Value {
+        let all = ["date", "hour", "minute", "unix", "weekday"];
+        part(wanted, &all, |name| match name {
+            "date" => {
+                let (year, month, day) = self.date();
+                Some(Value::from(format!("{year:04}-{month:02}-{day:02}")))
+            }
+            "hour" => Some(Value::from(self.ms / 3_600_000 % 24)),
+            "minute" => Some(Value::from(self.ms / 60_000 % 60)),
+            "unix" => Some(Value::from(self.ms / 1000)),
+            "weekday" => {
+                let weekday = usize::try_from(self.days() % 7).unwrap_or_default();
+                DAYS.get(weekday).cloned()
+            }
+            _ => None,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::samples::{MOMENTS, SampleCall, callers};
 
     #[test]
     fn moments_have_dates() {
@@ -453,10 +441,44 @@ mod tests {
             (1_795_294_800, "2026-11-21", "saturday", 21),
             (4_107_542_400, "2100-03-01", "monday", 0),
         ] {
-            let shown = Moment { ms: s * 1000 }.document();
+            let shown = Moment { ms: s * 1000 }.document(&Fields::All);
             assert_eq!(shown["date"], Value::from(date), "{s}");
             assert_eq!(shown["weekday"], Value::from(weekday), "{s}");
             assert_eq!(shown["hour"], Value::from(hour), "{s}");
         }
+    }
+
+    #[test]
+    fn a_field_is_the_same_whether_it_is_named_or_comes_with_all() {
+        let resource = Resource {
+            kind: "machine",
+            id: "1".to_owned(),
+            labels: [("rack".to_owned(), "7".to_owned())].into(),
+            ..Resource::default()
+        };
+        let asked = methods().iter().filter(|it| control_authz::is_judged(it));
+        let mut seen = 0;
+        for (method, caller) in asked.flat_map(|it| callers().into_iter().map(move |by| (it, by))) {
+            let call = SampleCall::new(method, &caller, MOMENTS[0].1, None);
+            let facts = Facts {
+                resource: Some(&resource),
+                partition: Some("hall"),
+                ..call.facts()
+            };
+            let whole = document(&facts, &Wants::ALL);
+            for (part, fields) in whole.as_object().unwrap().iter() {
+                let part = part.as_string().unwrap();
+                let fields = fields.as_object().unwrap().iter();
+                for (field, value) in fields.filter(|_| &**part != "method") {
+                    let named = format!("input.{part}.{}", field.as_string().unwrap());
+                    let only = document(&facts, &Wants::of(&named));
+                    assert_eq!(only[&**part][field], *value, "{named}");
+                    assert_eq!(only[&**part].as_object().unwrap().len(), 1, "{named}");
+                    assert_eq!(only.as_object().unwrap().len(), 2, "{named}");
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 1000, "{seen}");
     }
 }

@@ -144,7 +144,7 @@ impl Site {
     /// Whether a policy that judges the method looks at the request or at what it names.
     pub fn wants_request(&self, method: &Method) -> bool {
         let bench = self.by_method.get(method.index);
-        bench.is_some_and(|it| !it.wants.request.is_none() || it.wants.resource)
+        bench.is_some_and(|it| !it.wants.request.is_none() || !it.wants.resource.is_none())
     }
 
     fn of(&self, method: &Method) -> &[usize] {

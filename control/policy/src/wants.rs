@@ -7,17 +7,17 @@ use regorus::Value;
 /// Parts of the input by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wants {
-    pub(crate) caller: bool,
-    pub(crate) relation: bool,
+    pub(crate) caller: Fields,
+    pub(crate) relation: Fields,
     pub(crate) request: Fields,
-    pub(crate) resource: bool,
-    pub(crate) roles: bool,
-    pub(crate) subject: bool,
-    pub(crate) table: bool,
-    pub(crate) time: bool,
+    pub(crate) resource: Fields,
+    pub(crate) roles: Fields,
+    pub(crate) subject: Fields,
+    pub(crate) table: Fields,
+    pub(crate) time: Fields,
 }
 
-/// How much of the request.
+/// How much of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fields {
     /// Those of these names, with the names as the machine has them.
@@ -36,10 +36,19 @@ impl Fields {
         matches!(self, Self::Named(names) if names.is_empty())
     }
 
-    /// What follows `input.request` in a source.
+    pub(crate) fn named(names: &[&str]) -> Self {
+        let names = names.iter();
+        Self::Named(
+            names
+                .map(|name| ((*name).to_owned(), Value::from(*name)))
+                .collect(),
+        )
+    }
+
+    /// What follows a part, such as `input.request`, in a source.
     fn of(rest: &str) -> Self {
         match word(rest).filter(|name| !name.is_empty()) {
-            Some(name) => Self::Named([(name.to_owned(), Value::from(name))].into()),
+            Some(name) => Self::named(&[name]),
             None => Self::All,
         }
     }
@@ -63,16 +72,23 @@ fn word(text: &str) -> Option<&str> {
     Some(&rest[..end])
 }
 
+/// Whether what stands between is not read but set, as in `with input as {...}`: so do tests.
+fn is_set(before: &str, after: &str) -> bool {
+    let (with, rest) = (before.trim_end(), after.trim_start());
+    let parted = with.len() < before.len() && rest.len() < after.len();
+    parted && with.ends_with("with") && rest.starts_with("as") && !rest[2..].starts_with(is_word)
+}
+
 impl Wants {
     pub(crate) const ALL: Self = Self {
-        caller: true,
-        relation: true,
+        caller: Fields::All,
+        relation: Fields::All,
         request: Fields::All,
-        resource: true,
-        roles: true,
-        subject: true,
-        table: true,
-        time: true,
+        resource: Fields::All,
+        roles: Fields::All,
+        subject: Fields::All,
+        table: Fields::All,
+        time: Fields::All,
     };
 
     /// What a source names. One that takes the input as a whole, or a part by a name that is not
@@ -81,35 +97,39 @@ impl Wants {
         let mut wants = Self::default();
         for (at, input) in source.match_indices("input") {
             let (before, after) = (&source[..at], &source[at + input.len()..]);
-            if before.ends_with(is_word) || after.starts_with(is_word) {
+            if before.ends_with(is_word) || after.starts_with(is_word) || is_set(before, after) {
                 continue;
             }
-            match word(after) {
-                Some("method") => {}
-                Some("caller") => wants.caller = true,
-                Some("relation") => wants.relation = true,
-                Some(name @ "request") => wants.request.and(Fields::of(&after[1 + name.len()..])),
-                Some("resource") => wants.resource = true,
-                Some("roles") => wants.roles = true,
-                Some("subject") => wants.subject = true,
-                Some("table") => wants.table = true,
-                Some("time") => wants.time = true,
+            let Some(name) = word(after) else {
+                return Self::ALL;
+            };
+            let part = match name {
+                "method" => continue,
+                "caller" => &mut wants.caller,
+                "relation" => &mut wants.relation,
+                "request" => &mut wants.request,
+                "resource" => &mut wants.resource,
+                "roles" => &mut wants.roles,
+                "subject" => &mut wants.subject,
+                "table" => &mut wants.table,
+                "time" => &mut wants.time,
                 _ => return Self::ALL,
-            }
+            };
+            part.and(Fields::of(&after[1 + name.len()..]));
         }
         wants
     }
 
     /// What either looks at.
     pub(crate) fn and(&mut self, other: Self) {
-        self.caller |= other.caller;
-        self.relation |= other.relation;
+        self.caller.and(other.caller);
+        self.relation.and(other.relation);
         self.request.and(other.request);
-        self.resource |= other.resource;
-        self.roles |= other.roles;
-        self.subject |= other.subject;
-        self.table |= other.table;
-        self.time |= other.time;
+        self.resource.and(other.resource);
+        self.roles.and(other.roles);
+        self.subject.and(other.subject);
+        self.table.and(other.table);
+        self.time.and(other.time);
     }
 }
 
@@ -120,17 +140,12 @@ mod tests {
     #[test]
     fn parts_are_found_by_name() {
         let none = Wants::default();
-        let time = Wants {
-            time: true,
+        let hour = Wants {
+            time: Fields::named(&["hour"]),
             ..Wants::default()
         };
         let request = |names: &[&str]| Wants {
-            request: Fields::Named(
-                names
-                    .iter()
-                    .map(|name| ((*name).to_owned(), Value::from(*name)))
-                    .collect(),
-            ),
+            request: Fields::named(names),
             ..Wants::default()
         };
         let whole = Wants {
@@ -139,16 +154,16 @@ mod tests {
         };
         for (source, wants) in [
             ("deny contains \"x\" if true", none.clone()),
-            ("if input.method.name == \"Delete\"", none),
-            ("if input.time.hour > 8", time.clone()),
+            ("if input.method.name == \"Delete\"", none.clone()),
+            ("if input.time.hour > 8", hour.clone()),
             (
                 "if { input.time.hour > 8; inputs.caller; my_input.caller }",
-                time.clone(),
+                hour,
             ),
             (
                 "x := input.request.size; input.roles.project == \"viewer\"",
                 Wants {
-                    roles: true,
+                    roles: Fields::named(&["project"]),
                     ..request(&["size"])
                 },
             ),
@@ -163,9 +178,20 @@ mod tests {
             ("some k; input[k] == 1", Wants::ALL),
             ("input[\"time\"].hour", Wants::ALL),
             ("x := input", Wants::ALL),
+            ("count(deny) == 0 with input as {\"a\": 1}", none.clone()),
+            ("deny with input\n\tas asks(1)", none),
+            ("deny with input as input", Wants::ALL),
+            ("deny with input assigned", Wants::ALL),
+            ("f(with, input as x)", Wants::ALL),
             ("walk(input, [path, value])", Wants::ALL),
             ("input\n.time", Wants::ALL),
-            ("f(input.time)", time),
+            (
+                "f(input.time)",
+                Wants {
+                    time: Fields::All,
+                    ..Wants::default()
+                },
+            ),
         ] {
             assert_eq!(Wants::of(source), wants, "{source}");
         }
