@@ -284,8 +284,8 @@ mod tests {
             (vec![LONG], true),
             (vec![LONG], false),
             (vec![SHORT; 20], true),
-            (vec![LONG, SHORT, SHORT, SHORT, SHORT].repeat(9), true),
-            (vec![SHORT, LONG, SHORT, LONG, LONG].repeat(9), false),
+            ([LONG, SHORT, SHORT, SHORT, SHORT].repeat(9), true),
+            ([SHORT, LONG, SHORT, LONG, LONG].repeat(9), false),
         ] {
             assert_eq!(
                 lingers(&mut rhythm, &mut now, &pauses),
