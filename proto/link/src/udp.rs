@@ -16,6 +16,7 @@ use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 use tokio_util::sync::ReusableBoxFuture;
+use tracing::debug;
 
 /// A socket that knows how fast datagrams come.
 #[derive(Debug)]
@@ -130,10 +131,16 @@ impl AsyncUdpSocket for Udp {
                 return Poll::Pending;
             }
             match self.receive(bufs, meta) {
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                received => {
+                Ok(received) => {
                     self.io.came();
-                    return Poll::Ready(received);
+                    return Poll::Ready(Ok(received));
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                // To quinn it would be the end of every session on this socket.
+                Err(error) => {
+                    debug!(%error, "nothing could be received");
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
                 }
             }
         }
