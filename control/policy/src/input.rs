@@ -168,6 +168,9 @@ fn text(of: &str) -> Option<Value> {
     (!of.is_empty()).then(|| Value::from(of))
 }
 
+/// One part of the document, where a call has it.
+type Part = fn(&Facts<'_>, &Fields) -> Option<Value>;
+
 /// The document.
 pub(crate) fn document(facts: &Facts<'_>, wants: &Wants) -> Value {
     let keys = &*KEYS;
@@ -176,27 +179,27 @@ pub(crate) fn document(facts: &Facts<'_>, wants: &Wants) -> Value {
         keys.method.clone(),
         method.cloned().unwrap_or(Value::Undefined),
     )];
-    let mut put = |key: &Value, wanted: &Fields, made: &dyn Fn(&Fields) -> Option<Value>| {
-        if !wanted.is_none() {
-            input.extend(made(wanted).map(|it| (key.clone(), it)));
-        }
-    };
-    put(&keys.caller, &wants.caller, &|it| Some(caller(facts, it)));
-    put(&keys.roles, &wants.roles, &|it| Some(roles(facts, it)));
-    put(&keys.relation, &wants.relation, &|it| {
-        Some(relation(facts.relation, it))
-    });
-    put(&keys.subject, &wants.subject, &|it| subject(facts, it));
-    put(&keys.table, &wants.table, &|it| {
-        Some(table(facts.table, it))
-    });
-    put(&keys.time, &wants.time, &|it| Some(facts.now.document(it)));
-    put(&keys.request, &wants.request, &|it| {
-        facts.request.map(|request| fields(request, it))
-    });
-    put(&keys.resource, &wants.resource, &|it| {
-        facts.resource.map(|of| resource(of, it))
-    });
+    let parts: [(&Value, &Fields, Part); 8] = [
+        (&keys.caller, &wants.caller, |of, it| Some(caller(of, it))),
+        (&keys.roles, &wants.roles, |of, it| Some(roles(of, it))),
+        (&keys.relation, &wants.relation, |of, it| {
+            Some(relation(of.relation, it))
+        }),
+        (&keys.subject, &wants.subject, subject),
+        (&keys.table, &wants.table, |of, it| {
+            Some(table(of.table, it))
+        }),
+        (&keys.time, &wants.time, |of, it| Some(of.now.document(it))),
+        (&keys.request, &wants.request, |of, it| {
+            Some(fields(of.request?, it))
+        }),
+        (&keys.resource, &wants.resource, |of, it| {
+            Some(resource(of.resource?, it))
+        }),
+    ];
+    let wanted = parts.into_iter().filter(|(_, wanted, _)| !wanted.is_none());
+    input
+        .extend(wanted.filter_map(|(key, wanted, part)| Some((key.clone(), part(facts, wanted)?))));
     Value::from(input.into_iter().collect::<BTreeMap<_, _>>())
 }
 

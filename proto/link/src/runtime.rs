@@ -10,13 +10,13 @@ use std::time::Instant;
 
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 
-use crate::udp::{Udp, linger};
+use crate::udp::{Udp, busy_poll};
 
 /// A runtime as programs with sessions want it. In any other, calls that follow each other are
 /// slower, and everything is the same otherwise.
 pub fn runtime() -> tokio::runtime::Builder {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.enable_all().on_thread_park(linger);
+    builder.enable_all().on_thread_park(busy_poll);
     builder
 }
 

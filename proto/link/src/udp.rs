@@ -36,13 +36,13 @@ thread_local! {
     static LAST: RefCell<Weak<Watched>> = RefCell::default();
 }
 
-/// What a thread of a runtime does before it sleeps: it waits awake for the next datagram, where
-/// those come so fast that this costs less than to be woken. What else the thread would be woken
-/// for waits with it, for [`PAUSE_MAX`] at most.
-pub(crate) fn linger() {
+/// Busy polling: what a thread of a runtime does before it sleeps. It waits awake for the next
+/// datagram, where those come so fast that this costs less than to be woken. What else the thread would be woken
+/// for waits with it, for [`BUSY_POLL_MAX`] at most.
+pub(crate) fn busy_poll() {
     let last = LAST.with_borrow(Weak::upgrade);
     if let Some(socket) = last {
-        socket.linger();
+        socket.busy_poll();
     }
 }
 
@@ -51,8 +51,8 @@ impl Watched {
         self.rhythm.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn linger(&self) {
-        let Some(until) = self.rhythm().linger_until() else {
+    fn busy_poll(&self) {
+        let Some(until) = self.rhythm().busy_poll_until() else {
             return;
         };
         let mut wanted = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
@@ -205,10 +205,10 @@ impl UdpPoller for Writable {
 
 /// A pause between datagrams up to which it is cheaper to stay awake: to fall asleep and to be
 /// woken costs both ends more than a small call does.
-const PAUSE_MAX: Duration = Duration::from_micros(100);
+const BUSY_POLL_MAX: Duration = Duration::from_micros(100);
 /// A pause that was longer weighs so much more than one that was not ...
 const LATE: u8 = 4;
-/// ... so that a thread lingers where four datagrams in five come in time.
+/// ... so that a thread polls busily where four datagrams in five come in time.
 const DOUBT_MAX: u8 = 8;
 
 /// How fast datagrams come to a socket.
@@ -236,9 +236,9 @@ impl Rhythm {
     }
 
     /// Until when to wait awake, if that pays.
-    fn linger_until(&self) -> Option<Instant> {
+    fn busy_poll_until(&self) -> Option<Instant> {
         let since = self.since.filter(|_| self.doubt < DOUBT_MAX)?;
-        Some(since + PAUSE_MAX)
+        Some(since + BUSY_POLL_MAX)
     }
 
     /// Datagrams have come.
@@ -246,7 +246,7 @@ impl Rhythm {
         let Some(since) = self.since.take() else {
             return;
         };
-        self.doubt = if now.duration_since(since) < PAUSE_MAX {
+        self.doubt = if now.duration_since(since) < BUSY_POLL_MAX {
             self.doubt.saturating_sub(1)
         } else {
             (self.doubt + LATE).min(DOUBT_MAX)
@@ -264,8 +264,8 @@ mod tests {
     const SHORT: Duration = Duration::from_micros(20);
     const LONG: Duration = Duration::from_millis(20);
 
-    /// Datagrams after these pauses; whether a thread lingers for the next.
-    fn lingers(rhythm: &mut Rhythm, now: &mut Instant, pauses: &[Duration]) -> bool {
+    /// Datagrams after these pauses; whether a thread polls busily for the next.
+    fn busy_polls(rhythm: &mut Rhythm, now: &mut Instant, pauses: &[Duration]) -> bool {
         for pause in pauses {
             rhythm.paused(*now);
             // Looked at again in between, as quinn does.
@@ -274,13 +274,16 @@ mod tests {
             rhythm.came(*now);
         }
         rhythm.paused(*now);
-        let until = rhythm.linger_until();
-        assert!(until.is_none_or(|it| it == *now + PAUSE_MAX), "{until:?}");
+        let until = rhythm.busy_poll_until();
+        assert!(
+            until.is_none_or(|it| it == *now + BUSY_POLL_MAX),
+            "{until:?}"
+        );
         until.is_some()
     }
 
     #[test]
-    fn a_thread_lingers_where_most_datagrams_come_at_once() {
+    fn a_thread_polls_busily_where_most_datagrams_come_at_once() {
         let (mut rhythm, mut now) = (Rhythm::default(), Instant::now());
         for (pauses, expected) in [
             (vec![], false),
@@ -295,7 +298,7 @@ mod tests {
             ([SHORT, LONG, SHORT, LONG, LONG].repeat(9), false),
         ] {
             assert_eq!(
-                lingers(&mut rhythm, &mut now, &pauses),
+                busy_polls(&mut rhythm, &mut now, &pauses),
                 expected,
                 "{pauses:?}"
             );
@@ -303,11 +306,11 @@ mod tests {
     }
 
     #[test]
-    fn nobody_lingers_once_something_is_there() {
+    fn nobody_polls_busily_once_something_is_there() {
         let (mut rhythm, mut now) = (Rhythm::default(), Instant::now());
-        assert!(lingers(&mut rhythm, &mut now, &[SHORT; 9]));
+        assert!(busy_polls(&mut rhythm, &mut now, &[SHORT; 9]));
         rhythm.came(now);
-        assert_eq!(rhythm.linger_until(), None);
+        assert_eq!(rhythm.busy_poll_until(), None);
     }
 
     /// Receives so many datagrams; each must be waited for at most as long as a test may take.

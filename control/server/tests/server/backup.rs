@@ -19,8 +19,7 @@ struct World {
 fn world() -> Option<World> {
     let dir = tempfile::tempdir().unwrap();
     let (cli, daemon) = Cli::fresh(dir.path())?;
-    cli.ok(&["tenant", "create", "acme"]);
-    cli.ok(&["project", "create", "web", "--tenant", "acme"]);
+    cli.create_acme();
     cli.ok(&["partition", "create", "lab"]);
     Some(World { cli, daemon, dir })
 }

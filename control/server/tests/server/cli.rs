@@ -32,6 +32,12 @@ impl Cli {
         Some((Self { program, config }, daemon))
     }
 
+    /// A tenant, and its project `web`.
+    pub(crate) fn create_acme(&self) {
+        self.ok(&["tenant", "create", "acme"]);
+        self.ok(&["project", "create", "web", "--tenant", "acme"]);
+    }
+
     /// The program with arguments, not yet running.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
@@ -89,9 +95,8 @@ fn an_admin_and_a_tenant() {
     let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {
         return;
     };
-    cli.ok(&["tenant", "create", "acme"]);
+    cli.create_acme();
     cli.ok(&["tenant", "create", "rival"]);
-    cli.ok(&["project", "create", "web", "--tenant", "acme"]);
     cli.ok(&["partition", "create", "lab", "--dns", "10.0.0.53"]);
     cli.ok(&[
         "size",
@@ -218,8 +223,7 @@ fn a_component_belongs_to_a_project_by_its_name() {
     let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {
         return;
     };
-    cli.ok(&["tenant", "create", "acme"]);
-    cli.ok(&["project", "create", "web", "--tenant", "acme"]);
+    cli.create_acme();
     let of_web = ["--project", "web"];
     let create = ["component", "create", "shoot-1", "--kind", "gardener"];
     let secret = cli.ok(&[&create[..], &of_web].concat());

@@ -162,8 +162,7 @@ fn every_kind_in_every_format() {
     let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {
         return;
     };
-    cli.ok(&["tenant", "create", "acme"]);
-    cli.ok(&["project", "create", "web", "--tenant", "acme"]);
+    cli.create_acme();
     cli.ok(&["partition", "create", "lab", "--dns", "10.0.0.53"]);
     let token = ["token", "create", "--user", "acme"];
     let roles = ["--project-role", "web=owner", "--tenant-role", "acme=owner"];

@@ -24,8 +24,7 @@ fn policies_are_set_told_refused_kept_and_restored() {
         std::fs::write(path(name), text).unwrap();
         path(name)
     };
-    cli.ok(&["tenant", "create", "acme"]);
-    cli.ok(&["project", "create", "web", "--tenant", "acme"]);
+    cli.create_acme();
     let list = ["machine", "ls", "-p", "web"];
     cli.ok(&list);
     assert!(cli.ok(&["policy", "ls", "-o", "json"]).starts_with("[]"));

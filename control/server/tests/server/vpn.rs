@@ -142,8 +142,7 @@ fn an_operator_comes_into_the_vpn_by_the_command_line() {
         program,
         config: daemon.config().to_owned(),
     };
-    cli.ok(&["tenant", "create", "acme"]);
-    cli.ok(&["project", "create", "web", "--tenant", "acme"]);
+    cli.create_acme();
     cli.ok(&["project", "create", "shop", "--tenant", "acme"]);
     let key = |project: &str, more: &[&str]| {
         let flags = ["vpn", "auth-key", "--reason", "look at the firewall"];
