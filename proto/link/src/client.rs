@@ -20,8 +20,7 @@ use crate::frames::Frames;
 use crate::limits::{CALL_TIME, REQUEST_LEN_MAX, RESPONSE_LEN_MAX};
 use crate::method::MethodSpec;
 use crate::notice::Notice;
-use crate::open::{CallStream, Kept, OpenSession};
-use crate::runtime::Turns;
+use crate::open::{CallStream, OpenSession};
 use crate::status::{Code, LinkStatus};
 use crate::supervisor::{self, Shared};
 use crate::transport::{self, Keepalive};
@@ -84,7 +83,7 @@ impl MeshClient {
 
     /// A client that dials nobody: each call ends at once with [`Code::Unavailable`].
     pub fn offline(config: MeshClientConfig) -> Result<Self, LinkStatus> {
-        let shared = shared(config, Turns::default())?;
+        let shared = shared(config)?;
         shared.state.send_replace(SessionState::Closed);
         Ok(Self::of(
             shared,
@@ -105,8 +104,7 @@ impl MeshClient {
                 "no address of control is known",
             ));
         }
-        let turns = socket.as_ref().map(Socket::turns).unwrap_or_default();
-        let shared = shared(config, turns)?;
+        let shared = shared(config)?;
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         tasks.spawn(supervisor::run(shared.clone(), socket, stop.clone()));
@@ -185,21 +183,22 @@ impl MeshClient {
     ) -> Result<Resp, LinkStatus> {
         let end = Instant::now() + self.deadline;
         let request = frame::encode_message(request, REQUEST_LEN_MAX)?;
-        let (mut stream, kept, _call) = self.open(end).await?;
+        let (mut stream, (session, _call)) = self.open(end).await?;
+        let keeps = session.kept.keeps();
+        let CallStream { send, frames } = &mut stream;
         let work = async {
-            let send = &mut stream.send;
-            self.write(send, method.path, until(end), request).await?;
-            if !kept.keeps() {
-                finish(&mut stream.send);
+            write(&session, send, method.path, until(end), request).await?;
+            if !keeps {
+                finish(send);
             }
-            let answer = one_answer(&mut stream.frames).await?;
-            if !kept.keeps() {
-                stream.frames.see_end().await;
+            let answer = one_answer(frames).await?;
+            if !keeps {
+                frames.see_end().await;
             }
             Ok(answer)
         };
         let answer = within(end, work).await?;
-        kept.put(stream);
+        session.kept.put(stream);
         Ok(answer)
     }
 
@@ -211,66 +210,54 @@ impl MeshClient {
     ) -> Result<Streaming<Resp>, LinkStatus> {
         let end = Instant::now() + self.deadline;
         let request = frame::encode_message(request, REQUEST_LEN_MAX)?;
-        let (mut stream, _, _call) = self.open(end).await?;
-        within(end, self.write(&mut stream.send, method.path, 0, request)).await?;
-        finish(&mut stream.send);
+        let (stream, (session, _call)) = self.open(end).await?;
+        let CallStream { mut send, frames } = stream;
+        let work = write(&session, &mut send, method.path, 0, request);
+        within(end, work).await?;
+        finish(&mut send);
         Ok(Streaming {
-            frames: stream.frames,
+            frames,
             over: false,
             message: PhantomData,
         })
     }
 
-    /// A stream on the current session, waiting for one until `end`; where it is kept
-    /// afterwards; and a token that holds off the session's drain.
-    async fn open(&self, end: Instant) -> Result<(CallStream, Kept, TaskTrackerToken), LinkStatus> {
+    /// A stream on the current session, waiting for one until `end`, and the session, where the
+    /// stream is kept afterwards.
+    async fn open(&self, end: Instant) -> Result<(CallStream, Live), LinkStatus> {
         if self.inner.offline {
             return Err(LinkStatus::unavailable(
                 "this agent was started to work without control (--offline)",
             ));
         }
-        let mut sessions = self.inner.shared.session.subscribe();
+        let sessions = &self.inner.shared.session;
         loop {
-            let (session, call) = match timeout_at(end, live(&mut sessions)).await {
-                Ok(Some(live)) => live,
-                Ok(None) => return Err(LinkStatus::cancelled("the client is closed")),
-                Err(_) => return Err(self.no_session()),
+            let now = live(&sessions.borrow());
+            let (session, call) = match now {
+                Some(live) => live,
+                None => match timeout_at(end, next_live(sessions)).await {
+                    Ok(Some(live)) => live,
+                    Ok(None) => return Err(LinkStatus::cancelled("the client is closed")),
+                    Err(_) => return Err(self.no_session()),
+                },
             };
             let _opening = match session.kept.take() {
-                Ok(stream) => return Ok((stream, session.kept, call)),
+                Ok(stream) => return Ok((stream, (session, call))),
                 Err(opening) => opening,
             };
             match timeout_at(end, session.connection.open_bi()).await {
                 Ok(Ok((send, recv))) => {
-                    let frames = Frames::new(recv);
-                    return Ok((CallStream { send, frames }, session.kept, call));
+                    let stream = CallStream {
+                        send,
+                        frames: Frames::new(recv),
+                    };
+                    return Ok((stream, (session, call)));
                 }
                 // Nothing was sent: the next session will do.
                 Ok(Err(_)) => {}
                 Err(_) => return Err(LinkStatus::deadline_exceeded("too many calls in flight")),
             }
         }
-    }
-
-    async fn write(
-        &self,
-        send: &mut SendStream,
-        path: &str,
-        deadline_ms: u32,
-        request: Bytes,
-    ) -> Result<(), LinkStatus> {
-        let header = frame::encode_header(&Header {
-            method: path.to_owned(),
-            deadline_ms,
-        })?;
-        self.inner.shared.turns.wrote();
-        match send.write_all_chunks(&mut [header, request]).await {
-            Ok(()) => {}
-            // The server may have answered without reading all: the answer says why.
-            Err(quinn::WriteError::Stopped(_)) => {}
-            Err(e) => return Err(LinkStatus::unavailable(format!("session broke: {e}"))),
-        }
-        Ok(())
     }
 
     fn no_session(&self) -> LinkStatus {
@@ -283,7 +270,28 @@ impl MeshClient {
     }
 }
 
-fn shared(config: MeshClientConfig, turns: Turns) -> Result<Arc<Shared>, LinkStatus> {
+async fn write(
+    session: &OpenSession,
+    send: &mut SendStream,
+    path: &str,
+    deadline_ms: u32,
+    request: Bytes,
+) -> Result<(), LinkStatus> {
+    let header = frame::encode_header(&Header {
+        method: path,
+        deadline_ms,
+    })?;
+    session.turns.wrote();
+    match send.write_all_chunks(&mut [header, request]).await {
+        Ok(()) => {}
+        // The server may have answered without reading all: the answer says why.
+        Err(quinn::WriteError::Stopped(_)) => {}
+        Err(e) => return Err(LinkStatus::unavailable(format!("session broke: {e}"))),
+    }
+    Ok(())
+}
+
+fn shared(config: MeshClientConfig) -> Result<Arc<Shared>, LinkStatus> {
     let tls = transport::client(config.tls, config.keepalive).map_err(LinkStatus::internal)?;
     Ok(Arc::new(Shared {
         session: watch::Sender::new(None),
@@ -292,22 +300,26 @@ fn shared(config: MeshClientConfig, turns: Turns) -> Result<Arc<Shared>, LinkSta
         addresses: watch::Sender::new(config.addresses),
         notices: watch::Sender::new(Notice::default()),
         keepalive: config.keepalive,
-        turns,
     }))
 }
 
-/// The current session that is still open, with a token that holds off its drain. The token is
-/// taken while the watch is borrowed: a session is drained only after it was replaced there.
-async fn live(
-    sessions: &mut watch::Receiver<Option<OpenSession>>,
-) -> Option<(OpenSession, TaskTrackerToken)> {
+/// A session, with a token that holds off its drain.
+type Live = (Arc<OpenSession>, TaskTrackerToken);
+
+/// The session if it is still open. The token is taken while the watch is borrowed: a session is
+/// drained only after it was replaced there.
+fn live(session: &Option<Arc<OpenSession>>) -> Option<Live> {
+    let session = session.as_ref()?;
+    let is_open = session.connection.close_reason().is_none();
+    is_open.then(|| (session.clone(), session.calls.token()))
+}
+
+/// Waits for a session that is open.
+async fn next_live(sessions: &watch::Sender<Option<Arc<OpenSession>>>) -> Option<Live> {
+    let mut sessions = sessions.subscribe();
     loop {
-        let current = sessions.borrow_and_update().as_ref().and_then(|s| {
-            let open = s.connection.close_reason().is_none();
-            open.then(|| (s.clone(), s.calls.token()))
-        });
-        if current.is_some() {
-            return current;
+        if let Some(live) = live(&sessions.borrow_and_update()) {
+            return Some(live);
         }
         sessions.changed().await.ok()?;
     }
@@ -370,12 +382,18 @@ impl<M: Message + Default> Streaming<M> {
     /// The next answer; `None` once the other side ended the stream well. Loses nothing when
     /// the future is dropped before it is done.
     pub async fn message(&mut self) -> Result<Option<M>, LinkStatus> {
-        let answer = self.message_and_bytes().await?;
+        let answer = self.read_on().await?;
         Ok(answer.map(|(message, _)| message))
     }
 
     /// The same with the bytes that it was read from, for who keeps it as it came.
     pub async fn message_and_bytes(&mut self) -> Result<Option<(M, Bytes)>, LinkStatus> {
+        let answer = self.read_on().await?;
+        // What is kept must not keep what arrived with it.
+        Ok(answer.map(|(message, bytes)| (message, Bytes::copy_from_slice(&bytes))))
+    }
+
+    async fn read_on(&mut self) -> Result<Option<(M, Bytes)>, LinkStatus> {
         if self.over {
             return Ok(None);
         }

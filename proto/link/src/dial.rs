@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::frame;
 use crate::limits::DIAL_TIME_MAX;
 use crate::open::OpenSession;
-use crate::runtime::Turns;
+use crate::runtime::{Tasks, Turns};
 use crate::session::{Close, sent_away};
 use crate::socket;
 
@@ -77,7 +77,6 @@ const CRYPTO_ERROR: u64 = 0x100;
 #[derive(Clone, Debug)]
 pub struct Socket {
     endpoint: Endpoint,
-    turns: Turns,
 }
 
 impl Socket {
@@ -87,36 +86,29 @@ impl Socket {
     /// What the system says.
     pub fn bind() -> std::io::Result<Self> {
         let socket = socket::bind_shared((Ipv4Addr::UNSPECIFIED, 0).into())?;
-        let turns = Turns::default();
-        let endpoint = endpoint(socket, &turns)?;
-        Ok(Self { endpoint, turns })
-    }
-
-    pub(crate) fn turns(&self) -> Turns {
-        self.turns.clone()
+        let endpoint = endpoint(socket)?;
+        Ok(Self { endpoint })
     }
 }
 
-fn endpoint(socket: UdpSocket, turns: &Turns) -> std::io::Result<Endpoint> {
+fn endpoint(socket: UdpSocket) -> std::io::Result<Endpoint> {
     let config = quinn::EndpointConfig::default();
-    Endpoint::new(config, None, socket, Arc::new(turns.clone()))
+    Endpoint::new(config, None, socket, Arc::new(Tasks))
 }
 
 /// Sockets for outgoing sessions, one per address family, made when needed.
 #[derive(Debug, Default)]
 pub(crate) struct Dialer {
     shared: Option<Socket>,
-    turns: Turns,
     v4: Option<Endpoint>,
     v6: Option<Endpoint>,
 }
 
 impl Dialer {
-    /// Dials from a socket that others use as well, or from its own, whose tasks take `turns`.
-    pub(crate) fn on(shared: Option<Socket>, turns: Turns) -> Self {
+    /// Dials from a socket that others use as well, or from its own.
+    pub(crate) fn on(shared: Option<Socket>) -> Self {
         Self {
             shared,
-            turns,
             ..Self::default()
         }
     }
@@ -163,14 +155,14 @@ impl Dialer {
             .endpoint(target)
             .map_err(|e| unreachable(e.to_string()))?;
         let open = async {
-            let connecting = endpoint
-                .connect_with(config.clone(), target, "metalmesh")
-                .map_err(|e| unreachable(e.to_string()))?;
+            let connect = || endpoint.connect_with(config.clone(), target, "metalmesh");
+            let (connecting, turns) = Turns::of(connect);
+            let connecting = connecting.map_err(|e| unreachable(e.to_string()))?;
             let connection = connecting.await.map_err(|e| classify(address, &e))?;
             let keeps = hear_hello(&connection)
                 .await
                 .map_err(|e| classify(address, &e))?;
-            Ok(OpenSession::new(connection, keeps))
+            Ok(OpenSession::new(connection, turns, keeps))
         };
         timeout(DIAL_TIME_MAX, open)
             .await
@@ -189,7 +181,7 @@ impl Dialer {
         if let Some(endpoint) = slot {
             return Ok(endpoint.clone());
         }
-        let endpoint = endpoint(UdpSocket::bind(any)?, &self.turns)?;
+        let endpoint = endpoint(UdpSocket::bind(any)?)?;
         Ok(slot.insert(endpoint).clone())
     }
 

@@ -28,10 +28,10 @@ pub enum Kind {
 }
 
 /// The first frame of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header<'a> {
     /// `/package.Service/Method`
-    pub method: String,
+    pub method: &'a str,
     /// Milliseconds that the caller waits; 0 for a stream without end.
     pub deadline_ms: u32,
 }
@@ -93,7 +93,7 @@ pub fn decode_prefix(prefix: [u8; PREFIX_LEN]) -> Result<(Kind, usize), FrameErr
 }
 
 /// Payload of a header frame.
-pub fn decode_header(payload: &[u8]) -> Result<Header, FrameError> {
+pub fn decode_header(payload: &[u8]) -> Result<Header<'_>, FrameError> {
     if payload.len() > HEADER_LEN_MAX {
         return Err(FrameError::TooLong {
             len: payload.len(),
@@ -112,7 +112,7 @@ pub fn decode_header(payload: &[u8]) -> Result<Header, FrameError> {
         return Err(FrameError::Text);
     }
     Ok(Header {
-        method: method.to_owned(),
+        method,
         deadline_ms: u32::from_be_bytes([*a, *b, *c, *d]),
     })
 }
@@ -139,7 +139,7 @@ pub fn decode_end(payload: &[u8]) -> Result<Result<(), LinkStatus>, FrameError> 
 }
 
 /// A whole header frame.
-pub fn encode_header(header: &Header) -> Result<Bytes, FrameError> {
+pub fn encode_header(header: &Header<'_>) -> Result<Bytes, FrameError> {
     let len = 5 + header.method.len();
     if len > HEADER_LEN_MAX {
         return Err(FrameError::TooLong {
@@ -168,17 +168,20 @@ pub fn encode_message(message: &impl prost::Message, max: usize) -> Result<Bytes
     Ok(out.freeze())
 }
 
+/// The end of a call that worked: code 0, no number of the catalogue, no message.
+const GOOD_END: [u8; PREFIX_LEN + 3] = [Kind::End as u8, 0, 0, 0, 3, 0, 0, 0];
+
 /// A whole end frame. A longer message is cut.
 pub fn encode_end(end: &Result<(), LinkStatus>) -> Bytes {
-    let (code, catalogue, message) = match end {
-        Ok(()) => (0, 0, ""),
-        Err(s) => (s.code() as u8, s.catalogue().unwrap_or(0), s.message()),
+    let Err(status) = end else {
+        return Bytes::from_static(&GOOD_END);
     };
+    let message = status.message();
     let message = &message[..message.floor_char_boundary(END_LEN_MAX - 3)];
     let mut out = BytesMut::with_capacity(PREFIX_LEN + 3 + message.len());
     put_prefix(&mut out, Kind::End, 3 + message.len());
-    out.put_u8(code);
-    out.put_u16(catalogue);
+    out.put_u8(status.code() as u8);
+    out.put_u16(status.catalogue().unwrap_or(0));
     out.put_slice(message.as_bytes());
     out.freeze()
 }
@@ -202,21 +205,23 @@ fn bounded(prefix: [u8; PREFIX_LEN], max: usize) -> Result<(Kind, usize), FrameE
     }
 }
 
-/// Takes the first frame off `arrived` once it is whole; `max` bounds a message, other kinds have
-/// their own bound.
-pub fn split_frame(
-    arrived: &mut BytesMut,
-    max: usize,
-) -> Result<Option<(Kind, Bytes)>, FrameError> {
+/// Kind and payload length of the first frame once it is whole; `max` bounds a message, other kinds
+/// have their own bound.
+pub(crate) fn first_frame(arrived: &[u8], max: usize) -> Result<Option<(Kind, usize)>, FrameError> {
     let Some(prefix) = arrived.first_chunk::<PREFIX_LEN>() else {
         return Ok(None);
     };
     let (kind, len) = bounded(*prefix, max)?;
-    if arrived.len() < PREFIX_LEN + len {
-        return Ok(None);
-    }
-    arrived.advance(PREFIX_LEN);
-    Ok(Some((kind, arrived.split_to(len).freeze())))
+    Ok((arrived.len() >= PREFIX_LEN + len).then_some((kind, len)))
+}
+
+/// Takes the first frame off `arrived` once it is whole; `max` as in `first_frame`.
+pub fn split_frame(arrived: &mut Bytes, max: usize) -> Result<Option<(Kind, Bytes)>, FrameError> {
+    let first = first_frame(arrived, max)?;
+    Ok(first.map(|(kind, len)| {
+        arrived.advance(PREFIX_LEN);
+        (kind, arrived.split_to(len))
+    }))
 }
 
 #[cfg(test)]
@@ -226,10 +231,10 @@ mod tests {
     #[test]
     fn header_round_trips() {
         let header = Header {
-            method: "/a.B/C".into(),
+            method: "/a.B/C",
             deadline_ms: 77,
         };
-        let mut bytes = BytesMut::from(encode_header(&header).unwrap());
+        let mut bytes = encode_header(&header).unwrap();
         let (kind, payload) = split_frame(&mut bytes, 10).unwrap().unwrap();
         assert_eq!(kind, Kind::Header);
         assert_eq!(decode_header(&payload).unwrap(), header);
@@ -285,7 +290,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                split_frame(&mut BytesMut::from(bytes), max),
+                split_frame(&mut Bytes::from_static(bytes), max),
                 found,
                 "{bytes:?}"
             );

@@ -7,20 +7,23 @@ use tokio_util::task::TaskTracker;
 
 use crate::frames::Frames;
 use crate::limits::STREAMS_KEPT_MAX;
+use crate::runtime::Turns;
 
 /// An open session and its unary calls in flight.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct OpenSession {
     pub(crate) connection: Connection,
+    pub(crate) turns: Turns,
     pub(crate) calls: TaskTracker,
     pub(crate) kept: Kept,
 }
 
 impl OpenSession {
     /// `keeps` says whether the server lets calls follow each other on one stream.
-    pub(crate) fn new(connection: Connection, keeps: bool) -> Self {
+    pub(crate) fn new(connection: Connection, turns: Turns, keeps: bool) -> Self {
         Self {
             connection,
+            turns,
             calls: TaskTracker::new(),
             kept: Kept(keeps.then(Arc::default)),
         }
@@ -36,7 +39,7 @@ pub(crate) struct CallStream {
 
 /// Idle streams for the next calls: to open one for each costs both sides about as much as the
 /// call. Nothing where the server ends each stream with its call.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Kept(Option<Arc<Mutex<Idle>>>);
 
 #[derive(Debug, Default)]

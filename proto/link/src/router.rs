@@ -71,14 +71,14 @@ impl Router {
         &self,
         path: &str,
         caller: CallerKind,
-    ) -> Result<(&'static MethodSpec, Arc<dyn Service>), LinkStatus> {
+    ) -> Result<(&'static MethodSpec, &dyn Service), LinkStatus> {
         // Callers without a certificate learn nothing on which methods exist.
         let refused = || match caller {
             CallerKind::Anonymous => LinkStatus::unauthenticated("a certificate is needed"),
             _ => LinkStatus::permission_denied("not for this kind of caller"),
         };
         match self.methods.get(path) {
-            Some((spec, service)) if spec.callers.contains(&caller) => Ok((spec, service.clone())),
+            Some((spec, service)) if spec.callers.contains(&caller) => Ok((spec, service.as_ref())),
             Some(_) => Err(refused()),
             None if caller == CallerKind::Anonymous => Err(refused()),
             None => Err(LinkStatus::unimplemented("no such method")),
@@ -144,6 +144,12 @@ impl Responder {
             drop(self.stream.finish());
         }
         !last && written.is_ok()
+    }
+
+    /// Returns once the caller wants no answer.
+    pub(crate) fn stopped(&self) -> impl Future<Output = ()> + use<> {
+        let stopped = self.stream.stopped();
+        async move { drop(stopped.await) }
     }
 
     pub(crate) fn abandon(&mut self) {

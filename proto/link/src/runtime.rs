@@ -1,5 +1,6 @@
 //! How quinn's tasks run here: after those that give them something to send.
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -20,21 +21,38 @@ pub fn runtime() -> tokio::runtime::Builder {
     builder
 }
 
-/// tokio, where the tasks of one endpoint are [`Last`]; must be used inside a tokio runtime. Clones
-/// count together.
+/// What was written on one session. Clones count together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
     writes: Arc<AtomicU64>,
 }
 
+thread_local! {
+    /// Of the session whose task is about to be spawned on this thread.
+    static SPAWNS: RefCell<Option<Turns>> = const { RefCell::new(None) };
+}
+
 impl Turns {
+    /// Begins a session by a call in which quinn spawns its task: that task takes these turns.
+    pub(crate) fn of<T>(begin: impl FnOnce() -> T) -> (T, Self) {
+        let turns = Self::default();
+        SPAWNS.set(Some(turns.clone()));
+        let begun = begin();
+        SPAWNS.take();
+        (begun, turns)
+    }
+
     /// Somebody has something to send.
     pub(crate) fn wrote(&self) {
         self.writes.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-impl Runtime for Turns {
+/// tokio, where the tasks of sessions are [`Last`]; must be used inside a tokio runtime.
+#[derive(Debug)]
+pub(crate) struct Tasks;
+
+impl Runtime for Tasks {
     fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
         TokioRuntime.new_timer(at)
     }
@@ -44,12 +62,15 @@ impl Runtime for Turns {
         reason = "quinn's tasks end with their endpoint"
     )]
     fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        tokio::spawn(Last {
-            task,
-            writes: self.writes.clone(),
-            at_first: None,
-            habit: Habit::default(),
-        });
+        match SPAWNS.take() {
+            Some(turns) => tokio::spawn(Last {
+                task,
+                turns,
+                at_first: None,
+                habit: Habit::default(),
+            }),
+            None => tokio::spawn(task),
+        };
     }
 
     fn wrap_udp_socket(&self, socket: std::net::UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
@@ -69,7 +90,7 @@ impl Runtime for Turns {
 /// gathers nothing the task does without.
 struct Last {
     task: Pin<Box<dyn Future<Output = ()> + Send>>,
-    writes: Arc<AtomicU64>,
+    turns: Turns,
     /// How much was written when the task was woken and let others go first.
     at_first: Option<u64>,
     habit: Habit,
@@ -79,7 +100,7 @@ impl Future for Last {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let writes = self.writes.load(Ordering::Relaxed);
+        let writes = self.turns.writes.load(Ordering::Relaxed);
         if let Some(at_first) = self.at_first.take() {
             self.habit.learn(writes != at_first);
         } else if self.habit.waits() {

@@ -22,7 +22,7 @@ use crate::limits::{
 };
 use crate::revocations::Revocations;
 use crate::router::Router;
-use crate::runtime::Turns;
+use crate::runtime::{Tasks, Turns};
 use crate::session::{self, Close, Peer, Services};
 use crate::socket;
 use crate::stats::{Calls, Doorkeeper, Handshake, Handshakes, LinkStats, TurnedAway};
@@ -163,15 +163,12 @@ impl MeshServer {
         let tls = transport::server(config.tls).map_err(io::Error::other)?;
         let socket = socket::bind_shared(config.bind)?;
         let settings = transport::endpoint(reset_key);
-        let turns = Turns::default();
-        let runtime = Arc::new(turns.clone());
-        let endpoint = Endpoint::new(settings, Some(tls), socket, runtime)?;
+        let endpoint = Endpoint::new(settings, Some(tls), socket, Arc::new(Tasks))?;
         let shared = Arc::new(Shared {
             trust_domain: config.trust_domain,
             services: Arc::new(Services {
                 counts: Calls::of(config.router.methods()),
                 router: config.router,
-                turns,
             }),
             shaken: Handshakes::default(),
             door: Doorkeeper::default(),
@@ -272,7 +269,8 @@ impl Shared {
 
     async fn handle(&self, incoming: Incoming, place: Place) {
         let remote = incoming.remote_address();
-        let shaken = timeout(HANDSHAKE_TIME_MAX, async { incoming.accept()?.await }).await;
+        let (accepted, turns) = Turns::of(|| incoming.accept());
+        let shaken = timeout(HANDSHAKE_TIME_MAX, async { accepted?.await }).await;
         drop(place);
         let connection = match shaken {
             Ok(Ok(connection)) => connection,
@@ -321,7 +319,7 @@ impl Shared {
         let revocations = self.revocations.clone();
         let id = connection.stable_id();
         let gate = self.gate.clone().filter(|_| key.is_some());
-        session::serve(connection, peer, services, revocations, gate).await;
+        session::serve(connection, turns, peer, services, revocations, gate).await;
         self.forget(&key, id);
     }
 

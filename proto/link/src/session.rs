@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proto_identity::{CallerKind, PeerIdentity, SpiffeId};
-use quinn::{Connection, RecvStream, SendStream, VarInt};
+use quinn::{Connection, VarInt};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tracing::{debug, warn};
 
 use crate::frame::{self, FrameError, Kind};
@@ -119,12 +119,12 @@ impl Peer {
 pub(crate) struct Services {
     pub(crate) router: Router,
     pub(crate) counts: Calls,
-    pub(crate) turns: Turns,
 }
 
 /// Serves calls until the session ends, by whichever side.
 pub(crate) async fn serve(
     connection: Connection,
+    turns: Turns,
     peer: Peer,
     services: Arc<Services>,
     revocations: Arc<dyn Revocations>,
@@ -161,7 +161,9 @@ pub(crate) async fn serve(
             stream = connection.accept_bi() => match stream {
                 Ok((send, recv)) => {
                     let (peer, services) = (peer.clone(), services.clone());
-                    streams.spawn(async move { calls(&peer, &services, send, recv).await });
+                    let out = Responder::new(send, turns.clone());
+                    let frames = Frames::new(recv);
+                    streams.spawn(async move { calls(&peer, &services, frames, out).await });
                     room.grow(&connection, streams.len());
                 }
                 Err(e) => {
@@ -262,40 +264,46 @@ impl Drop for Counted<'_> {
 
 /// The calls of one stream, one after the other, until one fails or streams, or the caller ends
 /// the stream or gives a call up.
-async fn calls(peer: &Peer, services: &Services, send: SendStream, recv: RecvStream) {
-    let mut given_up = pin!(send.stopped());
-    let mut frames = Frames::new(recv);
-    let mut out = Responder::new(send, services.turns.clone());
-    let all = async {
-        loop {
-            let mut counted = Counted {
-                calls: &services.counts,
-                method: None,
-                code: Code::Cancelled,
-            };
-            let method = &mut counted.method;
-            let answered = answer(peer, &services.router, method, &mut frames, &mut out).await;
-            counted.code = answered
-                .as_ref()
-                .map_or_else(LinkStatus::code, |_| Code::Ok);
-            drop(counted);
-            if let Err(status) = &answered {
-                debug!(agent = %peer.name(), error = %status, "call refused or failed");
-            }
-            let last = !matches!(answered, Ok(Next::Call));
-            let goes_on = out.end(&answered.map(drop), last).await;
-            if !goes_on || !frames.more().await {
-                return;
-            }
+async fn calls(peer: &Peer, services: &Services, mut frames: Frames, mut out: Responder) {
+    let mut given_up = pin!(out.stopped());
+    let mut is_first = true;
+    loop {
+        let goes_on = tokio::select! {
+            biased;
+            goes_on = call(peer, services, is_first, &mut frames, &mut out) => goes_on,
+            () = &mut given_up => return out.abandon(),
+        };
+        if !goes_on || !frames.more().await {
+            return;
         }
-    };
-    let is_over = tokio::select! {
-        () = all => true,
-        _ = &mut given_up => false,
-    };
-    if !is_over {
-        out.abandon();
+        is_first = false;
     }
+}
+
+/// One call; whether another may follow.
+async fn call(
+    peer: &Peer,
+    services: &Services,
+    is_first: bool,
+    frames: &mut Frames,
+    out: &mut Responder,
+) -> bool {
+    let mut counted = Counted {
+        calls: &services.counts,
+        method: None,
+        code: Code::Cancelled,
+    };
+    let method = &mut counted.method;
+    let answered = answer(peer, &services.router, is_first, method, frames, out).await;
+    counted.code = answered
+        .as_ref()
+        .map_or_else(LinkStatus::code, |_| Code::Ok);
+    drop(counted);
+    if let Err(status) = &answered {
+        debug!(agent = %peer.name(), error = %status, "call refused or failed");
+    }
+    let last = !matches!(answered, Ok(Next::Call));
+    out.end(&answered.map(drop), last).await
 }
 
 /// What may come on a stream after a call that worked.
@@ -307,51 +315,54 @@ enum Next {
 async fn answer(
     peer: &Peer,
     router: &Router,
+    is_first: bool,
     called: &mut Option<&'static MethodSpec>,
     frames: &mut Frames,
     out: &mut Responder,
 ) -> Result<Next, LinkStatus> {
     let began = Instant::now();
-    let (header, (method, service), request, mut next) = timeout(REQUEST_TIME_MAX, async {
-        let (kind, payload) = frames.next(0).await?;
-        if kind != Kind::Header {
-            return Err(FrameError::Unexpected.into());
-        }
-        let header = frame::decode_header(&payload)?;
-        let admitted = router.admit(&header.method, peer.kind())?;
-        *called = Some(admitted.0);
-        let max = match peer.kind() {
-            CallerKind::Anonymous => ANONYMOUS_REQUEST_LEN_MAX,
-            _ => REQUEST_LEN_MAX,
-        };
-        let (kind, request) = frames.next(max).await?;
-        if kind != Kind::Message {
-            return Err(LinkStatus::from(FrameError::Unexpected));
-        }
-        let next = if frames.see_end().await {
-            Next::Nothing
-        } else {
-            Next::Call
-        };
-        Ok((header, admitted, request, next))
-    })
-    .await
-    .map_err(|_| LinkStatus::deadline_exceeded("the request did not arrive"))??;
+    let (deadline_ms, (method, service), request, mut next) =
+        timeout_at(began + REQUEST_TIME_MAX, async {
+            let (kind, payload) = frames.next(0).await?;
+            if kind != Kind::Header {
+                return Err(FrameError::Unexpected.into());
+            }
+            let header = frame::decode_header(&payload)?;
+            let admitted = router.admit(header.method, peer.kind())?;
+            *called = Some(admitted.0);
+            let max = match peer.kind() {
+                CallerKind::Anonymous => ANONYMOUS_REQUEST_LEN_MAX,
+                _ => REQUEST_LEN_MAX,
+            };
+            let (kind, request) = frames.next(max).await?;
+            if kind != Kind::Message {
+                return Err(LinkStatus::from(FrameError::Unexpected));
+            }
+            // Who has called a second time will call again: to look for an end costs time.
+            let next = if is_first && frames.see_end().await {
+                Next::Nothing
+            } else {
+                Next::Call
+            };
+            Ok((header.deadline_ms, admitted, request, next))
+        })
+        .await
+        .map_err(|_| LinkStatus::deadline_exceeded("the request did not arrive"))??;
     out.expect(method.streaming);
     if method.streaming {
         next = Next::Nothing;
     }
     let work = service.call(method, peer, request, out);
-    if method.streaming && header.deadline_ms == 0 {
+    if method.streaming && deadline_ms == 0 {
         return work.await.map(|()| next);
     }
-    let asked = Duration::from_millis(u64::from(header.deadline_ms));
+    let asked = Duration::from_millis(u64::from(deadline_ms));
     let limit = if asked.is_zero() {
         CALL_TIME_MAX
     } else {
         asked.min(CALL_TIME_MAX)
     };
-    tokio::time::timeout_at(began + limit, work)
+    timeout_at(began + limit, work)
         .await
         .map_err(|_| LinkStatus::deadline_exceeded("the call took too long"))?
         .map(|()| next)

@@ -18,26 +18,24 @@ use crate::limits::{
 };
 use crate::notice::{self, Notice};
 use crate::open::OpenSession;
-use crate::runtime::Turns;
 use crate::session::Close;
 use crate::transport::Keepalive;
 
 /// What the calls and the supervisor share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) session: watch::Sender<Option<OpenSession>>,
+    pub(crate) session: watch::Sender<Option<Arc<OpenSession>>>,
     pub(crate) state: watch::Sender<SessionState>,
     pub(crate) tls: watch::Sender<Arc<quinn::ClientConfig>>,
     pub(crate) addresses: watch::Sender<Vec<String>>,
     pub(crate) notices: watch::Sender<Notice>,
     pub(crate) keepalive: Keepalive,
-    pub(crate) turns: Turns,
 }
 
 pub(crate) async fn run(shared: Arc<Shared>, socket: Option<Socket>, stop: CancellationToken) {
     let mut supervisor = Supervisor {
         tls: shared.tls.subscribe(),
-        dialer: Dialer::on(socket, shared.turns.clone()),
+        dialer: Dialer::on(socket),
         shared,
         next: 0,
         failures: 0,
@@ -123,7 +121,7 @@ impl Supervisor {
 
     /// Makes a session the current one and drains the one before.
     fn publish(&mut self, session: OpenSession) {
-        if let Some(old) = self.shared.session.send_replace(Some(session)) {
+        if let Some(old) = self.shared.session.send_replace(Some(Arc::new(session))) {
             self.draining.spawn(async move {
                 old.calls.close();
                 drop(timeout(DRAIN_TIME_MAX, old.calls.wait()).await);

@@ -167,8 +167,8 @@ impl AsyncUdpSocket for Udp {
 struct Writable {
     io: Arc<Watched>,
     wait: ReusableBoxFuture<'static, io::Result<()>>,
-    /// It has said so, and must be made anew.
-    is_over: bool,
+    /// Whether it waits with `wait`: seldom, for a socket that is full.
+    is_waiting: bool,
 }
 
 impl Writable {
@@ -176,7 +176,7 @@ impl Writable {
         Self {
             wait: ReusableBoxFuture::new(Self::wait(io.clone())),
             io,
-            is_over: false,
+            is_waiting: false,
         }
     }
 
@@ -194,11 +194,16 @@ impl fmt::Debug for Writable {
 impl UdpPoller for Writable {
     fn poll_writable(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if this.is_over {
+        if !this.is_waiting {
+            let socket = &this.io.socket;
+            match socket.try_io(Interest::WRITABLE, || Ok(())) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                known => return Poll::Ready(known),
+            }
             this.wait.set(Self::wait(this.io.clone()));
         }
         let writable = this.wait.poll(cx);
-        this.is_over = writable.is_ready();
+        this.is_waiting = writable.is_pending();
         writable
     }
 }

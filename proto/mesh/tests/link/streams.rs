@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use proto_identity::tls::NodeCertificate;
 use proto_identity::{Credential, Roots, tls};
 use proto_link::frame::{self, Header, Kind};
@@ -27,7 +27,7 @@ fn report() -> SwitchReport {
 /// The frames of a report with something in it.
 pub fn call() -> Vec<u8> {
     let header = frame::encode_header(&Header {
-        method: switch_service::REPORT.path.into(),
+        method: switch_service::REPORT.path,
         deadline_ms: 1000,
     });
     let message = frame::encode_message(&report(), 100);
@@ -58,7 +58,7 @@ pub async fn connect(
 }
 
 /// The frames of one answer.
-async fn answer(recv: &mut RecvStream, arrived: &mut BytesMut) -> Vec<(Kind, Bytes)> {
+async fn answer(recv: &mut RecvStream, arrived: &mut Bytes) -> Vec<(Kind, Bytes)> {
     let mut frames = Vec::new();
     loop {
         while let Some(frame) = frame::split_frame(arrived, 1000).unwrap() {
@@ -69,13 +69,14 @@ async fn answer(recv: &mut RecvStream, arrived: &mut BytesMut) -> Vec<(Kind, Byt
             }
         }
         let chunk = recv.read_chunk(1000, true).await.unwrap();
-        arrived.extend_from_slice(&chunk.expect("more").bytes);
+        let more = chunk.expect("more").bytes;
+        *arrived = [&arrived[..], &more].concat().into();
     }
 }
 
 async fn asks(send: &mut SendStream, recv: &mut RecvStream, bytes: &[u8]) -> Vec<Kind> {
     send.write_all(bytes).await.unwrap();
-    let mut arrived = BytesMut::new();
+    let mut arrived = Bytes::new();
     let frames = timeout(PATIENCE, answer(recv, &mut arrived)).await.unwrap();
     assert!(arrived.is_empty(), "nothing after the end");
     frames.into_iter().map(|(kind, _)| kind).collect()
@@ -94,7 +95,7 @@ async fn calls_follow_each_other_on_one_stream() {
     }
     // A call that is refused ends the stream.
     let header = Header {
-        method: "/no.Such/Method".into(),
+        method: "/no.Such/Method",
         deadline_ms: 1000,
     };
     let refused = frame::encode_header(&header).unwrap();
@@ -115,7 +116,7 @@ async fn a_client_that_ends_its_streams_is_served() {
         if with_the_request {
             send.finish().unwrap();
         }
-        let mut arrived = BytesMut::new();
+        let mut arrived = Bytes::new();
         let frames = timeout(PATIENCE, answer(&mut recv, &mut arrived)).await;
         assert_eq!(frames.unwrap().len(), 2);
         drop(send.finish());
