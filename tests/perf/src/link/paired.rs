@@ -28,6 +28,8 @@ const DIALLERS: usize = 32;
 const SESSIONS: usize = 1000;
 /// Calls at the same time on one session: as many as the product permits.
 const CALLS: usize = 64;
+/// Slices of a row of a round, on each link.
+const SLICES: u32 = 4;
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long memory is given to settle.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -140,9 +142,7 @@ pub(super) async fn rounds(bench: &mut Bench) -> Result<()> {
                 ("calls_64", 1, CALLS),
                 ("calls_1000", SESSIONS, 1),
             ] {
-                for side in &sides {
-                    self::calls(bench, side, name, sessions, calls).await?;
-                }
+                self::calls(bench, &sides, name, sessions, calls).await?;
             }
         }
     }
@@ -173,19 +173,44 @@ async fn handshakes(bench: &mut Bench, side: &Side) -> Result<()> {
     tell(bench, side, "handshakes", took, began.elapsed(), cpu)
 }
 
-/// Calls on sessions that stay.
+/// Calls on sessions that stay: a slice of time on one link, then one on the other, and again. What
+/// else the machine does lasts longer than a slice, and is felt by both.
 async fn calls(
     bench: &mut Bench,
-    side: &Side,
+    sides: &[Side],
     name: &'static str,
     sessions: usize,
     each: usize,
 ) -> Result<()> {
-    let opened = open(&side.dial, sessions).await?;
+    let mut opened = Vec::new();
+    for side in sides {
+        opened.push((side, open(&side.dial, sessions).await?));
+    }
+    for _ in 0..SLICES {
+        for (side, sessions) in &opened {
+            slice(bench, side, name, sessions, each).await?;
+        }
+        opened.rotate_left(1);
+    }
+    for (_, sessions) in opened {
+        for session in sessions {
+            session.close().await;
+        }
+    }
+    Ok(())
+}
+
+async fn slice(
+    bench: &mut Bench,
+    side: &Side,
+    name: &'static str,
+    sessions: &[Session],
+    each: usize,
+) -> Result<()> {
     let over = Arc::new(AtomicBool::new(false));
     let mut callers = JoinSet::new();
     let (began, cpu) = (Instant::now(), side.cpu_ns()?);
-    for session in &opened {
+    for session in sessions {
         for _ in 0..each {
             let (mut session, over) = (session.clone(), Arc::clone(&over));
             callers.spawn(async move {
@@ -199,14 +224,10 @@ async fn calls(
             });
         }
     }
-    tokio::time::sleep(Duration::from_secs(bench.args.seconds)).await;
+    tokio::time::sleep(Duration::from_secs(bench.args.seconds) / SLICES).await;
     over.store(true, Ordering::Relaxed);
     let took = all(callers).await?;
-    tell(bench, side, name, took, began.elapsed(), cpu)?;
-    for session in opened {
-        session.close().await;
-    }
-    Ok(())
+    tell(bench, side, name, took, began.elapsed(), cpu)
 }
 
 async fn open(dial: &Dial, sessions: usize) -> Result<Vec<Session>> {
