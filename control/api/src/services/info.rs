@@ -1,22 +1,15 @@
-//! Version, health, methods: what anybody may ask.
+//! Version and health: what anybody may ask.
 
 use control_state::Tables;
 use proto_public::api::v2::health_service_server::HealthService;
-use proto_public::api::v2::method_service_server::MethodService;
 use proto_public::api::v2::version_service_server::VersionService;
 use proto_public::api::v2::{
-    Health, HealthServiceGetRequest, HealthServiceGetResponse, HealthStatus, MethodPermission,
-    MethodServiceListRequest, MethodServiceListResponse, MethodServiceTokenScopedListRequest,
-    MethodServiceTokenScopedListResponse, PartitionHealth, Service, ServiceStatus, Version,
-    VersionServiceGetRequest, VersionServiceGetResponse,
+    Health, HealthServiceGetRequest, HealthServiceGetResponse, HealthStatus, PartitionHealth,
+    Service, ServiceStatus, Version, VersionServiceGetRequest, VersionServiceGetResponse,
 };
-use proto_public::{Scope, methods};
-use tonic::{Request, Status};
+use tonic::Request;
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::refusal::refused;
-use control_state::ErrorCode;
 
 #[tonic::async_trait]
 impl VersionService for Services {
@@ -127,98 +120,4 @@ fn machines_health(tables: &Tables) -> HealthStatus {
         health.partitions.insert(partition.id.to_string(), part);
     }
     health
-}
-
-#[tonic::async_trait]
-impl MethodService for Services {
-    async fn list(
-        &self,
-        _request: Request<MethodServiceListRequest>,
-    ) -> Answer<MethodServiceListResponse> {
-        let methods = methods().iter().map(|method| method.path.clone()).collect();
-        ok(MethodServiceListResponse { methods })
-    }
-
-    async fn token_scoped_list(
-        &self,
-        request: Request<MethodServiceTokenScopedListRequest>,
-    ) -> Answer<MethodServiceTokenScopedListResponse> {
-        let caller = Caller::of(&request)?;
-        let rights = &caller.principal.rights;
-        ok(MethodServiceTokenScopedListResponse {
-            permissions: permissions(&caller)?,
-            project_roles: numbers(&rights.project_roles, |role| *role as i32),
-            tenant_roles: numbers(&rights.tenant_roles, |role| *role as i32),
-            machine_roles: numbers(&rights.machine_roles, |role| *role as i32),
-            admin_role: rights.admin_role.map(Into::into),
-            infra_role: rights.infra_role.map(Into::into),
-        })
-    }
-}
-
-fn numbers<R>(
-    roles: &std::collections::BTreeMap<String, R>,
-    number: impl Fn(&R) -> i32,
-) -> std::collections::HashMap<String, i32> {
-    roles
-        .iter()
-        .map(|(subject, role)| (subject.clone(), number(role)))
-        .collect()
-}
-
-/// Methods by subject: those that the token lists, and those that its roles bring.
-fn permissions(caller: &Caller) -> Result<Vec<MethodPermission>, Status> {
-    if caller.user.is_empty() {
-        return Err(refused(ErrorCode::Unauthenticated, "a token is needed"));
-    }
-    let rights = &caller.principal.rights;
-    let by = |fits: &dyn Fn(&Scope) -> bool| -> Vec<String> {
-        let fitting = methods().iter().filter(|method| fits(&method.scope));
-        fitting.map(|method| method.path.clone()).collect()
-    };
-    let mut out: Vec<MethodPermission> = rights
-        .permissions
-        .iter()
-        .map(|(subject, methods)| MethodPermission {
-            subject: subject.to_owned(),
-            methods: methods.into_iter().map(str::to_owned).collect(),
-        })
-        .collect();
-    let mut add = |subject: &str, methods: Vec<String>| {
-        if !methods.is_empty() {
-            out.push(MethodPermission {
-                subject: subject.to_owned(),
-                methods,
-            });
-        }
-    };
-    if caller.is_admin_editor() {
-        add("*", by(&|_| true));
-    } else if caller.is_admin() {
-        let viewer = proto_public::api::v2::AdminRole::Viewer;
-        add(
-            "*",
-            by(&|scope| matches!(scope, Scope::Admin(roles) if roles.contains(&viewer))),
-        );
-    }
-    add("*", by(&|scope| *scope == Scope::Public));
-    for (project, role) in &rights.project_roles {
-        add(
-            project,
-            by(&|scope| matches!(scope, Scope::Project(roles) if roles.contains(role))),
-        );
-    }
-    for (tenant, role) in &rights.tenant_roles {
-        add(
-            tenant,
-            by(&|scope| matches!(scope, Scope::Tenant(roles) if roles.contains(role))),
-        );
-    }
-    for (machine, role) in &rights.machine_roles {
-        add(
-            machine,
-            by(&|scope| matches!(scope, Scope::Machine(roles) if roles.contains(role))),
-        );
-    }
-    Ok(out)
 }

@@ -20,6 +20,7 @@ mod ip;
 pub(crate) mod join;
 mod login_user;
 mod machine;
+mod method;
 mod network;
 mod partition;
 mod policy;

@@ -16,6 +16,7 @@ mod invites;
 mod ipam;
 mod login;
 mod machines;
+mod methods;
 mod node;
 mod policy;
 mod protocols;

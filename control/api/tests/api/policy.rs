@@ -17,11 +17,11 @@ const GUESTS: &str = include_str!("../../../policy/tests/examples/guests.rego");
 const BIG_MACHINES: &str = include_str!("../../../policy/tests/examples/big-machines.rego");
 
 /// A policy about one method.
-fn about(method: &str, rules: &str) -> String {
+pub(crate) fn about(method: &str, rules: &str) -> String {
     format!("package site\nimport rego.v1\nmethods := {{\"{method}\"}}\n{rules}")
 }
 
-async fn set(node: &Node, name: &str, source: &str) -> Result<mesh::Policy, Status> {
+pub(crate) async fn set(node: &Node, name: &str, source: &str) -> Result<mesh::Policy, Status> {
     let request = mesh::PolicyServiceSetRequest {
         name: name.to_owned(),
         source: source.to_owned(),
