@@ -181,6 +181,8 @@ fn reading(status: BmcStatus) -> Result<BmcReading, LinkStatus> {
             product_part_number: fru.product_part_number,
             product_serial: fru.product_serial,
         },
+        // The mesh has no words for it.
+        draw: None,
         error: convert::non_empty(status.error),
         observed_at: Timestamp::from_ms(status.observed_ms),
     })

@@ -381,6 +381,7 @@ fn event(event: &state::Event) -> v2::MachineProvisioningEvent {
 /// What is known of a machine's BMC. How it lets somebody in is for agents only, and not here.
 pub(crate) fn bmc_details(machine: &Machine) -> v2::MachineBmcDetails {
     let known = machine.bmc.clone().unwrap_or_default();
+    let draw = known.draw.unwrap_or_default();
     v2::MachineBmcDetails {
         uuid: machine.id.to_string(),
         partition: machine
@@ -412,14 +413,32 @@ pub(crate) fn bmc_details(machine: &Machine) -> v2::MachineBmcDetails {
                 date: machine.bios.date.clone(),
             }),
             fru: Some(fru(&machine.fru)),
-            power_metric: None,
-            power_supplies: Vec::new(),
+            power_metric: draw.metric.map(power_metric),
+            power_supplies: draw.supplies.into_iter().map(power_supply).collect(),
             led_state: Some(v2::MachineChassisIdentifyLedState {
                 value: machine.led.value.clone(),
                 description: machine.led.description.clone(),
             }),
             updated_at: time(known.updated_at),
         }),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the wire has no finer one")]
+fn power_metric(metric: state::PowerMetric) -> v2::MachinePowerMetric {
+    let units = |thousandths: u64| (thousandths as f64 / 1000.0) as f32;
+    v2::MachinePowerMetric {
+        average_consumed_watts: units(metric.average_mw),
+        interval_in_min: units(metric.interval_milliminutes),
+        max_consumed_watts: units(metric.max_mw),
+        min_consumed_watts: units(metric.min_mw),
+    }
+}
+
+fn power_supply(supply: state::PowerSupply) -> v2::MachinePowerSupply {
+    v2::MachinePowerSupply {
+        health: supply.health,
+        state: supply.state,
     }
 }
 

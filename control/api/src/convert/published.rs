@@ -175,9 +175,50 @@ pub(crate) fn from_bmc_report(
         power_state: bmc.power_state.to_ascii_lowercase(),
         led_state: led_state(&led),
         fru: from_fru(report.fru),
+        draw: draw(report.power_metric, report.power_supplies),
         error: None,
         observed_at: report.updated_at.as_ref().map_or(now, from_time),
     })
+}
+
+/// Supplies of one machine that are kept: more than any chassis has.
+const SUPPLIES_MAX: usize = 32;
+
+/// What a machine draws, where its agent says anything of it.
+fn draw(
+    metric: Option<v2::MachinePowerMetric>,
+    supplies: Vec<v2::MachinePowerSupply>,
+) -> Option<state::Draw> {
+    if metric.is_none() && supplies.is_empty() {
+        return None;
+    }
+    let supply = |it: v2::MachinePowerSupply| state::PowerSupply {
+        health: it.health,
+        state: it.state,
+    };
+    Some(state::Draw {
+        metric: metric.map(|it| state::PowerMetric {
+            average_mw: thousandths(it.average_consumed_watts),
+            interval_milliminutes: thousandths(it.interval_in_min),
+            max_mw: thousandths(it.max_consumed_watts),
+            min_mw: thousandths(it.min_consumed_watts),
+        }),
+        supplies: supplies
+            .into_iter()
+            .take(SUPPLIES_MAX)
+            .map(supply)
+            .collect(),
+    })
+}
+
+/// What is no number, or below nothing, is nothing.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates, and makes nothing of what is no number"
+)]
+fn thousandths(number: f32) -> u64 {
+    (f64::from(number) * 1000.0).round() as u64
 }
 
 /// Published agents write `LED-ON`.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use control_state::life::{bmc_desired, bmc_reading_matters};
 use control_state::{
-    self as state, BmcAccess, BmcOrder, BmcOrderDone, BmcReading, KeepBmcAccess, Kind, Machine,
-    Partition, ReportBmc, StateError, Tables,
+    self as state, BmcAccess, BmcOrder, BmcOrderDone, BmcReading, DRAW_LEVEL, KeepBmcAccess, Kind,
+    Machine, Partition, ReportBmc, StateError, Tables, feature_level,
 };
 use proto_public::api::v2;
 use proto_public::infra::v2 as infra;
@@ -202,13 +202,16 @@ impl Services {
         &self,
         caller: &Caller,
         partition: &PartitionId,
-        readings: Vec<BmcReading>,
+        mut readings: Vec<BmcReading>,
     ) -> Result<Vec<MachineId>, Status> {
         let now = self.0.now();
         let news: Vec<BmcReading> = self
             .0
             .read(|tables| {
                 tables.require::<Partition>(partition)?;
+                if feature_level(tables) < DRAW_LEVEL {
+                    readings.iter_mut().for_each(|it| it.draw = None);
+                }
                 let matters = |it: &BmcReading| bmc_reading_matters(tables, it, now);
                 Ok(readings.into_iter().filter(matters).collect())
             })

@@ -492,6 +492,8 @@ async fn bmcs_are_reported() {
             value: "LED-OFF".into(),
             ..Default::default()
         }),
+        power_metric: Some(drawn(230.5)),
+        power_supplies: vec![supply("OK")],
         ..Default::default()
     };
     let request = |power| infra::UpdateBmcInfoRequest {
@@ -515,6 +517,74 @@ async fn bmcs_are_reported() {
     let machine = machine.unwrap();
     assert_eq!(machine.bmc.as_ref().unwrap().power_state, "on");
     assert_eq!(machine.led.value, "off");
+    node.stop().await;
+}
+
+fn drawn(watts: f32) -> api::MachinePowerMetric {
+    api::MachinePowerMetric {
+        average_consumed_watts: watts,
+        interval_in_min: 20.0,
+        max_consumed_watts: 305.25,
+        min_consumed_watts: 198.0,
+    }
+}
+
+fn supply(health: &str) -> api::MachinePowerSupply {
+    api::MachinePowerSupply {
+        health: health.into(),
+        state: "Enabled".into(),
+    }
+}
+
+/// What an admin sees of the machine's power.
+async fn power(node: &Node, machine: &str) -> api::MachineBmcReport {
+    let mut machines = admin::machine_service_client::MachineServiceClient::new(node.as_admin());
+    let uuid = machine.to_owned();
+    let shown = machines.get_bmc(admin::MachineServiceGetBmcRequest { uuid });
+    let shown = shown.await.unwrap().into_inner();
+    shown.bmc_details.unwrap().bmc_report.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_machines_draw_is_shown_and_written_only_when_a_supply_changes() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let agent = agent(&node, None).await;
+    let known = node.waiting_machine(1).await;
+    let mut bmc = BmcServiceClient::new(node.wire(Some(&agent)));
+    let mut tell = async |watts, health: &str| {
+        let report = api::MachineBmcReport {
+            uuid: known.clone(),
+            bmc: Some(api::MachineBmc {
+                address: "10.9.0.1:623".into(),
+                mac: "02:00:00:00:09:01".into(),
+                ..Default::default()
+            }),
+            power_metric: Some(drawn(watts)),
+            power_supplies: vec![supply(health), supply("OK")],
+            ..Default::default()
+        };
+        let request = infra::UpdateBmcInfoRequest {
+            partition: "lab".into(),
+            bmc_reports: vec![report],
+        };
+        bmc.update_bmc_info(request).await.unwrap();
+        power(&node, &known).await
+    };
+    let shown = tell(230.5, "OK").await;
+    assert_eq!(shown.power_metric, Some(drawn(230.5)));
+    assert_eq!(shown.power_supplies, [supply("OK"), supply("OK")]);
+    let shown = tell(240.0, "OK").await;
+    assert_eq!(
+        shown.power_metric,
+        Some(drawn(230.5)),
+        "of the first report"
+    );
+    let shown = tell(250.0, "Critical").await;
+    assert_eq!(shown.power_metric, Some(drawn(250.0)));
+    assert_eq!(shown.power_supplies, [supply("Critical"), supply("OK")]);
+    let shown = tell(f32::NAN, "OK").await;
+    assert_eq!(shown.power_metric, Some(drawn(0.0)));
     node.stop().await;
 }
 

@@ -11,8 +11,8 @@ use proto_types::{
 use serde::{Deserialize, Serialize};
 
 use crate::entities::{
-    AllocationType, Availability, Bios, BmcAccess, BmcAction, DiskWipe, EventKind, FirewallRules,
-    Fru, Hardware, Labels, LabelsUpdate, Lock, VpnAccess,
+    AllocationType, Availability, Bios, BmcAccess, BmcAction, DiskWipe, Draw, EventKind,
+    FirewallRules, Fru, Hardware, Labels, LabelsUpdate, Lock, VpnAccess,
 };
 
 /// A network that an allocation asks for.
@@ -237,6 +237,9 @@ pub struct BmcReading {
     pub led_state: String,
     /// Field-replaceable-unit data.
     pub fru: Fru,
+    /// What the machine draws; none when the agent does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub draw: Option<Draw>,
     /// Why the BMC could not be read.
     pub error: Option<String>,
     /// When it was read.
@@ -250,6 +253,14 @@ pub struct ReportBmc {
     pub partition: PartitionId,
     /// What it found.
     pub readings: Vec<BmcReading>,
+}
+
+impl ReportBmc {
+    /// Whether it says what a machine draws, which nodes below [`DRAW_LEVEL`](crate::DRAW_LEVEL)
+    /// leave out.
+    pub(crate) fn tells_draw(&self) -> bool {
+        self.readings.iter().any(|it| it.draw.is_some())
+    }
 }
 
 /// See [`Op::MachineSeen`](crate::Op::MachineSeen).

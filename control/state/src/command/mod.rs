@@ -36,7 +36,7 @@ pub use vpn::*;
 ///
 /// With the feature `next-level`, which no product is built with, this is a program of the next
 /// level: tests run it beside this one's.
-pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 7 } else { 6 };
+pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 8 } else { 7 };
 
 /// A change to the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,6 +72,8 @@ pub const CA_LEVEL: u32 = 5;
 pub const SEEN_IN_LEVEL: u32 = 5;
 /// The feature level that brought machines that were sent to their disk without control's word.
 pub const TO_DISK_LEVEL: u32 = 6;
+/// The feature level that brought what machines draw.
+pub const DRAW_LEVEL: u32 = 7;
 /// The feature level from which an event that is told again is known.
 pub(crate) const REPEAT_LEVEL: u32 = 5;
 /// The feature level that brought tickets that are bound to a TPM.
@@ -181,6 +183,7 @@ macro_rules! ops {
                     Self::UpdatePartition(op) if op.demands_nonce() => NONCE_LEVEL,
                     Self::AllocateMachine(op) if op.vpn.is_some() => 4,
                     Self::MachineSeen(op) if op.to_disk => TO_DISK_LEVEL,
+                    Self::ReportBmc(op) if op.tells_draw() => DRAW_LEVEL,
                     Self::MachineSeen(op) if op.mac.is_none() => 3,
                     Self::RegisterSwitch(op) if !op.identifiers.is_empty() => 3,
                     Self::ReportSwitch(op) if op.ports.values().any(|it| it.bgp.is_some()) => 3,

@@ -214,8 +214,46 @@ pub struct Bmc {
     pub version: String,
     /// `on`, `off` or `unknown`.
     pub power_state: String,
+    /// What the machine draws; none when its agent does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub draw: Option<Draw>,
     /// Why the BMC could not be read the last time.
     pub error: Option<String>,
     /// When the agent last read it.
     pub updated_at: Timestamp,
+}
+
+/// The electric power that a machine draws, and what it draws it by.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Draw {
+    /// None when the BMC does not measure.
+    pub metric: Option<PowerMetric>,
+    /// Of the machine or of the chassis it shares.
+    pub supplies: Vec<PowerSupply>,
+}
+
+/// What a BMC measured over some time, as Redfish's `PowerMetrics` (DSP0268, Power): in
+/// thousandths of its units, because state is compared and a fraction would not be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PowerMetric {
+    /// Mean, mW.
+    pub average_mw: u64,
+    /// Over how long, thousandths of a minute.
+    pub interval_milliminutes: u64,
+    /// Highest, mW.
+    pub max_mw: u64,
+    /// Lowest, mW.
+    pub min_mw: u64,
+}
+
+/// One power supply, in Redfish's words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PowerSupply {
+    /// `OK`, `Warning`, `Critical`.
+    pub health: String,
+    /// `Enabled`, `Absent`, ...
+    pub state: String,
 }

@@ -54,10 +54,14 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
         return true;
     };
     let Some(bmc) = &machine.bmc else { return true };
-    let fresh = Bmc {
+    let mut fresh = Bmc {
         updated_at: bmc.updated_at,
         ..bmc_of(reading)
     };
+    // What is measured differs each time: it is written with the rest, and when that gets old.
+    if let (Some(old), Some(new)) = (&bmc.draw, &mut fresh.draw) {
+        new.metric = old.metric;
+    }
     *bmc != fresh
         || (!reading.led_state.is_empty() && machine.led.value != reading.led_state)
         || now.since_ms(bmc.updated_at) > BMC_REFRESH_MS
@@ -70,6 +74,7 @@ pub(crate) fn bmc_of(reading: &BmcReading) -> Bmc {
         interface: reading.interface.clone(),
         version: reading.bmc_version.clone(),
         power_state: reading.power_state.clone(),
+        draw: reading.draw.clone(),
         error: reading.error.clone(),
         updated_at: reading.observed_at,
     }

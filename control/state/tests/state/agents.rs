@@ -264,6 +264,18 @@ fn reports_of_bmcs() {
         (bmc.address.as_str(), bmc.error.as_deref()),
         ("10.0.0.1:623", Some("timeout"))
     );
+    assert_eq!(
+        Op::from(report(PARTITION, vec![reading(1, None)])).level(),
+        1
+    );
+    let drawing = BmcReading {
+        draw: Some(Draw::default()),
+        ..reading(1, None)
+    };
+    assert_eq!(
+        Op::from(report(PARTITION, vec![drawing])).level(),
+        DRAW_LEVEL
+    );
     world.ok(report(
         "other",
         vec![BmcReading {

@@ -1,6 +1,8 @@
 //! `metalmesh machine show` for people.
 
-use proto_public::api::v2::{Machine, MachineAllocation, MachineBmcDetails, MachineHardware};
+use proto_public::api::v2::{
+    Machine, MachineAllocation, MachineBmcDetails, MachineHardware, MachinePowerMetric,
+};
 
 use crate::output::{Row, print_table};
 use crate::show::{event_name, last_event, machine_state, phase, reason};
@@ -171,6 +173,16 @@ pub(crate) fn print_bmc(details: &MachineBmcDetails) {
         line("version", or_dash(bmc.version.clone()));
         line("power", or_dash(bmc.power_state.clone()));
     }
+    if let Some(metric) = &report.power_metric {
+        line("draws", draw(metric));
+    }
+    for (at, supply) in report.power_supplies.iter().enumerate() {
+        let state = format!("{} {}", supply.health, supply.state);
+        line(
+            &format!("supply {}", at + 1),
+            or_dash(state.trim().to_owned()),
+        );
+    }
     if let Some(bios) = &report.bios {
         line(
             "firmware",
@@ -191,4 +203,15 @@ pub(crate) fn print_bmc(details: &MachineBmcDetails) {
         line("led", or_dash(led.value.clone()));
     }
     line("reported", moment(report.updated_at.as_ref()));
+}
+
+/// The mean and the bounds of what was drawn.
+fn draw(metric: &MachinePowerMetric) -> String {
+    format!(
+        "{:.0} W, {:.0} to {:.0} W in {:.0} min",
+        metric.average_consumed_watts,
+        metric.min_consumed_watts,
+        metric.max_consumed_watts,
+        metric.interval_in_min
+    )
 }
