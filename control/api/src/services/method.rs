@@ -16,7 +16,7 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::directory::StateDirectory;
 use crate::policy::Looked;
-use crate::refusal::refused;
+use crate::refusal::{of_store, refused};
 
 /// The subject of what is about nothing that a token could name, or about everything.
 const ALL: &str = "*";
@@ -43,11 +43,11 @@ impl MethodService for Services {
             return Err(refused(ErrorCode::Unauthenticated, "a token is needed"));
         }
         let reach = self.within_reach(&caller).await?;
-        let everywhere = self.callable(&caller, None).await?;
+        let everywhere = self.callable(&caller, None)?;
         let mut permissions = Vec::new();
         for subject in &reach {
             // One look for each: a token of many projects keeps nobody else waiting.
-            let mut here = self.callable(&caller, Some(subject)).await?;
+            let mut here = self.callable(&caller, Some(subject))?;
             here.retain(|path| !everywhere.contains(path));
             permissions.extend(permission(&subject.name, here));
         }
@@ -89,7 +89,8 @@ const PROJECT: &str = "project";
 const MACHINE: &str = "uuid";
 
 impl Services {
-    /// What the caller's user is a member of, a component works for, and a token names.
+    /// What the caller's user is a member of, a component works for, and a token names; read with a
+    /// majority, so that what is looked at afterwards is as new.
     async fn within_reach(&self, caller: &Caller) -> Result<Vec<Subject>, Status> {
         let rights = &caller.principal.rights;
         let subject = |field, name, role| Subject { field, name, role };
@@ -124,12 +125,9 @@ impl Services {
         Ok(reach)
     }
 
-    /// The methods that the caller may call on a subject, or, without one, wherever it likes.
-    async fn callable(
-        &self,
-        caller: &Caller,
-        subject: Option<&Subject>,
-    ) -> Result<Vec<String>, Status> {
+    /// The methods that the caller may call on a subject, or, without one, wherever it likes; in the
+    /// state as it is here.
+    fn callable(&self, caller: &Caller, subject: Option<&Subject>) -> Result<Vec<String>, Status> {
         let core = &self.0;
         let is_about = |method: &Method| match subject {
             Some(subject) => method.scope.subject_field() == Some(subject.field),
@@ -148,12 +146,12 @@ impl Services {
             let name = subject.map(|it| it.name.as_str());
             looked.decide(path, name, None).is_ok()
         };
-        let callable = core.read(|tables| {
+        let callable = core.store.read_local(|tables| {
             let about = methods().iter().filter(|it| is_about(it));
             let callable = about.filter(|it| may(tables, &it.path));
-            Ok(callable.map(|it| it.path.clone()).collect())
+            callable.map(|it| it.path.clone()).collect()
         });
-        callable.await
+        callable.map_err(of_store)
     }
 }
 
