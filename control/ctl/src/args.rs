@@ -76,7 +76,7 @@ pub(crate) enum Command {
     /// Log in with a browser; the context keeps the token.
     Login(login::Login),
     /// End the context's token and forget it.
-    Logout,
+    Logout(login::Logout),
     /// Servers and who one is there.
     #[command(subcommand, visible_alias = "ctx")]
     Context(context::Command),

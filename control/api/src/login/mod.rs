@@ -48,7 +48,7 @@ const BEGIN: &str = "/auth/openid-connect";
 const CALLBACK: &str = "/auth/openid-connect/callback";
 /// Where the form goes.
 const FORM: &str = "/auth/login";
-/// Where a browser forgets a login that was begun.
+/// Where a browser forgets a login that was begun, and goes on to end its session with the provider.
 const LOGOUT: &str = "/auth/logout/openid-connect";
 /// Longest query that is looked at, bytes.
 const QUERY_BYTES_MAX: usize = 8192;
@@ -128,7 +128,24 @@ impl Login {
         };
         match provider.authorise(&flow, now).await {
             Ok(url) => page::redirect(&url, Some(&cookie)),
-            Err(error) => provider_failed(&error),
+            Err(error) => provider_failed("Not logged in", &error),
+        }
+    }
+
+    /// A browser that is done. It keeps nothing of ours; the provider's session is the provider's
+    /// to end.
+    async fn logout(&self) -> Response<Bytes> {
+        let end = match &self.provider {
+            Some(provider) => provider.end_session(self.core.now()).await,
+            None => Ok(None),
+        };
+        match end {
+            Ok(Some(url)) => page::redirect(&url, Some(&self.forget())),
+            Ok(None) => {
+                let text = "This browser keeps nothing. Tokens end with: metalmesh logout.";
+                Page::text(StatusCode::OK, "Logged out", text).answer(Some(&self.forget()))
+            }
+            Err(error) => provider_failed("Still logged in there", &error),
         }
     }
 
@@ -155,7 +172,7 @@ impl Login {
         }
         match provider.person(&flow, code, now).await {
             Ok(person) => self.let_in(visit, &flow, person, BEGIN).await,
-            Err(error) => provider_failed(&error),
+            Err(error) => provider_failed("Not logged in", &error),
         }
     }
 
@@ -315,10 +332,7 @@ impl Pages for Login {
             (BEGIN, false, true) => self.begin(&visit).await,
             (CALLBACK, false, true) => self.callback(&visit).await,
             (FORM, true, false) => self.form(&visit).await,
-            (LOGOUT, false, true) => {
-                let text = "This browser keeps nothing. Tokens end with: metalmesh logout.";
-                Page::text(StatusCode::OK, "Logged out", text).answer(Some(&self.forget()))
-            }
+            (LOGOUT, false, true) => self.logout().await,
             _ => {
                 let text = "There is no such page. To log in: metalmesh login.";
                 Page::text(StatusCode::NOT_FOUND, "Not found", text).answer(None)
@@ -334,8 +348,8 @@ fn over() -> Response<Bytes> {
     Page::text(StatusCode::BAD_REQUEST, "Begin again", text).answer(None)
 }
 
-fn provider_failed(error: &ProviderError) -> Response<Bytes> {
-    tracing::warn!(error = %error, "a login through the provider failed");
+fn provider_failed(title: &'static str, error: &ProviderError) -> Response<Bytes> {
+    tracing::warn!(error = %error, "the provider of the logins failed");
     let (status, text) = match error {
         ProviderError::Unverified => (
             StatusCode::FORBIDDEN,
@@ -346,7 +360,7 @@ fn provider_failed(error: &ProviderError) -> Response<Bytes> {
             "The provider of the logins cannot be used now. The server's log says why.",
         ),
     };
-    Page::text(status, "Not logged in", text).answer(None)
+    Page::text(status, title, text).answer(None)
 }
 
 fn failed(status: &Status) -> Response<Bytes> {

@@ -47,7 +47,7 @@ fn is_local(command: &Command) -> bool {
         command,
         Command::Context(_)
             | Command::Login(_)
-            | Command::Logout
+            | Command::Logout(_)
             | Command::Cluster(cluster::Command::Init(_))
             | Command::Audit(audit::Command::Export { .. })
     )
@@ -63,7 +63,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
     let command = match cli.command {
         Command::Context(command) => return context::run(&cli.global, command),
         Command::Login(command) => return login::login(&cli.global, &command).await,
-        Command::Logout => return login::logout(&cli.global).await,
+        Command::Logout(logout) => return login::logout(&cli.global, &logout).await,
         Command::Completion(command) => return misc::completion(&command),
         Command::Cluster(cluster::Command::Init(init)) => return cluster::init(&init),
         Command::Doctor(command) => return doctor::run(&cli.global, &command).await,
@@ -115,7 +115,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Health => misc::health(&app).await,
         Command::Context(_)
         | Command::Login(_)
-        | Command::Logout
+        | Command::Logout(_)
         | Command::Completion(_)
         | Command::Doctor(_)
         | Command::Version => Ok(()),

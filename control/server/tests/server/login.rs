@@ -261,6 +261,23 @@ fn people_of_a_provider_log_in() {
         text(&stranger)
     );
 
+    // Who is done goes to the provider's page for that.
+    let mut logout = cli.command(&["logout", "--context", "mine", "--provider", "--no-browser"]);
+    let done = logout.output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    let mut lines = said.lines().map(str::trim);
+    let address = lines.find(|it| it.ends_with("/auth/logout/openid-connect"));
+    let browser = Command::new("python3")
+        .arg(script("browser.py"))
+        .args([address.unwrap(), "1"])
+        .arg(&authority.ca)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let way = text(&browser);
+    assert!(way.contains("/oauth2/end_session 200"), "{way}");
+
     drop(provider);
     let (refused, _) = log_in(&cli, &mine, "1", "", ca);
     assert!(!refused.status.success());

@@ -94,6 +94,8 @@ struct Metadata {
     authorization_endpoint: Url,
     token_endpoint: Url,
     jwks_uri: Url,
+    /// OpenID Connect RP-Initiated Logout 1.0; not every provider has it.
+    end_session_endpoint: Option<Url>,
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
 }
 
@@ -177,6 +179,18 @@ impl Provider {
             .append_pair("nonce", &flow.nonce)
             .append_pair("code_challenge", &URL_SAFE_NO_PAD.encode(challenge))
             .append_pair("code_challenge_method", "S256");
+        Ok(url)
+    }
+
+    /// Where the browser goes to end its session there, if the provider has such a page. It asks
+    /// the person first: it is not told whose session, for no id token is kept.
+    pub(super) async fn end_session(&self, now: Timestamp) -> Result<Option<Url>, ProviderError> {
+        let known = self.known(FRESH_MS, now).await?;
+        let mut url = known.metadata.end_session_endpoint.clone();
+        if let Some(url) = &mut url {
+            let client = &self.settings.client_id;
+            url.query_pairs_mut().append_pair("client_id", client);
+        }
         Ok(url)
     }
 

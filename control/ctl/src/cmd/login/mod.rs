@@ -37,6 +37,17 @@ pub(crate) struct Login {
     admin_role: Option<String>,
 }
 
+/// Flags of `metalmesh logout`.
+#[derive(Debug, Args)]
+pub(crate) struct Logout {
+    /// Also end the browser's session with the provider of the logins, in a browser.
+    #[arg(long)]
+    provider: bool,
+    /// Only print the address; open no browser.
+    #[arg(long, requires = "provider")]
+    no_browser: bool,
+}
+
 /// Logs in with a browser and keeps the token in the context.
 pub(crate) async fn login(global: &Global, login: &Login) -> Result<()> {
     let path = Contexts::path(global.config.as_deref())?;
@@ -80,7 +91,7 @@ pub(crate) async fn login(global: &Global, login: &Login) -> Result<()> {
 }
 
 /// Ends the context's token and forgets it.
-pub(crate) async fn logout(global: &Global) -> Result<()> {
+pub(crate) async fn logout(global: &Global, logout: &Logout) -> Result<()> {
     let path = Contexts::path(global.config.as_deref())?;
     let mut contexts = Contexts::load(&path)?;
     let mut context = chosen(&contexts, global)?;
@@ -92,8 +103,16 @@ pub(crate) async fn logout(global: &Global) -> Result<()> {
     };
     let client = Client::new(&settings(&context, token.expose()))?;
     let ended = revoke(&client, token.expose()).await;
+    let url = context.api_url.trim_end_matches('/');
+    let address = format!("{url}/auth/logout/openid-connect");
     contexts.put(context);
     contexts.save(&path)?;
+    if logout.provider {
+        noteln!("End the session with the provider in a browser on this machine:\n\n  {address}\n");
+        if !logout.no_browser {
+            open(&address);
+        }
+    }
     // It is forgotten in any case.
     ended.context("the token was forgotten, but the server did not end it")
 }
