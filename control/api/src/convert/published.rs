@@ -228,15 +228,17 @@ fn led_state(text: &str) -> String {
 }
 
 /// An allocation for hammer of the published stack, which knows disks by their paths only.
+/// `vpn_key` opens a member's key.
 pub(crate) fn order(
     tables: &Tables,
     machine: &state::Machine,
     of: &state::Allocation,
+    vpn_key: impl Fn(&state::VpnMember) -> String,
 ) -> v2::MachineAllocation {
     let mut order = allocation(tables, of);
     let member = tables.get::<state::VpnMember>(&of.id);
     if let (Some(vpn), Some(member)) = (&mut order.vpn, member) {
-        vpn.auth_key.clone_from(&member.access.key);
+        vpn.auth_key = vpn_key(member);
     }
     if let Some(layout) = &mut order.filesystem_layout {
         let real = |device: &mut String| *device = real_device(device, &machine.hardware.disks);

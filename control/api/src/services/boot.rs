@@ -20,12 +20,14 @@ use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
 use super::bmc::Access;
+use super::machine::vpn_key;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::enums::from_event_kind;
 use crate::convert::published::{from_bios, from_fru, from_hardware, order};
 use crate::convert::token::token;
 use crate::convert::{parse, required};
+use crate::core::Core;
 use crate::refusal::{invalid, of_state, refused};
 use crate::steady::{self, Beat, Plan, Steady};
 
@@ -155,8 +157,9 @@ impl BootService for Services {
         let place = self.0.published.place(&id.to_string())?;
         self.waits(&caller, id).await?;
         let mut sent = None;
+        let core = Arc::clone(&self.0);
         let look = move |tables: &Tables| {
-            let Some(order) = installation(tables, id) else {
+            let Some(order) = installation(&core, tables, id) else {
                 return Vec::new();
             };
             if sent.as_ref() == Some(&order) {
@@ -226,6 +229,7 @@ impl BootService for Services {
 
 /// What hammer shall install: which attempt, and what the contract says of it.
 fn installation(
+    core: &Core,
     tables: &Tables,
     id: MachineId,
 ) -> Option<(u32, proto_public::api::v2::MachineAllocation)> {
@@ -234,7 +238,7 @@ fn installation(
     (machine.phase == Phase::Installing).then(|| {
         (
             allocation.install.attempt,
-            order(tables, machine, allocation),
+            order(tables, machine, allocation, |it| vpn_key(core, it)),
         )
     })
 }

@@ -24,6 +24,7 @@ use proto_types::{AllocationId, MachineId, ProjectId};
 use tokio::time::Instant;
 use tonic::{Request, Status};
 
+pub(super) use self::vpn::vpn_key;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::enums::{from_availability, from_bmc_command};

@@ -1,7 +1,8 @@
 //! Firewalls come into a real headscale and leave it, whatever is away meanwhile.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
@@ -78,6 +79,25 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap_or_default()
 }
 
+/// The files below that hold a text as it is.
+fn holding(dir: &Path, text: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(holding(&path, text));
+        } else {
+            // RocksDB may have removed it by now.
+            let bytes = fs::read(&path).unwrap_or_default();
+            let mut places = bytes.windows(text.len());
+            if places.any(|place| place == text.as_bytes()) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
 #[test]
 fn a_firewall_is_in_the_vpn_as_long_as_it_is_allocated() {
     let dir = tempfile::tempdir().unwrap();
@@ -106,6 +126,9 @@ fn a_firewall_is_in_the_vpn_as_long_as_it_is_allocated() {
     let order = story.does("order");
     let key = text(&order, "authKey").to_owned();
     assert!(!key.is_empty() && !daemon.log().contains(&key), "{order}");
+    let data = dir.path().join("data");
+    assert!(!holding(&data, &headscale.url()).is_empty(), "it is there");
+    assert_eq!(holding(&data, &key), [] as [PathBuf; 0], "it is sealed");
     let node = headscale.node("fw-1", &key).unwrap();
     let other = headscale.node("fw-2", &key).err();
     assert!(other.is_some(), "a key is good for one node");

@@ -33,6 +33,7 @@ pub(super) fn report(tx: &mut Tx<'_>, op: &ReportVpn) -> Result {
     if op.connected {
         // It is used up; nobody needs the secret any more.
         member.access.key.clear();
+        member.access.sealed_key.clear();
     }
     tx.save(member);
     Ok(Reply::None)

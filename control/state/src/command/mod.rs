@@ -36,7 +36,7 @@ pub use vpn::*;
 ///
 /// With the feature `next-level`, which no product is built with, this is a program of the next
 /// level: tests run it beside this one's.
-pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 8 } else { 7 };
+pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 9 } else { 8 };
 
 /// A change to the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,6 +74,8 @@ pub const SEEN_IN_LEVEL: u32 = 5;
 pub const TO_DISK_LEVEL: u32 = 6;
 /// The feature level that brought what machines draw.
 pub const DRAW_LEVEL: u32 = 7;
+/// The feature level that brought sealed keys of the VPN.
+pub const VPN_SEAL_LEVEL: u32 = 8;
 /// The feature level from which an event that is told again is known.
 pub(crate) const REPEAT_LEVEL: u32 = 5;
 /// The feature level that brought tickets that are bound to a TPM.
@@ -181,6 +183,7 @@ macro_rules! ops {
                     Self::BmcOrderDone(op) if op.nonce.is_some() => NONCE_LEVEL,
                     Self::CreatePartition(op) if op.0.requires_bmc_nonce() => NONCE_LEVEL,
                     Self::UpdatePartition(op) if op.demands_nonce() => NONCE_LEVEL,
+                    Self::AllocateMachine(op) if op.seals_vpn() => VPN_SEAL_LEVEL,
                     Self::AllocateMachine(op) if op.vpn.is_some() => 4,
                     Self::MachineSeen(op) if op.to_disk => TO_DISK_LEVEL,
                     Self::ReportBmc(op) if op.tells_draw() => DRAW_LEVEL,

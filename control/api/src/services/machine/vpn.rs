@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
-use control_state::{AllocateMachine, AllocationType, Command, Machine, VpnAccess};
+use control_state::{
+    AllocateMachine, AllocationType, Command, ErrorCode, Machine, VPN_SEAL_LEVEL, VpnAccess,
+    VpnMember, feature_level,
+};
 use proto_types::AllocationId;
 use tonic::{Code, Status};
 
 use super::super::Services;
 use super::super::vpn::{LIFE_DEFAULT, failed};
 use crate::caller::Caller;
-use crate::refusal::of_state;
+use crate::core::Core;
+use crate::refusal::{of_state, refused};
 use crate::vpn::WantedVpnKey;
 
 impl Services {
@@ -45,16 +49,25 @@ impl Services {
         };
         let made = vpn.key(wanted).await.map_err(failed)?;
         let key = made.id;
-        op.vpn = Some(VpnAccess {
+        let mut access = VpnAccess {
             address: vpn.address().to_owned(),
             key_id: key.clone(),
             key: made.key,
+            sealed_key: Vec::new(),
             expires_at: made.expires_at,
-        });
-        let allocated = self.machine_reply(caller, op).await;
+        };
+        let sealed = self.seal(id, &mut access).await;
+        let is_sealed = sealed.is_ok();
+        let allocated = match sealed {
+            Ok(()) => {
+                op.vpn = Some(access);
+                self.machine_reply(caller, op).await
+            }
+            Err(status) => Err(status),
+        };
         let is_used = match &allocated {
             Ok(machine) => has(machine, id),
-            Err(refused) => is_unknown(refused.code()),
+            Err(refused) => is_sealed && is_unknown(refused.code()),
         };
         if !is_used && let Err(error) = vpn.remove(&user, &key).await {
             // It is good for one node, and not for long.
@@ -62,6 +75,42 @@ impl Services {
         }
         allocated
     }
+
+    /// Seals the key of an allocation, where all nodes know such keys.
+    async fn seal(&self, of: AllocationId, access: &mut VpnAccess) -> Result<(), Status> {
+        let core = &self.0;
+        let level = core.read(|tables| Ok(feature_level(tables))).await?;
+        if level < VPN_SEAL_LEVEL {
+            return Ok(());
+        }
+        let sealed = core.pki.seal(&seal_name(of), access.key.as_bytes());
+        access.sealed_key = sealed.map_err(|error| {
+            tracing::error!(error = %error, "a key of the VPN could not be sealed");
+            refused(ErrorCode::Internal, "the VPN's key could not be kept")
+        })?;
+        access.key.clear();
+        Ok(())
+    }
+}
+
+fn seal_name(of: AllocationId) -> String {
+    format!("vpn/{of}")
+}
+
+/// A member's key, for its machine alone; none when it cannot be opened, which the log tells.
+pub(in crate::services) fn vpn_key(core: &Core, member: &VpnMember) -> String {
+    let access = &member.access;
+    if access.sealed_key.is_empty() {
+        return access.key.clone();
+    }
+    let name = seal_name(member.allocation);
+    let opened = core.pki.unseal(&name, &access.sealed_key);
+    let opened = opened.map_err(|error| {
+        let allocation = member.allocation;
+        tracing::error!(%allocation, error = %error, "a key of the VPN does not open");
+    });
+    let key = opened.ok().and_then(|key| String::from_utf8(key).ok());
+    key.unwrap_or_default()
 }
 
 fn has(machine: &Machine, allocation: AllocationId) -> bool {
