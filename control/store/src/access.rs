@@ -76,8 +76,9 @@ impl<M: StateMachine> Store<M> {
         command: &M::Command,
     ) -> Result<M::Reply, ProposeError<M::Rejection>> {
         let original = command;
-        let command =
-            Bytes::from(codec::encode(command).map_err(|e| StoreError::Fatal(e.to_string()))?);
+        let encoded = codec::encode(command).map_err(|e| StoreError::Fatal(e.to_string()))?;
+        // The log keeps it: without the room that it grew by.
+        let command = Bytes::from(encoded.into_boxed_slice());
         if command.len() > COMMAND_BYTES_MAX {
             let (bytes, max) = (command.len(), COMMAND_BYTES_MAX);
             return Err(StoreError::TooLarge { bytes, max }.into());

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
 use rocksdb::checkpoint::Checkpoint;
-use rocksdb::{DB, FlushOptions, IteratorMode, Options, WriteBatch, WriteOptions};
+use rocksdb::{
+    BlockBasedOptions, Cache, DB, FlushOptions, IteratorMode, Options, ReadOptions, WriteBatch,
+    WriteOptions,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{self, CodecError};
@@ -19,7 +22,9 @@ const META_KEY: &[u8] = b"m/applied";
 const ROW_PREFIX: u8 = b'r';
 const ROW_END: &[u8] = b"s";
 /// Rows waiting in memory for a flush.
-const WRITE_BUFFER_BYTES: usize = 16 << 20;
+const WRITE_BUFFER_BYTES: usize = 8 << 20;
+/// Blocks kept in memory: the rows are read once, at the start, and never again.
+const BLOCK_CACHE_BYTES: usize = 1 << 20;
 /// Table files kept open.
 const OPEN_FILES_MAX: i32 = 256;
 /// RocksDB's own text logs kept.
@@ -153,10 +158,10 @@ impl StateEngine for Rocks {
 
     fn rows(&self, each: &mut EachRow<'_>) -> Result<(), EngineError> {
         let db = self.db()?;
-        for row in db.iterator(IteratorMode::From(
-            &[ROW_PREFIX],
-            rocksdb::Direction::Forward,
-        )) {
+        let mut once = ReadOptions::default();
+        once.fill_cache(false);
+        let from = IteratorMode::From(&[ROW_PREFIX], rocksdb::Direction::Forward);
+        for row in db.iterator_opt(from, once) {
             let (key, value) = row.map_err(self.error("read"))?;
             let Some((&ROW_PREFIX, name)) = key.split_first() else {
                 break;
@@ -231,6 +236,9 @@ fn options() -> Options {
     options.create_if_missing(true);
     options.set_compression_type(rocksdb::DBCompressionType::Lz4);
     options.set_write_buffer_size(WRITE_BUFFER_BYTES);
+    let mut blocks = BlockBasedOptions::default();
+    blocks.set_block_cache(&Cache::new_lru_cache(BLOCK_CACHE_BYTES));
+    options.set_block_based_table_factory(&blocks);
     options.set_max_open_files(OPEN_FILES_MAX);
     options.set_keep_log_file_num(TEXT_LOGS_MAX);
     options.set_paranoid_checks(true);

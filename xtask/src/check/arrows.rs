@@ -140,12 +140,16 @@ fn check_package(package: &Package) -> Findings {
     findings
 }
 
+/// Where crates are that stand in for published ones, called as those are.
+const PATCHES: &str = "patches";
+
 /// A crate is called after its folder, and says in one line what it is.
 pub(crate) fn check_names(metadata: &Metadata) -> Findings {
     let mut findings = Findings::new();
     for package in metadata.ours() {
         let folder = metadata.folder(package);
-        let name = folder.to_string_lossy().replace('/', "-");
+        let called = folder.strip_prefix(PATCHES).unwrap_or(folder);
+        let name = called.to_string_lossy().replace('/', "-");
         if package.name != name {
             findings.push(format!(
                 "{}: the crate is called {}, its folder says {name}",

@@ -109,7 +109,7 @@ pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
     let partition = tx.tables().require::<Partition>(&partition)?.clone();
     let or_default =
         |mine: &[_], default: &[_]| if mine.is_empty() { default } else { mine }.to_vec();
-    machine.allocation = Some(Allocation {
+    machine.allocation = Some(Box::new(Allocation {
         id: op.id,
         created_at: tx.now,
         created_by: tx.actor.to_owned(),
@@ -137,7 +137,7 @@ pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
             attempt: 1,
             ..Install::default()
         },
-    });
+    }));
     machine
         .meta
         .labels

@@ -242,7 +242,7 @@ pub struct Machine {
     pub condition: Condition,
     /// Who has it.
     #[serde(default)]
-    pub allocation: Option<Allocation>,
+    pub allocation: Option<Box<Allocation>>,
     /// The trace of the call that the machine is on its way for, a `traceparent`; none once it is
     /// there, or when nobody traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,8 +13,9 @@ use crate::codec;
 use crate::disk::DiskFile;
 use crate::raft::types::{Entry, LogId, Vote};
 
-/// Entries kept in memory, in bytes of their encoded form; older ones are read from disk.
-pub(crate) const CACHE_BYTES_MAX: usize = 64 << 20;
+/// Entries kept in memory, in bytes of their encoded form; older ones are read from disk, where
+/// who asks for them is that far behind: two of the largest batches.
+pub(crate) const CACHE_BYTES_MAX: usize = 8 << 20;
 
 /// Where an entry's payload lies.
 #[derive(Clone, Copy, Debug)]
