@@ -1,7 +1,7 @@
 //! The agents' side of both links.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -19,6 +19,9 @@ use tonic_prost::ProstCodec;
 /// Calls give up after this; none should.
 const PATIENCE: Duration = Duration::from_secs(60);
 const SOCKETS: usize = 8;
+
+/// What is told, made once: to make it is no part of a call.
+static REPORT: LazyLock<SwitchReport> = LazyLock::new(report);
 
 /// How a server is reached.
 #[derive(Clone, Debug)]
@@ -113,13 +116,13 @@ impl Session {
         match self {
             Self::Ours(mesh) => {
                 let client = SwitchServiceClient::from(mesh.clone());
-                client.report(report()).await?;
+                client.report(REPORT.clone()).await?;
             }
             Self::Tonic(grpc) => {
                 grpc.ready().await?;
                 let path = PathAndQuery::from_static(switch_service::REPORT.path);
                 let codec = ProstCodec::<SwitchReport, SwitchReportResponse>::default();
-                let request = tonic::Request::new(report());
+                let request = tonic::Request::new(REPORT.clone());
                 grpc.unary(request, path, codec).await?;
             }
         }
