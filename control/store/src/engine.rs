@@ -22,7 +22,7 @@ const META_KEY: &[u8] = b"m/applied";
 const ROW_PREFIX: u8 = b'r';
 const ROW_END: &[u8] = b"s";
 /// Rows waiting in memory for a flush.
-const WRITE_BUFFER_BYTES: usize = 8 << 20;
+const WRITE_BUFFER_BYTES: usize = 16 << 20;
 /// Blocks kept in memory: the rows are read once, at the start, and never again.
 const BLOCK_CACHE_BYTES: usize = 1 << 20;
 /// Table files kept open.
