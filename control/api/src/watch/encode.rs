@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use control_state::{self as state, Change, EventLog, InviteTo, Kind, Machine, Record, Tables};
+use control_state::{Change, EventLog, InviteTo, Kind, Machine, Record, Tables, VpnMember};
 use control_store::Changes;
 use prost::Message;
 use prost_types::Any;
@@ -52,9 +52,9 @@ impl Made {
         self.gone.get_or_init(make).clone()
     }
 
-    /// A machine whose events changed and nothing else of it; none when a later command that is
-    /// to be told changed it again.
-    pub(super) fn events(&self, tables: &Tables, machine: &Arc<Machine>, at: u64) -> Option<Any> {
+    /// A machine of which a part changed and nothing else; none when a later command that is to be
+    /// told changed it again.
+    pub(super) fn part(&self, tables: &Tables, machine: &Arc<Machine>, at: u64) -> Option<Any> {
         let make = || {
             let is_later = machine_revision(tables, machine) > at;
             (!is_later).then(|| message("api.v2.Machine", &machine::machine(tables, machine)))?
@@ -63,11 +63,18 @@ impl Made {
     }
 }
 
-/// The revision of a machine or of its events, which it shows.
+/// Whether such objects are shown as parts of machines: their events, their ways into the VPN.
+pub(super) fn is_part(kind: Kind) -> bool {
+    matches!(kind, Kind::EventLog | Kind::VpnMember)
+}
+
+/// The revision of a machine or of one of its parts.
 pub(super) fn machine_revision(tables: &Tables, machine: &Machine) -> u64 {
     let own = tables.revision_of::<Machine>(&machine.id);
     let events = tables.revision_of::<EventLog>(&machine.id);
-    own.max(events).unwrap_or_default()
+    let allocation = machine.allocation.as_ref();
+    let vpn = allocation.and_then(|it| tables.revision_of::<VpnMember>(&it.id));
+    own.max(events).max(vpn).unwrap_or_default()
 }
 
 /// Whether a scope shows a network without its use: it belongs to nobody.
@@ -162,13 +169,15 @@ fn any(name: &str, message: &impl Message) -> Any {
     }
 }
 
-/// The machine that a change of events is about.
-pub(super) fn machine_of_events<'a>(
-    tables: &'a Tables,
-    change: &Change,
-) -> Option<&'a Arc<Machine>> {
-    match (&change.kind, &change.record) {
-        (Kind::EventLog, Some(Record::EventLog(log))) => tables.get::<state::Machine>(&log.machine),
+/// The machine that shows a part that changed.
+pub(super) fn machine_of_part<'a>(tables: &'a Tables, change: &Change) -> Option<&'a Arc<Machine>> {
+    match change.record.as_ref()? {
+        Record::EventLog(log) => tables.get::<Machine>(&log.machine),
+        Record::VpnMember(member) => {
+            let machine = tables.get::<Machine>(&member.machine)?;
+            let holder = machine.allocation.as_ref()?;
+            (holder.id == member.allocation).then_some(machine)
+        }
         _ => None,
     }
 }

@@ -12,7 +12,7 @@ use proto_public::metalmesh::admin::v1::{WatchChange, WatchChangeType, WatchEven
 use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep};
 use tonic::Status;
 
-use super::encode::{self, Made, machine_of_events, machine_revision};
+use super::encode::{self, Made, is_part, machine_of_part, machine_revision};
 use super::kinds::{self, Watchable};
 use super::rights::{Rights, bears_rights};
 use super::scope::{Scope, View, goes_by};
@@ -182,12 +182,9 @@ impl Shown {
             && (self.id.is_empty() || goes_by(record, &record.key(), &self.id))
     }
 
-    /// The name of a kind, if it is wanted. Events are the machine's.
+    /// The name of a kind, if it is wanted. Parts are the machine's.
     fn name(&self, kind: Kind) -> Option<&'static str> {
-        let kind = match kind {
-            Kind::EventLog => Kind::Machine,
-            kind => kind,
-        };
+        let kind = if is_part(kind) { Kind::Machine } else { kind };
         let wanted = self.kinds.iter().find(|it| it.kind == kind);
         wanted.map(|it| it.name)
     }
@@ -220,8 +217,8 @@ impl Shown {
         all: &[Change],
     ) -> Option<WatchChange> {
         let kind = self.name(change.kind)?;
-        if change.kind == Kind::EventLog {
-            return self.events(tables, revision, (change, made), all);
+        if is_part(change.kind) {
+            return self.part(tables, revision, (change, made), all);
         }
         let fits = |record: &&Record| self.id.is_empty() || goes_by(record, &change.key, &self.id);
         let shown = |record: &&Record| self.shows(tables, record);
@@ -242,34 +239,35 @@ impl Shown {
         })
     }
 
-    /// A machine of which only the events changed.
-    fn events(
+    /// A machine of which only a part changed.
+    fn part(
         &self,
         tables: &Tables,
         revision: Revision,
         (change, made): (&Change, &Made),
         all: &[Change],
     ) -> Option<WatchChange> {
-        let is_told = |it: &Change| it.kind == Kind::Machine && it.key == change.key;
+        let machine = machine_of_part(tables, change)?;
+        let id = machine.id.to_string();
+        let is_told = |it: &Change| it.kind == Kind::Machine && it.key == id;
         if all.iter().any(is_told) {
             return None;
         }
-        let machine = machine_of_events(tables, change)?;
         if !self.lists(tables, &Record::Machine(Arc::clone(machine))) {
             return None;
         }
         Some(WatchChange {
             r#type: WatchChangeType::Changed.into(),
             kind: self.name(Kind::Machine)?.to_owned(),
-            id: change.key.clone(),
+            id,
             revision: revision.0,
-            object: Some(made.events(tables, machine, revision.0)?),
+            object: Some(made.part(tables, machine, revision.0)?),
         })
     }
 
     fn present(&self, tables: &Tables, record: &Record, revision: u64) -> Option<WatchChange> {
         let revision = match record {
-            Record::Machine(it) => revision.max(events_revision(tables, it, revision)),
+            Record::Machine(it) => revision.max(parts_revision(tables, it, revision)),
             _ => revision,
         };
         Some(WatchChange {
@@ -282,8 +280,8 @@ impl Shown {
     }
 }
 
-/// The revision of a machine's events, if the machine is still the one of `revision`.
-fn events_revision(tables: &Tables, machine: &Machine, revision: u64) -> u64 {
+/// The revision of a machine's parts, if the machine is still the one of `revision`.
+fn parts_revision(tables: &Tables, machine: &Machine, revision: u64) -> u64 {
     let own = tables.revision_of::<Machine>(&machine.id);
     if own == Some(revision) {
         machine_revision(tables, machine)

@@ -11,13 +11,13 @@ use crate::cli::Cli;
 use crate::daemon::{Daemon, PATIENCE};
 
 /// A `get --watch` that runs; killed when dropped.
-struct Watching {
+pub(crate) struct Watching {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Watching {
-    fn start(cli: &Cli, arguments: &[&str]) -> Self {
+    pub(crate) fn start(cli: &Cli, arguments: &[&str]) -> Self {
         let mut command = cli.command(arguments);
         let mut child = command
             .stdout(Stdio::piped())
@@ -36,7 +36,7 @@ impl Watching {
         Self { child, lines }
     }
 
-    fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let line = self.lines.recv_timeout(PATIENCE);
         line.expect("the watch shows nothing")
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::cli::{Cli, metalmesh};
 use crate::daemon::{Daemon, PATIENCE};
+use crate::get::Watching;
 use crate::headscale::{Headscale, free_address};
 use crate::python;
 
@@ -98,6 +99,16 @@ fn holding(dir: &Path, text: &str) -> Vec<PathBuf> {
     found
 }
 
+/// An administrator who watches machines, where the command line is built.
+fn watching(daemon: &Daemon) -> Option<Watching> {
+    let cli = Cli {
+        program: metalmesh()?,
+        config: daemon.config().to_owned(),
+    };
+    let flags = ["get", "machine", "--watch", "-A", "-o", "json"];
+    Some(Watching::start(&cli, &flags))
+}
+
 #[test]
 fn a_firewall_is_in_the_vpn_as_long_as_it_is_allocated() {
     let dir = tempfile::tempdir().unwrap();
@@ -129,12 +140,17 @@ fn a_firewall_is_in_the_vpn_as_long_as_it_is_allocated() {
     let data = dir.path().join("data");
     assert!(!holding(&data, &headscale.url()).is_empty(), "it is there");
     assert_eq!(holding(&data, &key), [] as [PathBuf; 0], "it is sealed");
+    let watching = watching(&daemon);
     let node = headscale.node("fw-1", &key).unwrap();
     let other = headscale.node("fw-2", &key).err();
     assert!(other.is_some(), "a key is good for one node");
     let shown = story.until("show", |it| it["connected"] == true);
     assert!(shown["ips"][0].as_str().unwrap().starts_with("100.64."));
     assert_eq!(headscale.nodes(), ["fw-1"]);
+    if let Some(watching) = watching {
+        // Whoever watches machines hears of it too.
+        while !watching.line().contains("\"connected\":true") {}
+    }
 
     // It is released while headscale is away, and control is killed.
     headscale.down();
