@@ -1,0 +1,44 @@
+//! Rows of tables, one implementation a message.
+
+mod cluster;
+mod machine;
+mod provided;
+mod tenancy;
+
+pub(crate) use machine::{
+    event_name, label, last_event, machine_state, newest, phase, port_actual, reason,
+};
+
+use crate::text::or_dash;
+
+/// Implements [`Row`]: titles and cells, those of wide tables after the bar.
+macro_rules! row {
+    ($type:ty, $name:literal, |$it:ident| [$($title:literal: $cell:expr),* $(,)?],
+     wide [$($wide_title:literal: $wide_cell:expr),* $(,)?]) => {
+        impl Row for $type {
+            const NAME: &'static str = $name;
+            fn titles(wide: bool) -> Vec<&'static str> {
+                let mut titles = vec![$($title),*];
+                if wide {
+                    titles.extend_from_slice(&[$($wide_title),*]);
+                }
+                titles
+            }
+            fn cells(&self, wide: bool) -> Vec<String> {
+                let $it = self;
+                let mut cells: Vec<String> = vec![$($cell.into()),*];
+                if wide {
+                    let more: Vec<String> = vec![$($wide_cell.into()),*];
+                    cells.extend(more);
+                }
+                cells
+            }
+        }
+    };
+}
+
+use row;
+
+fn maybe(text: Option<&String>) -> String {
+    or_dash(text.cloned().unwrap_or_default())
+}
