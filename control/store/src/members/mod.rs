@@ -1,0 +1,184 @@
+//! Who belongs to the cluster: joining, promotion, removal, and handing leadership over.
+//!
+//! A change that would leave the cluster unable to write is refused before anything is done.
+
+mod rules;
+
+pub use rules::{ClusterView, MemberChange, MemberState, MembershipError, PROMOTE_LAG_ENTRIES_MAX};
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use openraft::async_runtime::WatchReceiver;
+use openraft::errors::{ChangeMembershipError, ClientWriteError, Fatal, RaftError};
+use openraft::{BasicNode, ChangeMembers, Instant, RaftMetrics};
+
+use crate::config::PROPOSE_TIMEOUT;
+use crate::error::StoreError;
+use crate::machine::StateMachine;
+use crate::raft::types::TypeConfig;
+use crate::store::Store;
+
+use rules::check;
+
+/// How long a change of leadership may take.
+const TRANSFER_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl<M: StateMachine> Store<M> {
+    /// The cluster as this node sees it; the leader sees most. See
+    /// [`cluster_view`](Self::cluster_view).
+    pub fn cluster_view_here(&self) -> ClusterView {
+        let metrics = self.0.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        ClusterView {
+            leader: metrics.current_leader,
+            term: metrics.current_term,
+            last_log: metrics.last_log_index.unwrap_or(0),
+            members: members(&metrics),
+        }
+    }
+
+    /// All members. What the leader alone knows is left out elsewhere.
+    pub fn members(&self) -> Vec<MemberState> {
+        let metrics = self.0.raft.metrics();
+        members(&metrics.borrow_watched())
+    }
+
+    /// Changes the membership; this node must lead. A change that was begun is finished by the
+    /// next leader.
+    ///
+    /// # Errors
+    /// See [`MembershipError`]; [`StoreError::NotLeader`] elsewhere than on the leader.
+    pub async fn change_members_here(&self, change: &MemberChange) -> Result<(), MembershipError> {
+        let (members, last) = {
+            let metrics = self.0.raft.metrics();
+            let metrics = metrics.borrow_watched();
+            if metrics.current_leader != Some(metrics.id) {
+                let leader = metrics.current_leader;
+                return Err(StoreError::NotLeader { leader }.into());
+            }
+            (members(&metrics), metrics.last_log_index.unwrap_or(0))
+        };
+        check(change, &members, last)?;
+        let changed = tokio::time::timeout(PROPOSE_TIMEOUT, self.carry_out(change, &members));
+        changed.await.unwrap_or_else(|_| {
+            let reason = "no majority confirmed it in time".into();
+            Err(StoreError::OutcomeUnknown { reason }.into())
+        })
+    }
+
+    async fn carry_out(
+        &self,
+        change: &MemberChange,
+        members: &[MemberState],
+    ) -> Result<(), MembershipError> {
+        let raft = &self.0.raft;
+        let changed = match change {
+            MemberChange::Lead { node } => return self.hand_over(*node).await,
+            MemberChange::Add { node, address } => {
+                raft.add_learner(*node, BasicNode::new(address), false)
+                    .await
+            }
+            MemberChange::Promote { node } => {
+                let voters = ChangeMembers::AddVoterIds(BTreeSet::from([*node]));
+                raft.change_membership(voters, true).await
+            }
+            MemberChange::Remove { node } => {
+                if members.iter().any(|m| m.node == *node && m.is_voter) {
+                    let voters = ChangeMembers::RemoveVoters(BTreeSet::from([*node]));
+                    raft.change_membership(voters, false).await
+                } else {
+                    let nodes = ChangeMembers::RemoveNodes(BTreeSet::from([*node]));
+                    raft.change_membership(nodes, false).await
+                }
+            }
+            MemberChange::Move { node, address } => {
+                let nodes = BTreeMap::from([(*node, BasicNode::new(address))]);
+                raft.change_membership(ChangeMembers::SetNodes(nodes), true)
+                    .await
+            }
+        };
+        changed.map(drop).map_err(change_error)
+    }
+
+    async fn hand_over(&self, to: u64) -> Result<(), MembershipError> {
+        let raft = &self.0.raft;
+        if self.is_leader() && to == self.node_id() {
+            return Ok(());
+        }
+        raft.trigger()
+            .transfer_leader(to)
+            .await
+            .map_err(fatal_error)?;
+        let wait = raft.wait(Some(TRANSFER_TIMEOUT));
+        let taken = wait.metrics(|m| m.current_leader == Some(to), "transfer of leadership");
+        let within_ms = u64::try_from(TRANSFER_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
+        taken
+            .await
+            .map(drop)
+            .map_err(|_| MembershipError::NotTaken {
+                node: to,
+                within_ms,
+            })
+    }
+}
+
+fn members(metrics: &RaftMetrics<TypeConfig>) -> Vec<MemberState> {
+    let membership = metrics.membership_config.membership();
+    let voters: BTreeSet<u64> = membership.voter_ids().collect();
+    let state = |(node, at): (&u64, &BasicNode)| {
+        let is_self = *node == metrics.id;
+        let matched = match &metrics.replication {
+            Some(_) if is_self => metrics.last_log_index,
+            Some(all) => all.get(node).and_then(|id| id.map(|id| id.index)),
+            None => None,
+        };
+        let heard_ms = match &metrics.heartbeat {
+            Some(_) if is_self => Some(0),
+            Some(all) => all
+                .get(node)
+                .and_then(Option::as_ref)
+                .map(|at| u64::try_from(at.into_inner().elapsed().as_millis()).unwrap_or(u64::MAX)),
+            None => None,
+        };
+        MemberState {
+            node: *node,
+            address: at.addr.clone(),
+            is_voter: voters.contains(node),
+            is_leader: metrics.current_leader == Some(*node),
+            matched,
+            heard_ms,
+        }
+    };
+    membership.nodes().map(state).collect()
+}
+
+fn change_error(error: RaftError<TypeConfig, ClientWriteError<TypeConfig>>) -> MembershipError {
+    match error {
+        RaftError::APIError(ClientWriteError::ForwardToLeader(forward)) => StoreError::NotLeader {
+            leader: forward.leader_id,
+        }
+        .into(),
+        RaftError::APIError(ClientWriteError::ChangeMembershipError(
+            ChangeMembershipError::InProgress(_),
+        )) => MembershipError::InProgress,
+        RaftError::APIError(ClientWriteError::ChangeMembershipError(
+            ChangeMembershipError::LearnerNotFound(missing),
+        )) => MembershipError::Unknown {
+            node: missing.node_id,
+        },
+        RaftError::APIError(ClientWriteError::LogEntryDiscarded(_)) => {
+            let reason = "leadership was lost while the change was on its way".into();
+            StoreError::OutcomeUnknown { reason }.into()
+        }
+        RaftError::APIError(other) => StoreError::Fatal(other.to_string()).into(),
+        RaftError::Fatal(fatal) => fatal_error(fatal),
+    }
+}
+
+fn fatal_error(fatal: Fatal<TypeConfig>) -> MembershipError {
+    match fatal {
+        Fatal::Stopped => StoreError::ShutDown.into(),
+        fatal => StoreError::Fatal(fatal.to_string()).into(),
+    }
+}
