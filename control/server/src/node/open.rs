@@ -1,0 +1,180 @@
+//! Opening a node: its data directory, its keys, its peers, its authority.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use control_api::backup::Backups;
+use control_api::token;
+use control_api::token::Issuer;
+use control_peers::PeerLink;
+use control_pki::{Pki, SealingKey, peer_credential_at_rest};
+use control_store::{Begin, Store, StoreConfig, claimed};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Config, Peers};
+use crate::{join, peers};
+
+/// Name of the sealing key's file in the data directory.
+pub(crate) const SEALING_KEY: &str = "seal.key";
+
+/// The cluster's data key, sealed by the sealing key.
+pub(crate) const DATA_KEY: &str = "data.key";
+/// The cluster's name when nobody says.
+const CLUSTER: &str = "metalmesh";
+
+/// What every command needs of a data directory.
+pub(super) struct Opened {
+    pub(super) store: Store,
+    /// Where its data is.
+    pub(super) dir: PathBuf,
+    pub(super) issuer: Issuer,
+    pub(super) pki: Pki,
+    pub(super) backups: Backups,
+    pub(super) seal: SealingKey,
+    pub(super) is_fresh: bool,
+    /// The way to the other nodes, where there is one.
+    pub(super) link: Option<PeerLink>,
+    /// What belongs to the link; ends with `stop`.
+    pub(super) tasks: JoinSet<()>,
+    /// Removed when dropped.
+    pub(super) temporary: Option<TempDir>,
+}
+
+/// Opens the node and waits until it is part of a cluster that works. `None` when stopped first.
+pub(super) async fn open(config: &Config, stop: &CancellationToken) -> Result<Option<Opened>> {
+    let temporary = match &config.data_dir {
+        Some(_) => None,
+        None => Some(tempfile::Builder::new().prefix("metalmeshd-").tempdir()?),
+    };
+    let dir: PathBuf = match (&config.data_dir, &temporary) {
+        (Some(dir), _) => dir.clone(),
+        (None, Some(temporary)) => temporary.path().to_owned(),
+        (None, None) => bail!("data_dir: is missing"),
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&dir)
+        .with_context(|| format!("data_dir: cannot make {}", dir.display()))?;
+    let link = config.peers.as_ref().map(bind_peers).transpose()?;
+    let Some((store, seal)) = open_store(config, &dir, link.as_ref(), stop).await? else {
+        return Ok(None);
+    };
+    let mut tasks = JoinSet::new();
+    if let Some(link) = &link {
+        if let Some(credential) = peer_credential_at_rest(&store, &seal, &config.trust_domain)? {
+            link.set_credential(credential)?;
+        }
+        tasks.spawn(link.clone().run(store.clone(), stop.clone()));
+        let (removed, stop) = (link.removed(), stop.clone());
+        tasks.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = removed.cancelled() => stop.cancel(),
+            }
+        });
+    }
+    let works = peers::wait_for_majority(&store, stop).await;
+    if !matches!(works, Ok(true)) {
+        store.shutdown().await;
+        return works.map(|_| None);
+    }
+    let pki = Pki::open(store.clone(), &seal, &config.trust_domain)
+        .await
+        .context("cannot open the certificate authority")?;
+    if let Some(link) = &link {
+        let (link, pki) = (link.clone(), pki.clone());
+        peers::spawn_renewal(&mut tasks, link, pki, store.node_id(), stop.clone());
+    }
+    let issuer = token::issuer(&store, &seal, &config.issuer).await?;
+    let backups = Backups::new(store.clone(), seal.secret());
+    let is_fresh = control_api::is_fresh(&store, &config.provider).await?;
+    Ok(Some(Opened {
+        store,
+        dir,
+        issuer,
+        pki,
+        backups,
+        seal,
+        is_fresh,
+        link,
+        tasks,
+        temporary,
+    }))
+}
+
+fn bind_peers(peers: &Peers) -> Result<PeerLink> {
+    let listen = peers.listen;
+    PeerLink::bind(listen).with_context(|| format!("peers.listen: cannot listen on {listen}"))
+}
+
+/// Opens the store, after joining where that is wanted, and the key that seals what is in it.
+async fn open_store(
+    config: &Config,
+    dir: &Path,
+    link: Option<&PeerLink>,
+    stop: &CancellationToken,
+) -> Result<Option<(Store, SealingKey)>> {
+    let node_key = sealing_key(config, dir)?;
+    let data_key = dir.join(DATA_KEY);
+    let claim = claimed(dir).context("cannot open the state")?;
+    let mut begin = Begin::Form;
+    let mut node = config.node_id.or_else(|| claim.as_ref().map(|c| c.node));
+    let mut cluster = config.cluster.clone();
+    let mut seal = None;
+    if let (Some(peers), Some(link), None) = (&config.peers, link, &claim)
+        && peers.join
+    {
+        let Some(joined) = join::wait(config, peers, dir, stop).await? else {
+            return Ok(None);
+        };
+        // What a join before this one left behind.
+        if data_key.exists() {
+            std::fs::remove_file(&data_key)?;
+        }
+        node_key.keep_data_key(&data_key, &joined.data_key)?;
+        link.set_credential(joined.credential)?;
+        begin = Begin::Join(joined.cluster_id);
+        node = Some(joined.node);
+        cluster = Some(joined.cluster);
+        seal = Some(joined.data_key);
+    }
+    let seal = match seal {
+        Some(seal) => seal,
+        None => node_key.data_key(&data_key, claim.is_some())?,
+    };
+    let cluster = cluster.or_else(|| claim.map(|c| c.cluster));
+    let cluster = cluster.unwrap_or_else(|| CLUSTER.to_owned());
+    let mut store = StoreConfig::new(dir, node.unwrap_or(1), cluster);
+    store.begin = begin;
+    store.snapshot_every_entries = config.snapshot_every_entries;
+    store.keep_entries = config.keep_entries;
+    if let (Some(peers), Some(link)) = (&config.peers, link) {
+        store.peer_address.clone_from(&peers.address);
+        store.transport = Arc::new(link.clone());
+        store.snapshot_bytes_per_second = peers.snapshot_bytes_per_second;
+    }
+    let store = Store::open(store).await.context("cannot open the state")?;
+    Ok(Some((store, seal)))
+}
+
+fn sealing_key(config: &Config, dir: &Path) -> Result<SealingKey> {
+    let path = config
+        .sealing_key
+        .clone()
+        .unwrap_or_else(|| dir.join(SEALING_KEY));
+    SealingKey::load_or_create(&path)
+        .with_context(|| format!("mesh.sealing_key: cannot use {}", path.display()))
+}
+
+/// The link ends first, so that the peers learn of it.
+pub(super) async fn close(mut opened: Opened, stop: &CancellationToken) {
+    stop.cancel();
+    while opened.tasks.join_next().await.is_some() {}
+    opened.store.shutdown().await;
+}

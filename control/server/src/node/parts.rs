@@ -1,0 +1,208 @@
+//! The parts of a node that serves, how they hang together, and in which order they end.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+use control_api::backup::Backups;
+use control_api::front::Front;
+use control_api::gate::ApiGate;
+use control_api::login::{Hasher, Login};
+use control_api::services::Services;
+use control_api::token::Issuer;
+use control_api::vpn::VpnHealth;
+use control_api::{
+    CallStats, Core, Ears, Policies, Published, Rates, Uses, WatchLimits, Watches, serve,
+};
+use control_gateway::{FleetView, Gateway};
+use control_pki::{Pki, SealingKey};
+use control_reconcile::{Heard, Listener};
+use control_store::{AuditTrail, Store};
+use proto_identity::SpiffeId;
+use proto_types::{MachineId, PartitionId, Timestamp};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::{export, metrics, premises, schedule, traces, vpn, vpn_duty};
+
+/// What serving takes, each part made already.
+pub(super) struct Parts<'a> {
+    pub(super) store: Store,
+    pub(super) dir: PathBuf,
+    /// Where metrics are asked for.
+    pub(super) metrics: Option<TcpListener>,
+    pub(super) issuer: Issuer,
+    pub(super) pki: Pki,
+    pub(super) backups: Backups,
+    pub(super) seal: SealingKey,
+    pub(super) mesh: SocketAddr,
+    pub(super) mesh_addresses: Vec<String>,
+    pub(super) peer_address: String,
+    pub(super) config: &'a Config,
+}
+
+/// See [`Parts::tell`].
+struct Told {
+    stats: CallStats,
+    here: premises::Here,
+    kept: schedule::Kept,
+}
+
+impl Parts<'_> {
+    /// What looks after this node without being a part of what it does.
+    fn tell(
+        &mut self,
+        gateway: &Gateway,
+        (audit, watches): (&AuditTrail, &Watches),
+        tasks: &mut JoinSet<()>,
+        stop: &CancellationToken,
+    ) -> Told {
+        let (config, store, dir) = (self.config, &self.store, &self.dir);
+        let kept = schedule::Kept::default();
+        let here = premises::Here::new(config, store, gateway.fleet(), kept.clone(), dir.clone());
+        let sources = metrics::Sources {
+            store: store.clone(),
+            fleet: gateway.fleet(),
+            audit: audit.clone(),
+            watches: watches.clone(),
+            kept: kept.clone(),
+            dir: dir.clone(),
+        };
+        let stats = CallStats::default();
+        metrics::spawn(tasks, self.metrics.take(), sources, &stats, stop);
+        Told { stats, here, kept }
+    }
+
+    /// Runs all parts; the audit trail ends last, so that it has the last calls.
+    pub(super) async fn serve(
+        mut self,
+        listener: TcpListener,
+        tls: Option<Arc<rustls::ServerConfig>>,
+        gateway: Gateway,
+        mut tasks: JoinSet<()>,
+        stop: CancellationToken,
+    ) -> Result<()> {
+        let api = listener.local_addr().unwrap_or(self.config.api_listen);
+        let (audit, writer) = AuditTrail::new(self.store.clone());
+        let (uses, use_writer) = Uses::new(self.store.clone());
+        let vpn = vpn::open(self.config.vpn.as_ref())?;
+        vpn_duty::spawn(&mut tasks, &self.store, vpn.as_ref(), &stop);
+        let watches = Watches::new(WatchLimits::default(), stop.clone());
+        let Told { stats, here, kept } = self.tell(&gateway, (&audit, &watches), &mut tasks, &stop);
+        let core = Arc::new(Core {
+            store: self.store.clone(),
+            issuer: self.issuer,
+            audit,
+            provider: self.config.provider.clone(),
+            pki: self.pki,
+            mesh_addresses: self.mesh_addresses,
+            peer_address: self.peer_address,
+            backups: self.backups.clone(),
+            rates: Rates::new(self.config.calls_per_minute),
+            uses,
+            hasher: Hasher::default(),
+            watches,
+            policies: Policies::default(),
+            published: Published::new(Arc::new(Fleet(gateway.fleet()))),
+            vpn,
+            vpn_health: VpnHealth::default(),
+            surveyor: Arc::new(here),
+        });
+        let routes = Services::new(Arc::clone(&core)).routes();
+        let settings = self.config.login.settings(tls.is_some())?;
+        let login = Login::new(Arc::clone(&core), self.seal, settings)?;
+        let gate = ApiGate::new(core).with_stats(stats.clone());
+        let tracing = traces::spawn(&mut tasks, &self.config.traces, &self.store, &stop)?;
+        let front = Front::new(Arc::new(gate), routes).with_stats(stats);
+        let front = front.with_tracing(tracing);
+        let front = front.with_pages(Arc::new(login));
+        let calls_over = CancellationToken::new();
+        let mut trail = JoinSet::new();
+        trail.spawn(writer.run(calls_over.clone()));
+        let fleet = Arc::new(Fleet(gateway.fleet()));
+        tasks.spawn(serve::serve(listener, tls, front, stop.clone()));
+        tasks.spawn(use_writer.run(stop.clone()));
+        tasks.spawn(gateway.run(stop.clone()));
+        control_reconcile::spawn(&mut tasks, self.store.clone(), fleet, stop.clone());
+        let schedule = self.config.backup.as_ref();
+        schedule::spawn(
+            &mut tasks,
+            schedule,
+            &self.store,
+            (&self.backups, &kept),
+            &stop,
+        )?;
+        export::spawn(&mut tasks, &self.config.exports, &self.store, &stop)?;
+        tracing::info!(api = %api, mesh = %self.mesh, "serving");
+        println!("ready api={api} mesh={}", self.mesh);
+        let over = until_over(&self.store, &mut tasks, &stop).await;
+        calls_over.cancel();
+        while trail.join_next().await.is_some() {}
+        over
+    }
+}
+
+/// Until all tasks ended. A store that stops by itself or a part that panics ends the node, and is
+/// an error.
+async fn until_over(
+    store: &Store,
+    tasks: &mut JoinSet<()>,
+    stop: &CancellationToken,
+) -> Result<()> {
+    let mut store_ended = false;
+    let mut over = Ok(());
+    loop {
+        tokio::select! {
+            reason = store.stopped(), if !store_ended => {
+                store_ended = true;
+                if !stop.is_cancelled() {
+                    let reason = reason.unwrap_or_default();
+                    tracing::error!(error = %reason, "the store stopped, so does the node");
+                    over = Err(anyhow::anyhow!("the store stopped: {reason}"));
+                    stop.cancel();
+                }
+            }
+            ended = tasks.join_next() => match ended {
+                None => return over,
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    tracing::error!(error = %error, "a part of the node panicked");
+                    over = Err(anyhow::anyhow!("a part of the node panicked"));
+                    stop.cancel();
+                }
+            }
+        }
+    }
+}
+
+/// What the gateway heard, for the duties of the leader.
+#[derive(Debug)]
+struct Fleet(FleetView);
+
+impl Ears for Fleet {
+    fn machine(&self, id: MachineId, now: Timestamp) {
+        self.0.heard_machine(id, now);
+    }
+
+    fn partition(&self, id: &PartitionId, now: Timestamp) {
+        self.0.heard_partition(id, now);
+    }
+
+    fn is_here(&self, id: &SpiffeId) -> Option<bool> {
+        self.0.is_here(id)
+    }
+}
+
+impl Listener for Fleet {
+    fn heard(&self) -> Heard {
+        let fleet = self.0.fleet();
+        Heard {
+            listening_since: fleet.listening_since,
+            machines: fleet.heard,
+            unobserved: fleet.unobserved,
+        }
+    }
+}
