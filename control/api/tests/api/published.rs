@@ -1,5 +1,5 @@
-//! The published stack's boot server, hammer, BMC agent and switch agent against a node: the way
-//! of a machine from its first packet to a tenant's system, and what each of them must not do.
+//! The published stack's agents against a node: the way of a machine from its first packet to a
+//! tenant's system, and what each of them must not do.
 
 use control_state::{Machine, Phase};
 use infra::bmc_service_client::BmcServiceClient;
@@ -12,11 +12,12 @@ use proto_public::infra::v2 as infra;
 use tonic::{Code, Streaming};
 
 use crate::node::{Node, wanted_machine};
+use crate::published_switch::register_leaf;
 
 pub(crate) const UUID: &str = "00000000-0000-4000-8000-000000000001";
-const OTHER: &str = "00000000-0000-4000-8000-000000000002";
+pub(crate) const OTHER: &str = "00000000-0000-4000-8000-000000000002";
 pub(crate) const MAC: &str = "02:00:00:00:00:01";
-const PASSWORD: &str = "hammers-secret";
+pub(crate) const PASSWORD: &str = "hammers-secret";
 
 /// A token of an agent, bound to a partition or to none.
 pub(crate) async fn agent(node: &Node, partition: Option<&str>) -> String {
@@ -45,6 +46,19 @@ async fn token_of(node: &Node, agent: &str, uuid: &str) -> (String, String) {
         .unwrap()
         .into_inner();
     (made.token.unwrap().uuid, made.secret)
+}
+
+/// Pixiecore's request for a machine's token.
+pub(crate) fn token_request(uuid: &str) -> infra::BootServiceMachineTokenRequest {
+    infra::BootServiceMachineTokenRequest {
+        uuid: uuid.into(),
+        user: "pixiecore".into(),
+        expires: Some(prost_types::Duration {
+            seconds: 3600,
+            nanos: 0,
+        }),
+        labels: None,
+    }
 }
 
 #[expect(deprecated, reason = "published agents write this field")]
@@ -91,39 +105,6 @@ fn registration(uuid: &str) -> infra::BootServiceRegisterRequest {
         metal_hammer_version: "v0.14".into(),
         partition: "lab".into(),
     }
-}
-
-#[expect(deprecated, reason = "published agents write this field")]
-fn leaf(id: &str) -> api::Switch {
-    let nic = |number: u8| api::SwitchNic {
-        name: format!("Ethernet{number}"),
-        identifier: format!("Eth1/{}", number + 1),
-        mac: Some(format!("02:00:00:00:01:0{number}")),
-        ..Default::default()
-    };
-    api::Switch {
-        id: id.into(),
-        partition: "lab".into(),
-        rack: Some("rack-9".into()),
-        management_ip: "10.9.1.1".into(),
-        console_command: Some("tio /dev/ttyUSB0".into()),
-        nics: (0..4).map(nic).collect(),
-        os: Some(api::SwitchOs {
-            vendor: api::SwitchOsVendor::Sonic.into(),
-            version: "202311".into(),
-            metal_core_version: "v0.18".into(),
-        }),
-        ..Default::default()
-    }
-}
-
-async fn register_leaf(node: &Node, agent: &str, id: &str) -> api::Switch {
-    let mut switches = SwitchServiceClient::new(node.wire(Some(agent)));
-    let request = infra::SwitchServiceRegisterRequest {
-        switch: Some(leaf(id)),
-    };
-    let made = switches.register(request).await.unwrap().into_inner();
-    made.switch.unwrap()
 }
 
 async fn wait(node: &Node, token: &str) -> Streaming<infra::BootServiceWaitResponse> {
@@ -178,7 +159,7 @@ pub(crate) async fn waiting(
     (id, token, stream)
 }
 
-async fn create(node: &Node, project: &str, token: &str, network: &str) -> api::Machine {
+pub(crate) async fn create(node: &Node, project: &str, token: &str, network: &str) -> api::Machine {
     let mut machines =
         api::machine_service_client::MachineServiceClient::new(node.wire(Some(token)));
     let request = api::MachineServiceCreateRequest {
@@ -417,236 +398,5 @@ async fn a_bound_agent_speaks_for_its_partition_only() {
     };
     let answer = events.send(request).await.unwrap().into_inner();
     assert_eq!((answer.events, answer.failed), (0, vec![uuid]));
-    node.stop().await;
-}
-
-/// Pixiecore's request for a machine's token.
-pub(crate) fn token_request(uuid: &str) -> infra::BootServiceMachineTokenRequest {
-    infra::BootServiceMachineTokenRequest {
-        uuid: uuid.into(),
-        user: "pixiecore".into(),
-        expires: Some(prost_types::Duration {
-            seconds: 3600,
-            nanos: 0,
-        }),
-        labels: None,
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nobody_reads_how_a_bmc_lets_in_but_its_agent() {
-    let node = Node::start().await;
-    node.data_centre().await;
-    let (project, owner) = node.tenant("acme").await;
-    let network = node.network(&owner, &project).await;
-    let (rival, foreign) = node.tenant("rival").await;
-    let agent = agent(&node, None).await;
-    let (_, _, _stream) = waiting(&node, &agent).await;
-    create(&node, &project, &owner, &network).await;
-    let request = |project: &str| api::MachineServiceGetBmcRequest {
-        uuid: UUID.into(),
-        project: project.into(),
-    };
-    use api::machine_service_client::MachineServiceClient;
-    let mut theirs = MachineServiceClient::new(node.wire(Some(&foreign)));
-    for project in [&rival, &project] {
-        let refused = theirs.get_bmc(request(project)).await.unwrap_err();
-        assert_eq!(refused.code(), Code::NotFound);
-    }
-    let mut own = MachineServiceClient::new(node.wire(Some(&owner)));
-    let shown = own.get_bmc(request(&project)).await.unwrap().into_inner();
-    let mut all = admin::machine_service_client::MachineServiceClient::new(node.as_admin());
-    let listed = all.list_bmc(admin::MachineServiceListBmcRequest::default());
-    let listed = listed.await.unwrap().into_inner();
-    let mut audit = admin::audit_service_client::AuditServiceClient::new(node.as_admin());
-    let audit = audit.list(admin::AuditServiceListRequest::default());
-    let audit = audit.await.unwrap().into_inner();
-    for text in [
-        format!("{shown:?}"),
-        format!("{listed:?}"),
-        format!("{audit:?}"),
-    ] {
-        assert!(!text.contains(PASSWORD), "{text}");
-    }
-    assert!(format!("{shown:?}").contains("10.9.0.1:623"));
-    node.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn bmcs_are_reported() {
-    let node = Node::start().await;
-    node.data_centre().await;
-    let agent = agent(&node, None).await;
-    let known = node.waiting_machine(1).await;
-    let report = |uuid: &str, power: &str| api::MachineBmcReport {
-        uuid: uuid.into(),
-        bmc: Some(api::MachineBmc {
-            address: "10.9.0.1:623".into(),
-            mac: "02:00:00:00:09:01".into(),
-            user: "metal".into(),
-            password: PASSWORD.into(),
-            power_state: power.into(),
-            ..Default::default()
-        }),
-        led_state: Some(api::MachineChassisIdentifyLedState {
-            value: "LED-OFF".into(),
-            ..Default::default()
-        }),
-        power_metric: Some(drawn(230.5)),
-        power_supplies: vec![supply("OK")],
-        ..Default::default()
-    };
-    let request = |power| infra::UpdateBmcInfoRequest {
-        partition: "lab".into(),
-        bmc_reports: vec![report(&known, power), report(OTHER, power)],
-    };
-    let mut bmc = BmcServiceClient::new(node.wire(Some(&agent)));
-    let answer = bmc.update_bmc_info(request("ON")).await.unwrap();
-    let answer = answer.into_inner();
-    assert_eq!(answer.updated_machines, std::slice::from_ref(&known));
-    assert_eq!(answer.created_machines, [OTHER]);
-    let before = node.store.read_local(|t| t.revision()).unwrap();
-    bmc.update_bmc_info(request("ON")).await.unwrap();
-    let id = known.parse().unwrap();
-    let (after, machine) = node
-        .store
-        .read_local(|t| (t.revision(), t.get::<Machine>(&id).cloned()))
-        .unwrap();
-    let audited = 2;
-    assert!(after <= before + audited, "what is known is not written");
-    let machine = machine.unwrap();
-    assert_eq!(machine.bmc.as_ref().unwrap().power_state, "on");
-    assert_eq!(machine.led.value, "off");
-    node.stop().await;
-}
-
-fn drawn(watts: f32) -> api::MachinePowerMetric {
-    api::MachinePowerMetric {
-        average_consumed_watts: watts,
-        interval_in_min: 20.0,
-        max_consumed_watts: 305.25,
-        min_consumed_watts: 198.0,
-    }
-}
-
-fn supply(health: &str) -> api::MachinePowerSupply {
-    api::MachinePowerSupply {
-        health: health.into(),
-        state: "Enabled".into(),
-    }
-}
-
-/// What an admin sees of the machine's power.
-async fn power(node: &Node, machine: &str) -> api::MachineBmcReport {
-    let mut machines = admin::machine_service_client::MachineServiceClient::new(node.as_admin());
-    let uuid = machine.to_owned();
-    let shown = machines.get_bmc(admin::MachineServiceGetBmcRequest { uuid });
-    let shown = shown.await.unwrap().into_inner();
-    shown.bmc_details.unwrap().bmc_report.unwrap()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_machines_draw_is_shown_and_written_only_when_a_supply_changes() {
-    let node = Node::start().await;
-    node.data_centre().await;
-    let agent = agent(&node, None).await;
-    let known = node.waiting_machine(1).await;
-    let mut bmc = BmcServiceClient::new(node.wire(Some(&agent)));
-    let mut tell = async |watts, health: &str| {
-        let report = api::MachineBmcReport {
-            uuid: known.clone(),
-            bmc: Some(api::MachineBmc {
-                address: "10.9.0.1:623".into(),
-                mac: "02:00:00:00:09:01".into(),
-                ..Default::default()
-            }),
-            power_metric: Some(drawn(watts)),
-            power_supplies: vec![supply(health), supply("OK")],
-            ..Default::default()
-        };
-        let request = infra::UpdateBmcInfoRequest {
-            partition: "lab".into(),
-            bmc_reports: vec![report],
-        };
-        bmc.update_bmc_info(request).await.unwrap();
-        power(&node, &known).await
-    };
-    let shown = tell(230.5, "OK").await;
-    assert_eq!(shown.power_metric, Some(drawn(230.5)));
-    assert_eq!(shown.power_supplies, [supply("OK"), supply("OK")]);
-    let shown = tell(240.0, "OK").await;
-    assert_eq!(
-        shown.power_metric,
-        Some(drawn(230.5)),
-        "of the first report"
-    );
-    let shown = tell(250.0, "Critical").await;
-    assert_eq!(shown.power_metric, Some(drawn(250.0)));
-    assert_eq!(shown.power_supplies, [supply("Critical"), supply("OK")]);
-    let shown = tell(f32::NAN, "OK").await;
-    assert_eq!(shown.power_metric, Some(drawn(0.0)));
-    node.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn switches_are_told_and_tell() {
-    let node = Node::start().await;
-    node.data_centre().await;
-    let agent = agent(&node, None).await;
-    let made = register_leaf(&node, &agent, "leaf9").await;
-    assert_eq!(made.console_command.as_deref(), Some("tio /dev/ttyUSB0"));
-    let again = register_leaf(&node, &agent, "leaf9").await;
-    assert_eq!(again.nics, made.nics);
-    let mut switches = SwitchServiceClient::new(node.wire(Some(&agent)));
-    let get = infra::SwitchServiceGetRequest { id: "leaf9".into() };
-    switches.get(get.clone()).await.unwrap();
-    let beat = |error: Option<&str>| infra::SwitchServiceHeartbeatRequest {
-        id: "leaf9".into(),
-        duration: Some(prost_types::Duration {
-            seconds: 0,
-            nanos: 250_000_000,
-        }),
-        error: error.map(str::to_owned),
-        port_states: [("Ethernet0".to_owned(), api::SwitchPortStatus::Up.into())].into(),
-        bgp_port_states: [(
-            "Ethernet0".to_owned(),
-            api::SwitchBgpPortState {
-                peer_group: "FABRIC".into(),
-                vrf_name: "default".into(),
-                bgp_state: api::BgpState::Established.into(),
-                ..Default::default()
-            },
-        )]
-        .into(),
-    };
-    let answer = switches.heartbeat(beat(None)).await.unwrap().into_inner();
-    assert!(answer.last_sync.is_some() && answer.last_sync_error.is_none());
-    let before = node.store.read_local(|t| t.revision()).unwrap();
-    switches.heartbeat(beat(None)).await.unwrap();
-    let after = node.store.read_local(|t| t.revision()).unwrap();
-    assert_eq!(after, before, "a mere sign of life is not written");
-    let id = "leaf9".parse().unwrap();
-    let seen = node.store.read_local(|t| {
-        let switch = t.get::<control_state::Switch>(&id).unwrap();
-        let wanted = control_state::life::port_vni(t, switch, "Ethernet1");
-        let seen = |port: &str| switch.ports[port].observed.clone().unwrap();
-        (seen("Ethernet0"), seen("Ethernet1").vni == wanted)
-    });
-    let (port, is_told) = seen.unwrap();
-    assert!(port.oper_up && port.bgp.is_some() && is_told);
-    let answer = switches.heartbeat(beat(Some("no route"))).await.unwrap();
-    let error = answer.into_inner().last_sync_error.unwrap();
-    assert_eq!(error.error.as_deref(), Some("no route"));
-
-    let mut all = admin::switch_service_client::SwitchServiceClient::new(node.as_admin());
-    let migrate = |to: &str| admin::SwitchServiceMigrateRequest {
-        old_switch: "leaf9".into(),
-        new_switch: to.into(),
-    };
-    let refused = all.migrate(migrate("leaf1")).await.unwrap_err();
-    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
-    register_leaf(&node, &agent, "leaf10").await;
-    let moved = all.migrate(migrate("leaf10")).await.unwrap().into_inner();
-    assert_eq!(moved.switch.unwrap().id, "leaf10");
     node.stop().await;
 }

@@ -1,0 +1,166 @@
+//! The published stack's BMC agent against a node: what it reports, and who reads it.
+
+use control_state::Machine;
+use infra::bmc_service_client::BmcServiceClient;
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2 as api;
+use proto_public::infra::v2 as infra;
+use tonic::Code;
+
+use crate::node::Node;
+use crate::published::{OTHER, PASSWORD, UUID, agent, create, waiting};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_reads_how_a_bmc_lets_in_but_its_agent() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let (project, owner) = node.tenant("acme").await;
+    let network = node.network(&owner, &project).await;
+    let (rival, foreign) = node.tenant("rival").await;
+    let agent = agent(&node, None).await;
+    let (_, _, _stream) = waiting(&node, &agent).await;
+    create(&node, &project, &owner, &network).await;
+    let request = |project: &str| api::MachineServiceGetBmcRequest {
+        uuid: UUID.into(),
+        project: project.into(),
+    };
+    use api::machine_service_client::MachineServiceClient;
+    let mut theirs = MachineServiceClient::new(node.wire(Some(&foreign)));
+    for project in [&rival, &project] {
+        let refused = theirs.get_bmc(request(project)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::NotFound);
+    }
+    let mut own = MachineServiceClient::new(node.wire(Some(&owner)));
+    let shown = own.get_bmc(request(&project)).await.unwrap().into_inner();
+    let mut all = admin::machine_service_client::MachineServiceClient::new(node.as_admin());
+    let listed = all.list_bmc(admin::MachineServiceListBmcRequest::default());
+    let listed = listed.await.unwrap().into_inner();
+    let mut audit = admin::audit_service_client::AuditServiceClient::new(node.as_admin());
+    let audit = audit.list(admin::AuditServiceListRequest::default());
+    let audit = audit.await.unwrap().into_inner();
+    for text in [
+        format!("{shown:?}"),
+        format!("{listed:?}"),
+        format!("{audit:?}"),
+    ] {
+        assert!(!text.contains(PASSWORD), "{text}");
+    }
+    assert!(format!("{shown:?}").contains("10.9.0.1:623"));
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bmcs_are_reported() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let agent = agent(&node, None).await;
+    let known = node.waiting_machine(1).await;
+    let report = |uuid: &str, power: &str| api::MachineBmcReport {
+        uuid: uuid.into(),
+        bmc: Some(api::MachineBmc {
+            address: "10.9.0.1:623".into(),
+            mac: "02:00:00:00:09:01".into(),
+            user: "metal".into(),
+            password: PASSWORD.into(),
+            power_state: power.into(),
+            ..Default::default()
+        }),
+        led_state: Some(api::MachineChassisIdentifyLedState {
+            value: "LED-OFF".into(),
+            ..Default::default()
+        }),
+        power_metric: Some(drawn(230.5)),
+        power_supplies: vec![supply("OK")],
+        ..Default::default()
+    };
+    let request = |power| infra::UpdateBmcInfoRequest {
+        partition: "lab".into(),
+        bmc_reports: vec![report(&known, power), report(OTHER, power)],
+    };
+    let mut bmc = BmcServiceClient::new(node.wire(Some(&agent)));
+    let answer = bmc.update_bmc_info(request("ON")).await.unwrap();
+    let answer = answer.into_inner();
+    assert_eq!(answer.updated_machines, std::slice::from_ref(&known));
+    assert_eq!(answer.created_machines, [OTHER]);
+    let before = node.store.read_local(|t| t.revision()).unwrap();
+    bmc.update_bmc_info(request("ON")).await.unwrap();
+    let id = known.parse().unwrap();
+    let (after, machine) = node
+        .store
+        .read_local(|t| (t.revision(), t.get::<Machine>(&id).cloned()))
+        .unwrap();
+    let audited = 2;
+    assert!(after <= before + audited, "what is known is not written");
+    let machine = machine.unwrap();
+    assert_eq!(machine.bmc.as_ref().unwrap().power_state, "on");
+    assert_eq!(machine.led.value, "off");
+    node.stop().await;
+}
+
+fn drawn(watts: f32) -> api::MachinePowerMetric {
+    api::MachinePowerMetric {
+        average_consumed_watts: watts,
+        interval_in_min: 20.0,
+        max_consumed_watts: 305.25,
+        min_consumed_watts: 198.0,
+    }
+}
+
+fn supply(health: &str) -> api::MachinePowerSupply {
+    api::MachinePowerSupply {
+        health: health.into(),
+        state: "Enabled".into(),
+    }
+}
+
+/// What an admin sees of the machine's power.
+async fn power(node: &Node, machine: &str) -> api::MachineBmcReport {
+    let mut machines = admin::machine_service_client::MachineServiceClient::new(node.as_admin());
+    let uuid = machine.to_owned();
+    let shown = machines.get_bmc(admin::MachineServiceGetBmcRequest { uuid });
+    let shown = shown.await.unwrap().into_inner();
+    shown.bmc_details.unwrap().bmc_report.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_machines_draw_is_shown_and_written_only_when_a_supply_changes() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let agent = agent(&node, None).await;
+    let known = node.waiting_machine(1).await;
+    let mut bmc = BmcServiceClient::new(node.wire(Some(&agent)));
+    let mut tell = async |watts, health: &str| {
+        let report = api::MachineBmcReport {
+            uuid: known.clone(),
+            bmc: Some(api::MachineBmc {
+                address: "10.9.0.1:623".into(),
+                mac: "02:00:00:00:09:01".into(),
+                ..Default::default()
+            }),
+            power_metric: Some(drawn(watts)),
+            power_supplies: vec![supply(health), supply("OK")],
+            ..Default::default()
+        };
+        let request = infra::UpdateBmcInfoRequest {
+            partition: "lab".into(),
+            bmc_reports: vec![report],
+        };
+        bmc.update_bmc_info(request).await.unwrap();
+        power(&node, &known).await
+    };
+    let shown = tell(230.5, "OK").await;
+    assert_eq!(shown.power_metric, Some(drawn(230.5)));
+    assert_eq!(shown.power_supplies, [supply("OK"), supply("OK")]);
+    let shown = tell(240.0, "OK").await;
+    assert_eq!(
+        shown.power_metric,
+        Some(drawn(230.5)),
+        "of the first report"
+    );
+    let shown = tell(250.0, "Critical").await;
+    assert_eq!(shown.power_metric, Some(drawn(250.0)));
+    assert_eq!(shown.power_supplies, [supply("Critical"), supply("OK")]);
+    let shown = tell(f32::NAN, "OK").await;
+    assert_eq!(shown.power_metric, Some(drawn(0.0)));
+    node.stop().await;
+}
