@@ -25,6 +25,9 @@ use uuid::Uuid;
 const TENANTS: u64 = 2_000;
 /// Decisions between two looks at the clock, so that the clock is not what is measured.
 const BATCH: u32 = 32;
+/// Times that each row has its turn. Its median round is reported: what else the machine had to do
+/// in one of them does not count.
+const ROUNDS: u32 = 9;
 const PROVIDER: &str = "metal-stack";
 /// Where no rule exists.
 const TABLE_NS_MAX: f64 = 200.0;
@@ -57,6 +60,7 @@ struct Row {
     policies: bool,
 }
 
+#[derive(Clone, Copy)]
 struct Measured {
     mean: f64,
     p50: f64,
@@ -86,9 +90,16 @@ pub(crate) fn run(args: &AuthzArgs) -> Result<()> {
         "ONE DECISION, NS", "MEAN", "P50", "P99", "MEAN <="
     );
     let mut missed = Vec::new();
-    for row in rows() {
-        let tables = if row.policies { &judged } else { &plain };
-        let of = measure(&row, tables, args.thousands)?;
+    let rows = rows();
+    let mut rounds = vec![Vec::new(); rows.len()];
+    for _ in 0..ROUNDS {
+        for (row, taken) in rows.iter().zip(&mut rounds) {
+            let tables = if row.policies { &judged } else { &plain };
+            taken.push(measure(row, tables, args.thousands)?);
+        }
+    }
+    for (row, taken) in rows.iter().zip(rounds) {
+        let of = median(taken).context("nothing was measured")?;
         let good = of.mean <= row.max_ns;
         if !good {
             missed.push(row.name);
@@ -238,7 +249,7 @@ fn measure(row: &Row, tables: &Tables, thousands: u32) -> Result<Measured> {
     let decide = || looked.decide(row.path, Some(&subject), row.request.as_ref());
     let answer = decide();
     ensure!(answer.is_ok() == row.permitted, "{}: {answer:?}", row.name);
-    let batches = usize::try_from(thousands)? * 1000 / usize::try_from(BATCH)?;
+    let batches = usize::try_from(thousands)? * 1000 / usize::try_from(ROUNDS * BATCH)?;
     let mut took = Vec::with_capacity(batches);
     for round in 0..batches + batches / 10 {
         let began = Instant::now();
@@ -259,6 +270,12 @@ fn measure(row: &Row, tables: &Tables, thousands: u32) -> Result<Measured> {
         p50: at(50).context("nothing was measured")?,
         p99: at(99).context("nothing was measured")?,
     })
+}
+
+/// The round in the middle by its mean.
+fn median(mut rounds: Vec<Measured>) -> Option<Measured> {
+    rounds.sort_by(|a, b| a.mean.total_cmp(&b.mean));
+    rounds.get(rounds.len() / 2).copied()
 }
 
 fn principal(user: &str, kind: TokenKind, rights: Rights) -> Principal {
