@@ -7,69 +7,30 @@ that take more than that refuse the request, and have to refuse it alike in ever
 Usage: ADMIN_TOKEN=... every_method.py http://127.0.0.1:PORT
 """
 
-import importlib
-import keyword
 import os
-import pkgutil
-import re
 import sys
 
-import pyqwest
 from connectrpc.code import Code
-from connectrpc.codec import proto_binary_codec, proto_json_codec
 from connectrpc.errors import ConnectError
-from connectrpc.protocol import ProtocolType
 from google.protobuf import message_factory
 
-import metalstack.admin.v2
 import metalstack.admin.v2.tenant_connect as admin_tenant
 import metalstack.admin.v2.tenant_pb2 as admin_tenant_pb
 import metalstack.admin.v2.token_connect as admin_token
 import metalstack.admin.v2.token_pb2 as admin_token_pb
-import metalstack.api.v2
 import metalstack.api.v2.common_pb2 as common_pb
 import metalstack.api.v2.project_connect as project
 import metalstack.api.v2.project_pb2 as project_pb
 import metalstack.api.v2.token_pb2 as token_pb
-import metalstack.infra.v2
+from contract import COMBINATIONS, http, methods
 
 URL = sys.argv[1]
 ADMIN = os.environ["ADMIN_TOKEN"]
-PACKAGES = [metalstack.admin.v2, metalstack.api.v2, metalstack.infra.v2]
 METHODS = 152
 # How long a stream may say nothing, and an answer may take, milliseconds.
 STREAM_MS, ANSWER_MS = 700, 20_000
 # Answers that no request may get: the method is missing, or the server was wrong.
 NEVER = {Code.UNIMPLEMENTED, Code.INTERNAL, Code.UNKNOWN, Code.DATA_LOSS, Code.UNAVAILABLE}
-
-transport = pyqwest.SyncHTTPTransport(http_version=pyqwest.HTTPVersion.HTTP2, timeout=30)
-http = pyqwest.SyncClient(transport=transport)
-COMBINATIONS = [
-    (f"{protocol.name} {name}", {"protocol": protocol, "codec": codec(), "http_client": http})
-    for protocol in (ProtocolType.CONNECT, ProtocolType.GRPC, ProtocolType.GRPC_WEB)
-    for name, codec in (("proto", proto_binary_codec), ("json", proto_json_codec))
-]
-
-
-def snake(name):
-    """As the published generator calls a method: BMCCommand is b_m_c_command."""
-    name = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-    return f"{name}_" if keyword.iskeyword(name) else name
-
-
-def methods():
-    """Client class, its method's name, and the method's descriptor."""
-    for package in PACKAGES:
-        for module in pkgutil.iter_modules(package.__path__):
-            if not module.name.endswith("_connect"):
-                continue
-            name = f"{package.__name__}.{module.name}"
-            clients = importlib.import_module(name)
-            messages = importlib.import_module(name.removesuffix("connect") + "pb2")
-            for service in messages.DESCRIPTOR.services_by_name.values():
-                client = getattr(clients, f"{service.name}ClientSync")
-                for method in service.methods:
-                    yield client, snake(method.name), method
 
 
 def request(method, known):

@@ -1,4 +1,5 @@
-//! The published Python client drives the scenario and every method: three protocols, two codecs.
+//! The published Python client drives the scenario and every method, refused and served: three
+//! protocols, two codecs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,6 +25,8 @@ fn published(script: &str) -> Option<String> {
     let daemon = Daemon::start(dir.path());
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server");
     let output = Command::new(python)
+        // What it compiles is not left among the sources.
+        .arg("-B")
         .arg(scripts.join(script))
         .arg(&daemon.api)
         .env("ADMIN_TOKEN", daemon.admin_token())
@@ -45,5 +48,13 @@ fn the_published_client_in_all_protocols() {
 fn the_published_client_is_answered_alike_by_every_method() {
     if let Some(text) = published("every_method.py") {
         assert!(text.contains("152 methods, 6 combinations"), "{text}");
+    }
+}
+
+#[test]
+fn every_method_does_its_work_for_the_published_client() {
+    if let Some(text) = published("every_method_served.py") {
+        let all = text.matches("150 of 152 methods served").count();
+        assert_eq!(all, 6, "{text}");
     }
 }
