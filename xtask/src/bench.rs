@@ -47,6 +47,13 @@ enum What {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// A tenant's calls beside strangers that flood the API; see --help
+    #[command(disable_help_flag = true)]
+    Strangers {
+        /// Given to the bench as they are
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// The API beside Ironic with MariaDB on this machine; see --help
     #[command(disable_help_flag = true)]
     Api {
@@ -75,16 +82,8 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
             ];
             hand_over("api", &parts, root, args)
         }
-        What::Link { args } => {
-            build(root, &["tests-perf", "control-server"])?;
-            let metalmeshd = release(root).join("metalmeshd");
-            hand_over(
-                "link",
-                &[(OsStr::new("--metalmeshd"), metalmeshd)],
-                root,
-                args,
-            )
-        }
+        What::Link { args } => beside_the_product("link", root, args),
+        What::Strangers { args } => beside_the_product("strangers", root, args),
         What::Fleet { args } => {
             let bench = [OsString::from("bench")];
             fleet::start(root, bench.iter().chain(args))
@@ -96,9 +95,21 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
     }
 }
 
+/// A bench that needs the product's program and nothing else.
+fn beside_the_product(which: &str, root: &Path, args: &[OsString]) -> Result<()> {
+    build(root, &["tests-perf", "control-server"])?;
+    let metalmeshd = release(root).join("metalmeshd");
+    hand_over(
+        which,
+        &[(OsStr::new("--metalmeshd"), metalmeshd)],
+        root,
+        args,
+    )
+}
+
 pub(crate) fn build(root: &Path, packages: &[&str]) -> Result<()> {
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--release"]);
+    build.args(["build", "--release"]);
     for package in packages {
         build.args(["--package", package]);
     }

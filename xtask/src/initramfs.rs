@@ -179,14 +179,7 @@ fn hammer_binary(options: &Options) -> Result<PathBuf> {
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args([
-            "build",
-            "--quiet",
-            "--profile",
-            "small",
-            "--package",
-            "agents-hammer",
-        ])
+        .args(["build", "--profile", "small", "--package", "agents-hammer"])
         .args(["--bin", "metalmesh-hammer", "--target", TARGET])
         .env("RUSTFLAGS", "-C target-feature=+crt-static")
         .current_dir(crate::root())

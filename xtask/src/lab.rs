@@ -177,7 +177,7 @@ fn build(root: &Path, built: bool) -> Result<Artefacts> {
     let cache = cache_dir()?;
     if !built {
         let mut command = Command::new(env!("CARGO"));
-        command.current_dir(root).args(["build", "--quiet"]);
+        command.current_dir(root).args(["build"]);
         for (_, package, _) in PROGRAMS {
             command.args(["--package", package]);
         }

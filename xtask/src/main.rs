@@ -12,7 +12,6 @@ mod fuzz;
 mod initramfs;
 mod lab;
 mod osimage;
-mod program;
 mod shown;
 mod sim;
 mod sizes;
@@ -27,7 +26,10 @@ use clap::{Parser, Subcommand};
 #[command(
     name = "./dev",
     about = "Build, check, test and run metalmesh.",
-    bin_name = "./dev"
+    bin_name = "./dev",
+    after_help = "Run by ./dev itself:\n  \
+        control  Run one control node on loopback: metalmeshd --dev\n  \
+        cli      Run the command line: metalmesh"
 )]
 struct Args {
     #[command(subcommand)]
@@ -42,10 +44,6 @@ enum Task {
     Fix,
     /// A small real data centre on this machine, end to end
     Lab(lab::LabArgs),
-    /// Run one control node on loopback: metalmeshd --dev
-    Control(program::ProgramArgs),
-    /// Run the command line: metalmesh
-    Cli(program::ProgramArgs),
     /// Run every test, the lab in its short form included
     Test(test::TestArgs),
     /// Measure: the store beside etcd
@@ -70,8 +68,6 @@ fn main() -> ExitCode {
     let result = match Args::parse().task {
         Task::Check => check::run(&root),
         Task::Fix => check::fix(&root),
-        Task::Control(args) => program::control(&root, &args),
-        Task::Cli(args) => program::cli(&root, &args),
         Task::Test(args) => test::run(&root, &args),
         Task::Bench(args) => bench::run(&root, &args),
         Task::Fleet(args) => fleet::run(&root, &args),

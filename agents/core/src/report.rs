@@ -157,6 +157,7 @@ fn report(config: &Config, outcome: &Outcome, neighbours: &Neighbours) -> Switch
 
 fn neighbour(frame: proto_lldp::Frame) -> LldpNeighbour {
     LldpNeighbour {
+        mac: mac(frame.source),
         chassis_id: frame.chassis_id,
         port_id: frame.port_id,
         system_name: frame.system_name,

@@ -10,6 +10,8 @@ use tokio::task::JoinSet;
 use crate::net::clock::now_ms;
 
 const EVENTS_MAX: usize = 64;
+/// Longest message of an event, bytes; control refuses events that are much longer.
+const MESSAGE_LEN_MAX: usize = 4096;
 /// Between two signs of life.
 const ALIVE_EVERY: Duration = Duration::from_secs(60);
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
@@ -68,7 +70,8 @@ impl Events {
     }
 }
 
-fn make(event: &str, message: String) -> MachineEvent {
+fn make(event: &str, mut message: String) -> MachineEvent {
+    message.truncate(message.floor_char_boundary(MESSAGE_LEN_MAX));
     MachineEvent {
         event: event.to_string(),
         message,

@@ -42,13 +42,14 @@ impl Lldp {
         let mut tasks = JoinSet::new();
         for link in links {
             let own = Frame {
+                source: link.mac.0,
                 chassis_id: uuid.to_string(),
                 port_id: link.name.clone(),
                 system_name: uuid.to_string(),
                 system_description: concat!("metalmesh-hammer ", env!("CARGO_PKG_VERSION")).into(),
                 ttl_s: TTL_S,
             };
-            let frame = own.encode(link.mac.0);
+            let frame = own.encode();
             tasks.spawn(run(link.clone(), frame, heard.clone(), news.clone()));
         }
         Self {
@@ -103,7 +104,7 @@ async fn run(link: Link, frame: Vec<u8>, heard: Arc<Mutex<Heard>>, news: Arc<Not
             received = socket.recv() => match received {
                 Ok(bytes) => {
                     if let Ok(neighbour) = Frame::decode(&bytes)
-                        && bytes.get(6..12) != Some(&link.mac.0[..])
+                        && neighbour.source != link.mac.0
                     {
                         let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
                         note(heard.entry(link.name.clone()).or_default(), neighbour);

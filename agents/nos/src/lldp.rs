@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use proto_lldp::{Frame, Socket, mac_of};
+use proto_lldp::{Frame, Mac, Socket, mac_of};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -63,7 +63,7 @@ impl Neighbours {
         let full = entries.len() >= NEIGHBOURS_MAX;
         let known = entries
             .iter_mut()
-            .find(|e| e.frame.chassis_id == frame.chassis_id && e.frame.port_id == frame.port_id);
+            .find(|known| speaker(&known.frame) == speaker(&frame));
         let news = match known {
             Some(entry) => {
                 let news = entry.frame != frame;
@@ -88,6 +88,11 @@ impl Neighbours {
     }
 }
 
+/// The key that tells neighbours of one port apart.
+fn speaker(frame: &Frame) -> (Mac, &str, &str) {
+    (frame.source, &frame.chassis_id, &frame.port_id)
+}
+
 /// What a switch says on one port.
 #[derive(Clone, Debug)]
 pub struct Speaker {
@@ -98,8 +103,9 @@ pub struct Speaker {
 }
 
 impl Speaker {
-    fn frame(&self) -> Frame {
+    fn frame(&self, source: Mac) -> Frame {
         Frame {
+            source,
             chassis_id: self.switch.clone(),
             port_id: self.port.clone(),
             system_name: self.switch.clone(),
@@ -139,7 +145,7 @@ async fn serve(
     came_up: &Notify,
 ) -> std::io::Result<()> {
     let socket = Socket::open(&speaker.port)?;
-    let frame = speaker.frame().encode(mac_of(&speaker.port)?);
+    let frame = speaker.frame(mac_of(&speaker.port)?).encode();
     let mut fast_until = Instant::now() + FAST_FOR;
     let mut next = Instant::now();
     loop {

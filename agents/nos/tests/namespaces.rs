@@ -304,13 +304,13 @@ fn a_machine_and_its_port_learn_each_other() {
         let machine = async {
             let socket = proto_lldp::Socket::open("eth0").unwrap();
             let mine = proto_lldp::Frame {
+                source: proto_lldp::mac_of("eth0").unwrap(),
                 chassis_id: "6f1c0001-0000-4000-8000-525400770101".into(),
                 port_id: "eth0".into(),
                 ttl_s: 60,
                 ..proto_lldp::Frame::default()
             };
-            let source = proto_lldp::mac_of("eth0").unwrap();
-            socket.send(&mine.encode(source)).await.unwrap();
+            socket.send(&mine.encode()).await.unwrap();
             let heard = proto_lldp::Frame::decode(&socket.recv().await.unwrap()).unwrap();
             assert_eq!(
                 (heard.system_name.as_str(), heard.port_id.as_str()),

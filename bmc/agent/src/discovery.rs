@@ -8,7 +8,6 @@ use futures::stream;
 use proto_mesh::{BmcReport, BmcServiceClient, BmcStatus};
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::now_ms;
 use crate::driver::Driver;
 use crate::fleet::Fleet;
 
@@ -63,7 +62,7 @@ async fn look_at_all(fleet: &Fleet, driver: &dyn Driver) {
                 ),
                 Err(error) => tracing::warn!(bmc = %target.address, %error, "BMC not read"),
             }
-            fleet.record(target.address, result, now_ms());
+            fleet.record(target.address, result);
         })
         .await;
     tracing::info!(bmcs = targets.len(), "looked at all BMCs");

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use proto_mesh::BmcStatus;
 use proto_types::MachineId;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::config::{Speech, Target};
 use crate::driver::{DriveError, Power, Reading};
@@ -39,7 +40,8 @@ struct Inner {
 struct Look {
     reading: Option<Reading>,
     error: String,
-    observed_ms: u64,
+    /// When it was looked at.
+    observed: Option<Instant>,
 }
 
 impl Fleet {
@@ -93,15 +95,10 @@ impl Fleet {
     }
 
     /// Notes what a look brought.
-    pub(crate) fn record(
-        &self,
-        address: IpAddr,
-        result: Result<Reading, DriveError>,
-        observed_ms: u64,
-    ) {
+    pub(crate) fn record(&self, address: IpAddr, result: Result<Reading, DriveError>) {
         let mut inner = self.inner();
         let look = inner.looks.entry(address).or_default();
-        look.observed_ms = observed_ms;
+        look.observed = Some(Instant::now());
         match result {
             Ok(reading) => {
                 look.reading = Some(reading);
@@ -112,9 +109,9 @@ impl Fleet {
     }
 
     /// Notes the power after an order.
-    pub(crate) fn set_power(&self, address: IpAddr, power: Power, observed_ms: u64) {
+    pub(crate) fn set_power(&self, address: IpAddr, power: Power) {
         if let Some(look) = self.inner().looks.get_mut(&address) {
-            look.observed_ms = observed_ms;
+            look.observed = Some(Instant::now());
             if let Some(reading) = &mut look.reading {
                 reading.power = power;
             }
@@ -122,33 +119,55 @@ impl Fleet {
         self.tell.notify_one();
     }
 
-    /// The BMC of a machine: as configured, else as the BMC tells; a BMC that tells its UUID in
-    /// an unclear order of bytes counts when no other claims the machine.
-    pub(crate) fn find(&self, machine: MachineId) -> Option<Target> {
-        let targets = self.targets();
+    /// The BMCs that may be a machine's: the configured one, else all that tell its UUID, in
+    /// whichever order of bytes.
+    fn claimants(&self, machine: MachineId) -> Vec<Target> {
+        let mut targets = self.targets();
+        if targets.iter().any(|target| target.machine == Some(machine)) {
+            targets.retain(|target| target.machine == Some(machine));
+            return targets;
+        }
         let inner = self.inner();
-        let told = |target: &&Target, rank: fn(&[MachineId]) -> &[MachineId]| {
+        targets.retain(|target| {
+            let look = inner.looks.get(&target.address);
+            let reading = look.and_then(|look| look.reading.as_ref());
             target.machine.is_none()
-                && inner
-                    .looks
-                    .get(&target.address)
-                    .and_then(|look| look.reading.as_ref())
-                    .is_some_and(|reading| rank(&reading.machines).contains(&machine))
-        };
+                && reading.is_some_and(|reading| reading.machines.contains(&machine))
+        });
         targets
-            .iter()
-            .find(|t| t.machine == Some(machine))
-            .or_else(|| {
-                targets
-                    .iter()
-                    .find(|t| told(t, |all| all.get(..1).unwrap_or_default()))
-            })
-            .or_else(|| targets.iter().find(|t| told(t, |all| all)))
-            .cloned()
+    }
+
+    /// The BMC of a machine. `None` if no BMC claims the machine, if more than one does, or if it
+    /// is another one than control takes for the machine's.
+    pub(crate) fn find(&self, machine: MachineId, believed: Option<IpAddr>) -> Option<Target> {
+        let mut claimants = self.claimants(machine);
+        let only = claimants.pop()?;
+        let is_believed = believed.is_none_or(|address| address == only.address);
+        (claimants.is_empty() && is_believed).then_some(only)
     }
 
     /// Why a machine has no BMC, for the admin.
-    pub(crate) fn explain(&self, machine: MachineId) -> String {
+    pub(crate) fn explain(&self, machine: MachineId, believed: Option<IpAddr>) -> String {
+        let claimants = self.claimants(machine);
+        let addresses: Vec<String> = claimants
+            .iter()
+            .map(|target| target.address.to_string())
+            .collect();
+        match (claimants.as_slice(), believed) {
+            ([], _) => self.explain_absence(machine),
+            ([one], Some(believed)) if one.address != believed => format!(
+                "the BMC at {} claims machine {machine}, but the one at {believed} is confirmed: \
+                 metalmesh machine confirm-bmc",
+                one.address
+            ),
+            _ => format!(
+                "more than one BMC claims machine {machine}, none is ordered about: {}",
+                addresses.join(" and ")
+            ),
+        }
+    }
+
+    fn explain_absence(&self, machine: MachineId) -> String {
         let targets = self.targets();
         let inner = self.inner();
         let errors: Vec<String> = targets
@@ -176,7 +195,16 @@ impl Fleet {
         let status = |target: &Target| {
             let look = inner.looks.get(&target.address)?;
             let candidate = inner.candidates.get(&target.address);
-            Some(status(target, look, candidate))
+            let mut status = status(target, look, candidate);
+            // The operator says whose BMC that is: what another one tells does not count.
+            let is_configured = |id: &str| {
+                let listed = self.listed.iter().filter_map(|listed| listed.machine);
+                listed.into_iter().any(|machine| machine.to_string() == id)
+            };
+            if target.machine.is_none() && is_configured(&status.machine_uuid) {
+                status.machine_uuid.clear();
+            }
+            Some(status)
         };
         targets.iter().filter_map(status).collect()
     }
@@ -186,6 +214,8 @@ fn status(target: &Target, look: &Look, mac: Option<&String>) -> BmcStatus {
     let reading = look.reading.clone().unwrap_or_default();
     let machine = target.machine.or_else(|| reading.machines.first().copied());
     let failed = !look.error.is_empty();
+    let age = look.observed.map(|at| at.elapsed()).unwrap_or_default();
+    let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
     let port = if reading.port == 0 {
         target.speech.ipmi_port
     } else {
@@ -213,7 +243,7 @@ fn status(target: &Target, look: &Look, mac: Option<&String>) -> BmcStatus {
         led_state: if failed { "" } else { reading.led }.to_owned(),
         fru: Some(reading.fru),
         error: look.error.clone(),
-        observed_ms: look.observed_ms,
+        age_ms,
     }
 }
 
@@ -263,6 +293,41 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_that_two_bmcs_claim_has_none() {
+        let fleet = fleet();
+        fleet.set_candidates([(address(3), "mac".into())].into());
+        fleet.record(address(1), reading(&[machine(1)]));
+        let found = |believed| fleet.find(machine(1), believed).map(|t| t.address);
+        assert_eq!(found(None), Some(address(1)));
+        assert_eq!(found(Some(address(1))), Some(address(1)));
+        assert_eq!(found(Some(address(3))), None, "it is not the one confirmed");
+        let why = fleet.explain(machine(1), Some(address(3)));
+        assert!(why.contains("confirm-bmc"), "{why}");
+        // A second one says so too, as its first word or as a doubtful one.
+        for claim in [vec![machine(1)], vec![machine(7), machine(1)]] {
+            fleet.record(address(3), reading(&claim));
+            for believed in [None, Some(address(1)), Some(address(3))] {
+                assert_eq!(found(believed), None);
+                let why = fleet.explain(machine(1), believed);
+                assert!(why.contains("10.0.0.1 and 10.0.0.3"), "{why}");
+            }
+        }
+        let told = fleet.statuses();
+        assert_eq!(told.len(), 2, "control is told of both");
+        // What the operator wrote down counts for more than what a BMC says of itself.
+        fleet.record(address(3), reading(&[machine(9)]));
+        assert_eq!(
+            fleet.find(machine(9), None).map(|t| t.address),
+            Some(address(2))
+        );
+        let told = fleet.statuses();
+        let third = told
+            .iter()
+            .find(|status| status.address.contains("10.0.0.3"));
+        assert_eq!(third.unwrap().machine_uuid, "");
+    }
+
+    #[test]
     fn a_machine_is_found_by_configuration_then_by_what_its_bmc_tells() {
         let fleet = fleet();
         fleet.set_candidates([(address(3), "mac".into()), (address(1), String::new())].into());
@@ -271,15 +336,16 @@ mod tests {
             3,
             "a listed one is no second one as candidate"
         );
-        fleet.record(address(1), reading(&[machine(1), machine(3)]), 5);
-        fleet.record(address(2), reading(&[machine(2)]), 5);
-        fleet.record(address(3), reading(&[machine(3)]), 5);
-        let found = |n| fleet.find(machine(n)).map(|t| t.address);
+        fleet.record(address(1), reading(&[machine(1), machine(3)]));
+        fleet.record(address(2), reading(&[machine(2)]));
+        fleet.record(address(3), reading(&[machine(3)]));
+        let found = |n| fleet.find(machine(n), None).map(|t| t.address);
         assert_eq!(found(1), Some(address(1)));
         assert_eq!(found(9), Some(address(2)));
         assert_eq!(found(2), None, "its configuration says otherwise");
-        assert_eq!(found(3), Some(address(3)), "the first UUID counts for more");
-        assert!(fleet.explain(machine(7)).contains("none of the 3 BMCs"));
+        assert_eq!(found(3), None, "two claim it");
+        let why = fleet.explain(machine(7), None);
+        assert!(why.contains("none of the 3 BMCs"), "{why}");
         fleet.set_candidates(BTreeMap::new());
         assert_eq!(found(3), Some(address(1)), "the unclear one");
     }
@@ -287,21 +353,17 @@ mod tests {
     #[test]
     fn a_bmc_that_fell_silent_keeps_its_machine_and_tells_the_error() {
         let fleet = fleet();
-        fleet.record(address(1), reading(&[machine(1)]), 5);
+        fleet.record(address(1), reading(&[machine(1)]));
         fleet.record(
             address(1),
             Err(DriveError::Unreached("IPMI at x: silent".into())),
-            9,
         );
         let statuses = fleet.statuses();
         assert_eq!(statuses.len(), 1, "only those that were looked at");
         let status = &statuses[0];
         assert_eq!(status.machine_uuid, machine(1).to_string());
-        assert_eq!(
-            (status.power_state.as_str(), status.observed_ms),
-            ("unknown", 9)
-        );
+        assert_eq!(status.power_state, "unknown");
         assert_eq!(status.error, "IPMI at x: silent");
-        assert!(fleet.find(machine(1)).is_some());
+        assert!(fleet.find(machine(1), None).is_some());
     }
 }

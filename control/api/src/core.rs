@@ -7,7 +7,7 @@ use control_authz::Permit;
 use control_pki::Pki;
 use control_state::{
     Command, ControlNode, ErrorCode, Op, Reply, StateError, TRACE_LEVEL, Tables, Token, TokenType,
-    feature_level,
+    bounds, feature_level,
 };
 use control_store::{AuditTrail, Store};
 use proto_types::Timestamp;
@@ -139,6 +139,8 @@ impl Core {
         op: impl Into<Op>,
     ) -> Result<Reply, Status> {
         take_up_to_date();
+        let mut op = op.into();
+        bounds::clip_reports(&mut op);
         let mut command = Command::new(self.store.now(), actor, op);
         if let Some(trace) = traces::current().filter(|_| self.knows_traces()) {
             command = command.traced(trace.to_string());
@@ -158,17 +160,15 @@ impl Core {
         level.is_ok_and(|level| level >= TRACE_LEVEL)
     }
 
-    /// What a change would answer: it is applied to a copy of the state.
+    /// The answer that a change would get: it is carried out and taken back at once.
     ///
     /// # Errors
     /// As [`Core::propose`].
     pub(crate) async fn attempt(&self, command: &Command) -> Result<Reply, Status> {
-        let copied = self.read(|tables| {
-            control_state::check_enabled(tables, command)?;
-            Ok(tables.clone())
-        });
-        let outcome = control_state::apply(&mut copied.await?, command);
-        outcome.result.map_err(refusal::of_state)
+        // The read brings this node up to date.
+        self.read(|_| Ok(())).await?;
+        let tried = self.store.attempt_local(command);
+        tried.map_err(refusal::of_store)?.map_err(refusal::of_state)
     }
 
     /// The signed text of a token that was made.

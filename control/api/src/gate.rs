@@ -9,9 +9,10 @@ use control_state::{ErrorCode, Token};
 use control_store::CallEnd;
 use http::header::AUTHORIZATION;
 use http::{Extensions, HeaderMap};
+use prost::Message;
 use prost_reflect::{DynamicMessage, Value};
-use proto_public::{Method, Scope, json};
-use proto_types::TokenId;
+use proto_public::{Method, Scope, json, one_spelling};
+use proto_types::{Timestamp, TokenId};
 use tonic::{Code, Status};
 use uuid::Uuid;
 
@@ -20,7 +21,8 @@ use crate::calls::CallStats;
 use crate::convert::token::principal;
 use crate::core::Core;
 use crate::directory::StateDirectory;
-use crate::front::{Call, Gate};
+use crate::filing::{Filing, RecordPlace};
+use crate::front::{Call, Gate, Respelled};
 use crate::policy::{Asked, Judged, request};
 use crate::refusal::{of_denied, of_store, of_violations, refused, too_often};
 use crate::token::Claims;
@@ -48,6 +50,8 @@ struct Decided {
     /// That the token is bound to.
     partition: Option<String>,
     permit: Result<Permit, Denied>,
+    /// Whose trail a refusal belongs to.
+    files: Filing,
     /// What site policies need in order to judge the call.
     judged: Option<Judged>,
 }
@@ -61,6 +65,18 @@ impl Drop for Ticket {
 }
 
 impl Ticket {
+    /// The permit for what this call changes, or would change if it is no trial.
+    fn mark(&self, permit: Permit, is_trial: bool) -> Permit {
+        let permit = match is_trial {
+            true => permit.for_trial(),
+            false => permit,
+        };
+        match &self.record {
+            Some(call) => permit.for_call(Arc::clone(call)),
+            None => permit,
+        }
+    }
+
     /// The end of the call, once.
     fn end(&mut self, code: Code) -> Option<CallEnd> {
         Some(CallEnd {
@@ -124,17 +140,18 @@ impl ApiGate {
         let method = call.method;
         let decide = |tables: &control_state::Tables| {
             let site = core.policies.of(tables, method)?;
-            let Some((who, partition)) = self.caller(tables, claims.as_ref()) else {
-                return Ok(None);
-            };
             let directory = StateDirectory {
                 tables,
                 provider: &core.provider,
+            };
+            let Some((who, partition)) = self.caller(&directory, claims.as_ref()) else {
+                return Ok(None);
             };
             let permit = authorise_method(method, &who, &directory, subject);
             let gather = |site| Judged::gather(site, method, &who, &directory, (subject, message));
             Ok(Some(Decided {
                 judged: site.map(gather),
+                files: Filing::of(&directory, &who, method, subject),
                 who,
                 partition,
                 permit,
@@ -177,6 +194,7 @@ impl ApiGate {
         };
         Decided {
             permit: judged.decide(&asked, decided.permit),
+            files: decided.files,
             judged: None,
             who: decided.who,
             partition: decided.partition,
@@ -186,38 +204,35 @@ impl ApiGate {
     /// Who calls, and the partition that its token is bound to; none when the token has ended.
     fn caller(
         &self,
-        tables: &control_state::Tables,
+        directory: &StateDirectory<'_>,
         claims: Option<&Claims>,
     ) -> Option<(Principal, Option<String>)> {
         let Some(claims) = claims else {
             return Some((Principal::anonymous(), None));
         };
         let now = self.core.now();
-        let id: Option<TokenId> = claims.jti.parse().ok();
-        let token = id.and_then(|id| tables.get::<Token>(&id));
-        let good = token.filter(|token| token.user == claims.sub && token.is_valid(now))?;
+        let good = good_token(directory.tables, claims, now)?;
         self.core.uses.note(good, now);
         let partition = good.meta.labels.get(PARTITION_LABEL).cloned();
-        Some((principal(good), partition))
+        Some((principal(good, directory), partition))
     }
 
     fn record(
         &self,
         call: &Call<'_>,
         who: &Principal,
-        subject: Option<&str>,
+        place: RecordPlace<'_>,
         (message, rule): (&DynamicMessage, Option<&str>),
     ) -> Option<Arc<AuditedCall>> {
         if !call.method.audited || who.user.is_empty() {
             return None;
         }
-        let of = |field| subject.filter(|_| call.method.scope.subject_field() == Some(field));
         Some(Arc::new(AuditedCall {
             id: Uuid::now_v7().to_string(),
             time_ms: self.core.now().ms(),
             user: who.user.to_string(),
-            tenant: of("login").unwrap_or_default().to_owned(),
-            project: of("project").map(str::to_owned),
+            tenant: place.tenant.to_owned(),
+            project: place.project.map(str::to_owned),
             method: call.method.path.clone(),
             body: json::print(message)
                 .ok()
@@ -240,19 +255,33 @@ impl ApiGate {
 impl Gate for ApiGate {
     type Ticket = Ticket;
 
-    fn screen(&self, method: &'static Method, headers: &HeaderMap) -> Result<(), Status> {
-        let claims = self.claims(headers)?;
-        if claims.is_none() && method.scope != Scope::Public {
+    fn screen(
+        &self,
+        method: &'static Method,
+        headers: &HeaderMap,
+    ) -> Result<Option<Arc<str>>, Status> {
+        let Some(claims) = self.claims(headers)? else {
+            if method.scope == Scope::Public {
+                return Ok(None);
+            }
             self.stats.refused(Denied::Unauthenticated.reason());
             return Err(of_denied(Denied::Unauthenticated));
-        }
-        Ok(())
+        };
+        // By what this node knows, which may be old: a token that it does not know yet counts
+        // among strangers, and `admit` decides.
+        let now = self.core.now();
+        let is_good = |tables: &control_state::Tables| good_token(tables, &claims, now).is_some();
+        let is_good = self.core.store.read_local(is_good).unwrap_or(false);
+        Ok(is_good.then(|| claims.jti.into()))
     }
 
     async fn admit(&self, call: Call<'_>) -> Result<(Extensions, Ticket), Status> {
         let claims = self.claims(call.headers)?;
-        let message = json::decode(&call.method.input, call.message)
-            .map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let Arrived {
+            message,
+            valid,
+            is_respelled,
+        } = arrived(&call)?;
         let subject = subject(&call, &message);
         let about = (subject.as_deref(), &message);
         let decided = self.authorise(&call, claims, about).await?;
@@ -266,6 +295,7 @@ impl Gate for ApiGate {
             who,
             partition,
             permit,
+            files,
             judged: _,
         } = self.judge(&call, decided, about);
         let rule = match &permit {
@@ -275,14 +305,15 @@ impl Gate for ApiGate {
                 denied.rule()
             }
         };
-        let record = self.record(&call, &who, subject.as_deref(), (&message, rule));
+        let place = files.place(permit.is_ok(), call.method, subject.as_deref(), &who);
+        let record = self.record(&call, &who, place, (&message, rule));
         let ticket = Ticket {
             core: Arc::clone(&self.core),
             record,
         };
         let verdict = permit
             .map_err(of_denied)
-            .and_then(|permit| validated(&message).map(|()| permit));
+            .and_then(|permit| valid.map(|()| permit));
         let permit = match verdict {
             Ok(permit) => permit,
             Err(status) => {
@@ -296,15 +327,11 @@ impl Gate for ApiGate {
             self.finish(ticket, status.code()).await;
             return Err(status);
         }
-        let permit = match call.trial {
-            true => permit.for_trial(),
-            false => permit,
-        };
-        let permit = match &ticket.record {
-            Some(call) => permit.for_call(Arc::clone(call)),
-            None => permit,
-        };
+        let permit = ticket.mark(permit, call.trial);
         let mut extensions = Extensions::new();
+        if is_respelled {
+            extensions.insert(Respelled(message.encode_to_vec().into()));
+        }
         let user = who.user.to_string();
         extensions.insert(Caller {
             permit,
@@ -346,8 +373,44 @@ fn can_be_tried(method: &Method) -> Result<(), Status> {
     Ok(())
 }
 
+/// The token of these claims, unless it has ended.
+fn good_token<'a>(
+    tables: &'a control_state::Tables,
+    claims: &Claims,
+    now: Timestamp,
+) -> Option<&'a Arc<Token>> {
+    let id: Option<TokenId> = claims.jti.parse().ok();
+    let token = id.and_then(|id| tables.get::<Token>(&id));
+    token.filter(|token| token.user == claims.sub && token.is_valid(now))
+}
+
 fn revoked() -> Status {
     refused(ErrorCode::TokenRevoked, "the token is not valid any more")
+}
+
+/// A request as everything behind the gate sees it: its ids in one spelling.
+struct Arrived {
+    message: DynamicMessage,
+    /// The verdict of the contract's rules on the request as the caller wrote it.
+    valid: Result<(), Status>,
+    /// `true` if the caller wrote an id otherwise.
+    is_respelled: bool,
+}
+
+fn arrived(call: &Call<'_>) -> Result<Arrived, Status> {
+    let mut message = json::decode(&call.method.input, call.message)
+        .map_err(|error| Status::invalid_argument(error.to_string()))?;
+    let valid = validated(&message);
+    let respelled = one_spelling(&mut message).map_err(|found| of_violations(&found));
+    let (is_respelled, valid) = match respelled {
+        Ok(is_respelled) => (is_respelled, valid),
+        Err(status) => (false, valid.and(Err(status))),
+    };
+    Ok(Arrived {
+        message,
+        valid,
+        is_respelled,
+    })
 }
 
 /// The value of the field that names whom the call is about.

@@ -22,6 +22,7 @@ mod convert;
 mod core;
 mod directory;
 pub mod doctor;
+mod filing;
 pub mod front;
 pub mod gate;
 pub mod login;

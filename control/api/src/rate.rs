@@ -2,36 +2,33 @@
 //!
 //! Who works for everybody is not bounded: administrators' and infrastructure's tokens.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use control_authz::Principal;
+use proto_bounds::{Buckets, Rate, network};
 use proto_types::Timestamp;
 
 /// Calls of one token in a minute on one node, when nobody says.
 pub const CALLS_PER_MINUTE: u32 = 60_000;
-/// Calls without a token of one address in a minute.
+/// Calls without a token of one network in a minute.
 const ANONYMOUS_PER_MINUTE: u32 = 600;
 /// Unused calls of so many milliseconds may be made at once.
 const BURST_MS: u64 = 10_000;
 /// Callers that are remembered; when there are more, those that pause are forgotten.
 const CALLERS_MAX: usize = 50_000;
-/// A minute in microseconds.
-const MINUTE_US: u64 = 60_000_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Who {
     Token(Arc<str>),
-    Address(IpAddr),
+    Network(IpAddr),
 }
 
 /// Counts calls on this node.
 #[derive(Debug)]
 pub struct Rates {
     calls_per_minute: u32,
-    /// When each caller is through with what it has called for so far, microseconds.
-    through: Mutex<BTreeMap<Who, u64>>,
+    buckets: Buckets<Who>,
 }
 
 impl Rates {
@@ -39,7 +36,7 @@ impl Rates {
     pub const fn new(calls_per_minute: u32) -> Self {
         Self {
             calls_per_minute,
-            through: Mutex::new(BTreeMap::new()),
+            buckets: Buckets::new(CALLERS_MAX),
         }
     }
 
@@ -62,7 +59,7 @@ impl Rates {
             (false, _) => (Who::Token(Arc::clone(&who.token)), self.calls_per_minute),
             (true, Some(address)) => {
                 let bound = ANONYMOUS_PER_MINUTE.min(self.calls_per_minute);
-                (Who::Address(address.to_canonical()), bound)
+                (Who::Network(network(address)), bound)
             }
             (true, None) => return Ok(()),
         };
@@ -70,21 +67,11 @@ impl Rates {
     }
 
     fn count(&self, who: Who, per_minute: u32, now_us: u64) -> Result<(), u64> {
-        let mut through = self.through.lock().unwrap_or_else(PoisonError::into_inner);
-        if through.len() >= CALLERS_MAX && !through.contains_key(&who) {
-            through.retain(|_, until| *until > now_us);
-            if through.len() >= CALLERS_MAX {
-                return Err(BURST_MS);
-            }
-        }
-        let until = through.entry(who).or_insert(now_us);
-        let begin = (*until).max(now_us);
-        let ahead_ms = (begin - now_us) / 1000;
-        if ahead_ms >= BURST_MS {
-            return Err(ahead_ms - BURST_MS + 1);
-        }
-        *until = begin + MINUTE_US / u64::from(per_minute.max(1));
-        Ok(())
+        let rate = Rate {
+            per_minute,
+            burst_ms: BURST_MS,
+        };
+        self.buckets.count(who, rate, now_us)
     }
 }
 
@@ -139,13 +126,16 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded() {
+    fn addresses_of_one_network_share_a_rate() {
         let rates = Rates::new(60);
-        for number in 0..CALLERS_MAX + 10 {
-            let taken = rates.count(Who::Token(number.to_string().into()), 60, at(0));
-            assert_eq!(taken.is_ok(), number < CALLERS_MAX, "{number}");
-        }
-        assert!(rates.through.lock().unwrap().len() <= CALLERS_MAX);
-        assert_eq!(calls(&rates, "new", at(20)), 10);
+        let nobody = Principal::anonymous();
+        let now = Timestamp::from_ms(1);
+        let calls = (0..100u16).filter(|number| {
+            let address = format!("2001:db8::{number:x}").parse().unwrap();
+            rates.take(&nobody, Some(address), now).is_ok()
+        });
+        assert_eq!(calls.count(), 10);
+        let other = Some("2001:db8:0:1::1".parse().unwrap());
+        assert!(rates.take(&nobody, other, now).is_ok());
     }
 }

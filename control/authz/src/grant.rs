@@ -1,12 +1,15 @@
 //! No elevation: a new or changed token stays within the token that asks for it and within what
 //! its user may do.
 
-use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, TenantRole};
+use std::collections::BTreeMap;
+
+use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
 use proto_public::{Method, Scope, method};
 
 use crate::decide::decide;
 use crate::principal::ALL;
 use crate::roles::{Role, at_least, project_role, tenant_role};
+use crate::standing::platform_role;
 use crate::{Directory, Principal, Rights, TokenKind};
 
 /// The right that may not be handed on.
@@ -52,15 +55,15 @@ pub fn may_grant(
         check(granter.infra(role), &|| format!("infra role {role:?}"))?;
     }
     for (tenant, role) in &wanted.tenant_roles {
-        let ok = granter.tenant(tenant, *role);
+        let ok = granter.tenant(tenant, *role, &wanted.tenant_roles);
         check(ok, &|| format!("tenant role {role:?} on {tenant:?}"))?;
     }
     for (project, role) in &wanted.project_roles {
-        let ok = granter.project(project, *role);
+        let ok = granter.project(project, *role, &wanted.project_roles);
         check(ok, &|| format!("project role {role:?} on {project:?}"))?;
     }
     for (machine, role) in &wanted.machine_roles {
-        let ok = granter.machine(machine, *role);
+        let ok = granter.machine(machine, *role, &wanted.machine_roles);
         check(ok, &|| format!("machine role {role:?} on {machine:?}"))?;
     }
     for (subject, paths) in wanted.permissions.iter() {
@@ -76,12 +79,26 @@ fn admin_reach(who: &Principal, directory: &dyn Directory) -> Option<AdminRole> 
     match who.kind {
         TokenKind::Anonymous => None,
         TokenKind::Api => who.rights.admin_role,
-        TokenKind::User => match directory.provider_role(&who.user)? {
-            TenantRole::Owner => Some(AdminRole::Editor),
-            TenantRole::Editor | TenantRole::Viewer => Some(AdminRole::Viewer),
-            TenantRole::Guest | TenantRole::Unspecified => None,
-        },
+        TokenKind::User => platform_role(directory, &who.user),
     }
+}
+
+/// Roles by subject, as a token has them.
+type Roles<R> = BTreeMap<String, R>;
+
+/// Whether the roles `own` reach as far as `role` on `subject`. The narrower entry counts: `*`
+/// needs every subject of a weaker entry to be named in `wanted` too, where its entry is compared
+/// by itself. Otherwise the new token would reach by `*` what the narrower entry keeps away.
+fn carries<R: Role>(own: &Roles<R>, subject: &str, role: R, wanted: &Roles<R>) -> bool {
+    let reaches = |own: &R| at_least(*own, role);
+    let entry = own.get(subject).or_else(|| own.get(ALL));
+    let is_left_out = |(named, own): (&String, &R)| !reaches(own) && !wanted.contains_key(named);
+    entry.is_some_and(reaches) && !(subject == ALL && own.iter().any(is_left_out))
+}
+
+/// Whether roles let a method be called on every subject: by `*`, and by each narrower entry.
+fn reaches_all<R: Role>(own: &Roles<R>, roles: &[R]) -> bool {
+    own.contains_key(ALL) && own.values().all(|role| roles.contains(role))
 }
 
 struct Granter<'a> {
@@ -114,61 +131,52 @@ impl Granter<'_> {
                     .is_some_and(|own| at_least(own, role))
     }
 
-    fn machine(&self, machine: &str, role: MachineRole) -> bool {
+    fn machine(&self, machine: &str, role: MachineRole, wanted: &Roles<MachineRole>) -> bool {
         let rights = &self.who.rights.machine_roles;
-        let own = rights.get(machine).or_else(|| rights.get(ALL)).copied();
         self.as_viewer(role, MachineRole::Viewer)
-            || self.api() && own.is_some_and(|own| at_least(own, role))
+            || self.api() && carries(rights, machine, role, wanted)
     }
 
-    fn tenant(&self, tenant: &str, role: TenantRole) -> bool {
-        let rights = &self.who.rights.tenant_roles;
-        let token = rights.get(tenant).or_else(|| rights.get(ALL)).copied();
+    fn tenant(&self, tenant: &str, role: TenantRole, wanted: &Roles<TenantRole>) -> bool {
         let now = tenant_role(self.directory, &self.who.user, tenant);
+        let token = carries(&self.who.rights.tenant_roles, tenant, role, wanted);
         self.as_viewer(role, TenantRole::Viewer) || self.member(tenant, role, now, token)
     }
 
-    fn project(&self, project: &str, role: proto_public::api::v2::ProjectRole) -> bool {
-        let rights = &self.who.rights.project_roles;
-        let token = rights.get(project).or_else(|| rights.get(ALL)).copied();
+    fn project(&self, project: &str, role: ProjectRole, wanted: &Roles<ProjectRole>) -> bool {
         let now = project_role(self.directory, &self.who.user, project);
-        let viewer = proto_public::api::v2::ProjectRole::Viewer;
-        self.as_viewer(role, viewer) || self.member(project, role, now, token)
+        let token = carries(&self.who.rights.project_roles, project, role, wanted);
+        self.as_viewer(role, ProjectRole::Viewer) || self.member(project, role, now, token)
     }
 
     /// `*` is no elevation over the user: it is resolved against its memberships when used.
-    fn member<R: Role>(&self, subject: &str, role: R, now: Option<R>, token: Option<R>) -> bool {
+    fn member<R: Role>(&self, subject: &str, role: R, now: Option<R>, token: bool) -> bool {
         let user = subject == ALL || now.is_some_and(|now| at_least(now, role));
-        let session = self.user() || self.api() && token.is_some_and(|t| at_least(t, role));
+        let session = self.user() || self.api() && token;
         role.number() != 0 && user && session
     }
 
+    /// Whether the caller may list this method for this subject in a new token.
     fn call(&self, method: &'static Method, subject: &str) -> bool {
-        let permissions = &self.who.rights.permissions;
-        match &method.scope {
+        let rights = &self.who.rights;
+        let reached = match &method.scope {
             Scope::Public => true,
             Scope::Tenant(roles) if subject == ALL => {
-                let token = self.who.rights.tenant_roles.get(ALL);
-                let role = token.is_some_and(|role| roles.contains(role));
-                self.admin_views(method, subject)
-                    || self.user()
-                    || self.api() && (role || permissions.list(ALL, method.index))
+                self.user() || reaches_all(&rights.tenant_roles, roles)
             }
             Scope::Project(roles) if subject == ALL => {
-                let token = self.who.rights.project_roles.get(ALL);
-                let role = token.is_some_and(|role| roles.contains(role));
-                self.admin_views(method, subject)
-                    || self.user()
-                    || self.api() && (role || permissions.list(ALL, method.index))
+                self.user() || reaches_all(&rights.project_roles, roles)
             }
-            Scope::Own if self.api() => {
-                permissions.list_any(method.index) || self.admin_views(method, subject)
-            }
-            _ => {
-                decide(method, self.who, self.directory, Some(subject)).is_ok()
-                    || self.admin_views(method, subject)
-            }
-        }
+            Scope::Machine(roles) if subject == ALL => reaches_all(&rights.machine_roles, roles),
+            // Its calls name no subject, so that the decision here looks at none either.
+            Scope::Own if self.api() => decide(method, self.who, self.directory, None).is_ok(),
+            _ => decide(method, self.who, self.directory, Some(subject)).is_ok(),
+        };
+        let listed = match &method.scope {
+            Scope::Own => rights.permissions.allow(subject, method.index),
+            _ => subject == ALL && rights.permissions.list(ALL, method.index),
+        };
+        reached || self.api() && listed || self.admin_views(method, subject)
     }
 
     /// What an admin viewer may call, its user's log-in may write into a token too.

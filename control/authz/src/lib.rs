@@ -28,6 +28,7 @@ mod permit;
 mod principal;
 mod roles;
 mod site;
+mod standing;
 
 pub use call::{AuditedCall, Recorded};
 pub use component::ComponentKind;
@@ -42,3 +43,4 @@ pub use site::{
     Decided, Judge, Reach, Ruling, Unjudged, Widening, is_judged, is_of_platform, is_way_back,
     widening,
 };
+pub use standing::platform_role;

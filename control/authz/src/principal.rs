@@ -91,9 +91,17 @@ impl Permissions {
         self.0.get(subject).is_some_and(|set| set.contains(index))
     }
 
-    /// Whether the method is listed for any subject.
-    pub(crate) fn list_any(&self, index: usize) -> bool {
-        self.0.values().any(|set| set.contains(index))
+    /// The sets of methods, one for each subject.
+    pub(crate) fn sets(&self) -> impl Iterator<Item = &MethodSet> {
+        self.0.values()
+    }
+
+    /// Drops what is not in `set`, and subjects of which nothing is left.
+    pub(crate) fn keep(&mut self, set: &MethodSet) {
+        self.0.retain(|_, listed| {
+            listed.intersect(set);
+            !listed.is_empty()
+        });
     }
 
     /// Whether anything is listed for exactly this subject, or for all subjects.
@@ -126,6 +134,23 @@ impl MethodSet {
         self.0
             .get(index / 64)
             .is_some_and(|word| word & (1 << (index % 64)) != 0)
+    }
+
+    /// Whether all of its methods are in `other` too.
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        let mut pairs = self.0.iter().zip(&other.0);
+        pairs.all(|(own, other)| own & !other == 0)
+    }
+
+    /// Drops what is not in `other`.
+    pub(crate) fn intersect(&mut self, other: &Self) {
+        for (own, other) in self.0.iter_mut().zip(&other.0) {
+            *own &= other;
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
     }
 
     /// The paths of the methods.

@@ -325,6 +325,8 @@ services! {
     policies: mesh_admin::policy_service_client::PolicyServiceClient;
     /// How much tenants and projects may have.
     quotas: mesh_admin::quota_service_client::QuotaServiceClient;
+    /// Settings of the cluster.
+    settings: mesh_admin::settings_service_client::SettingsServiceClient;
     /// Join tickets of agents.
     joins: mesh_admin::join_service_client::JoinServiceClient;
     /// The certificate authority.
@@ -333,6 +335,8 @@ services! {
     project_components: mesh_admin::project_component_service_client::ProjectComponentServiceClient;
     /// Who has certificates.
     identities: mesh_admin::identity_service_client::IdentityServiceClient;
+    /// Which BMC is a machine's.
+    bmc_claims: mesh_admin::bmc_claim_service_client::BmcClaimServiceClient;
     /// Backups of the whole state.
     backups: mesh_admin::backup_service_client::BackupServiceClient;
     /// Watches, see [`crate::Watch`] for one that goes on after breaks.

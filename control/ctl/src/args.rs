@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
     apply, audit, ca, cluster, component, context, doctor, filesystem, get, identity, image, ip,
-    join, login, machine, misc, network, partition, policy, project, quota, size, switch, task,
-    tenant, token, user, vpn,
+    join, login, machine, misc, network, partition, policy, project, quota, settings, size, switch,
+    task, tenant, token, user, vpn,
 };
 use crate::output::Format;
 
@@ -89,6 +89,9 @@ pub(crate) enum Command {
     /// Quotas: how much tenants and projects may have.
     #[command(subcommand)]
     Quota(quota::Command),
+    /// Settings of the cluster: how long the audit trail is kept, how much one user may have.
+    #[command(subcommand)]
+    Settings(settings::Command),
     /// Site policies: rules of this site about who may do what, in Rego.
     #[command(subcommand)]
     Policy(policy::Command),

@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use prost_types::Timestamp;
-use proto_public::api::v2::{Labels, Meta};
+use proto_errors::IssueCode;
+use proto_public::api::v2::{Labels, MachineIssue, Meta};
 
 /// `name=value` pairs of a repeated flag.
 pub(crate) fn pairs(flags: &[String]) -> Result<HashMap<String, String>> {
@@ -227,6 +228,18 @@ pub(crate) fn enum_text(name: &str, number: i32) -> String {
 pub(crate) fn or_dash(text: impl Into<String>) -> String {
     let text = text.into();
     if text.is_empty() { "-".into() } else { text }
+}
+
+/// Names of issues in the contract.
+pub(crate) const ISSUE_TYPE: &str = "metalstack.api.v2.MachineIssueType";
+
+/// The contract has no names for issues of ours: what explains them does.
+pub(crate) fn issue_code(issue: &MachineIssue) -> String {
+    let (_, entry) = issue.reference_url.rsplit_once('#').unwrap_or_default();
+    match IssueCode::of(entry) {
+        Some(code) => code.to_string(),
+        None => enum_text(ISSUE_TYPE, issue.r#type),
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! The link has checked the kind of caller; here it becomes the object that the caller may speak
 //! for. Requests name no switch, partition or machine of their own where the identity does.
 
-use control_state::{ErrorCode, Machine, StateError, Tables};
+use control_state::{Certificate, ErrorCode, Machine, StateError, Tables};
 use proto_identity::{AgentRole, SpiffeId, Subject};
 use proto_link::{LinkStatus, Peer};
 use proto_types::{MachineId, PartitionId, ProjectId, SwitchId};
@@ -71,17 +71,25 @@ pub(crate) fn project_machine(peer: &Peer) -> Result<(ProjectId, MachineId), Lin
     }
 }
 
-/// ... and only while that project has it.
+/// An installed machine speaks only for the allocation that its certificate was made for: the same
+/// project may have the machine again, and that is another system.
 pub(crate) fn owns(
     tables: &Tables,
+    peer: &Peer,
     project: ProjectId,
     machine: MachineId,
 ) -> Result<(), LinkStatus> {
     let allocation = tables
         .get::<Machine>(&machine)
         .and_then(|m| m.allocation.as_ref());
+    let certificate = peer
+        .identity()
+        .and_then(|identity| tables.get::<Certificate>(&identity.serial));
+    let made_for = certificate.and_then(|certificate| certificate.allocation);
     match allocation {
-        Some(allocation) if allocation.project == project => Ok(()),
+        Some(allocation) if allocation.project == project && made_for == Some(allocation.id) => {
+            Ok(())
+        }
         _ => {
             let code = ErrorCode::MachineForeign;
             let message = format!("project \"{project}\" does not have machine \"{machine}\"");
@@ -152,7 +160,14 @@ mod tests {
     #[test]
     fn a_machine_that_nobody_has_is_nobodys() {
         let id: uuid::Uuid = UUID.parse().unwrap();
-        let e = owns(&Tables::new(), ProjectId::new(id), MachineId::new(id)).unwrap_err();
+        let installed = peer(&format!("spiffe://m/project/{UUID}/machine/{UUID}"));
+        let owned = owns(
+            &Tables::new(),
+            &installed,
+            ProjectId::new(id),
+            MachineId::new(id),
+        );
+        let e = owned.unwrap_err();
         assert_eq!(e.catalogue(), Some(1208));
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use control_state::life;
 use control_state::{
-    BmcAction as Action, BmcOrder as Order, BmcOrderDone as Done, BmcReading, Fru, ReportBmc,
+    BmcAction as Action, BmcOrder as Order, BmcOrderDone as Done, BmcReading, Fru, Machine,
+    ReportBmc, Tables, bmc_host,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
@@ -23,7 +24,7 @@ use crate::{access, convert, status};
 /// Readings in one report.
 const READINGS_MAX: usize = 10_000;
 /// Readings in one command.
-const READINGS_PER_COMMAND: usize = 500;
+const READINGS_PER_COMMAND: usize = 100;
 
 impl BmcService for Shared {
     async fn desired(
@@ -38,16 +39,22 @@ impl BmcService for Shared {
             look: || {
                 desired::at_tables(self, |tables| {
                     let orders = life::bmc_desired(tables, &partition);
+                    let orders = orders.into_iter().map(|order| {
+                        let address = believed_address(tables, &order);
+                        (order, address)
+                    });
+                    let orders: Vec<Addressed> = orders.collect();
                     let candidates = self.leases.candidates(&partition, self.store.now());
                     Ok(Some((candidates, orders)))
                 })
             },
-            message: |fence: Fence, content: &(Vec<BmcCandidate>, Vec<Arc<Order>>)| {
+            message: |fence: Fence, content: &(Vec<BmcCandidate>, Vec<Addressed>)| {
+                let now = self.store.now();
                 let desired = BmcDesired {
                     term: fence.term,
                     generation: fence.generation,
                     candidates: content.0.clone(),
-                    orders: content.1.iter().map(|order| message(order)).collect(),
+                    orders: content.1.iter().map(|order| message(order, now)).collect(),
                     seal: None,
                 };
                 self.sealed(peer, desired)
@@ -75,7 +82,7 @@ impl BmcService for Shared {
         let readings = request
             .bmcs
             .into_iter()
-            .map(reading)
+            .map(|status| reading(status, now))
             .collect::<Result<Vec<_>, _>>()?;
         let news: Vec<BmcReading> = self.look(|t| {
             let matters = |r: &BmcReading| life::bmc_reading_matters(t, r, now);
@@ -129,7 +136,21 @@ fn digest(bytes: &[u8]) -> Result<Option<Digest>, LinkStatus> {
     Ok(Some(Digest::sha256(bytes)))
 }
 
-fn message(order: &Order) -> BmcOrder {
+/// An order, and the address of the BMC that it is for.
+type Addressed = (Arc<Order>, String);
+
+/// Where the machine's BMC is; empty while no agent has read it.
+fn believed_address(tables: &Tables, order: &Order) -> String {
+    let bmc = tables
+        .get::<Machine>(&order.machine)
+        .and_then(|machine| machine.bmc.as_ref())
+        .filter(|bmc| bmc.was_read());
+    let address = bmc.map(|bmc| bmc_host(&bmc.address));
+    address.unwrap_or_default().to_owned()
+}
+
+/// An order as it is sent now: with the time that is left, as clocks differ.
+fn message((order, address): &Addressed, now: Timestamp) -> BmcOrder {
     let action = match order.action {
         Action::PowerOn => BmcAction::PowerOn,
         Action::PowerOff => BmcAction::PowerOff,
@@ -146,8 +167,9 @@ fn message(order: &Order) -> BmcOrder {
         id: order.id.to_string(),
         machine_uuid: order.machine.to_string(),
         action: action.into(),
-        deadline_ms: order.deadline.ms(),
+        remaining_ms: order.deadline.since_ms(now),
         traceparent: traceparent(order).unwrap_or_default(),
+        bmc_address: address.clone(),
     }
 }
 
@@ -158,7 +180,7 @@ fn traceparent(order: &Order) -> Option<String> {
     Some(context.with_span(span).to_string())
 }
 
-fn reading(status: BmcStatus) -> Result<BmcReading, LinkStatus> {
+fn reading(status: BmcStatus, now: Timestamp) -> Result<BmcReading, LinkStatus> {
     let fru = status.fru.unwrap_or_default();
     Ok(BmcReading {
         machine: convert::optional::<MachineId>(&status.machine_uuid)
@@ -184,6 +206,6 @@ fn reading(status: BmcStatus) -> Result<BmcReading, LinkStatus> {
         // The mesh has no words for it.
         draw: None,
         error: convert::non_empty(status.error),
-        observed_at: Timestamp::from_ms(status.observed_ms),
+        observed_at: Timestamp::from_ms(now.ms().saturating_sub(status.age_ms)),
     })
 }

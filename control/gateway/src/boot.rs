@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use control_state::life::{self, BootTarget as Target, MachineBoot as Boot};
-use control_state::{Machine, MachineSeen, Partition, TO_DISK_LEVEL, feature_level};
+use control_state::{
+    CONFIRMED_LEVEL, Machine, MachineSeen, Partition, TO_DISK_LEVEL, feature_level,
+};
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
     BootDesired, BootDesiredRequest, BootSeenRequest, BootSeenResponse, BootService, BootTarget,
@@ -66,12 +68,11 @@ impl BootService for Shared {
         let now = self.store.now();
         self.ears.partition(&partition, now);
         let id = request.machine_uuid.parse().map_err(status::parse)?;
-        let seen_at = match request.seen_ms {
-            0 => now,
-            seen_ms => Timestamp::from_ms(seen_ms).min(now),
-        };
+        let seen_at = seen_at(&request, now);
         let mac = request.mac.parse().map_err(status::parse)?;
-        let knows_disk = self.look(feature_level)? >= TO_DISK_LEVEL;
+        let level = self.look(feature_level)?;
+        let stated_at = Timestamp::from_ms(request.seen_ms);
+        let is_stated = request.seen_ms != 0 && level >= CONFIRMED_LEVEL;
         self.propose(
             peer,
             MachineSeen {
@@ -79,7 +80,8 @@ impl BootService for Shared {
                 partition,
                 mac: Some(mac),
                 seen_at,
-                to_disk: request.to_disk && knows_disk,
+                to_disk: request.to_disk && level >= TO_DISK_LEVEL,
+                stated_at: is_stated.then_some(stated_at),
             },
         )
         .await?;
@@ -137,8 +139,21 @@ impl BootService for Shared {
                 "too many leases in one report",
             ));
         }
-        self.leases.report(partition, &request.leases);
+        self.leases
+            .report(partition, &request.leases, self.store.now());
         Ok(LeaseReportResponse {})
+    }
+}
+
+/// When the machine asked, by control's clock: as long before now as pixie says by its own.
+fn seen_at(request: &BootSeenRequest, now: Timestamp) -> Timestamp {
+    match (request.seen_ms, request.told_ms) {
+        (0, _) => now,
+        (seen_ms, 0) => Timestamp::from_ms(seen_ms).min(now),
+        (seen_ms, told_ms) => {
+            let age_ms = told_ms.saturating_sub(seen_ms);
+            Timestamp::from_ms(now.ms().saturating_sub(age_ms))
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use tokio::sync::watch;
 /// BMCs of one partition that are remembered.
 pub(crate) const LEASES_MAX: usize = 10_000;
 
-/// By MAC address: IP address and end.
-type OfPartition = BTreeMap<String, (String, u64)>;
+/// By MAC address: IP address and end; `None` for a lease without one.
+type OfPartition = BTreeMap<String, (String, Option<Timestamp>)>;
 
 #[derive(Debug)]
 pub(crate) struct Leases {
@@ -33,11 +33,13 @@ impl Leases {
     }
 
     /// What a pixie reports is all that it has leased.
-    pub(crate) fn report(&self, partition: PartitionId, leases: &[BmcLease]) {
+    pub(crate) fn report(&self, partition: PartitionId, leases: &[BmcLease], now: Timestamp) {
+        let end =
+            |lease: &BmcLease| (lease.remaining_ms > 0).then(|| now.plus_ms(lease.remaining_ms));
         let fresh: OfPartition = leases
             .iter()
             .take(LEASES_MAX)
-            .map(|l| (l.mac.clone(), (l.address.clone(), l.expires_ms)))
+            .map(|l| (l.mac.clone(), (l.address.clone(), end(l))))
             .collect();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let old = known.insert(partition, fresh.clone()).unwrap_or_default();
@@ -58,7 +60,7 @@ impl Leases {
             .get(partition)
             .into_iter()
             .flatten()
-            .filter(|(_, (_, end))| *end == 0 || *end > now.ms())
+            .filter(|(_, (_, end))| end.is_none_or(|end| end > now))
             .map(|(mac, (address, _))| BmcCandidate {
                 address: address.clone(),
                 mac: mac.clone(),

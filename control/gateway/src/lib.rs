@@ -21,6 +21,7 @@ mod access;
 mod audit;
 mod bmc;
 mod boot;
+mod bounds;
 mod convert;
 mod desired;
 mod enrol;

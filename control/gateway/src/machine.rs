@@ -310,6 +310,7 @@ fn nic(nic: proto_mesh::Nic) -> Result<Nic, LinkStatus> {
         port_id: n.port_id,
         system_name: n.system_name,
         system_description: String::new(),
+        mac: None,
     };
     Ok(Nic {
         name: nic.name,

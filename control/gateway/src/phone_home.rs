@@ -20,7 +20,7 @@ impl PhoneHomeService for Shared {
         let (project, id) = access::project_machine(peer)?;
         let now = self.store.now();
         let heartbeat = self.look(|t| {
-            access::owns(t, project, id)?;
+            access::owns(t, peer, project, id)?;
             Ok::<_, LinkStatus>(life::event_is_heartbeat(t, id, EventKind::PhonedHome))
         })??;
         self.ears.machine(id, now);

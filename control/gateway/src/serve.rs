@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use control_authz::{AuditedCall, Permit, SystemActor};
 use control_pki::{Pki, PkiError, Revoked};
-use control_state::{Change, Command, ControlNode, Op, Partition, Reply, Tables};
+use control_state::{Change, Command, ControlNode, Op, Partition, Reply, Tables, bounds};
 use control_store::{AuditTrail, AuditWriter, Store, StoreError, Subscription};
 use proto_identity::profile::LEAF_VALIDITY;
 use proto_identity::tls::{NodeCertificate, server_config};
@@ -29,6 +29,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
+use crate::bounds::{Bounded, CallRates};
 use crate::fleet::{Ears, Fleet};
 use crate::leases::Leases;
 use crate::wakes::Wakes;
@@ -254,15 +255,31 @@ impl Gateway {
 }
 
 fn router(shared: &Shared) -> Router {
+    let rates = CallRates::new();
     Router::new()
-        .add(EnrolServiceServer::new(shared.clone()))
-        .add(IdentityServiceServer::new(shared.clone()))
-        .add(NodeServiceServer::new(shared.clone()))
-        .add(SwitchServiceServer::new(shared.clone()))
-        .add(BmcServiceServer::new(shared.clone()))
-        .add(BootServiceServer::new(shared.clone()))
-        .add(MachineServiceServer::new(shared.clone()))
-        .add(PhoneHomeServiceServer::new(shared.clone()))
+        .add(Bounded::new(
+            EnrolServiceServer::new(shared.clone()),
+            &rates,
+        ))
+        .add(Bounded::new(
+            IdentityServiceServer::new(shared.clone()),
+            &rates,
+        ))
+        .add(Bounded::new(NodeServiceServer::new(shared.clone()), &rates))
+        .add(Bounded::new(
+            SwitchServiceServer::new(shared.clone()),
+            &rates,
+        ))
+        .add(Bounded::new(BmcServiceServer::new(shared.clone()), &rates))
+        .add(Bounded::new(BootServiceServer::new(shared.clone()), &rates))
+        .add(Bounded::new(
+            MachineServiceServer::new(shared.clone()),
+            &rates,
+        ))
+        .add(Bounded::new(
+            PhoneHomeServiceServer::new(shared.clone()),
+            &rates,
+        ))
 }
 
 /// Sessions are served by the leader: what is heard, and which address a BMC has, is known where
@@ -331,6 +348,8 @@ impl Shared {
         peer: &Peer,
         op: impl Into<Op>,
     ) -> Result<Reply, LinkStatus> {
+        let mut op = op.into();
+        bounds::clip_reports(&mut op);
         let command = Command::new(self.store.now(), access::actor(peer), op);
         self.store
             .propose(&self.permit(), &command)

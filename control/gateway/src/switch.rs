@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use control_state::life::{self, SwitchDesired as Intent};
-use control_state::{Neighbour, PortObserved, RegisterSwitch, ReportSwitch};
+use control_state::{
+    ErrorCode, Neighbour, PortObserved, RegisterSwitch, ReportSwitch, StateError, Switch, Tables,
+};
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
     PortIntent, Segment, SwitchDesired, SwitchDesiredRequest, SwitchRegisterRequest,
@@ -49,6 +51,7 @@ impl SwitchService for Shared {
         self.ears.partition(&partition, self.store.now());
         let desire = Desire {
             look: || {
+                self.look(|tables| check_partition(tables, &id, &partition))??;
                 let found = self.wakes.switch(&id);
                 let (intent, revision) = found.map_err(|e| status::refused(&e))?;
                 Ok((Some(intent), revision))
@@ -71,12 +74,28 @@ impl SwitchService for Shared {
     ) -> Result<SwitchReportResponse, LinkStatus> {
         let (partition, id) = access::switch(peer)?;
         self.ears.partition(&partition, self.store.now());
+        self.look(|tables| check_partition(tables, &id, &partition))??;
         let op = report(id, request)?;
         if self.look(|t| life::switch_report_matters(t, &op))? {
             self.propose(peer, op).await?;
         }
         Ok(SwitchReportResponse {})
     }
+}
+
+/// A switch of the same name in another partition is not there for this one's agents.
+fn check_partition(
+    tables: &Tables,
+    id: &SwitchId,
+    partition: &PartitionId,
+) -> Result<(), LinkStatus> {
+    let found = tables.get::<Switch>(id);
+    if found.is_some_and(|switch| switch.partition == *partition) {
+        return Ok(());
+    }
+    let text = format!("switch \"{id}\" did not register yet");
+    let error = StateError::new(ErrorCode::SwitchUnknown, text).object("switch", id);
+    Err(status::refused(&error))
 }
 
 fn register(
@@ -101,6 +120,7 @@ fn register(
         os_vendor: request.os_vendor,
         os_version: request.os_version,
         agent_version: request.agent_version,
+        hears: true,
     })
 }
 
@@ -117,6 +137,7 @@ fn report(id: SwitchId, request: SwitchReport) -> Result<ReportSwitch, LinkStatu
             port_id: n.port_id,
             system_name: n.system_name,
             system_description: n.system_description,
+            mac: n.mac.parse().ok(),
         };
         let observed = PortObserved {
             admin_up: port.admin_up,

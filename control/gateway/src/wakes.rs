@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use control_state::life::{Fabric, SwitchDesired};
-use control_state::{Change, Kind, Record, StateError};
+use control_state::{Change, Kind, Machine, Record, StateError};
 use control_store::{Event, Revision, Store, StoreError, Subscription};
 use proto_types::{MachineId, PartitionId, SwitchId};
 use tokio::sync::watch;
@@ -208,6 +208,9 @@ fn concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Change) {
             .filter(|(it, _)| matches!(it, Concern::Machine(_)));
         machines.for_each(|(_, sender)| wake(sender));
     }
+    if let Some(partition) = moved_bmc(change) {
+        of(Concern::Orders(partition));
+    }
     for record in [&change.before, &change.record].into_iter().flatten() {
         match record {
             Record::Machine(machine) => {
@@ -221,4 +224,17 @@ fn concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Change) {
             _ => {}
         }
     }
+}
+
+/// The partition of a machine whose orders are held from now on, or no longer, or go to another BMC.
+fn moved_bmc(change: &Change) -> Option<PartitionId> {
+    let (Some(Record::Machine(before)), Some(Record::Machine(after))) =
+        (&change.before, &change.record)
+    else {
+        return None;
+    };
+    let address = |machine: &Machine| machine.bmc.as_ref().map(|bmc| bmc.address.clone());
+    let is_same =
+        before.is_bmc_contested() == after.is_bmc_contested() && address(before) == address(after);
+    after.partition.clone().filter(|_| !is_same)
 }

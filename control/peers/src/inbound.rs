@@ -1,11 +1,12 @@
 //! The side that is called.
 
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use control_state::ControlNode;
 use control_store::{Channel, StateMachine, Store};
+use proto_bounds::{Place, Places, network};
 use proto_identity::{CertificateDer, PeerIdentity, Subject};
 use quinn::{Connection, ConnectionError, Incoming, VarInt};
 use tokio::task::JoinSet;
@@ -14,7 +15,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use crate::PeerLink;
-use crate::settings::{HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, REMOVAL_LOOK, STOP_TIME_MAX};
+use crate::settings::{
+    HANDSHAKE_TIME_MAX, HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX, HANDSHAKES_UNPROVED_MAX,
+    REMOVAL_LOOK, STOP_TIME_MAX,
+};
 
 /// Why a connection is ended, as QUIC's application error code says it.
 const STOPPING: u32 = 1;
@@ -35,20 +39,19 @@ impl PeerLink {
         is_removed: fn(&Store<M>, u64) -> bool,
         stop: CancellationToken,
     ) {
-        let handshakes = Arc::new(AtomicUsize::new(0));
+        let handshakes = Places::new(HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX);
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
                 incoming = self.0.endpoint.accept() => {
                     let Some(incoming) = incoming else { break };
-                    if handshakes.load(Ordering::Relaxed) >= HANDSHAKES_MAX {
-                        incoming.refuse();
+                    let Some((incoming, place)) = admit(incoming, &handshakes) else {
                         continue;
-                    }
-                    let (store, handshakes) = (store.clone(), handshakes.clone());
+                    };
+                    let store = store.clone();
                     connections.spawn(async move {
-                        if let Some((connection, caller)) = shake(incoming, &handshakes).await {
+                        if let Some((connection, caller)) = shake(incoming, place).await {
                             answer(connection, caller, &store, is_removed).await;
                         }
                     });
@@ -72,11 +75,28 @@ struct Caller {
     not_after_ms: u64,
 }
 
-async fn shake(incoming: Incoming, handshakes: &AtomicUsize) -> Option<(Connection, Caller)> {
-    handshakes.fetch_add(1, Ordering::Relaxed);
+/// Takes a caller, asks it to prove its address, or refuses it; never waits.
+fn admit(
+    incoming: Incoming,
+    handshakes: &Arc<Places<IpAddr>>,
+) -> Option<(Incoming, Place<IpAddr>)> {
+    let address = network(incoming.remote_address().ip());
+    if handshakes.taken() >= HANDSHAKES_UNPROVED_MAX && incoming.may_retry() {
+        // Fails only for callers that may not be asked.
+        drop(incoming.retry());
+        return None;
+    }
+    let Some(place) = handshakes.take(address) else {
+        incoming.refuse();
+        return None;
+    };
+    Some((incoming, place))
+}
+
+async fn shake(incoming: Incoming, place: Place<IpAddr>) -> Option<(Connection, Caller)> {
     let remote = incoming.remote_address();
     let shaken = timeout(HANDSHAKE_TIME_MAX, async { incoming.accept()?.await }).await;
-    handshakes.fetch_sub(1, Ordering::Relaxed);
+    drop(place);
     let connection = match shaken {
         Ok(Ok(connection)) => connection,
         Ok(Err(e @ ConnectionError::TransportError(_))) => {

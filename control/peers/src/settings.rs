@@ -9,8 +9,13 @@ use quinn::{IdleTimeout, TransportConfig, VarInt};
 pub(crate) const DIAL_TIME_MAX: Duration = Duration::from_secs(2);
 /// How long a handshake of a caller may take.
 pub(crate) const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
-/// Handshakes at the same time.
-pub(crate) const HANDSHAKES_MAX: usize = 64;
+/// Handshakes at the same time. A cluster has seven nodes at most, which open a few each.
+pub(crate) const HANDSHAKES_MAX: usize = 256;
+/// ... of one IPv4 address, or of one network of 2^64 IPv6 addresses.
+pub(crate) const HANDSHAKES_PER_ADDRESS_MAX: usize = 16;
+/// ... before callers must prove their address: a forger must not take the places of a node whose
+/// address it names.
+pub(crate) const HANDSHAKES_UNPROVED_MAX: usize = 8;
 /// How long the end of all connections may take.
 pub(crate) const STOP_TIME_MAX: Duration = Duration::from_secs(2);
 /// How often it is looked whether a connected node was removed.

@@ -2,8 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use control_authz::{Permit, SystemActor};
@@ -15,6 +16,7 @@ use futures::{SinkExt, StreamExt};
 use proto_identity::profile::{Authority, Purpose};
 use proto_identity::{CertificateRequest, Credential, Key, members};
 use tempfile::TempDir;
+use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -252,5 +254,66 @@ async fn an_agent_never_speaks_raft() {
     // Nor does an agents' intermediate that names a peer.
     let forged = ca.credential(&ca.agents, "spiffe://mesh.test/peer/2");
     assert!(word_of(&ca, forged, &served).await.is_err());
+    served.end().await;
+}
+
+/// Lets nothing through that the node says but what proves an address: handshakes begin in the
+/// name of another address and never end.
+async fn half_way(front: UdpSocket, back: UdpSocket, node: SocketAddr) {
+    let (mut packet, mut answer) = ([0; 2048], [0; 2048]);
+    let mut caller = None;
+    loop {
+        tokio::select! {
+            Ok((len, from)) = front.recv_from(&mut packet) => {
+                caller = Some(from);
+                back.send_to(&packet[..len], node).await.unwrap();
+            }
+            Ok(len) = back.recv(&mut answer) => {
+                let is_retry = answer[0] & 0xf0 == 0xf0;
+                if let Some(caller) = caller.filter(|_| is_retry) {
+                    front.send_to(&answer[..len], caller).await.unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_open_handshakes_of_one_address_leave_places_to_nodes() {
+    const FLOOD: usize = 300;
+    let ca = Ca::new();
+    let served = Served::start(ca.peer(1)).await;
+    let node: SocketAddr = served.address.parse().unwrap();
+    let front = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let back = UdpSocket::bind("127.0.0.2:0").await.unwrap();
+    let at = front.local_addr().unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(half_way(front, back, node));
+    let own = ca.credential(&ca.agents, "spiffe://mesh.test/partition/p1/core/leaf1");
+    let trusted = [ca.peers.certificate().clone()];
+    let tls = members::client_config(&trusted, &own.own, 1, ALPN).unwrap();
+    let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).unwrap();
+    let config = quinn::ClientConfig::new(Arc::new(crypto));
+    let endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let mut begun = Vec::new();
+    for number in 0..FLOOD {
+        begun.push(endpoint.connect_with(config.clone(), at, "peer").unwrap());
+        if number % 16 == 0 {
+            // Packets go out while this task rests.
+            tokio::task::yield_now().await;
+        }
+    }
+    let link = caller(ca.peer(2));
+    let opened = tokio::time::timeout(PATIENCE, async {
+        while link.open(&served.member(1), Lane::Control).await.is_err() {}
+    });
+    let began = Instant::now();
+    opened.await.unwrap();
+    // Before the first of those handshakes was given up.
+    assert!(
+        began.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        began.elapsed()
+    );
     served.end().await;
 }

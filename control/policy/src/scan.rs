@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use proto_public::Spelling;
 use regorus::unstable::{Lexer, Token, TokenKind};
 
 use crate::Invalid;
@@ -129,6 +130,7 @@ pub(crate) fn scan(
 ) -> Result<Vec<Placed>, Invalid> {
     let tokens = tokens(file, source)?;
     imports(file, &tokens)?;
+    spellings(file, &tokens)?;
     let mut rules: BTreeMap<String, Rule> = BTreeMap::new();
     let names: Vec<String> = starts
         .iter()
@@ -178,6 +180,20 @@ fn imports(file: &str, tokens: &[Token]) -> Result<(), Invalid> {
             .any(|(next, word)| !is(tokens, index + next, word))
         {
             let message = "a policy imports nothing but rego.v1";
+            return Err(Invalid::at(file, place(token), message));
+        }
+    }
+    Ok(())
+}
+
+/// Ids come in one spelling. A rule that is written with another would never fire, so that a
+/// `deny` would let everything through.
+fn spellings(file: &str, tokens: &[Token]) -> Result<(), Invalid> {
+    let texts = [TokenKind::String, TokenKind::RawString];
+    for token in tokens.iter().filter(|token| texts.contains(&token.0)) {
+        let text = token.1.text().trim_matches(['"', '`']);
+        if let Some(one) = Spelling::rewrite_any(text) {
+            let message = format!("ids are compared in one spelling; write \"{one}\"");
             return Err(Invalid::at(file, place(token), message));
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control_authz::{Permit, SystemActor};
-use control_state::{Command, EventLog, Tables, Tick, apply, tick_may_change};
+use control_state::{ClusterClock, Command, EventLog, Tables, Tick, apply, tick_may_change};
 use control_store::{ProposeError, Store, StoreError};
 use proto_types::Timestamp;
 use tokio::time::{MissedTickBehavior, interval};
@@ -21,8 +21,9 @@ pub const HEARD_MAX: usize = 20_000;
 /// What a tick would say now, and a copy to try it out on; nothing when it cannot change anything.
 ///
 /// Even pointers add up with the number of machines: nearly all rounds end before the copy.
-fn look(tables: &Tables, heard: Heard, now: Timestamp) -> Option<(Tick, Tables)> {
+fn look(tables: &Tables, heard: Heard, now: Timestamp, node: u64) -> Option<(Tick, Tables)> {
     let tick = Tick {
+        node,
         listening_since: heard.listening_since,
         unobserved: heard.unobserved,
         heard: worth_telling(tables, heard.machines),
@@ -80,9 +81,9 @@ pub(crate) async fn run(store: Store, listener: Arc<dyn Listener>, stop: Cancell
 }
 
 async fn act(store: &Store, heard: Heard) -> Result<(), ProposeError<control_state::StateError>> {
-    let now = store.now();
+    let (now, node) = (store.now(), store.node_id());
     let due = store
-        .read_local(|tables| look(tables, heard, now))
+        .read_local(|tables| look(tables, heard, now, node))
         .map_err(ProposeError::<_>::from)?;
     let Some(tick) = due.and_then(|due| tried(due, now)) else {
         return Ok(());
@@ -93,14 +94,37 @@ async fn act(store: &Store, heard: Heard) -> Result<(), ProposeError<control_sta
         .await
     {
         // Another node leads by now; it has its own clock.
-        Err(ProposeError::Store(StoreError::NotLeader { .. } | StoreError::ShutDown)) => Ok(()),
+        Err(ProposeError::Store(StoreError::NotLeader { .. } | StoreError::ShutDown)) => {
+            return Ok(());
+        }
         outcome => outcome.map(drop),
+    }?;
+    warn_if_held(store);
+    Ok(())
+}
+
+/// Says once, when it is put on record, that the leader's clock is not believed.
+fn warn_if_held(store: &Store) {
+    let key = ClusterClock::ONE.to_owned();
+    let clock = store.read_local(|tables| tables.get::<ClusterClock>(&key).cloned());
+    let held = clock
+        .ok()
+        .flatten()
+        .and_then(|clock| Some((clock.time, clock.held.clone()?)));
+    if let Some((time, jump)) = held {
+        tracing::warn!(
+            cluster_time = %time,
+            claimed = %jump.claimed,
+            node = jump.node,
+            "the leader's clock jumped: nothing is judged by it until it is set right or confirmed \
+             by: metalmesh cluster accept-time"
+        );
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use control_state::{CreateToken, TokenType};
+    use control_state::{ClusterClock, CreateToken, TokenType};
     use proto_types::TokenId;
 
     use super::*;
@@ -108,7 +132,7 @@ mod tests {
     const DAY_MS: u64 = 24 * 3_600_000;
 
     fn plan(tables: &Tables, heard: Heard, now: Timestamp) -> Option<Tick> {
-        look(tables, heard, now).and_then(|due| tried(due, now))
+        look(tables, heard, now, 1).and_then(|due| tried(due, now))
     }
 
     fn with_token(expires: u64) -> Tables {
@@ -126,6 +150,7 @@ mod tests {
             admin_role: None,
             infra_role: None,
             machine_roles: Default::default(),
+            warrant: None,
         };
         let outcome = apply(
             &mut tables,
@@ -137,9 +162,13 @@ mod tests {
 
     #[test]
     fn nothing_to_do_writes_nothing() {
-        let tables = with_token(DAY_MS);
-        for now in [2000, DAY_MS / 2, DAY_MS + 1] {
-            let now = Timestamp::from_ms(now);
+        let mut tables = with_token(DAY_MS);
+        let now = Timestamp::from_ms(DAY_MS);
+        let first = plan(&tables, Heard::default(), now).expect("the clock starts");
+        let outcome = apply(&mut tables, &Command::new(now, "test", first));
+        assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+        for later in [0, 2_000, ClusterClock::STEP_MS - 1] {
+            let now = now.plus_ms(later);
             assert_eq!(plan(&tables, Heard::default(), now), None, "{now}");
         }
     }

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use control_authz::{Permit, SystemActor};
 use control_peers::PeerLink;
 use control_pki::Pki;
-use control_state::{AnnounceNode, Command, FEATURE_LEVEL};
+use control_state::{AnnounceNode, Command, ControlNode, FEATURE_LEVEL};
 use control_store::{MemberChange, MembershipError, ProposeError, Store};
 use proto_identity::profile::LEAF_VALIDITY;
 use tokio::task::JoinSet;
@@ -44,6 +44,17 @@ pub(crate) async fn wait_for_majority(store: &Store, stop: &CancellationToken) -
             () = tokio::time::sleep(Duration::from_millis(200)) => {}
         }
     }
+}
+
+/// Says which level this program knows, before the node listens anywhere: the addresses that are on
+/// record stay.
+pub(crate) async fn announce_level(store: &Store) -> Result<()> {
+    let node = store.node_id();
+    let known = store.read_local(|tables| {
+        let known = tables.get::<ControlNode>(&node);
+        known.map(|node| node.mesh_addresses.clone())
+    })?;
+    announce(store, "", known.unwrap_or_default()).await
 }
 
 /// Tells the cluster where this node is and what its program knows.

@@ -86,16 +86,31 @@ fn amount(constraint: &SizeConstraint, hardware: &Hardware) -> u64 {
 }
 
 /// Shell pattern: `*` is anything, `?` is one byte.
+///
+/// On a mismatch only the newest star takes one byte more: what an earlier one could take instead
+/// cannot help. So the steps are at most pattern times text, however many stars there are.
 fn glob(pattern: &[u8], text: &[u8]) -> bool {
-    match (pattern.split_first(), text.split_first()) {
-        (None, None) => true,
-        (Some((b'*', rest)), _) => {
-            (0..=text.len()).any(|at| text.get(at..).is_some_and(|tail| glob(rest, tail)))
+    let (mut at, mut read) = (0, 0);
+    // Behind the newest star, and where the text goes on that the star does not take.
+    let mut newest: Option<(usize, usize)> = None;
+    while let Some(byte) = text.get(read) {
+        match (pattern.get(at), &mut newest) {
+            (Some(b'*'), _) => {
+                at += 1;
+                newest = Some((at, read));
+            }
+            (Some(wanted), _) if *wanted == b'?' || wanted == byte => {
+                at += 1;
+                read += 1;
+            }
+            (_, Some((after, from))) => {
+                *from += 1;
+                (at, read) = (*after, *from);
+            }
+            (_, None) => return false,
         }
-        (Some((b'?', rest)), Some((_, tail))) => glob(rest, tail),
-        (Some((p, rest)), Some((t, tail))) => p == t && glob(rest, tail),
-        _ => false,
     }
+    pattern.iter().skip(at).all(|byte| *byte == b'*')
 }
 
 /// Whether some hardware could match both.
@@ -232,6 +247,15 @@ mod tests {
             ("a?c", "abc", true),
             ("a?c", "ac", false),
             ("*EPYC*", "AMD EPYC 7502", true),
+            ("", "", true),
+            ("", "a", false),
+            ("**", "a", true),
+            ("*a*b", "xaxxab", true),
+            ("*a*b", "xaxxaba", false),
+            ("*ab", "aab", true),
+            ("*a?b", "aaab", true),
+            ("a*", "", false),
+            ("a", "ab", false),
         ] {
             assert_eq!(
                 glob(pattern.as_bytes(), text.as_bytes()),

@@ -1,4 +1,5 @@
-//! Prefixes and addresses: first fit, from the tables alone, so that nothing can leak.
+//! Prefixes, addresses and numbers: next fit, so that a released one comes back late. What is taken
+//! is read from the tables alone, so that nothing can leak.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,14 +12,16 @@ fn bounds(net: &IpNet) -> (u128, u128) {
     (to_number(net.network()), to_number(net.broadcast()))
 }
 
-fn to_number(ip: IpAddr) -> u128 {
+/// An address as a number of its family.
+pub(crate) fn to_number(ip: IpAddr) -> u128 {
     match ip {
         IpAddr::V4(ip) => u128::from(u32::from(ip)),
         IpAddr::V6(ip) => u128::from(ip),
     }
 }
 
-fn to_ip(number: u128, family: Family) -> IpAddr {
+/// The address of a number.
+pub(crate) fn to_ip(number: u128, family: Family) -> IpAddr {
     match family {
         Family::V4 => IpAddr::V4(Ipv4Addr::from(u32::try_from(number).unwrap_or(u32::MAX))),
         Family::V6 => IpAddr::V6(Ipv6Addr::from(number)),
@@ -42,33 +45,71 @@ pub(crate) fn is_canonical(net: &IpNet) -> bool {
     net.addr() == net.network()
 }
 
-/// The first free prefix of this length inside one of the parents.
+/// A range of numbers, both ends included.
+pub(crate) type Range = (u128, u128);
+
+/// The same numbers in the order of the search: from behind `last` to the end, then from the
+/// beginning. A `last` outside of the ranges begins at the first.
+pub(crate) fn next_fit(ranges: &[Range], last: Option<u128>) -> Vec<Range> {
+    let holds = |last: u128| {
+        let at = ranges
+            .iter()
+            .position(|(from, to)| (*from..=*to).contains(&last))?;
+        Some((at, last))
+    };
+    let Some((at, last)) = last.and_then(holds) else {
+        return ranges.to_vec();
+    };
+    let (before, from) = ranges.split_at(at);
+    let rest = from.first().filter(|(_, end)| last < *end);
+    let mut order: Vec<Range> = rest.map(|(_, end)| (last + 1, *end)).into_iter().collect();
+    order.extend_from_slice(from.get(1..).unwrap_or_default());
+    order.extend_from_slice(before);
+    order.extend(from.first());
+    order
+}
+
+/// The first number of the ranges that is not taken.
+pub(crate) fn first_free(ranges: &[Range], is_taken: impl Fn(u128) -> bool) -> Option<u128> {
+    let mut numbers = ranges.iter().flat_map(|(first, last)| *first..=*last);
+    numbers.find(|number| !is_taken(*number))
+}
+
+/// The next free prefix of this length inside one of the parents, and its last address: the place
+/// where the next search begins.
 pub(crate) fn carve(
     parents: &[IpNet],
     family: Family,
     length: u8,
     used: &[IpNet],
-) -> Option<IpNet> {
-    let mut used: Vec<_> = used
-        .iter()
-        .filter(|net| Family::of_net(net) == family)
-        .map(bounds)
-        .collect();
+    last: Option<u128>,
+) -> Option<(IpNet, u128)> {
+    let of_family = |net: &&IpNet| Family::of_net(net) == family;
+    let mut used: Vec<Range> = used.iter().filter(of_family).map(bounds).collect();
     used.sort_unstable();
-    parents
+    let parents: Vec<&IpNet> = parents
         .iter()
-        .filter(|net| Family::of_net(net) == family && net.prefix_len() <= length)
-        .find_map(|parent| carve_one(parent, family, length, &used))
-}
-
-fn carve_one(parent: &IpNet, family: Family, length: u8, used: &[(u128, u128)]) -> Option<IpNet> {
-    let (first, last) = bounds(parent);
-    let host_bits = u32::from(parent.max_prefix_len().checked_sub(length)?);
+        .filter(of_family)
+        .filter(|net| net.prefix_len() <= length)
+        .collect();
+    let host_bits = u32::from(parents.first()?.max_prefix_len().checked_sub(length)?);
     // A /0 of IPv6 has no representable size; it fits only when nothing is used.
     let size_less_one = 1u128
         .checked_shl(host_bits)
         .map_or(u128::MAX, |size| size - 1);
-    let mut at = first;
+    let ranges: Vec<Range> = parents.into_iter().map(bounds).collect();
+    let at = next_fit(&ranges, last)
+        .into_iter()
+        .find_map(|range| carve_one(range, size_less_one, &used))?;
+    Some((to_net(at, length, family)?, at + size_less_one))
+}
+
+fn carve_one((first, last): Range, size_less_one: u128, used: &[Range]) -> Option<u128> {
+    // The first aligned number of the range.
+    let mut at = match first & size_less_one {
+        0 => first,
+        _ => (first | size_less_one).checked_add(1)?,
+    };
     for (from, to) in used
         .iter()
         .filter(|(from, to)| *to >= first && *from <= last)
@@ -81,12 +122,13 @@ fn carve_one(parent: &IpNet, family: Family, length: u8, used: &[(u128, u128)]) 
             at = (to | size_less_one).checked_add(1)?;
         }
     }
-    let end = at.checked_add(size_less_one)?;
-    if end <= last {
-        to_net(at, length, family)
-    } else {
-        None
-    }
+    (at.checked_add(size_less_one)? <= last).then_some(at)
+}
+
+/// The addresses of each prefix of a family that hosts may have.
+pub(crate) fn host_ranges(nets: &[IpNet], family: Family) -> Vec<Range> {
+    let of_family = nets.iter().filter(|net| Family::of_net(net) == family);
+    of_family.map(host_bounds).collect()
 }
 
 /// First and last address that a host may have.
@@ -107,21 +149,6 @@ pub(crate) fn is_usable(net: &IpNet, ip: IpAddr) -> bool {
     net.contains(&ip) && (first..=last).contains(&to_number(ip))
 }
 
-/// The first free address; `used` must be in order.
-pub(crate) fn next_ip(net: &IpNet, used: impl Iterator<Item = IpAddr>) -> Option<IpAddr> {
-    let family = Family::of_net(net);
-    let (mut at, last) = host_bounds(net);
-    for taken in used.filter(|ip| net.contains(ip)).map(to_number) {
-        if taken > at {
-            break;
-        }
-        if taken == at {
-            at = at.checked_add(1)?;
-        }
-    }
-    (at <= last).then(|| to_ip(at, family))
-}
-
 /// How many addresses a host may have out of it; saturates.
 pub(crate) fn host_count(net: &IpNet) -> u64 {
     let (first, last) = host_bounds(net);
@@ -132,22 +159,6 @@ pub(crate) fn host_count(net: &IpNet) -> u64 {
 pub(crate) fn prefix_count(net: &IpNet, length: u8) -> u64 {
     let bits = u32::from(length.saturating_sub(net.prefix_len()));
     1u64.checked_shl(bits).unwrap_or(u64::MAX)
-}
-
-/// The smallest number of the pool that is not in `used`, which must be in order.
-pub(crate) fn next_number(
-    mut used: impl Iterator<Item = u32>,
-    first: u32,
-    last: u32,
-) -> Option<u32> {
-    let mut at = first;
-    for taken in used.by_ref().skip_while(|number| *number < first) {
-        if taken > at {
-            break;
-        }
-        at = taken.checked_add(1)?;
-    }
-    (at <= last).then_some(at)
 }
 
 #[cfg(test)]
@@ -191,19 +202,54 @@ mod tests {
             (&["255.255.255.0/24"], 25, &["255.255.255.0/24"], None),
             (&["10.0.0.0/8"], 8, &["192.168.0.0/16"], Some("10.0.0.0/8")),
         ] {
-            let got = carve(&nets(parents), Family::V4, length, &nets(used));
+            let got = carved(parents, length, used, None);
             assert_eq!(got, expected.map(net), "{parents:?} /{length} {used:?}");
         }
-        let v6 = carve(&nets(&["fd00::/48"]), Family::V6, 64, &nets(&["fd00::/64"]));
-        assert_eq!(v6, Some(net("fd00:0:0:1::/64")));
+        let v6 = |parent: &str, length, used: &[&str]| {
+            let found = carve(&nets(&[parent]), Family::V6, length, &nets(used), None);
+            found.map(|(net, _)| net)
+        };
         assert_eq!(
-            carve(&nets(&["::/0"]), Family::V6, 0, &[]),
-            Some(net("::/0"))
+            v6("fd00::/48", 64, &["fd00::/64"]),
+            Some(net("fd00:0:0:1::/64"))
         );
-        assert_eq!(
-            carve(&nets(&["::/0"]), Family::V6, 0, &nets(&["fd00::/64"])),
-            None
-        );
+        assert_eq!(v6("::/0", 0, &[]), Some(net("::/0")));
+        assert_eq!(v6("::/0", 0, &["fd00::/64"]), None);
+    }
+
+    #[test]
+    fn the_search_goes_on_behind_the_last_one() {
+        let two = &["10.0.0.0/23", "10.1.0.0/23"][..];
+        for (last, length, used, expected) in [
+            ("10.0.0.255", 24, &[][..], Some("10.0.1.0/24")),
+            ("10.0.1.255", 24, &[], Some("10.1.0.0/24")),
+            ("10.1.1.255", 24, &[], Some("10.0.0.0/24")),
+            (
+                "10.1.0.255",
+                24,
+                &["10.1.1.0/24", "10.0.0.0/24"],
+                Some("10.0.1.0/24"),
+            ),
+            ("10.0.0.3", 24, &[], Some("10.0.1.0/24")),
+            ("10.0.0.3", 23, &[], Some("10.1.0.0/23")),
+            ("10.0.0.3", 23, &["10.1.0.0/24"], Some("10.0.0.0/23")),
+            ("192.0.2.1", 24, &[], Some("10.0.0.0/24")),
+        ] {
+            let got = carved(two, length, used, Some(last));
+            assert_eq!(got, expected.map(net), "{last} /{length} {used:?}");
+        }
+        let ranges = [(1, 3), (7, 8)];
+        assert_eq!(next_fit(&ranges, None), ranges);
+        assert_eq!(next_fit(&ranges, Some(2)), [(3, 3), (7, 8), (1, 3)]);
+        assert_eq!(next_fit(&ranges, Some(3)), [(7, 8), (1, 3)]);
+        assert_eq!(next_fit(&ranges, Some(8)), [(1, 3), (7, 8)]);
+        assert_eq!(next_fit(&ranges, Some(9)), ranges);
+    }
+
+    fn carved(parents: &[&str], length: u8, used: &[&str], last: Option<&str>) -> Option<IpNet> {
+        let last = last.map(|ip| to_number(ip.parse().unwrap()));
+        let found = carve(&nets(parents), Family::V4, length, &nets(used), last);
+        found.map(|(net, _)| net)
     }
 
     #[test]
@@ -219,8 +265,11 @@ mod tests {
             ("fd00::/64", &[], Some("fd00::1")),
             ("fd00::1/128", &[], Some("fd00::1")),
         ] {
-            let used = used.iter().map(|ip| ip.parse().unwrap());
-            let got = next_ip(&net(prefix), used);
+            let used: Vec<IpAddr> = used.iter().map(|ip| ip.parse().unwrap()).collect();
+            let family = Family::of_net(&net(prefix));
+            let ranges = host_ranges(&[net(prefix)], family);
+            let got = first_free(&ranges, |at| used.contains(&to_ip(at, family)));
+            let got = got.map(|at| to_ip(at, family));
             assert_eq!(got, expected.map(|ip| ip.parse().unwrap()), "{prefix}");
         }
         assert!(!is_usable(&net("10.0.0.0/24"), "10.0.0.0".parse().unwrap()));
@@ -240,8 +289,5 @@ mod tests {
         assert_eq!(host_count(&net("fd00::/48")), u64::MAX);
         assert_eq!(prefix_count(&net("10.0.0.0/16"), 22), 64);
         assert_eq!(prefix_count(&net("10.0.0.0/24"), 22), 1);
-        assert_eq!(next_number([1, 2, 4].into_iter(), 1, 9), Some(3));
-        assert_eq!(next_number([1, 2, 3].into_iter(), 1, 3), None);
-        assert_eq!(next_number([7].into_iter(), 1, 3), Some(1));
     }
 }

@@ -20,6 +20,7 @@
 //! both derived from the tables.
 
 mod apply;
+pub mod bounds;
 mod change;
 mod command;
 pub mod entities;
@@ -34,8 +35,8 @@ mod version;
 pub use apply::audit::audit_is_chained;
 pub use apply::node::{check_enabled, feature_level};
 pub use apply::{
-    DEAD_AFTER_MS, INSTALL_ATTEMPTS_MAX, Outcome, STEP_ATTEMPTS_MAX, apply, tick_may_change,
-    user_of_component,
+    DEAD_AFTER_MS, INSTALL_ATTEMPTS_MAX, MAC_MACHINES_MAX, Outcome, STEP_ATTEMPTS_MAX, Strangers,
+    apply, attempt, strangers, tick_may_change, user_of_component,
 };
 pub use change::{Change, CodecError};
 pub use command::*;

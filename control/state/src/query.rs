@@ -14,9 +14,10 @@ use crate::apply;
 use crate::command::ReportComponent;
 use crate::entities::{
     COMPONENT_TOUCH_MS, Certificate, Component, ComponentKind, Family, Image, Ip, LAYOUT_DEFAULT,
-    Layout, Machine, Network, Project, Quota, QuotaSubject, Size, VpnMember,
+    Layout, Machine, Network, Project, Quota, QuotaSubject, Settings, Size, VpnMember,
 };
 use crate::ipam;
+use crate::life::cables;
 use crate::tables::Tables;
 
 /// How full a network is in one version of IP.
@@ -62,6 +63,12 @@ pub fn network_usage(tables: &Tables, network: &Network, family: Family) -> Opti
         },
         used_prefixes: u64::try_from(used_prefixes).unwrap_or(u64::MAX),
     })
+}
+
+/// The settings of the cluster; the defaults where nobody set any.
+pub fn settings(tables: &Tables) -> Settings {
+    let found = tables.get::<Settings>(&Settings::CLUSTER.to_owned());
+    found.map_or_else(Settings::default, |settings| Settings::clone(settings))
 }
 
 /// Networks that came out of a network.
@@ -188,6 +195,24 @@ pub fn machine_obstacle(tables: &Tables, machine: MachineId) -> Option<String> {
     apply::obstacle(tables, machine)
 }
 
+/// Where a machine and switches disagree on a cable, both stories a line.
+pub fn cable_issues(tables: &Tables, machine: &Machine) -> Vec<String> {
+    let mut lines = cables::disputed(tables, machine);
+    lines.append(&mut cables::echoes(tables, machine));
+    lines
+}
+
+/// Why the ports of a machine cannot be moved as they should; none when they can.
+pub fn cable_trouble(tables: &Tables, machine: &Machine) -> Option<String> {
+    cables::trouble(tables, machine)
+}
+
+/// What is missing of the cables that a machine should have; none when nothing is.
+pub fn missing_cables(tables: &Tables, machine: &Machine) -> Option<String> {
+    let is_told = !machine.hardware.nics.is_empty() && cables::is_managed(tables, machine);
+    is_told.then(|| cables::missing(tables, machine)).flatten()
+}
+
 /// Machines of a size in a partition that anyone may have now, rack by rack.
 pub fn allocatable_machines<'a>(
     tables: &'a Tables,
@@ -225,7 +250,7 @@ pub fn vpn_leaving(tables: &Tables) -> impl Iterator<Item = &Arc<VpnMember>> {
         let machine = tables.get::<Machine>(&it.machine);
         let holder = machine.and_then(|machine| machine.allocation.as_ref());
         holder.is_none_or(|holder| holder.id != it.allocation)
-            || machine.is_some_and(|machine| machine.phase.is_reclaim())
+            || machine.is_some_and(|machine| machine.is_leaving())
     })
 }
 

@@ -7,9 +7,9 @@ use proto_types::MachineId;
 use serde::{Deserialize, Serialize};
 
 use crate::entities::{
-    BmcOrder, BootTicket, CaRotation, Component, ControlNode, EventLog, Identity, Image, Invite,
-    Ip, JoinTicket, Layout, Machine, Network, Partition, Policy, Project, Quota, Size,
-    SizeImageConstraint, SizeReservation, Switch, Tenant, Token, User,
+    BmcOrder, BootTicket, CaRotation, ClusterClock, Component, ControlNode, EventLog, Identity,
+    Image, Invite, Ip, JoinTicket, Layout, Machine, Network, Partition, Policy, Project, Quota,
+    Settings, Size, SizeImageConstraint, SizeReservation, Switch, Tenant, Token, User,
 };
 
 macro_rules! replies {
@@ -68,10 +68,12 @@ replies! {
     Invite invite;
     Quota quota;
     Policy policy;
+    Settings settings;
     Component component;
     User user;
     Identity identity;
     CaRotation ca_rotation;
+    ClusterClock cluster_clock;
 }
 
 impl Reply {

@@ -33,6 +33,7 @@ mod open;
 mod platform;
 mod proposer;
 mod raft;
+mod refusals;
 mod restore;
 mod rounds;
 #[cfg(feature = "sim")]
@@ -49,6 +50,7 @@ mod tests;
 mod trail;
 mod transfers;
 mod transport;
+mod trial;
 mod wal;
 mod watch;
 

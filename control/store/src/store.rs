@@ -45,7 +45,7 @@ pub(crate) struct Inner<M: StateMachine> {
     node_id: u64,
     cluster: String,
     pub(crate) raft: Arc<Node<M>>,
-    shared: Arc<Shared<M>>,
+    pub(crate) shared: Arc<Shared<M>>,
     wal: Arc<Wal>,
     inbound: Inbound<M>,
     transfers: Arc<Transfers>,

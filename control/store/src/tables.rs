@@ -55,6 +55,7 @@ pub(crate) fn entry(call: &AuditedCall) -> AuditEntry {
         result_code: None,
         phase: AuditPhase::Call,
         rule: call.rule.clone(),
+        count: None,
         hash: None,
     }
 }

@@ -2,16 +2,20 @@
 //!
 //! The record of a call that changes something goes with its change, see
 //! [`Permit::for_call`]; what comes here is the rest: reads, refusals, failures. A full queue holds
-//! calls up rather than losing records.
+//! calls up rather than losing records; refused calls of one caller are counted, see `refusals`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use control_authz::{AuditedCall, Permit, SystemActor};
-use control_state::{AppendAudit, AuditEntry, AuditPhase, Command};
+use control_state::bounds::clip;
+use control_state::{AppendAudit, AuditEntry, AuditPhase, CONFIRMED_LEVEL, Command, feature_level};
 use proto_types::Timestamp;
 use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use crate::refusals::Refusals;
 use crate::store::Store;
 use crate::tables::entry;
 
@@ -19,6 +23,10 @@ use crate::tables::entry;
 const QUEUE_MAX: usize = 1024;
 /// Calls in one command.
 const BATCH_MAX: usize = 128;
+/// How long refused calls are counted before their number is recorded.
+const COUNT_FOR: Duration = Duration::from_secs(60);
+/// How much of the reason of a refusal is recorded, bytes.
+const REASON_BYTES_MAX: usize = 4096;
 
 /// How a call ended.
 #[derive(Debug, Clone)]
@@ -64,6 +72,7 @@ impl CallEnd {
             return vec![response];
         }
         if is_chained {
+            let reason = reason.map(|reason| clip(&reason, REASON_BYTES_MAX).to_owned());
             let body = match (whole.body.clone(), reason) {
                 (Some(body), Some(reason)) => Some(format!("{body}: {reason}")),
                 (body, reason) => body.or(reason),
@@ -91,13 +100,19 @@ pub struct AuditTrail {
 pub struct AuditWriter {
     queue: mpsc::Receiver<CallEnd>,
     store: Store,
+    refusals: Refusals,
 }
 
 impl AuditTrail {
     /// A trail and the writer that has to run for it.
     pub fn new(store: Store) -> (Self, AuditWriter) {
         let (sender, queue) = mpsc::channel(QUEUE_MAX);
-        (Self { queue: sender }, AuditWriter { queue, store })
+        let writer = AuditWriter {
+            queue,
+            store,
+            refusals: Refusals::default(),
+        };
+        (Self { queue: sender }, writer)
     }
 
     /// Puts the end of a call; waits while the queue is full.
@@ -128,10 +143,16 @@ impl AuditWriter {
     /// Runs until stopped, then writes what still waits.
     pub async fn run(mut self, stop: CancellationToken) {
         let mut batch = Vec::new();
+        let mut minutes = interval(COUNT_FOR);
+        minutes.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let open = tokio::select! {
                 () = stop.cancelled() => false,
                 count = self.queue.recv_many(&mut batch, BATCH_MAX) => count > 0,
+                _ = minutes.tick() => {
+                    self.write_counted().await;
+                    continue;
+                }
             };
             if !open {
                 self.queue.close();
@@ -139,25 +160,48 @@ impl AuditWriter {
             }
             self.write(std::mem::take(&mut batch)).await;
             if !open {
+                self.write_counted().await;
                 return;
             }
         }
     }
 
-    async fn write(&self, batch: Vec<CallEnd>) {
-        let permit = Permit::system(SystemActor::Audit);
-        let is_chained = self.store.read_local(control_state::audit_is_chained);
-        let is_chained = is_chained.unwrap_or(false);
-        for chunk in batch.chunks(BATCH_MAX) {
+    async fn write(&mut self, batch: Vec<CallEnd>) {
+        let known = self.store.read_local(|tables| {
+            let is_counted = feature_level(tables) >= CONFIRMED_LEVEL;
+            (control_state::audit_is_chained(tables), is_counted)
+        });
+        let (is_chained, is_counted) = known.unwrap_or_default();
+        let mut ends = Vec::new();
+        for end in batch {
+            let end = match is_counted {
+                true => self.refusals.count(end),
+                false => Some(end),
+            };
+            ends.extend(end);
+        }
+        for chunk in ends.chunks(BATCH_MAX) {
             let ends = chunk.iter().cloned();
-            let entries: Vec<_> = ends.flat_map(|end| end.entries(is_chained)).collect();
-            let op = AppendAudit { entries };
-            let command = Command::new(self.store.now(), "audit", op);
-            if let Err(error) = self.store.propose(&permit, &command).await {
-                // The log is the trail of last resort.
-                for end in chunk {
-                    tracing::error!(error = %error, end = ?end, "an audit record was not stored");
-                }
+            let entries = ends.flat_map(|end| end.entries(is_chained)).collect();
+            self.append(entries).await;
+        }
+    }
+
+    /// Records how many more calls were refused in the last minute.
+    async fn write_counted(&mut self) {
+        for chunk in self.refusals.take().chunks(BATCH_MAX) {
+            self.append(chunk.to_vec()).await;
+        }
+    }
+
+    async fn append(&self, entries: Vec<AuditEntry>) {
+        let permit = Permit::system(SystemActor::Audit);
+        let op = AppendAudit { entries };
+        let command = Command::new(self.store.now(), "audit", op.clone());
+        if let Err(error) = self.store.propose(&permit, &command).await {
+            // The log is the trail of last resort.
+            for entry in &op.entries {
+                tracing::error!(error = %error, entry = ?entry, "an audit record was not stored");
             }
         }
     }

@@ -14,6 +14,7 @@ use proto_types::{MacAddr, MachineId};
 use tokio_util::sync::CancellationToken;
 
 use crate::DesiredSink;
+use crate::clock::now_ms;
 use crate::control::{BmcLease, Control, ControlError, Desired, Seen, Ticket};
 
 /// Deadline of a call that somebody waits for, and of one in the background.
@@ -74,6 +75,7 @@ impl Control for MeshControl {
                 arch: seen.arch.into(),
                 seen_ms: seen.seen_ms,
                 to_disk: seen.to_disk,
+                told_ms: now_ms(),
             };
             let client = self.client.with_deadline(FRONT_TIME);
             let response = client.seen(request).await.map_err(|e| error(&e));
@@ -114,7 +116,7 @@ impl Control for MeshControl {
                 .map(|lease| MeshLease {
                     mac: lease.mac.to_string(),
                     address: lease.address.to_string(),
-                    expires_ms: lease.expires_ms,
+                    remaining_ms: lease.expires_ms.saturating_sub(now_ms()).max(1),
                 })
                 .collect();
             let client = self.client.with_deadline(BACKGROUND_TIME);
@@ -234,10 +236,13 @@ mod tests {
 
     #[test]
     fn only_what_may_pass_counts_as_away() {
-        assert!(matches!(
-            error(&LinkStatus::unavailable("x")),
-            ControlError::Away(_)
-        ));
+        // Too many calls for now: the spool keeps the event and tells it again.
+        for passes in [
+            LinkStatus::unavailable("x"),
+            LinkStatus::resource_exhausted("x"),
+        ] {
+            assert!(matches!(error(&passes), ControlError::Away(_)), "{passes}");
+        }
         assert!(matches!(
             error(&LinkStatus::permission_denied("x")),
             ControlError::Refused(_)

@@ -76,6 +76,7 @@ catalogue! {
     1206 SizeReserved ResourceExhausted "The remaining machines are reserved", "ask an admin for a reservation";
     1207 WrongPhase FailedPrecondition "The machine is not in a phase that allows it", "see its phase: metalmesh machine show <id>";
     1208 MachineForeign PermissionDenied "The machine does not belong there", "an agent may only speak for its own partition and machine";
+    1216 TooManyUnknown FailedPrecondition "Too many unknown machines asked for a boot", "see who they are: metalmesh doctor";
     // 13xx: images, sizes, layouts
     1301 ImageIdInvalid InvalidArgument "An image id is <os>-<major>.<minor>[.<patch>]", "for example debian-12.0.20260101";
     1302 ImageNotUsable FailedPrecondition "The image cannot be installed", "list usable images: metalmesh image ls";
@@ -95,6 +96,7 @@ catalogue! {
     1408 AddressInUse FailedPrecondition "The address is in use", "choose another, or free the machine that has it";
     1409 NetworkNotAllowed FailedPrecondition "The network cannot be used for this", "see the networks you can use: metalmesh network ls";
     1410 NoSuperNetwork FailedPrecondition "The partition has no network to take child networks from", "an admin creates one: metalmesh network create --type super";
+    1411 NumberCooling FailedPrecondition "The number was released a moment ago by another owner", "choose another, or wait until it has cooled down";
     // 15xx: agents, tickets, certificates
     1501 TicketUnknown Unauthenticated "The ticket is unknown or its secret is wrong", "make a new one: metalmesh join create";
     1502 TicketUsed Unauthenticated "The ticket was used before", "make a new one: metalmesh join create";
@@ -115,6 +117,7 @@ catalogue! {
     1601 OrderClosed FailedPrecondition "The order is over already", "give a new order";
     1602 OrderExpired DeadlineExceeded "The BMC did not answer in time", "check the BMC and its agent, then repeat";
     1603 NoBmc FailedPrecondition "The machine has no known BMC", "wait for a report of the BMC agent";
+    1607 BmcContested FailedPrecondition "More than one BMC claims to be the machine's", "find out which is right, then: metalmesh machine confirm-bmc MACHINE ADDRESS";
     // 17xx: watches
     1701 WatchCompacted Aborted "Changes from so long ago are not kept", "list again, and watch from the revision of that list";
     1702 WatchTooSlow Unavailable "The watch was read too slowly", "go on from the last revision, and read faster";
@@ -122,6 +125,7 @@ catalogue! {
     // 18xx: the control nodes themselves
     1801 MembershipRefused FailedPrecondition "The control nodes cannot be changed so", "see them: metalmesh cluster status";
     1802 NotEnabled FailedPrecondition "Not every control node knows this yet", "upgrade every control node; see: metalmesh cluster status";
+    1803 ClocksDiffer FailedPrecondition "The operator's clock and the control node's do not agree", "set the wrong clock right, for example timedatectl set-ntp true; then repeat it";
     // 19xx: what stands beside control
     1901 NoVpn FailedPrecondition "No VPN is configured", "set [vpn] in the configuration of metalmeshd";
     1902 VpnFailed Unavailable "The VPN does not answer", "look at its control server, then repeat";

@@ -32,7 +32,7 @@ impl fmt::Display for IssueSeverity {
 
 macro_rules! issues {
     ($($name:ident $code:literal $severity:ident $what:literal, $why:literal, $mend:literal;)*) => {
-        /// An entry of the catalogue. The names are those of the public contract.
+        /// An entry of the catalogue. Those that the public contract knows have its names.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum IssueCode { $(#[doc = $what] $name,)* }
 
@@ -101,9 +101,18 @@ issues! {
     BmcNonDistinctIp "bmc-no-distinct-ip" Critical "another machine has the same BMC address",
         "Orders for one machine would reach the other: a wrong one could be switched off.",
         "Give the BMCs different addresses; to see them: metalmesh machine bmc";
+    BmcContested "bmc-contested" Critical "more than one BMC claims to be the machine's",
+        "Two BMCs tell the machine's UUID, or the one that did has another address now: orders could reach a box that somebody else controls. No orders are sent to any of them.",
+        "Find out which one is in the machine, then: metalmesh machine confirm-bmc MACHINE ADDRESS; remove the other from the BMCs' network";
     NoEventContainer "no-event-container" Major "the machine has no events",
         "Its record is incomplete: nothing can be told of its life.",
         "Boot it from the network: metalmesh machine power MACHINE pxe && metalmesh machine power MACHINE cycle";
+    CableDisputed "cable-disputed" Critical "a machine and a switch, or two machines, disagree on a cable",
+        "A cable is what both of its ends say. Here they say different things, or two machines say the same and the switch's agent cannot tell whom it hears: one of them is wrong, or lies to get somebody else's port. No port of a tenant is moved for it; a machine whose claim does not stand, or is contested, is not on offer.",
+        "Look where the cable is. Lock the machine that is not there, so that its word counts no more: metalmesh machine set-state MACHINE locked --reason WHY; or forget it: metalmesh machine free MACHINE -A. One that was moved registers again after: metalmesh machine power MACHINE cycle";
+    CableMissing "cable-missing" Major "the machine has fewer confirmed cables than it should have",
+        "It is not on offer: a port that is not known to be its own would stay where machines boot while a tenant has it. It should have as many cables as its partition demands, or as many as its cards hear a leaf or are heard by one.",
+        "Look at the cable, and whether the leaf's agent is there: metalmesh doctor --only agents; then have it register again: metalmesh machine power MACHINE cycle; to demand another number: metalmesh partition update PARTITION --uplinks N";
 }
 
 /// Where the catalogue can be read.

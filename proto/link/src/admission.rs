@@ -8,10 +8,11 @@
 //! told when its turn would be, each a little later than the one before.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use proto_bounds::network;
 use tokio::time::Instant;
 
 use crate::limits::{
@@ -104,7 +105,7 @@ impl Handshaking {
 
     /// A place, unless all are taken or those that one address may take.
     pub(crate) fn begin(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
-        let of = one_caller(address);
+        let of = network(address);
         let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let its = now.by_address.get(&of).copied().unwrap_or_default();
         if now.count >= HANDSHAKES_MAX || its >= HANDSHAKES_PER_ADDRESS_MAX {
@@ -134,14 +135,6 @@ impl Drop for Place {
                 now.by_address.remove(&self.of);
             }
         }
-    }
-}
-
-/// What one caller may have many of: of an IPv6 address the host's half.
-fn one_caller(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(it) => Ipv6Addr::from_bits(it.to_bits() >> 64 << 64).into(),
-        it @ IpAddr::V4(_) => it,
     }
 }
 

@@ -23,9 +23,15 @@ pub const ANONYMOUS_STREAMS_MAX: u32 = 4;
 /// Sessions of one identity; a further one ends the oldest. Renewal needs two.
 pub const SESSIONS_PER_PEER_MAX: usize = 4;
 /// Sessions without a certificate, of all callers together.
-pub const ANONYMOUS_SESSIONS_MAX: usize = 512;
+pub const ANONYMOUS_SESSIONS_MAX: usize = 2048;
+/// ... of one IPv4 address, or of one network of 2^64 IPv6 addresses. Behind one address a hall of
+/// machines may join at once, each in a second or two.
+pub const ANONYMOUS_SESSIONS_PER_ADDRESS_MAX: usize = 256;
 /// Life of a session without a certificate.
 pub const ANONYMOUS_SESSION_LIFE: Duration = Duration::from_secs(60);
+/// A session without a certificate on which no call begins for this long is closed: whoever wants
+/// to join calls at once.
+pub const ANONYMOUS_FIRST_CALL: Duration = Duration::from_secs(10);
 /// Sessions of one server.
 pub const SESSIONS_MAX: usize = 20_000;
 /// Handshakes in progress before callers must prove their address.

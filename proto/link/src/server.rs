@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use proto_bounds::{Place as Counted, Places, network};
 use proto_identity::{CallerKind, CertificateDer, PeerIdentity, SpiffeId};
 use quinn::{Connection, Endpoint, Incoming};
 use rand::Rng as _;
@@ -17,8 +18,9 @@ use tracing::{debug, info, warn};
 
 use crate::admission::{Admission, AdmissionRate, Handshaking, Place};
 use crate::limits::{
-    ADMISSIONS_AT_ONCE, ADMISSIONS_PER_SECOND, ANONYMOUS_BUSY, ANONYMOUS_SESSIONS_MAX, BUSY_MAX,
-    HANDSHAKE_TIME_MAX, SESSIONS_MAX, SESSIONS_PER_PEER_MAX, STOP_TIME_MAX,
+    ADMISSIONS_AT_ONCE, ADMISSIONS_PER_SECOND, ANONYMOUS_BUSY, ANONYMOUS_SESSIONS_MAX,
+    ANONYMOUS_SESSIONS_PER_ADDRESS_MAX, BUSY_MAX, HANDSHAKE_TIME_MAX, SESSIONS_MAX,
+    SESSIONS_PER_PEER_MAX, STOP_TIME_MAX,
 };
 use crate::revocations::Revocations;
 use crate::router::Router;
@@ -130,6 +132,8 @@ struct Shared {
     /// Whether sessions with a certificate are served here now; always without it.
     gate: Option<watch::Receiver<bool>>,
     admission: Admission,
+    /// Sessions without a certificate, by the callers' networks.
+    strangers: Arc<Places<IpAddr>>,
     sessions: Mutex<Sessions>,
 }
 
@@ -179,6 +183,7 @@ impl MeshServer {
                 per_second: ADMISSIONS_PER_SECOND,
                 at_once: ADMISSIONS_AT_ONCE,
             }),
+            strangers: Places::new(ANONYMOUS_SESSIONS_MAX, ANONYMOUS_SESSIONS_PER_ADDRESS_MAX),
             sessions: Mutex::default(),
         });
         Ok(Self { endpoint, shared })
@@ -306,13 +311,16 @@ impl Shared {
             Close::Elsewhere.close(&connection);
             return;
         }
-        if let Err(wait) = self.register(key.clone(), &connection) {
-            self.shaken.add(Handshake::TooMany);
-            let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            debug!(%remote, wait_ms, "no place for a session now");
-            session::send_away(&connection, wait);
-            return;
-        }
+        let place = match self.register(key.clone(), &connection) {
+            Ok(place) => place,
+            Err(wait) => {
+                self.shaken.add(Handshake::TooMany);
+                let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+                debug!(%remote, wait_ms, "no place for a session now");
+                session::send_away(&connection, wait);
+                return;
+            }
+        };
         self.shaken.add(Handshake::Done);
         let peer = Peer::new(identity, remote);
         let services = self.services.clone();
@@ -321,6 +329,7 @@ impl Shared {
         let gate = self.gate.clone().filter(|_| key.is_some());
         session::serve(connection, turns, peer, services, revocations, gate).await;
         self.forget(&key, id);
+        drop(place);
     }
 
     /// The verified chain's leaf names somebody of our trust domain that may be a client.
@@ -340,27 +349,35 @@ impl Shared {
         }
     }
 
-    /// Takes a place for a session, or says after how long there may be one.
-    fn register(&self, key: Option<SpiffeId>, connection: &Connection) -> Result<(), Duration> {
+    /// Takes a place for a session, or says after how long there may be one. Strangers' places
+    /// are counted by their networks, too.
+    fn register(
+        &self,
+        key: Option<SpiffeId>,
+        connection: &Connection,
+    ) -> Result<Option<Counted<IpAddr>>, Duration> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if sessions.count >= SESSIONS_MAX {
             return Err(BUSY_MAX);
         }
         let anonymous = key.is_none();
-        if !anonymous {
+        let place = if anonymous {
+            let place = self
+                .strangers
+                .take(network(connection.remote_address().ip()));
+            Some(place.ok_or(ANONYMOUS_BUSY)?)
+        } else {
             self.admission.enter(Instant::now())?;
-        }
+            None
+        };
         let open = sessions.open.entry(key).or_default();
-        if anonymous && open.len() >= ANONYMOUS_SESSIONS_MAX {
-            return Err(ANONYMOUS_BUSY);
-        }
         // An agent that restarts often must not lock itself out: its oldest session goes.
         if !anonymous && open.len() >= SESSIONS_PER_PEER_MAX {
             Close::Replaced.close(&open[0]);
         }
         open.push(connection.clone());
         sessions.count += 1;
-        Ok(())
+        Ok(place)
     }
 
     fn forget(&self, key: &Option<SpiffeId>, id: usize) {

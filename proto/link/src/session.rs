@@ -15,8 +15,9 @@ use tracing::{debug, warn};
 use crate::frame::{self, FrameError, Kind};
 use crate::frames::Frames;
 use crate::limits::{
-    ANONYMOUS_REQUEST_LEN_MAX, ANONYMOUS_SESSION_LIFE, ANONYMOUS_STREAMS_MAX, BUSY_MAX,
-    CALL_TIME_MAX, REQUEST_LEN_MAX, REQUEST_TIME_MAX, STREAMS_AT_FIRST, STREAMS_PER_SESSION_MAX,
+    ANONYMOUS_FIRST_CALL, ANONYMOUS_REQUEST_LEN_MAX, ANONYMOUS_SESSION_LIFE, ANONYMOUS_STREAMS_MAX,
+    BUSY_MAX, CALL_TIME_MAX, REQUEST_LEN_MAX, REQUEST_TIME_MAX, STREAMS_AT_FIRST,
+    STREAMS_PER_SESSION_MAX,
 };
 use crate::method::MethodSpec;
 use crate::notice;
@@ -138,7 +139,9 @@ pub(crate) async fn serve(
     if say_hello(&connection).await.is_err() {
         return;
     }
-    let end = Instant::now() + life(&peer);
+    let began = Instant::now();
+    let life = life(&peer);
+    let mut end = began + first_call_within(&peer, life);
     let mut changes = revocations.changes();
     let peer = Arc::new(peer);
     let mut room = Room::of(&connection, &peer);
@@ -160,6 +163,7 @@ pub(crate) async fn serve(
         tokio::select! {
             stream = connection.accept_bi() => match stream {
                 Ok((send, recv)) => {
+                    end = began + life;
                     let (peer, services) = (peer.clone(), services.clone());
                     let out = Responder::new(send, turns.clone());
                     let frames = Frames::new(recv);
@@ -175,7 +179,7 @@ pub(crate) async fn serve(
                 warn!(agent = %peer.name(), error = %e, "call ended by a panic");
             },
             () = sleep_until(end) => {
-                debug!(agent = %peer.name(), "session closed: certificate has ended");
+                debug!(agent = %peer.name(), "session closed: its time is over");
                 Close::Expired.close(&connection);
                 break;
             }
@@ -246,6 +250,14 @@ fn life(peer: &Peer) -> Duration {
     match peer.identity() {
         Some(i) => Duration::from_millis(i.not_after_ms.saturating_sub(crate::now_ms())),
         None => ANONYMOUS_SESSION_LIFE,
+    }
+}
+
+/// How long a session may be without any call.
+fn first_call_within(peer: &Peer, life: Duration) -> Duration {
+    match peer.kind() {
+        CallerKind::Anonymous => ANONYMOUS_FIRST_CALL.min(life),
+        _ => life,
     }
 }
 

@@ -29,6 +29,8 @@ const PORT_INTERFACE_NAME: u8 = 5;
 /// What a neighbour says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
+    /// Address of the port that sent it.
+    pub source: Mac,
     /// A MAC address as `aa:bb:cc:dd:ee:ff`, or text of the sender's choice.
     pub chassis_id: String,
     /// Kernel name of the port, or its MAC address.
@@ -65,6 +67,9 @@ impl Frame {
             return Err(DecodeError::NotLldp);
         }
         let mut out = Self::default();
+        if let Some(Ok(source)) = header.get(6..12).map(Mac::try_from) {
+            out.source = source;
+        }
         let mut position = 0_usize;
         while let Some((kind, value, after)) = next_tlv(rest)? {
             rest = after;
@@ -85,13 +90,13 @@ impl Frame {
         Ok(out)
     }
 
-    /// Writes a whole Ethernet frame from `source` to LLDP's nearest-bridge address. Text that is
-    /// too long for its TLV is cut at a character boundary.
+    /// Writes a whole Ethernet frame to LLDP's nearest-bridge address. Text that is too long for
+    /// its TLV is cut at a character boundary.
     #[must_use]
-    pub fn encode(&self, source: Mac) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(128);
         out.extend_from_slice(&MULTICAST);
-        out.extend_from_slice(&source);
+        out.extend_from_slice(&self.source);
         out.extend_from_slice(&ETHERTYPE);
         put(
             &mut out,
@@ -211,6 +216,7 @@ mod tests {
 
     fn leaf() -> Frame {
         Frame {
+            source: SOURCE,
             chassis_id: "leaf1".into(),
             port_id: "swp1".into(),
             system_name: "leaf1".into(),
@@ -231,7 +237,7 @@ mod tests {
             ..leaf()
         };
         for frame in [leaf(), mac, bare] {
-            assert_eq!(Frame::decode(&frame.encode(SOURCE)), Ok(frame));
+            assert_eq!(Frame::decode(&frame.encode()), Ok(frame));
         }
     }
 
@@ -241,13 +247,13 @@ mod tests {
             system_name: "ä".repeat(300),
             ..leaf()
         };
-        let read = Frame::decode(&long.encode(SOURCE)).unwrap();
+        let read = Frame::decode(&long.encode()).unwrap();
         assert_eq!(read.system_name, "ä".repeat(127));
     }
 
     #[test]
     fn every_prefix_is_refused_or_read() {
-        let whole = leaf().encode(SOURCE);
+        let whole = leaf().encode();
         for end in 0..whole.len() {
             // A frame may end after any complete TLV, but not before the third one.
             if let Ok(frame) = Frame::decode(&whole[..end]) {
@@ -258,7 +264,7 @@ mod tests {
 
     #[test]
     fn every_changed_byte_is_survived() {
-        let whole = leaf().encode(SOURCE);
+        let whole = leaf().encode();
         for at in 0..whole.len() {
             for value in [0, 1, 0x7f, 0x80, 0xff] {
                 let mut frame = whole.clone();
@@ -285,7 +291,7 @@ mod tests {
             ..leaf()
         };
         assert_eq!(
-            Frame::decode(&frame.encode(SOURCE)).unwrap().system_name,
+            Frame::decode(&frame.encode()).unwrap().system_name,
             "a[31mb"
         );
     }

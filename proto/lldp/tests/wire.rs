@@ -31,14 +31,13 @@ async fn a_bridge_port_hears_its_neighbour_and_answers() {
     let (port, machine) = (Socket::open("swp1").unwrap(), Socket::open("eth0").unwrap());
     for (from, to, name) in [(&machine, &port, "eth0"), (&port, &machine, "swp1")] {
         let sent = Frame {
+            source: mac_of(name).unwrap(),
             chassis_id: "leaf1".into(),
             port_id: name.into(),
             ttl_s: 120,
             ..Frame::default()
         };
-        from.send(&sent.encode(mac_of(name).unwrap()))
-            .await
-            .unwrap();
+        from.send(&sent.encode()).await.unwrap();
         let read = tokio::time::timeout(Duration::from_secs(5), to.recv())
             .await
             .unwrap()

@@ -12,6 +12,7 @@
 //! * [`Request`]: a typed request knows its method and its subject.
 //! * [`json`]: proto bytes to proto3 JSON and back, for the Connect protocol and the CLI.
 //! * [`validate`], [`validate_request`]: the rules that the contract itself carries.
+//! * [`one_spelling`]: rewrites the ids of a request, so that everybody compares the same texts.
 //! * [`MachineServiceListResponse`]: the one message that is not generated, for it is large.
 //! * [`enum_string`]: the short names of enum values ("waiting"), as clients print them.
 //!
@@ -21,13 +22,15 @@ pub mod json;
 mod listed;
 mod method;
 mod names;
+mod spelling;
 mod transcode;
 mod validate;
 
 pub use listed::{MachinePlace, MachineServiceListResponse};
 pub use method::{Method, Request, Scope, method, methods};
 pub use names::{enum_number, enum_string};
-pub use validate::{Violation, Violations, validate, validate_request};
+pub use spelling::Spelling;
+pub use validate::{Violation, Violations, one_spelling, validate, validate_request};
 
 use std::sync::LazyLock;
 

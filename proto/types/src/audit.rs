@@ -31,6 +31,46 @@ pub enum AuditPhase {
     Response,
     /// Both, in one record.
     Call,
+    /// Of no call: records were dropped here, and the hash of the last of them is left.
+    Dropped,
+}
+
+/// Method of the records that tell which gaps there are.
+pub const RETENTION_METHOD: &str = "metalmesh/audit-retention";
+/// Begins what is hashed of gaps.
+const GAPS: &[u8] = b"metalmesh audit gaps 1\n";
+
+/// The gaps of a trail, each by its last sequence, how many records were there, and the hash of
+/// the last of them. Retention and those who check its record compute the same.
+#[derive(Debug, Clone, Default)]
+pub struct AuditGaps {
+    hash: Sha256,
+    number: u64,
+}
+
+impl AuditGaps {
+    /// Adds the next one.
+    pub fn add(&mut self, sequence: u64, count: u32, hash: &AuditHash) {
+        self.hash.update(sequence.to_be_bytes());
+        self.hash.update(count.to_be_bytes());
+        self.hash.update(hash.bytes());
+        self.number += 1;
+    }
+
+    /// `true` if there was none.
+    pub const fn is_empty(&self) -> bool {
+        self.number == 0
+    }
+
+    /// What the record says of them.
+    pub fn told(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(GAPS);
+        hash.update(self.number.to_be_bytes());
+        hash.update(self.hash.clone().finalize());
+        let hash = AuditHash(hash.finalize().into());
+        format!("{{\"gaps\":{},\"digest\":\"{hash}\"}}", self.number)
+    }
 }
 
 /// What a record's hash covers: all of the record.
@@ -62,6 +102,8 @@ pub struct AuditLine<'a> {
     pub phase: AuditPhase,
     /// The rule of a site policy that decided the call.
     pub rule: Option<&'a str>,
+    /// How many calls it stands for.
+    pub count: Option<u32>,
 }
 
 impl AuditHash {
@@ -107,10 +149,17 @@ impl AuditLine<'_> {
             AuditPhase::Request => 1,
             AuditPhase::Response => 2,
             AuditPhase::Call => 3,
+            AuditPhase::Dropped => 4,
         }]);
         // Records from before there were rules are hashed as they were then.
         if self.rule.is_some() {
             text(&mut hash, self.rule);
+        }
+        // The same holds of records from before they were counted. Its own mark keeps it from
+        // being taken for the end of a rule.
+        if let Some(count) = self.count {
+            hash.update([2]);
+            hash.update(count.to_be_bytes());
         }
         AuditHash(hash.finalize().into())
     }
@@ -218,6 +267,7 @@ mod tests {
             result_code: Some(0),
             phase: AuditPhase::Call,
             rule: None,
+            count: None,
         }
     }
 
@@ -281,6 +331,10 @@ mod tests {
             },
             AuditLine {
                 rule: Some(""),
+                ..line()
+            },
+            AuditLine {
+                count: Some(1),
                 ..line()
             },
             moved,

@@ -16,7 +16,7 @@ mod names;
 mod numbers;
 mod time;
 
-pub use audit::{AuditHash, AuditLine, AuditPhase};
+pub use audit::{AuditGaps, AuditHash, AuditLine, AuditPhase, RETENTION_METHOD};
 pub use digest::{Digest, DigestAlgorithm};
 pub use ids::{
     AllocationId, BootTicketId, ComponentId, IpId, JoinTicketId, MachineId, OrderId, ProjectId,

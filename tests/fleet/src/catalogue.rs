@@ -29,7 +29,7 @@ pub(crate) async fn set_up(admin: &Client, plan: Plan, bmc_nonce: bool) -> Resul
     for partition in 0..plan.partitions {
         let partition = api::Partition {
             id: partition_name(partition),
-            meta: bmc_nonce.then(|| labelled("metalmesh.dev/require-bmc-nonce", "true")),
+            meta: Some(partition_meta(bmc_nonce)),
             ..Default::default()
         };
         let request = admin::PartitionServiceCreateRequest {
@@ -80,6 +80,16 @@ fn size() -> api::Size {
         ],
         ..Default::default()
     }
+}
+
+/// The whole fleet is powered on at once: unknown machines are not bounded.
+fn partition_meta(bmc_nonce: bool) -> api::Meta {
+    let mut meta = labelled("metalmesh.dev/unknown-machines-per-minute", "100000");
+    if let (Some(labels), true) = (&mut meta.labels, bmc_nonce) {
+        let demanded = ("metalmesh.dev/require-bmc-nonce", "true");
+        labels.labels.insert(demanded.0.into(), demanded.1.into());
+    }
+    meta
 }
 
 fn labelled(label: &str, value: &str) -> api::Meta {

@@ -67,6 +67,7 @@ impl Fabric {
     pub(crate) fn hear(&self, machine: &MachinePlan) {
         for cable in &machine.cables {
             let frame = Frame {
+                source: cable.mac.0,
                 chassis_id: machine.uuid.to_string(),
                 port_id: cable.mac.to_string(),
                 system_name: machine.uuid.to_string(),

@@ -1,6 +1,7 @@
 //! The programs under test: control, the agents, and the image server.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -138,16 +139,36 @@ impl Agent {
 pub fn core(record: &Record, topology: &Topology, artefacts: &Artefacts) -> Result<Agent> {
     let program = artefacts.program(Program::Core);
     let agent = Agent::new(record, "core", SWITCH, program, &topology.leaf)?;
-    let text = format!(
-        "rack = \"rack-1\"\nroom = \"lab\"\nmanagement_ip = \"{}\"\nvtep = \"{}\"\n\
-         ports = [\"swp*\"]\nuplinks = [\"{}\"]\ngateways = [\"{}\"]\n",
-        topology::LEAF,
-        topology::LEAF_VTEP,
-        topology::UPLINK,
-        topology::EXIT_VTEP,
-    );
+    let uplinks = format!("uplinks = [\"{}\"]\n", topology::UPLINK);
+    let text = core_config(topology::LEAF, topology::LEAF_VTEP) + &uplinks;
     fs::write(&agent.config, text)?;
     Ok(agent)
+}
+
+/// The same on a second leaf of the rack.
+///
+/// # Errors
+/// Its configuration cannot be written.
+pub fn other_core(record: &Record, leaf: &Namespace, artefacts: &Artefacts) -> Result<Agent> {
+    let program = artefacts.program(Program::Core);
+    let path = |file: &str| record.path(&format!("agents/other-core/{file}"));
+    let agent = Agent {
+        state_dir: path("state")?,
+        ticket: path("ticket")?,
+        config: path("core.toml")?,
+        ..Agent::new(record, "core", topology::OTHER_SWITCH, program, leaf)?
+    };
+    let text = core_config(topology::OTHER_LEAF, topology::OTHER_VTEP);
+    fs::write(&agent.config, text)?;
+    Ok(agent)
+}
+
+fn core_config(address: Ipv4Addr, vtep: Ipv4Addr) -> String {
+    format!(
+        "rack = \"rack-1\"\nroom = \"lab\"\nmanagement_ip = \"{address}\"\nvtep = \"{vtep}\"\n\
+         ports = [\"swp*\"]\ngateways = [\"{}\"]\n",
+        topology::EXIT_VTEP,
+    )
 }
 
 /// metalmesh-pixie on the services host.

@@ -23,7 +23,11 @@ pub const SERVICES: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 2);
 pub const EXIT: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 3);
 pub const ADMIN: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 5);
 pub const LEAF: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 11);
+/// Name and address of a second leaf, which only a drill has.
+pub const OTHER_SWITCH: &str = "leaf9";
+pub const OTHER_LEAF: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 19);
 /// Underlay addresses.
+pub const OTHER_VTEP: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 19);
 pub const LEAF_VTEP: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 11);
 pub const EXIT_VTEP: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 1);
 /// pixie's side of the provisioning segment.
@@ -154,6 +158,17 @@ impl Topology {
         let bmc = Namespace::create(record, &format!("bmc{machine}"))?;
         self.attach(&bmc, bmc_address(machine))?;
         Ok(bmc)
+    }
+
+    /// Makes the namespace of a second leaf, without ports.
+    ///
+    /// # Errors
+    /// What `ip` says.
+    pub fn other_leaf(&self, record: &Record) -> Result<Namespace> {
+        let leaf = Namespace::create(record, OTHER_SWITCH)?;
+        self.attach(&leaf, OTHER_LEAF)?;
+        leaf.ip(&format!("addr add {OTHER_VTEP}/32 dev lo"))?;
+        Ok(leaf)
     }
 
     /// Gives the exit router a leg in a tenant's segment.

@@ -341,6 +341,7 @@ fn hardware(number: u32, mac: MacAddr) -> Hardware {
             port_id: format!("swp{number}"),
             system_name: leaf.into(),
             system_description: String::new(),
+            mac: None,
         }],
         boot: leaf == "leaf-1",
     };

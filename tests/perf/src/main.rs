@@ -5,7 +5,8 @@
 //! ours: the product's store and transport under a key-value service (`service`). `inventory`
 //! measures the product's own state and API with many machines, `authz` one decision about a call.
 //!
-//! `api` is the product beside Ironic, `link` the agents' sessions beside tonic; see the modules.
+//! `api` is the product beside Ironic, `link` the agents' sessions beside tonic, `strangers` a
+//! tenant's calls beside floods of strangers; see the modules.
 //!
 //! Invariants: nothing is set that the product does not set; both systems are asked by the same
 //! client; every process ends with the bench, however that ends.
@@ -30,6 +31,7 @@ mod report;
 mod sample;
 mod service;
 mod store;
+mod strangers;
 mod wire;
 
 use std::process::ExitCode;
@@ -63,6 +65,8 @@ enum Command {
     LinkServer(link::ServerArgs),
     /// The API beside Ironic
     Api(api::ApiArgs),
+    /// A tenant's calls beside strangers
+    Strangers(strangers::StrangersArgs),
     /// Fill a data directory of the product
     #[command(hide = true)]
     Fill(api::seed::FillArgs),
@@ -114,6 +118,7 @@ async fn run(command: Command) -> Result<()> {
         Command::Link(args) => link::run(args).await,
         Command::LinkServer(args) => link::serve(args).await,
         Command::Api(args) => api::run(args).await,
+        Command::Strangers(args) => strangers::run(args).await,
         Command::Fill(args) => api::seed::run(args).await,
         Command::Node(args) => node::run(args).await,
         Command::Inventory(args) => inventory::run(args).await,

@@ -7,6 +7,7 @@ use super::metadata::{Metadata, Package};
 /// A crate that is not listed may depend on nothing of ours.
 const ARROWS: &[(&str, &[&str])] = &[
     ("proto-types", &[]),
+    ("proto-bounds", &[]),
     ("proto-lldp", &[]),
     ("proto-metrics", &[]),
     ("proto-traces", &[]),
@@ -14,7 +15,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("proto-identity", &["proto-types"]),
     (
         "proto-link",
-        &["proto-types", "proto-errors", "proto-identity"],
+        &[
+            "proto-types",
+            "proto-bounds",
+            "proto-errors",
+            "proto-identity",
+        ],
     ),
     (
         "proto-mesh",

@@ -4,7 +4,9 @@
 //! The digest is known only at the end. Until then nothing of the image is used, and a wrong one
 //! leaves a disk that is wiped again before anything could boot from it.
 
+use std::cell::Cell;
 use std::io::{self, Read};
+use std::rc::Rc;
 use std::time::Duration;
 
 use hyper::StatusCode;
@@ -14,12 +16,23 @@ use proto_mesh::Image;
 use ring::digest::{Context, SHA256, SHA512};
 use tokio::sync::mpsc;
 
+use super::bounded::{Expanded, Expansion};
 use super::rootfs::Root;
 use super::untar::{self, Unpacked};
 use crate::net::http::{Answer, Http};
 
 /// Frames between network and disk; a frame has at most some 400 KiB.
 const FRAMES_MAX: usize = 16;
+/// Largest image as it is fetched, bytes; a server that sends without end is left.
+const IMAGE_LEN_MAX: u64 = 64 << 30;
+/// Largest memory that decompression may want of what came before, as a power of two: what zstd
+/// takes without being asked.
+const WINDOW_LOG_MAX: u32 = 27;
+/// Bound on what decompression makes of an image.
+const EXPANSION: Expansion = Expansion {
+    free: 1 << 30,
+    ratio: 200,
+};
 /// Without a byte for so long a connection counts as broken.
 const STALL_LIMIT: Duration = Duration::from_secs(60);
 /// Attempts without progress.
@@ -42,6 +55,8 @@ pub enum ImageError {
     Digest { want: String, have: String },
     #[error("the image is too big for the disk")]
     TooBig,
+    #[error("the image is larger than {IMAGE_LEN_MAX} bytes")]
+    TooLong,
     #[error("the image is no zstd-compressed tar")]
     Format(#[source] io::Error),
     #[error("cannot write the image")]
@@ -134,8 +149,13 @@ fn write(
         digest,
         receiver,
         frame: Bytes::new(),
+        arrived: Rc::default(),
     };
-    let unpacked = zstd::Decoder::new(&mut stream).and_then(|d| untar::unpack(d, root));
+    let arrived = Rc::clone(&stream.arrived);
+    let unpacked = zstd::Decoder::new(&mut stream).and_then(|mut decoder| {
+        decoder.window_log_max(WINDOW_LOG_MAX)?;
+        untar::unpack(Expanded::new(decoder, arrived, EXPANSION), root)
+    });
     if let Err(error) = &unpacked
         && !is_damage(error)
     {
@@ -163,6 +183,8 @@ struct Hashing {
     digest: Digest,
     receiver: mpsc::Receiver<Bytes>,
     frame: Bytes,
+    /// Bytes that were taken.
+    arrived: Rc<Cell<u64>>,
 }
 
 impl Read for Hashing {
@@ -171,6 +193,7 @@ impl Read for Hashing {
             match self.receiver.blocking_recv() {
                 Some(frame) => {
                     self.digest.context.update(&frame);
+                    self.arrived.set(self.arrived.get() + frame.len() as u64);
                     self.frame = frame;
                 }
                 None => return Ok(0),
@@ -268,6 +291,9 @@ async fn attempt(
         match piece {
             Ok(Some(piece)) => {
                 progress.have += piece.len() as u64;
+                if progress.have > IMAGE_LEN_MAX {
+                    return Err(ImageError::TooLong);
+                }
                 if sender.send(piece).await.is_err() {
                     // The writer says why.
                     return Ok(());

@@ -4,6 +4,7 @@
 //! without partition table and signatures: a half-installed system never boots.
 
 pub mod boot;
+mod bounded;
 pub mod config;
 pub mod image;
 pub mod layout;

@@ -1,5 +1,6 @@
 //! Unpacks a tar stream into a directory as root would: owners, modes, times, extended attributes,
-//! device nodes, hard links. Memory stays at one buffer, whatever the archive holds.
+//! device nodes, hard links. Memory stays at one buffer and the bounds below, whatever the archive
+//! holds: nobody knows yet whether it is the image that was ordered.
 //!
 //! Paths with `..` are refused, and links in the archive lead nowhere outside (see `rootfs`).
 
@@ -13,16 +14,28 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{Mode, SFlag, UtimensatFlags, futimens, makedev, mkdirat, mknodat, utimensat};
+use nix::sys::statvfs::fstatvfs;
 use nix::sys::time::TimeSpec;
 use nix::unistd::{Gid, Uid, fchownat, linkat, symlinkat};
 use tar::{Archive, Entry, EntryType};
 use xattr::FileExt;
 
+use super::bounded::{Headers, Position};
 use super::rootfs::{Owner, Root, create, is_dir, own, owned_name, relative, remove};
 
 const COPY_BUFFER: usize = 256 * 1024;
 /// No file of an operating system has more; the archive is then not what it says it is.
 const DIRECTORIES_MAX: usize = 1_000_000;
+/// Bytes of all directories' paths, which are kept to the end.
+const DIRECTORY_PATHS_LEN_MAX: usize = 128 << 20;
+/// Entries of any kind: as many as a file system of 64 GiB has inodes.
+const ENTRIES_MAX: u64 = 4 << 20;
+/// Longest path and longest target of a link that Linux takes, bytes.
+const PATH_LEN_MAX: usize = 4095;
+/// Extended attributes of one entry.
+const XATTRS_MAX: usize = 256;
+/// Files up to here are written without a look at the room that is left.
+const SMALL_FILE_LEN: u64 = 1 << 20;
 const PAX_XATTR: &str = "SCHILY.xattr.";
 
 /// What was unpacked.
@@ -39,18 +52,29 @@ pub struct Unpacked {
 /// What the stream gives, a damaged archive (`InvalidData`), or what the file system says
 /// (`StorageFull` when the image is too big).
 pub fn unpack(stream: impl Read, root: &Root) -> io::Result<Unpacked> {
-    let mut archive = Archive::new(io::BufReader::with_capacity(COPY_BUFFER, stream));
+    let position = Position::new();
+    let stream = io::BufReader::with_capacity(COPY_BUFFER, stream);
+    let mut archive = Archive::new(Headers::new(stream, &position));
     let mut unpacker = Unpacker {
         root,
         parent: None,
         dirs: Vec::new(),
+        dirs_len: 0,
         buffer: vec![0; COPY_BUFFER],
         done: Unpacked::default(),
     };
-    for entry in archive.entries()? {
-        unpacker.entry(entry?)?;
+    let mut entries = archive.entries()?;
+    loop {
+        position.headers();
+        let Some(entry) = entries.next() else {
+            return unpacker.finish();
+        };
+        let mut entry = entry?;
+        position.content();
+        unpacker.entry(&mut entry)?;
+        // The rest of the content, such as a directory's: it would count as headers.
+        io::copy(&mut entry, &mut io::sink())?;
     }
-    unpacker.finish()
 }
 
 struct Unpacker<'a> {
@@ -59,6 +83,8 @@ struct Unpacker<'a> {
     parent: Option<(PathBuf, OwnedFd)>,
     /// Times of directories, set at the end: filling a directory changes them.
     dirs: Vec<(PathBuf, i64)>,
+    /// Bytes of their paths.
+    dirs_len: usize,
     buffer: Vec<u8>,
     done: Unpacked,
 }
@@ -70,16 +96,19 @@ struct Meta {
 }
 
 impl Unpacker<'_> {
-    fn entry<R: Read>(&mut self, mut entry: Entry<'_, R>) -> io::Result<()> {
+    fn entry<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> io::Result<()> {
         let kind = entry.header().entry_type();
+        self.done.entries += 1;
+        if self.done.entries > ENTRIES_MAX {
+            return Err(invalid(format!("more than {ENTRIES_MAX} entries")));
+        }
         if kind.is_pax_global_extensions() {
+            self.done.entries -= 1;
             return Ok(());
         }
-        let path = relative(Path::new(&OsString::from_vec(
-            entry.path_bytes().into_owned(),
-        )))?;
-        let meta = meta(&mut entry)?;
-        self.done.entries += 1;
+        let path = bounded_path(entry.path_bytes().into_owned())?;
+        let path = relative(Path::new(&path))?;
+        let meta = meta(entry)?;
         if path.as_os_str().is_empty() {
             return self.directory(&path, &meta);
         }
@@ -89,12 +118,13 @@ impl Unpacker<'_> {
             EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
                 self.open_parent(&parent)?;
                 let file = create(self.parent_fd()?, &name)?;
-                self.copy(&mut entry, &file)?;
+                has_room(&file, entry.size())?;
+                self.copy(entry, &file)?;
                 apply(&file, &meta)
             }
-            EntryType::Symlink => self.symlink(&entry, &path, &meta),
+            EntryType::Symlink => self.symlink(entry, &path, &meta),
             EntryType::Link => {
-                let target = relative(Path::new(&link_target(&entry)?))?;
+                let target = relative(Path::new(&link_target(entry)?))?;
                 let (target_parent, target_name) = owned_name(&target)?;
                 let from = self.root.dir(&target_parent)?;
                 self.open_parent(&parent)?;
@@ -108,9 +138,9 @@ impl Unpacker<'_> {
                     AtFlags::empty(),
                 )?)
             }
-            EntryType::Char => self.node(&entry, &parent, &name, SFlag::S_IFCHR, &meta),
-            EntryType::Block => self.node(&entry, &parent, &name, SFlag::S_IFBLK, &meta),
-            EntryType::Fifo => self.node(&entry, &parent, &name, SFlag::S_IFIFO, &meta),
+            EntryType::Char => self.node(entry, &parent, &name, SFlag::S_IFCHR, &meta),
+            EntryType::Block => self.node(entry, &parent, &name, SFlag::S_IFBLK, &meta),
+            EntryType::Fifo => self.node(entry, &parent, &name, SFlag::S_IFIFO, &meta),
             other => Err(invalid(format!(
                 "{}: unknown entry type {other:?}",
                 path.display()
@@ -193,7 +223,8 @@ impl Unpacker<'_> {
             other => other?,
         }
         set_xattrs(&dir, meta)?;
-        if self.dirs.len() >= DIRECTORIES_MAX {
+        self.dirs_len += path.as_os_str().len();
+        if self.dirs.len() >= DIRECTORIES_MAX || self.dirs_len > DIRECTORY_PATHS_LEN_MAX {
             return Err(invalid("too many directories".to_string()));
         }
         self.dirs.push((path.to_path_buf(), meta.mtime));
@@ -259,6 +290,9 @@ fn meta<R: Read>(entry: &mut Entry<'_, R>) -> io::Result<Meta> {
             let extension = extension?;
             let key = extension.key().unwrap_or_default();
             if let Some(name) = key.strip_prefix(PAX_XATTR) {
+                if xattrs.len() >= XATTRS_MAX {
+                    return Err(invalid("too many extended attributes".to_string()));
+                }
                 xattrs.push((OsString::from(name), extension.value_bytes().to_vec()));
             }
         }
@@ -291,7 +325,32 @@ fn link_target<R: Read>(entry: &Entry<'_, R>) -> io::Result<OsString> {
     let target = entry
         .link_name_bytes()
         .ok_or_else(|| invalid("a link without target".to_string()))?;
-    Ok(OsString::from_vec(target.into_owned()))
+    bounded_path(target.into_owned())
+}
+
+fn bounded_path(bytes: Vec<u8>) -> io::Result<OsString> {
+    if bytes.len() > PATH_LEN_MAX {
+        let len = bytes.len();
+        return Err(invalid(format!(
+            "a path of {len} bytes; Linux takes {PATH_LEN_MAX}"
+        )));
+    }
+    Ok(OsString::from_vec(bytes))
+}
+
+/// Fails at once where a file, holes and all, is larger than what is free: a sparse one has next
+/// to no bytes in the archive and would fill the disk with zeros first.
+fn has_room(file: &File, len: u64) -> io::Result<()> {
+    if len <= SMALL_FILE_LEN {
+        return Ok(());
+    }
+    let stat = fstatvfs(file)?;
+    let free = stat.blocks_free().saturating_mul(stat.fragment_size());
+    if len > free {
+        let message = format!("a file of {len} bytes, where {free} are free");
+        return Err(io::Error::new(io::ErrorKind::StorageFull, message));
+    }
+    Ok(())
 }
 
 fn apply(file: &File, meta: &Meta) -> io::Result<()> {
@@ -322,115 +381,5 @@ fn invalid(text: String) -> io::Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt};
-
-    use super::*;
-
-    fn header(kind: EntryType, size: u64, mode: u32) -> tar::Header {
-        let mut h = tar::Header::new_gnu();
-        h.set_entry_type(kind);
-        h.set_size(size);
-        h.set_mode(mode);
-        h.set_uid(u64::from(Uid::effective().as_raw()));
-        h.set_gid(u64::from(Gid::effective().as_raw()));
-        h.set_mtime(1_000_000_000);
-        h
-    }
-
-    fn sample() -> Vec<u8> {
-        let mut b = tar::Builder::new(Vec::new());
-        let add = |b: &mut tar::Builder<Vec<u8>>, mut h: tar::Header, path: &str, data: &[u8]| {
-            b.append_data(&mut h, path, data).unwrap();
-        };
-        add(
-            &mut b,
-            header(EntryType::Directory, 0, 0o755),
-            "./usr/bin/",
-            b"",
-        );
-        add(
-            &mut b,
-            header(EntryType::Regular, 5, 0o4755),
-            "usr/bin/su",
-            b"hello",
-        );
-        let long = format!("usr/{}/file", "x".repeat(150));
-        add(&mut b, header(EntryType::Regular, 3, 0o600), &long, b"abc");
-        let mut link = header(EntryType::Symlink, 0, 0o777);
-        b.append_link(&mut link, "bin", "usr/bin").unwrap();
-        let mut hard = header(EntryType::Link, 0, 0o755);
-        b.append_link(&mut hard, "bin/also", "usr/bin/su").unwrap();
-        add(&mut b, header(EntryType::Fifo, 0, 0o640), "run/pipe", b"");
-        b.into_inner().unwrap()
-    }
-
-    #[test]
-    fn everything_arrives_as_it_was() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = Root::open(dir.path()).unwrap();
-        let done = unpack(&sample()[..], &root).unwrap();
-        assert_eq!((done.entries, done.bytes), (6, 8));
-        let su = std::fs::metadata(dir.path().join("usr/bin/su")).unwrap();
-        assert_eq!(su.permissions().mode() & 0o7777, 0o4755);
-        assert_eq!((su.mtime(), su.nlink()), (1_000_000_000, 2));
-        assert_eq!(
-            std::fs::metadata(dir.path().join("usr/bin"))
-                .unwrap()
-                .mtime(),
-            1_000_000_000
-        );
-        assert_eq!(
-            std::fs::read_link(dir.path().join("bin")).unwrap(),
-            Path::new("usr/bin")
-        );
-        assert!(
-            dir.path()
-                .join(format!("usr/{}/file", "x".repeat(150)))
-                .exists()
-        );
-        // Twice over the same tree, as after a retry.
-        unpack(&sample()[..], &root).unwrap();
-    }
-
-    #[test]
-    fn a_path_upwards_is_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = Root::open(dir.path()).unwrap();
-        let mut h = header(EntryType::Regular, 1, 0o644);
-        h.as_mut_bytes()[..10].copy_from_slice(b"../../evil");
-        h.set_cksum();
-        let mut b = tar::Builder::new(Vec::new());
-        b.append(&h, &b"x"[..]).unwrap();
-        let error = unpack(&b.into_inner().unwrap()[..], &root).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
-    }
-
-    #[test]
-    fn a_link_out_of_the_image_leads_nowhere() {
-        let dir = tempfile::tempdir().unwrap();
-        let outside = tempfile::tempdir().unwrap();
-        let root = Root::open(dir.path()).unwrap();
-        let mut b = tar::Builder::new(Vec::new());
-        let mut link = header(EntryType::Symlink, 0, 0o777);
-        b.append_link(&mut link, "out", outside.path()).unwrap();
-        b.append_data(
-            &mut header(EntryType::Regular, 1, 0o644),
-            "out/file",
-            &b"x"[..],
-        )
-        .unwrap();
-        assert!(unpack(&b.into_inner().unwrap()[..], &root).is_err());
-        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn a_cut_archive_is_an_error() {
-        let whole = sample();
-        for end in [600, 1_300, 2_700] {
-            let dir = tempfile::tempdir().unwrap();
-            let root = Root::open(dir.path()).unwrap();
-            assert!(unpack(&whole[..end], &root).is_err(), "cut at {end}");
-        }
-    }
-}
+#[path = "untar_tests.rs"]
+mod tests;

@@ -155,7 +155,8 @@ impl Control {
                 id: id.clone(),
                 machine_uuid: machine.into(),
                 action: action.into(),
-                deadline_ms: now_ms() + 20_000,
+                remaining_ms: 20_000,
+                bmc_address: String::new(),
             });
             id
         };

@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use control_state::{self as state, Machine, Phase, Tables};
+use control_state::{self as state, Machine, Tables};
 use proto_public::api::v2;
 use proto_public::{MachinePlace, MachineServiceListResponse};
 use tonic::Status;
 
-use super::enums::{
-    allocation_type, availability, event_kind, from_protocol, liveliness, nat_type, network_type,
-    protocol,
-};
+use super::enums::{allocation_type, from_protocol, liveliness, nat_type, network_type, protocol};
+use super::machine_history::{Viewer, condition, events};
 use super::{catalog, labels, layout, meta, parse_all, time};
 use crate::refusal::invalid;
 
@@ -20,15 +18,12 @@ pub(crate) const PHASE_LABEL: &str = "metalmesh.dev/phase";
 /// Label that shows since when.
 pub(crate) const SINCE_LABEL: &str = "metalmesh.dev/phase-since";
 
-/// Longest description of the contract, characters.
-const DESCRIPTION_MAX: usize = 256;
-
 /// A machine for the wire, with everything that published clients dereference.
-pub(crate) fn machine(tables: &Tables, machine: &Machine) -> v2::Machine {
+pub(crate) fn machine(tables: &Tables, machine: &Machine, viewer: Viewer) -> v2::Machine {
     v2::Machine {
         partition: Some(partition(tables, machine)),
         size: Some(size(tables, machine)),
-        ..without_place(tables, machine)
+        ..without_place(tables, machine, viewer)
     }
 }
 
@@ -36,6 +31,7 @@ pub(crate) fn machine(tables: &Tables, machine: &Machine) -> v2::Machine {
 pub(crate) fn machines<'a>(
     tables: &Tables,
     machines: impl Iterator<Item = &'a Arc<Machine>>,
+    viewer: Viewer,
 ) -> MachineServiceListResponse {
     let (mut list, mut places) = (MachineServiceListResponse::default(), BTreeMap::new());
     for it in machines {
@@ -44,12 +40,12 @@ pub(crate) fn machines<'a>(
             .or_insert_with(|| {
                 MachinePlace::of(Some(partition(tables, it)), Some(size(tables, it)))
             });
-        list.push(without_place(tables, it), place);
+        list.push(without_place(tables, it, viewer), place);
     }
     list
 }
 
-fn without_place(tables: &Tables, machine: &Machine) -> v2::Machine {
+fn without_place(tables: &Tables, machine: &Machine, viewer: Viewer) -> v2::Machine {
     v2::Machine {
         uuid: machine.id.to_string(),
         meta: machine_meta(machine),
@@ -59,8 +55,8 @@ fn without_place(tables: &Tables, machine: &Machine) -> v2::Machine {
         size: None,
         hardware: Some(hardware(&machine.hardware)),
         allocation: machine.allocation.as_ref().map(|it| allocation(tables, it)),
-        status: Some(status(tables, machine)),
-        recent_provisioning_events: Some(events(tables, machine)),
+        status: Some(status(tables, machine, viewer)),
+        recent_provisioning_events: Some(events(tables, machine, viewer)),
     }
 }
 
@@ -89,7 +85,7 @@ fn machine_meta(machine: &Machine) -> Option<v2::Meta> {
     for (key, value) in own.into_iter().filter(|(_, value)| !value.is_empty()) {
         shown.labels.insert(key.to_owned(), value);
     }
-    if let (true, Some(allocation)) = (machine.phase.is_reclaim(), &machine.allocation) {
+    if let (true, Some(allocation)) = (machine.is_leaving(), &machine.allocation) {
         meta.deletion_task_id = Some(deletion_task(allocation));
     }
     Some(meta)
@@ -314,67 +310,16 @@ pub(crate) fn from_firewall_rules(
     })
 }
 
-fn status(tables: &Tables, machine: &Machine) -> v2::MachineStatus {
+fn status(tables: &Tables, machine: &Machine, viewer: Viewer) -> v2::MachineStatus {
     let log = tables.get::<state::EventLog>(&machine.id);
     v2::MachineStatus {
-        condition: Some(condition(machine)),
+        condition: Some(condition(tables, machine, viewer)),
         led_state: Some(v2::MachineChassisIdentifyLedState {
             value: machine.led.value.clone(),
             description: machine.led.description.clone(),
         }),
         liveliness: liveliness(log.map(|log| log.liveliness).unwrap_or_default()),
         metal_hammer_version: machine.hammer_version.clone(),
-    }
-}
-
-/// What an admin said, else why the phase is what it is. A held machine is never "available".
-fn condition(machine: &Machine) -> v2::MachineCondition {
-    let held = matches!(machine.phase, Phase::Held(_));
-    let state = match machine.condition.state {
-        state::Availability::Available if held => state::Availability::Tainted,
-        state => state,
-    };
-    let (said, reason) = (&machine.condition.description, &machine.reason);
-    let description = if said.is_empty() || (held && !reason.is_empty()) {
-        reason
-    } else {
-        said
-    };
-    v2::MachineCondition {
-        state: availability(state),
-        description: description.chars().take(DESCRIPTION_MAX).collect(),
-        issuer: machine.condition.issuer.clone(),
-    }
-}
-
-fn events(tables: &Tables, machine: &Machine) -> v2::MachineRecentProvisioningEvents {
-    let Some(log) = tables.get::<state::EventLog>(&machine.id) else {
-        // Published clients look into this message without asking whether it is there.
-        return v2::MachineRecentProvisioningEvents {
-            last_error_event: Some(v2::MachineProvisioningEvent::default()),
-            ..Default::default()
-        };
-    };
-    use v2::MachineProvisioningEventState as State;
-    let trouble = match (log.failed_reclaim, log.crash_loop) {
-        (true, _) => State::FailedReclaim,
-        (false, true) => State::Crashloop,
-        (false, false) => State::Unspecified,
-    };
-    v2::MachineRecentProvisioningEvents {
-        // Newest first, as published clients take the first for the last.
-        events: log.events.iter().rev().map(event).collect(),
-        last_event_time: time(log.last_event_time),
-        last_error_event: Some(log.last_error_event.as_ref().map(event).unwrap_or_default()),
-        state: trouble.into(),
-    }
-}
-
-fn event(event: &state::Event) -> v2::MachineProvisioningEvent {
-    v2::MachineProvisioningEvent {
-        time: time(event.time),
-        event: event_kind(event.kind),
-        message: event.message.clone(),
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod enums;
 pub(crate) mod invite;
 pub(crate) mod layout;
 pub(crate) mod machine;
+pub(crate) mod machine_history;
 pub(crate) mod machine_query;
 pub(crate) mod network;
 pub(crate) mod policy;

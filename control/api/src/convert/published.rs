@@ -125,6 +125,7 @@ fn neighbour(tables: &Tables, partition: &PartitionId, heard: &v2::MachineNic) -
         port_id,
         system_name,
         system_description: String::new(),
+        mac: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use control_state::{self as state, Machine, Tables, query};
 use proto_public::api::v2;
-use proto_types::Vni;
+use proto_types::{SwitchId, Vni};
 
 use super::enums::replace_mode;
 use super::{duration, is, meta, time};
@@ -106,7 +106,7 @@ fn nic(
         name: name.to_owned(),
         identifier: port.identifier.clone().unwrap_or_else(|| name.to_owned()),
         mac: port.mac.map(|mac| mac.to_string()),
-        vrf: vrf(machine, vni),
+        vrf: vrf(machine.filter(|it| is_claimed(it, &switch.id, name)), vni),
         state: Some(v2::NicState {
             desired: Some(status(port.admin_up).into()),
             actual: actual.into(),
@@ -120,6 +120,12 @@ fn nic(
             .and_then(|it| it.bgp.as_ref())
             .map(bgp_state),
     }
+}
+
+/// `true` if the machine knows of the cable: a firewall that does not has nothing to do there.
+fn is_claimed(machine: &Machine, switch: &SwitchId, port: &str) -> bool {
+    let mut links = machine.links.iter().filter(|link| !link.unclaimed);
+    links.any(|link| link.switch == *switch && link.port == port)
 }
 
 /// A firewall's port carries the tunnels of all its networks, and so is in none of them.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use control_state::{
     BootConfiguration, Command, CreatePartition, Hardware, Machine, MachineSeen, Meta, Neighbour,
-    Nic, Op, Partition, RegisterMachine, RegisterSwitch, Switch, Tables, apply,
+    Nic, Op, Partition, RegisterMachine, RegisterSwitch, Switch, Tables, apply, label,
 };
 use proto_public::api::v2::{MachineConnection, SwitchQuery};
 use proto_types::{MacAddr, MachineId, Timestamp};
@@ -36,17 +36,19 @@ fn leaf(number: u128) -> RegisterSwitch {
         os_vendor: "linux".into(),
         os_version: String::new(),
         agent_version: String::new(),
+        hears: false,
     }
 }
 
 /// A machine at the same port of both leaves of its rack.
 fn machine(number: u128) -> (MachineSeen, RegisterMachine) {
     let id = MachineId::new(Uuid::from_u128(number));
-    let mac: MacAddr = "02:00:00:00:00:01".parse().unwrap();
+    let [low, high, ..] = number.to_le_bytes();
+    let mac = |side: u128| MacAddr([2, u8::from(side == 1), 0, 0, high, low]);
     let (rack, port) = (number / PORTS, number % PORTS);
     let nic = |side: u128| Nic {
         name: format!("eth{side}"),
-        mac,
+        mac: mac(side),
         identifier: String::new(),
         vendor: String::new(),
         model: String::new(),
@@ -56,15 +58,17 @@ fn machine(number: u128) -> (MachineSeen, RegisterMachine) {
             port_id: format!("swp{port}"),
             system_name: format!("leaf{}", 2 * rack + side),
             system_description: String::new(),
+            mac: None,
         }],
         boot: side == 0,
     };
     let seen = MachineSeen {
         id,
         partition: "lab".parse().unwrap(),
-        mac: Some(mac),
+        mac: Some(mac(0)),
         seen_at: Timestamp::from_ms(1_000_000_000),
         to_disk: false,
+        stated_at: None,
     };
     let registration = RegisterMachine {
         id,
@@ -88,7 +92,8 @@ fn partition() -> Tables {
     let mut tables = Tables::new();
     let lab = Partition {
         id: "lab".parse().unwrap(),
-        meta: Meta::default(),
+        // All of them become known at once.
+        meta: Meta::labelled([(label::UNKNOWN_MACHINES.to_owned(), "100000".to_owned())].into()),
         description: String::new(),
         boot: BootConfiguration::default(),
         dns_servers: Vec::new(),

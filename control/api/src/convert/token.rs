@@ -1,9 +1,11 @@
 //! Tokens, and their rights for decisions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use control_authz::{Permissions, Principal, Rights, TokenKind};
+use control_authz::{Directory, Permissions, Principal, Rights, TokenKind, platform_role};
 use control_state::{self as state};
+use proto_public::Spelling;
 use proto_public::api::v2;
 use proto_public::api::v2::permissions_by_visibility::Visibility;
 use tonic::Status;
@@ -104,6 +106,15 @@ impl WantedRights {
         admin_role: Option<i32>,
         infra_role: Option<i32>,
     ) -> Result<Self, Status> {
+        let subjects =
+            permissions.len() + project_roles.len() + tenant_roles.len() + machine_roles.len();
+        if subjects > state::TOKEN_SUBJECTS_MAX {
+            let rule = format!(
+                "a token names at most {} subjects in roles and permissions; \"*\" stands for all",
+                state::TOKEN_SUBJECTS_MAX
+            );
+            return Err(invalid("permissions", rule));
+        }
         Ok(Self {
             permissions: flatten(permissions)?,
             project_roles: roles("project_roles", project_roles, from_project_role)?,
@@ -132,7 +143,7 @@ impl WantedRights {
         for entry in &self.permissions {
             for method in &entry.methods {
                 // A method that this version does not know gives no right.
-                let _known = permissions.add(&entry.subject, method);
+                let _known = permissions.add(&one_id(&entry.subject), method);
             }
         }
         let wire = |role| match role {
@@ -159,11 +170,27 @@ impl WantedRights {
     }
 }
 
-fn mapped<A, B>(roles: &BTreeMap<String, A>, map: impl Fn(&A) -> B) -> BTreeMap<String, B> {
-    roles
-        .iter()
-        .map(|(subject, role)| (subject.clone(), map(role)))
-        .collect()
+/// Roles by subject in its one spelling. Of two entries for one id, the weaker counts; the contract
+/// numbers roles from the strongest.
+fn mapped<A, B: Ord + Copy>(
+    roles: &BTreeMap<String, A>,
+    map: impl Fn(&A) -> B,
+) -> BTreeMap<String, B> {
+    let mut out = BTreeMap::new();
+    for (subject, role) in roles {
+        let role = map(role);
+        let kept = out.entry(one_id(subject).into_owned()).or_insert(role);
+        *kept = role.max(*kept);
+    }
+    out
+}
+
+/// An id as requests carry it past the gate: tokens may be older than that.
+fn one_id(subject: &str) -> Cow<'_, str> {
+    match Spelling::Uuid.rewrite(subject) {
+        Some(rewritten) => Cow::Owned(rewritten),
+        None => Cow::Borrowed(subject),
+    }
 }
 
 fn roles<R>(
@@ -190,7 +217,8 @@ fn role(field: &str, number: Option<i32>) -> Result<Option<state::EditorViewer>,
 fn flatten(
     permissions: &[v2::PermissionsByVisibility],
 ) -> Result<Vec<state::MethodPermission>, Status> {
-    let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut out: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut count = 0;
     for entry in permissions {
         let (subject, methods) = match entry.visibility.as_ref() {
             None => continue,
@@ -202,37 +230,65 @@ fn flatten(
             Some(Visibility::Tenant(p)) => (p.login.as_str(), &p.methods),
             Some(Visibility::Machine(p)) => (p.uuid.as_str(), &p.methods),
         };
+        let listed = out.entry(subject.to_owned()).or_default();
         for method in methods {
             if proto_public::method(method).is_none() {
                 return Err(invalid("permissions", format!("{method:?} is no method")));
             }
+            listed.insert(method.clone());
         }
-        let listed = out.entry(subject.to_owned()).or_default();
-        listed.extend(
-            methods
-                .iter()
-                .filter(|m| !listed.contains(m))
-                .cloned()
-                .collect::<Vec<_>>(),
-        );
+        count += listed.len();
+        if count > state::TOKEN_METHODS_MAX {
+            let rule = format!(
+                "a token lists at most {} methods over all subjects",
+                state::TOKEN_METHODS_MAX
+            );
+            return Err(invalid("permissions", rule));
+        }
     }
-    let made = |(subject, methods)| state::MethodPermission { subject, methods };
+    let made = |(subject, methods): (String, BTreeSet<String>)| state::MethodPermission {
+        subject,
+        methods: methods.into_iter().collect(),
+    };
     Ok(out.into_iter().map(made).collect())
 }
 
-/// The caller that a token stands for.
-pub(crate) fn principal(token: &state::Token) -> Principal {
+/// The admin role as which rights over the platform count now that rest on `warrant`, in a token
+/// of `user`; `None` when those on whose standing they rest have lost it.
+pub(crate) fn standing(
+    warrant: Option<&state::Warrant>,
+    user: &str,
+    directory: &dyn Directory,
+) -> Option<v2::AdminRole> {
+    match warrant {
+        Some(state::Warrant::Operator) => Some(v2::AdminRole::Editor),
+        None => platform_role(directory, user),
+        Some(state::Warrant::Members(logins)) => {
+            let mut roles = logins.iter().map(|login| platform_role(directory, login));
+            let first = roles.next()??;
+            // The contract numbers roles from the strongest.
+            roles.try_fold(first, |weakest, role| Some(weakest.max(role?)))
+        }
+    }
+}
+
+/// The caller that a token stands for, with the rights that are left of it now.
+pub(crate) fn principal(token: &state::Token, directory: &dyn Directory) -> Principal {
     let kind = match token.token_type {
         state::TokenType::Api => TokenKind::Api,
         state::TokenType::User => TokenKind::User,
     };
+    let mut rights = WantedRights::of(token).rights();
+    if rights.are_over_platform() {
+        rights = rights.with_standing(standing(token.warrant.as_ref(), &token.user, directory));
+    }
     Principal {
         user: token.user.as_str().into(),
         token: token.id.to_string().into(),
         kind,
         rights: Rights {
-            component: token.component.as_ref().map(|it| it.project.to_string()),
-            ..WantedRights::of(token).rights()
+            component: (token.component.as_ref()).map(|component| component.project.to_string()),
+            ..rights
         },
     }
 }

@@ -21,8 +21,10 @@ use super::inner::{Answer, End};
 use super::protocol::{Codec, Framing, Protocol};
 use super::reply::{self, Reply, ReplyBody};
 use super::requests::Incoming;
-use super::{Call, Front, Gate, Inner, envelope, inner, read, requests};
+use super::rooms::{ANONYMOUS_BYTES_MAX, Caller};
+use super::{Call, Front, Gate, Inner, Respelled, envelope, inner, requests};
 use crate::core::admitted;
+use crate::serve::Connection;
 use crate::traces::CallSpan;
 
 /// A frame's header, in bytes: what a body may be longer than its one message.
@@ -109,26 +111,35 @@ impl<S: Inner, G: Gate> Front<S, G> {
         let timeout = protocol.timeout(headers)?;
         let deadline = reply::deadline(timeout);
         let compression = protocol.request_compression(headers)?;
-        self.gate.screen(method, headers)?;
-        let room = if method.client_streaming {
-            &self.room_of_streams
-        } else {
-            &self.room
+        let token = self.gate.screen(method, headers)?;
+        if let (Some(token), Some(connection)) = (&token, head.extensions.get::<Arc<Connection>>())
+        {
+            connection.belongs_to(token);
+        }
+        let bytes_max = match &token {
+            Some(_) => self.message_bytes_max,
+            None => self.message_bytes_max.min(ANONYMOUS_BYTES_MAX),
         };
-        let place = Arc::clone(room).try_acquire_owned().map_err(|_| busy())?;
-        let body = body.take().ok_or_else(no_body)?;
+        let caller = Caller::of(token, peer);
+        let mut running = None;
         let (message, body) = if method.client_streaming {
+            let place = self.rooms.stream(caller)?;
+            let body = body.take().ok_or_else(no_body)?;
             let incoming = Incoming {
                 codec: protocol.codec,
                 compression,
                 method,
-                bytes_max: self.message_bytes_max,
+                bytes_max,
                 version: head.version,
             };
             (Bytes::new(), requests::body(incoming, body, place))
         } else {
-            let body = read(body, self.message_bytes_max + FRAME_BYTES).await?;
-            let message = self.message(protocol, compression, method, body)?;
+            let mut arriving = self.rooms.of(&caller).arrive(caller)?;
+            let body = body.take().ok_or_else(no_body)?;
+            let body = arriving.read(body, bytes_max + FRAME_BYTES).await?;
+            let message = message((protocol, compression), method, body, bytes_max)?;
+            arriving.hold(message.len())?;
+            running = Some(arriving.run()?);
             let body = Body::new(Full::new(envelope::frame(0, &message)));
             (message, body)
         };
@@ -140,7 +151,11 @@ impl<S: Inner, G: Gate> Front<S, G> {
                 message: &message,
                 trial,
             };
-            let (extensions, ticket) = self.gate.admit(call).await?;
+            let (mut extensions, ticket) = self.gate.admit(call).await?;
+            let body = match extensions.remove::<Respelled>() {
+                Some(Respelled(message)) => Body::new(Full::new(envelope::frame(0, &message))),
+                None => body,
+            };
             let span = self.tracing.begin(method, headers, began);
             let request = inner::request(&method.path, headers, extensions, timeout, body);
             let answer = self.answer(reply, method, request, deadline);
@@ -151,13 +166,15 @@ impl<S: Inner, G: Gate> Front<S, G> {
             }
             Ok((code, response))
         };
-        match deadline {
+        let done = match deadline {
             None => work.await,
             Some(at) if at <= Instant::now() => Err(reply::deadline_exceeded()),
             Some(at) => tokio::time::timeout_at(at, work)
                 .await
                 .unwrap_or_else(|_| Err(reply::deadline_exceeded())),
-        }
+        };
+        drop(running);
+        done
     }
 
     /// Runs the handler: how it ended, or that its stream began, and the answer.
@@ -208,33 +225,31 @@ impl<S: Inner, G: Gate> Front<S, G> {
             }
         }
     }
+}
 
-    /// The protobuf bytes of the request's one message.
-    fn message(
-        &self,
-        protocol: Protocol,
-        compression: Compression,
-        method: &Method,
-        body: Bytes,
-    ) -> Result<Bytes, Status> {
-        let bytes_max = self.message_bytes_max;
-        let message = match protocol.framing {
-            Framing::ConnectUnary if body.len() > bytes_max => {
-                return Err(envelope::too_large(bytes_max));
-            }
-            Framing::ConnectUnary => compression.expand(&body, bytes_max)?,
-            Framing::GrpcWeb { text: true } => {
-                let binary = STANDARD
-                    .decode(body)
-                    .map_err(|_| Status::invalid_argument("the request is not base64"))?;
-                envelope::single_message(binary.into(), compression, bytes_max)?
-            }
-            Framing::ConnectStream | Framing::Grpc | Framing::GrpcWeb { .. } => {
-                envelope::single_message(body, compression, bytes_max)?
-            }
-        };
-        to_proto(protocol.codec, method, message)
-    }
+/// The protobuf bytes of the request's one message.
+fn message(
+    (protocol, compression): (Protocol, Compression),
+    method: &Method,
+    body: Bytes,
+    bytes_max: usize,
+) -> Result<Bytes, Status> {
+    let message = match protocol.framing {
+        Framing::ConnectUnary if body.len() > bytes_max => {
+            return Err(envelope::too_large(bytes_max));
+        }
+        Framing::ConnectUnary => compression.expand(&body, bytes_max)?,
+        Framing::GrpcWeb { text: true } => {
+            let binary = STANDARD
+                .decode(body)
+                .map_err(|_| Status::invalid_argument("the request is not base64"))?;
+            envelope::single_message(binary.into(), compression, bytes_max)?
+        }
+        Framing::ConnectStream | Framing::Grpc | Framing::GrpcWeb { .. } => {
+            envelope::single_message(body, compression, bytes_max)?
+        }
+    };
+    to_proto(protocol.codec, method, message)
 }
 
 /// The protobuf bytes of a request message.
@@ -269,10 +284,6 @@ fn fits(framing: Framing, method: &Method) -> Result<(), &'static str> {
 
 fn no_body() -> Status {
     Status::internal("the body of the request was read before")
-}
-
-fn busy() -> Status {
-    Status::resource_exhausted("too many calls at the same time; try again in a moment")
 }
 
 fn unimplemented(path: &str) -> Status {

@@ -15,6 +15,7 @@ mod inner;
 mod protocol;
 mod reply;
 mod requests;
+mod rooms;
 mod status;
 
 use std::convert::Infallible;
@@ -24,9 +25,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Method as HttpMethod, Request, Response, StatusCode, Version};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Limited};
 use proto_public::Method;
-use tokio::sync::Semaphore;
 use tonic::{Code, Status};
 use tower::BoxError;
 
@@ -36,12 +36,9 @@ use crate::traces::Tracing;
 pub use envelope::MESSAGE_BYTES_MAX;
 pub use inner::Inner;
 pub use reply::ReplyBody;
+pub use rooms::{CALLS_MAX, CALLS_PER_TOKEN_MAX};
+use rooms::{Caller, Rooms};
 
-/// Calls at the same time; each holds its request in memory.
-pub const CALLS_MAX: usize = 2048;
-/// Streams of requests at the same time. They have a room of their own, as everybody may open
-/// one: it must not keep others from calling.
-const STREAMS_MAX: usize = 64;
 /// Where pages for browsers are.
 const PAGES_PATH: &str = "/auth/";
 /// The largest form of a page, bytes.
@@ -66,6 +63,11 @@ pub struct Call<'a> {
     pub trial: bool,
 }
 
+/// The request as its handler is to see it, protobuf: the gate leaves it in the extensions when it
+/// wrote ids otherwise than the caller did.
+#[derive(Debug, Clone)]
+pub struct Respelled(pub Bytes);
+
 /// Decides about every call before its handler runs, and hears how each ended.
 #[tonic::async_trait]
 pub trait Gate: Send + Sync + 'static {
@@ -73,11 +75,16 @@ pub trait Gate: Send + Sync + 'static {
     type Ticket: Send + 'static;
 
     /// Looks at the headers alone, before the body is read: who cannot call this method at all
-    /// does not get to fill memory.
+    /// does not get to fill memory. Returns the token that the call counts for; `None` counts the
+    /// call for its network, among those of strangers.
     ///
     /// # Errors
     /// The status that the caller gets instead.
-    fn screen(&self, method: &'static Method, headers: &HeaderMap) -> Result<(), Status>;
+    fn screen(
+        &self,
+        method: &'static Method,
+        headers: &HeaderMap,
+    ) -> Result<Option<Arc<str>>, Status>;
 
     /// Lets a call in: what the handler finds in its request's extensions, and the ticket. By then
     /// this node has every write that was acknowledged before the call.
@@ -103,8 +110,7 @@ pub struct Front<S, G> {
     gate: Arc<G>,
     pages: Option<Arc<dyn Pages>>,
     inner: S,
-    room: Arc<Semaphore>,
-    room_of_streams: Arc<Semaphore>,
+    rooms: Arc<Rooms>,
     methods: Methods,
     message_bytes_max: usize,
     stats: CallStats,
@@ -120,8 +126,7 @@ impl<S: Clone, G> Clone for Front<S, G> {
             gate: Arc::clone(&self.gate),
             pages: self.pages.clone(),
             inner: self.inner.clone(),
-            room: Arc::clone(&self.room),
-            room_of_streams: Arc::clone(&self.room_of_streams),
+            rooms: Arc::clone(&self.rooms),
             methods: self.methods,
             message_bytes_max: self.message_bytes_max,
             stats: self.stats.clone(),
@@ -137,8 +142,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
             gate,
             pages: None,
             inner,
-            room: Arc::new(Semaphore::new(CALLS_MAX)),
-            room_of_streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            rooms: Arc::new(Rooms::new()),
             methods: proto_public::method,
             message_bytes_max: MESSAGE_BYTES_MAX,
             stats: CallStats::default(),
@@ -224,16 +228,18 @@ impl<S: Inner, G: Gate> Front<S, G> {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let Ok(_place) = self.room.try_acquire() else {
-            return reply::plain(StatusCode::SERVICE_UNAVAILABLE, "try again in a moment\n");
+        let busy = || reply::plain(StatusCode::SERVICE_UNAVAILABLE, "try again in a moment\n");
+        let Ok(mut arriving) = self.rooms.pages.arrive(Caller::of(None, peer)) else {
+            return busy();
         };
-        match read(body, FORM_BYTES_MAX).await {
-            Ok(body) => {
-                let answer = pages.answer(Request::from_parts(parts, body), peer).await;
-                answer.map(reply::full)
-            }
-            Err(_) => reply::plain(StatusCode::BAD_REQUEST, "the request's body is not whole\n"),
-        }
+        let Ok(body) = arriving.read(body, FORM_BYTES_MAX).await else {
+            return reply::plain(StatusCode::BAD_REQUEST, "the request's body is not whole\n");
+        };
+        let Ok(_running) = arriving.run() else {
+            return busy();
+        };
+        let answer = pages.answer(Request::from_parts(parts, body), peer).await;
+        answer.map(reply::full)
     }
 }
 
@@ -248,23 +254,6 @@ where
     let all = async { while let Some(Ok(_)) = limited.frame().await {} };
     // Whoever is slower, or sends more, loses the connection.
     let _late = tokio::time::timeout(DISCARD_TIMEOUT, all).await;
-}
-
-/// Reads the body within its size and time.
-async fn read<B>(body: B, bytes_max: usize) -> Result<Bytes, Status>
-where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
-    let limited = Limited::new(body, bytes_max);
-    match tokio::time::timeout(BODY_TIMEOUT, std::pin::pin!(limited).collect()).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(envelope::too_large(bytes_max)),
-        Ok(Err(_)) => Err(Status::cancelled("the request ended early")),
-        Err(_) => Err(Status::deadline_exceeded(
-            "the request's body took too long",
-        )),
-    }
 }
 
 impl<S: Inner, G: Gate, B> tower::Service<Request<B>> for Front<S, G>
@@ -296,21 +285,26 @@ mod tests {
 
     use futures::future::join_all;
     use futures::{FutureExt, poll};
-    use http::header::CONTENT_TYPE;
+    use http::header::{AUTHORIZATION, CONTENT_TYPE};
     use http_body_util::Full;
     use tokio::sync::Notify;
 
     use super::*;
 
-    /// Lets everybody in once it is told to.
+    /// Lets everybody in once it is told to; the token is what the header says.
     struct SlowGate(Notify);
 
     #[tonic::async_trait]
     impl Gate for SlowGate {
         type Ticket = ();
 
-        fn screen(&self, _method: &'static Method, _headers: &HeaderMap) -> Result<(), Status> {
-            Ok(())
+        fn screen(
+            &self,
+            _method: &'static Method,
+            headers: &HeaderMap,
+        ) -> Result<Option<Arc<str>>, Status> {
+            let token = headers.get(AUTHORIZATION);
+            Ok(token.map(|token| token.to_str().unwrap().into()))
         }
         async fn admit(&self, _call: Call<'_>) -> Result<(Extensions, ()), Status> {
             self.0.notified().await;
@@ -320,19 +314,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_have_a_limit() {
+    async fn calls_of_a_token_have_a_limit() {
         let gate = Arc::new(SlowGate(Notify::new()));
         let front = Front::new(Arc::clone(&gate), tonic::service::Routes::default());
-        let call = || {
+        let call = |token: &str| {
             let request = Request::post("/metalstack.api.v2.VersionService/Get")
                 .header(CONTENT_TYPE, "application/json")
+                .header(AUTHORIZATION, token)
                 .body(Full::<Bytes>::default())
                 .unwrap();
             front.handle(request, None).map(|answer| answer.status())
         };
-        let mut waiting = pin!(join_all((0..CALLS_MAX).map(|_| call())));
+        let mut waiting = pin!(join_all((0..CALLS_PER_TOKEN_MAX).map(|_| call("a"))));
         assert!(poll!(waiting.as_mut()).is_pending());
-        assert_eq!(call().await, StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(call("a").await, StatusCode::TOO_MANY_REQUESTS);
+        let mut other = pin!(call("b"));
+        assert!(
+            poll!(other.as_mut()).is_pending(),
+            "another token's call runs"
+        );
         gate.0.notify_waiters();
         // Nothing is behind the front in this test.
         assert!(
@@ -341,7 +341,8 @@ mod tests {
                 .iter()
                 .all(|status| *status == StatusCode::NOT_IMPLEMENTED)
         );
+        assert_eq!(other.await, StatusCode::NOT_IMPLEMENTED);
         gate.0.notify_one();
-        assert_eq!(call().await, StatusCode::NOT_IMPLEMENTED);
+        assert_eq!(call("a").await, StatusCode::NOT_IMPLEMENTED);
     }
 }

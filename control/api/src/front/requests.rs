@@ -8,8 +8,8 @@ use futures::stream;
 use http::Version;
 use http_body::{Body as HttpBody, Frame};
 use http_body_util::{BodyExt, StreamBody};
+use proto_bounds::Place;
 use proto_public::Method;
-use tokio::sync::OwnedSemaphorePermit;
 use tonic::Status;
 use tonic::body::Body;
 use tower::BoxError;
@@ -19,6 +19,7 @@ use super::compression::Compression;
 use super::discard;
 use super::envelope::{cut, frame, joined, open, peek_frame, take_frame, too_large};
 use super::protocol::Codec;
+use super::rooms::Caller;
 
 /// How the messages of a stream come.
 #[derive(Debug, Clone, Copy)]
@@ -41,11 +42,11 @@ struct Reader<B> {
     /// What was read and not yet taken: less than one message and what came with its end.
     buffer: Bytes,
     /// Held as long as the stream is.
-    _place: OwnedSemaphorePermit,
+    _place: Place<Caller>,
 }
 
 /// The messages as the body of a plain gRPC request. What cannot be read ends it.
-pub(super) fn body<B>(incoming: Incoming, body: B, place: OwnedSemaphorePermit) -> Body
+pub(super) fn body<B>(incoming: Incoming, body: B, place: Place<Caller>) -> Body
 where
     B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,

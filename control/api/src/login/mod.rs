@@ -25,6 +25,7 @@ use control_state::{Command, CreateToken, LogIn, TokenType, User};
 use control_store::CallEnd;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use proto_types::{TenantId, TokenId};
+use tokio::sync::Semaphore;
 use tonic::{Code, Status};
 use url::Url;
 use url::form_urlencoded::parse;
@@ -50,6 +51,13 @@ const CALLBACK: &str = "/auth/openid-connect/callback";
 const FORM: &str = "/auth/login";
 /// Where a browser forgets a login that was begun, and goes on to end its session with the provider.
 const LOGOUT: &str = "/auth/logout/openid-connect";
+/// Passwords of strangers that are checked or wait for it; less than the hasher takes, so that
+/// there is room for those who have logged in from the same place before.
+const STRANGERS_MAX: usize = 16;
+/// Codes that are traded with the provider at the same time.
+const EXCHANGES_MAX: usize = 32;
+/// What is said to wait when these places are taken, seconds.
+const BUSY_S: u64 = 5;
 /// Longest query that is looked at, bytes.
 const QUERY_BYTES_MAX: usize = 8192;
 
@@ -74,6 +82,8 @@ pub struct Login {
     settings: LoginSettings,
     provider: Option<Provider>,
     attempts: Attempts,
+    strangers: Semaphore,
+    exchanges: Semaphore,
 }
 
 /// A request, taken apart.
@@ -108,6 +118,8 @@ impl Login {
             settings,
             provider,
             attempts: Attempts::default(),
+            strangers: Semaphore::new(STRANGERS_MAX),
+            exchanges: Semaphore::new(EXCHANGES_MAX),
         })
     }
 
@@ -170,6 +182,13 @@ impl Login {
             let page = Page::text(StatusCode::UNAUTHORIZED, "Not logged in", text);
             return page.answer(Some(&self.forget()));
         }
+        if let Err(seconds) = self.attempts.take_caller(visit.caller, now) {
+            tracing::warn!(caller = %visit.caller, "too many attempts to log in");
+            return page::wait(seconds);
+        }
+        let Ok(_place) = self.exchanges.try_acquire() else {
+            return page::wait(BUSY_S);
+        };
         match provider.person(&flow, code, now).await {
             Ok(person) => self.let_in(visit, &flow, person, BEGIN).await,
             Err(error) => provider_failed("Not logged in", &error),
@@ -185,10 +204,17 @@ impl Login {
             return over();
         };
         let login = visit.field("login").trim();
-        if let Err(seconds) = self.attempts.take(visit.caller, login, now) {
-            tracing::warn!(caller = %visit.caller, "too many attempts to log in");
-            return page::wait(seconds);
-        }
+        let is_stranger = match self.attempts.take(visit.caller, login, now) {
+            Ok(is_stranger) => is_stranger,
+            Err(seconds) => {
+                tracing::warn!(caller = %visit.caller, "too many attempts to log in");
+                return page::wait(seconds);
+            }
+        };
+        let place = is_stranger.then(|| self.strangers.try_acquire());
+        let Ok(_place) = place.transpose() else {
+            return page::wait(BUSY_S);
+        };
         let user = match self.user(login).await {
             Ok(user) => user,
             Err(status) => return failed(&status),
@@ -197,6 +223,7 @@ impl Login {
         let password = visit.field("password").to_owned();
         match (self.core.hasher.is(password, hash).await, user) {
             (Ok(true), Some(user)) => {
+                self.attempts.succeeded(visit.caller, login, now);
                 let person = Person {
                     login: user.login.to_string(),
                     name: Some(user.name.clone()),
@@ -263,6 +290,7 @@ impl Login {
             admin_role: None,
             infra_role: None,
             machine_roles: Default::default(),
+            warrant: None,
         };
         let op = LogIn {
             name: person.name.unwrap_or_else(|| login.to_string()),

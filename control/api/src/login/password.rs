@@ -1,7 +1,5 @@
 //! Passwords of built-in users: Argon2id, never more than a few at once.
 
-use std::net::Ipv4Addr;
-
 use argon2::{Algorithm, Argon2, Params, Version};
 use control_state::PasswordHash;
 use proto_types::Timestamp;
@@ -9,7 +7,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Semaphore;
 use tonic::Status;
 
-use super::attempts::Attempts;
+use super::attempts::Guesses;
 use crate::refusal::invalid;
 
 /// Shortest password, characters.
@@ -27,18 +25,23 @@ const HASH_LEN: usize = 32;
 /// Hashes at the same time: each needs its memory and a processor.
 const AT_ONCE_MAX: usize = 2;
 
+/// Hashes that may run or wait for their turn; more are refused, so that nobody waits long.
+const WAITING_MAX: usize = 64;
+
 /// Hashes and checks passwords.
 #[derive(Debug)]
 pub struct Hasher {
     room: Semaphore,
-    guesses: Attempts,
+    queue: Semaphore,
+    guesses: Guesses,
 }
 
 impl Default for Hasher {
     fn default() -> Self {
         Self {
             room: Semaphore::new(AT_ONCE_MAX),
-            guesses: Attempts::default(),
+            queue: Semaphore::new(WAITING_MAX),
+            guesses: Guesses::default(),
         }
     }
 }
@@ -49,9 +52,7 @@ impl Hasher {
     /// # Errors
     /// Milliseconds to wait, when there were too many.
     pub(crate) fn may_guess(&self, login: &str, now: Timestamp) -> Result<(), u64> {
-        let anywhere = Ipv4Addr::UNSPECIFIED.into();
-        let taken = self.guesses.take(anywhere, login, now);
-        taken.map_err(|seconds| seconds.saturating_mul(1000))
+        self.guesses.take(login, now)
     }
 
     /// The hash of a new password.
@@ -105,6 +106,10 @@ impl Hasher {
     }
 
     async fn compute(&self, password: String, of: PasswordHash) -> Result<Vec<u8>, Status> {
+        let _queued = self.queue.try_acquire().map_err(|_| {
+            let text = "too many passwords are checked at this moment; try again in a moment";
+            Status::resource_exhausted(text)
+        })?;
         let _place = self.room.acquire().await.map_err(|_| broken())?;
         let work = move || {
             let params = Params::new(of.memory_kib, of.passes, 1, Some(HASH_LEN));

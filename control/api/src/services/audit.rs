@@ -92,6 +92,8 @@ impl<'a> Half<'a> {
             Kept::Request => &[AuditPhase::Request],
             Kept::Response => &[AuditPhase::Response],
             Kept::Call => &[AuditPhase::Request, AuditPhase::Response],
+            // Of no call.
+            Kept::Dropped => &[],
         };
         phases.iter().map(move |phase| Self {
             entry,
@@ -190,7 +192,7 @@ fn list(tables: &Tables, query: Option<&AuditQuery>, tenant: Option<&TenantId>) 
 pub(crate) fn trace(entry: &AuditEntry) -> AuditTrace {
     let phase = match entry.phase {
         Kept::Request => AuditPhase::Request,
-        Kept::Response | Kept::Call => AuditPhase::Response,
+        Kept::Response | Kept::Call | Kept::Dropped => AuditPhase::Response,
     };
     AuditTrace {
         uuid: entry.id.clone(),

@@ -2,15 +2,18 @@
 
 use std::ops::Bound;
 
-use control_state::{self as state, AuditEntry, AuditPhase};
+use control_state::{self as state, AuditEntry, AuditPhase, ForgetAuditExport};
 use proto_public::metalmesh::admin::v1::audit_trail_service_server::AuditTrailService;
 use proto_public::metalmesh::admin::v1::{
     AuditAnchor, AuditExport, AuditPart, AuditRecord, AuditTrailServiceExportsRequest,
-    AuditTrailServiceExportsResponse, AuditTrailServiceListRequest, AuditTrailServiceListResponse,
+    AuditTrailServiceExportsResponse, AuditTrailServiceForgetExportRequest,
+    AuditTrailServiceForgetExportResponse, AuditTrailServiceListRequest,
+    AuditTrailServiceListResponse,
 };
 use tonic::Request;
 
 use super::{Answer, Services, ok};
+use crate::caller::Caller;
 use crate::convert::time;
 
 /// Records of an answer.
@@ -51,6 +54,16 @@ impl AuditTrailService for Services {
             exports: exports.await?,
         })
     }
+
+    async fn forget_export(
+        &self,
+        request: Request<AuditTrailServiceForgetExportRequest>,
+    ) -> Answer<AuditTrailServiceForgetExportResponse> {
+        let caller = Caller::of(&request)?;
+        let name = request.into_inner().name;
+        self.0.propose(&caller, ForgetAuditExport { name }).await?;
+        ok(AuditTrailServiceForgetExportResponse {})
+    }
 }
 
 fn exported(tables: &state::Tables, export: &state::AuditExport) -> AuditExport {
@@ -79,6 +92,7 @@ fn record(entry: &AuditEntry) -> AuditRecord {
         AuditPhase::Request => AuditPart::Request,
         AuditPhase::Response => AuditPart::Response,
         AuditPhase::Call => AuditPart::Call,
+        AuditPhase::Dropped => AuditPart::Dropped,
     };
     AuditRecord {
         sequence: entry.sequence,
@@ -94,6 +108,7 @@ fn record(entry: &AuditEntry) -> AuditRecord {
         result_code: entry.result_code,
         part: part.into(),
         rule: entry.rule.clone(),
+        count: entry.count,
         hash: entry
             .hash
             .map(|hash| hash.bytes().to_vec())

@@ -30,11 +30,12 @@ use crate::steady::{self, Plan, Steady};
 /// Readings in one report.
 const READINGS_MAX: usize = 10_000;
 /// Readings in one command.
-const READINGS_PER_COMMAND: usize = 500;
+const READINGS_PER_COMMAND: usize = 100;
 
 /// How a BMC lets somebody in, as it was reported.
 pub(super) struct Access {
     machine: MachineId,
+    address: String,
     user: String,
     password: String,
 }
@@ -43,6 +44,7 @@ impl Access {
     pub(super) fn of(machine: MachineId, bmc: &v2::MachineBmc) -> Self {
         Self {
             machine,
+            address: bmc.address.clone(),
             user: bmc.user.clone(),
             password: bmc.password.clone(),
         }
@@ -81,7 +83,7 @@ impl BmcService for Services {
         let reported: Vec<MachineId> = readings.iter().filter_map(|it| it.machine).collect();
         let updated = self.in_partition(&partition, &reported).await?;
         for access in accesses {
-            if updated.contains(&access.machine) {
+            if updated.contains(&access.machine) && self.is_believed(&access).await? {
                 self.keep_bmc_access(&caller, access).await?;
             }
         }
@@ -116,7 +118,7 @@ impl BmcService for Services {
         let core = Arc::clone(&self.0);
         let plan = Plan {
             look: Box::new(look),
-            matters: |change| change.kind == Kind::BmcOrder,
+            matters: |change| matches!(change.kind, Kind::BmcOrder | Kind::Machine),
             beat: Box::new(move || {
                 core.hears_partition(&partition);
                 Box::pin(std::future::ready(Ok(())))
@@ -244,6 +246,18 @@ impl Services {
             Ok(here.copied().collect())
         };
         self.0.read(here).await
+    }
+
+    /// Whether a password was reported of the BMC that is believed to be the machine's. Another one
+    /// that claims the machine must not be told the password of the right one, nor replace it.
+    async fn is_believed(&self, access: &Access) -> Result<bool, Status> {
+        let is_at = |tables: &Tables| {
+            let bmc = tables
+                .get::<Machine>(&access.machine)
+                .and_then(|machine| machine.bmc.as_ref());
+            Ok(bmc.is_some_and(|bmc| bmc.is_at(&access.address)))
+        };
+        self.0.read(is_at).await
     }
 
     /// Keeps how a BMC lets somebody in, if that was told and is new.

@@ -17,7 +17,6 @@ use proto_public::infra::v2 as infra;
 use proto_public::infra::v2::boot_service_server::BootService;
 use proto_types::{MacAddr, MachineId, PartitionId};
 use tonic::{Request, Response, Status};
-use uuid::Uuid;
 
 use super::bmc::Access;
 use super::machine::vpn_key;
@@ -133,6 +132,8 @@ impl BootService for Services {
         }
         let access = request.bmc.as_ref().map(|it| Access::of(id, it));
         let mut op = self.registration(id, &partition, request).await?;
+        // The token was made for this boot: a registration that is told again is of the same.
+        op.boot_id = caller.principal.token.to_string();
         op.seen_in = (is_new && level >= SEEN_IN_LEVEL).then_some(partition);
         let registered = self.0.propose(&caller, op).await?;
         self.0.hears_machine(&caller, id).await?;
@@ -257,6 +258,7 @@ impl Services {
             mac: None,
             seen_at: self.0.now(),
             to_disk: false,
+            stated_at: None,
         };
         let seen = self.0.propose(caller, op).await?;
         seen.machine().map_err(of_state)
@@ -304,7 +306,7 @@ impl Services {
             id,
             seen_in: None,
             hammer_version: request.metal_hammer_version,
-            boot_id: Uuid::now_v7().to_string(),
+            boot_id: String::new(),
             hardware,
             bios: from_bios(request.bios),
             fru: from_fru(request.fru),

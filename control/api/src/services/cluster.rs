@@ -3,21 +3,25 @@
 use std::time::Duration;
 
 use control_pki::PkiError;
-use control_state::{AnnounceNode, ControlNode, ErrorCode, FEATURE_LEVEL, RemoveNode, StateError};
+use control_state::{
+    AcceptTime, AnnounceNode, ClusterClock, ControlNode, ErrorCode, FEATURE_LEVEL, RemoveNode,
+    StateError,
+};
 use control_store::{ClusterView, MemberChange, MemberState, MembershipError};
 use proto_public::metalmesh::admin::v1::cluster_service_server::ClusterService;
 use proto_public::metalmesh::admin::v1::{
-    ClusterServiceInviteRequest, ClusterServiceInviteResponse, ClusterServicePromoteRequest,
-    ClusterServicePromoteResponse, ClusterServiceRemoveRequest, ClusterServiceRemoveResponse,
-    ClusterServiceStatusRequest, ClusterServiceStatusResponse, ClusterServiceTransferLeaderRequest,
-    ClusterServiceTransferLeaderResponse, Node, NodeRole,
+    ClusterServiceAcceptTimeRequest, ClusterServiceAcceptTimeResponse, ClusterServiceInviteRequest,
+    ClusterServiceInviteResponse, ClusterServicePromoteRequest, ClusterServicePromoteResponse,
+    ClusterServiceRemoveRequest, ClusterServiceRemoveResponse, ClusterServiceStatusRequest,
+    ClusterServiceStatusResponse, ClusterServiceTransferLeaderRequest,
+    ClusterServiceTransferLeaderResponse, ClusterTime, Node, NodeRole,
 };
 use proto_types::{Digest, Timestamp};
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
-use crate::convert::{parse, time};
+use crate::convert::{from_time, parse, time};
 use crate::refusal::{invalid, of_state, of_store, refused};
 
 /// Longest life of an invitation, minutes.
@@ -33,11 +37,12 @@ impl ClusterService for Services {
         let store = &self.0.store;
         let view = store.cluster_view().await;
         // Also without a majority: that is when somebody looks.
-        let records: Vec<_> = store
-            .read_local(|t| {
-                t.all::<ControlNode>()
-                    .map(|it| ControlNode::clone(it))
-                    .collect()
+        let (records, clock) = store
+            .read_local(|tables| {
+                let records = tables.all::<ControlNode>();
+                let records: Vec<_> = records.map(|node| ControlNode::clone(node)).collect();
+                let clock = tables.get::<ClusterClock>(&ClusterClock::ONE.to_owned());
+                (records, clock.cloned())
             })
             .map_err(of_store)?;
         let now = self.0.now();
@@ -71,6 +76,7 @@ impl ClusterService for Services {
             may_fail: u32::try_from(may_fail).unwrap_or(u32::MAX),
             feature_level: known.map(|node| node.feature_level).min().unwrap_or(0),
             nodes,
+            time: clock.as_deref().map(cluster_time),
         })
     }
 
@@ -172,6 +178,32 @@ impl ClusterService for Services {
         ok(ClusterServiceTransferLeaderResponse {
             node: Some(node.await?),
         })
+    }
+
+    async fn accept_time(
+        &self,
+        request: Request<ClusterServiceAcceptTimeRequest>,
+    ) -> Answer<ClusterServiceAcceptTimeResponse> {
+        let caller = Caller::of(&request)?;
+        let time = request.into_inner().time;
+        let time = time.ok_or_else(|| invalid("time", "is missing: what your clock shows"))?;
+        let accept = AcceptTime {
+            time: from_time(&time),
+        };
+        let reply = self.0.propose(&caller, accept).await?;
+        let clock = reply.cluster_clock().map_err(of_state)?;
+        ok(ClusterServiceAcceptTimeResponse {
+            time: Some(cluster_time(&clock)),
+        })
+    }
+}
+
+fn cluster_time(clock: &ClusterClock) -> ClusterTime {
+    let held = clock.held.as_ref();
+    ClusterTime {
+        time: time(clock.time),
+        held: held.and_then(|jump| time(jump.claimed)),
+        held_node: held.map_or(0, |jump| jump.node),
     }
 }
 

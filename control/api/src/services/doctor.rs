@@ -1,6 +1,6 @@
 //! What this node knows of itself.
 
-use control_state::{CaRecord, FEATURE_LEVEL, Tables};
+use control_state::{CaRecord, FEATURE_LEVEL, Tables, strangers};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::doctor_service_server::DoctorService;
 use tonic::Request;
@@ -31,6 +31,7 @@ impl DoctorService for Services {
             unobserved,
             turned_away,
         } = self.0.surveyor.look();
+        let unknown = store.read_local(unknown_machines).map_err(of_store)?;
         let serves_sessions = store.is_leader();
         let unobserved = unobserved.iter().map(ToString::to_string);
         let turned_away = turned_away.into_iter().map(|it| mesh::DoctorTurnedAway {
@@ -68,8 +69,20 @@ impl DoctorService for Services {
             serves_sessions,
             unobserved_partitions: unobserved.filter(|_| serves_sessions).collect(),
             turned_away: turned_away.collect(),
+            unknown_machines: unknown,
         })
     }
+}
+
+fn unknown_machines(tables: &Tables) -> Vec<mesh::DoctorUnknownMachines> {
+    let all = strangers(tables).into_iter();
+    all.map(|found| mesh::DoctorUnknownMachines {
+        partition: found.partition.to_string(),
+        machines: u32::try_from(found.machines).unwrap_or(u32::MAX),
+        macs: found.macs.iter().map(ToString::to_string).collect(),
+        is_full: found.is_full,
+    })
+    .collect()
 }
 
 /// What signs or is trusted; what only is trusted until an overlap is over is left out.

@@ -58,7 +58,7 @@ impl Services {
         let id: MachineId = parse("uuid", machine)?;
         let kind = required("event", from_event_kind(event.event))?;
         let now = self.0.now();
-        let time = event.time.as_ref().map_or(now, from_time).min(now);
+        let time = event.time.as_ref().map_or(now, from_time);
         let (is_heartbeat, project) = self
             .0
             .read(|tables| {

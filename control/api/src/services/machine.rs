@@ -29,6 +29,7 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::enums::{from_availability, from_bmc_command};
 use crate::convert::machine::{bmc_details, deletion_task, machine, machines};
+use crate::convert::machine_history::Viewer;
 use crate::convert::machine_query::{fitting, matches};
 use crate::convert::{labels_update, lock, parse, required, unless_empty};
 use crate::refusal::{of_state, refused};
@@ -47,9 +48,13 @@ impl MachineService for Services {
             parse("uuid", &request.uuid)?,
             parse("project", &request.project)?,
         );
-        let found = self
-            .0
-            .read(|tables| Ok(machine(tables, own(tables, id, Some(project))?)));
+        let found = self.0.read(|tables| {
+            Ok(machine(
+                tables,
+                own(tables, id, Some(project))?,
+                Viewer::Tenant,
+            ))
+        });
         ok(MachineServiceGetResponse {
             machine: Some(found.await?),
         })
@@ -63,7 +68,7 @@ impl MachineService for Services {
         let op = allocate::command(&caller, &request)?;
         let made = self.allocate(&caller, op).await?;
         ok(MachineServiceCreateResponse {
-            machine: Some(self.machine_now(&made).await?),
+            machine: Some(self.machine_now(&made, Viewer::Tenant).await?),
         })
     }
 
@@ -89,7 +94,7 @@ impl MachineService for Services {
         };
         let changed = self.machine_reply(&caller, op).await?;
         ok(MachineServiceUpdateResponse {
-            machine: Some(self.machine_now(&changed).await?),
+            machine: Some(self.machine_now(&changed, Viewer::Tenant).await?),
         })
     }
 
@@ -102,7 +107,7 @@ impl MachineService for Services {
         let listed = self.0.read(|tables| {
             let own = state::query::project_machines(tables, project)
                 .filter(|it| matches(tables, it, request.query.as_ref()));
-            Ok(machines(tables, own))
+            Ok(machines(tables, own, Viewer::Tenant))
         });
         ok(listed.await?)
     }
@@ -167,7 +172,7 @@ impl admin::machine_service_server::MachineService for Services {
         let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
         let found = self
             .0
-            .read(|tables| Ok(machine(tables, own(tables, id, None)?)));
+            .read(|tables| Ok(machine(tables, own(tables, id, None)?, Viewer::Admin)));
         ok(admin::MachineServiceGetResponse {
             machine: Some(found.await?),
         })
@@ -180,7 +185,7 @@ impl admin::machine_service_server::MachineService for Services {
         let query = request.into_inner().query;
         let listed = self.0.read(|tables| {
             let fitting = fitting(tables, query.as_ref()).into_iter();
-            Ok(machines(tables, fitting))
+            Ok(machines(tables, fitting, Viewer::Admin))
         });
         ok(listed.await?)
     }
@@ -200,7 +205,8 @@ impl admin::machine_service_server::MachineService for Services {
             self.free(&caller, id, None).await?
         } else {
             let gone = self.machine_reply(&caller, DeleteMachine { id }).await?;
-            self.0.read(|tables| Ok(machine(tables, &gone))).await?
+            let read = |tables: &state::Tables| Ok(machine(tables, &gone, Viewer::Admin));
+            self.0.read(read).await?
         };
         ok(admin::MachineServiceDeleteResponse {
             machine: Some(gone),
@@ -279,7 +285,7 @@ impl admin::machine_service_server::MachineService for Services {
             description: request.description,
         };
         let changed = self.machine_reply(&caller, op).await?;
-        let machine = Some(self.machine_now(&changed).await?);
+        let machine = Some(self.machine_now(&changed, Viewer::Admin).await?);
         ok(admin::MachineServiceSetStateResponse { machine })
     }
 
@@ -327,8 +333,8 @@ impl Services {
     }
 
     /// A machine with what belongs to it.
-    async fn machine_now(&self, it: &Machine) -> Result<api::Machine, Status> {
-        self.0.read(|tables| Ok(machine(tables, it))).await
+    async fn machine_now(&self, it: &Machine, viewer: Viewer) -> Result<api::Machine, Status> {
+        self.0.read(|tables| Ok(machine(tables, it, viewer))).await
     }
 
     /// Begins the way back and waits a while for the machine to have left its project. What the
@@ -343,7 +349,8 @@ impl Services {
         let freed = self
             .machine_reply(caller, FreeMachine { id, project })
             .await?;
-        let mut shown = self.machine_now(&freed).await?;
+        let viewer = project.map_or(Viewer::Admin, |_| Viewer::Tenant);
+        let mut shown = self.machine_now(&freed, viewer).await?;
         let Some(allocation) = &freed.allocation else {
             return Ok(shown);
         };

@@ -4,6 +4,7 @@ pub(crate) mod audit;
 mod audit_trail;
 mod backup;
 mod bmc;
+mod bmc_claim;
 mod boot;
 mod ca;
 mod cluster;
@@ -27,6 +28,7 @@ mod policy;
 mod project;
 mod project_component;
 mod quota;
+mod settings;
 mod size;
 mod size_image_constraint;
 mod size_reservation;
@@ -35,6 +37,7 @@ mod switch_agent;
 pub(crate) mod task;
 mod tenant;
 mod token;
+mod token_grant;
 mod token_use;
 mod user;
 mod vpn;
@@ -115,6 +118,7 @@ impl Services {
             infra::switch_service_server::SwitchServiceServer,
             mesh_admin::audit_trail_service_server::AuditTrailServiceServer,
             mesh_admin::backup_service_server::BackupServiceServer,
+            mesh_admin::bmc_claim_service_server::BmcClaimServiceServer,
             mesh_admin::ca_service_server::CaServiceServer,
             mesh_admin::cluster_service_server::ClusterServiceServer,
             mesh_admin::doctor_service_server::DoctorServiceServer,
@@ -124,6 +128,7 @@ impl Services {
             mesh_admin::policy_service_server::PolicyServiceServer,
             mesh_admin::project_component_service_server::ProjectComponentServiceServer,
             mesh_admin::quota_service_server::QuotaServiceServer,
+            mesh_admin::settings_service_server::SettingsServiceServer,
             mesh_admin::token_use_service_server::TokenUseServiceServer,
             mesh_admin::watch_service_server::WatchServiceServer,
         );

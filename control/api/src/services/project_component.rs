@@ -61,6 +61,7 @@ impl ProjectComponentService for Services {
                 admin_role: None,
                 infra_role: None,
                 machine_roles: Default::default(),
+                warrant: None,
             },
             component: TokenComponent {
                 project,

@@ -13,6 +13,7 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::enums::from_replace_mode;
 use crate::convert::machine::{fru, machine};
+use crate::convert::machine_history::Viewer;
 use crate::convert::switch::{matches, switch};
 use crate::convert::{lock, machine_query, parse, parse_opt};
 use crate::refusal::{invalid, of_state};
@@ -161,7 +162,7 @@ fn with_machines(
             machine_query::matches(tables, found, request.machine_query.as_ref()).then(|| {
                 SwitchNicWithMachine {
                     nic: connection.nic,
-                    machine: Some(machine(tables, found)),
+                    machine: Some(machine(tables, found, Viewer::Admin)),
                     fru: Some(fru(&found.fru)),
                 }
             })

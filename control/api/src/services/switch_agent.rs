@@ -184,6 +184,7 @@ fn registration(switch: v2::Switch) -> Result<RegisterSwitch, Status> {
         os_vendor: vendor.to_owned(),
         os_version: os.version,
         agent_version: os.metal_core_version,
+        hears: false,
     })
 }
 
@@ -234,7 +235,10 @@ fn observed(
         v2::SwitchPortStatus::Down => Some(false),
         v2::SwitchPortStatus::Unspecified | v2::SwitchPortStatus::Unknown => None,
     };
-    if wanted.is_none() && is_up.is_none() && session.is_none() {
+    let says_nothing = wanted.is_none() && is_up.is_none() && session.is_none();
+    // Without a segment it would look as if the switch had isolated the port.
+    let has_segment = wanted.is_some() || port.observed.is_some();
+    if says_nothing || !has_segment {
         return None;
     }
     let before = port.observed.clone().unwrap_or_default();

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use control_authz::{Rights, may_grant};
 use control_state::{
-    self as state, CreateToken, ErrorCode, LabelsUpdate, Lock, RevokeToken, UpdateToken,
+    self as state, CreateMachineToken, CreateToken, ErrorCode, LabelsUpdate, Lock, RevokeToken,
+    UpdateToken,
 };
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::token_service_server::TokenService;
@@ -19,11 +19,11 @@ use proto_types::{MachineId, Timestamp, TokenId};
 use tonic::{Request, Status};
 use uuid::Uuid;
 
+use super::token_grant::merged;
 use super::{Answer, Services, ok};
 use crate::caller::{Caller, PARTITION_LABEL};
 use crate::convert::token::{WantedRights, token, token_matches};
 use crate::convert::{from_labels, labels_update, lock, parse, required, unless_empty};
-use crate::directory::StateDirectory;
 use crate::refusal::{invalid, of_state, refused};
 
 /// Life of a token whose request does not say, milliseconds: eight hours.
@@ -39,6 +39,8 @@ struct Wanted {
     labels: state::Labels,
     life_ms: u64,
     rights: WantedRights,
+    /// See [`state::Token::warrant`].
+    warrant: Option<state::Warrant>,
 }
 
 #[tonic::async_trait]
@@ -59,8 +61,8 @@ impl TokenService for Services {
         request: Request<TokenServiceCreateRequest>,
     ) -> Answer<TokenServiceCreateResponse> {
         let caller = Caller::of(&request)?;
-        let wanted = wanted(caller.user.clone(), request.into_inner())?;
-        self.check_grant(&caller, &wanted.rights.rights()).await?;
+        let mut wanted = wanted(caller.user.clone(), request.into_inner())?;
+        wanted.warrant = self.grant(&caller, &caller.user, &wanted.rights).await?;
         let (made, secret) = self.make_token(&caller, wanted).await?;
         ok(TokenServiceCreateResponse {
             token: Some(token(&made)),
@@ -87,7 +89,11 @@ impl TokenService for Services {
             admin_role: new.admin_role,
             infra_role: new.infra_role,
         };
-        self.check_grant(&caller, &changed(&op).rights()).await?;
+        let changed = changed(&op);
+        let warrant = self.grant(&caller, &caller.user, &changed).await?;
+        if changed.rights().are_over_platform() {
+            op.warrant = Some(merged(&found, warrant));
+        }
         let reply = self
             .0
             .propose(&caller, op)
@@ -139,12 +145,16 @@ impl TokenService for Services {
     ) -> Answer<TokenServiceRefreshResponse> {
         let caller = Caller::of(&request)?;
         let old = self.own_token(&caller, &caller.principal.token).await?;
+        let rights = WantedRights::of(&old);
+        // What the user has lost meanwhile is not renewed.
+        let warrant = self.grant(&caller, &old.user, &rights).await?;
         let wanted = Wanted {
             user: old.user.clone(),
             description: old.description.clone(),
             labels: old.meta.labels.clone(),
             life_ms: old.expires.since_ms(old.issued_at),
-            rights: WantedRights::of(&old),
+            rights,
+            warrant,
         };
         let (made, secret) = self.make_token(&caller, wanted).await?;
         ok(TokenServiceRefreshResponse {
@@ -204,9 +214,14 @@ impl admin::token_service_server::TokenService for Services {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let user = request.user.unwrap_or_else(|| caller.user.clone());
+        if user != caller.user && !caller.is_admin_editor() {
+            // Its "*" would stand for what that user is a member of.
+            let message = "only an admin editor makes tokens of other users";
+            return Err(refused(ErrorCode::PermissionDenied, message));
+        }
         let inner = required("token_create_request", request.token_create_request)?;
-        let wanted = wanted(user, inner)?;
-        self.check_grant(&caller, &wanted.rights.rights()).await?;
+        let mut wanted = wanted(user, inner)?;
+        wanted.warrant = self.grant(&caller, &wanted.user, &wanted.rights).await?;
         let (made, secret) = self.make_token(&caller, wanted).await?;
         ok(admin::TokenServiceCreateResponse {
             token: Some(token(&made)),
@@ -242,6 +257,7 @@ fn wanted(user: String, request: TokenServiceCreateRequest) -> Result<Wanted, St
         labels: from_labels(request.labels),
         life_ms: life_ms(request.expires)?,
         rights,
+        warrant: None,
     })
 }
 
@@ -281,6 +297,7 @@ fn update(id: TokenId, request: TokenServiceUpdateRequest) -> Result<UpdateToken
         admin_role: rights.admin_role,
         infra_role: rights.infra_role,
         machine_roles: Some(rights.machine_roles).filter(|roles| !roles.is_empty()),
+        warrant: None,
     })
 }
 
@@ -299,18 +316,6 @@ impl Services {
             .await
     }
 
-    /// Nobody gives away more than what the token that asks for it has.
-    pub(super) async fn check_grant(&self, caller: &Caller, rights: &Rights) -> Result<(), Status> {
-        let provider = &self.0.provider;
-        self.0
-            .read(|tables| {
-                let directory = StateDirectory { tables, provider };
-                Ok(may_grant(&caller.principal, &directory, rights))
-            })
-            .await?
-            .map_err(|elevation| refused(ErrorCode::PermissionDenied, elevation.to_string()))
-    }
-
     /// A token for hammer of the published stack: it speaks for one machine. That an agent may
     /// have it made is what the contract says of the method, not a right of the agent's own.
     pub(super) async fn machine_token(
@@ -320,31 +325,50 @@ impl Services {
         request: BootServiceMachineTokenRequest,
     ) -> Result<(Arc<state::Token>, String), Status> {
         let role = state::EditorViewer::Editor;
+        let rights = WantedRights {
+            machine_roles: [(machine.to_string(), role)].into(),
+            ..WantedRights::default()
+        };
+        let warrant = self
+            .warrant(caller, &request.user, &rights.rights())
+            .await?;
         let wanted = Wanted {
             user: request.user,
             description: format!("machine {machine}"),
             labels: from_labels(request.labels),
             life_ms: life_ms(request.expires)?,
-            rights: WantedRights {
-                machine_roles: [(machine.to_string(), role)].into(),
-                ..WantedRights::default()
-            },
+            rights,
+            warrant,
         };
-        self.make_token(caller, wanted).await
+        let token = self.command(caller, wanted);
+        let op = CreateMachineToken { token, machine };
+        self.sign_made(caller, op).await
     }
 
     async fn make_token(
         &self,
         caller: &Caller,
-        mut wanted: Wanted,
+        wanted: Wanted,
     ) -> Result<(Arc<state::Token>, String), Status> {
+        let op = self.command(caller, wanted);
+        self.sign_made(caller, op).await
+    }
+
+    fn command(&self, caller: &Caller, mut wanted: Wanted) -> CreateToken {
         // What a bound token makes is bound as well.
         if let Some(partition) = &caller.partition {
             let label = PARTITION_LABEL.to_owned();
             wanted.labels.insert(label, partition.clone());
         }
         let expires = self.0.now().plus_ms(wanted.life_ms);
-        let op = create(wanted, expires);
+        create(wanted, expires)
+    }
+
+    async fn sign_made(
+        &self,
+        caller: &Caller,
+        op: impl Into<state::Op>,
+    ) -> Result<(Arc<state::Token>, String), Status> {
         let made = self
             .0
             .propose(caller, op)
@@ -370,6 +394,7 @@ fn create(wanted: Wanted, expires: Timestamp) -> CreateToken {
         admin_role: wanted.rights.admin_role,
         infra_role: wanted.rights.infra_role,
         machine_roles: wanted.rights.machine_roles,
+        warrant: wanted.warrant,
     }
 }
 

@@ -2,13 +2,16 @@
 
 use std::sync::{Arc, OnceLock};
 
-use control_state::{Change, EventLog, InviteTo, Kind, Machine, Record, Tables, VpnMember};
+use control_state::{
+    AuditPhase, Change, EventLog, InviteTo, Kind, Machine, Record, Tables, VpnMember,
+};
 use control_store::Changes;
 use prost::Message;
 use prost_types::Any;
 use proto_public::api::v2;
 
 use super::Scope;
+use crate::convert::machine_history::Viewer;
 use crate::convert::{
     catalog, component, invite, layout, machine, network, policy, quota, reservation, switch,
     tenancy, token,
@@ -24,6 +27,8 @@ pub(super) struct Made {
     outside: OnceLock<Option<Any>>,
     /// As it was.
     gone: OnceLock<Option<Any>>,
+    /// As it was, for those who may use it but not look into it.
+    gone_outside: OnceLock<Option<Any>>,
 }
 
 /// The places for the messages of one command's changes.
@@ -43,23 +48,43 @@ impl Made {
     }
 
     /// The object as it was before it went.
-    pub(super) fn gone(&self, tables: &Tables, record: &Record) -> Option<Any> {
+    pub(super) fn gone(&self, tables: &Tables, record: &Record, scope: &Scope) -> Option<Any> {
+        let place = if is_outside(record, scope) {
+            &self.gone_outside
+        } else {
+            &self.gone
+        };
         let make = || match record {
             Record::Network(it) => message("api.v2.Network", &network::network(it, None)),
-            Record::Machine(it) => message("api.v2.Machine", &without_events(tables, it)),
+            Record::Machine(it) => {
+                let viewer = viewer(scope);
+                message("api.v2.Machine", &without_events(tables, it, viewer))
+            }
             other => object(tables, other, &Scope::All),
         };
-        self.gone.get_or_init(make).clone()
+        place.get_or_init(make).clone()
     }
 
     /// A machine of which a part changed and nothing else; none when a later command that is to be
     /// told changed it again.
-    pub(super) fn part(&self, tables: &Tables, machine: &Arc<Machine>, at: u64) -> Option<Any> {
+    pub(super) fn part(
+        &self,
+        tables: &Tables,
+        machine: &Arc<Machine>,
+        at: u64,
+        scope: &Scope,
+    ) -> Option<Any> {
+        let viewer = viewer(scope);
+        let place = match viewer {
+            Viewer::Admin => &self.now,
+            Viewer::Tenant => &self.outside,
+        };
         let make = || {
             let is_later = machine_revision(tables, machine) > at;
-            (!is_later).then(|| message("api.v2.Machine", &machine::machine(tables, machine)))?
+            let shown = || machine::machine(tables, machine, viewer);
+            (!is_later).then(|| message("api.v2.Machine", &shown()))?
         };
-        self.now.get_or_init(make).clone()
+        place.get_or_init(make).clone()
     }
 }
 
@@ -77,9 +102,19 @@ pub(super) fn machine_revision(tables: &Tables, machine: &Machine) -> u64 {
     own.max(events).max(vpn).unwrap_or_default()
 }
 
-/// Whether a scope shows a network without its use: it belongs to nobody.
+/// Who looks: all but the watch of everything are of tenants.
+fn viewer(scope: &Scope) -> Viewer {
+    match scope {
+        Scope::All => Viewer::Admin,
+        Scope::Tenant(_) | Scope::Project(_) | Scope::Own(_) => Viewer::Tenant,
+    }
+}
+
+/// Whether a scope shows less of an object: a network that belongs to nobody without its use, a
+/// machine without what happened before its allocation.
 fn is_outside(record: &Record, scope: &Scope) -> bool {
     match (record, scope) {
+        (Record::Machine(_), scope) => viewer(scope) == Viewer::Tenant,
         (Record::Network(it), Scope::Project(_)) => it.project.is_none(),
         _ => false,
     }
@@ -105,14 +140,15 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
             let newest = tables.get::<Machine>(&it.id);
             let is_newest = newest.is_some_and(|newest| Arc::ptr_eq(newest, it));
             let shown = if is_newest {
-                machine::machine(tables, it)
+                machine::machine(tables, it, viewer(scope))
             } else {
-                without_events(tables, it)
+                without_events(tables, it, viewer(scope))
             };
             message("api.v2.Machine", &shown)
         }
         Record::Switch(it) => message("api.v2.Switch", &switch::switch(tables, it)),
         Record::BmcOrder(it) => message("admin.v2.TaskInfo", &task::task(it)),
+        Record::AuditEntry(it) if it.phase == AuditPhase::Dropped => None,
         Record::AuditEntry(it) => message("api.v2.AuditTrace", &audit::trace(it)),
         Record::JoinTicket(it) => Some(any("metalmesh.admin.v1.JoinTicket", &join::ticket(it))),
         Record::SizeReservation(it) => {
@@ -145,16 +181,20 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::Idempotency(_)
         | Record::VpnMember(_)
         | Record::Identity(_)
-        | Record::CaRotation(_) => None,
+        | Record::CaRotation(_)
+        | Record::ClusterClock(_)
+        | Record::CoolingNumber(_)
+        | Record::PoolCursor(_)
+        | Record::Settings(_) => None,
     }
 }
 
 /// A machine that has changed since or is gone. Its events of today may be those of another
 /// project, and so are not told with what it was.
-fn without_events(tables: &Tables, machine: &Machine) -> v2::Machine {
+fn without_events(tables: &Tables, machine: &Machine, viewer: Viewer) -> v2::Machine {
     v2::Machine {
         recent_provisioning_events: Some(v2::MachineRecentProvisioningEvents::default()),
-        ..machine::machine(tables, machine)
+        ..machine::machine(tables, machine, viewer)
     }
 }
 

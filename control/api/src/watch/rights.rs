@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use control_authz::{Principal, project_role, tenant_role};
 use control_state::{ErrorCode, Kind, Tables, Token};
-use proto_public::api::v2::{ProjectRole, TenantRole};
+use proto_public::api::v2::{AdminRole, ProjectRole, TenantRole};
 use proto_types::{Timestamp, TokenId};
 use tonic::Status;
 
 use super::Scope;
 use super::kinds::Watchable;
 use crate::caller::Caller;
-use crate::convert::token::principal;
+use crate::convert::token::{principal, standing};
 use crate::core::Core;
 use crate::directory::StateDirectory;
 use crate::policy::Looked;
@@ -53,6 +53,7 @@ pub(crate) struct Rights {
 #[derive(Debug)]
 struct Known {
     token: Arc<Token>,
+    standing: Option<AdminRole>,
     principal: Principal,
     roles: (Option<TenantRole>, Option<ProjectRole>),
 }
@@ -109,18 +110,20 @@ impl Rights {
                 let message = "the token is not valid any more";
                 refused(ErrorCode::TokenRevoked, message)
             })?;
-        let unchanged = |known: &Known| Arc::ptr_eq(&known.token, token);
+        let provider = core.provider.as_str();
+        let directory = StateDirectory { tables, provider };
+        let standing = standing(token.warrant.as_ref(), &token.user, &directory);
+        let unchanged =
+            |known: &Known| Arc::ptr_eq(&known.token, token) && known.standing == standing;
         let fresh = match &self.known {
             Some(known) if unchanged(known) => None,
-            _ => Some(principal(token)),
+            _ => Some(principal(token, &directory)),
         };
         let who = match (&fresh, &self.known) {
             (Some(fresh), _) => fresh,
             (None, Some(known)) => &known.principal,
             (None, None) => return Err(refused(ErrorCode::Internal, "no principal")),
         };
-        let provider = core.provider.as_str();
-        let directory = StateDirectory { tables, provider };
         let looked = Looked {
             policies: &core.policies,
             tables,
@@ -145,6 +148,7 @@ impl Rights {
         if let Some(principal) = fresh {
             self.known = Some(Known {
                 token: Arc::clone(token),
+                standing,
                 principal,
                 roles,
             });

@@ -228,7 +228,7 @@ impl Shown {
             (None, None) => return None,
             (None, Some(it)) => (WatchChangeType::Created, made.now(tables, it, &self.scope)),
             (Some(_), Some(it)) => (WatchChangeType::Changed, made.now(tables, it, &self.scope)),
-            (Some(it), None) => (WatchChangeType::Deleted, made.gone(tables, it)),
+            (Some(it), None) => (WatchChangeType::Deleted, made.gone(tables, it, &self.scope)),
         };
         Some(WatchChange {
             r#type: r#type.into(),
@@ -261,7 +261,7 @@ impl Shown {
             kind: self.name(Kind::Machine)?.to_owned(),
             id,
             revision: revision.0,
-            object: Some(made.part(tables, machine, revision.0)?),
+            object: Some(made.part(tables, machine, revision.0, &self.scope)?),
         })
     }
 

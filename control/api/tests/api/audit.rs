@@ -151,6 +151,7 @@ async fn administrators_check_the_chain() {
                 _ => AuditPhase::Call,
             },
             rule: it.rule.as_deref(),
+            count: it.count,
         };
         previous = line.hash(&previous);
         assert_eq!(it.hash, previous.bytes(), "{it:?}");
@@ -212,5 +213,50 @@ async fn a_record_is_shown_as_the_contract_has_it() {
             .iter()
             .all(|it| it.phase() == api::AuditPhase::Response)
     );
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_calls_are_counted_and_stay_out_of_others_trails() {
+    let node = Node::start().await;
+    let (project, _) = node.tenant("acme").await;
+    let (_, stranger) = node.tenant("eve").await;
+    let mut projects =
+        api::project_service_client::ProjectServiceClient::new(node.wire(Some(&stranger)));
+    for number in 0..300 {
+        let refused = projects
+            .update(describe(&project, &format!("attack {number}")))
+            .await;
+        assert_eq!(refused.unwrap_err().code(), Code::NotFound);
+    }
+    let traces = async |login: &str| {
+        let mut audits =
+            api::audit_service_client::AuditServiceClient::new(node.wire(Some(&node.admin)));
+        let request = api::AuditServiceListRequest {
+            login: login.to_owned(),
+            query: Some(api::AuditQuery {
+                user: Some("eve".to_owned()),
+                method: Some("/metalstack.api.v2.ProjectService/Update".to_owned()),
+                ..Default::default()
+            }),
+        };
+        audits.list(request).await.unwrap().into_inner().traces
+    };
+    assert_eq!(traces("acme").await, [], "the victim's trail");
+    // The record of the first call is written behind its end.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let own = loop {
+        let own = traces("eve").await;
+        if !own.is_empty() || Instant::now() > deadline {
+            break own;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert!(
+        own[0].body.as_ref().unwrap().contains("attack 0"),
+        "{own:?}"
+    );
+    let records = of_method(&node, "api.v2.ProjectService/Update");
+    assert_eq!(records.len(), 1, "{records:?}");
     node.stop().await;
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use control_state::{
-    BmcAction, BmcOrderDone, Family, Ip, Machine, Network, Phase, RegisterSwitch, life, query,
+    BmcAction, BmcOrderDone, Family, Ip, LabelsUpdate, Lock, Machine, Network, Phase,
+    RegisterSwitch, UpdatePartition, label, life, query,
 };
 use proto_public::api::v2 as api;
 use proto_types::PartitionId;
@@ -61,6 +62,7 @@ async fn bmcs_obey(node: &Node) {
             return;
         }
         assert!(Instant::now() < until, "{left} machines are still had");
+        let has_moved = !off.is_empty();
         for id in off {
             node.hardware(BmcOrderDone {
                 id,
@@ -71,12 +73,28 @@ async fn bmcs_obey(node: &Node) {
             })
             .await;
         }
+        if has_moved {
+            node.leaf_obeys().await;
+        }
         tokio::task::yield_now().await;
     }
 }
 
 async fn site(node: &Node) {
     node.data_centre().await;
+    // All of them become known within the minute.
+    let rate = (label::UNKNOWN_MACHINES.to_owned(), MACHINES.to_string());
+    node.hardware(UpdatePartition {
+        id: "lab".parse().unwrap(),
+        lock: Lock::Server,
+        description: None,
+        boot: None,
+        dns_servers: None,
+        ntp_servers: None,
+        mgmt_service_addresses: None,
+        labels: Some(LabelsUpdate::Replace([rate].into())),
+    })
+    .await;
     let ports = (1..=MACHINES).map(|port| (format!("swp{port}"), None));
     node.hardware(RegisterSwitch {
         id: "leaf1".parse().unwrap(),
@@ -90,6 +108,7 @@ async fn site(node: &Node) {
         os_vendor: "linux".into(),
         os_version: "12".into(),
         agent_version: "v0".into(),
+        hears: false,
     })
     .await;
     for number in 1..=MACHINES {

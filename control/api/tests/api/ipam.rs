@@ -9,7 +9,7 @@ use control_state::{
     ChildLength, Command, CreateChildNetwork, CreateIp, CreateNetwork, CreatePartition,
     CreateProject, CreateTenant, DeleteIp, DeleteNetwork, ErrorCode, Family, Ip, IpKey, IpType,
     Labels, Meta, Network, NetworkFamily, NetworkType, Op, Partition, Reply, StateError, Tables,
-    query,
+    label, query,
 };
 use control_store::{ProposeError, Store, StoreConfig};
 use ipnet::IpNet;
@@ -94,9 +94,11 @@ impl World {
             })
             .await;
         }
+        // What is given back is there for everybody at once.
+        let cooldown = (label::NUMBER_COOLDOWN.to_owned(), "0".to_owned());
         let partition = Partition {
             id: "lab".parse().unwrap(),
-            meta: Meta::default(),
+            meta: Meta::labelled([cooldown].into()),
             description: String::new(),
             boot: Default::default(),
             dns_servers: Vec::new(),

@@ -1,5 +1,6 @@
 //! Logging in with a browser as a built-in user.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use control_state::{AuditEntry, AuditPhase};
@@ -45,10 +46,16 @@ impl Page {
 
 impl Browser {
     fn new(node: &Node) -> Self {
+        Self::at(node, [127, 0, 0, 1])
+    }
+
+    /// A browser at this address.
+    fn at(node: &Node, address: [u8; 4]) -> Self {
         // Others may have chosen it already.
         drop(rustls::crypto::ring::default_provider().install_default());
         let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
+            .local_address(IpAddr::from(address))
             .timeout(Duration::from_secs(60))
             .build()
             .unwrap();
@@ -224,6 +231,47 @@ async fn guessing_ends() {
     assert_eq!(stopped.status, StatusCode::TOO_MANY_REQUESTS);
     let seconds: u64 = stopped.retry_after.unwrap().parse().unwrap();
     assert!((1..=300).contains(&seconds), "{seconds}");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_address_keeps_nobody_else_out() {
+    let node = with_user("ada").await;
+    let flood = Browser::at(&node, [127, 0, 0, 9]);
+    let page = flood.begin(BACK).await;
+    let mut refused = 0;
+    for number in 0..600 {
+        let login = format!("nobody-{number}");
+        let answer = flood.send(&page.cookie, page.state(), &login, "x").await;
+        refused += usize::from(answer.status == StatusCode::TOO_MANY_REQUESTS);
+    }
+    assert!(refused >= 540, "{refused}");
+    let done = Browser::new(&node).log_in("ada", PASSWORD).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_users_guesses_leave_others_their_own() {
+    let node = with_user("ada").await;
+    let request = mesh::LoginUserServiceCreateRequest {
+        login: "bob".into(),
+        password: PASSWORD.into(),
+        ..Default::default()
+    };
+    let mut users = LoginUserServiceClient::new(node.as_admin());
+    users.create(request).await.unwrap();
+    let request = |old: &str| mesh::LoginUserServiceChangePasswordRequest {
+        old_password: old.into(),
+        new_password: "another good password".into(),
+    };
+    let (ada, bob) = (node.login("ada").await, node.login("bob").await);
+    let mut users = LoginUserServiceClient::new(node.wire(Some(&ada)));
+    for _ in 0..70 {
+        users.change_password(request("a guess")).await.unwrap_err();
+    }
+    let mut users = LoginUserServiceClient::new(node.wire(Some(&bob)));
+    users.change_password(request(PASSWORD)).await.unwrap();
     node.stop().await;
 }
 

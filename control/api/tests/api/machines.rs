@@ -7,7 +7,7 @@ use tonic::{Code, Request};
 
 use crate::node::Node;
 
-fn wanted(project: &str, network: &str) -> api::MachineServiceCreateRequest {
+pub(crate) fn wanted(project: &str, network: &str) -> api::MachineServiceCreateRequest {
     let net = api::MachineAllocationNetwork {
         network: network.to_owned(),
         ips: Vec::new(),

@@ -8,6 +8,7 @@ use control_api::backup::Backups;
 use control_api::front::Front;
 use control_api::gate::ApiGate;
 use control_api::login::{Hasher, Login, LoginSettings, Redirects};
+use control_api::serve::ConnectionLimits;
 use control_api::services::Services;
 use control_api::{
     CALLS_PER_MINUTE, Core, Policies, Published, Rates, Uses, WatchLimits, Watches, admin_token,
@@ -18,13 +19,13 @@ use control_pki::{Pki, SealingKey};
 use control_state::{
     AnnounceNode, BlockDevice, BmcAction, BmcOrderDone, Command, Cpu, CreateToken, DiskWipe,
     EventKind, FEATURE_LEVEL, Hardware, MachineEvent, MachineSeen, Neighbour, Nic, Op,
-    RegisterMachine, RegisterSwitch, Reply, TokenType, WipeDone,
+    PortObserved, RegisterMachine, RegisterSwitch, Reply, ReportSwitch, TokenType, WipeDone,
 };
 use control_store::{AuditTrail, Store, StoreConfig, WATCH_HISTORY_CHANGES};
 use http::HeaderValue;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
-use proto_types::{MacAddr, MachineId, PartitionId, TokenId};
+use proto_types::{MacAddr, MachineId, PartitionId, SwitchId, TokenId};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -112,16 +113,29 @@ impl Node {
 
     /// A node with other bounds of its watches.
     pub(crate) async fn start_with(limits: WatchLimits, watch_history: usize) -> Self {
-        Self::start_whole(limits, watch_history, CALLS_PER_MINUTE).await
+        let connections = ConnectionLimits::default();
+        Self::start_whole(limits, watch_history, CALLS_PER_MINUTE, connections).await
+    }
+
+    /// A node with other bounds on connections.
+    pub(crate) async fn start_bounded_connections(connections: ConnectionLimits) -> Self {
+        let (limits, history) = (WatchLimits::default(), WATCH_HISTORY_CHANGES);
+        Self::start_whole(limits, history, CALLS_PER_MINUTE, connections).await
     }
 
     /// A node with another bound of calls.
     pub(crate) async fn start_bounded(calls_per_minute: u32) -> Self {
         let limits = WatchLimits::default();
-        Self::start_whole(limits, WATCH_HISTORY_CHANGES, calls_per_minute).await
+        let connections = ConnectionLimits::default();
+        Self::start_whole(limits, WATCH_HISTORY_CHANGES, calls_per_minute, connections).await
     }
 
-    async fn start_whole(limits: WatchLimits, watch_history: usize, calls: u32) -> Self {
+    async fn start_whole(
+        limits: WatchLimits,
+        watch_history: usize,
+        calls: u32,
+        connections: ConnectionLimits,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let config = StoreConfig {
             watch_history,
@@ -174,7 +188,8 @@ impl Node {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut tasks = JoinSet::new();
-        tasks.spawn(serve::serve(listener, None, front, stop.clone()));
+        let served = serve::serve_within(connections, listener, None, front, stop.clone());
+        tasks.spawn(served);
         tasks.spawn(writer.run(stop.clone()));
         tasks.spawn(use_writer.run(stop.clone()));
         Self {
@@ -278,6 +293,7 @@ impl Node {
                 admin_role: None,
                 infra_role: None,
                 machine_roles: Default::default(),
+                warrant: None,
             })
             .await
             .token()
@@ -344,6 +360,7 @@ impl Node {
             os_vendor: "linux".into(),
             os_version: "12".into(),
             agent_version: "v0".into(),
+            hears: false,
         })
         .await;
     }
@@ -370,6 +387,11 @@ impl Node {
 
     /// A machine that booted, was wiped and waits; its port is `swp<number>`.
     pub(crate) async fn waiting_machine(&self, number: u128) -> String {
+        self.waiting_machine_at(number, number).await
+    }
+
+    /// The same, which says that it hangs at `swp<port>`.
+    pub(crate) async fn waiting_machine_at(&self, number: u128, port: u128) -> String {
         let id = MachineId::new(Uuid::from_u128(number));
         let mac: MacAddr = format!("02:00:00:00:00:{number:02x}").parse().unwrap();
         let partition: PartitionId = "lab".parse().unwrap();
@@ -380,12 +402,13 @@ impl Node {
             mac: Some(mac),
             seen_at,
             to_disk: false,
+            stated_at: None,
         })
         .await;
         for kind in [EventKind::Preparing, EventKind::Registering] {
             self.event(id, kind).await;
         }
-        self.hardware(registration(id, mac, number)).await;
+        self.hardware(registration(id, mac, port)).await;
         let disk = DiskWipe {
             name: "/dev/vda".into(),
             ..Default::default()
@@ -432,11 +455,40 @@ impl Node {
                     nonce: None,
                 })
                 .await;
+                self.leaf_obeys().await;
                 return;
             }
             assert!(Instant::now() < until, "no order {action:?} came");
             tokio::task::yield_now().await;
         }
+    }
+
+    /// The leaf moves its ports as it shall, and says so.
+    pub(crate) async fn leaf_obeys(&self) {
+        let id: SwitchId = "leaf1".parse().unwrap();
+        let wanted = self.store.read_local(|tables| {
+            let desired = control_state::life::Fabric::of(tables).desired(&id);
+            (desired.unwrap().ports, tables.revision())
+        });
+        let (ports, applied_generation) = wanted.unwrap();
+        let ports = ports.into_iter().map(|port| {
+            let seen = PortObserved {
+                admin_up: port.admin_up,
+                oper_up: true,
+                vni: port.vni,
+                ..PortObserved::default()
+            };
+            (port.name, seen)
+        });
+        self.hardware(ReportSwitch {
+            id,
+            applied_term: 1,
+            applied_generation,
+            duration_ms: 1,
+            error: None,
+            ports: ports.collect(),
+        })
+        .await;
     }
 }
 
@@ -446,6 +498,7 @@ fn registration(id: MachineId, mac: MacAddr, number: u128) -> RegisterMachine {
         port_id: format!("swp{number}"),
         system_name: "leaf1".into(),
         system_description: String::new(),
+        mac: None,
     };
     let nic = Nic {
         name: "eth0".into(),

@@ -1,7 +1,7 @@
 //! The published stack's agents against a node: the way of a machine from its first packet to a
 //! tenant's system, and what each of them must not do.
 
-use control_state::{Machine, Phase};
+use control_state::{EventLog, Machine, Phase};
 use infra::bmc_service_client::BmcServiceClient;
 use infra::boot_service_client::BootServiceClient;
 use infra::event_service_client::EventServiceClient;
@@ -398,5 +398,36 @@ async fn a_bound_agent_speaks_for_its_partition_only() {
     };
     let answer = events.send(request).await.unwrap().into_inner();
     assert_eq!((answer.events, answer.failed), (0, vec![uuid]));
+    node.stop().await;
+}
+
+/// Their clients repeat a call of which they did not get the answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_of_a_wrong_clock_that_is_told_twice_counts_once() {
+    const DAY_S: i64 = 24 * 3600;
+    let node = Node::start().await;
+    node.data_centre().await;
+    let agent = agent(&node, Some("lab")).await;
+    let (_, token) = token_of(&node, &agent, UUID).await;
+    let mut hammer = BootServiceClient::new(node.wire(Some(&token)));
+    let now_s = i64::try_from(node.store.now().ms() / 1000).unwrap();
+    let sent = |seconds| infra::BootServiceSendEventRequest {
+        uuid: UUID.into(),
+        event: Some(api::MachineProvisioningEvent {
+            time: Some(prost_types::Timestamp { seconds, nanos: 0 }),
+            ..event(api::MachineProvisioningEventType::Preparing)
+        }),
+    };
+    let id = UUID.parse().unwrap();
+    let is_crashing = || {
+        let log = |t: &control_state::Tables| t.get::<EventLog>(&id).unwrap().crash_loop;
+        node.store.read_local(log).unwrap()
+    };
+    for _ in 0..2 {
+        hammer.send_event(sent(now_s + DAY_S)).await.unwrap();
+    }
+    assert!(!is_crashing());
+    hammer.send_event(sent(now_s + DAY_S + 1)).await.unwrap();
+    assert!(is_crashing(), "another one");
     node.stop().await;
 }

@@ -6,6 +6,7 @@ use proto_public::api::v2 as api;
 use proto_public::infra::v2 as infra;
 use tonic::Code;
 
+use crate::machines::wanted;
 use crate::node::Node;
 use crate::published::agent;
 
@@ -102,5 +103,60 @@ async fn switches_are_told_and_tell() {
     register_leaf(&node, &agent, "leaf10").await;
     let moved = all.migrate(migrate("leaf10")).await.unwrap().into_inner();
     assert_eq!(moved.switch.unwrap().id, "leaf10");
+    node.stop().await;
+}
+
+/// Its agent does not tell whom it hears: two machines that claim one port are both held.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_machines_that_claim_one_port_are_held_until_somebody_decides() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let (project, token) = node.tenant("acme").await;
+    let network = node.network(&token, &project).await;
+    let honest = node.waiting_machine(1).await;
+    let liar = node.waiting_machine_at(2, 1).await;
+    let mut machines =
+        api::machine_service_client::MachineServiceClient::new(node.wire(Some(&token)));
+    let refused = machines.create(wanted(&project, &network)).await;
+    assert_eq!(refused.unwrap_err().code(), Code::ResourceExhausted);
+    let mut admins = admin::machine_service_client::MachineServiceClient::new(node.as_admin());
+    let request = admin::MachineServiceIssuesRequest { query: None };
+    let found = admins.issues(request).await.unwrap().into_inner().issues;
+    for (machine, other) in [(&honest, &liar), (&liar, &honest)] {
+        let of_machine = found.iter().find(|it| it.uuid == *machine).unwrap();
+        let mut issues = of_machine.issues.iter();
+        let is_disputed = |it: &&api::MachineIssue| it.reference_url.ends_with("#cable-disputed");
+        let issue = issues.find(is_disputed).unwrap();
+        assert!(issue.details.contains("leaf1 swp1"), "{}", issue.details);
+        assert!(issue.details.contains(other.as_str()), "{}", issue.details);
+        let request = admin::MachineServiceGetRequest {
+            uuid: machine.clone(),
+        };
+        let shown = admins.get(request).await.unwrap().into_inner();
+        let condition = shown.machine.unwrap().status.unwrap().condition.unwrap();
+        assert!(condition.description.contains("disputed"), "{condition:?}");
+    }
+    let set = admin::MachineServiceSetStateRequest {
+        uuid: liar.clone(),
+        state: api::MachineState::Locked.into(),
+        description: "it is not there".into(),
+    };
+    admins.set_state(set).await.unwrap();
+    let made = machines.create(wanted(&project, &network)).await.unwrap();
+    let made = made.into_inner().machine.unwrap();
+    assert_eq!(made.uuid, honest);
+    // Now that a tenant has it, a claim raises an issue and takes nothing.
+    let late = node.waiting_machine_at(3, 1).await;
+    let request = admin::MachineServiceIssuesRequest { query: None };
+    let found = admins.issues(request).await.unwrap().into_inner().issues;
+    let of_late = found.iter().find(|it| it.uuid == late).unwrap();
+    let told = |it: &api::MachineIssue| it.details.contains("which is the port of machine");
+    assert!(of_late.issues.iter().any(told), "{of_late:?}");
+    let id = "leaf1".parse().unwrap();
+    let at = node.store.read_local(|t| {
+        let machine = control_state::query::port_machine(t, &id, "swp1");
+        machine.unwrap().id.to_string()
+    });
+    assert_eq!(at.unwrap(), honest);
     node.stop().await;
 }

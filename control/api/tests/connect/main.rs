@@ -126,8 +126,12 @@ struct Open;
 impl Gate for Open {
     type Ticket = ();
 
-    fn screen(&self, _method: &'static Method, _headers: &HeaderMap) -> Result<(), Status> {
-        Ok(())
+    fn screen(
+        &self,
+        _method: &'static Method,
+        _headers: &HeaderMap,
+    ) -> Result<Option<Arc<str>>, Status> {
+        Ok(Some("suite".into()))
     }
     async fn admit(&self, _call: Call<'_>) -> Result<(Extensions, ()), Status> {
         Ok((Extensions::new(), ()))

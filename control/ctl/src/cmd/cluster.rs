@@ -4,13 +4,14 @@ pub(crate) mod backup;
 
 use std::path::PathBuf;
 use std::process::{Command as Process, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use proto_public::metalmesh::admin::v1::{
-    ClusterServiceInviteRequest, ClusterServicePromoteRequest, ClusterServiceRemoveRequest,
-    ClusterServiceStatusRequest, ClusterServiceStatusResponse, ClusterServiceTransferLeaderRequest,
+    ClusterServiceAcceptTimeRequest, ClusterServiceInviteRequest, ClusterServicePromoteRequest,
+    ClusterServiceRemoveRequest, ClusterServiceStatusRequest, ClusterServiceStatusResponse,
+    ClusterServiceTransferLeaderRequest, ClusterTime,
 };
 
 use super::given;
@@ -38,6 +39,12 @@ pub(crate) enum Command {
     Promote(Promote),
     /// Make another voter the leader.
     TransferLeader { node: u64 },
+    /// Set the cluster's time to its nodes' clock, when the clock of this host agrees with it.
+    ///
+    /// A tick of the leader that jumps ahead by more than an hour is held: nothing expires, and no
+    /// deadline passes, until the clock is set right or this command confirms it. It is also needed
+    /// after the whole cluster was down for more than an hour.
+    AcceptTime,
     /// Back the whole state up into a file, or look into such a file.
     Backup(Box<backup::Backup>),
 }
@@ -131,6 +138,16 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = clusters.transfer_leader(request).await?.into_inner();
             app.output.one(&given(answer.node)?)
         }
+        Command::AcceptTime => {
+            let request = ClusterServiceAcceptTimeRequest {
+                time: Some(SystemTime::now().into()),
+            };
+            let answer = clusters.accept_time(request).await?.into_inner();
+            const NAME: &str = "metalmesh.admin.v1.ClusterTime";
+            app.output.message(NAME, &given(answer.time)?, |time| {
+                outln!("{}", cluster_time(time));
+            })
+        }
     }
 }
 
@@ -194,7 +211,28 @@ fn show(app: &App, status: &ClusterServiceStatusResponse) -> Result<()> {
             status.may_fail,
             status.answered_by
         );
+        if let Some(time) = &status.time {
+            outln!("{}", cluster_time(time));
+        }
         outln!();
         drop(app.output.list(&status.nodes));
     })
+}
+
+/// The cluster's time and what is held, in a line.
+fn cluster_time(time: &ClusterTime) -> String {
+    let at = |stamp: &Option<prost_types::Timestamp>| {
+        stamp
+            .as_ref()
+            .map_or_else(|| "unknown".to_owned(), ToString::to_string)
+    };
+    let known = format!("the cluster's time is {}", at(&time.time));
+    if time.held.is_none() {
+        return known;
+    }
+    format!(
+        "{known}; held: the clock of node {} shows {} (metalmesh doctor --only cluster-time)",
+        time.held_node,
+        at(&time.held)
+    )
 }

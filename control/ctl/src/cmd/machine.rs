@@ -13,7 +13,7 @@ use proto_public::api::v2::{
 mod bmc;
 mod create;
 mod details;
-mod issues;
+pub(crate) mod issues;
 mod wait;
 
 use super::{given, label_patch, server_lock};
@@ -79,6 +79,13 @@ pub(crate) enum Command {
     },
     /// The machine's BMC as it reports itself, all without a machine; never a password.
     Bmc { machine: Option<String> },
+    /// Say which BMC is the machine's when more than one claims it or when it has moved, as an
+    /// administrator: orders go to that one from now on.
+    ConfirmBmc {
+        machine: String,
+        /// Address of the BMC, with or without a port; `machine issues` shows those that claim it.
+        address: String,
+    },
     /// The password for the console of an allocated machine, as an administrator.
     ConsolePassword {
         machine: String,
@@ -180,25 +187,24 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             machine,
             state,
             reason,
-        } => {
-            let request = admin::MachineServiceSetStateRequest {
-                uuid: app.machine_id(&machine).await?,
-                state: enum_value("metalstack.api.v2.MachineState", &state)?,
-                description: reason,
-            };
-            let answer = app
-                .client
-                .admin_machines()
-                .set_state(request)
-                .await?
-                .into_inner();
-            app.output.one(&given(answer.machine)?)
-        }
+        } => set_state(app, &machine, &state, reason).await,
         Command::Bmc { machine } => bmc::show(app, machine.as_deref()).await,
+        Command::ConfirmBmc { machine, address } => bmc::confirm(app, &machine, address).await,
         Command::ConsolePassword { machine, reason } => {
             bmc::console_password(app, &machine, reason).await
         }
     }
+}
+
+async fn set_state(app: &App, machine: &str, state: &str, reason: String) -> Result<()> {
+    let request = admin::MachineServiceSetStateRequest {
+        uuid: app.machine_id(machine).await?,
+        state: enum_value("metalstack.api.v2.MachineState", state)?,
+        description: reason,
+    };
+    let mut machines = app.client.admin_machines();
+    let answer = machines.set_state(request).await?.into_inner();
+    app.output.one(&given(answer.machine)?)
 }
 
 async fn free(app: &App, machine: &str, wait: Wait) -> Result<()> {

@@ -22,6 +22,7 @@ pub(crate) mod partition;
 pub(crate) mod policy;
 pub(crate) mod project;
 pub(crate) mod quota;
+pub(crate) mod settings;
 pub(crate) mod size;
 mod size_images;
 mod size_reservation;
@@ -89,6 +90,7 @@ pub(crate) async fn run(cli: Cli) -> Result<()> {
         Command::Tenant(command) => tenant::run(&app, command).await,
         Command::Project(command) => project::run(&app, command).await,
         Command::Quota(command) => quota::run(&app, command).await,
+        Command::Settings(command) => settings::run(&app, command).await,
         Command::Policy(command) => policy::run(&app, command).await,
         Command::Token(command) => token::run(&app, &cli.global, command).await,
         Command::Partition(command) => partition::run(&app, command).await,

@@ -15,6 +15,8 @@ use crate::text::labels;
 
 /// The label by which control knows the demand.
 const REQUIRE_BMC_NONCE: &str = "metalmesh.dev/require-bmc-nonce";
+/// The label by which control knows how many cables machines need.
+const UPLINKS: &str = "metalmesh.dev/uplinks";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -81,6 +83,10 @@ pub(crate) struct Fields {
     /// asset tag, over whatever is there.
     #[arg(long, value_name = "BOOL")]
     require_bmc_nonce: Option<bool>,
+    /// Confirmed cables that a machine needs to be on offer; without it as many as it has cards
+    /// that hear a leaf. To take it back: --label metalmesh.dev/uplinks-
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=64))]
+    uplinks: Option<u8>,
 }
 
 impl Fields {
@@ -88,7 +94,9 @@ impl Fields {
     fn labels(&self) -> Vec<String> {
         let demand = self.require_bmc_nonce;
         let demand = demand.map(|demand| format!("{REQUIRE_BMC_NONCE}={demand}"));
-        self.labels.iter().cloned().chain(demand).collect()
+        let uplinks = self.uplinks.map(|number| format!("{UPLINKS}={number}"));
+        let labels = self.labels.iter().cloned();
+        labels.chain(demand).chain(uplinks).collect()
     }
 
     fn boot(&self) -> Option<PartitionBootConfiguration> {
@@ -237,6 +245,13 @@ pub(crate) fn bmc_nonce(partition: &Partition) -> &'static str {
     }
 }
 
+/// How many confirmed cables a machine of the partition needs, where it says so.
+pub(crate) fn uplinks(partition: &Partition) -> &str {
+    let labels = partition.meta.as_ref().and_then(|it| it.labels.as_ref());
+    let text = labels.and_then(|it| it.labels.get(UPLINKS));
+    text.map_or("-", String::as_str)
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -261,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_demand_for_nonces_is_a_label() {
+    fn what_a_partition_demands_is_a_label() {
         let label = "--label=rack=2";
         for (flags, shown, labels) in [
             (&[label][..], "-", "rack=2"),
@@ -280,6 +295,12 @@ mod tests {
             assert_eq!(bmc_nonce(&made), shown, "{flags:?}");
             let text = crate::text::show_labels(made.meta.as_ref());
             assert_eq!(text, labels, "{flags:?}");
+        }
+        let two = partition(&["--uplinks", "2"]);
+        assert_eq!(uplinks(&two), "2");
+        assert_eq!(uplinks(&partition(&[])), "-");
+        for wrong in ["0", "65", "two"] {
+            Line::try_parse_from(["metalmesh", "--uplinks", wrong]).unwrap_err();
         }
         let wrong = Line::try_parse_from(["metalmesh", "--require-bmc-nonce", "yes"]);
         wrong.unwrap_err();

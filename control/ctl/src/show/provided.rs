@@ -5,7 +5,7 @@ use proto_public::api::v2::{
     SizeConstraint, SizeImageConstraint, SizeReservation,
 };
 
-use crate::cmd::partition::bmc_nonce;
+use crate::cmd::partition::{bmc_nonce, uplinks};
 use crate::output::Row;
 use crate::text::{age, bytes, enum_text, meta_age, or_dash, show_labels};
 
@@ -30,6 +30,7 @@ row!(SizeImageConstraint, "metalstack.api.v2.SizeImageConstraint", |c| [
 
 row!(Partition, "metalstack.api.v2.Partition", |p| [
     "id": p.id.clone(), "age": meta_age(p.meta.as_ref()), "bmc nonce": bmc_nonce(p),
+    "uplinks": uplinks(p),
     "description": p.description.clone(),
 ], wide [
     "dns": p.dns_servers.iter().map(|d| d.ip.clone()).collect::<Vec<_>>().join(","),

@@ -4,7 +4,8 @@ use proto_public::api::v2::{
     AuditTrace, Component, Project, ProjectInvite, Tenant, TenantInvite, Token,
 };
 use proto_public::metalmesh::admin::v1::{
-    Amounts, AuditExport, LoginUser, Policy, PolicyUse, ProjectComponent, Quota, TokenUse, quota,
+    Amounts, AuditExport, LoginUser, Policy, PolicyUse, ProjectComponent, Quota, Settings,
+    TokenUse, quota,
 };
 
 use crate::cmd::quota::{used_of, used_of_sizes};
@@ -52,6 +53,24 @@ row!(Quota, "metalmesh.admin.v1.Quota", |q| [
 
 fn part(of: &Option<Amounts>, get: impl Fn(&Amounts) -> Option<u32>) -> Option<u32> {
     of.as_ref().and_then(get)
+}
+
+row!(Settings, "metalmesh.admin.v1.Settings", |s| [
+    "audit records": number(s.audit.as_ref().and_then(|audit| audit.records_max)),
+    "unread": number(s.audit.as_ref().and_then(|audit| audit.unread_max)),
+    "age": s.audit.as_ref().and_then(|audit| audit.age_max.as_ref()).filter(|age| age.seconds > 0)
+        .map_or_else(|| "-".to_owned(), |age| format!("{}h", age.seconds / 3600)),
+    "tokens/user": number(s.budgets.as_ref().and_then(|budgets| budgets.tokens_per_user)),
+    "tenants/user": number(s.budgets.as_ref().and_then(|budgets| budgets.tenants_per_user)),
+    "projects/tenant": number(s.budgets.as_ref().and_then(|budgets| budgets.projects_per_tenant)),
+    "invites/user": number(s.budgets.as_ref().and_then(|budgets| budgets.invites_per_user)),
+    "ips/project": number(s.budgets.as_ref().and_then(|budgets| budgets.ips_per_project)),
+    "networks/project":
+        number(s.budgets.as_ref().and_then(|budgets| budgets.networks_per_project)),
+], wide ["set": age(s.updated_at.as_ref())]);
+
+fn number(number: Option<u32>) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| number.to_string())
 }
 
 row!(Policy, "metalmesh.admin.v1.Policy", |p| [

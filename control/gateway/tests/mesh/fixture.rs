@@ -219,6 +219,7 @@ pub fn seen_at_boot(uuid: &str, mac: &str) -> BootSeenRequest {
         arch: 7,
         seen_ms: 0,
         to_disk: false,
+        told_ms: 0,
     }
 }
 

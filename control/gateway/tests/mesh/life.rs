@@ -1,7 +1,7 @@
 //! A machine's whole life over the mesh: seen, enrolled, wiped, allocated, installed, handed
 //! over, freed. The agents are played by the test.
 
-use control_state::{AgentKind, FreeMachine, Phase};
+use control_state::{AgentKind, DeleteMachine, FreeMachine, HoldCause, Phase, STEP_ATTEMPTS_MAX};
 use proto_identity::Key;
 use proto_link::{Code, DialError, MeshClient, SessionState};
 use proto_mesh::machine_order::Order;
@@ -12,34 +12,49 @@ use tokio::time::timeout;
 use crate::catalogue::{GIB, allocate, catalogue};
 use crate::fixture::*;
 
-const UUID: &str = "0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f";
-const MAC: &str = "52:54:00:00:00:01";
+pub(crate) const UUID: &str = "0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f";
+pub(crate) const MAC: &str = "52:54:00:00:00:01";
 
 /// Boots hammer on the machine: seen, ticket, join.
-async fn boot(control: &Control, pixie: &BootServiceClient) -> MachineServiceClient {
-    let seen = seen_at_boot(UUID, MAC);
+pub(crate) async fn boot(control: &Control, pixie: &BootServiceClient) -> MachineServiceClient {
+    boot_as(control, pixie, UUID, MAC).await
+}
+
+/// The same on a machine that says that it is this one.
+pub(crate) async fn boot_as(
+    control: &Control,
+    pixie: &BootServiceClient,
+    uuid: &str,
+    mac: &str,
+) -> MachineServiceClient {
+    let seen = seen_at_boot(uuid, mac);
     pixie.seen(seen).await.unwrap();
     let ask = BootTicketRequest {
-        machine_uuid: UUID.into(),
-        mac: MAC.into(),
+        machine_uuid: uuid.into(),
+        mac: mac.into(),
     };
     let ticket = pixie.issue_ticket(ask).await.unwrap();
     let key = Key::generate().unwrap();
     let joined = control
-        .join_as(&ticket.ticket_id, &ticket.secret, &key, UUID, MAC)
+        .join_as(&ticket.ticket_id, &ticket.secret, &key, uuid, mac)
         .await;
     control.client(Some(&joined.unwrap())).into()
 }
 
 fn inventory(boot_id: &str) -> MachineRegisterRequest {
+    inventory_at(boot_id, MAC, "swp1")
+}
+
+/// What a machine is made of that hears this port.
+pub(crate) fn inventory_at(boot_id: &str, mac: &str, port: &str) -> MachineRegisterRequest {
     let neighbour = nic::Neighbour {
         chassis_id: "leaf1".into(),
-        port_id: "swp1".into(),
+        port_id: port.into(),
         system_name: "leaf1".into(),
     };
     let nic = Nic {
         name: "eth0".into(),
-        mac: MAC.into(),
+        mac: mac.into(),
         neighbours: vec![neighbour],
         boot: true,
         ..Default::default()
@@ -63,6 +78,25 @@ fn inventory(boot_id: &str) -> MachineRegisterRequest {
         firmware: Firmware::Uefi.into(),
         ..Default::default()
     }
+}
+
+/// The leaf hears these addresses on its port.
+pub(crate) async fn hear(core: &SwitchServiceClient, port: &str, macs: &[&str]) {
+    let neighbour = |mac: &&str| LldpNeighbour {
+        mac: (*mac).to_owned(),
+        ..Default::default()
+    };
+    let port = PortState {
+        name: port.into(),
+        vni: 4000,
+        neighbours: macs.iter().map(neighbour).collect(),
+        ..Default::default()
+    };
+    let report = SwitchReport {
+        ports: vec![port],
+        ..Default::default()
+    };
+    core.report(report).await.unwrap();
 }
 
 async fn say(hammer: &MachineServiceClient, event: &str) {
@@ -126,6 +160,7 @@ impl World {
         })
         .await
         .unwrap();
+        hear(&core, "swp1", &[MAC]).await;
         let ports = core.desired(SwitchDesiredRequest::default()).await.unwrap();
         let orders = bmc.desired(BmcDesiredRequest {}).await.unwrap();
         let mut boots = pixie.desired(BootDesiredRequest {}).await.unwrap();
@@ -258,14 +293,6 @@ impl World {
 
     /// The installed system is there; it may not speak as hammer, nor hammer as it.
     async fn run(&self, hammer: &MachineServiceClient, installed: &Installed) {
-        let home = PhoneHomeServiceClient::from(installed.mesh.clone());
-        let answer = home.phone_home(PhoneHomeRequest::default()).await.unwrap();
-        let phase = self.control.machine(self.id).phase;
-        assert_eq!((answer.interval_s, phase), (60, Phase::Running));
-        home.phone_home(PhoneHomeRequest::default()).await.unwrap();
-        let as_hammer = MachineServiceClient::from(installed.mesh.clone());
-        let e = as_hammer.event(MachineEvent::default()).await.unwrap_err();
-        assert_eq!(e.code(), Code::PermissionDenied);
         let forged = MachineEvent {
             event: "Phoned Home".into(),
             ..Default::default()
@@ -274,6 +301,29 @@ impl World {
             hammer.event(forged).await.unwrap_err().code(),
             Code::PermissionDenied
         );
+        let home = PhoneHomeServiceClient::from(installed.mesh.clone());
+        let answer = home.phone_home(PhoneHomeRequest::default()).await.unwrap();
+        let phase = self.control.machine(self.id).phase;
+        assert_eq!((answer.interval_s, phase), (60, Phase::Running));
+        home.phone_home(PhoneHomeRequest::default()).await.unwrap();
+        let as_hammer = MachineServiceClient::from(installed.mesh.clone());
+        let e = as_hammer.event(MachineEvent::default()).await.unwrap_err();
+        assert_eq!(e.code(), Code::PermissionDenied);
+        // The installed system is there: hammer's session ends.
+        let alive = || MachineEvent {
+            event: "Alive".into(),
+            ..Default::default()
+        };
+        let ends = async { while hammer.event(alive()).await.is_ok() {} };
+        timeout(PATIENCE, ends)
+            .await
+            .expect("the end of hammer's session");
+        let ask = BootTicketRequest {
+            machine_uuid: UUID.into(),
+            mac: MAC.into(),
+        };
+        let refused = self.pixie.issue_ticket(ask).await.unwrap_err();
+        assert_eq!(refused.catalogue(), Some(1207), "a tenant runs it");
         let identity = IdentityServiceClient::from(installed.mesh.clone());
         let csr = installed.key.request().unwrap();
         identity.renew(RenewRequest { csr }).await.unwrap();
@@ -311,6 +361,47 @@ impl World {
         self.core.report(report).await.unwrap();
         self.carry_out(BmcAction::BootPxe, "off").await;
         self.carry_out(BmcAction::PowerOn, "on").await;
+    }
+
+    /// The BMC does not cut the power, however often it is asked.
+    async fn fail_to_power_off(&mut self) {
+        for _ in 0..STEP_ATTEMPTS_MAX {
+            let is_due = |d: &BmcDesired| {
+                let first = d.orders.first();
+                first.is_some_and(|o| o.action() == BmcAction::PowerOff)
+            };
+            let state = wait_for(&mut self.orders, is_due).await;
+            let failed = BmcOrderDone {
+                id: state.orders[0].id.clone(),
+                error: "no answer".into(),
+                ..Default::default()
+            };
+            self.bmc.order_done(failed).await.unwrap();
+        }
+        let isolated = wait_for(&mut self.ports, |s| vni(s, "swp1") == 0).await;
+        let held = self.control.machine(self.id);
+        assert_eq!(held.phase, Phase::Held(HoldCause::Bmc));
+        assert!(held.allocation.is_some(), "its numbers are kept");
+        let deleted = self.control.propose(DeleteMachine { id: self.id }).await;
+        assert!(deleted.unwrap_err().contains("is allocated"));
+        let report = |oper_up| SwitchReport {
+            applied_term: isolated.term,
+            applied_generation: isolated.generation,
+            ports: vec![PortState {
+                name: "swp1".into(),
+                oper_up,
+                vni: 0,
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        self.core.report(report(true)).await.unwrap();
+        assert!(self.control.machine(self.id).allocation.is_none());
+        let deleted = self.control.propose(DeleteMachine { id: self.id }).await;
+        assert!(deleted.unwrap_err().contains("is isolated"));
+        self.core.report(report(false)).await.unwrap();
+        let deleted = self.control.propose(DeleteMachine { id: self.id }).await;
+        deleted.unwrap();
     }
 
     /// Never on offer dirty: a disk that cannot be wiped holds the machine.
@@ -366,5 +457,20 @@ async fn a_machine_lives() {
     world.run(&hammer, &installed).await;
     world.free(&installed).await;
     world.fail_to_wipe(installed.report).await;
+    world.control.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_that_keeps_its_power_keeps_its_numbers() {
+    let mut world = World::new().await;
+    let (hammer, mut orders) = world.wait().await;
+    let installed = world.install(&hammer, &mut orders).await;
+    world.run(&hammer, &installed).await;
+    let free = FreeMachine {
+        id: world.id,
+        project: Some(world.project),
+    };
+    world.control.propose(free).await.unwrap();
+    world.fail_to_power_off().await;
     world.control.stop().await;
 }

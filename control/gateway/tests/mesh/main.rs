@@ -8,10 +8,14 @@
 )]
 
 mod ca;
+mod cables;
 mod catalogue;
 mod enrol;
 mod fixture;
 mod life;
+mod matrix;
 mod nonce;
+mod rates;
 mod reports;
+mod segment;
 mod tpm;

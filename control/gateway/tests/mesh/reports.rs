@@ -49,6 +49,7 @@ async fn a_switch_follows_its_intent() {
         arch: 0,
         seen_ms: 0,
         to_disk: false,
+        told_ms: 0,
     };
     pixie.seen(seen).await.unwrap();
     let down = SetSwitchPort {
@@ -148,7 +149,7 @@ async fn leases_of_bmcs_reach_the_bmc_agent_of_the_partition() {
     let lease = BmcLease {
         mac: "52:54:00:00:00:aa".into(),
         address: "10.90.0.101".into(),
-        expires_ms: 0,
+        remaining_ms: 0,
     };
     pixie
         .report_leases(LeaseReport {
@@ -181,5 +182,73 @@ async fn an_agent_of_another_kind_is_refused() {
     let home = PhoneHomeServiceClient::from(mesh);
     let phone = PhoneHomeRequest::default();
     assert_eq!(home.phone_home(phone).await.map_err(code), Err(denied));
+    control.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_carry_the_time_that_is_left() {
+    // Control's clock is ahead of the agent's: no message tells its time of day.
+    for apart_ms in [55_000, 3_600_000] {
+        let control = Control::start().await;
+        let pixie: BootServiceClient = control.agent(AgentKind::Pixie, "p1", "pixie1").await;
+        let uuid = "0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f";
+        let boot = seen_at_boot(uuid, "52:54:00:00:00:01");
+        pixie.seen(boot).await.unwrap();
+        let bmc: BmcServiceClient = control.agent(AgentKind::Bmc, "p1", "bmc1").await;
+        control.clock.advance(apart_ms);
+        let order = control_state::OrderBmc {
+            machine: uuid.parse().unwrap(),
+            project: None,
+            action: control_state::BmcAction::PowerOn,
+            description: String::new(),
+        };
+        control.propose(order).await.unwrap();
+        let mut stream = bmc.desired(BmcDesiredRequest {}).await.unwrap();
+        let is_there = |desired: &BmcDesired| !desired.orders.is_empty();
+        let desired = wait_for(&mut stream, is_there).await;
+        assert_eq!(desired.orders[0].remaining_ms, 60_000);
+        control.clock.advance(20_000);
+        let mut later = bmc.desired(BmcDesiredRequest {}).await.unwrap();
+        let desired = wait_for(&mut later, is_there).await;
+        assert_eq!(desired.orders[0].remaining_ms, 40_000);
+        control.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_name_the_bmc_that_control_believes() {
+    let control = Control::start().await;
+    let uuid = "0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f";
+    let first: BmcServiceClient = control.agent(AgentKind::Bmc, "p1", "bmc1").await;
+    let second: BmcServiceClient = control.agent(AgentKind::Bmc, "p1", "bmc2").await;
+    let report = |address: &str| BmcReport {
+        bmcs: vec![BmcStatus {
+            machine_uuid: uuid.into(),
+            address: address.into(),
+            power_state: "on".into(),
+            ..Default::default()
+        }],
+    };
+    first.report(report("10.0.0.1:623")).await.unwrap();
+    let order = control_state::OrderBmc {
+        machine: uuid.parse().unwrap(),
+        project: None,
+        action: control_state::BmcAction::PowerOn,
+        description: String::new(),
+    };
+    control.propose(order).await.unwrap();
+    let mut orders = first.desired(BmcDesiredRequest {}).await.unwrap();
+    let desired = wait_for(&mut orders, |desired| !desired.orders.is_empty()).await;
+    assert_eq!(desired.orders[0].bmc_address, "10.0.0.1");
+    // The agent of another rack reads a BMC that tells the same UUID: both are held.
+    second.report(report("10.0.0.2:623")).await.unwrap();
+    wait_for(&mut orders, |desired| desired.orders.is_empty()).await;
+    let confirm = control_state::ConfirmBmc {
+        machine: uuid.parse().unwrap(),
+        address: "10.0.0.2".into(),
+    };
+    control.propose(confirm).await.unwrap();
+    let desired = wait_for(&mut orders, |desired| !desired.orders.is_empty()).await;
+    assert_eq!(desired.orders[0].bmc_address, "10.0.0.2");
     control.stop().await;
 }

@@ -70,6 +70,7 @@ pub(super) fn json(entry: &AuditEntry) -> Value {
         ("body", entry.body.clone().map(Value::from)),
         ("result_code", entry.result_code.map(Value::from)),
         ("rule", entry.rule.clone().map(Value::from)),
+        ("count", entry.count.map(Value::from)),
         ("hash", entry.hash.map(|it| it.to_string().into())),
     ];
     for (name, value) in optional {
@@ -126,6 +127,7 @@ pub(super) mod tests {
             result_code: Some(0),
             phase: AuditPhase::Call,
             rule: None,
+            count: None,
             hash: None,
         }
     }

@@ -61,18 +61,24 @@ pub(crate) async fn token(config: Config, run: &Run, stop: CancellationToken) ->
     let Some(opened) = open(&config, &stop).await? else {
         bail!("stopped before the node was ready");
     };
-    let outcome = handover
-        .give(&opened.store, &opened.issuer, "made by metalmeshd token")
-        .await;
+    let outcome = give(&opened, &handover, "made by metalmeshd token").await;
     close(opened, &stop).await;
     outcome
+}
+
+/// Hands an admin token over.
+async fn give(opened: &Opened, handover: &Handover, why: &str) -> Result<()> {
+    // A cluster whose nodes have not said what they know refuses all that is newer than level 1,
+    // the operator's token too.
+    peers::announce_level(&opened.store).await?;
+    handover.give(&opened.store, &opened.issuer, why).await
 }
 
 /// Hands the first admin token over and only then calls the cluster set up: a crash in between
 /// makes another token, never none.
 async fn set_up(opened: &Opened, config: &Config, handover: &Handover, why: &str) -> Result<()> {
     if handover.has_place() {
-        handover.give(&opened.store, &opened.issuer, why).await?;
+        give(opened, handover, why).await?;
     } else {
         tracing::warn!("no admin token was made; get one with: metalmeshd token");
     }

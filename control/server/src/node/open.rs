@@ -1,7 +1,7 @@
 //! Opening a node: its data directory, its keys, its peers, its authority.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,7 +49,12 @@ pub(super) struct Opened {
 pub(super) async fn open(config: &Config, stop: &CancellationToken) -> Result<Option<Opened>> {
     let temporary = match &config.data_dir {
         Some(_) => None,
-        None => Some(tempfile::Builder::new().prefix("metalmeshd-").tempdir()?),
+        None => Some(
+            tempfile::Builder::new()
+                .prefix("metalmeshd-")
+                .permissions(Permissions::from_mode(0o700))
+                .tempdir()?,
+        ),
     };
     let dir: PathBuf = match (&config.data_dir, &temporary) {
         (Some(dir), _) => dir.clone(),

@@ -33,13 +33,23 @@ impl Daemon {
 
     /// The same with the API at an address, and more flags.
     pub(crate) fn start_at(dir: &Path, api: &str, flags: &[&str]) -> Self {
+        let data = dir.join("data");
+        let data = ["--data-dir", data.to_str().unwrap()];
+        Self::launch(dir, api, &[&data, flags].concat())
+    }
+
+    /// The same with a temporary data directory, as `--dev` makes it when none is named.
+    pub(crate) fn start_temporary(dir: &Path) -> Self {
+        Self::launch(dir, "127.0.0.1:0", &[])
+    }
+
+    /// Starts it with a context file and a log in `dir`.
+    fn launch(dir: &Path, api: &str, flags: &[&str]) -> Self {
         let config = dir.join("config.yaml");
         let log = dir.join("metalmeshd.log");
         let began = Instant::now();
         let mut child = Command::new(program())
             .arg("--dev")
-            .arg("--data-dir")
-            .arg(dir.join("data"))
             .args(["--api-listen", api, "--mesh-listen", "127.0.0.1:0"])
             .args(flags)
             .arg("--context-file")

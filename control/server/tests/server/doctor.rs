@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::agent::three;
 use crate::cli::{Cli, metalmesh};
-use crate::daemon::PATIENCE;
+use crate::daemon::{Daemon, PATIENCE};
 use crate::metrics::{MACHINE, bmc, measured};
 
 /// A machine whose BMC does not tell its MAC address.
@@ -108,7 +108,7 @@ async fn one_node_with_a_machine_and_an_open_key() {
         machine_uuid: OTHER.into(),
         address: "10.1.2.4".into(),
         power_state: "ON".into(),
-        observed_ms: proto_link::now_ms(),
+        age_ms: 0,
         ..Default::default()
     };
     let report = BmcReport {
@@ -128,6 +128,7 @@ async fn one_node_with_a_machine_and_an_open_key() {
         ("api-certificate", "OK"),
         ("mesh", "OK"),
         ("clock", "OK"),
+        ("cluster-time", "OK"),
         ("nodes-asked", "OK"),
         ("leader", "OK"),
         ("quorum", "WARN"),
@@ -183,6 +184,28 @@ async fn one_node_with_a_machine_and_an_open_key() {
         .unwrap();
     assert_eq!(unknown.status.code(), Some(2));
     bmc.close().await;
+}
+
+#[test]
+fn a_fresh_node_of_the_embedded_default_fails_no_check() {
+    let Some(program) = metalmesh() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_temporary(dir.path());
+    let cli = cli(&program, daemon.config());
+    let (report, code) = examine(&cli, &["--omit", "disk,log-sync"]);
+    let failed: Vec<_> = report
+        .iter()
+        .filter(|line| line["level"] == "FAIL")
+        .collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    assert_ne!(code, 2, "{report:?}");
+    assert_eq!(of(&report, "key-files")[0].0, "OK");
+    let accepted = cli.ok(&["cluster", "accept-time", "-o", "json"]);
+    let accepted: Value = serde_json::from_str(&accepted).unwrap();
+    assert!(
+        accepted["time"].is_string() && accepted["held"].is_null(),
+        "{accepted}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -77,6 +77,7 @@ async fn a_learner_that_lags_gets_no_vote() {
     let fast = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, format!("{fast}{SLOW}")).unwrap();
     let mut cluster = Cluster::form_of(first);
+    cluster.allow_projects(100_000).await;
     let writer = cluster.writer();
     writer.progress(ENTRIES).await;
     let written = writer.finish().await;

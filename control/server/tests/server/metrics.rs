@@ -68,7 +68,7 @@ pub(crate) async fn bmc(cluster: &Cluster, dir: &Path) -> Agent {
         address: "10.1.2.3".into(),
         mac: "02:00:00:00:00:01".into(),
         power_state: "ON".into(),
-        observed_ms: proto_link::now_ms(),
+        age_ms: 0,
         ..Default::default()
     };
     let report = BmcReport {

@@ -14,9 +14,10 @@ use proto_identity::Key;
 use proto_public::admin::v2::ProjectServiceListRequest;
 use proto_public::api::v2::{ProjectServiceCreateRequest, ProjectServiceGetRequest};
 use proto_public::metalmesh::admin::v1::{
-    ClusterServiceInviteRequest, ClusterServicePromoteRequest, ClusterServiceRemoveRequest,
-    ClusterServiceStatusRequest, ClusterServiceStatusResponse, ClusterServiceTransferLeaderRequest,
-    Node as NodeInfo,
+    Budgets, ClusterServiceInviteRequest, ClusterServicePromoteRequest,
+    ClusterServiceRemoveRequest, ClusterServiceStatusRequest, ClusterServiceStatusResponse,
+    ClusterServiceTransferLeaderRequest, Node as NodeInfo, Settings as ClusterSettings,
+    SettingsServiceSetRequest,
 };
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -388,6 +389,21 @@ impl Cluster {
             }
         })
         .await;
+    }
+
+    /// Lets a tenant have more projects than it may by default.
+    pub(crate) async fn allow_projects(&self, projects: u32) {
+        let budgets = Budgets {
+            projects_per_tenant: Some(projects),
+            ..Default::default()
+        };
+        let request = SettingsServiceSetRequest {
+            settings: Some(ClusterSettings {
+                budgets: Some(budgets),
+                ..Default::default()
+            }),
+        };
+        self.client(0).settings().set(request).await.unwrap();
     }
 
     /// Somebody who makes one project after the other, through one node after the other.

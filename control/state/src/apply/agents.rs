@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{AllocationId, Digest, MachineId, Timestamp};
+use proto_types::{AllocationId, Digest, MachineId, PartitionId, SwitchId, Timestamp};
 
-use super::nonce;
+use super::{boots, nonce};
 use crate::command::{
     CertificateChoice, CreateJoinTicket, IssueBootTicket, PutCa, PutSigningKey, RecordCertificate,
     RedeemBootTicket, RedeemJoinTicket, RevokeCertificates, RevokeJoinTicket,
 };
 use crate::entities::{
     AgentKind, BootTicket, CaRecord, Certificate, Identity, JoinTicket, Machine, Partition,
-    SigningKey,
+    SigningKey, Switch,
 };
+use crate::life::hammer_may_run;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -43,6 +44,7 @@ pub(super) fn create_join_ticket(tx: &mut Tx<'_>, op: &CreateJoinTicket) -> Resu
             format!("must be {what} of 2 to 128 characters"),
         ));
     }
+    check_switch(tx, op.kind, &op.partition, &op.agent)?;
     if tx.get::<JoinTicket>(&op.id).is_some() {
         return Err(Error::already_exists("join-ticket", op.id));
     }
@@ -62,6 +64,22 @@ pub(super) fn create_join_ticket(tx: &mut Tx<'_>, op: &CreateJoinTicket) -> Resu
         revoked_at: None,
     };
     Ok(Reply::JoinTicket(tx.save(ticket)))
+}
+
+/// The names of switches are unique over partitions, so that an agent of another partition would
+/// speak for a switch that is not its own.
+fn check_switch(tx: &Tx<'_>, kind: AgentKind, partition: &PartitionId, agent: &str) -> Check {
+    let id: Option<SwitchId> = agent.parse().ok().filter(|_| kind == AgentKind::Core);
+    let known = id.and_then(|id| tx.get::<Switch>(&id));
+    let Some(switch) = known.filter(|switch| switch.partition != *partition) else {
+        return Ok(());
+    };
+    let text = format!(
+        "switch \"{agent}\" is in partition \"{}\" already",
+        switch.partition
+    );
+    let error = Error::new(ErrorCode::AlreadyExists, text).object("switch", agent);
+    Err(error.hint("delete it there, or give this one another name"))
 }
 
 fn refuse(code: ErrorCode, kind: &str, id: impl std::fmt::Display, why: &str) -> Error {
@@ -133,6 +151,7 @@ pub(super) fn redeem_join_ticket(tx: &mut Tx<'_>, op: &RedeemJoinTicket) -> Resu
             "is bound to a TPM, which did not answer",
         ));
     }
+    check_switch(tx, ticket.kind, &ticket.partition, &ticket.agent)?;
     ticket.redeemed_at = Some(tx.now);
     ticket.redeemed_key = Some(op.key.clone());
     Ok(Reply::JoinTicket(tx.save(ticket)))
@@ -163,6 +182,7 @@ pub(super) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result
         )
         .object("machine", op.machine));
     }
+    boots::check_phase(&machine)?;
     let life = op.expires_at.since_ms(tx.now);
     if life == 0 || life > BOOT_LIFE_MAX_MS {
         return Err(Error::invalid(
@@ -209,7 +229,10 @@ pub(super) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> Resu
             "is for another machine",
         ));
     }
+    let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
+    boots::check_phase(&machine)?;
     nonce::redeem(tx, op.machine, op.nonce.as_ref())?;
+    boots::end_credentials(tx, op.machine, "the machine booted again");
     ticket.redeemed_at = Some(tx.now);
     Ok(Reply::BootTicket(tx.save(ticket)))
 }
@@ -223,8 +246,11 @@ pub(super) fn record_certificate(tx: &mut Tx<'_>, op: &RecordCertificate) -> Res
     Ok(Reply::None)
 }
 
-/// The allocation may have ended since the certificate was asked for.
+/// The allocation may have ended since the certificate was asked for, and so may the boot.
 pub(super) fn check_allocation(tx: &Tx<'_>, certificate: &Certificate) -> Check {
+    if let (Some(id), None) = (&certificate.machine, certificate.allocation) {
+        return check_hammer(tx, *id);
+    }
     let allocation_of = |id: &MachineId| {
         tx.get::<Machine>(id)
             .and_then(|machine| machine.allocation.as_ref())
@@ -238,6 +264,19 @@ pub(super) fn check_allocation(tx: &Tx<'_>, certificate: &Certificate) -> Check 
         ));
     }
     Ok(())
+}
+
+/// hammer has an identity only while it may run.
+fn check_hammer(tx: &Tx<'_>, id: MachineId) -> Check {
+    let machine = tx.tables().require::<Machine>(&id)?;
+    if hammer_may_run(machine) {
+        return Ok(());
+    }
+    let text = format!(
+        "machine \"{id}\" is {}: hammer does not run on it now",
+        machine.phase
+    );
+    Err(Error::new(ErrorCode::WrongPhase, text).object("machine", id))
 }
 
 pub(super) fn revoke_certificates(tx: &mut Tx<'_>, op: &RevokeCertificates) -> Result {

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{ASN_BASE, Asn, LayoutId, MachineId, SizeId, is_hostname};
+use proto_types::{LayoutId, MachineId, SizeId, is_hostname};
 
 use super::allocate_networks::{check_networks, connect};
 use super::candidates::{best, chosen, not_ready};
 use super::catalog::{DNS_MAX, NTP_MAX};
+use super::pool;
 use super::tenancy::{check_description, check_name};
 use crate::command::AllocateMachine;
 use crate::entities::{
-    Allocation, AllocationType, Classification, Idempotency, IdempotencyKey, Image, ImageFeature,
-    Install, LAYOUT_DEFAULT, Layout, Machine, Partition, Phase, Project, SizeImageConstraint,
-    label,
+    Allocation, AllocationType, Classification, EventLog, Idempotency, IdempotencyKey, Image,
+    ImageFeature, Install, LAYOUT_DEFAULT, Layout, Machine, Partition, Phase, Project,
+    SizeImageConstraint, label,
 };
 use crate::hardware::check_layout;
-use crate::ipam;
 use crate::life::default_layout;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
@@ -28,8 +28,6 @@ const KEYS_MAX: usize = 50;
 const KEY_MAX: usize = 8192;
 /// Length of user data, bytes of base64.
 const USERDATA_MAX: usize = 32_768;
-/// AS numbers come out of 1..=131072 above [`ASN_BASE`].
-const ASN_POOL_MAX: u32 = 131_072;
 /// A client's key is remembered for so long, milliseconds: a day.
 const IDEMPOTENCY_MS: u64 = 24 * 3_600_000;
 
@@ -104,7 +102,7 @@ pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
     check_image_constraint(tx.tables(), &size, &image)?;
     let layout = usable_layout(tx.tables(), op, &size, &image)?;
     check_layout(&layout, &machine.hardware)?;
-    let asn = next_asn(tx.tables())?;
+    let asn = pool::next_asn(tx, op.project)?;
     let connected = connect(tx, op, &networks, &partition, machine.id, asn)?;
     let partition = tx.tables().require::<Partition>(&partition)?.clone();
     let or_default =
@@ -137,6 +135,9 @@ pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
             attempt: 1,
             ..Install::default()
         },
+        events_before: tx
+            .get::<EventLog>(&machine.id)
+            .map_or(0, |log| log.recorded),
     }));
     machine
         .meta
@@ -303,11 +304,4 @@ pub(crate) fn match_layout(
             && requirement.is_some_and(|r| r.is_ok_and(|r| r.matches(version)))
     });
     Ok(matching.map(|layout| layout.id.clone()))
-}
-
-fn next_asn(tables: &Tables) -> Result<Asn> {
-    let used = tables.index().asn_machine.keys().copied();
-    ipam::next_number(used, ASN_BASE + 1, ASN_BASE + ASN_POOL_MAX)
-        .map(Asn)
-        .ok_or_else(|| Error::new(ErrorCode::NumbersExhausted, "no AS number is left"))
 }

@@ -1,16 +1,15 @@
 //! The audit trail: records in order, each hashed over all before it.
 //!
 //! The chain begins at an anchor, when every control node knows how to go on with it; records from
-//! before it stay readable. Retention drops the oldest and moves the anchor to the last of them.
+//! before it stay readable. See `audit_retention` for which are kept.
 
 use proto_errors::Error;
 use proto_types::{AuditHash, AuditPhase, Timestamp};
 
+use super::audit_retention::retain;
 use super::node::feature_level;
-use crate::command::{AppendAudit, CHAIN_LEVEL, MarkAuditExport};
-use crate::entities::{
-    AUDIT_DROP, AUDIT_EXPORTS_MAX, AUDIT_MAX, AuditAnchor, AuditEntry, AuditExport,
-};
+use crate::command::{AppendAudit, CHAIN_LEVEL, ForgetAuditExport, MarkAuditExport};
+use crate::entities::{AUDIT_EXPORTS_MAX, AuditAnchor, AuditEntry, AuditExport};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
@@ -53,6 +52,14 @@ pub(super) fn mark_export(tx: &mut Tx<'_>, op: &MarkAuditExport) -> Result<Reply
     Ok(Reply::None)
 }
 
+/// Forgets a place that the trail is not sent to any more: records do not wait for it.
+pub(super) fn forget_export(tx: &mut Tx<'_>, op: &ForgetAuditExport) -> Result<Reply, Error> {
+    let gone = tx.delete::<AuditExport>(&op.name);
+    gone.ok_or_else(|| Error::not_found("audit-export", &op.name))?;
+    retain(tx);
+    Ok(Reply::None)
+}
+
 /// Records the call whose change was carried out.
 pub(super) fn of_change(tx: &mut Tx<'_>, call: &AuditEntry) {
     let ended: Timestamp = tx.now.max(call.time);
@@ -68,7 +75,8 @@ pub(super) fn of_change(tx: &mut Tx<'_>, call: &AuditEntry) {
     retain(tx);
 }
 
-fn record(tx: &mut Tx<'_>, mut entry: AuditEntry) {
+/// Appends a record to the chain.
+pub(super) fn record(tx: &mut Tx<'_>, mut entry: AuditEntry) {
     let before = tx.tables().all::<AuditEntry>().next_back();
     let (last, hash) = before.map_or((0, None), |it| (it.sequence, it.hash));
     entry.sequence = tx.next_sequence();
@@ -92,31 +100,4 @@ fn begin(tx: &mut Tx<'_>, last: u64) -> Option<AuditHash> {
         dropped: 0,
     });
     Some(hash)
-}
-
-/// Drops the oldest when there are too many.
-fn retain(tx: &mut Tx<'_>) {
-    let count = tx.tables().table::<AuditEntry>().len();
-    let anchor = tx.get::<AuditAnchor>(&AuditAnchor::TRAIL.to_owned());
-    let anchor = anchor.map(|it| AuditAnchor::clone(it));
-    let slack = if anchor.is_some() { AUDIT_DROP } else { 0 };
-    if count <= AUDIT_MAX + slack {
-        return;
-    }
-    let oldest: Vec<(u64, Option<AuditHash>)> = tx
-        .tables()
-        .all::<AuditEntry>()
-        .take(count - AUDIT_MAX)
-        .map(|it| (it.sequence, it.hash))
-        .collect();
-    for (sequence, _) in &oldest {
-        tx.delete::<AuditEntry>(sequence);
-    }
-    let chained = oldest.iter().filter(|(_, hash)| hash.is_some()).count();
-    if let (Some(mut anchor), Some((sequence, Some(hash)))) = (anchor, oldest.last()) {
-        anchor.hash = *hash;
-        anchor.sequence = *sequence;
-        anchor.dropped += u64::try_from(chained).unwrap_or(u64::MAX);
-        tx.save(anchor);
-    }
 }

@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use crate::command::AllocateMachine;
 use crate::entities::{
-    Availability, EventKind, EventLog, Liveliness, Machine, Partition, Phase, Size,
-    SizeReservation, Switch,
+    Availability, EventKind, EventLog, Liveliness, Machine, Partition, Phase, Size, SizeReservation,
 };
+use crate::life::cables;
 use crate::tables::Tables;
 
 type Result<T> = std::result::Result<T, Error>;
@@ -42,8 +42,8 @@ pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
     if machine.size.is_none() {
         return Some("no size matches it".into());
     }
-    if !is_cabled(tables, machine) {
-        return Some("its cables are not known: it hears no registered switch by LLDP".into());
+    if let Some(why) = cables::trouble(tables, machine) {
+        return Some(why);
     }
     if machine.condition.state == Availability::Locked {
         return Some(format!("it is locked: {}", machine.condition.description));
@@ -51,16 +51,6 @@ pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
     let is_alive =
         log.is_some_and(|log| log.liveliness == Liveliness::Alive && !log.failed_reclaim);
     (!is_alive).then(|| "it gives no sign of life".into())
-}
-
-/// Whether its port can be moved; where no switch is managed, nothing has to be.
-fn is_cabled(tables: &Tables, machine: &Machine) -> bool {
-    let is_managed = || {
-        tables
-            .all::<Switch>()
-            .any(|switch| machine.partition.as_ref() == Some(&switch.partition))
-    };
-    !machine.links.is_empty() || !is_managed()
 }
 
 pub(super) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine> {

@@ -1,9 +1,12 @@
 //! Partitions, sizes and what belongs to sizes.
 
+use std::ops::RangeInclusive;
+
 use proto_errors::{Error, ErrorCode};
 use proto_types::{PartitionId, SizeId};
 
 use super::node::feature_level;
+use super::pool;
 use super::tenancy::{check_description, in_use, set};
 use crate::command::{
     CreatePartition, CreateSize, CreateSizeImageConstraint, CreateSizeReservation, DeletePartition,
@@ -11,8 +14,9 @@ use crate::command::{
     UpdateSize, UpdateSizeImageConstraint, UpdateSizeReservation,
 };
 use crate::entities::{
-    ImageConstraint, Labels, Machine, Network, Partition, Project, Size, SizeConstraint,
-    SizeConstraintType, SizeImageConstraint, SizeReservation, Switch, label,
+    ImageConstraint, Labels, Machine, NUMBER_COOLDOWN_MAX_S, Network, Partition, PoolNumber,
+    Project, Size, SizeConstraint, SizeConstraintType, SizeImageConstraint, SizeReservation,
+    Switch, UNKNOWN_MACHINES_MAX, label,
 };
 use crate::hardware::{match_size, overlap};
 use crate::reply::Reply;
@@ -21,13 +25,15 @@ use crate::version::Requirement;
 
 /// Name servers of a partition.
 pub(super) const DNS_MAX: usize = 3;
+/// Cables of a machine that a partition may demand.
+const UPLINKS_MAX: usize = 64;
 /// Time servers of a partition.
 pub(super) const NTP_MAX: usize = 10;
 
 type Result = std::result::Result<Reply, Error>;
 type Check = std::result::Result<(), Error>;
 
-fn check_partition(tx: &Tx<'_>, partition: &Partition) -> Check {
+fn check_partition(tx: &mut Tx<'_>, partition: &Partition) -> Check {
     check_description(&partition.description)?;
     if partition.dns_servers.len() > DNS_MAX {
         return Err(Error::invalid("dns_servers", "must be at most 3"));
@@ -36,34 +42,17 @@ fn check_partition(tx: &Tx<'_>, partition: &Partition) -> Check {
         return Err(Error::invalid("ntp_servers", "must be at most 10"));
     }
     let labels = &partition.meta.labels;
-    if let Some(text) = labels.get(label::PROVISIONING_VNI) {
-        let good = text
-            .parse::<u32>()
-            .is_ok_and(|vni| (1..=proto_types::VNI_MAX).contains(&vni));
-        if !good {
-            return Err(Error::invalid(
-                label::PROVISIONING_VNI,
-                "must be a number in 1..=16777215",
-            ));
-        }
-    }
-    let vni = partition.provisioning_vni().get();
-    if tx.tables().index().vrf_networks.contains_key(&vni) {
-        let rule = format!("{vni} is the VRF of a network: choose another");
-        return Err(Error::invalid(label::PROVISIONING_VNI, rule));
-    }
-    if let Some(text) = labels.get(label::SEGMENT_MTU) {
-        let good = text
-            .parse::<u32>()
-            .is_ok_and(|mtu| (1280..=9216).contains(&mtu));
-        if !good {
-            return Err(Error::invalid(
-                label::SEGMENT_MTU,
-                "must be a number in 1280..=9216",
-            ));
-        }
-    }
+    check_number(labels, label::PROVISIONING_VNI, 1..=proto_types::VNI_MAX)?;
+    take_provisioning_vni(tx, partition)?;
+    check_number(labels, label::NUMBER_COOLDOWN, 0..=NUMBER_COOLDOWN_MAX_S)?;
+    check_number(labels, label::UNKNOWN_MACHINES, 1..=UNKNOWN_MACHINES_MAX)?;
+    check_number(labels, label::SEGMENT_MTU, 1280..=9216)?;
     check_nonce_label(tx, labels)?;
+    let uplinks = labels.get(label::UPLINKS).map(|text| text.parse());
+    if !uplinks.is_none_or(|it| it.is_ok_and(|it| (1..=UPLINKS_MAX).contains(&it))) {
+        let rule = format!("must be a number in 1..={UPLINKS_MAX}");
+        return Err(Error::invalid(label::UPLINKS, rule));
+    }
     let exits = labels.get(label::EXIT_VTEPS).map_or("", String::as_str);
     let bad = |part: &str| !part.is_empty() && part.parse::<std::net::IpAddr>().is_err();
     if exits.split(',').map(str::trim).any(bad) {
@@ -73,6 +62,36 @@ fn check_partition(tx: &Tx<'_>, partition: &Partition) -> Check {
         ));
     }
     Ok(())
+}
+
+/// A label that holds a number in a range.
+fn check_number(labels: &Labels, label: &str, range: RangeInclusive<u32>) -> Check {
+    let is_good = |text: &String| text.parse().is_ok_and(|number| range.contains(&number));
+    if labels.get(label).is_none_or(is_good) {
+        return Ok(());
+    }
+    let rule = format!("must be a number in {}..={}", range.start(), range.end());
+    Err(Error::invalid(label, rule))
+}
+
+/// The segment that machines boot in is nobody's: no network has its number, no port of a tenant
+/// is in it still, and it does not cool down for anybody.
+fn take_provisioning_vni(tx: &mut Tx<'_>, partition: &Partition) -> Check {
+    let vni = partition.provisioning_vni().get();
+    let refuse = |rule: String| Err(Error::invalid(label::PROVISIONING_VNI, rule));
+    if tx.tables().index().vrf_networks.contains_key(&vni) {
+        return refuse(format!("{vni} is the VRF of a network: choose another"));
+    }
+    // Several partitions may boot their machines in segments of the same number.
+    if pool::is_vrf_used(tx.tables(), vni) {
+        return Ok(());
+    }
+    if let Some(port) = pool::observed_port(tx.tables(), vni) {
+        return refuse(format!(
+            "{vni} is the segment of switch port {port} still: choose another"
+        ));
+    }
+    pool::take(tx, &PoolNumber::Vrf(vni), None)
 }
 
 fn check_nonce_label(tx: &Tx<'_>, labels: &Labels) -> Check {
@@ -93,6 +112,7 @@ pub(super) fn create_partition(tx: &mut Tx<'_>, op: &CreatePartition) -> Result 
 
 pub(super) fn update_partition(tx: &mut Tx<'_>, op: &UpdatePartition) -> Result {
     let mut partition: Partition = tx.require(&op.id)?;
+    let before = partition.provisioning_vni().get();
     op.lock
         .check("partition", op.id.as_str(), &partition.meta)?;
     set(&mut partition.description, op.description.as_ref());
@@ -104,10 +124,14 @@ pub(super) fn update_partition(tx: &mut Tx<'_>, op: &UpdatePartition) -> Result 
         op.mgmt_service_addresses.as_ref(),
     );
     if let Some(labels) = &op.labels {
-        labels.apply(&mut partition.meta.labels);
+        labels.apply(&mut partition.meta.labels)?;
     }
     check_partition(tx, &partition)?;
-    Ok(Reply::Partition(tx.update(partition)))
+    let partition = tx.update(partition);
+    if !pool::is_vrf_used(tx.tables(), before) {
+        pool::release(tx, PoolNumber::Vrf(before), None, Some(&op.id));
+    }
+    Ok(Reply::Partition(partition))
 }
 
 pub(super) fn delete_partition(tx: &mut Tx<'_>, op: &DeletePartition) -> Result {
@@ -208,7 +232,7 @@ pub(super) fn update_size(tx: &mut Tx<'_>, op: &UpdateSize) -> Result {
     size.description = op.description.clone().or(size.description);
     set(&mut size.constraints, op.constraints.as_ref());
     if let Some(labels) = &op.labels {
-        labels.apply(&mut size.meta.labels);
+        labels.apply(&mut size.meta.labels)?;
     }
     check_size(tx, &size)?;
     let size = tx.update(size);
@@ -272,7 +296,7 @@ pub(super) fn update_reservation(tx: &mut Tx<'_>, op: &UpdateSizeReservation) ->
     set(&mut reservation.partitions, op.partitions.as_ref());
     set(&mut reservation.amount, op.amount.as_ref());
     if let Some(labels) = &op.labels {
-        labels.apply(&mut reservation.meta.labels);
+        labels.apply(&mut reservation.meta.labels)?;
     }
     check_reservation(tx, &reservation)?;
     Ok(Reply::SizeReservation(tx.update(reservation)))

@@ -1,16 +1,22 @@
 //! Events, and what they do to the phase of a machine.
 
+use std::sync::Arc;
+
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MacAddr, MachineId, Timestamp};
+use sha2::{Digest as _, Sha256};
 
 use super::node::feature_level;
-use super::{lifecycle, reclaim};
+use super::{boots, lifecycle, reclaim, strangers};
 use crate::command::{MachineEvent, MachineSeen, PhoneHome, REPEAT_LEVEL};
-use crate::entities::{EventKind, EventLog, Machine, Partition, Phase, Segment};
+use crate::entities::{EVENTS_TOLD_MAX, EventKind, EventLog, Machine, Partition, Phase, Segment};
 use crate::life::events::{advance, failed};
 use crate::life::{BootTarget, boot_target};
 use crate::reply::Reply;
 use crate::tables::Tx;
+
+/// Why hammer's boot ends when the installed system takes over.
+pub(super) const INSTALLED: &str = "the machine is installed";
 
 type Result = std::result::Result<Reply, Error>;
 
@@ -21,48 +27,97 @@ pub(super) fn record(
     kind: EventKind,
     message: &str,
     sent: Timestamp,
-) -> std::sync::Arc<EventLog> {
-    let log = tx.get::<EventLog>(&machine).map(|log| EventLog::clone(log));
-    let log = log.unwrap_or_else(|| EventLog::new(machine));
+) -> Arc<EventLog> {
+    let log = log_of(tx, machine);
     let next = advance(&log, kind, message, sent, tx.now);
     tx.save(next)
 }
 
+fn log_of(tx: &Tx<'_>, machine: MachineId) -> Arc<EventLog> {
+    let log = tx.get::<EventLog>(&machine).cloned();
+    log.unwrap_or_else(|| Arc::new(EventLog::new(machine)))
+}
+
+/// `true` if the sender told the same before, word for word: the answer was lost. The sender's
+/// clock may be wrong, so that what it states is compared, and not what is recorded.
+fn was_told(tx: &Tx<'_>, machine: MachineId, event: &[&str]) -> bool {
+    let log = tx.get::<EventLog>(&machine);
+    log.is_some_and(|log| log.told.contains(&fingerprint(event)))
+        && feature_level(tx.tables()) >= REPEAT_LEVEL
+}
+
+fn remember_told(tx: &mut Tx<'_>, machine: MachineId, event: &[&str]) -> Arc<EventLog> {
+    let mut log = EventLog::clone(&log_of(tx, machine));
+    log.told.push(fingerprint(event));
+    let surplus = log.told.len().saturating_sub(EVENTS_TOLD_MAX);
+    log.told.drain(..surplus);
+    tx.save(log)
+}
+
+/// The first eight bytes of the SHA-256 of the parts.
+fn fingerprint(parts: &[&str]) -> u64 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+        hash.update(part);
+    }
+    let bytes = hash.finalize();
+    bytes
+        .iter()
+        .take(8)
+        .fold(0, |number, byte| (number << 8) | u64::from(*byte))
+}
+
 /// Writes why an order was not carried out.
 pub(super) fn record_failure(tx: &mut Tx<'_>, machine: MachineId, message: &str) {
-    let log = tx.get::<EventLog>(&machine).map(|log| EventLog::clone(log));
-    let log = log.unwrap_or_else(|| EventLog::new(machine));
+    let log = log_of(tx, machine);
     tx.save(failed(&log, EventKind::PlannedReboot, message, tx.now));
 }
 
-pub(super) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
+/// The machine that asked for a boot, and `true` if it is a new one.
+fn machine_of_boot(tx: &Tx<'_>, op: &MachineSeen) -> std::result::Result<(Machine, bool), Error> {
     tx.tables().require::<Partition>(&op.partition)?;
-    let known = tx
-        .get::<Machine>(&op.id)
-        .map(|machine| Machine::clone(machine));
-    let is_new = known.is_none();
-    let mut machine =
-        known.unwrap_or_else(|| Machine::seen(op.id, Some(op.partition.clone()), tx.now));
-    if machine
+    let Some(known) = tx.get::<Machine>(&op.id) else {
+        strangers::check_room(tx, &op.partition, op.mac)?;
+        let mut machine = Machine::seen(op.id, Some(op.partition.clone()), tx.now);
+        machine.first_mac = op.mac;
+        return Ok((machine, true));
+    };
+    let mut machine = Machine::clone(known);
+    let partition = machine
         .partition
-        .get_or_insert_with(|| op.partition.clone())
-        != &op.partition
-    {
-        let message = format!(
-            "machine \"{}\" is not in partition \"{}\"",
-            op.id, op.partition
-        );
-        return Err(Error::new(ErrorCode::MachineForeign, message)
-            .object("machine", op.id)
-            .hint("if it was moved, an admin deletes it first"));
+        .get_or_insert_with(|| op.partition.clone());
+    if *partition == op.partition {
+        return Ok((machine, false));
+    }
+    let message = format!(
+        "machine \"{}\" is not in partition \"{}\"",
+        op.id, op.partition
+    );
+    Err(Error::new(ErrorCode::MachineForeign, message)
+        .object("machine", op.id)
+        .hint("if it was moved, an admin deletes it first"))
+}
+
+pub(super) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
+    let (mut machine, is_new) = machine_of_boot(tx, op)?;
+    let told = told_boot(op);
+    let told: Option<Vec<&str>> = told
+        .as_ref()
+        .map(|told| told.iter().map(String::as_str).collect());
+    if told.as_ref().is_some_and(|told| was_told(tx, op.id, told)) {
+        return Ok(Reply::Machine(tx.save(machine)));
     }
     let target = boot_target(tx.tables(), op.id);
     if let Some(mac) = op.mac {
         remember_mac(&mut machine, mac);
     }
-    // On its way to the disk, whether or not hammer's last words were heard.
-    if machine.phase == Phase::Rebooting && target == BootTarget::Disk {
+    // On its way to the disk, whether or not hammer's last words were heard. A boot of before is
+    // hammer's own, told late.
+    let left = machine.phase == Phase::Rebooting && op.seen_at >= machine.since;
+    if left && target == BootTarget::Disk {
         machine.segment = Segment::Tenant;
+        boots::end(tx, op.id, INSTALLED);
     }
     let machine = if is_new {
         tx.create(machine)?
@@ -70,6 +125,9 @@ pub(super) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
         tx.save(machine)
     };
 
+    if let Some(told) = &told {
+        remember_told(tx, op.id, told);
+    }
     let log = tx.get::<EventLog>(&op.id);
     let last = log.map_or(Timestamp::ZERO, |log| log.last_event_time);
     let is_astray = op.to_disk && log.is_none_or(|log| is_last_word(log, op.seen_at));
@@ -85,6 +143,16 @@ pub(super) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
         reclaim::astray(tx, op.id)?;
     }
     Ok(Reply::Machine(machine))
+}
+
+/// The parts by which a boot is known when a boot server tells it again; `None` when the boot
+/// server does not state its time.
+fn told_boot(op: &MachineSeen) -> Option<[String; 3]> {
+    let stated_at = op.stated_at?.ms().to_string();
+    let mac = op.mac.map(|mac| mac.to_string()).unwrap_or_default();
+    // The second telling of a boot, after the machine was sent to its disk, says more.
+    let kind = if op.to_disk { "disk" } else { "seen" };
+    Some([kind.to_owned(), mac, stated_at])
 }
 
 /// Whether nothing is known of a machine after a boot. The boot itself may be: pixie tells it
@@ -109,17 +177,25 @@ fn remember_mac(machine: &mut Machine, mac: MacAddr) {
 
 pub(super) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result {
     let mut machine: Machine = tx.require(&op.id)?;
-    if let Some(log) = told_before(tx, op) {
-        return Ok(Reply::EventLog(log));
+    let told = [op.kind.as_str(), &op.time.ms().to_string(), &op.message];
+    if was_told(tx, op.id, &told) {
+        return Ok(Reply::EventLog(log_of(tx, op.id)));
     }
-    let log = record(tx, op.id, op.kind, &op.message, op.time);
+    record(tx, op.id, op.kind, &op.message, op.time);
+    let log = remember_told(tx, op.id, &told);
     match op.kind {
         EventKind::Installing if machine.phase == Phase::Installing => {
             if let Some(allocation) = &mut machine.allocation {
                 allocation.install.begun = true;
             }
         }
-        EventKind::BootingNewKernel => lifecycle::leaves_hammer(&mut machine, tx.now),
+        EventKind::BootingNewKernel => {
+            lifecycle::leaves_hammer(&mut machine, tx.now);
+            // Its session goes on until the next tick, so that it hears the answer.
+            if machine.segment == Segment::Tenant {
+                boots::end_tokens(tx, op.id);
+            }
+        }
         EventKind::Crashed if machine.phase == Phase::Wiping => {
             machine.reason = format!("hammer crashed: {}", op.message);
         }
@@ -127,14 +203,6 @@ pub(super) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result {
     }
     tx.save(machine);
     Ok(Reply::EventLog(log))
-}
-
-/// The log, when this event is the last of it: the answer was lost, and the sender told it again.
-fn told_before(tx: &Tx<'_>, op: &MachineEvent) -> Option<std::sync::Arc<EventLog>> {
-    let log = tx.get::<EventLog>(&op.id)?;
-    let last = log.events.last()?;
-    let same = (last.kind, last.time) == (op.kind, op.time) && last.message == op.message;
-    (same && feature_level(tx.tables()) >= REPEAT_LEVEL).then(|| std::sync::Arc::clone(log))
 }
 
 pub(super) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> Result {
@@ -165,6 +233,7 @@ pub(super) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> Result {
         machine.enter(Phase::Running, tx.now, "");
         machine.segment = Segment::Tenant;
         tx.save(machine);
+        boots::end(tx, op.id, INSTALLED);
     }
     Ok(Reply::EventLog(log))
 }

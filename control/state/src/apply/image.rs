@@ -62,7 +62,7 @@ pub(super) fn update_image(tx: &mut Tx<'_>, op: &UpdateImage) -> Result {
     set(&mut image.classification, op.classification.as_ref());
     set(&mut image.expires_at, op.expires_at.as_ref());
     if let Some(labels) = &op.labels {
-        labels.apply(&mut image.meta.labels);
+        labels.apply(&mut image.meta.labels)?;
     }
     check_image(&image)?;
     Ok(Reply::Image(tx.update(image)))

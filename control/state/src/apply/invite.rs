@@ -3,6 +3,7 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::Digest;
 
+use super::budget;
 use super::tenancy::{set_project_member, set_tenant_member};
 use crate::command::{
     AcceptInvite, CreateInvite, DeleteInvite, InvitePlace, SetProjectMember, SetTenantMember,
@@ -46,6 +47,7 @@ pub(super) fn create(tx: &mut Tx<'_>, op: &CreateInvite) -> Result {
         let what = format!("there are {INVITES_MAX} open invites already");
         return Err(Error::new(ErrorCode::TooMany, what).hint("delete those that nobody needs"));
     }
+    budget::check_invites(tx)?;
     let invite = Invite {
         id: op.id.clone(),
         sealed_secret: op.sealed_secret.clone(),

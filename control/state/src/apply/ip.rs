@@ -1,14 +1,16 @@
 //! Addresses.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{IpId, MachineId, ProjectId};
 
+use super::pool;
 use super::tenancy::{check_description, check_name};
 use crate::command::{CreateIp, DeleteIp, UpdateIp};
 use crate::entities::{
-    Family, Ip, IpKey, IpType, Machine, Meta, Network, NetworkType, Project, label,
+    Family, Ip, IpKey, IpType, Machine, Meta, Network, NetworkType, PoolNumber, Project, label,
 };
 use crate::ipam;
 use crate::reply::Reply;
@@ -30,12 +32,12 @@ pub(super) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
                 "and ip exclude each other",
             ));
         }
-        (Some(ip), None) => check_given(tx.tables(), &network, ip)?,
+        (Some(ip), None) => take_given(tx, &network, ip, op.project)?,
         (None, family) => {
             let family = family
                 .or_else(|| network.families().next())
                 .unwrap_or(Family::V4);
-            next_free(tx.tables(), &network, family)?
+            pool::next_ip(tx, &network, family, op.project)?
         }
     };
     let mut meta = Meta::labelled(op.labels.clone());
@@ -96,10 +98,12 @@ fn check_machine(
     }
 }
 
-fn check_given(
-    tables: &Tables,
+/// An address that is asked for by name: nobody has it, and it cools down for nobody else.
+fn take_given(
+    tx: &mut Tx<'_>,
     network: &Network,
     ip: IpAddr,
+    project: ProjectId,
 ) -> std::result::Result<IpAddr, Error> {
     let inside = network
         .prefix_of(ip)
@@ -118,45 +122,11 @@ fn check_given(
         namespace: network.namespace,
         ip,
     };
-    match tables.get::<Ip>(&key) {
-        None => Ok(ip),
-        Some(_) => Err(Error::already_exists("ip", ip)),
+    if tx.get::<Ip>(&key).is_some() {
+        return Err(Error::already_exists("ip", ip));
     }
-}
-
-/// The next free address of a network.
-pub(super) fn next_free(
-    tables: &Tables,
-    network: &Network,
-    family: Family,
-) -> std::result::Result<IpAddr, Error> {
-    let prefixes = network
-        .prefixes
-        .iter()
-        .filter(|net| Family::of_net(net) == family);
-    let namespace = network.namespace;
-    for net in prefixes {
-        let from = IpKey {
-            namespace,
-            ip: net.network(),
-        };
-        let to = IpKey {
-            namespace,
-            ip: net.broadcast(),
-        };
-        let used = tables.table::<Ip>().range(from..=to).map(|(key, _)| key.ip);
-        if let Some(ip) = ipam::next_ip(net, used) {
-            return Ok(ip);
-        }
-    }
-    Err(Error::new(
-        ErrorCode::AddressesExhausted,
-        format!(
-            "network \"{}\" has no free {family:?} address left",
-            network.id
-        ),
-    )
-    .object("network", &network.id))
+    pool::take(tx, &PoolNumber::Ip(key), Some(project))?;
+    Ok(ip)
 }
 
 /// A new address for a machine, gone with it.
@@ -167,7 +137,7 @@ pub(super) fn create_for_machine(
     project: ProjectId,
     machine: MachineId,
 ) -> std::result::Result<IpAddr, Error> {
-    let ip = next_free(tx.tables(), network, family)?;
+    let ip = pool::next_ip(tx, network, family, project)?;
     let id = IpId::new(tx.derive_uuid());
     let mut meta = Meta::default();
     meta.labels
@@ -235,7 +205,7 @@ pub(super) fn release_all(tx: &mut Tx<'_>, machine: MachineId) {
             continue;
         };
         if ip.kind == IpType::Ephemeral {
-            tx.delete::<Ip>(&key);
+            remove(tx, &ip);
         } else {
             ip.machine = None;
             ip.meta.labels.remove(label::MACHINE_ID);
@@ -270,7 +240,7 @@ pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateIp) -> Result {
         (_, None) => {}
     }
     if let Some(labels) = &op.labels {
-        labels.apply(&mut ip.meta.labels);
+        labels.apply(&mut ip.meta.labels)?;
         // The system's label says what the field says, whatever the user wrote.
         match ip.machine {
             Some(id) => ip
@@ -293,7 +263,20 @@ pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteIp) -> Result {
         .object("ip", ip.ip)
         .hint("free the machine first"));
     }
-    let old = tx.delete::<Ip>(&op.key);
-    old.map(Reply::Ip)
+    remove(tx, &ip)
+        .map(Reply::Ip)
         .ok_or_else(|| Error::not_found("ip", op.key.ip))
+}
+
+/// Deletes an address; it cools down.
+fn remove(tx: &mut Tx<'_>, ip: &Ip) -> Option<Arc<Ip>> {
+    let key = IpKey {
+        namespace: ip.namespace,
+        ip: ip.ip,
+    };
+    let network = tx.get::<Network>(&ip.network);
+    let partition = network.and_then(|network| network.partition.clone());
+    let number = PoolNumber::Ip(key);
+    pool::release(tx, number, Some(ip.project), partition.as_ref());
+    tx.delete::<Ip>(&key)
 }

@@ -1,13 +1,15 @@
 //! From the first registration to the running system.
 
+use std::collections::BTreeSet;
+
 use proto_errors::{Error, ErrorCode};
-use proto_types::{MachineId, Timestamp};
+use proto_types::{MacAddr, MachineId, Timestamp};
 
 use super::orders::order_life;
 use super::{events, links};
 use crate::command::{InstallDone, MachineSeen, RegisterMachine, WipeDone};
 use crate::entities::{
-    Availability, BlockDevice, Bmc, BmcAction, Condition, EventLog, HoldCause, Liveliness, Machine,
+    Availability, Bmc, BmcAction, Condition, EventLog, HoldCause, Install, Liveliness, Machine,
     Phase, Segment, WIPES_MAX, WipeRecord, label,
 };
 use crate::hardware::match_size;
@@ -46,13 +48,29 @@ pub(super) fn leaves_hammer(machine: &mut Machine, now: Timestamp) {
     }
 }
 
-/// What a disk is known by between boots: its serial number, else its name and size.
-fn disk_identity(disk: &BlockDevice) -> String {
-    if disk.serial.is_empty() {
-        format!("{}:{}", disk.name, disk.size)
-    } else {
-        disk.serial.clone()
+/// Serial numbers by which the machine's fixed disks are known again after a boot. A number that
+/// is blank, or that two of the disks have, identifies none.
+fn known_serials(machine: &Machine) -> BTreeSet<String> {
+    let (mut once, mut twice) = (BTreeSet::new(), BTreeSet::new());
+    let fixed = machine.hardware.disks.iter().filter(|disk| disk.is_fixed());
+    for serial in fixed.map(|disk| disk.serial.trim()) {
+        if !once.insert(serial.to_owned()) {
+            twice.insert(serial.to_owned());
+        }
     }
+    once.retain(|serial| !serial.is_empty() && !twice.contains(serial));
+    once
+}
+
+/// `true` if a fixed disk may hold data: it was not wiped since the last allocation. Between boots
+/// disks are swapped: one without a serial number is not known again, and is wiped at each boot.
+fn has_unknown_disk(machine: &Machine, is_new_boot: bool) -> bool {
+    let known = known_serials(machine);
+    let mut fixed = machine.hardware.disks.iter().filter(|disk| disk.is_fixed());
+    fixed.any(|disk| match disk.serial.trim() {
+        serial if known.contains(serial) => !machine.clean_disks.contains(serial),
+        _ => is_new_boot,
+    })
 }
 
 pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result {
@@ -60,41 +78,75 @@ pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result {
         let seen = MachineSeen {
             id: op.id,
             partition: partition.clone(),
-            mac: None,
+            mac: boot_mac(op),
             seen_at: tx.now,
+            stated_at: None,
             to_disk: false,
         };
         events::seen(tx, &seen)?;
     }
     let mut machine: Machine = tx.require(&op.id)?;
     let is_new_boot = machine.boot_id != op.boot_id;
+    let mut concerned = links::concerned(tx.tables(), &machine);
+    machine.boot_id.clone_from(&op.boot_id);
+    if !may_tell(&machine) {
+        return register_without_inventory(tx, machine, is_new_boot);
+    }
     take_inventory(&mut machine, op);
-    links::take(tx, &mut machine);
-    let has_unknown_disk = machine
-        .hardware
-        .disks
-        .iter()
-        .any(|disk| disk.is_fixed() && !machine.clean_disks.contains(&disk_identity(disk)));
+    links::take(tx, &mut machine, true);
     if machine.allocation.is_none() {
         machine.size = match_size(tx.tables(), &machine.hardware);
-        machine.dirty |= has_unknown_disk;
+        machine.dirty |= has_unknown_disk(&machine, is_new_boot);
     }
     sign_of_life(tx, op.id);
-    let misbooted = enter_after_register(&mut machine, is_new_boot, tx.now);
+    enter_after_register(&mut machine, is_new_boot, tx.now);
     if machine.size.is_none() && machine.phase == Phase::Waiting {
         machine.reason = "no size matches the hardware, or more than one does".into();
     }
     let machine = tx.save(machine);
-    if misbooted && is_new_boot {
+    concerned.append(&mut links::concerned(tx.tables(), &machine));
+    links::take_again(tx, concerned);
+    Ok(Reply::Machine(machine))
+}
+
+/// Whether hammer runs on it, so that what it tells is what the machine is made of: not on one that
+/// is installed, is being powered off, or may not boot.
+fn may_tell(machine: &Machine) -> bool {
+    match machine.phase {
+        Phase::BootOrder | Phase::Rebooting | Phase::Running => false,
+        Phase::ReclaimPowerOff | Phase::ReclaimPorts | Phase::Held(HoldCause::Ports) => false,
+        Phase::Held(_) => machine.segment != Segment::Isolated || machine.links.is_empty(),
+        _ => true,
+    }
+}
+
+/// A machine that should not be in hammer, or something that has its identity.
+fn register_without_inventory(tx: &mut Tx<'_>, mut machine: Machine, is_new_boot: bool) -> Result {
+    sign_of_life(tx, machine.id);
+    let is_installed = matches!(
+        machine.phase,
+        Phase::BootOrder | Phase::Rebooting | Phase::Running
+    );
+    if is_new_boot && is_installed && machine.phase != Phase::Running {
+        machine.reason = "hammer booted although the machine is installed".into();
+    }
+    let machine = tx.save(machine);
+    if is_new_boot && is_installed {
         // The installed system did not come up from disk: say so to the BMC once more.
         order_life(tx, &machine, BmcAction::BootDisk)?;
     }
     Ok(Reply::Machine(machine))
 }
 
+/// The card that the machine booted from, as its inventory says.
+fn boot_mac(op: &RegisterMachine) -> Option<MacAddr> {
+    let nics = &op.hardware.nics;
+    let boot = nics.iter().find(|nic| nic.boot).or_else(|| nics.first());
+    boot.map(|nic| nic.mac)
+}
+
 fn take_inventory(machine: &mut Machine, op: &RegisterMachine) {
     machine.hammer_version.clone_from(&op.hammer_version);
-    machine.boot_id.clone_from(&op.boot_id);
     machine.hardware = op.hardware.clone();
     machine.boot_macs.clear();
     machine.bios = op.bios.clone();
@@ -119,36 +171,23 @@ fn take_inventory(machine: &mut Machine, op: &RegisterMachine) {
     }
 }
 
-/// Where a machine stands once it registered. True when it should have booted from disk.
-fn enter_after_register(machine: &mut Machine, is_new_boot: bool, now: Timestamp) -> bool {
+/// Where a machine stands once it registered.
+fn enter_after_register(machine: &mut Machine, is_new_boot: bool, now: Timestamp) {
     match machine.phase {
         Phase::Installing => {
             let begun = machine.allocation.as_ref().is_some_and(|a| a.install.begun);
             if is_new_boot && begun {
-                next_attempt(
-                    machine,
-                    now,
-                    "the machine restarted during the installation",
-                );
+                let why = "the machine restarted during the installation";
+                next_attempt(machine, now, why);
             }
-            false
         }
-        Phase::BootOrder | Phase::Rebooting | Phase::Running => {
-            if is_new_boot && machine.phase != Phase::Running {
-                machine.reason = "hammer booted although the machine is installed".into();
-            }
-            true
-        }
-        // The old system or hammer of before the power-off is still there.
-        Phase::ReclaimPowerOff | Phase::ReclaimPorts => false,
-        Phase::Held(HoldCause::Install) => false,
+        Phase::Held(HoldCause::Install | HoldCause::Ports) => {}
+        // Its port is isolated, or a tenant's segment until its switch reports the move.
+        Phase::Held(HoldCause::Bmc) if machine.segment == Segment::Isolated => {}
         Phase::Held(HoldCause::Wipe | HoldCause::Bmc)
-            if machine.condition.state != Availability::Available =>
-        {
-            false
-        }
-        Phase::Waiting if !machine.dirty => false,
-        Phase::Wiping => false,
+            if machine.condition.state != Availability::Available => {}
+        Phase::Waiting if !machine.dirty => {}
+        Phase::Wiping => {}
         _ => {
             machine.segment = Segment::Provisioning;
             let phase = if machine.dirty {
@@ -157,7 +196,6 @@ fn enter_after_register(machine: &mut Machine, is_new_boot: bool, now: Timestamp
                 Phase::Waiting
             };
             machine.enter(phase, now, "");
-            false
         }
     }
 }
@@ -189,8 +227,7 @@ pub(super) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> Result {
             Ok(Reply::Machine(tx.update(machine)))
         }
         None => {
-            let fixed = machine.hardware.disks.iter().filter(|disk| disk.is_fixed());
-            machine.clean_disks = fixed.map(disk_identity).collect();
+            machine.clean_disks = known_serials(&machine);
             machine.dirty = false;
             let reason = match machine.size {
                 Some(_) => "",
@@ -256,6 +293,9 @@ pub(super) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> Result {
     if phase != Phase::Installing {
         return Err(wrong_phase(&machine, "installed"));
     }
+    if is_told_again(&allocation.install, op) {
+        return Ok(Reply::Machine(tx.save(machine)));
+    }
     let install = &mut allocation.install;
     install.error = op.error.clone().filter(|error| !error.is_empty());
     install.step.clone_from(&op.step);
@@ -280,6 +320,16 @@ pub(super) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> Result {
         machine.enter(Phase::Held(HoldCause::Install), tx.now, reason);
     }
     Ok(Reply::Machine(tx.save(machine)))
+}
+
+/// `true` if hammer reports the failure of the attempt before once more: the answer was lost, and
+/// the next attempt has not begun.
+fn is_told_again(install: &Install, op: &InstallDone) -> bool {
+    !install.begun
+        && install.error.is_some()
+        && install.error == op.error
+        && install.step == op.step
+        && install.log_tail == tail(&op.log_tail, LOG_TAIL_MAX)
 }
 
 /// The end of a text, cut where a character begins.

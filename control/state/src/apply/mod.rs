@@ -4,11 +4,17 @@ mod agents;
 mod allocate;
 mod allocate_networks;
 pub(crate) mod audit;
+mod audit_retention;
+mod bmc_claims;
+mod boots;
+mod budget;
 mod ca;
 mod candidates;
 mod catalog;
+mod clock;
 mod component;
 mod events;
+mod handover;
 mod identity;
 mod image;
 mod invite;
@@ -22,8 +28,10 @@ pub(crate) mod node;
 mod nonce;
 mod orders;
 mod policy;
+mod pool;
 mod quota;
 mod reclaim;
+mod strangers;
 mod switch;
 mod switch_move;
 mod tenancy;
@@ -38,9 +46,11 @@ pub(crate) use allocate::{check_image_constraint, match_layout};
 pub(crate) use candidates::{candidates, obstacle};
 pub use lifecycle::INSTALL_ATTEMPTS_MAX;
 pub use reclaim::STEP_ATTEMPTS_MAX;
+pub use strangers::{MAC_MACHINES_MAX, Strangers, strangers};
 pub use tick::{DEAD_AFTER_MS, tick_may_change};
 pub use token::user_of as user_of_component;
 
+use crate::bounds;
 use crate::change::Change;
 use crate::command::{Command, FEATURE_LEVEL, Op, TRACE_LEN};
 use crate::reply::Reply;
@@ -61,23 +71,7 @@ pub struct Outcome {
 /// Carries out a command, wholly or not at all.
 pub fn apply(tables: &mut Tables, command: &Command) -> Outcome {
     let mut tx = Tx::new(tables, command.now, &command.actor);
-    let trace = command.trace.as_deref();
-    tx.trace = trace.filter(|it| it.len() == TRACE_LEN && it.is_ascii());
-    let result = if command.version > FEATURE_LEVEL {
-        Err(Error::new(
-            ErrorCode::UnsupportedVersion,
-            format!(
-                "the command is of feature level {}, this program knows up to {FEATURE_LEVEL}",
-                command.version
-            ),
-        ))
-    } else {
-        let result = dispatch(&mut tx, &command.op);
-        if let (Ok(_), Some(call)) = (&result, &command.call) {
-            audit::of_change(&mut tx, call);
-        }
-        result
-    };
+    let result = carry_out(&mut tx, command);
     let changes = if result.is_ok() {
         tx.commit()
     } else {
@@ -89,6 +83,38 @@ pub fn apply(tables: &mut Tables, command: &Command) -> Outcome {
         changes,
         revision: tables.revision(),
     }
+}
+
+/// What a command would answer: it is carried out and taken back at once, so that a trial costs
+/// what its command changes, not what the tables hold.
+///
+/// # Errors
+/// Those of [`apply`].
+pub fn attempt(tables: &mut Tables, command: &Command) -> Result<Reply, Error> {
+    let mut tx = Tx::new(tables, command.now, &command.actor);
+    let result = carry_out(&mut tx, command);
+    tx.abort();
+    result
+}
+
+fn carry_out<'a>(tx: &mut Tx<'a>, command: &'a Command) -> Result<Reply, Error> {
+    let trace = command.trace.as_deref();
+    tx.trace = trace.filter(|it| it.len() == TRACE_LEN && it.is_ascii());
+    if command.version > FEATURE_LEVEL {
+        return Err(Error::new(
+            ErrorCode::UnsupportedVersion,
+            format!(
+                "the command is of feature level {}, this program knows up to {FEATURE_LEVEL}",
+                command.version
+            ),
+        ));
+    }
+    bounds::check(&command.op)?;
+    let reply = dispatch(tx, &command.op)?;
+    if let Some(call) = &command.call {
+        audit::of_change(tx, call);
+    }
+    Ok(reply)
 }
 
 macro_rules! routes {
@@ -119,6 +145,7 @@ routes! {
     RemoveQuota quota::remove;
     SetPolicy policy::set;
     RemovePolicy policy::remove;
+    SetSettings budget::set;
     CreateToken token::create;
     UpdateToken token::update;
     RevokeToken token::revoke;
@@ -162,6 +189,7 @@ routes! {
     DeleteBmcOrder orders::delete;
     KeepBmcAccess orders::keep_access;
     ReportBmc orders::report;
+    ConfirmBmc bmc_claims::confirm;
     ReportVpn vpn::report;
     ForgetVpn vpn::forget;
     MachineSeen events::seen;
@@ -171,6 +199,7 @@ routes! {
     InstallDone lifecycle::install_done;
     PhoneHome events::phone_home;
     Tick tick::tick;
+    AcceptTime clock::accept;
     RegisterSwitch switch::register;
     ReportSwitch switch::report;
     UpdateSwitch switch::update;
@@ -188,12 +217,14 @@ routes! {
     RevokeIdentity identity::revoke_identity;
     RotateIdentity identity::rotate_identity;
     CreateComponentToken token::create_of_component;
+    CreateMachineToken boots::create_token;
     PutCa agents::put_ca;
     BeginCaRotation ca::begin_rotation;
     ForceCaRotation ca::force_rotation;
     PutSigningKey agents::put_signing_key;
     AppendAudit audit::append;
     MarkAuditExport audit::mark_export;
+    ForgetAuditExport audit::forget_export;
     InviteNode node::invite;
     JoinNode node::join;
     AnnounceNode node::announce;

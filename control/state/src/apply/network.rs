@@ -1,24 +1,18 @@
 //! Networks: by admins of any type, by users as children.
 
-use std::collections::BTreeSet;
-
-use ipnet::IpNet;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{NetworkId, PartitionId, ProjectId, VNI_MAX};
 
 use super::network_rules::{check_fields, check_new_prefixes};
+use super::pool::{self, Wanted};
 use super::tenancy::{check_description, check_name, in_use};
 use crate::command::{CreateChildNetwork, CreateNetwork, DeleteNetwork, UpdateNetwork};
 use crate::entities::{
     ChildLength, Family, IpKey, Machine, Meta, Network, NetworkFamily, NetworkType, Partition,
-    Project,
+    PoolNumber, Project,
 };
-use crate::ipam;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
-
-/// VRF ids of child networks come out of 1..=131072.
-const VRF_POOL_MAX: u32 = 131_072;
 
 type Result = std::result::Result<Reply, Error>;
 type Check = std::result::Result<(), Error>;
@@ -40,7 +34,7 @@ pub(super) fn create(tx: &mut Tx<'_>, op: &CreateNetwork) -> Result {
         check_only_super(tx.tables(), op.partition.as_ref())?;
     }
     if let Some(vrf) = op.vrf {
-        check_vrf(tx.tables(), vrf)?;
+        take_vrf(tx, vrf, op.project)?;
     }
     let network = Network {
         id: op.id.clone(),
@@ -92,30 +86,23 @@ fn super_of<'a>(tables: &'a Tables, partition: &PartitionId) -> Option<&'a Netwo
         .map(AsRef::as_ref)
 }
 
-fn check_vrf(tables: &Tables, vrf: u32) -> Check {
+fn take_vrf(tx: &mut Tx<'_>, vrf: u32, project: Option<ProjectId>) -> Check {
     if !(1..=VNI_MAX).contains(&vrf) {
         return Err(Error::invalid("vrf", "must be in 1..=16777215"));
     }
-    let taken = used_vrfs(tables).contains(&vrf);
-    if taken {
-        Err(Error::already_exists("vrf", vrf))
-    } else {
-        Ok(())
+    if pool::is_vrf_used(tx.tables(), vrf) {
+        return Err(Error::already_exists("vrf", vrf));
     }
+    if let Some(port) = pool::observed_port(tx.tables(), vrf) {
+        return Err(still_observed("vrf", &vrf.to_string(), &port));
+    }
+    pool::take(tx, &PoolNumber::Vrf(vrf), project)
 }
 
-/// VRF ids are VNIs of segments too, so those of provisioning segments are taken.
-pub(super) fn used_vrfs(tables: &Tables) -> BTreeSet<u32> {
-    let provisioning = tables
-        .all::<Partition>()
-        .map(|p| p.provisioning_vni().get());
-    tables
-        .index()
-        .vrf_networks
-        .keys()
-        .copied()
-        .chain(provisioning)
-        .collect()
+/// A segment whose number cannot change hands: a switch reports a port in it.
+fn still_observed(kind: &str, key: &str, port: &str) -> Error {
+    in_use(kind, key, "switch port", port)
+        .hint("wait until the switch reports that it moved the port: metalmesh switch show")
 }
 
 /// A child network to make.
@@ -178,12 +165,18 @@ fn create_child(tx: &mut Tx<'_>, child: &Child) -> Result {
     let namespace = (parent.kind == NetworkType::SuperNamespaced).then_some(child.project);
     let mut prefixes = Vec::new();
     for family in families(&parent, child)? {
-        prefixes.push(carve(tx.tables(), &parent, child, family, namespace)?);
+        let wanted = Wanted {
+            parent: &parent,
+            family,
+            length: length_of(&parent, child, family)?,
+            namespace,
+            project: child.project,
+        };
+        prefixes.push(pool::next_prefix(tx, &wanted)?);
     }
     let vrf = match parent.vrf {
         Some(vrf) => vrf,
-        None => ipam::next_number(used_vrfs(tx.tables()).into_iter(), 1, VRF_POOL_MAX)
-            .ok_or_else(|| Error::new(ErrorCode::NumbersExhausted, "no VRF id is left"))?,
+        None => pool::next_vrf(tx, child.project)?,
     };
     let network = Network {
         id: child.id.clone(),
@@ -271,13 +264,8 @@ fn families(parent: &Network, child: &Child) -> std::result::Result<Vec<Family>,
     }
 }
 
-fn carve(
-    tables: &Tables,
-    parent: &Network,
-    child: &Child,
-    family: Family,
-    namespace: Option<ProjectId>,
-) -> std::result::Result<IpNet, Error> {
+/// Length of a child's prefix.
+fn length_of(parent: &Network, child: &Child, family: Family) -> std::result::Result<u8, Error> {
     let length = child
         .length
         .get(family)
@@ -297,24 +285,7 @@ fn carve(
         );
         return Err(Error::invalid("length", rule));
     }
-    let siblings = tables
-        .index()
-        .children
-        .get(&parent.id)
-        .into_iter()
-        .flatten();
-    let used: Vec<_> = siblings
-        .filter_map(|id| tables.get::<Network>(id))
-        .filter(|sibling| sibling.namespace == namespace)
-        .flat_map(|sibling| sibling.prefixes.iter().copied())
-        .collect();
-    ipam::carve(&parent.prefixes, family, length, &used).ok_or_else(|| {
-        Error::new(
-            ErrorCode::PrefixesExhausted,
-            format!("network \"{}\" has no free /{length} left", parent.id),
-        )
-        .object("network", &parent.id)
-    })
+    Ok(length)
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> Result {
@@ -326,7 +297,7 @@ pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> Result {
     network.name = op.name.clone().or(network.name);
     network.description = op.description.clone().or(network.description);
     if let Some(labels) = &op.labels {
-        labels.apply(&mut network.meta.labels);
+        labels.apply(&mut network.meta.labels)?;
     }
     super::tenancy::set(&mut network.prefixes, op.prefixes.as_ref());
     super::tenancy::set(
@@ -380,6 +351,15 @@ pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteNetwork) -> Result {
     if let Some((kind, by)) = holds {
         return Err(in_use("network", op.id.as_str(), kind, &by));
     }
+    let is_last = |vrf: &u32| tables.index().vrf_networks.get(vrf) == Some(&1);
+    let port = network
+        .vrf
+        .filter(is_last)
+        .and_then(|vrf| pool::observed_port(tables, vrf));
+    if let Some(port) = port {
+        return Err(still_observed("network", op.id.as_str(), &port));
+    }
     tx.delete::<Network>(&op.id);
+    pool::release_network(tx, &network);
     Ok(Reply::Network(network))
 }

@@ -135,6 +135,7 @@ fn lowest_level(tables: &Tables) -> Option<u32> {
 
 /// Whether every control node knows a command; one that does not could not even read it.
 pub fn check_enabled(tables: &Tables, command: &Command) -> std::result::Result<(), Error> {
+    crate::bounds::check(&command.op)?;
     let known = feature_level(tables);
     if command.version <= known {
         return Ok(());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, OrderId, PartitionId};
 
-use super::{events, reclaim};
+use super::{bmc_claims, events, reclaim, strangers};
 use crate::command::{BmcOrderDone, DeleteBmcOrder, KeepBmcAccess, OrderBmc, ReportBmc};
 use crate::entities::{
     BmcAction, BmcOrder, EventKind, Machine, ORDER_DEADLINE_MS, ORDERS_KEPT_MAX, ORDERS_OPEN_MAX,
@@ -33,6 +33,10 @@ pub(super) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result {
     );
     if busy && !is_led {
         return Err(super::lifecycle::wrong_phase(&machine, "ordered about"));
+    }
+    if let Some(contest) = bmc_claims::contest(&machine) {
+        let error = Error::new(ErrorCode::BmcContested, contest).object("machine", op.machine);
+        return Err(error);
     }
     let open = open_orders(tx, op.machine);
     let open = open.iter().filter(|it| it.purpose != OrderPurpose::Join);
@@ -194,7 +198,9 @@ pub(super) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result {
 
 /// Nobody answered in time.
 pub(super) fn expire(tx: &mut Tx<'_>, order: &BmcOrder) -> std::result::Result<(), Error> {
-    let error = "the BMC agent did not answer in time".to_owned();
+    let machine = tx.get::<Machine>(&order.machine);
+    let contest = machine.and_then(|machine| bmc_claims::contest(machine));
+    let error = contest.unwrap_or_else(|| "the BMC agent did not answer in time".to_owned());
     let ended = end(tx, order, OrderState::Expired, Some(error));
     tell_failure(tx, &ended);
     reclaim::order_ended(tx, &ended)
@@ -283,6 +289,9 @@ pub(super) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> Result {
             .get::<Machine>(&id)
             .map(|machine| Machine::clone(machine));
         let is_new = known.is_none();
+        if is_new && !strangers::has_bmc_room(tx.tables(), &op.partition, &reading.address) {
+            continue;
+        }
         let mut machine =
             known.unwrap_or_else(|| Machine::seen(id, Some(op.partition.clone()), tx.now));
         // A machine is where its BMC agent is; another partition's agent has no say.
@@ -293,8 +302,15 @@ pub(super) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> Result {
         {
             continue;
         }
+        if bmc_claims::take(&mut machine, reading, tx.now) {
+            tx.save(machine);
+            continue;
+        }
         let mut bmc = bmc_of(reading);
         bmc.updated_at = bmc.updated_at.min(tx.now);
+        if let (Some(old), true) = (&machine.bmc, bmc.address.is_empty()) {
+            bmc.address.clone_from(&old.address);
+        }
         if let (Some(old), Some(_)) = (&machine.bmc, &bmc.error) {
             // Unreadable now: keep what was known.
             bmc = crate::entities::Bmc {

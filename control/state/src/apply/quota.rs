@@ -3,6 +3,7 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::ProjectId;
 
+use super::budget::{self, Bounded};
 use super::{allocate, ip, network};
 use crate::command::{AllocateMachine, CreateChildNetwork, CreateIp, RemoveQuota, SetQuota};
 use crate::entities::{Limits, Project, Quota, QuotaSubject, Size, Tenant};
@@ -61,10 +62,14 @@ fn within(
         .map(|quota| (counts(tx.tables(), &quota), quota))
         .collect();
     let reply = change(tx)?;
+    let mut bounded = Bounded::default();
     for (before, quota) in before {
         let after = counts(tx.tables(), &quota);
         check(&quota, &before, &after)?;
+        bounded.ips |= quota.limits.ips.is_some();
+        bounded.networks |= quota.limits.networks.is_some();
     }
+    budget::check_project(tx, project, bounded)?;
     Ok(reply)
 }
 

@@ -2,17 +2,18 @@
 //!
 //! Each step is a phase of the machine, so that it goes on after a restart of control. A step
 //! that needs the BMC is tried [`STEP_ATTEMPTS_MAX`] times; then the machine is held, and its port
-//! is isolated when its power could not be cut: nobody knows what runs on it.
+//! is isolated when its power could not be cut: nobody knows what runs on it. The allocation keeps
+//! its addresses, AS number and segment until the switches report that its ports have left them.
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::MachineId;
+use proto_types::{MachineId, Vni};
 
 use super::orders::{cancel_life, cancel_open, open_orders, order_life};
-use super::{agents, events, ip};
+use super::{agents, boots, events, handover, ip, pool};
 use crate::command::FreeMachine;
 use crate::entities::{
     Availability, BmcAction, BmcOrder, EventKind, HoldCause, Machine, OrderPurpose, OrderState,
-    Phase, Segment, Switch, label,
+    Phase, PoolNumber, PortLink, Segment, Switch, label,
 };
 use crate::life::port_vni;
 use crate::reply::Reply;
@@ -20,8 +21,11 @@ use crate::tables::{Tables, Tx};
 
 /// How often a step is tried.
 pub const STEP_ATTEMPTS_MAX: u32 = 3;
-/// How long the switch has to move a port before the reclaim goes on without it, milliseconds.
+/// How long a switch has to report a moved port before the machine's reason names it,
+/// milliseconds.
 pub(super) const PORTS_MS: u64 = 30_000;
+/// How long a switch has before the machine is held, milliseconds. The machine is powered off.
+pub(super) const PORTS_HOLD_MS: u64 = 10 * 60_000;
 
 type Result = std::result::Result<Reply, Error>;
 type Step = std::result::Result<(), Error>;
@@ -42,7 +46,8 @@ pub(super) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
         )
         .object("machine", op.id));
     }
-    if machine.phase.is_reclaim() {
+    let is_under_way = machine.is_leaving() && machine.allocation.is_some();
+    if machine.phase.is_reclaim() || is_under_way {
         return Ok(Reply::Machine(tx.save(machine)));
     }
     let Some(allocation) = &machine.allocation else {
@@ -54,6 +59,7 @@ pub(super) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
     };
     let reason = format!("freed by {}", tx.actor);
     agents::revoke_allocation(tx, op.id, allocation.id, "the machine was freed");
+    boots::end(tx, op.id, "the machine was freed");
     cancel_open(tx, op.id);
     let now = tx.now;
     events::record(tx, op.id, EventKind::MachineReclaim, &reason, now);
@@ -70,6 +76,7 @@ pub(super) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
 /// Starts over for a machine that is held because of its BMC.
 pub(super) fn restart(tx: &mut Tx<'_>, machine: &mut Machine, reason: &str) {
     cancel_life(tx, machine.id);
+    boots::end(tx, machine.id, "the machine is reclaimed again");
     machine.dirty = true;
     machine.clean_disks.clear();
     machine.enter(Phase::ReclaimPowerOff, tx.now, reason);
@@ -81,15 +88,13 @@ pub(super) fn power_off(tx: &mut Tx<'_>, id: MachineId) -> Step {
     let machine: Machine = tx.require(&id)?;
     match order_life(tx, &machine, BmcAction::PowerOff) {
         Ok(_) => Ok(()),
-        Err(error) => {
-            give_up(tx, machine, &error.message);
-            Ok(())
-        }
+        Err(error) => give_up(tx, machine, &error.message),
     }
 }
 
 /// Goes on when an order of the life cycle ends, well or not.
 pub(super) fn order_ended(tx: &mut Tx<'_>, order: &BmcOrder) -> Step {
+    handover::after_power(tx, order);
     if order.purpose != OrderPurpose::Life {
         return Ok(());
     }
@@ -141,8 +146,7 @@ fn retry(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Step {
     cancel_life(tx, machine.id);
     machine.step_attempts += 1;
     if machine.step_attempts >= STEP_ATTEMPTS_MAX {
-        give_up(tx, machine, reason);
-        return Ok(());
+        return give_up(tx, machine, reason);
     }
     machine.reason = format!("attempt {}: {reason}", machine.step_attempts + 1);
     let machine = tx.save(machine);
@@ -153,19 +157,29 @@ fn retry(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Step {
 }
 
 /// Holds the machine; isolated when its power is not known to be off.
-pub(super) fn give_up(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) {
+fn give_up(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Step {
+    let id = machine.id;
     if machine.phase == Phase::ReclaimPowerOff {
         machine.segment = Segment::Isolated;
-        release(tx, &mut machine);
     }
     machine.enter(Phase::Held(HoldCause::Bmc), tx.now, reason);
     tx.update(machine);
+    go_on(tx, id)
 }
 
-/// Takes everything of the allocation back; its AS number is free with it.
+/// Takes everything of the allocation back. Its numbers get other owners from then on, so that
+/// every port must have left the tenant's segment before.
 fn release(tx: &mut Tx<'_>, machine: &mut Machine) {
     ip::release_all(tx, machine.id);
-    machine.allocation = None;
+    if let Some(allocation) = machine.allocation.take() {
+        let number = PoolNumber::Asn(allocation.asn.0);
+        pool::release(
+            tx,
+            number,
+            Some(allocation.project),
+            machine.partition.as_ref(),
+        );
+    }
     machine.meta.labels.remove(label::MACHINE_ASN);
     machine.dirty = true;
     machine.clean_disks.clear();
@@ -174,33 +188,99 @@ fn release(tx: &mut Tx<'_>, machine: &mut Machine) {
 }
 
 fn powered_off(tx: &mut Tx<'_>, mut machine: Machine) -> Step {
-    release(tx, &mut machine);
     machine.segment = Segment::Provisioning;
     machine.enter(Phase::ReclaimPorts, tx.now, "");
     let machine = tx.update(machine);
-    if ports_moved(tx.tables(), &machine) {
-        boot(tx, machine.id)
-    } else {
-        Ok(())
+    go_on(tx, machine.id)
+}
+
+/// `true` if the machine goes on as soon as its ports are where they belong.
+pub(super) fn awaits_ports(machine: &Machine) -> bool {
+    match machine.phase {
+        Phase::ReclaimPorts | Phase::Held(HoldCause::Ports) => true,
+        Phase::Held(HoldCause::Bmc) => machine.allocation.is_some(),
+        _ => false,
     }
 }
 
-/// Whether every port of the machine is where it belongs, as its switch reports.
-pub(super) fn ports_moved(tables: &Tables, machine: &Machine) -> bool {
-    machine.links.iter().all(|link| {
-        let Some(switch) = tables.get::<Switch>(&link.switch) else {
-            return true;
-        };
-        let observed = switch
-            .ports
-            .get(&link.port)
-            .and_then(|port| port.observed.as_ref());
-        observed.is_some_and(|seen| seen.vni == port_vni(tables, switch, &link.port))
+/// Goes on with a machine whose ports may be where they belong now.
+pub(super) fn go_on(tx: &mut Tx<'_>, id: MachineId) -> Step {
+    let mut machine: Machine = tx.require(&id)?;
+    if !awaits_ports(&machine) || !ports_moved(tx.tables(), &machine) {
+        return Ok(());
+    }
+    release(tx, &mut machine);
+    match machine.phase {
+        Phase::ReclaimPorts => {
+            tx.update(machine);
+            boot(tx, id)
+        }
+        // It waited for long: somebody may have powered it on meanwhile.
+        Phase::Held(HoldCause::Ports) => {
+            restart(tx, &mut machine, "its ports are back");
+            tx.update(machine);
+            power_off(tx, id)
+        }
+        _ => {
+            tx.update(machine);
+            Ok(())
+        }
+    }
+}
+
+/// Holds a machine whose ports no switch reported as moved: powered on it would be in the segment
+/// of its last tenant.
+pub(super) fn hold_for_ports(tx: &mut Tx<'_>, mut machine: Machine) {
+    let reason = unmoved_reason(tx.tables(), &machine);
+    machine.enter(Phase::Held(HoldCause::Ports), tx.now, reason);
+    tx.update(machine);
+}
+
+/// Names the first port that is not where it belongs.
+pub(super) fn unmoved_reason(tables: &Tables, machine: &Machine) -> String {
+    let mut links = tenant_links(machine);
+    let link = links.find(|link| !is_moved(tables, link));
+    link.map_or_else(String::new, |link| {
+        format!(
+            "switch {} has not reported that port {} left the tenant's segment",
+            link.switch, link.port
+        )
+    })
+}
+
+/// `true` if every port of the machine is where it belongs, as its switch reports. A switch that
+/// is gone reports nothing: deleting it by force takes its cables away.
+fn ports_moved(tables: &Tables, machine: &Machine) -> bool {
+    tenant_links(machine).all(|link| is_moved(tables, link))
+}
+
+/// Cables that a tenant may have had: a port that only its switch tells of was never in use.
+fn tenant_links(machine: &Machine) -> impl Iterator<Item = &PortLink> {
+    machine.links.iter().filter(|link| !link.unclaimed)
+}
+
+fn is_moved(tables: &Tables, link: &PortLink) -> bool {
+    let Some(switch) = tables.get::<Switch>(&link.switch) else {
+        return false;
+    };
+    let port = switch.ports.get(&link.port);
+    let observed = port.and_then(|port| port.observed.as_ref());
+    observed.is_some_and(|seen| seen.vni == port_vni(tables, switch, &link.port))
+}
+
+/// `true` if a port of the machine may still carry frames, as far as its switches report: it was
+/// not reported as isolated and without a carrier.
+pub(super) fn may_be_connected(tables: &Tables, machine: &Machine) -> bool {
+    machine.links.iter().any(|link| {
+        let switch = tables.get::<Switch>(&link.switch);
+        let port = switch.and_then(|switch| switch.ports.get(&link.port));
+        let observed = port.and_then(|port| port.observed.as_ref());
+        observed.is_none_or(|seen| seen.vni != Vni::NONE || seen.oper_up)
     })
 }
 
 /// The port is back: boot from the network.
-pub(super) fn boot(tx: &mut Tx<'_>, id: MachineId) -> Step {
+fn boot(tx: &mut Tx<'_>, id: MachineId) -> Step {
     let mut machine: Machine = tx.require(&id)?;
     machine.enter(Phase::ReclaimBoot, tx.now, "");
     tx.save(machine);

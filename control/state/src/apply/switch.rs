@@ -11,9 +11,8 @@ use super::reclaim;
 use super::switch_move;
 use super::tenancy::{check_description, in_use};
 use crate::command::{DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch};
-use crate::entities::{
-    Machine, Meta, Partition, Phase, ReplaceMode, Switch, SwitchPort, SwitchSync,
-};
+use crate::entities::{Machine, Meta, Partition, ReplaceMode, Switch, SwitchPort, SwitchSync};
+use crate::life::reports::is_stale;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -36,10 +35,7 @@ pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
     if switch.partition != op.partition {
         return Err(Error::new(
             ErrorCode::AlreadyExists,
-            format!(
-                "switch \"{}\" is in partition \"{}\" already",
-                op.id, switch.partition
-            ),
+            format!("switch \"{}\" is in another partition already", op.id),
         )
         .object("switch", &op.id)
         .hint("delete it there, or give this one another name"));
@@ -57,6 +53,7 @@ pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
     switch.os_vendor.clone_from(&op.os_vendor);
     switch.os_version.clone_from(&op.os_version);
     switch.agent_version.clone_from(&op.agent_version);
+    switch.hears = op.hears;
     switch.replace_mode = ReplaceMode::Operational;
     let before = std::mem::take(&mut switch.ports);
     switch.ports = merge_ports(&before, op);
@@ -68,7 +65,8 @@ pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
     } else {
         tx.save(switch)
     };
-    links::take_again(tx, &op.id);
+    let concerned = links::concerned_by_switch(tx.tables(), &switch);
+    links::take_again(tx, concerned);
     if let Some(twin) = &twin {
         switch_move::adopt_cables(tx, &switch, twin);
     }
@@ -91,6 +89,7 @@ fn blank(op: &RegisterSwitch) -> Switch {
         os_vendor: String::new(),
         os_version: String::new(),
         agent_version: String::new(),
+        hears: false,
         ports: BTreeMap::new(),
         sync: SwitchSync::default(),
     }
@@ -118,30 +117,38 @@ fn merge_ports(
 
 pub(super) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> Result {
     let mut switch = require(tx, &op.id)?;
-    let sync = &mut switch.sync;
-    // A report that was under way when a newer one came.
-    let is_stale =
-        (op.applied_term, op.applied_generation) < (sync.applied_term, sync.applied_generation);
-    if !is_stale {
-        sync.applied_term = op.applied_term;
-        sync.applied_generation = op.applied_generation;
+    if is_stale(&switch, op) {
+        return Ok(Reply::Switch(tx.save(switch)));
     }
+    let sync = &mut switch.sync;
+    sync.applied_term = op.applied_term;
+    sync.applied_generation = op.applied_generation;
     sync.duration_ms = op.duration_ms;
     sync.at = tx.now;
     sync.error = op.error.clone().map(|error| (tx.now, error));
+    let mut concerned = BTreeSet::new();
     for (name, seen) in &op.ports {
-        if let Some(port) = switch.ports.get_mut(name) {
-            port.observed = Some(seen.clone());
+        let Some(port) = switch.ports.get_mut(name) else {
+            continue;
+        };
+        let before = port.observed.replace(seen.clone()).unwrap_or_default();
+        if before.neighbours != seen.neighbours {
+            for heard in [&before.neighbours, &seen.neighbours] {
+                concerned.extend(links::concerned_by_port(tx.tables(), &op.id, name, heard));
+            }
         }
     }
     let switch = tx.save(switch);
+    if switch.hears {
+        links::take_again(tx, concerned);
+    }
     for id in waiting_for(tx, &switch) {
-        reclaim::boot(tx, id)?;
+        reclaim::go_on(tx, id)?;
     }
     Ok(Reply::Switch(switch))
 }
 
-/// Machines whose reclaim waits for their ports, and whose ports are there now.
+/// Machines at the switch whose reclaim waits for their ports.
 fn waiting_for(tx: &Tx<'_>, switch: &Switch) -> BTreeSet<MachineId> {
     let tables = tx.tables();
     switch
@@ -154,8 +161,7 @@ fn waiting_for(tx: &Tx<'_>, switch: &Switch) -> BTreeSet<MachineId> {
                 .get(&(switch.id.clone(), port.clone()))
         })
         .filter_map(|id| tables.get::<Machine>(id))
-        .filter(|machine| machine.phase == Phase::ReclaimPorts)
-        .filter(|machine| reclaim::ports_moved(tables, machine))
+        .filter(|machine| reclaim::awaits_ports(machine))
         .map(|machine| machine.id)
         .collect()
 }
@@ -184,7 +190,7 @@ pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> Result {
     switch.management_user = op.management_user.clone().or(switch.management_user);
     switch.console_command = op.console_command.clone().or(switch.console_command);
     if let Some(labels) = &op.labels {
-        labels.apply(&mut switch.meta.labels);
+        labels.apply(&mut switch.meta.labels)?;
     }
     Ok(Reply::Switch(tx.update(switch)))
 }
@@ -223,6 +229,8 @@ pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteSwitch) -> Result {
         let mut machine: Machine = tx.require(&id)?;
         machine.links.retain(|link| link.switch != op.id);
         tx.save(machine);
+        // Its administrator says that the switch is gone: nothing is awaited of it.
+        reclaim::go_on(tx, id)?;
     }
     tx.delete::<Switch>(&op.id);
     Ok(Reply::Switch(switch))

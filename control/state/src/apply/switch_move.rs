@@ -91,6 +91,7 @@ pub(super) fn adopt_cables(tx: &mut Tx<'_>, switch: &Switch, twin: &Switch) {
                 switch: switch.id.clone(),
                 port,
                 mac,
+                unclaimed: false,
             });
         }
         tx.save(machine);
@@ -127,6 +128,7 @@ pub(super) fn migrate(tx: &mut Tx<'_>, op: &MigrateSwitch) -> Result<Reply> {
         }
     }
     let to = tx.update(to);
+    forget_neighbours(tx, &op.from);
     // A machine may hang at several ports.
     let mut machines: BTreeMap<_, Machine> = BTreeMap::new();
     for (_, machine) in moved {
@@ -137,6 +139,18 @@ pub(super) fn migrate(tx: &mut Tx<'_>, op: &MigrateSwitch) -> Result<Reply> {
         tx.save(machine);
     }
     Ok(Reply::Switch(to))
+}
+
+/// What was heard at the old switch hangs there no more, whether or not it still can say so.
+fn forget_neighbours(tx: &mut Tx<'_>, id: &SwitchId) {
+    let Ok(mut switch) = tx.require::<Switch>(id) else {
+        return;
+    };
+    let ports = switch.ports.values_mut();
+    for observed in ports.filter_map(|port| port.observed.as_mut()) {
+        observed.neighbours.clear();
+    }
+    tx.save(switch);
 }
 
 /// The cables, and what the cards heard at their other ends: it would bring the old ones back.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{TenantId, Timestamp, is_description, is_name};
 
-use super::invite;
 use super::node::feature_level;
+use super::{budget, invite};
 use crate::command::{
     CreateProject, CreateTenant, DeleteProject, DeleteTenant, InvitePlace, RemoveProjectMember,
     RemoveTenantMember, SetProjectMember, SetTenantMember, UpdateProject, UpdateTenant,
@@ -45,6 +45,10 @@ pub(super) fn check_description(text: &str) -> std::result::Result<(), Error> {
 pub(super) fn create_tenant(tx: &mut Tx<'_>, op: &CreateTenant) -> Result {
     check_name(&op.name)?;
     check_description(&op.description)?;
+    // An administrator makes tenants without an owner, and a login the user's own one.
+    if let Some(owner) = op.owner.as_ref().filter(|owner| **owner != op.login) {
+        budget::check_tenants(tx, owner)?;
+    }
     let owner = op.owner.clone().map(|login| {
         (
             login,
@@ -81,7 +85,7 @@ pub(super) fn update_tenant(tx: &mut Tx<'_>, op: &UpdateTenant) -> Result {
     set(&mut tenant.email, op.email.as_ref());
     set(&mut tenant.avatar_url, op.avatar_url.as_ref());
     if let Some(labels) = &op.labels {
-        labels.apply(&mut tenant.meta.labels);
+        labels.apply(&mut tenant.meta.labels)?;
     }
     Ok(Reply::Tenant(tx.update(tenant)))
 }
@@ -95,13 +99,10 @@ pub(super) fn set<T: Clone>(to: &mut T, from: Option<&T>) {
 
 pub(super) fn delete_tenant(tx: &mut Tx<'_>, op: &DeleteTenant) -> Result {
     let tenant = tx.tables().require::<Tenant>(&op.login)?.clone();
-    if let Some(project) = tx.tables().all::<Project>().find(|p| p.tenant == op.login) {
-        return Err(in_use(
-            "tenant",
-            op.login.as_str(),
-            "project",
-            &project.id.to_string(),
-        ));
+    let projects = tx.tables().index().tenant_projects.get(&op.login);
+    if let Some(project) = projects.and_then(|projects| projects.first()) {
+        let project = project.to_string();
+        return Err(in_use("tenant", op.login.as_str(), "project", &project));
     }
     invite::forget(tx, &InvitePlace::Tenant(op.login.clone()));
     tx.delete::<Quota>(&QuotaSubject::Tenant(op.login.clone()));
@@ -223,6 +224,7 @@ pub(super) fn create_project(tx: &mut Tx<'_>, op: &CreateProject) -> Result {
     check_description(&op.description)?;
     tx.tables().require::<Tenant>(&op.tenant)?;
     check_project_name(tx, &op.tenant, &op.name)?;
+    budget::check_projects(tx, &op.tenant)?;
     let owner = op.owner.clone().map(|login| {
         (
             login,
@@ -249,11 +251,14 @@ fn check_project_name(
     tenant: &TenantId,
     name: &str,
 ) -> std::result::Result<(), Error> {
-    let taken = tx
-        .tables()
-        .all::<Project>()
-        .any(|p| p.tenant == *tenant && p.name == name);
-    if taken {
+    let tables = tx.tables();
+    let theirs = tables.index().tenant_projects.get(tenant);
+    let mut theirs = theirs.into_iter().flatten();
+    let is_taken = theirs.any(|id| {
+        let project = tables.get::<Project>(id);
+        project.is_some_and(|project| project.name == name)
+    });
+    if is_taken {
         Err(Error::already_exists("project", name))
     } else {
         Ok(())
@@ -277,7 +282,7 @@ pub(super) fn update_project(tx: &mut Tx<'_>, op: &UpdateProject) -> Result {
         project.avatar_url.clone_from(&op.avatar_url);
     }
     if let Some(labels) = &op.labels {
-        labels.apply(&mut project.meta.labels);
+        labels.apply(&mut project.meta.labels)?;
     }
     Ok(Reply::Project(tx.update(project)))
 }

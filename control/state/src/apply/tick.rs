@@ -5,13 +5,14 @@ use std::sync::Arc;
 use proto_errors::Error;
 use proto_types::{MachineId, OrderId, PartitionId, Timestamp};
 
+use super::clock::{self, TickTime};
 use super::node::feature_level;
-use super::{ca, identity, orders, reclaim};
+use super::{audit_retention, boots, ca, events, handover, identity, machine, orders, reclaim};
 use crate::command::{CUT_OFF_LEVEL, Tick};
 use crate::entities::{
-    Availability, BmcOrder, BootTicket, COMPONENT_LIFE_MS, Certificate, Component, EventLog,
-    HoldCause, Idempotency, Identity, Invite, JoinTicket, Liveliness, Machine, OrderPurpose,
-    OrderState, Phase, Segment, Token,
+    Availability, BmcOrder, BootTicket, COMPONENT_LIFE_MS, Certificate, Component, CoolingNumber,
+    EventLog, HoldCause, Idempotency, Identity, Invite, JoinTicket, Liveliness, Machine,
+    OrderPurpose, OrderState, Phase, Segment, Token,
 };
 use crate::reply::Reply;
 use crate::tables::{Entity, Record, Tables, Tx};
@@ -25,10 +26,10 @@ pub(super) const NUDGE_AFTER_MS: u64 = 15 * 60_000;
 pub(super) const RESURRECT_AFTER_MS: u64 = 60 * 60_000;
 /// Hammer is told to reboot at the latest so long after an installation, milliseconds.
 const BOOT_ORDER_MS: u64 = 30_000;
-/// The port is the tenant's at the latest so long after the reboot, milliseconds.
-const HANDOVER_MS: u64 = 60_000;
 /// An installed system that does not phone home for so long is worth a remark, milliseconds.
 const FIRST_PHONE_HOME_MS: u64 = 30 * 60_000;
+/// A machine that was only seen is forgotten so long after it became known, milliseconds.
+const STRANGER_LIFE_MS: u64 = 3_600_000;
 /// Ended tokens and tickets are kept for people to look at, milliseconds: a week.
 const KEEP_MS: u64 = 7 * 24 * 3_600_000;
 /// Ended certificates are kept for a little, so that a slow clock finds them, milliseconds.
@@ -38,24 +39,39 @@ type Result = std::result::Result<Reply, Error>;
 type Step = std::result::Result<(), Error>;
 
 pub(super) fn tick(tx: &mut Tx<'_>, op: &Tick) -> Result {
+    match clock::advance(tx, op) {
+        TickTime::Believed(now) => tx.now = now,
+        // A wrong clock would end every token, ticket and deadline at once.
+        TickTime::Held => return Ok(Reply::None),
+    }
     liveliness(tx, op);
     expire_orders(tx, op)?;
     deadlines(tx, op)?;
+    forget_strangers(tx);
     identity::finish_rotations(tx);
     ca::advance_rotation(tx);
     purge(tx);
+    audit_retention::retain(tx);
     Ok(Reply::None)
 }
 
 /// Whether a tick can change anything now. It may say yes although nothing will: a look without
 /// a copy of all tables, which nearly always says no.
 pub fn tick_may_change(tables: &Tables, op: &Tick, now: Timestamp) -> bool {
+    if clock::is_due(tables, op, now) {
+        return true;
+    }
+    let TickTime::Believed(now) = clock::tick_time(tables, now) else {
+        return false;
+    };
     judged(tables, op, now).next().is_some()
         || late(tables, op, now).next().is_some()
         || waiting(tables, op, now).any(|machine| may_be_due(tables, op, machine, now))
+        || old_strangers(tables, now).next().is_some()
         || !identity::of_replaced_keys(tables, now).is_empty()
         || ca::is_rotating(tables)
         || !outdated(tables, now).is_empty()
+        || audit_retention::is_due(tables, now)
 }
 
 /// As [`deadline`] decides, or more often.
@@ -66,13 +82,19 @@ fn may_be_due(tables: &Tables, op: &Tick, machine: &Machine, now: Timestamp) -> 
         Phase::BootOrder => waited >= BOOT_ORDER_MS,
         Phase::Rebooting => {
             (waited >= FIRST_PHONE_HOME_MS && machine.reason.is_empty())
-                || (waited >= HANDOVER_MS && machine.segment != Segment::Tenant)
+                || handover::is_awaited(machine, waited)
+                || (has_left_hammer(machine) && boots::is_open(tables, machine.id))
         }
         Phase::ReclaimPorts => waited >= reclaim::PORTS_MS,
         Phase::Installing | Phase::ReclaimRegister => silence() >= NUDGE_AFTER_MS,
         Phase::Wiping | Phase::Waiting => silence() >= RESURRECT_AFTER_MS,
         _ => false,
     }
+}
+
+/// The port is the tenant's, so that hammer is gone: what it was given ends.
+fn has_left_hammer(machine: &Machine) -> bool {
+    machine.phase == Phase::Rebooting && machine.segment == Segment::Tenant
 }
 
 fn is_observed(partition: Option<&PartitionId>, op: &Tick) -> bool {
@@ -184,6 +206,9 @@ fn deadlines(tx: &mut Tx<'_>, op: &Tick) -> Step {
 
 fn deadline(tx: &mut Tx<'_>, op: &Tick, id: MachineId) -> Step {
     let mut machine: Machine = tx.require(&id)?;
+    if has_left_hammer(&machine) {
+        boots::end(tx, id, events::INSTALLED);
+    }
     // A partition that was cut off, or a new leader, has its time from the start.
     let waited = tx.now.since_ms(machine.since);
     match machine.phase {
@@ -196,11 +221,14 @@ fn deadline(tx: &mut Tx<'_>, op: &Tick, id: MachineId) -> Step {
             machine.reason = "the installed system has not phoned home".into();
             tx.save(machine);
         }
-        Phase::Rebooting if waited >= HANDOVER_MS && machine.segment != Segment::Tenant => {
-            machine.segment = Segment::Tenant;
+        Phase::Rebooting if handover::is_awaited(&machine, waited) => handover::chase(tx, machine)?,
+        Phase::ReclaimPorts if waited >= reclaim::PORTS_HOLD_MS => {
+            reclaim::hold_for_ports(tx, machine);
+        }
+        Phase::ReclaimPorts if waited >= reclaim::PORTS_MS => {
+            machine.reason = reclaim::unmoved_reason(tx.tables(), &machine);
             tx.save(machine);
         }
-        Phase::ReclaimPorts if waited >= reclaim::PORTS_MS => reclaim::boot(tx, id)?,
         Phase::Installing | Phase::ReclaimRegister => {
             nudge_after(tx, op, machine, NUDGE_AFTER_MS)?;
         }
@@ -251,6 +279,21 @@ fn nudge_after(tx: &mut Tx<'_>, op: &Tick, mut machine: Machine, after_ms: u64) 
     Ok(())
 }
 
+/// Machines that were seen, and did not register in their time.
+fn old_strangers(tables: &Tables, now: Timestamp) -> impl Iterator<Item = MachineId> {
+    let all = tables.index().strangers.values();
+    let old = move |known: &&(Timestamp, MachineId)| now >= known.0.plus_ms(STRANGER_LIFE_MS);
+    all.flat_map(move |known| known.iter().take_while(old))
+        .map(|(_, id)| *id)
+}
+
+fn forget_strangers(tx: &mut Tx<'_>) {
+    let old: Vec<_> = old_strangers(tx.tables(), tx.now).collect();
+    for id in old {
+        machine::forget(tx, id);
+    }
+}
+
 fn purge(tx: &mut Tx<'_>) {
     for record in outdated(tx.tables(), tx.now) {
         match record {
@@ -262,6 +305,7 @@ fn purge(tx: &mut Tx<'_>) {
             Record::Identity(it) => drop(tx.delete::<Identity>(&it.id)),
             Record::Idempotency(it) => drop(tx.delete::<Idempotency>(&it.key())),
             Record::Invite(it) => drop(tx.delete::<Invite>(&it.id)),
+            Record::CoolingNumber(it) => drop(tx.delete::<CoolingNumber>(&it.number)),
             _ => {}
         }
     }
@@ -289,6 +333,7 @@ fn outdated(tables: &Tables, now: Timestamp) -> Vec<Record> {
     });
     gather(tables, &mut all, |it: &Idempotency| over(it.expires_at, 0));
     gather(tables, &mut all, |it: &Invite| over(it.expires_at, 0));
+    gather(tables, &mut all, |it: &CoolingNumber| over(it.until, 0));
     all
 }
 

@@ -2,9 +2,13 @@
 
 use proto_errors::{Error, ErrorCode};
 
+use super::budget;
 use super::tenancy::{check_description, set};
 use crate::command::{CreateComponentToken, CreateToken, RevokeToken, TouchToken, UpdateToken};
-use crate::entities::{Meta, Project, Token, TokenComponent, TokenType};
+use crate::entities::{
+    Meta, Project, TOKEN_METHODS_MAX, TOKEN_SUBJECT_BYTES_MAX, TOKEN_SUBJECTS_MAX, Token,
+    TokenComponent, TokenType, WARRANT_LOGINS_MAX, Warrant,
+};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -17,6 +21,7 @@ type Result = std::result::Result<Reply, Error>;
 
 pub(super) fn create(tx: &mut Tx<'_>, op: &CreateToken) -> Result {
     let token = made(tx, op)?;
+    budget::make_room(tx, &token)?;
     tx.create(token).map(Reply::Token)
 }
 
@@ -38,6 +43,7 @@ pub(super) fn create_of_component(tx: &mut Tx<'_>, op: &CreateComponentToken) ->
         return Err(Error::invalid("token", "is not one of a component"));
     }
     token.component = Some(op.component.clone());
+    budget::make_room(tx, &token)?;
     tx.create(token).map(Reply::Token)
 }
 
@@ -55,7 +61,7 @@ fn made(tx: &Tx<'_>, op: &CreateToken) -> std::result::Result<Token, Error> {
     if op.user.is_empty() {
         return Err(Error::invalid("user", "must not be empty"));
     }
-    Ok(Token {
+    let token = Token {
         id: op.id,
         user: op.user.clone(),
         meta: Meta::labelled(op.labels.clone()),
@@ -70,9 +76,44 @@ fn made(tx: &Tx<'_>, op: &CreateToken) -> std::result::Result<Token, Error> {
         infra_role: op.infra_role,
         machine_roles: op.machine_roles.clone(),
         component: None,
+        warrant: op.warrant.clone(),
         revoked_at: None,
         last_used: None,
-    })
+    };
+    check_rights(&token)?;
+    Ok(token)
+}
+
+/// The bounds of what a token lists: every call with it reads all of that.
+fn check_rights(token: &Token) -> std::result::Result<(), Error> {
+    let listed = token.permissions.iter().map(|entry| entry.subject.as_str());
+    let roles = (token.project_roles.keys())
+        .chain(token.tenant_roles.keys())
+        .chain(token.machine_roles.keys());
+    let subjects = || listed.clone().chain(roles.clone().map(String::as_str));
+    if subjects().count() > TOKEN_SUBJECTS_MAX {
+        let rule = format!(
+            "a token names at most {TOKEN_SUBJECTS_MAX} subjects in roles and permissions; \
+             \"*\" stands for all that its user is a member of"
+        );
+        return Err(Error::invalid("permissions", rule));
+    }
+    if subjects().any(|subject| subject.len() > TOKEN_SUBJECT_BYTES_MAX) {
+        let rule = format!("a subject has at most {TOKEN_SUBJECT_BYTES_MAX} bytes");
+        return Err(Error::invalid("permissions", rule));
+    }
+    let methods = token.permissions.iter().map(|entry| entry.methods.len());
+    if methods.sum::<usize>() > TOKEN_METHODS_MAX {
+        let rule = format!("a token lists at most {TOKEN_METHODS_MAX} methods over all subjects");
+        return Err(Error::invalid("permissions", rule));
+    }
+    match &token.warrant {
+        Some(Warrant::Members(logins)) if logins.len() > WARRANT_LOGINS_MAX => {
+            let rule = format!("its rights were handed on more than {WARRANT_LOGINS_MAX} times");
+            Err(Error::invalid("token", rule))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateToken) -> Result {
@@ -95,9 +136,11 @@ pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateToken) -> Result {
     set(&mut token.machine_roles, op.machine_roles.as_ref());
     token.admin_role = op.admin_role.or(token.admin_role);
     token.infra_role = op.infra_role.or(token.infra_role);
+    token.warrant = op.warrant.clone().or(token.warrant);
     if let Some(labels) = &op.labels {
-        labels.apply(&mut token.meta.labels);
+        labels.apply(&mut token.meta.labels)?;
     }
+    check_rights(&token)?;
     Ok(Reply::Token(tx.update(token)))
 }
 

@@ -48,6 +48,9 @@ pub struct RegisterSwitch {
     /// Version of the core agent.
     #[serde(default)]
     pub agent_version: String,
+    /// Whether its agent reports whom the ports hear. That of the published stack does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hears: bool,
 }
 
 /// See [`Op::ReportSwitch`](crate::Op::ReportSwitch).
@@ -258,7 +261,20 @@ pub struct MarkAuditExport {
     pub missed: u64,
 }
 
+impl ReportSwitch {
+    /// Whether it tells the addresses of neighbours, which older programs would forget.
+    pub(crate) fn tells_addresses(&self) -> bool {
+        let mut heard = self.ports.values().flat_map(|port| &port.neighbours);
+        heard.any(|neighbour| neighbour.mac.is_some())
+    }
+}
+
 impl AppendAudit {
+    /// Whether a record stands for several calls, which older programs would forget.
+    pub(crate) fn has_counts(&self) -> bool {
+        self.entries.iter().any(|entry| entry.count.is_some())
+    }
+
     /// Whether there are records of whole calls, which older programs cannot read.
     pub(crate) fn has_calls(&self) -> bool {
         self.entries

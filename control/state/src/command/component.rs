@@ -1,6 +1,6 @@
-//! Commands about components.
+//! Commands about components, and tokens that are made for one purpose.
 
-use proto_types::{ComponentId, Timestamp, TokenId};
+use proto_types::{ComponentId, MachineId, Timestamp, TokenId};
 use serde::{Deserialize, Serialize};
 
 use super::CreateToken;
@@ -39,4 +39,13 @@ pub struct CreateComponentToken {
     pub token: CreateToken,
     /// For which component.
     pub component: TokenComponent,
+}
+
+/// See [`Op::CreateMachineToken`](crate::Op::CreateMachineToken).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CreateMachineToken {
+    /// The token, with a role on the machine alone.
+    pub token: CreateToken,
+    /// Which machine boots.
+    pub machine: MachineId,
 }

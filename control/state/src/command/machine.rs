@@ -272,6 +272,15 @@ impl ReportBmc {
     }
 }
 
+/// See [`Op::ConfirmBmc`](crate::Op::ConfirmBmc).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConfirmBmc {
+    /// Of which machine.
+    pub machine: MachineId,
+    /// Address of the BMC, with or without a port.
+    pub address: String,
+}
+
 /// See [`Op::MachineSeen`](crate::Op::MachineSeen).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MachineSeen {
@@ -282,8 +291,12 @@ pub struct MachineSeen {
     /// Where the request came from; none when the boot server does not tell.
     #[serde(default)]
     pub mac: Option<MacAddr>,
-    /// Time of the packet; older than now when pixie kept it.
+    /// Time of the packet by control's clock; older than now when pixie kept it.
     pub seen_at: Timestamp,
+    /// Time of the packet as pixie stated it, by which a repetition is known; `None` when the boot
+    /// server tells each boot once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated_at: Option<Timestamp>,
     /// Pixie sent it to its disk by what it knew last: control did not answer in time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub to_disk: bool,
@@ -332,7 +345,8 @@ pub struct MachineEvent {
     /// Said about it.
     #[serde(default)]
     pub message: String,
-    /// The sender's time; not believed beyond reason.
+    /// The sender's time, as stated: a repetition is known by it. What is recorded is not beyond
+    /// reason.
     pub time: Timestamp,
 }
 
@@ -409,4 +423,6 @@ pub struct Tick {
     pub unobserved: BTreeSet<PartitionId>,
     /// Heartbeats that the leader kept in memory, its own time.
     pub heard: BTreeMap<MachineId, Timestamp>,
+    /// The control node whose clock it goes by.
+    pub node: u64,
 }

@@ -9,6 +9,7 @@ mod network;
 mod node;
 mod policy;
 mod quota;
+mod settings;
 mod tenancy;
 mod user;
 mod vpn;
@@ -27,6 +28,7 @@ pub use network::*;
 pub use node::*;
 pub use policy::*;
 pub use quota::*;
+pub use settings::*;
 pub use tenancy::*;
 pub use user::*;
 pub use vpn::*;
@@ -36,7 +38,7 @@ pub use vpn::*;
 ///
 /// With the feature `next-level`, which no product is built with, this is a program of the next
 /// level: tests run it beside this one's.
-pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 9 } else { 8 };
+pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 10 } else { 9 };
 
 /// A change to the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -88,6 +90,10 @@ pub const TRACE_LEVEL: u32 = 6;
 pub(crate) const TRACE_LEN: usize = 55;
 /// The feature level that brought machines that join with what their BMC holds.
 pub const NONCE_LEVEL: u32 = 6;
+/// The feature level that brought cables confirmed by both ends, credentials of one boot, and
+/// budgets per caller. Nodes of lower levels judge these differently, so that a cluster is updated
+/// to it at once, not node by node.
+pub const CONFIRMED_LEVEL: u32 = 9;
 /// The feature level that brought marks of how far the trail was sent elsewhere.
 pub const EXPORT_LEVEL: u32 = 4;
 
@@ -156,6 +162,7 @@ macro_rules! ops {
                     | Self::SetQuota(_)
                     | Self::RemoveQuota(_) => 2,
                     Self::SetPolicy(_) | Self::RemovePolicy(_) => POLICY_LEVEL,
+                    Self::AppendAudit(op) if op.has_counts() => CONFIRMED_LEVEL,
                     Self::AppendAudit(op) if op.has_rules() => POLICY_LEVEL,
                     Self::AppendAudit(op) if op.has_calls() => CHAIN_LEVEL,
                     Self::ReportComponent(_)
@@ -167,7 +174,9 @@ macro_rules! ops {
                     | Self::DeleteBmcOrder(_)
                     | Self::KeepBmcAccess(_)
                     | Self::MigrateSwitch(_) => 3,
+                    Self::AcceptTime(_) => CONFIRMED_LEVEL,
                     Self::MarkAuditExport(_) => EXPORT_LEVEL,
+                    Self::SetSettings(_) | Self::ForgetAuditExport(_) => CONFIRMED_LEVEL,
                     Self::ReportVpn(_) | Self::ForgetVpn(_) => 4,
                     Self::IssueCertificate(op) if op.tells_nonce() => NONCE_LEVEL,
                     Self::IssueCertificate(_)
@@ -176,6 +185,9 @@ macro_rules! ops {
                     Self::BeginCaRotation(_)
                     | Self::ForceCaRotation(_)
                     | Self::CreateComponentToken(_) => CA_LEVEL,
+                    Self::CreateToken(op) if op.warrant.is_some() => CONFIRMED_LEVEL,
+                    Self::UpdateToken(op) if op.warrant.is_some() => CONFIRMED_LEVEL,
+                    Self::CreateMachineToken(_) | Self::ConfirmBmc(_) => CONFIRMED_LEVEL,
                     Self::RegisterMachine(op) if op.seen_in.is_some() => SEEN_IN_LEVEL,
                     Self::CreateJoinTicket(op) if op.tpm.is_some() => TPM_LEVEL,
                     Self::RedeemJoinTicket(op) if op.tpm.is_some() => TPM_LEVEL,
@@ -185,9 +197,12 @@ macro_rules! ops {
                     Self::UpdatePartition(op) if op.demands_nonce() => NONCE_LEVEL,
                     Self::AllocateMachine(op) if op.seals_vpn() => VPN_SEAL_LEVEL,
                     Self::AllocateMachine(op) if op.vpn.is_some() => 4,
+                    Self::MachineSeen(op) if op.stated_at.is_some() => CONFIRMED_LEVEL,
                     Self::MachineSeen(op) if op.to_disk => TO_DISK_LEVEL,
                     Self::ReportBmc(op) if op.tells_draw() => DRAW_LEVEL,
                     Self::MachineSeen(op) if op.mac.is_none() => 3,
+                    Self::RegisterSwitch(op) if op.hears => CONFIRMED_LEVEL,
+                    Self::ReportSwitch(op) if op.tells_addresses() => CONFIRMED_LEVEL,
                     Self::RegisterSwitch(op) if !op.identifiers.is_empty() => 3,
                     Self::ReportSwitch(op) if op.ports.values().any(|it| it.bgp.is_some()) => 3,
                     _ => 1,
@@ -242,6 +257,8 @@ ops! {
     SetPolicy;
     /// → `Reply::Policy` as it was
     RemovePolicy;
+    /// Settings of the whole cluster. → `Reply::Settings`
+    SetSettings;
     /// → `Reply::Token`
     CreateToken;
     /// → `Reply::Token`
@@ -334,6 +351,8 @@ ops! {
     KeepBmcAccess;
     /// By the BMC agent: propose only what changed. → `Reply::MachineIds` of new machines
     ReportBmc;
+    /// By an admin: which BMC is the machine's, when several claim it. → `Reply::Machine`
+    ConfirmBmc;
 
     /// By the leader: propose only what changed. → `Reply::None`
     ReportVpn;
@@ -354,6 +373,8 @@ ops! {
     PhoneHome;
     /// By the leader, each few seconds: liveliness, deadlines, purges. → `Reply::None`
     Tick;
+    /// Sets the cluster's time by the word of an operator. → `Reply::ClusterClock`
+    AcceptTime;
 
     /// By a core agent. → `Reply::Switch`
     RegisterSwitch;
@@ -392,6 +413,9 @@ ops! {
     RotateIdentity;
     /// A token that a component of a project has for itself. → `Reply::Token`
     CreateComponentToken;
+    /// A token for one boot of a machine's hammer; what earlier boots were given ends.
+    /// → `Reply::Token`
+    CreateMachineToken;
     /// → `Reply::None`
     PutCa;
     /// The next generation of the authority, beside the one of now. → `Reply::CaRotation`
@@ -404,6 +428,8 @@ ops! {
     AppendAudit;
     /// How far the trail was sent to a place outside; never back. → `Reply::None`
     MarkAuditExport;
+    /// → `Reply::None`
+    ForgetAuditExport;
 
     /// Gives out the next number. → `Reply::ControlNode`
     InviteNode;

@@ -55,3 +55,10 @@ pub struct RemoveNode {
     /// Which.
     pub id: u64,
 }
+
+/// See [`Op::AcceptTime`](crate::Op::AcceptTime).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AcceptTime {
+    /// The time that the operator's own clock shows.
+    pub time: Timestamp,
+}

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::entities::blob;
 use crate::entities::{
     EditorViewer, InviteTo, Labels, LabelsUpdate, Lock, MethodPermission, ProjectRole, TenantRole,
-    TokenType,
+    TokenType, Warrant,
 };
 
 /// See [`Op::CreateTenant`](crate::Op::CreateTenant).
@@ -252,6 +252,9 @@ pub struct CreateToken {
     /// Role by machine id.
     #[serde(default)]
     pub machine_roles: BTreeMap<String, EditorViewer>,
+    /// See [`Token::warrant`](crate::Token::warrant).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warrant: Option<Warrant>,
 }
 
 /// See [`Op::UpdateToken`](crate::Op::UpdateToken). Fields that are none stay.
@@ -285,6 +288,9 @@ pub struct UpdateToken {
     /// Role by machine id.
     #[serde(default)]
     pub machine_roles: Option<BTreeMap<String, EditorViewer>>,
+    /// See [`Token::warrant`](crate::Token::warrant).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warrant: Option<Warrant>,
 }
 
 /// See [`Op::RevokeToken`](crate::Op::RevokeToken).

@@ -127,7 +127,8 @@ impl fmt::Debug for Install {
     }
 }
 
-/// A machine's use by a project, from allocate to the end of power-off.
+/// A machine's use by a project, from allocate until the switches report that its ports left the
+/// tenant's segment.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {
     /// New each time.
@@ -180,6 +181,9 @@ pub struct Allocation {
     /// How the installation goes.
     #[serde(default)]
     pub install: Install,
+    /// Number of events of the machine from before it: its tenant is not shown them.
+    #[serde(default, skip_serializing_if = "super::events::is_zero")]
+    pub events_before: u64,
 }
 
 impl Allocation {

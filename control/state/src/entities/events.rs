@@ -7,10 +7,15 @@ use proto_errors::Error;
 use proto_types::{MachineId, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::Allocation;
+
 /// How many events a machine keeps.
 pub const EVENTS_MAX: usize = 100;
 /// How much of an event's message is kept, characters.
 pub const EVENT_MESSAGE_MAX: usize = 1024;
+
+/// How many fingerprints of told events a machine keeps.
+pub const EVENTS_TOLD_MAX: usize = 32;
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -142,6 +147,18 @@ pub struct EventLog {
     /// Phones home although it was freed: the tenant's system still runs.
     #[serde(default)]
     pub failed_reclaim: bool,
+    /// Fingerprints of the last events as their senders told them, newest last: a sender that did
+    /// not get the answer tells an event again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<u64>,
+    /// Number of events that were ever recorded, also of those that are not kept any more.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub recorded: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+pub(super) const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl EventLog {
@@ -156,6 +173,17 @@ impl EventLog {
             liveliness: Liveliness::Unspecified,
             crash_loop: false,
             failed_reclaim: false,
+            told: Vec::new(),
+            recorded: 0,
         }
+    }
+
+    /// The events since an allocation of the machine, oldest first. They are counted, because an
+    /// event has the time of its sender, whose clock may be behind.
+    pub fn events_since(&self, allocation: &Allocation) -> &[Event] {
+        let counted = self.recorded.saturating_sub(allocation.events_before);
+        let counted = usize::try_from(counted).unwrap_or(usize::MAX);
+        let first = self.events.len().saturating_sub(counted);
+        self.events.get(first..).unwrap_or_default()
     }
 }

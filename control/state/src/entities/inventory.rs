@@ -66,6 +66,9 @@ pub struct Neighbour {
     pub system_name: String,
     /// What the system says about itself.
     pub system_description: String,
+    /// Address that its frames come from, when a switch tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac: Option<MacAddr>,
 }
 
 /// A network interface.
@@ -200,6 +203,27 @@ impl std::fmt::Debug for BmcAccess {
     }
 }
 
+impl Bmc {
+    /// Whether a BMC agent read it; else hammer saw its address in band.
+    pub fn was_read(&self) -> bool {
+        self.updated_at > Timestamp::ZERO
+    }
+
+    /// Whether `address` is the address of this BMC, with any port.
+    pub fn is_at(&self, address: &str) -> bool {
+        bmc_host(&self.address) == bmc_host(address)
+    }
+}
+
+/// The host of `host:port` or of a bare address.
+pub fn bmc_host(address: &str) -> &str {
+    let is_bare = address.parse::<std::net::IpAddr>().is_ok();
+    match address.rsplit_once(':') {
+        Some((host, _)) if !is_bare => host.trim_matches(['[', ']']),
+        _ => address,
+    }
+}
+
 /// What is known of a machine's BMC, beside how it lets somebody in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -221,6 +245,23 @@ pub struct Bmc {
     pub error: Option<String>,
     /// When the agent last read it.
     pub updated_at: Timestamp,
+}
+
+/// A BMC that tells a machine's UUID, beside the one that is believed to be the machine's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BmcClaim {
+    /// host:port.
+    pub address: String,
+    /// MAC address; empty when unknown.
+    #[serde(default)]
+    pub mac: String,
+    /// First report of it.
+    pub since: Timestamp,
+    /// Last report of it that was written.
+    pub seen_at: Timestamp,
+    /// `true` if an operator confirmed another BMC while this one claimed the machine.
+    #[serde(default)]
+    pub rejected: bool,
 }
 
 /// The electric power that a machine draws, and what it draws it by.

@@ -6,7 +6,7 @@ use std::fmt;
 use proto_types::{MacAddr, MachineId, PartitionId, SizeId, SwitchId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Allocation, Bios, Bmc, BmcAccess, Fru, Hardware, Meta};
+use super::{Allocation, Bios, Bmc, BmcAccess, BmcClaim, Fru, Hardware, Meta};
 
 /// How many wipe reports a machine keeps.
 pub const WIPES_MAX: usize = 5;
@@ -32,7 +32,8 @@ pub enum Phase {
     Running,
     /// Freed; the BMC is told to power off. Everything of the allocation is still there.
     ReclaimPowerOff,
-    /// Powered off and the allocation gone; the switch moves the port.
+    /// Powered off; the switch moves the port. The allocation keeps its numbers until the switch
+    /// reports that.
     ReclaimPorts,
     /// The BMC is told to boot from the network and to power on.
     ReclaimBoot,
@@ -80,6 +81,9 @@ pub enum HoldCause {
     /// The BMC did not do its part of a reclaim; the port is isolated when the power could not be
     /// cut. Way out: an admin sets it available, and the reclaim starts over.
     Bmc,
+    /// A switch did not report that it moved a port of a machine that was powered off. Way out:
+    /// the report, or an admin sets it available; the reclaim starts over.
+    Ports,
 }
 
 /// Whether users may have the machine.
@@ -120,7 +124,7 @@ pub enum Segment {
     Isolated,
 }
 
-/// A cable, as LLDP shows it.
+/// A cable: both ends say so, see [`crate::life`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PortLink {
     /// The switch.
@@ -129,6 +133,9 @@ pub struct PortLink {
     pub port: String,
     /// The machine's NIC.
     pub mac: MacAddr,
+    /// Only the switch says so: the machine did not hear it. Never in a tenant's segment.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unclaimed: bool,
 }
 
 /// The identify LED.
@@ -195,6 +202,9 @@ pub struct Machine {
     /// What its BMC is.
     #[serde(default)]
     pub bmc: Option<Bmc>,
+    /// Other BMCs that claim to be its own. While one of them is not rejected, no orders are sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bmc_claims: Vec<BmcClaim>,
     /// How its BMC lets an agent of the published stack in.
     #[serde(default)]
     pub bmc_access: Option<BmcAccess>,
@@ -213,6 +223,9 @@ pub struct Machine {
     /// Addresses that it asked pixie from.
     #[serde(default)]
     pub boot_macs: BTreeSet<MacAddr>,
+    /// MAC address that it was first seen with; `None` when it became known in another way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_mac: Option<MacAddr>,
     /// Its cables.
     #[serde(default)]
     pub links: Vec<PortLink>,
@@ -231,7 +244,7 @@ pub struct Machine {
     pub step_attempts: u32,
     /// Whether somebody's data may be on its disks. Never on offer while it is set.
     pub dirty: bool,
-    /// Disks that were wiped since the last allocation: serial number, or name and size.
+    /// Serial numbers of the disks that were wiped since the last allocation.
     #[serde(default)]
     pub clean_disks: BTreeSet<String>,
     /// The last wipes, newest last.
@@ -262,12 +275,14 @@ impl Machine {
             hardware: Hardware::default(),
             bios: Bios::default(),
             bmc: None,
+            bmc_claims: Vec::new(),
             bmc_access: None,
             fru: Fru::default(),
             led: Led::default(),
             hammer_version: String::new(),
             boot_id: String::new(),
             boot_macs: BTreeSet::new(),
+            first_mac: None,
             links: Vec::new(),
             segment: Segment::Provisioning,
             phase: Phase::New,
@@ -281,6 +296,25 @@ impl Machine {
             allocation: None,
             trace: None,
         }
+    }
+
+    /// `true` if the tenancy is over although the allocation still holds its numbers.
+    pub const fn is_leaving(&self) -> bool {
+        self.phase.is_reclaim()
+            || matches!(self.phase, Phase::Held(HoldCause::Bmc | HoldCause::Ports))
+    }
+
+    /// `true` if it was only seen so far: it never registered, and nobody else knows of it.
+    pub fn is_stranger(&self) -> bool {
+        self.phase == Phase::New
+            && self.bmc.is_none()
+            && self.allocation.is_none()
+            && self.condition.state == Availability::Available
+    }
+
+    /// Whether its orders are held: another BMC claims the machine as well.
+    pub fn is_bmc_contested(&self) -> bool {
+        self.bmc_claims.iter().any(|claim| !claim.rejected)
     }
 
     /// All addresses that it may boot from.

@@ -1,10 +1,12 @@
 //! What every object carries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use crate::bounds::LABELS_MAX;
 
 /// Labels: free key-value pairs of users, and system labels under our and metal-stack's domains.
 pub type Labels = BTreeMap<String, String>;
@@ -85,14 +87,22 @@ pub enum LabelsUpdate {
 }
 
 impl LabelsUpdate {
-    pub(crate) fn apply(&self, labels: &mut Labels) {
+    /// Changes labels, unless they would be too many then.
+    pub(crate) fn apply(&self, labels: &mut Labels) -> Result<(), Error> {
         match self {
             Self::Replace(new) => labels.clone_from(new),
             Self::Patch { update, remove } => {
+                let remove: BTreeSet<&String> = remove.iter().collect();
                 labels.retain(|key, _| !remove.contains(key));
                 labels.extend(update.iter().map(|(k, v)| (k.clone(), v.clone())));
             }
         }
+        let is_users = |key: &&String| !label::OF_THE_SYSTEM.contains(&key.as_str());
+        if labels.keys().filter(is_users).count() <= LABELS_MAX {
+            return Ok(());
+        }
+        let rule = format!("must have at most {LABELS_MAX} entries: remove some");
+        Err(Error::invalid("labels", rule))
     }
 }
 
@@ -105,6 +115,13 @@ pub mod label {
     pub const EXIT_VTEPS: &str = "metalmesh.dev/exit-vteps";
     /// On a partition: `true` when its machines join only with what their BMC holds.
     pub const REQUIRE_BMC_NONCE: &str = "metalmesh.dev/require-bmc-nonce";
+    /// On a partition: how many confirmed cables a machine needs to be on offer.
+    pub const UPLINKS: &str = "metalmesh.dev/uplinks";
+    /// On a partition: how long a released address, prefix, VRF id or AS number stays with its
+    /// last owner, seconds.
+    pub const NUMBER_COOLDOWN: &str = "metalmesh.dev/number-cooldown";
+    /// On a partition: how many unknown machines its boot server may make known in a minute.
+    pub const UNKNOWN_MACHINES: &str = "metalmesh.dev/unknown-machines-per-minute";
     /// On a partition: Ethernet MTU inside segments, bytes.
     pub const SEGMENT_MTU: &str = "metalmesh.dev/segment-mtu";
     /// On an image: `sha256:<hex>` or `sha512:<hex>` of the compressed file.
@@ -117,4 +134,7 @@ pub mod label {
     pub const MACHINE_RACK: &str = "machine.metal-stack.io/rack";
     /// On a machine: the serial number of its chassis.
     pub const MACHINE_CHASSIS: &str = "machine.metal-stack.io/chassis";
+
+    /// Labels that the system itself gives; they do not count against a user's bound.
+    pub const OF_THE_SYSTEM: [&str; 4] = [MACHINE_ID, MACHINE_ASN, MACHINE_RACK, MACHINE_CHASSIS];
 }

@@ -2,6 +2,7 @@
 
 mod agent;
 mod allocation;
+mod clock;
 mod component;
 mod events;
 mod identity;
@@ -15,8 +16,10 @@ mod node;
 mod order;
 mod partition;
 mod policy;
+mod pool;
 mod quota;
 mod records;
+mod settings;
 mod size;
 mod switch;
 mod tenancy;
@@ -26,6 +29,7 @@ mod vpn;
 
 pub use agent::*;
 pub use allocation::*;
+pub use clock::*;
 pub use component::*;
 pub use events::*;
 pub use identity::*;
@@ -39,8 +43,10 @@ pub use node::*;
 pub use order::*;
 pub use partition::*;
 pub use policy::*;
+pub use pool::*;
 pub use quota::*;
 pub use records::*;
+pub use settings::*;
 pub use size::*;
 pub use switch::*;
 pub use tenancy::*;

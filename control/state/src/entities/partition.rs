@@ -12,6 +12,17 @@ pub const PROVISIONING_VNI_DEFAULT: u32 = 4000;
 /// Ethernet MTU of segments when the partition names none: fits into 1500 with VXLAN around it.
 pub const SEGMENT_MTU_DEFAULT: u32 = 1450;
 
+/// Default of how long a released number stays with its last owner, seconds: ten minutes, longer
+/// than neighbour entries and routes of a failed reclaim live.
+pub const NUMBER_COOLDOWN_DEFAULT_S: u32 = 600;
+/// Upper bound of the cooldown, seconds: a day.
+pub const NUMBER_COOLDOWN_MAX_S: u32 = 24 * 3600;
+/// Default of how many unknown machines become known in a minute: three racks that are powered on
+/// at once.
+pub const UNKNOWN_MACHINES_DEFAULT: u32 = 120;
+/// Upper bound of that setting; at the bound unknown machines are not counted.
+pub const UNKNOWN_MACHINES_MAX: u32 = 100_000;
+
 /// What machines boot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -58,6 +69,20 @@ impl Partition {
     /// Ethernet MTU inside segments, bytes.
     pub fn segment_mtu(&self) -> u32 {
         self.number(label::SEGMENT_MTU, SEGMENT_MTU_DEFAULT)
+    }
+    /// How many confirmed cables its machines need to be on offer; none when it does not say.
+    pub fn uplinks(&self) -> Option<usize> {
+        self.meta.labels.get(label::UPLINKS)?.parse().ok()
+    }
+    /// How long a released number stays with its last owner, milliseconds.
+    pub fn number_cooldown_ms(&self) -> u64 {
+        let seconds = self.number(label::NUMBER_COOLDOWN, NUMBER_COOLDOWN_DEFAULT_S);
+        u64::from(seconds.min(NUMBER_COOLDOWN_MAX_S)) * 1000
+    }
+    /// How many unknown machines become known in a minute.
+    pub fn unknown_machines_per_minute(&self) -> usize {
+        let number = self.number(label::UNKNOWN_MACHINES, UNKNOWN_MACHINES_DEFAULT);
+        usize::try_from(number).unwrap_or(usize::MAX)
     }
     /// Whether its machines join only with what their BMC holds; false when it does not say.
     pub fn requires_bmc_nonce(&self) -> bool {

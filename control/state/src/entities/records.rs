@@ -3,14 +3,14 @@
 use std::fmt;
 
 use proto_types::{
-    AllocationId, AuditHash, AuditLine, AuditPhase, Digest, MachineId, ProjectId, Timestamp,
+    AllocationId, AuditHash, AuditLine, AuditPhase, Digest, MachineId, ProjectId, RETENTION_METHOD,
+    Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
-/// How many audit entries are kept; the oldest go first.
+/// How many audit entries are kept by default, see [`AuditRetention`](super::AuditRetention).
 pub const AUDIT_MAX: usize = 10_000;
-/// How many chained ones go at once, so that moving the anchor costs next to nothing: between
-/// [`AUDIT_MAX`] and so many more are kept.
+/// How many go at once, so that dropping costs next to nothing: so many more may be kept.
 pub const AUDIT_DROP: usize = 256;
 /// Places outside of which is known how far the trail was sent there.
 pub const AUDIT_EXPORTS_MAX: usize = 16;
@@ -169,6 +169,10 @@ pub struct AuditEntry {
     /// table did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// How many calls it stands for: of refused calls of one caller in one minute, and of gaps.
+    /// `None` means one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
     /// Over the entry and all before it, given by `apply`; none of entries from before the chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<AuditHash>,
@@ -191,6 +195,53 @@ impl AuditEntry {
             result_code: self.result_code,
             phase: self.phase,
             rule: self.rule.as_deref(),
+            count: self.count,
+        }
+    }
+
+    /// A record of a whole call without its circumstances.
+    pub fn blank(time: Timestamp, user: &str, method: &str) -> Self {
+        Self {
+            sequence: 0,
+            id: String::new(),
+            time,
+            ended: None,
+            user: user.to_owned(),
+            tenant: String::new(),
+            project: None,
+            method: method.to_owned(),
+            body: None,
+            source_ip: String::new(),
+            result_code: None,
+            phase: AuditPhase::Call,
+            rule: None,
+            count: None,
+            hash: None,
+        }
+    }
+
+    /// What is left of records that were dropped out of the middle of the chain, up to this one.
+    pub(crate) fn gap(sequence: u64, time: Timestamp, count: u32, hash: AuditHash) -> Self {
+        Self {
+            sequence,
+            phase: AuditPhase::Dropped,
+            count: Some(count),
+            hash: Some(hash),
+            ..Self::blank(time, "", "")
+        }
+    }
+
+    /// Whose share of the trail it counts for; `None` of gaps and of what tells of them. Whoever
+    /// could have any number of names shares with all others of its sort.
+    pub(crate) fn share(&self) -> Option<&str> {
+        if self.phase == AuditPhase::Dropped || self.method == RETENTION_METHOD {
+            return None;
+        }
+        let machines = self.user.split_once("/machine/");
+        match machines.filter(|(head, _)| head.starts_with("spiffe://")) {
+            Some((head, _)) => Some(head),
+            None if self.user.starts_with("component/") => Some("component"),
+            None => Some(&self.user),
         }
     }
 }

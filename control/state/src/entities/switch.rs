@@ -157,6 +157,9 @@ pub struct Switch {
     /// Version of the core agent.
     #[serde(default)]
     pub agent_version: String,
+    /// Whether its agent reports whom the ports hear: then a cable is what both ends say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hears: bool,
     /// Ports by name.
     #[serde(default)]
     pub ports: BTreeMap<String, SwitchPort>,

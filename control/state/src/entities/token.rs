@@ -1,11 +1,21 @@
 //! API tokens: the store is the truth for roles and revocation, the JWT only names the token.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proto_types::{ProjectId, Timestamp, TokenId};
 use serde::{Deserialize, Serialize};
 
 use super::{Meta, ProjectRole, TenantRole};
+
+/// Subjects of one token, in its roles and listed methods together. The contract allows 500 in a
+/// token's permissions; each call reads them all, so that more would make calls slow.
+pub const TOKEN_SUBJECTS_MAX: usize = 500;
+/// Methods that one token lists, over all its subjects. Each call reads them all.
+pub const TOKEN_METHODS_MAX: usize = 2000;
+/// Longest subject in a token, bytes: `max_len` of the contract's `MethodPermission.subject`.
+pub const TOKEN_SUBJECT_BYTES_MAX: usize = 256;
+/// Logins in one [`Warrant`]. Each token that is made for another member adds one.
+pub const WARRANT_LOGINS_MAX: usize = 16;
 
 /// Roles over everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -34,6 +44,19 @@ pub struct MethodPermission {
     pub subject: String,
     /// Full method names.
     pub methods: Vec<String>,
+}
+
+/// The standing on which a token's rights over the platform rest: its admin, infra and machine
+/// roles, and the methods of these kinds that it lists. Decisions look at it with each call, so
+/// that these rights end with the membership that they came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Warrant {
+    /// On the roles that these logins have in the provider's tenant; the weakest of them counts.
+    Members(BTreeSet<String>),
+    /// On access to a control node: control made it for its operator. It ends by revocation and
+    /// by its expiry alone.
+    Operator,
 }
 
 /// The component of a project that a token was made for.
@@ -86,6 +109,10 @@ pub struct Token {
     /// The component that it was made for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<TokenComponent>,
+    /// The standing on which its rights over the platform rest; `None` means the role of its own
+    /// user in the provider's tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warrant: Option<Warrant>,
     /// When it was revoked.
     #[serde(default)]
     pub revoked_at: Option<Timestamp>,
@@ -95,6 +122,20 @@ pub struct Token {
 }
 
 impl Token {
+    /// For whose budget it counts; `None` of tokens that are good for machines alone, which an
+    /// infra token makes at each boot.
+    pub(crate) fn holder(&self) -> Option<String> {
+        if let Some(component) = &self.component {
+            return Some(format!("components of project {}", component.project));
+        }
+        let is_machines = !self.machine_roles.is_empty()
+            && self.project_roles.is_empty()
+            && self.tenant_roles.is_empty()
+            && self.permissions.is_empty()
+            && (self.admin_role, self.infra_role) == (None, None);
+        (!is_machines).then(|| format!("user \"{}\"", self.user))
+    }
+
     /// Whether it is good at this time.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && now < self.expires

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use proto_types::{MachineId, PartitionId};
 
-use crate::entities::{BmcOrder, OrderState};
+use crate::entities::{BmcOrder, Machine, OrderState};
 use crate::tables::Tables;
 
-/// Open orders of a partition, oldest first.
+/// Open orders of a partition, oldest first. Those of machines that more than one BMC claims are
+/// held: nobody knows which of them is the machine's.
 pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder>> {
     let mut orders: Vec<_> = tables
         .index()
@@ -17,6 +18,10 @@ pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder
         .flatten()
         .filter_map(|id| tables.get::<BmcOrder>(id))
         .filter(|order| order.state == OrderState::Open)
+        .filter(|order| {
+            let machine = tables.get::<Machine>(&order.machine);
+            machine.is_none_or(|machine| !machine.is_bmc_contested())
+        })
         .cloned()
         .collect();
     orders.sort_by_key(|order| order.sequence);

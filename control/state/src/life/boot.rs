@@ -51,10 +51,25 @@ pub fn boot_desired(tables: &Tables, partition: &PartitionId) -> Vec<MachineBoot
         .collect()
 }
 
+/// Whether hammer may begin to run: tickets and tokens are for nothing else. While the machine is
+/// being powered off for a reclaim, what boots there is the former tenant's.
+pub fn hammer_may_boot(machine: &Machine) -> bool {
+    let is_going_down = matches!(machine.phase, Phase::ReclaimPowerOff | Phase::ReclaimPorts);
+    target(machine) == BootTarget::Hammer && !is_going_down
+}
+
+/// Whether hammer may still be there: it installed the machine and waits for the order to reboot.
+pub fn hammer_may_run(machine: &Machine) -> bool {
+    let is_leaving = matches!(machine.phase, Phase::BootOrder | Phase::Rebooting)
+        && machine.segment != Segment::Tenant;
+    is_leaving || hammer_may_boot(machine)
+}
+
 fn target(machine: &Machine) -> BootTarget {
     match machine.phase {
         Phase::BootOrder | Phase::Rebooting | Phase::Running => BootTarget::Disk,
         Phase::Held(HoldCause::Bmc) if machine.segment == Segment::Isolated => BootTarget::None,
+        Phase::Held(HoldCause::Ports) => BootTarget::None,
         _ => BootTarget::Hammer,
     }
 }

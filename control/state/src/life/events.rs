@@ -165,6 +165,7 @@ fn push(log: &mut EventLog, event: Event) {
 
 fn append(log: &mut EventLog, event: Event) {
     log.events.push(event);
+    log.recorded = log.recorded.saturating_add(1);
     let surplus = log.events.len().saturating_sub(EVENTS_MAX);
     log.events.drain(..surplus);
 }

@@ -6,6 +6,7 @@
 mod bgp;
 mod bmc;
 mod boot;
+pub(crate) mod cables;
 pub mod events;
 mod fabric;
 mod layout;
@@ -16,7 +17,9 @@ mod switch;
 
 pub use bgp::{BgpFilter, bgp_filter};
 pub use bmc::{bmc_desired, machine_orders};
-pub use boot::{BootTarget, MachineBoot, boot_desired, boot_target};
+pub use boot::{
+    BootTarget, MachineBoot, boot_desired, boot_target, hammer_may_boot, hammer_may_run,
+};
 pub use fabric::Fabric;
 pub use layout::default_layout;
 pub use nonce::{NONCE_LIFE_MS, NONCE_SETTLE_MS, Nonce};

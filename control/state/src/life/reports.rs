@@ -3,12 +3,15 @@
 use proto_types::{MachineId, Timestamp};
 
 use crate::command::{BmcReading, ReportSwitch};
-use crate::entities::{Bmc, EventKind, EventLog, Liveliness, Machine, Switch};
+use crate::entities::{Bmc, BmcClaim, EventKind, EventLog, Liveliness, Machine, Switch};
 use crate::tables::Tables;
 
 /// Beyond this age a stored BMC report is written again although nothing changed, milliseconds:
 /// an issue is raised for those older than 20 minutes.
 const BMC_REFRESH_MS: u64 = 10 * 60_000;
+
+/// A claim that was not repeated for this time is dropped, milliseconds: three refreshes.
+const CLAIM_LIFE_MS: u64 = 3 * BMC_REFRESH_MS;
 
 /// Whether an event would only renew the time of the last sign of life, so that the leader may
 /// keep it in memory and hand it to the next `Tick`.
@@ -26,11 +29,21 @@ pub fn event_is_heartbeat(tables: &Tables, machine: MachineId, kind: EventKind) 
     repeats && log.liveliness == Liveliness::Alive
 }
 
+/// Whether a report was under way when a newer one came: it says what was, and nothing of now.
+pub(crate) fn is_stale(switch: &Switch, report: &ReportSwitch) -> bool {
+    let sync = &switch.sync;
+    let known = (sync.applied_term, sync.applied_generation);
+    (report.applied_term, report.applied_generation) < known
+}
+
 /// Whether a report says anything new about the switch, beside that it is there.
 pub fn switch_report_matters(tables: &Tables, report: &ReportSwitch) -> bool {
     let Some(switch) = tables.get::<Switch>(&report.id) else {
         return true;
     };
+    if is_stale(switch, report) {
+        return false;
+    }
     let error = switch.sync.error.as_ref().map(|(_, error)| error);
     let ports_differ = report.ports.iter().any(|(name, seen)| {
         switch
@@ -54,6 +67,16 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
         return true;
     };
     let Some(bmc) = &machine.bmc else { return true };
+    if is_claim(machine, reading) {
+        return claim_matters(machine, reading, now);
+    }
+    if machine
+        .bmc_claims
+        .iter()
+        .any(|claim| is_old_claim(claim, now))
+    {
+        return true;
+    }
     let mut fresh = Bmc {
         updated_at: bmc.updated_at,
         ..bmc_of(reading)
@@ -65,6 +88,25 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
     *bmc != fresh
         || (!reading.led_state.is_empty() && machine.led.value != reading.led_state)
         || now.since_ms(bmc.updated_at) > BMC_REFRESH_MS
+}
+
+/// Whether a reading is of another BMC than the one that is believed to be the machine's.
+pub(crate) fn is_claim(machine: &Machine, reading: &BmcReading) -> bool {
+    let believed = machine.bmc.as_ref().filter(|bmc| bmc.was_read());
+    !reading.address.is_empty() && believed.is_some_and(|bmc| !bmc.is_at(&reading.address))
+}
+
+fn claim_matters(machine: &Machine, reading: &BmcReading, now: Timestamp) -> bool {
+    let known = machine
+        .bmc_claims
+        .iter()
+        .find(|claim| claim.address == reading.address);
+    known.is_none_or(|claim| now.since_ms(claim.seen_at) > BMC_REFRESH_MS)
+}
+
+/// Whether a BMC has not claimed the machine for so long that it no longer counts.
+pub(crate) fn is_old_claim(claim: &BmcClaim, now: Timestamp) -> bool {
+    now.since_ms(claim.seen_at) > CLAIM_LIFE_MS
 }
 
 pub(crate) fn bmc_of(reading: &BmcReading) -> Bmc {

@@ -78,6 +78,7 @@ pub fn port_vni(tables: &Tables, switch: &Switch, port: &str) -> Vni {
     machine.map_or_else(provisioning, |machine| match machine.segment {
         Segment::Provisioning => provisioning(),
         Segment::Isolated => Vni::NONE,
+        Segment::Tenant if is_unclaimed(machine, &at) => Vni::NONE,
         Segment::Tenant => machine
             .allocation
             .as_ref()
@@ -85,4 +86,11 @@ pub fn port_vni(tables: &Tables, switch: &Switch, port: &str) -> Vni {
             .and_then(|vrf| Vni::try_from(vrf).ok())
             .unwrap_or(Vni::NONE),
     })
+}
+
+/// Whether only the switch says that the machine is there: then it gets into no tenant's segment,
+/// and what runs on it into no other.
+fn is_unclaimed(machine: &Machine, (switch, port): &(SwitchId, String)) -> bool {
+    let mut links = machine.links.iter().filter(|link| link.unclaimed);
+    links.any(|link| (&link.switch, &link.port) == (switch, port))
 }

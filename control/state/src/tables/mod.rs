@@ -1,5 +1,6 @@
 //! The tables: one ordered map per kind of object, and indexes derived from them.
 
+mod callers;
 mod index;
 mod tx;
 
@@ -160,9 +161,9 @@ macro_rules! tables {
 }
 
 tables! {
-    Tenant tenants TenantId, "tenant", |it| it.login.clone();
+    #[indexed] Tenant tenants TenantId, "tenant", |it| it.login.clone();
     #[indexed] Project projects ProjectId, "project", |it| it.id;
-    Token tokens TokenId, "token", |it| it.id;
+    #[indexed] Token tokens TokenId, "token", |it| it.id;
     Partition partitions PartitionId, "partition", |it| it.id.clone();
     Size sizes SizeId, "size", |it| it.id.clone();
     SizeReservation reservations ReservationId, "size-reservation", |it| it.id;
@@ -173,14 +174,14 @@ tables! {
     #[indexed] Ip ips IpKey, "ip", |it| IpKey { namespace: it.namespace, ip: it.ip };
     #[indexed] Machine machines MachineId, "machine", |it| it.id;
     EventLog event_logs MachineId, "event-log", |it| it.machine;
-    Switch switches SwitchId, "switch", |it| it.id.clone();
+    #[indexed] Switch switches SwitchId, "switch", |it| it.id.clone();
     #[indexed] BmcOrder orders OrderId, "bmc-order", |it| it.id;
     JoinTicket join_tickets JoinTicketId, "join-ticket", |it| it.id;
     #[indexed] BootTicket boot_tickets BootTicketId, "boot-ticket", |it| it.id;
     #[indexed] Certificate certificates String, "certificate", |it| it.serial.clone();
     CaRecord cas String, "ca", |it| it.id.clone();
     SigningKey signing_keys String, "signing-key", |it| it.id.clone();
-    AuditEntry audit u64, "audit", |it| it.sequence;
+    #[indexed] AuditEntry audit u64, "audit", |it| it.sequence;
     ControlNode control_nodes u64, "control-node", |it| it.id;
     Idempotency idempotency IdempotencyKey, "idempotency",
         |it| IdempotencyKey { project: it.project, key: it.key.clone() };
@@ -188,12 +189,16 @@ tables! {
     Component components ComponentId, "component", |it| it.id;
     User users TenantId, "user", |it| it.login.clone();
     AuditAnchor audit_anchors String, "audit-anchor", |it| it.name.clone();
-    Invite invites Digest, "invite", |it| it.id.clone();
+    #[indexed] Invite invites Digest, "invite", |it| it.id.clone();
     AuditExport audit_exports String, "audit-export", |it| it.name.clone();
     Policy policies String, "policy", |it| it.name.clone();
     VpnMember vpn_members AllocationId, "vpn-member", |it| it.allocation;
     Identity identities String, "identity", |it| it.id.clone();
     CaRotation ca_rotations String, "ca-rotation", |it| it.name.clone();
+    ClusterClock cluster_clocks String, "cluster-clock", |clock| clock.name.clone();
+    CoolingNumber cooling_numbers PoolNumber, "cooling-number", |it| it.number;
+    PoolCursor pool_cursors String, "pool-cursor", |it| it.pool.clone();
+    Settings settings String, "settings", |it| it.name.clone();
 }
 
 impl Tables {
@@ -246,6 +251,11 @@ impl Tables {
 
     fn dump_revised(&self) -> impl Iterator<Item = (Record, u64)> + '_ {
         Kind::ALL.iter().flat_map(|kind| self.records(*kind))
+    }
+    /// A copy of the indexes, to compare in tests.
+    #[doc(hidden)]
+    pub fn indexes(&self) -> impl PartialEq + fmt::Debug + use<> {
+        self.index.clone()
     }
     pub(crate) const fn index(&self) -> &Index {
         &self.index

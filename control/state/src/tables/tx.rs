@@ -142,13 +142,14 @@ impl<'a> Tx<'a> {
     }
 
     /// Keeps what was written; counts a revision when anything was.
-    pub(crate) fn commit(self) -> Vec<Change> {
+    pub(crate) fn commit(mut self) -> Vec<Change> {
+        self.undo.clear();
         if self.touched.is_empty() {
             return Vec::new();
         }
         self.tables.revision += 1;
         let revision = self.tables.revision;
-        self.touched
+        std::mem::take(&mut self.touched)
             .into_iter()
             .map(|((kind, key), Touched { before, after })| Change {
                 kind,
@@ -162,7 +163,15 @@ impl<'a> Tx<'a> {
 
     /// Takes everything back.
     pub(crate) fn abort(self) {
-        for undo in self.undo.into_iter().rev() {
+        drop(self);
+    }
+}
+
+/// What was not committed is taken back, also when the command panics: a trial that does must
+/// leave the tables whole.
+impl Drop for Tx<'_> {
+    fn drop(&mut self) {
+        for undo in std::mem::take(&mut self.undo).into_iter().rev() {
             undo(self.tables);
         }
     }

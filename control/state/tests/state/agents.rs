@@ -65,6 +65,28 @@ fn join_tickets_work_once() {
 }
 
 #[test]
+fn a_join_ticket_is_not_for_a_switch_of_another_partition() {
+    let mut world = World::new();
+    world.ok(CreatePartition(partition("other")));
+    let elsewhere = |world: &World, number, agent: &str| CreateJoinTicket {
+        partition: text("other"),
+        agent: agent.into(),
+        ..ticket(world, number, None)
+    };
+    let taken = elsewhere(&world, 1, "leaf1");
+    assert_eq!(world.refused(taken), ErrorCode::AlreadyExists);
+    let of_bmcs = CreateJoinTicket {
+        kind: AgentKind::Bmc,
+        ..elsewhere(&world, 1, "leaf1")
+    };
+    world.ok(of_bmcs);
+    world.ok(elsewhere(&world, 2, "leaf2"));
+    // It registered in the first partition meanwhile.
+    world.ok(leaf("leaf2", "rack-1"));
+    assert_eq!(world.refused(redeem(2, 1, 9)), ErrorCode::AlreadyExists);
+}
+
+#[test]
 fn boot_tickets_are_for_one_machine() {
     let mut world = World::new();
     world.ok(CreatePartition(partition("other")));
@@ -75,6 +97,7 @@ fn boot_tickets_are_for_one_machine() {
         mac: Some(mac(1)),
         seen_at,
         to_disk: false,
+        stated_at: None,
     });
     let issue = |number, from: u128, place: &str, expires_at: Timestamp| IssueBootTicket {
         id: id(number),
@@ -129,6 +152,7 @@ fn a_card_that_the_inventory_does_not_know_gets_no_boot_ticket() {
         mac: Some(claim),
         seen_at,
         to_disk: false,
+        stated_at: None,
     });
     let issue = |from| IssueBootTicket {
         id: id(1),
@@ -149,7 +173,7 @@ fn certificate(world: &World, serial: &str, allocation: Option<u128>) -> RecordC
         identity: format!("spiffe://test/{serial}"),
         issued_at: world.now,
         not_after: world.now.plus_ms(3_600_000),
-        machine: Some(id(1)),
+        machine: allocation.map(|_| id(1)),
         allocation: allocation.map(id::<AllocationId>),
         key: None,
         authority: 1,
@@ -203,10 +227,12 @@ fn audit_is_bounded_and_in_order() {
         phase: AuditPhase::Request,
         ended: None,
         rule: None,
+        count: None,
         hash: None,
     };
-    let entries: Vec<_> = (0..AUDIT_MAX + 5).map(entry).collect();
-    for part in entries.chunks(1000) {
+    let count = AUDIT_MAX + AUDIT_DROP;
+    let entries: Vec<_> = (0..=count).map(entry).collect();
+    for part in entries.chunks(500) {
         world.ok(AppendAudit {
             entries: part.to_vec(),
         });
@@ -219,7 +245,7 @@ fn audit_is_bounded_and_in_order() {
     assert_eq!(kept.len(), AUDIT_MAX);
     assert_eq!(
         (kept[0].as_str(), kept[AUDIT_MAX - 1].as_str()),
-        ("5", "10004")
+        ("257", "10256")
     );
 }
 

@@ -13,7 +13,11 @@ fn everything_at_once() {
     world.waiting(1);
     let outcome = world.apply(allocation_of(1));
     let kinds: Vec<_> = outcome.changes.iter().map(|change| change.kind).collect();
-    assert_eq!(kinds, [Kind::Ip, Kind::Machine]);
+    assert_eq!(
+        kinds,
+        [Kind::Ip, Kind::Machine, Kind::PoolCursor, Kind::PoolCursor],
+        "of addresses and AS numbers"
+    );
     let machine = outcome.result.unwrap().machine().unwrap();
     let allocation = machine.allocation.as_ref().unwrap();
     assert_eq!(allocation.asn.0, ASN_BASE + 1);
@@ -65,6 +69,7 @@ fn the_same_key_gives_the_same_machine() {
         project: None,
     });
     world.bmc(BmcAction::PowerOff, None);
+    world.switch_obeys();
     assert_eq!(world.refused(with(4, 1)), ErrorCode::KeySpent);
     world.tick(25 * 3_600_000);
     assert_eq!(world.tables.all::<Idempotency>().count(), 0);
@@ -254,6 +259,8 @@ fn racks_are_filled_evenly() {
         let mut registration = registration(number, "boot-1");
         let leaf = if number <= 2 { "leaf1" } else { "leaf2" };
         registration.hardware.nics[0].neighbours[0].system_name = leaf.into();
+        world.hear("leaf1", &format!("swp{number}"), &[]);
+        world.hear(leaf, &format!("swp{number}"), &[mac(number)]);
         world.ok(registration);
     }
     let racks: Vec<_> = (1..=4u64)
@@ -345,6 +352,7 @@ fn given_addresses() {
         project: None,
     });
     world.bmc(BmcAction::PowerOff, None);
+    world.switch_obeys();
     let left: Vec<_> = world.tables.all::<Ip>().collect();
     assert_eq!(left.len(), 1);
     assert_eq!((left[0].ip, left[0].machine), (fixed, None));

@@ -12,6 +12,7 @@ fn to_disk(number: u128, seen_at: Timestamp) -> MachineSeen {
         mac: Some(mac(number)),
         seen_at,
         to_disk: true,
+        stated_at: None,
     }
 }
 
@@ -21,7 +22,8 @@ fn given_back() -> World {
     world.running(1, 1);
     world.free(1);
     world.bmc(BmcAction::PowerOff, None);
-    world.tick(30_000);
+    world.switch_obeys();
+    world.later(30_000);
     world.bmc(BmcAction::BootPxe, None);
     world
 }
@@ -37,6 +39,7 @@ fn a_machine_that_runs_its_last_tenants_system_is_called_back() {
     // Its answer came too late for pixie.
     world.ok(MachineSeen {
         to_disk: false,
+        stated_at: None,
         ..told.clone()
     });
     assert!(world.open_orders().is_empty());

@@ -32,6 +32,7 @@ fn seen(world: &mut World, number: u128) {
         mac: Some(mac(number)),
         seen_at,
         to_disk: false,
+        stated_at: None,
     });
 }
 

@@ -14,6 +14,10 @@ const MACHINES: u128 = 4;
 #[derive(Debug, Clone)]
 enum Step {
     Boot(u128, u8),
+    /// Registers with the word that it is at a port, with the card of a machine.
+    Claim(u128, u128, u128),
+    /// The leaf hears the card of a machine at a port; of none with zero.
+    Hear(u128, u128),
     Wipe(u128, bool),
     Event(u128, usize),
     Allocate(u64),
@@ -34,6 +38,9 @@ fn step() -> impl Strategy<Value = Step> {
     let machine = 1..=MACHINES;
     prop_oneof![
         3 => (machine.clone(), 0..5u8).prop_map(|(m, b)| Step::Boot(m, b)),
+        2 => (machine.clone(), 1..=8u128, machine.clone())
+            .prop_map(|(m, port, card)| Step::Claim(m, port, card)),
+        2 => (1..=8u128, 0..=MACHINES).prop_map(|(port, m)| Step::Hear(port, m)),
         3 => (machine.clone(), proptest::bool::weighted(0.9)).prop_map(|(m, ok)| Step::Wipe(m, ok)),
         4 => (machine.clone(), 0..EventKind::ALL.len()).prop_map(|(m, e)| Step::Event(m, e)),
         4 => any::<u64>().prop_map(Step::Allocate),
@@ -68,10 +75,27 @@ fn op_of(world: &World, step: &Step, counter: u128) -> Vec<Op> {
                 mac: Some(mac(*m)),
                 seen_at: time,
                 to_disk: false,
+                stated_at: None,
             }
             .into(),
             registration(*m, &format!("boot-{boot}")).into(),
         ],
+        Step::Claim(m, port, card) => {
+            let mut registration = registration(*m, "boot-claim");
+            let nic = &mut registration.hardware.nics[0];
+            nic.mac = mac(*card);
+            nic.neighbours[0].port_id = format!("swp{port}");
+            vec![registration.into()]
+        }
+        Step::Hear(port, m) => {
+            let heard = (*m > 0).then(|| Neighbour {
+                mac: Some(mac(*m)),
+                ..Neighbour::default()
+            });
+            let heard = heard.into_iter().collect();
+            let report = world.hearing("leaf1", &format!("swp{port}"), heard);
+            report.into_iter().map(Into::into).collect()
+        }
         Step::Wipe(m, ok) => {
             let error = (!ok).then_some("broken");
             vec![
@@ -301,6 +325,43 @@ fn check(world: &World) {
     }
 }
 
+/// An allocation is gone only when no switch reports a port of its machine in the tenant's
+/// segment.
+fn released_unseen(before: &Tables, after: &Tables) {
+    for machine in before.all::<Machine>() {
+        let now = after.get::<Machine>(&machine.id);
+        let is_released = now.is_some_and(|now| now.allocation.is_none());
+        let Some(allocation) = machine.allocation.as_ref().filter(|_| is_released) else {
+            continue;
+        };
+        for link in &machine.links {
+            let switch = after.get::<Switch>(&link.switch).unwrap();
+            let seen = switch.ports[&link.port].observed.as_ref();
+            let vni = seen.expect("a port of which nothing was seen").vni.get();
+            assert_ne!(Some(vni), allocation.tenant_vrf(), "{machine:?}");
+        }
+    }
+}
+
+/// A port of a machine that somebody has is nobody else's, and a port has one machine.
+fn keeps_ports(before: &Tables, after: &Tables) {
+    let mut taken = BTreeSet::new();
+    for machine in after.all::<Machine>() {
+        for link in &machine.links {
+            let port = (link.switch.clone(), link.port.clone());
+            assert!(taken.insert(port), "two machines at one port: {link:?}");
+        }
+        let cards: BTreeSet<_> = machine.links.iter().map(|link| link.mac).collect();
+        let claimed = machine.links.iter().filter(|link| !link.unclaimed);
+        assert!(claimed.count() <= cards.len(), "{:?}", machine.links);
+        let had = before.get::<Machine>(&machine.id);
+        let had = had.filter(|had| had.allocation.is_some() && machine.allocation.is_some());
+        for link in had.iter().flat_map(|had| &had.links) {
+            assert!(machine.links.contains(link), "{link:?} was taken");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
@@ -311,7 +372,8 @@ proptest! {
         for number in 1..=MACHINES {
             let seen_at = world.now;
             let partition = text(PARTITION);
-            world.ok(MachineSeen { id: id(number), partition, mac: Some(mac(number)), seen_at, to_disk: false });
+            world.ok(MachineSeen { id: id(number), partition, mac: Some(mac(number)), seen_at, to_disk: false, stated_at: None });
+            world.hear("leaf1", &format!("swp{number}"), &[mac(number)]);
         }
         replica.clone_from(&world.tables);
         for (counter, step) in steps.iter().enumerate() {
@@ -328,21 +390,34 @@ proptest! {
                     prop_assert_eq!(&world.tables, &before);
                 }
                 prop_assert_eq!(&apply(&mut replica, &command), &outcome);
+                released_unseen(&before, &world.tables);
+                keeps_ports(&before, &world.tables);
             }
             check(&world);
         }
         prop_assert_eq!(replica.state_hash().unwrap(), world.tables.state_hash().unwrap());
         // Everything can be given back.
         for number in 1..=MACHINES {
+            if world.tables.get::<Machine>(&id(number)).is_none() {
+                // It was only seen, more than an hour ago.
+                continue;
+            }
             let state = Availability::Available;
             world.ok(SetMachineState { id: id(number), state, description: String::new() });
             if world.machine(number).allocation.is_some() {
                 world.ok(FreeMachine { id: id(number), project: None });
             }
         }
-        while !world.open_orders().is_empty() {
-            let action = world.open_orders()[0];
-            world.bmc(action, None);
+        let mut world = World::of(world.tables.clone(), world.now);
+        loop {
+            while !world.open_orders().is_empty() {
+                let action = world.open_orders()[0];
+                world.bmc(action, None);
+            }
+            world.switch_obeys();
+            if world.open_orders().is_empty() {
+                break;
+            }
         }
         for machine in world.tables.all::<Machine>() {
             prop_assert!(machine.allocation.is_none());

@@ -13,6 +13,11 @@ const MACHINES: u128 = 100_000;
 #[ignore = "takes a while and proves nothing by itself"]
 fn a_hundred_thousand_machines() {
     let mut world = World::new();
+    let unbounded = (
+        label::UNKNOWN_MACHINES.to_owned(),
+        UNKNOWN_MACHINES_MAX.to_string(),
+    );
+    world.ok(relabel(LabelsUpdate::Replace([unbounded].into())));
     for number in 0..MACHINES {
         let mut machine = registration(1, "boot-1");
         machine.id = id(number);
@@ -22,9 +27,10 @@ fn a_hundred_thousand_machines() {
         world.ok(MachineSeen {
             id: id(number),
             partition,
-            mac: Some(mac(1)),
+            mac: None,
             seen_at,
             to_disk: false,
+            stated_at: None,
         });
         world.ok(machine);
         world.wipe(number);

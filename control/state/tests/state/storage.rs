@@ -33,6 +33,7 @@ fn changes_carry_everything() {
         mac: Some(mac(1)),
         seen_at,
         to_disk: false,
+        stated_at: None,
     };
     follow(&world.apply(seen));
     follow(&world.apply(registration(1, "boot-1")));

@@ -15,6 +15,7 @@ fn at_two(world: &mut World, number: u128) {
     second.mac = second_card(number);
     second.neighbours[0].system_name = "leaf2".into();
     again.hardware.nics.push(second);
+    world.hear("leaf2", &format!("swp{number}"), &[second_card(number)]);
     world.ok(again);
 }
 
@@ -241,6 +242,7 @@ fn how_a_bmc_lets_in_is_kept_and_not_shown() {
         mac: None,
         seen_at: world.now,
         to_disk: false,
+        stated_at: None,
     };
     assert_eq!(Op::from(seen.clone()).level(), 3);
     world.ok(seen);

@@ -98,7 +98,55 @@ fn token(number: u128, expires: Timestamp) -> CreateToken {
         admin_role: None,
         infra_role: None,
         machine_roles: [].into(),
+        warrant: None,
     }
+}
+
+#[test]
+fn a_token_lists_a_bounded_number_of_subjects_and_methods() {
+    let mut world = World::new();
+    let soon = world.now.plus_ms(3_600_000);
+    let listing = |subjects: usize, methods: usize| {
+        let methods = vec!["/metalstack.api.v2.IPService/Get".to_owned(); methods];
+        let entry = |number: usize| MethodPermission {
+            subject: number.to_string(),
+            methods: methods.clone(),
+        };
+        (0..subjects).map(entry).collect::<Vec<_>>()
+    };
+    let with = |number, permissions| CreateToken {
+        permissions,
+        ..token(number, soon)
+    };
+    // The role of "*" is a subject too.
+    world.ok(with(1, listing(499, 4)));
+    for too_many in [listing(500, 1), listing(20, 101)] {
+        assert_eq!(
+            world.refused(with(2, too_many.clone())),
+            ErrorCode::InvalidField
+        );
+        let update = UpdateToken {
+            id: id(1),
+            lock: Lock::Server,
+            description: None,
+            labels: None,
+            permissions: Some(too_many),
+            project_roles: None,
+            tenant_roles: None,
+            admin_role: None,
+            infra_role: None,
+            machine_roles: None,
+            warrant: None,
+        };
+        assert_eq!(world.refused(update), ErrorCode::InvalidField);
+    }
+    let mut long = token(2, soon);
+    long.machine_roles = [("x".repeat(257), EditorViewer::Viewer)].into();
+    assert_eq!(world.refused(long), ErrorCode::InvalidField);
+    let mut far = token(2, soon);
+    let logins = (0..17).map(|number| number.to_string()).collect();
+    far.warrant = Some(Warrant::Members(logins));
+    assert_eq!(world.refused(far), ErrorCode::InvalidField);
 }
 
 #[test]

@@ -44,6 +44,7 @@ fn token(world: &World, number: u128, user: &str, token_type: TokenType) -> Crea
         admin_role: None,
         infra_role: None,
         machine_roles: Default::default(),
+        warrant: None,
     }
 }
 

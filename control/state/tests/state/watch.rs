@@ -179,6 +179,7 @@ fn segments_of_a_switch() {
         os_vendor: String::new(),
         os_version: String::new(),
         agent_version: String::new(),
+        hears: false,
     });
     let desired = Fabric::of(&world.tables).desired(&text("leaf1")).unwrap();
     let provisioning = desired.segments.iter().find(|s| s.provisioning).unwrap();
@@ -204,6 +205,7 @@ fn a_machine_stays_in_its_partition() {
         mac: Some(mac(1)),
         seen_at,
         to_disk: false,
+        stated_at: None,
     };
     assert_eq!(world.refused(seen.clone()), ErrorCode::MachineForeign);
     let nowhere = MachineSeen {
@@ -242,6 +244,7 @@ fn an_old_packet_says_nothing_new() {
         mac: Some(mac(1)),
         seen_at: old,
         to_disk: false,
+        stated_at: None,
     });
     assert_eq!(world.log(1).state, Some(EventKind::Waiting));
 }
@@ -314,6 +317,7 @@ fn a_switch_may_register_after_its_machines() {
             .contains("LLDP")
     );
     world.ok(leaf("leaf1", "rack-1"));
+    world.hear("leaf1", "swp1", &[mac(1)]);
     assert_eq!(
         (world.machine(1).links.len(), world.machine(1).rack.as_str()),
         (1, "rack-1")
@@ -328,6 +332,7 @@ fn a_cable_has_one_machine() {
     let mut moved = registration(2, "boot-1");
     moved.hardware.nics[0].neighbours[0].port_id = "swp1".into();
     world.boot(2, "boot-0");
+    world.hear("leaf1", "swp1", &[mac(2)]);
     world.ok(moved);
     assert!(world.machine(1).links.is_empty(), "unplugged");
     assert_eq!(world.machine(2).links[0].port, "swp1");

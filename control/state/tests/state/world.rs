@@ -112,7 +112,10 @@ impl World {
             Op::Tick(tick) => tick_may_change(&self.tables, tick, self.now),
             _ => true,
         };
-        let outcome = apply(&mut self.tables, &Command::new(self.now, "tester", op));
+        let command = Command::new(self.now, "tester", op);
+        let tried = self.attempt(&command);
+        let outcome = apply(&mut self.tables, &command);
+        assert!(tried.is_none_or(|tried| tried == outcome.result));
         assert!(
             may_change || outcome.changes.is_empty(),
             "{:?}",
@@ -131,6 +134,18 @@ impl World {
             );
         }
         outcome
+    }
+    /// A trial of a command, proved to change nothing; none where that proof would take long.
+    fn attempt(&mut self, command: &Command) -> Option<Result<Reply, StateError>> {
+        if self.tables.dump().nth(500).is_some() {
+            return None;
+        }
+        let (hash, indexes) = (self.tables.state_hash().unwrap(), self.tables.indexes());
+        let tried = attempt(&mut self.tables, command);
+        let after = self.tables.state_hash().unwrap();
+        assert_eq!(after, hash, "a trial changed something");
+        assert_eq!(self.tables.indexes(), indexes, "a trial changed an index");
+        Some(tried)
     }
     /// Applies what must work.
     pub(crate) fn ok(&mut self, op: impl Into<Op>) -> Reply {
@@ -157,6 +172,9 @@ impl World {
     /// Lets time pass in ticks, with every machine heard unless it is in `silent`.
     pub(crate) fn tick(&mut self, by_ms: u64) {
         self.later(by_ms);
+        if by_ms > ClusterClock::JUMP_MAX_MS {
+            self.ok(AcceptTime { time: self.now });
+        }
         self.ok(Tick::default());
     }
 
@@ -191,11 +209,46 @@ impl World {
             mac: Some(mac(number)),
             seen_at,
             to_disk: false,
+            stated_at: None,
         });
         self.later(1000);
         self.event(number, EventKind::Preparing);
         self.event(number, EventKind::Registering);
+        self.hear("leaf1", &format!("swp{number}"), &[mac(number)]);
         self.ok(registration(number, boot_id));
+    }
+    /// A leaf hears these addresses on a port and no others, and says so.
+    pub(crate) fn hear(&mut self, switch: &str, port: &str, macs: &[MacAddr]) {
+        let neighbours = macs.iter().map(|mac| Neighbour {
+            mac: Some(*mac),
+            ..Neighbour::default()
+        });
+        let neighbours = neighbours.collect();
+        if let Some(report) = self.hearing(switch, port, neighbours) {
+            self.ok(report);
+        }
+    }
+    /// The report of a leaf that hears these on a port; none where there is no such port.
+    pub(crate) fn hearing(
+        &self,
+        switch: &str,
+        port: &str,
+        neighbours: Vec<Neighbour>,
+    ) -> Option<ReportSwitch> {
+        let known = self.tables.get::<Switch>(&text(switch))?;
+        let before = known.ports.get(port)?.observed.clone();
+        let seen = PortObserved {
+            neighbours,
+            ..before.unwrap_or_default()
+        };
+        Some(ReportSwitch {
+            id: text(switch),
+            applied_term: known.sync.applied_term,
+            applied_generation: known.sync.applied_generation,
+            duration_ms: 1,
+            error: None,
+            ports: [(port.to_owned(), seen)].into(),
+        })
     }
     pub(crate) fn wipe(&mut self, number: u128) {
         self.ok(WipeDone {
@@ -271,13 +324,15 @@ impl World {
     /// The leaf does what it shall and says so.
     pub(crate) fn switch_obeys(&mut self) {
         let desired = self.fabric.desired(&text("leaf1")).unwrap();
+        let known = self.tables.get::<Switch>(&text("leaf1")).unwrap().clone();
         let ports = desired.ports.into_iter().map(|port| {
+            let before = known.ports[&port.name].observed.clone();
             let seen = PortObserved {
                 admin_up: true,
                 oper_up: true,
                 vni: port.vni,
-                neighbours: vec![],
                 bgp: None,
+                ..before.unwrap_or_default()
             };
             (port.name, seen)
         });
@@ -418,6 +473,7 @@ pub(crate) fn hardware(number: u128) -> Hardware {
                 port_id: format!("swp{number}"),
                 system_name: "leaf1".into(),
                 system_description: String::new(),
+                mac: None,
             }],
             boot: true,
         }],
@@ -529,6 +585,7 @@ pub(crate) fn leaf(name: &str, rack: &str) -> RegisterSwitch {
         os_vendor: "linux".into(),
         os_version: String::new(),
         agent_version: String::new(),
+        hears: true,
     }
 }
 

@@ -6,9 +6,10 @@
 //! rows or commands changes, files of that version come beside them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use control_backup::{Head, Item, Reader};
-use control_state::{Command, Kind, Machine, Record, Tables};
+use control_state::{AuditEntry, Command, EventLog, Kind, Machine, Record, Tables};
 
 use super::restore::Rows;
 use super::tables::{propose, tenant};
@@ -31,7 +32,7 @@ fn rows(backup: &[u8]) -> (Head, Rows) {
 }
 
 /// Kinds that came after the first version.
-const NEWER: [&str; 11] = [
+const NEWER: [&str; 15] = [
     "control-node",
     "quota",
     "invite",
@@ -43,7 +44,15 @@ const NEWER: [&str; 11] = [
     "vpn-member",
     "identity",
     "ca-rotation",
+    "cooling-number",
+    "pool-cursor",
+    "cluster-clock",
+    "settings",
 ];
+
+/// Commands that a later rule refuses: hammer gets no certificate while its machine is powered off
+/// for a reclaim.
+const REFUSED_NOW: [&str; 1] = ["log/00038"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn its_state_is_restored_and_goes_on() {
@@ -89,6 +98,34 @@ async fn its_state_is_restored_and_goes_on() {
     store.shutdown().await;
 }
 
+/// A record without what later rules add to it; `None` for one that only one of both has: of a kind
+/// that the first version did not know, or what a command made that is refused now.
+fn as_first(record: Record) -> Option<Record> {
+    Some(match record {
+        Record::Machine(machine) => {
+            let mut machine = Machine::clone(&machine);
+            machine.first_mac = None;
+            if let Some(allocation) = &mut machine.allocation {
+                allocation.events_before = 0;
+            }
+            Record::Machine(Arc::new(machine))
+        }
+        Record::EventLog(log) => Record::EventLog(Arc::new(EventLog {
+            told: Vec::new(),
+            recorded: 0,
+            ..EventLog::clone(&log)
+        })),
+        Record::Certificate(certificate) if certificate.allocation.is_none() => return None,
+        // It is made of the revision, which counts one command less.
+        Record::AuditEntry(entry) => Record::AuditEntry(Arc::new(AuditEntry {
+            sequence: 0,
+            ..AuditEntry::clone(&entry)
+        })),
+        Record::CoolingNumber(_) | Record::PoolCursor(_) => return None,
+        other => other,
+    })
+}
+
 #[test]
 fn its_commands_still_lead_there() {
     let (_, commands) = rows(LOG);
@@ -98,13 +135,20 @@ fn its_commands_still_lead_there() {
         let command: Command = codec::decode(&command).unwrap();
         let outcome = StateMachine::apply(&mut tables, &command);
         let key = String::from_utf8_lossy(&key).into_owned();
-        assert!(outcome.result.is_ok(), "{key}: {:?}", outcome.result);
+        let is_refused = REFUSED_NOW.contains(&key.as_str());
+        assert_eq!(
+            outcome.result.is_err(),
+            is_refused,
+            "{key}: {:?}",
+            outcome.result
+        );
     }
-    assert_eq!(Tables::revision(&tables), head.revision);
+    let refused = u64::try_from(REFUSED_NOW.len()).unwrap();
+    assert_eq!(Tables::revision(&tables), head.revision - refused);
     let mut stored = Tables::new();
     for (key, value) in &rows {
         StateMachine::load(&mut stored, key, value).unwrap();
     }
-    let now: Vec<Record> = tables.dump().collect();
-    assert_eq!(now, stored.dump().collect::<Vec<_>>());
+    let now: Vec<Record> = tables.dump().filter_map(as_first).collect();
+    assert_eq!(now, stored.dump().filter_map(as_first).collect::<Vec<_>>());
 }

@@ -1,18 +1,21 @@
 //! What attackers and wrong clocks may try at the link.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use proto_identity::Roots;
+use proto_identity::{Roots, tls};
 use proto_link::limits::{
-    ANONYMOUS_BUSY, ANONYMOUS_SESSIONS_MAX, HANDSHAKE_TIME_MAX, HANDSHAKES_PER_ADDRESS_MAX,
+    ANONYMOUS_BUSY, ANONYMOUS_FIRST_CALL, ANONYMOUS_SESSION_LIFE,
+    ANONYMOUS_SESSIONS_PER_ADDRESS_MAX, HANDSHAKE_TIME_MAX, HANDSHAKES_PER_ADDRESS_MAX,
     REQUEST_LEN_MAX, SESSIONS_PER_PEER_MAX, STREAMS_PER_SESSION_MAX,
 };
 use proto_link::*;
 use proto_mesh::*;
-use quinn::Endpoint;
+use quinn::{Connection, Endpoint};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::fixture::*;
@@ -83,29 +86,65 @@ async fn an_agent_cannot_name_others() {
     until(&mesh, is_refused).await;
 }
 
+/// A session without a certificate from an address of this machine.
+async fn stranger(ca: &Ca, from: &str, server: SocketAddr) -> Connection {
+    let roots = Roots::Certificates(ca.roots());
+    let tls = tls::client_config(roots, None, ALPN).unwrap();
+    let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).unwrap();
+    let endpoint = Endpoint::client(format!("{from}:0").parse().unwrap()).unwrap();
+    let config = quinn::ClientConfig::new(Arc::new(crypto));
+    let connecting = endpoint.connect_with(config, server, "metalmesh").unwrap();
+    connecting.await.unwrap()
+}
+
+/// `Ok` if the server opens the session, else the reason.
+async fn is_let_in(session: &Connection) -> Result<(), String> {
+    let hello = timeout(PATIENCE, session.accept_uni()).await.unwrap();
+    hello.map(drop).map_err(|refusal| refusal.to_string())
+}
+
 #[tokio::test]
-async fn a_flood_of_callers_without_certificates_shuts_nobody_out_that_has_one() {
+async fn a_flood_of_callers_without_certificates_leaves_room_to_others() {
     let ca = Ca::new();
     let server = Server::start(&ca, &ca.issue(NODE, HOUR));
-    let roots = || Roots::Certificates(ca.roots());
     let mut strangers = Vec::new();
-    while strangers.len() < ANONYMOUS_SESSIONS_MAX {
-        // Few at a time: client and server share a core here.
-        let some: Vec<_> = (0..32)
-            .map(|_| client(server.addr, roots(), None))
-            .collect();
-        for stranger in &some {
-            until(stranger, |state| *state == SessionState::Up).await;
-        }
-        strangers.extend(some);
+    while strangers.len() < ANONYMOUS_SESSIONS_PER_ADDRESS_MAX {
+        let session = stranger(&ca, "127.0.0.1", server.addr).await;
+        is_let_in(&session).await.unwrap();
+        // A call that begins, so that the session stays for as long as it may.
+        let (mut send, answer) = session.open_bi().await.unwrap();
+        send.write_all(&[0]).await.unwrap();
+        strangers.push((session, send, answer));
     }
-    let one_more = client(server.addr, roots(), None);
+    let one_more = client(server.addr, Roots::Certificates(ca.roots()), None);
     let sent_away = until(&one_more, |s| matches!(s, SessionState::Down(Some(_)))).await;
     let SessionState::Down(Some(DialError::Busy { retry_in, .. })) = &sent_away else {
         panic!("{sent_away:?}");
     };
     assert_eq!(*retry_in, ANONYMOUS_BUSY);
+    // Others join, and who has a certificate comes in from any address.
+    for host in 2..=9 {
+        let other = stranger(&ca, &format!("127.0.0.{host}"), server.addr).await;
+        is_let_in(&other).await.unwrap();
+    }
     reports(&server, &ca, &ca.issue(CORE, HOUR)).await;
+}
+
+#[tokio::test]
+async fn a_caller_without_a_certificate_calls_soon_or_loses_its_place() {
+    let ca = Ca::new();
+    let server = Server::start(&ca, &ca.issue(NODE, HOUR));
+    let silent = stranger(&ca, "127.0.0.1", server.addr).await;
+    is_let_in(&silent).await.unwrap();
+    let began = Instant::now();
+    let reason = timeout(ANONYMOUS_SESSION_LIFE, silent.closed()).await;
+    reason.unwrap();
+    assert!(began.elapsed() >= ANONYMOUS_FIRST_CALL / 2);
+    assert!(
+        began.elapsed() < ANONYMOUS_FIRST_CALL * 2,
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 /// A client's first packet: a long header, version 1, and bytes that no key opens.

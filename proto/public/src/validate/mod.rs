@@ -14,6 +14,7 @@
 mod formats;
 mod known;
 mod plan;
+mod respell;
 mod rule;
 mod walk;
 
@@ -87,6 +88,17 @@ pub fn validate(message: &DynamicMessage, now: SystemTime) -> Result<(), Violati
     }
 }
 
+/// Rewrites the ids of a message of the contract to their one spelling: UUIDs, MAC addresses, IP
+/// addresses and prefixes, keys of maps among them. Says whether anything was written otherwise.
+///
+/// # Errors
+/// When two keys of a map are one and the same id.
+pub fn one_spelling(message: &mut DynamicMessage) -> Result<bool, Violations> {
+    let name = message.descriptor().full_name().to_owned();
+    let outcome = PLANS.respell(&name, message);
+    outcome.map_err(|violation| Violations(vec![violation]))
+}
+
 /// Checks a typed request.
 pub fn validate_request<R: Request>(request: &R, now: SystemTime) -> Result<(), Violations> {
     let bytes = request.encode_to_vec();
@@ -100,5 +112,7 @@ pub fn validate_request<R: Request>(request: &R, now: SystemTime) -> Result<(), 
     }
 }
 
+#[cfg(test)]
+mod respell_tests;
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,9 @@ use prost_reflect::{
 };
 
 use super::known;
+use super::respell::spelling;
 use super::rule::{Range, Rule};
+use crate::spelling::Spelling;
 
 /// `IGNORE_IF_ZERO_VALUE`, the only other value of `ignore` that the contract uses.
 const IGNORE_IF_ZERO: i32 = 1;
@@ -42,6 +44,8 @@ pub(super) struct FieldPlan {
     pub(super) items: Vec<Rule>,
     /// The plan of the message that the field, its elements or its values are.
     pub(super) nested: Option<usize>,
+    /// What its texts are, or its keys, if they can be written in several ways.
+    pub(super) spelling: Option<Spelling>,
 }
 
 impl Plans {
@@ -131,17 +135,20 @@ impl FieldPlan {
             keys: Vec::new(),
             items: Vec::new(),
             nested,
+            spelling: None,
         };
         if let Some(rules) = options {
             plan.add(&rules, &kind).map_err(|rule| {
                 format!("{}: the rule {rule} is unknown", plan.field.full_name())
             })?;
         }
+        plan.spelling = spelling(&plan.field, &plan);
         Ok(plan)
     }
 
     fn has_work(&self) -> bool {
         self.required
+            || self.spelling.is_some()
             || self.nested.is_some()
             || !(self.rules.is_empty() && self.keys.is_empty() && self.items.is_empty())
     }

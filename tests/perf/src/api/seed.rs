@@ -16,7 +16,7 @@ use control_state::{
     CreateTenant, CreateToken, DiskWipe, EditorViewer, EventKind, Fru, Hardware, Image,
     ImageFeature, MachineEvent, MachineSeen, Meta, Neighbour, NetworkType, Nic, Op, Partition,
     ProjectRole, RegisterMachine, RegisterSwitch, Size, SizeConstraint, SizeConstraintType,
-    TenantRole, TokenType, WipeDone, label,
+    TenantRole, TokenType, UNKNOWN_MACHINES_MAX, WipeDone, label,
 };
 use control_store::{Store, StoreConfig};
 use proto_types::{Digest, MacAddr, MachineId, ProjectId, Timestamp, TokenId};
@@ -143,6 +143,7 @@ fn of_user(store: &Store, user: &str) -> CreateToken {
         admin_role: None,
         infra_role: None,
         machine_roles: Default::default(),
+        warrant: None,
     }
 }
 
@@ -185,9 +186,14 @@ where
 }
 
 pub(crate) async fn partition(store: &Store, name: &str) -> Result<()> {
+    // Machines become known here as fast as they are written.
+    let unbounded = (
+        label::UNKNOWN_MACHINES.to_owned(),
+        UNKNOWN_MACHINES_MAX.to_string(),
+    );
     let partition = Partition {
         id: name.parse()?,
-        meta: Meta::default(),
+        meta: Meta::labelled([unbounded].into()),
         description: String::new(),
         boot: BootConfiguration::default(),
         dns_servers: Vec::new(),
@@ -249,6 +255,7 @@ async fn leaf(store: Store, number: u32) -> Result<()> {
         os_vendor: "linux".into(),
         os_version: String::new(),
         agent_version: String::new(),
+        hears: false,
     };
     propose(&store, op).await.map(drop)
 }
@@ -350,6 +357,7 @@ pub(crate) async fn register(
         mac: hardware.nics.first().map(|nic| nic.mac),
         seen_at: store.now(),
         to_disk: false,
+        stated_at: None,
     };
     propose(store, seen).await?;
     let registration = RegisterMachine {
@@ -420,6 +428,7 @@ fn hardware(number: u32, cables: &Cables) -> Hardware {
                 port_id: cables.port.clone(),
                 system_name: leaf,
                 system_description: String::new(),
+                mac: None,
             }],
             boot: side == 0,
         }

@@ -82,6 +82,7 @@ async fn switch(store: &Store, number: u32, ports: u32) -> Result<()> {
         os_vendor: "linux".into(),
         os_version: String::new(),
         agent_version: String::new(),
+        hears: false,
     };
     propose(store, op).await.map(drop)
 }

@@ -6,17 +6,19 @@
 mod claims;
 mod keys;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
 use proto_types::Timestamp;
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
+use tokio::time::Instant;
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
@@ -32,6 +34,8 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 const FRESH_MS: u64 = 3_600_000;
 /// Unknown keys make it be asked again, but not more often than this, milliseconds.
 const AGAIN_MS: u64 = 10_000;
+/// A provider that failed is asked again after this; until then everybody gets the same failure.
+const FAILED_FOR: Duration = Duration::from_secs(5);
 
 /// What the operator says about the provider.
 #[derive(Clone, PartialEq, Eq)]
@@ -51,7 +55,7 @@ pub struct ProviderSettings {
 }
 
 /// Why nobody can be logged in.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum ProviderError {
     /// The provider does not answer, or not what it should.
     #[error("{what}: {reason}")]
@@ -111,12 +115,23 @@ struct Known {
     at: Timestamp,
 }
 
+/// One round of asking the provider about itself, for all who want to know.
+type Flight = Shared<BoxFuture<'static, Result<Arc<Known>, ProviderError>>>;
+
+/// What is known of a provider, or is being asked.
+#[derive(Default)]
+struct Knowledge {
+    known: Option<Arc<Known>>,
+    failed: Option<(Instant, ProviderError)>,
+    flight: Option<Flight>,
+}
+
 /// A provider and what is known of it.
 pub(super) struct Provider {
     settings: ProviderSettings,
     callback: Url,
     http: reqwest::Client,
-    known: Mutex<Option<Arc<Known>>>,
+    knowledge: Mutex<Knowledge>,
 }
 
 impl std::fmt::Debug for ProviderSettings {
@@ -157,7 +172,7 @@ impl Provider {
             callback,
             http: http.build().map_err(failed)?,
             settings,
-            known: Mutex::new(None),
+            knowledge: Mutex::default(),
         })
     }
 
@@ -251,29 +266,76 @@ impl Provider {
         tokens.id_token.ok_or_else(missing)
     }
 
-    /// What the provider says about itself, not older than so many milliseconds.
+    /// What the provider says about itself, not older than so many milliseconds. However many
+    /// want to know it, it is asked once, and a failure is not tried out again by each of them.
     async fn known(&self, age_max_ms: u64, now: Timestamp) -> Result<Arc<Known>, ProviderError> {
-        let mut known = self.known.lock().await;
-        if let Some(known) = &*known
-            && now.since_ms(known.at) < age_max_ms
-        {
-            return Ok(Arc::clone(known));
+        let flight = {
+            let mut knowledge = self.knowledge();
+            let known = knowledge.known.as_ref();
+            if let Some(known) = known.filter(|known| now.since_ms(known.at) < age_max_ms) {
+                return Ok(Arc::clone(known));
+            }
+            if let Some((at, error)) = &knowledge.failed
+                && at.elapsed() < FAILED_FOR
+            {
+                return Err(error.clone());
+            }
+            let asked = || {
+                let (http, issuer) = (self.http.clone(), self.settings.issuer.clone());
+                ask(http, issuer, now).boxed().shared()
+            };
+            knowledge.flight.get_or_insert_with(asked).clone()
+        };
+        let answer = flight.clone().await;
+        let mut knowledge = self.knowledge();
+        // The first who hears the answer writes it down.
+        let is_current = |current: &Flight| current.ptr_eq(&flight);
+        if knowledge.flight.as_ref().is_some_and(is_current) {
+            knowledge.flight = None;
+            match &answer {
+                Ok(known) => {
+                    knowledge.known = Some(Arc::clone(known));
+                    knowledge.failed = None;
+                }
+                Err(error) => knowledge.failed = Some((Instant::now(), error.clone())),
+            }
         }
-        let issuer = self.settings.issuer.trim_end_matches('/');
-        let about = format!("{issuer}/.well-known/openid-configuration");
-        let metadata: Metadata = read(self.http.get(about), "the provider's configuration").await?;
-        if metadata.issuer != self.settings.issuer {
+        answer
+    }
+
+    fn knowledge(&self) -> MutexGuard<'_, Knowledge> {
+        self.knowledge
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Asks a provider about itself, within the time of one request.
+async fn ask(
+    http: reqwest::Client,
+    issuer: String,
+    now: Timestamp,
+) -> Result<Arc<Known>, ProviderError> {
+    const WHAT: &str = "the provider's configuration";
+    let asked = async {
+        let base = issuer.trim_end_matches('/');
+        let about = format!("{base}/.well-known/openid-configuration");
+        let metadata: Metadata = read(http.get(about), WHAT).await?;
+        if metadata.issuer != issuer {
             return Err(ProviderError::Issuer(metadata.issuer));
         }
-        let keys = self.http.get(metadata.jwks_uri.clone());
-        let fresh = Arc::new(Known {
+        let keys = http.get(metadata.jwks_uri.clone());
+        Ok(Arc::new(Known {
             keys: read(keys, "the provider's keys").await?,
             metadata,
             at: now,
-        });
-        *known = Some(Arc::clone(&fresh));
-        Ok(fresh)
-    }
+        }))
+    };
+    let late = |_| ProviderError::Unreachable {
+        what: WHAT,
+        reason: "it took too long".to_owned(),
+    };
+    tokio::time::timeout(TIMEOUT, asked).await.map_err(late)?
 }
 
 /// Sends a request and reads JSON, bounded.
@@ -334,34 +396,4 @@ fn person(claims: &Map<String, Value>, user_claim: &str) -> Result<Person, Provi
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn people_are_called_as_the_published_server_calls_them() {
-        let claims = json!({
-            "sub": "7", "email": "ada@acme.example", "email_verified": true, "name": "Ada",
-            "picture": "javascript:alert(1)",
-        });
-        let claims = claims.as_object().unwrap();
-        let ada = person(claims, "email").unwrap();
-        assert_eq!(ada.login, "ada@acme.example@openid-connect");
-        assert_eq!((ada.name.as_deref(), ada.picture), (Some("Ada"), None));
-        assert_eq!(person(claims, "sub").unwrap().login, "7@openid-connect");
-        assert!(matches!(
-            person(claims, "nick"),
-            Err(ProviderError::NoClaim(_))
-        ));
-        for unverified in [json!(false), json!("true"), Value::Null] {
-            let mut claims = claims.clone();
-            claims["email_verified"] = unverified;
-            assert!(matches!(
-                person(&claims, "email"),
-                Err(ProviderError::Unverified)
-            ));
-            person(&claims, "sub").unwrap();
-        }
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use control_state::{EventLog, Liveliness, Machine, Tables};
+use control_state::{EventLog, Liveliness, Machine, Tables, query};
 use proto_errors::{IssueCode, IssueSeverity};
 use proto_public::api::v2::{
     MachineIssue, MachineIssueSeverity as Severity, MachineIssueType as Kind, MachineIssues,
@@ -18,7 +18,7 @@ const BMC_REPORT_AGE_MAX_MS: u64 = 20 * 60 * 1000;
 const LAST_ERROR_AGE_MS: u64 = 7 * 24 * 3600 * 1000;
 
 /// One finding: what it is and what to know about it.
-type Finding = (Kind, String);
+type Finding = (IssueCode, String);
 
 /// All issues that the query asks for, by machine.
 pub(super) fn evaluate(
@@ -32,23 +32,24 @@ pub(super) fn evaluate(
         .as_ref()
         .and_then(|threshold| u64::try_from(threshold.seconds).ok())
         .map_or(LAST_ERROR_AGE_MS, |seconds| seconds.saturating_mul(1000));
-    let wanted = |kind: Kind| {
-        let number = kind as i32;
+    let wanted = |code: IssueCode| {
+        let number = kind(code) as i32;
         (query.only.is_empty() || query.only.contains(&number))
             && !query.omit.contains(&number)
             && query
                 .severity
-                .is_none_or(|least| severity(kind) as i32 >= least)
+                .is_none_or(|least| severity(code) as i32 >= least)
     };
     let machines = tables
         .all::<Machine>()
         .filter(|machine| matches(tables, machine, query.machine_query.as_ref()));
     let of_machine = |machine: &std::sync::Arc<Machine>| {
         let log = tables.get::<EventLog>(&machine.id).map(AsRef::as_ref);
-        let found = findings(machine, log, &shared, threshold_ms, now);
+        let mut found = findings(machine, log, &shared, threshold_ms, now);
+        cable_findings(tables, machine, &mut found);
         let issues: Vec<MachineIssue> = found
             .into_iter()
-            .filter(|(kind, _)| wanted(*kind))
+            .filter(|(code, _)| wanted(*code))
             .map(issue)
             .collect();
         (!issues.is_empty()).then(|| MachineIssues {
@@ -92,7 +93,7 @@ fn findings(
 ) -> Vec<Finding> {
     let mut out = Vec::new();
     if machine.partition.is_none() {
-        out.push((Kind::NoPartition, String::new()));
+        out.push((IssueCode::NoPartition, String::new()));
     }
     bmc_findings(machine, shared, now, &mut out);
     if let Some(allocation) = &machine.allocation
@@ -101,95 +102,120 @@ fn findings(
             .get(&allocation.asn.0)
             .is_some_and(|count| *count > 1)
     {
-        out.push((Kind::AsnUniqueness, format!("AS number {}", allocation.asn)));
+        out.push((
+            IssueCode::AsnUniqueness,
+            format!("AS number {}", allocation.asn),
+        ));
     }
     let Some(log) = log else {
-        out.push((Kind::NoEventContainer, String::new()));
+        out.push((IssueCode::NoEventContainer, String::new()));
         return out;
     };
     match log.liveliness {
         Liveliness::Alive => {}
-        Liveliness::Dead => out.push((Kind::LivelinessDead, String::new())),
-        Liveliness::Unknown => out.push((Kind::LivelinessUnknown, String::new())),
-        Liveliness::Unspecified => out.push((Kind::LivelinessNotAvailable, String::new())),
+        Liveliness::Dead => out.push((IssueCode::LivelinessDead, String::new())),
+        Liveliness::Unknown => out.push((IssueCode::LivelinessUnknown, String::new())),
+        Liveliness::Unspecified => out.push((IssueCode::LivelinessNotAvailable, String::new())),
     }
     if log.crash_loop {
-        out.push((Kind::CrashLoop, machine.reason.clone()));
+        out.push((IssueCode::CrashLoop, machine.reason.clone()));
     }
     if log.failed_reclaim {
-        out.push((Kind::FailedMachineReclaim, machine.reason.clone()));
+        out.push((IssueCode::FailedMachineReclaim, machine.reason.clone()));
     }
     if let Some(error) = &log.last_error_event
         && now.since_ms(error.time) < threshold_ms
     {
         out.push((
-            Kind::LastEventError,
+            IssueCode::LastEventError,
             format!("{}: {}", error.kind, error.message),
         ));
     }
     out
 }
 
+fn cable_findings(tables: &Tables, machine: &Machine, out: &mut Vec<Finding>) {
+    let disputed = query::cable_issues(tables, machine);
+    if !disputed.is_empty() {
+        out.push((IssueCode::CableDisputed, disputed.join("; ")));
+    }
+    if let Some(missing) = query::missing_cables(tables, machine) {
+        out.push((IssueCode::CableMissing, missing));
+    }
+}
+
 fn bmc_findings(machine: &Machine, shared: &Shared, now: Timestamp, out: &mut Vec<Finding>) {
     let Some(bmc) = &machine.bmc else {
-        out.push((Kind::BmcWithoutIp, String::new()));
+        out.push((IssueCode::BmcWithoutIp, String::new()));
         return;
     };
     if bmc.address.is_empty() {
-        out.push((Kind::BmcWithoutIp, String::new()));
+        out.push((IssueCode::BmcWithoutIp, String::new()));
     } else if shared
         .bmc_addresses
         .get(&bmc.address)
         .is_some_and(|count| *count > 1)
     {
-        out.push((Kind::BmcNonDistinctIp, bmc.address.clone()));
+        out.push((IssueCode::BmcNonDistinctIp, bmc.address.clone()));
     }
     if bmc.mac.is_empty() {
-        out.push((Kind::BmcWithoutMac, String::new()));
+        out.push((IssueCode::BmcWithoutMac, String::new()));
+    }
+    if machine.is_bmc_contested() {
+        let claims = machine.bmc_claims.iter().filter(|claim| !claim.rejected);
+        let claims: Vec<&str> = claims.map(|claim| claim.address.as_str()).collect();
+        let details = format!(
+            "{} is believed, {} claims it",
+            bmc.address,
+            claims.join(", ")
+        );
+        out.push((IssueCode::BmcContested, details));
     }
     if now.since_ms(bmc.updated_at) > BMC_REPORT_AGE_MAX_MS {
-        out.push((Kind::BmcInfoOutdated, bmc.error.clone().unwrap_or_default()));
+        out.push((
+            IssueCode::BmcInfoOutdated,
+            bmc.error.clone().unwrap_or_default(),
+        ));
     }
 }
 
-const fn severity(kind: Kind) -> Severity {
-    match code(kind) {
-        None => Severity::Minor,
-        Some(code) => match code.severity() {
-            IssueSeverity::Minor => Severity::Minor,
-            IssueSeverity::Major => Severity::Major,
-            IssueSeverity::Critical => Severity::Critical,
-        },
+const fn severity(code: IssueCode) -> Severity {
+    match code.severity() {
+        IssueSeverity::Minor => Severity::Minor,
+        IssueSeverity::Major => Severity::Major,
+        IssueSeverity::Critical => Severity::Critical,
     }
 }
 
-/// The entry of the catalogue; all but the unspecified have one.
-const fn code(kind: Kind) -> Option<IssueCode> {
-    Some(match kind {
-        Kind::Unspecified => return None,
-        Kind::NoPartition => IssueCode::NoPartition,
-        Kind::LivelinessDead => IssueCode::LivelinessDead,
-        Kind::LivelinessUnknown => IssueCode::LivelinessUnknown,
-        Kind::LivelinessNotAvailable => IssueCode::LivelinessNotAvailable,
-        Kind::FailedMachineReclaim => IssueCode::FailedMachineReclaim,
-        Kind::CrashLoop => IssueCode::CrashLoop,
-        Kind::LastEventError => IssueCode::LastEventError,
-        Kind::BmcWithoutMac => IssueCode::BmcWithoutMac,
-        Kind::BmcWithoutIp => IssueCode::BmcWithoutIp,
-        Kind::BmcInfoOutdated => IssueCode::BmcInfoOutdated,
-        Kind::AsnUniqueness => IssueCode::AsnUniqueness,
-        Kind::BmcNonDistinctIp => IssueCode::BmcNonDistinctIp,
-        Kind::NoEventContainer => IssueCode::NoEventContainer,
-    })
+/// What the public contract calls it. Entries that it does not know are unspecified there, and
+/// are told by the address of their explanation.
+const fn kind(code: IssueCode) -> Kind {
+    match code {
+        IssueCode::NoPartition => Kind::NoPartition,
+        IssueCode::LivelinessDead => Kind::LivelinessDead,
+        IssueCode::LivelinessUnknown => Kind::LivelinessUnknown,
+        IssueCode::LivelinessNotAvailable => Kind::LivelinessNotAvailable,
+        IssueCode::FailedMachineReclaim => Kind::FailedMachineReclaim,
+        IssueCode::CrashLoop => Kind::CrashLoop,
+        IssueCode::LastEventError => Kind::LastEventError,
+        IssueCode::BmcWithoutMac => Kind::BmcWithoutMac,
+        IssueCode::BmcWithoutIp => Kind::BmcWithoutIp,
+        IssueCode::BmcInfoOutdated => Kind::BmcInfoOutdated,
+        IssueCode::AsnUniqueness => Kind::AsnUniqueness,
+        IssueCode::BmcNonDistinctIp => Kind::BmcNonDistinctIp,
+        IssueCode::NoEventContainer => Kind::NoEventContainer,
+        IssueCode::BmcContested | IssueCode::CableDisputed | IssueCode::CableMissing => {
+            Kind::Unspecified
+        }
+    }
 }
 
-fn issue((kind, details): Finding) -> MachineIssue {
-    let code = code(kind);
+fn issue((code, details): Finding) -> MachineIssue {
     MachineIssue {
-        r#type: kind.into(),
-        severity: severity(kind).into(),
-        description: code.map(IssueCode::what).unwrap_or_default().to_owned(),
-        reference_url: code.map(IssueCode::url).unwrap_or_default(),
+        r#type: kind(code).into(),
+        severity: severity(code).into(),
+        description: code.what().to_owned(),
+        reference_url: code.url(),
         details,
     }
 }
@@ -200,16 +226,19 @@ mod tests {
 
     #[test]
     fn the_catalogue_has_the_names_of_the_contract() {
-        let mut known = 0;
-        for number in 0..=64 {
-            let Ok(kind) = Kind::try_from(number) else {
-                continue;
-            };
-            let name = proto_public::enum_string("metalstack.api.v2.MachineIssueType", number);
-            let code = code(kind).map(|it| it.as_str().to_owned());
-            assert_eq!(code, name.filter(|_| kind != Kind::Unspecified));
-            known += usize::from(kind != Kind::Unspecified);
+        let name = |kind: Kind| {
+            proto_public::enum_string("metalstack.api.v2.MachineIssueType", kind as i32)
+        };
+        let known: Vec<Kind> = (1..=64).filter_map(|it| Kind::try_from(it).ok()).collect();
+        for kind_of_contract in &known {
+            let mut codes = IssueCode::ALL.iter();
+            let code = codes.find(|code| kind(**code) == *kind_of_contract);
+            let code = code.map(|code| code.as_str().to_owned());
+            assert_eq!(code, name(*kind_of_contract));
         }
-        assert_eq!(known, IssueCode::ALL.len());
+        let of_contract = IssueCode::ALL
+            .iter()
+            .filter(|code| kind(**code) != Kind::Unspecified);
+        assert_eq!(known.len(), of_contract.count());
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use proto_public::metalmesh::admin::v1::{AuditAnchor, AuditPart, AuditRecord};
-use proto_types::{AuditHash, AuditLine, AuditPhase, Timestamp};
+use proto_types::{AuditGaps, AuditHash, AuditLine, AuditPhase, RETENTION_METHOD, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// Where the chain of the records that are kept begins.
@@ -37,6 +37,9 @@ pub(super) struct Line {
     /// The rule of a site policy that decided the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
+    /// How many calls or dropped records it stands for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    count: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
 }
@@ -58,6 +61,7 @@ impl Line {
             AuditPart::Request => AuditPhase::Request,
             AuditPart::Response => AuditPhase::Response,
             AuditPart::Call => AuditPhase::Call,
+            AuditPart::Dropped => AuditPhase::Dropped,
             AuditPart::Unspecified => bail!(
                 "record {} is of a kind that this program does not know; update it",
                 record.sequence
@@ -78,6 +82,7 @@ impl Line {
             result_code: record.result_code,
             part,
             rule: record.rule,
+            count: record.count,
             hash: hash.transpose()?.map(|hash| hash.to_string()),
         })
     }
@@ -97,7 +102,41 @@ impl Line {
             result_code: self.result_code,
             phase: self.part,
             rule: self.rule.as_deref(),
+            count: self.count,
         }
+    }
+}
+
+/// The gaps of a walk, and what the trail itself says of them.
+#[derive(Debug, Default)]
+struct Gaps {
+    seen: AuditGaps,
+    /// Records that were dropped there.
+    dropped: u64,
+    /// What the newest record of retention says, and what had been seen by then.
+    told: Option<(String, String)>,
+}
+
+impl Gaps {
+    fn add(&mut self, line: &Line, hash: &AuditHash) {
+        let count = line.count.unwrap_or(1);
+        self.seen.add(line.sequence, count, hash);
+        self.dropped += u64::from(count);
+    }
+
+    /// Retention left the gaps that there are, and nobody else.
+    fn check(&self) -> Result<()> {
+        let seen = self.seen.told();
+        let is_told = match &self.told {
+            None => self.seen.is_empty(),
+            Some((told, by_then)) => *told == *by_then && *by_then == seen,
+        };
+        ensure!(
+            is_told,
+            "records are missing from the middle, and no record of retention tells of these gaps: \
+             they were removed"
+        );
+        Ok(())
     }
 }
 
@@ -113,6 +152,7 @@ pub(super) struct Walk {
     wanted: Option<AuditHash>,
     pub(super) checked: u64,
     pub(super) older: u64,
+    gaps: Gaps,
 }
 
 impl Walk {
@@ -126,6 +166,7 @@ impl Walk {
             sequence: 0,
             checked: 0,
             older: 0,
+            gaps: Gaps::default(),
         }
     }
 
@@ -163,6 +204,12 @@ impl Walk {
             (None, _) => bail!("it has no hash, but the chain begins before it"),
             (Some(_), _) => bail!("it has a hash, but the chain begins behind it"),
         };
+        if line.part == AuditPhase::Dropped {
+            self.gaps.add(line, &stated);
+            self.wanted = self.wanted.filter(|wanted| *wanted != stated);
+            self.head = Some(stated);
+            return Ok(());
+        }
         let computed = line.line().hash(&previous);
         ensure!(
             stated == computed,
@@ -174,6 +221,10 @@ impl Walk {
         }
         self.head = Some(computed);
         self.checked += 1;
+        if line.method == RETENTION_METHOD {
+            let told = line.body.clone().unwrap_or_default();
+            self.gaps.told = Some((told, self.gaps.seen.told()));
+        }
         Ok(())
     }
 
@@ -182,6 +233,7 @@ impl Walk {
     /// # Errors
     /// When the wanted hash was not on the way.
     pub(super) fn end(self) -> Result<Verdict> {
+        self.gaps.check()?;
         if let Some(wanted) = self.wanted {
             bail!(
                 "no record has the hash {wanted}: the records up to it were dropped by now, or \
@@ -191,7 +243,7 @@ impl Walk {
         Ok(Verdict {
             records: self.checked,
             before_chain: self.older,
-            dropped: self.anchor.as_ref().map_or(0, |anchor| anchor.dropped),
+            dropped: self.anchor.as_ref().map_or(0, |anchor| anchor.dropped) + self.gaps.dropped,
             anchor: self.anchor.map(|anchor| anchor.hash.to_string()),
             head: self.head.map(|hash| hash.to_string()),
         })
@@ -205,7 +257,7 @@ pub(super) struct Verdict {
     records: u64,
     /// Records from before the chain, which nothing proves.
     before_chain: u64,
-    /// Records of the chain that were dropped as the oldest.
+    /// Records of the chain that were dropped: as the oldest, or beyond their caller's share.
     dropped: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     anchor: Option<String>,
@@ -268,6 +320,7 @@ mod tests {
                 result_code: Some(0),
                 part: AuditPhase::Call,
                 rule: None,
+                count: None,
                 hash: None,
             };
             if sequence > anchor.sequence {
@@ -307,6 +360,33 @@ mod tests {
             gone.to_string().contains("no record has the hash"),
             "{gone}"
         );
+    }
+
+    #[test]
+    fn a_gap_that_no_record_tells_of_was_made_by_somebody() {
+        let (anchor, mut lines) = chain(8);
+        let hash: AuditHash = lines[4].hash.as_deref().unwrap().parse().unwrap();
+        // Records 4 and 5 are gone, and record 8 tells so.
+        let mut gaps = AuditGaps::default();
+        gaps.add(5, 2, &hash);
+        lines[7].method = RETENTION_METHOD.into();
+        lines[7].body = Some(gaps.told());
+        let previous = lines[6].hash.as_deref().unwrap().parse().unwrap();
+        lines[7].hash = Some(lines[7].line().hash(&previous).to_string());
+        let untold: Vec<Line> = lines.drain(3..4).collect();
+        assert_eq!(untold[0].sequence, 4);
+        lines[3].part = AuditPhase::Dropped;
+        lines[3].count = Some(2);
+        let verdict = walk(&anchor, &lines, None).unwrap();
+        assert_eq!((verdict.records, verdict.dropped), (4, 2));
+        // Somebody drops one more.
+        let mut more = lines.clone();
+        more[4].part = AuditPhase::Dropped;
+        let found = walk(&anchor, &more, None).unwrap_err().to_string();
+        assert!(found.contains("they were removed"), "{found}");
+        // Or takes the record away that tells.
+        let found = walk(&anchor, &lines[..6], None).unwrap_err().to_string();
+        assert!(found.contains("they were removed"), "{found}");
     }
 
     #[test]

@@ -11,7 +11,9 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{AuditQuery, AuditServiceListRequest, AuditTrace};
-use proto_public::metalmesh::admin::v1::AuditTrailServiceExportsRequest;
+use proto_public::metalmesh::admin::v1::{
+    AuditTrailServiceExportsRequest, AuditTrailServiceForgetExportRequest,
+};
 use tonic::Code;
 
 use super::given;
@@ -41,7 +43,12 @@ pub(crate) enum Command {
     /// It is checked on the way; `verify --file` checks the file anywhere.
     Export { file: PathBuf },
     /// Show how far the trail was sent to the places of the configuration.
-    Exports,
+    Exports {
+        /// Forget a place that is gone from the configuration: records do not wait for it any
+        /// more.
+        #[arg(long, value_name = "NAME")]
+        forget: Option<String>,
+    },
 }
 
 /// Which records.
@@ -102,7 +109,12 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
         Command::Tail(tail) => tail::run(app, tail).await,
         Command::Verify(verify) => trail::verify(app, &verify).await,
         Command::Export { file } => trail::export(app, &file).await,
-        Command::Exports => {
+        Command::Exports { forget: Some(name) } => {
+            let request = AuditTrailServiceForgetExportRequest { name };
+            app.client.audit_trail().forget_export(request).await?;
+            Ok(())
+        }
+        Command::Exports { forget: None } => {
             let request = AuditTrailServiceExportsRequest {};
             let answer = app.client.audit_trail().exports(request).await?;
             app.output.list(&answer.into_inner().exports)

@@ -19,6 +19,8 @@ const FREE_FAIL: u64 = 5;
 /// Snapshots that may be due and not made.
 const SNAPSHOTS_DUE: u64 = 3;
 const DAY_S: i64 = 86_400;
+/// The cluster's time may be so far ahead of the clock here, seconds.
+const TIME_AHEAD_WARN_S: i64 = 120;
 /// The authority should be replaced so long before its end, days: agents that are away must see it.
 const AUTHORITY_WARN_DAYS: i64 = 30;
 const AUTHORITY_FAIL_DAYS: i64 = 7;
@@ -171,6 +173,43 @@ pub(super) fn versions(facts: &Facts) -> Vec<Found> {
             "upgrade the older nodes, one at a time",
         )],
     }
+}
+
+pub(super) fn time(facts: &Facts) -> Vec<Found> {
+    let cluster = match &facts.cluster {
+        Ok(cluster) => cluster,
+        Err(error) => return vec![Found::unknown("the cluster's time", error)],
+    };
+    let Some(time) = &cluster.time else {
+        return vec![Found::ok("no leader has set the cluster's time yet")];
+    };
+    let Some(known) = &time.time else {
+        return vec![Found::ok("no leader has set the cluster's time yet")];
+    };
+    if let Some(held) = &time.held {
+        return vec![Found::fail(
+            format!(
+                "the clock of node {} shows {held}, the cluster's time is {known}: the jump is held",
+                time.held_node
+            ),
+            "no deadline passes, and nothing expires or is cleared away, until the time is confirmed",
+            format!(
+                "if the clock of node {} is wrong: timedatectl set-ntp true (there); if it is right: \
+                 metalmesh cluster accept-time",
+                time.held_node
+            ),
+        )];
+    }
+    let ahead_s = known.seconds - facts.now_s;
+    let what = format!("the cluster's time is {ahead_s} s ahead of the clock here");
+    if ahead_s <= TIME_AHEAD_WARN_S {
+        return vec![Found::ok("the leader's clock is believed")];
+    }
+    vec![Found::warn(
+        what,
+        "a leader's clock was ahead: deadlines wait until the true time comes to it",
+        "set the clocks right, then: metalmesh cluster accept-time",
+    )]
 }
 
 /// One finding for each node that said something of itself.

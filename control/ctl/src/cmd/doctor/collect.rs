@@ -7,12 +7,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use control_client::{Client, Contexts, Settings};
 use proto_public::admin::v2::MachineServiceIssuesRequest;
 use proto_public::metalmesh::admin::v1::{
-    ClusterServiceStatusRequest, ClusterServiceStatusResponse, DoctorServiceGetRequest,
-    IdentityServiceListRequest,
+    AuditTrailServiceExportsRequest, ClusterServiceStatusRequest, ClusterServiceStatusResponse,
+    DoctorServiceGetRequest, IdentityServiceListRequest, SettingsServiceGetRequest,
 };
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::audit::AuditFacts;
 use super::facts::{Facts, File, Known, Mesh, Node};
 use super::{Doctor, probe};
 use crate::app::App;
@@ -57,6 +58,10 @@ pub(super) async fn collect(app: &App, global: &Global, doctor: &Doctor) -> Fact
         ..app.settings.clone()
     };
     let client = Client::new(&settings).map_err(|error| error.to_string());
+    let audit = match &client {
+        Err(error) => Err(error.clone()),
+        Ok(client) => ask_audit(client).await,
+    };
     let (cluster, identities, issues) = match &client {
         Err(error) => (Err(error.clone()), Err(error.clone()), Err(error.clone())),
         Ok(client) => ask_cluster(client).await,
@@ -70,7 +75,23 @@ pub(super) async fn collect(app: &App, global: &Global, doctor: &Doctor) -> Fact
         cluster,
         identities: identities.map(|it| it.identities),
         issues: issues.map(|it| it.issues),
+        audit,
     }
+}
+
+/// How far the audit trail was sent, and how much is kept for places that did not read it.
+async fn ask_audit(client: &Client) -> Known<AuditFacts> {
+    let (mut trail, mut settings) = (client.audit_trail(), client.settings());
+    let (exports, settings) = tokio::join!(
+        answer(trail.exports(AuditTrailServiceExportsRequest {})),
+        answer(settings.get(SettingsServiceGetRequest {})),
+    );
+    let audit = settings?.settings.and_then(|settings| settings.audit);
+    let unread_max = audit.and_then(|audit| audit.unread_max).unwrap_or(0);
+    Ok(AuditFacts {
+        exports: exports?.exports,
+        unread_max: u64::from(unread_max),
+    })
 }
 
 type Answers<T, U, V> = (Known<T>, Known<U>, Known<V>);

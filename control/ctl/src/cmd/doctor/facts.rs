@@ -5,6 +5,8 @@ use proto_public::metalmesh::admin::v1::{
     ClusterServiceStatusResponse, DoctorServiceGetResponse, Identity,
 };
 
+use super::audit::AuditFacts;
+
 /// What is known, or why it is not.
 pub(super) type Known<T> = Result<T, String>;
 
@@ -51,6 +53,7 @@ pub(super) struct Facts {
     pub(super) cluster: Known<ClusterServiceStatusResponse>,
     pub(super) identities: Known<Vec<Identity>>,
     pub(super) issues: Known<Vec<MachineIssues>>,
+    pub(super) audit: Known<AuditFacts>,
 }
 
 impl Facts {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use proto_public::api::v2::MachineIssueSeverity as Severity;
-use proto_public::metalmesh::admin::v1::{Identity, IdentityKind};
+use proto_public::metalmesh::admin::v1::{DoctorUnknownMachines, Identity, IdentityKind};
 
 use super::facts::Facts;
 use super::report::Found;
-use crate::text::enum_text;
+use crate::text::{enum_text, issue_code};
 
 /// Certificates are renewed at half of their hour; one with less left, seconds, is not.
 const RENEWED_BEFORE_S: i64 = 15 * 60;
@@ -22,7 +22,7 @@ pub(super) fn partitions(facts: &Facts) -> Vec<Found> {
     let Some(node) = facts.serving() else {
         return not_serving("which partitions are observed");
     };
-    let silent: Vec<Found> = (node.unobserved_partitions.iter())
+    let mut found: Vec<Found> = (node.unobserved_partitions.iter())
         .map(|partition| {
             Found::fail(
                 format!("partition {partition:?} is not observed"),
@@ -31,10 +31,30 @@ pub(super) fn partitions(facts: &Facts) -> Vec<Found> {
             )
         })
         .collect();
-    if silent.is_empty() {
+    found.extend(node.unknown_machines.iter().map(unknown_machines));
+    if found.is_empty() {
         return vec![Found::ok("all partitions are observed")];
     }
-    silent
+    found
+}
+
+/// One line for a partition, however many machines somebody made up there.
+fn unknown_machines(unknown: &DoctorUnknownMachines) -> Found {
+    let partition = &unknown.partition;
+    let what = format!(
+        "partition {partition:?} has {} unknown machines that never registered",
+        unknown.machines
+    );
+    let who = match unknown.macs.as_slice() {
+        [] => "they asked for a boot from many MAC addresses".to_owned(),
+        macs => format!("one MAC address stands for several: {}", macs.join(", ")),
+    };
+    let why = match unknown.is_full {
+        true => format!("{who}; no other unknown machine can boot there now"),
+        false => who,
+    };
+    let mend = "find the switch port of that MAC address; the records are forgotten after an hour";
+    Found::warn(what, &why, mend)
 }
 
 pub(super) fn agents(facts: &Facts) -> Vec<Found> {
@@ -115,7 +135,7 @@ pub(super) fn machines(facts: &Facts) -> Vec<Found> {
     };
     let mut by_code: BTreeMap<(i32, String), (usize, String)> = BTreeMap::new();
     for issue in issues.iter().flat_map(|it| &it.issues) {
-        let code = enum_text("metalstack.api.v2.MachineIssueType", issue.r#type);
+        let code = issue_code(issue);
         // The worst first.
         let entry = by_code.entry((-issue.severity, code)).or_default();
         entry.0 += 1;

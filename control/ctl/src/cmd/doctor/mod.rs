@@ -3,6 +3,7 @@
 //! `collect` asks everybody and knows nothing of right and wrong; `report` and the checks judge
 //! what was found and ask nobody.
 
+mod audit;
 mod cluster;
 mod collect;
 mod facts;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::facts::Facts;
-use super::{cluster, fleet, local};
+use super::{audit, cluster, fleet, local};
 
 /// Where the checks are explained.
 const DOC: &str = "docs/reference/doctor.md";
@@ -128,13 +128,14 @@ pub(super) struct Check {
 }
 
 /// All checks, in the order in which they are told.
-pub(super) const CHECKS: [Check; 19] = [
+pub(super) const CHECKS: [Check; 21] = [
     check("context-file", local::context_file),
     check("key-files", local::key_files),
     check("api", local::api),
     check("api-certificate", local::api_certificate),
     check("mesh", local::mesh),
     check("clock", local::clock),
+    check("cluster-time", cluster::time),
     check("nodes-asked", cluster::nodes_asked),
     check("leader", cluster::leader),
     check("quorum", cluster::quorum),
@@ -145,6 +146,7 @@ pub(super) const CHECKS: [Check; 19] = [
     check("snapshot", cluster::snapshot),
     check("backup", cluster::backup),
     check("authority", cluster::authority),
+    check("audit-exports", audit::exports),
     check("partitions", fleet::partitions),
     check("agents", fleet::agents),
     check("machines", fleet::machines),

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use proto_public::api::v2::{MachineIssue, MachineIssueSeverity, MachineIssueType, MachineIssues};
 use proto_public::metalmesh::admin::v1::{
-    ClusterServiceStatusResponse, DoctorAuthority, DoctorBackup, DoctorServiceGetResponse,
-    DoctorTurnedAway, Identity, IdentityKind, Node as Member, NodeRole,
+    AuditExport, ClusterServiceStatusResponse, ClusterTime, DoctorAuthority, DoctorBackup,
+    DoctorServiceGetResponse, DoctorTurnedAway, DoctorUnknownMachines, Identity, IdentityKind,
+    Node as Member, NodeRole,
 };
 
+use super::audit::AuditFacts;
 use super::facts::{Facts, File, Mesh, Node};
 use super::report::{CHECKS, Level, TOLD_MAX, report, worst};
 
@@ -104,6 +106,14 @@ fn well() -> Facts {
         }),
         identities: Ok(vec![agent()]),
         issues: Ok(Vec::new()),
+        audit: Ok(AuditFacts {
+            exports: vec![AuditExport {
+                name: "siem".into(),
+                behind: 3,
+                ..Default::default()
+            }],
+            unread_max: 50_000,
+        }),
     }
 }
 
@@ -140,7 +150,7 @@ fn members(facts: &mut Facts) -> &mut Vec<Member> {
 /// What is made wrong, and the one check that has to say so.
 type Case = (&'static str, Level, &'static str, fn(&mut Facts));
 
-const CASES: [Case; 32] = [
+const CASES: [Case; 37] = [
     ("context-file", Level::Fail, "chmod 600", |f| {
         f.context.as_mut().unwrap().mode = 0o644
     }),
@@ -165,6 +175,24 @@ const CASES: [Case; 32] = [
     ("api-certificate", Level::Fail, "plain HTTP", |f| {
         f.nodes[0].url = "http://control-1:4443".into();
         first(f).api_certificate_ends = None;
+    }),
+    (
+        "cluster-time",
+        Level::Fail,
+        "metalmesh cluster accept-time",
+        |facts| {
+            facts.cluster.as_mut().unwrap().time = Some(ClusterTime {
+                time: at(-10),
+                held: at(86_400),
+                held_node: 2,
+            });
+        },
+    ),
+    ("cluster-time", Level::Warn, "300 s ahead", |facts| {
+        facts.cluster.as_mut().unwrap().time = Some(ClusterTime {
+            time: at(300),
+            ..Default::default()
+        });
     }),
     ("mesh", Level::Warn, "drops UDP", |f| {
         f.mesh[1].quic_ms = Err("no answer".into())
@@ -227,6 +255,16 @@ const CASES: [Case; 32] = [
     ("snapshot", Level::Warn, "90000 entries", |f| {
         first(f).applied = 90_000
     }),
+    ("audit-exports", Level::Warn, "12000 records behind", |f| {
+        if let Ok(audit) = &mut f.audit {
+            audit.exports[0].behind = 12_000;
+        }
+    }),
+    ("audit-exports", Level::Fail, "26000 records behind", |f| {
+        if let Ok(audit) = &mut f.audit {
+            audit.exports[0].behind = 26_000;
+        }
+    }),
     ("backup", Level::Warn, "no backups are scheduled", |f| {
         for node in &mut f.nodes {
             node.said.as_mut().unwrap().has_schedule = false;
@@ -244,6 +282,19 @@ const CASES: [Case; 32] = [
     ("partitions", Level::Fail, "\"lab\" is not observed", |f| {
         first(f).unobserved_partitions = vec!["lab".into()];
     }),
+    (
+        "partitions",
+        Level::Warn,
+        "9 unknown machines that never registered",
+        |f| {
+            first(f).unknown_machines = vec![DoctorUnknownMachines {
+                partition: "lab".into(),
+                machines: 9,
+                macs: vec!["02:00:00:00:00:01".into()],
+                is_full: false,
+            }];
+        },
+    ),
     (
         "agents",
         Level::Warn,

@@ -3,13 +3,15 @@
 use anyhow::Result;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{MachineQuery, MachineServiceGetBmcRequest};
+use proto_public::metalmesh::admin::v1::BmcClaimServiceConfirmRequest;
 
 use super::details;
 use crate::app::App;
 use crate::cmd::given;
-use crate::output::message_json;
+use crate::output::{message_json, print_table};
 
 const DETAILS: &str = "metalstack.api.v2.MachineBMCDetails";
+const CONFIRMED: &str = "metalmesh.admin.v1.BmcClaimServiceConfirmResponse";
 
 /// One machine's, or as an administrator everybody's.
 pub(super) async fn show(app: &App, machine: Option<&str>) -> Result<()> {
@@ -47,6 +49,17 @@ async fn list(app: &App) -> Result<()> {
     }
     let all = all.iter().map(|one| message_json(DETAILS, one));
     app.output.value(&all.collect::<Result<_>>()?)
+}
+
+/// Has orders for a machine go to the BMC at that address.
+pub(super) async fn confirm(app: &App, machine: &str, address: String) -> Result<()> {
+    let machine = app.machine_id(machine).await?;
+    let request = BmcClaimServiceConfirmRequest { machine, address };
+    let answer = app.client.bmc_claims().confirm(request).await?;
+    app.output.message(CONFIRMED, &answer.into_inner(), |bmc| {
+        let row = vec![bmc.machine.clone(), bmc.address.clone()];
+        print_table(&["machine", "bmc"], [row]);
+    })
 }
 
 /// The password for the console of an allocated machine; the reason goes into the audit trail.

@@ -4,14 +4,13 @@ use anyhow::Result;
 use clap::Args;
 use proto_errors::IssueCode;
 use proto_public::admin::v2::MachineServiceIssuesRequest;
-use proto_public::api::v2::{MachineIssues, MachineIssuesQuery, MachineQuery};
+use proto_public::api::v2::{MachineIssue, MachineIssues, MachineIssuesQuery, MachineQuery};
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::output::print_table;
-use crate::text::{enum_text, enum_value, or_dash};
+use crate::text::{ISSUE_TYPE, enum_text, enum_value, issue_code, or_dash};
 
-const KIND: &str = "metalstack.api.v2.MachineIssueType";
 const SEVERITY: &str = "metalstack.api.v2.MachineIssueSeverity";
 
 #[derive(Debug, Args)]
@@ -71,8 +70,17 @@ impl Line {
     }
 }
 
-fn numbers(kind: &str, names: &[String]) -> Result<Vec<i32>> {
-    names.iter().map(|name| enum_value(kind, name)).collect()
+/// Entries of the catalogue by name, and their numbers in the contract, which knows not all.
+fn numbers(names: &[String]) -> Result<Vec<i32>> {
+    let mut numbers = Vec::new();
+    for name in names {
+        match enum_value(ISSUE_TYPE, name) {
+            Ok(number) => numbers.push(number),
+            Err(_) if IssueCode::of(name).is_some() => numbers.push(0),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(numbers)
 }
 
 pub(super) async fn show(app: &App, issues: Issues) -> Result<()> {
@@ -88,8 +96,12 @@ pub(super) async fn show(app: &App, issues: Issues) -> Result<()> {
             partition: issues.partition,
             ..Default::default()
         }),
-        only: numbers(KIND, &issues.only)?,
-        omit: numbers(KIND, &issues.omit)?,
+        only: numbers(&issues.only)?,
+        // Zero stands for all that the contract does not know.
+        omit: numbers(&issues.omit)?
+            .into_iter()
+            .filter(|number| *number != 0)
+            .collect(),
         severity: severity
             .map(|name| enum_value(SEVERITY, name))
             .transpose()?,
@@ -97,7 +109,13 @@ pub(super) async fn show(app: &App, issues: Issues) -> Result<()> {
     };
     let request = MachineServiceIssuesRequest { query: Some(query) };
     let answer = app.client.admin_machines().issues(request).await?;
-    let lines = lines(&answer.into_inner().issues);
+    let mut lines = lines(&answer.into_inner().issues);
+    let is_own = |line: &Line| enum_value(ISSUE_TYPE, &line.code).is_err();
+    lines.retain(|line| {
+        let is_named = |names: &[String]| names.contains(&line.code);
+        !is_own(line)
+            || ((issues.only.is_empty() || is_named(&issues.only)) && !is_named(&issues.omit))
+    });
     if !app.output.is_table() {
         let all: Vec<Value> = lines.iter().map(Line::json).collect();
         return app.output.value(&Value::Array(all));
@@ -117,10 +135,10 @@ fn lines(machines: &[MachineIssues]) -> Vec<Line> {
         .flat_map(|machine| machine.issues.iter().map(move |issue| (machine, issue)));
     let mut all: Vec<_> = all.collect();
     all.sort_by_key(|(_, issue)| std::cmp::Reverse(issue.severity));
-    let line = |(machine, issue): (&MachineIssues, &proto_public::api::v2::MachineIssue)| Line {
+    let line = |(machine, issue): (&MachineIssues, &MachineIssue)| Line {
         machine: machine.uuid.clone(),
         severity: enum_text(SEVERITY, issue.severity),
-        code: enum_text(KIND, issue.r#type),
+        code: issue_code(issue),
         what: issue.description.clone(),
         details: issue.details.clone(),
         doc: issue.reference_url.clone(),

@@ -4,6 +4,7 @@
 //! A drill finds a site with its machines waiting and leaves it so; they can be run one after the
 //! other in one lab.
 
+mod cables;
 mod hardware;
 mod images;
 mod outage;
@@ -95,6 +96,18 @@ pub const DRILLS: &[Drill] = &[
         about: "a disk that cannot be wiped keeps its machine out of the pool",
         machines: true,
         run: hardware::wipe_fails,
+    },
+    Drill {
+        name: "lying-machine",
+        about: "a machine that claims a tenant's port takes nothing, and an issue tells of it",
+        machines: true,
+        run: cables::machine_lies,
+    },
+    Drill {
+        name: "lying-leaf",
+        about: "a leaf that says that it hears a tenant's machine moves nothing",
+        machines: true,
+        run: cables::leaf_lies,
     },
     Drill {
         name: "tickets",

@@ -1,0 +1,290 @@
+//! Room for calls: how many may arrive, and run, at the same time, and with how many bytes.
+//!
+//! A call arrives until its body is there, and only then takes a place among those that run:
+//! whoever sends heads without bodies keeps nobody from calling. Callers with a good token,
+//! callers without one and pages for browsers have rooms of their own, and in each of them one
+//! caller has a share.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use proto_bounds::{Place, Places, network};
+use tonic::Status;
+use tower::BoxError;
+
+use super::{BODY_TIMEOUT, envelope};
+
+/// Calls that run at the same time; each holds its request in memory.
+pub const CALLS_MAX: usize = 4096;
+/// ... of one token.
+pub const CALLS_PER_TOKEN_MAX: usize = 512;
+/// Calls whose body is on its way.
+const ARRIVING_MAX: usize = 4096;
+/// ... of one token: as many as one connection of HTTP/2 carries.
+const ARRIVING_PER_TOKEN_MAX: usize = 256;
+/// Bytes of all requests in memory.
+const BYTES_MAX: usize = 512 << 20;
+/// ... of one token.
+const BYTES_PER_TOKEN_MAX: usize = 64 << 20;
+
+/// Calls without a good token that run or arrive; each is short.
+const ANONYMOUS_MAX: usize = 1024;
+/// ... of one network.
+const ANONYMOUS_PER_NETWORK_MAX: usize = 64;
+/// Largest request of a caller without a good token, bytes: what it may call takes next to
+/// nothing.
+pub(super) const ANONYMOUS_BYTES_MAX: usize = 64 << 10;
+/// Pages that are answered at the same time.
+const PAGES_MAX: usize = 512;
+/// ... of one network: a browser opens six connections.
+const PAGES_PER_NETWORK_MAX: usize = 32;
+/// Streams of requests at the same time: everybody may open one.
+const STREAMS_MAX: usize = 128;
+/// ... of one caller.
+const STREAMS_EACH_MAX: usize = 16;
+
+/// The caller in whose share a call is counted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Caller {
+    /// A good token.
+    Token(Arc<str>),
+    /// Everybody else there.
+    Network(IpAddr),
+}
+
+impl Caller {
+    /// The token, or else the network that the call comes from.
+    pub(super) fn of(token: Option<Arc<str>>, peer: Option<SocketAddr>) -> Self {
+        let address = peer.map_or_else(|| Ipv4Addr::UNSPECIFIED.into(), |peer| peer.ip());
+        token.map_or_else(|| Self::Network(network(address)), Self::Token)
+    }
+}
+
+/// Places of one kind of callers.
+#[derive(Debug)]
+pub(super) struct Room {
+    arriving: Arc<Places<Caller>>,
+    running: Arc<Places<Caller>>,
+    bytes: Arc<Places<Caller>>,
+}
+
+/// All rooms of a front.
+#[derive(Debug)]
+pub(super) struct Rooms {
+    tokens: Room,
+    anonymous: Room,
+    pub(super) pages: Room,
+    streams: Arc<Places<Caller>>,
+}
+
+/// A request on its way.
+#[derive(Debug)]
+pub(super) struct Arriving<'a> {
+    room: &'a Room,
+    caller: Caller,
+    bytes: Place<Caller>,
+    _place: Place<Caller>,
+}
+
+/// A request that is there whole, until its call has ended.
+#[derive(Debug)]
+pub(super) struct Running {
+    _bytes: Place<Caller>,
+    _place: Place<Caller>,
+}
+
+impl Rooms {
+    pub(super) fn new() -> Self {
+        Self {
+            tokens: Room {
+                arriving: Places::new(ARRIVING_MAX, ARRIVING_PER_TOKEN_MAX),
+                running: Places::new(CALLS_MAX, CALLS_PER_TOKEN_MAX),
+                bytes: Places::new(BYTES_MAX, BYTES_PER_TOKEN_MAX),
+            },
+            anonymous: Room::of_strangers(ANONYMOUS_MAX, ANONYMOUS_PER_NETWORK_MAX),
+            pages: Room::of_strangers(PAGES_MAX, PAGES_PER_NETWORK_MAX),
+            streams: Places::new(STREAMS_MAX, STREAMS_EACH_MAX),
+        }
+    }
+
+    pub(super) fn of(&self, caller: &Caller) -> &Room {
+        match caller {
+            Caller::Token(_) => &self.tokens,
+            Caller::Network(_) => &self.anonymous,
+        }
+    }
+
+    /// A place for a stream of requests.
+    ///
+    /// # Errors
+    /// `resource_exhausted`.
+    pub(super) fn stream(&self, caller: Caller) -> Result<Place<Caller>, Status> {
+        self.streams.take(caller).ok_or_else(busy)
+    }
+}
+
+impl Room {
+    fn of_strangers(max: usize, each_max: usize) -> Self {
+        Self {
+            arriving: Places::new(max, each_max),
+            running: Places::new(max, each_max),
+            bytes: Places::new(max * ANONYMOUS_BYTES_MAX, each_max * ANONYMOUS_BYTES_MAX),
+        }
+    }
+
+    /// A place for a request whose head is there.
+    ///
+    /// # Errors
+    /// `resource_exhausted`.
+    pub(super) fn arrive(&self, caller: Caller) -> Result<Arriving<'_>, Status> {
+        Ok(Arriving {
+            room: self,
+            bytes: self.bytes.none(caller.clone()),
+            _place: self.arriving.take(caller.clone()).ok_or_else(busy)?,
+            caller,
+        })
+    }
+}
+
+impl Arriving<'_> {
+    /// Reads the body within its size and time.
+    ///
+    /// # Errors
+    /// `resource_exhausted` for a body above `bytes_max` or for want of room,
+    /// `deadline_exceeded`, `cancelled` for a body that ends early.
+    pub(super) async fn read<B>(&mut self, body: B, bytes_max: usize) -> Result<Bytes, Status>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let late = || Status::deadline_exceeded("the request's body took too long");
+        let read = tokio::time::timeout(BODY_TIMEOUT, self.collect(body, bytes_max));
+        read.await.unwrap_or_else(|_| Err(late()))
+    }
+
+    async fn collect<B>(&mut self, body: B, bytes_max: usize) -> Result<Bytes, Status>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let mut body = std::pin::pin!(body);
+        let (mut first, mut whole) = (Bytes::new(), BytesMut::new());
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| Status::cancelled("the request ended early"))?;
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            if first.len() + whole.len() + data.len() > bytes_max {
+                return Err(envelope::too_large(bytes_max));
+            }
+            self.hold(data.len())?;
+            // Most bodies come as one part, which is not copied.
+            if first.is_empty() && whole.is_empty() {
+                first = data;
+                continue;
+            }
+            if !first.is_empty() {
+                whole.extend_from_slice(&std::mem::take(&mut first));
+            }
+            whole.extend_from_slice(&data);
+        }
+        Ok(if whole.is_empty() {
+            first
+        } else {
+            whole.freeze()
+        })
+    }
+
+    /// Counts bytes that the request takes in memory until its call has ended.
+    ///
+    /// # Errors
+    /// `resource_exhausted`.
+    pub(super) fn hold(&mut self, bytes: usize) -> Result<(), Status> {
+        self.bytes.grow(bytes).then_some(()).ok_or_else(busy)
+    }
+
+    /// The request is there: it takes a place among the calls that run.
+    ///
+    /// # Errors
+    /// `resource_exhausted`.
+    pub(super) fn run(self) -> Result<Running, Status> {
+        let place = self.room.running.take(self.caller).ok_or_else(busy)?;
+        Ok(Running {
+            _bytes: self.bytes,
+            _place: place,
+        })
+    }
+}
+
+fn busy() -> Status {
+    Status::resource_exhausted("too many calls at the same time; try again in a moment")
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::{Full, StreamBody};
+    use hyper::body::Frame;
+    use tonic::Code;
+
+    use super::*;
+
+    fn token(name: &str) -> Caller {
+        Caller::Token(name.into())
+    }
+
+    #[tokio::test]
+    async fn requests_of_one_token_take_its_memory_only() {
+        let rooms = Rooms::new();
+        let room = rooms.of(&token("a"));
+        let large = || Full::new(Bytes::from(vec![0; 4 << 20]));
+        let mut held = Vec::new();
+        let refused = loop {
+            let mut arriving = room.arrive(token("a")).unwrap();
+            match arriving.read(large(), 4 << 20).await {
+                Ok(body) => held.push((body, arriving.run().unwrap())),
+                Err(status) => break status,
+            }
+        };
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        assert!(held.len() * (4 << 20) <= BYTES_PER_TOKEN_MAX);
+        let mut other = room.arrive(token("b")).unwrap();
+        other.read(large(), 4 << 20).await.unwrap();
+        drop((held, other));
+        assert_eq!(room.bytes.taken() + room.running.taken(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_body_in_parts_arrives_whole_and_no_larger_than_it_may_be() {
+        let rooms = Rooms::new();
+        let room = rooms.of(&token("a"));
+        let parts = || {
+            let parts =
+                ["ab", "", "cd", "e"].map(|part| Ok::<_, BoxError>(Frame::data(part.into())));
+            StreamBody::new(futures::stream::iter(parts))
+        };
+        let mut arriving = room.arrive(token("a")).unwrap();
+        let whole = arriving.read(parts(), 5).await.unwrap();
+        assert_eq!(&whole[..], b"abcde");
+        let mut arriving = room.arrive(token("a")).unwrap();
+        let refused = arriving.read(parts(), 4).await.unwrap_err();
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+    }
+
+    #[test]
+    fn one_network_leaves_room_to_others() {
+        let rooms = Rooms::new();
+        let at = |number: u8| Caller::Network([192, 0, 2, number].into());
+        let room = rooms.of(&at(1));
+        let mut taken = Vec::new();
+        while let Ok(arriving) = room.arrive(at(1)) {
+            taken.push(arriving);
+        }
+        assert_eq!(taken.len(), ANONYMOUS_PER_NETWORK_MAX);
+        assert!(room.arrive(at(2)).is_ok() && rooms.pages.arrive(at(1)).is_ok());
+        let streams: Vec<_> = (0..99).map_while(|_| rooms.stream(at(1)).ok()).collect();
+        assert_eq!(streams.len(), STREAMS_EACH_MAX);
+        assert!(rooms.stream(token("a")).is_ok());
+    }
+}

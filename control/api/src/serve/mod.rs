@@ -1,0 +1,273 @@
+//! The listener: HTTP/1.1 and HTTP/2 with prior knowledge on one TCP port, with TLS or without.
+//!
+//! Connections have places ([`connections`]), in all and for each caller; calls have rooms, which
+//! are the front's.
+
+mod connections;
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use crate::front::{Front, Gate, Inner, ReplyBody};
+
+pub(crate) use connections::Connection;
+pub use connections::ConnectionLimits;
+use connections::{Connections, OpenConnection, RunningCall};
+
+/// How long the headers of a request may take after the answer before: clients keep idle
+/// connections for 90 s and more, and one that is closed under a request loses it.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a stop waits for calls that run.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(15);
+/// The largest headers of a request, bytes.
+const HEADER_BYTES_MAX: u32 = 16 << 10;
+/// Calls at the same time on one connection.
+const STREAMS_MAX: u32 = 256;
+/// Calls of a connection that its client gave up and this node has not forgotten yet; a client
+/// that gives up more loses the connection.
+const RESETS_MAX: usize = 64;
+/// A silent HTTP/2 client is asked whether it is there.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+/// And given up when it does not answer.
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// A silent connection is asked after this whether it is there, as HTTP/1 cannot ask.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
+/// And again as often as this.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// And given up after so many questions.
+const KEEPALIVE_RETRIES: u32 = 3;
+/// An answer that its client does not read for so long ends the connection.
+const UNREAD_TIMEOUT: Duration = Duration::from_secs(60);
+/// Pause after the system refused a connection, for instance for lack of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves until stopped, then lets running calls end.
+pub async fn serve<S: Inner, G: Gate>(
+    listener: TcpListener,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    front: Front<S, G>,
+    stop: CancellationToken,
+) {
+    serve_within(ConnectionLimits::default(), listener, tls, front, stop).await;
+}
+
+/// The same with other bounds on connections.
+pub async fn serve_within<S: Inner, G: Gate>(
+    limits: ConnectionLimits,
+    listener: TcpListener,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    front: Front<S, G>,
+    stop: CancellationToken,
+) {
+    let server = Server {
+        front,
+        tls: tls.map(TlsAcceptor::from),
+        builder: builder(),
+        limits,
+    };
+    let server = Arc::new(server);
+    let graceful = GracefulShutdown::new();
+    let all = Connections::new(limits);
+    let mut connections = JoinSet::new();
+    while let Some((stream, peer)) = accept(&listener, &stop).await {
+        while connections.try_join_next().is_some() {}
+        let Some(open) = all.open(peer.ip()) else {
+            tracing::debug!(peer = %peer, "no room for a connection: a call runs on each");
+            continue;
+        };
+        let (server, watcher) = (Arc::clone(&server), graceful.watcher());
+        connections.spawn(async move { server.connection(stream, peer, open, watcher).await });
+    }
+    drop(listener);
+    if tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown())
+        .await
+        .is_err()
+    {
+        tracing::warn!("calls were cut off: they did not end in time");
+    }
+    connections.shutdown().await;
+}
+
+/// The next connection; `None` once stopped.
+async fn accept(
+    listener: &TcpListener,
+    stop: &CancellationToken,
+) -> Option<(TcpStream, SocketAddr)> {
+    let next = async {
+        loop {
+            match listener.accept().await {
+                Ok(accepted) => return accepted,
+                Err(error) => {
+                    tracing::warn!(error = %error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = stop.cancelled() => None,
+        next = next => Some(next),
+    }
+}
+
+fn builder() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(64 << 10);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(HEADER_BYTES_MAX)
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_pending_accept_reset_streams(RESETS_MAX)
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIMEOUT);
+    builder
+}
+
+struct Server<S, G> {
+    front: Front<S, G>,
+    tls: Option<TlsAcceptor>,
+    builder: Builder<TokioExecutor>,
+    limits: ConnectionLimits,
+}
+
+impl<S: Inner, G: Gate> Server<S, G> {
+    async fn connection(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        open: OpenConnection,
+        watcher: Watcher,
+    ) {
+        prepare(&stream);
+        let serving = self.requests(stream, peer, open.connection(), watcher);
+        tokio::select! {
+            biased;
+            reason = open.over() => tracing::debug!(peer = %peer, reason, "a connection is ended"),
+            outcome = serving => if let Err(error) = outcome {
+                tracing::debug!(peer = %peer, error = %error, "a connection ended early");
+            },
+        }
+    }
+
+    async fn requests(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        connection: &Arc<Connection>,
+        watcher: Watcher,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let limit = self.limits.first_byte;
+        // hyper would wait for the first byte of HTTP as long as it takes.
+        within(limit, "the first byte", stream.peek(&mut [0])).await?;
+        match &self.tls {
+            None => self.http(stream, peer, connection, watcher).await,
+            Some(tls) => {
+                let stream = within(limit, "the TLS handshake", tls.accept(stream)).await?;
+                self.http(stream, peer, connection, watcher).await
+            }
+        }
+    }
+
+    async fn http<IO>(
+        &self,
+        stream: IO,
+        peer: SocketAddr,
+        connection: &Arc<Connection>,
+        watcher: Watcher,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>
+    where
+        IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let front = self.front.clone();
+        let connection = Arc::clone(connection);
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            let front = front.clone();
+            let call = connection.call();
+            request.extensions_mut().insert(Arc::clone(&connection));
+            async move {
+                let answer = front.handle(request, Some(peer)).await;
+                let answer = answer.map(|body| SentBody { body, _call: call });
+                Ok::<_, std::convert::Infallible>(answer)
+            }
+        });
+        let connection = self.builder.serve_connection(TokioIo::new(stream), service);
+        watcher.watch(connection.into_owned()).await
+    }
+}
+
+fn prepare(stream: &TcpStream) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(error = %error, "TCP_NODELAY cannot be set");
+    }
+    // HTTP/1 has no ping: a machine that died while it waits is noticed by this.
+    let keepalive = TcpKeepalive::new()
+        .with_time(KEEPALIVE_AFTER)
+        .with_interval(KEEPALIVE_INTERVAL)
+        .with_retries(KEEPALIVE_RETRIES);
+    let socket = SockRef::from(stream);
+    let set = socket.set_tcp_keepalive(&keepalive);
+    if let Err(error) = set.and_then(|()| socket.set_tcp_user_timeout(Some(UNREAD_TIMEOUT))) {
+        tracing::debug!(error = %error, "TCP keepalive cannot be set");
+    }
+}
+
+async fn within<T>(
+    limit: Duration,
+    what: &str,
+    work: impl Future<Output = io::Result<T>>,
+) -> io::Result<T> {
+    let late = || io::Error::new(io::ErrorKind::TimedOut, format!("{what} took too long"));
+    tokio::time::timeout(limit, work)
+        .await
+        .unwrap_or_else(|_| Err(late()))
+}
+
+/// An answer's body; its call runs until it was sent or given up.
+struct SentBody {
+    body: ReplyBody,
+    _call: RunningCall,
+}
+
+impl Body for SentBody {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,235 @@
+//! How often one identity may call, and how long its requests may be.
+//!
+//! A machine is hostile as soon as it runs something else than hammer: what it says must not fill
+//! the log. Whoever calls too often is refused with an error that agents repeat after a pause, so
+//! that nothing is lost that is in a spool.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proto_bounds::{Buckets, Rate, network};
+use proto_identity::{AgentRole, Subject};
+use proto_link::{CallFuture, LinkStatus, MethodSpec, Peer, Responder, Service};
+use proto_mesh::{bmc_service, boot_service, machine_service, switch_service};
+use tokio::time::Instant;
+
+/// Identities and networks whose calls are counted; more than there can be sessions.
+const CALLERS_MAX: usize = 50_000;
+/// Of one machine: hammer says some twenty things from its start to the handover.
+const MACHINE: Rate = per_minute(240, Duration::from_secs(15));
+/// Of one switch, which reports what changed, gathered.
+const SWITCH: Rate = per_minute(1_200, Duration::from_secs(15));
+/// Of an agent that speaks for a partition: a whole hall that is switched on at once causes some
+/// hundred calls in a second.
+const PARTITION: Rate = per_minute(18_000, Duration::from_secs(20));
+/// Of everybody behind one address who has no certificate: a hall may join at once.
+const STRANGERS: Rate = per_minute(12_000, Duration::from_secs(20));
+/// Registrations of one identity, which are large: one a boot, and some after a broken session.
+const REGISTRATIONS: Rate = per_minute(12, Duration::from_secs(60));
+
+/// Longest request, bytes, where nothing else is said.
+const LEN_MAX: usize = 64 * 1024;
+/// Requests that may be longer, and those that are short.
+static LENGTHS: [(&MethodSpec, usize); 7] = [
+    (&machine_service::EVENT, 8 * 1024),
+    (&machine_service::REGISTER, 256 * 1024),
+    (&machine_service::WIPE_DONE, 256 * 1024),
+    (&switch_service::REGISTER, 512 * 1024),
+    (&switch_service::REPORT, 1024 * 1024),
+    (&bmc_service::REPORT, 1024 * 1024),
+    (&boot_service::REPORT_LEASES, 1024 * 1024),
+];
+
+const fn per_minute(per_minute: u32, burst: Duration) -> Rate {
+    Rate {
+        per_minute,
+        burst_ms: burst.as_secs() * 1000,
+    }
+}
+
+/// A caller whose calls are counted together.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Caller {
+    Identity(String),
+    Registrations(String),
+    Network(IpAddr),
+}
+
+/// Counts the calls of all identities on this node.
+#[derive(Debug)]
+pub(crate) struct CallRates {
+    /// Time is counted from here, by a clock that never goes back.
+    began: Instant,
+    buckets: Buckets<Caller>,
+}
+
+impl CallRates {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            began: Instant::now(),
+            buckets: Buckets::new(CALLERS_MAX),
+        })
+    }
+
+    /// Lets a call in, or says what is wrong with it.
+    fn admit(&self, method: &MethodSpec, peer: &Peer, len: usize) -> Result<(), LinkStatus> {
+        let len_max = LENGTHS
+            .iter()
+            .find(|(spec, _)| spec.path == method.path)
+            .map_or(LEN_MAX, |(_, len_max)| *len_max);
+        if len > len_max {
+            let path = method.path;
+            return Err(LinkStatus::invalid_argument(format!(
+                "the request of {path} has {len} bytes, and may have {len_max}; send less at once"
+            )));
+        }
+        let Some(id) = peer.id() else {
+            let caller = Caller::Network(network(peer.remote().ip()));
+            return self.count(caller, STRANGERS);
+        };
+        let name = id.to_string();
+        let registers = [
+            machine_service::REGISTER.path,
+            switch_service::REGISTER.path,
+        ];
+        if registers.contains(&method.path) {
+            self.count(Caller::Registrations(name.clone()), REGISTRATIONS)?;
+        }
+        self.count(Caller::Identity(name), rate(id.subject()))
+    }
+
+    fn count(&self, caller: Caller, rate: Rate) -> Result<(), LinkStatus> {
+        let now_us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let counted = self.buckets.count(caller, rate, now_us);
+        counted.map_err(|wait_ms| {
+            LinkStatus::resource_exhausted(format!(
+                "too many calls of this identity: wait for {wait_ms} ms, then call again"
+            ))
+        })
+    }
+}
+
+fn rate(subject: &Subject) -> Rate {
+    match subject {
+        Subject::Machine { .. } | Subject::ProjectMachine { .. } => MACHINE,
+        Subject::Agent {
+            role: AgentRole::Bmc | AgentRole::Pixie,
+            ..
+        } => PARTITION,
+        _ => SWITCH,
+    }
+}
+
+/// A service whose calls are counted.
+pub(crate) struct Bounded<S> {
+    service: S,
+    rates: Arc<CallRates>,
+}
+
+impl<S> Bounded<S> {
+    pub(crate) fn new(service: S, rates: &Arc<CallRates>) -> Self {
+        let rates = Arc::clone(rates);
+        Self { service, rates }
+    }
+}
+
+impl<S: Service> Service for Bounded<S> {
+    fn methods(&self) -> &'static [&'static MethodSpec] {
+        self.service.methods()
+    }
+
+    fn call<'a>(
+        &'a self,
+        method: &'static MethodSpec,
+        peer: &'a Peer,
+        request: bytes::Bytes,
+        out: &'a mut Responder,
+    ) -> CallFuture<'a> {
+        match self.rates.admit(method, peer, request.len()) {
+            Ok(()) => self.service.call(method, peer, request, out),
+            Err(status) => Box::pin(std::future::ready(Err(status))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto_link::{Code, PeerIdentity};
+    use proto_mesh::enrol_service;
+
+    use super::*;
+
+    const UUID: &str = "0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f";
+
+    fn peer(id: Option<&str>, address: &str) -> Peer {
+        let identity = id.map(|id| PeerIdentity {
+            id: id.parse().unwrap(),
+            serial: "01".into(),
+            fingerprint: String::new(),
+            not_before_ms: 0,
+            not_after_ms: 0,
+        });
+        Peer::new(identity, format!("{address}:1").parse().unwrap())
+    }
+
+    /// How many calls are let in at once.
+    fn burst(rates: &CallRates, method: &MethodSpec, peer: &Peer) -> usize {
+        let call = || rates.admit(method, peer, 10);
+        let let_in = (0..100_000).take_while(|_| call().is_ok()).count();
+        let refusal = call().unwrap_err();
+        assert!(refusal.is_transient(), "{refusal}");
+        let_in
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_identity_has_a_rate_of_its_kind() {
+        let rates = CallRates::new();
+        let machine = peer(Some(&format!("spiffe://m/machine/{UUID}")), "192.0.2.1");
+        let bmc = peer(Some("spiffe://m/partition/p1/bmc/b1"), "192.0.2.1");
+        let event = &machine_service::EVENT;
+        let register = &machine_service::REGISTER;
+        assert_eq!(burst(&rates, register, &machine), 12);
+        assert_eq!(
+            burst(&rates, event, &machine),
+            60 - 12,
+            "the rest of all its calls"
+        );
+        let orders = burst(&rates, &bmc_service::ORDER_DONE, &bmc);
+        assert!((6_000..6_010).contains(&orders), "{orders}");
+        // Its wait is what the refusal says: a quarter of a second for the next event.
+        tokio::time::advance(Duration::from_millis(250)).await;
+        assert_eq!(burst(&rates, event, &machine), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn strangers_share_what_their_network_has() {
+        let rates = CallRates::new();
+        let join = &enrol_service::JOIN;
+        assert_eq!(burst(&rates, join, &peer(None, "[2001:db8::1]")), 4_000);
+        let same = rates.admit(join, &peer(None, "[2001:db8::2]"), 10);
+        assert!(same.is_err());
+        rates
+            .admit(join, &peer(None, "[2001:db8:0:1::1]"), 10)
+            .unwrap();
+    }
+
+    #[tokio::test]
+    async fn requests_have_a_length() {
+        let rates = CallRates::new();
+        let machine = peer(Some(&format!("spiffe://m/machine/{UUID}")), "192.0.2.1");
+        rates
+            .admit(&machine_service::EVENT, &machine, 8 * 1024)
+            .unwrap();
+        let refusal = rates.admit(&machine_service::EVENT, &machine, 8 * 1024 + 1);
+        let refusal = refusal.unwrap_err();
+        assert_eq!(refusal.code(), Code::InvalidArgument, "{refusal}");
+        assert!(
+            refusal.message().contains("MachineService/Event"),
+            "{refusal}"
+        );
+        rates
+            .admit(&machine_service::REGISTER, &machine, 100_000)
+            .unwrap();
+    }
+}

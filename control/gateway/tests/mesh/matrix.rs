@@ -1,0 +1,460 @@
+//! Every method of the mesh, called by identities of another partition, project, machine and kind:
+//! each is refused or sees its own objects alone, and writes nothing into what is not its own.
+//!
+//! The methods come from the generated table: one that has no sample here fails the test.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+
+use control_state::{
+    AgentKind, Allocation, BmcAction as Action, BmcOrder as StoredOrder, EventLog, Identity,
+    JoinTicket as StoredTicket, Machine, MachineEvent as StoredEvent, MachineSeen, OrderBmc,
+    RegisterMachine, Switch, WipeDone,
+};
+use prost::Message;
+use proto_identity::{CallerKind, Key};
+use proto_link::{MeshClient, MethodSpec};
+use proto_mesh::*;
+use proto_types::{MachineId, OrderId, ProjectId};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use crate::catalogue::{GIB, allocate, catalogue};
+use crate::fixture::*;
+
+/// In partition p1; project 1 has it.
+const A: &str = "0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f";
+const MAC_A: &str = "52:54:00:00:00:0a";
+/// In partition p2; nobody has it.
+const B: &str = "1d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f";
+const MAC_B: &str = "52:54:00:00:00:0b";
+
+type Answer = Pin<Box<dyn Future<Output = Result<Vec<u8>, LinkStatus>> + Send>>;
+
+/// What a caller of the right kind gets that names another's objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// A refusal.
+    Refused,
+    /// An answer about the caller's own objects.
+    OwnOnly,
+}
+
+/// One method with a request that names the objects of p1 wherever a request can name any.
+struct Sample {
+    expected: Expected,
+    call: Box<dyn Fn(&MeshClient) -> Answer + Send + Sync>,
+}
+
+/// One whose objects are its own.
+struct Caller {
+    name: &'static str,
+    kind: CallerKind,
+    mesh: MeshClient,
+}
+
+fn unary<Req, Resp>(
+    spec: &'static MethodSpec,
+    expected: Expected,
+    request: Req,
+) -> (&'static str, Sample)
+where
+    Req: Message + Clone + 'static,
+    Resp: Message + Default + 'static,
+{
+    let call = move |mesh: &MeshClient| -> Answer {
+        let (mesh, request) = (mesh.clone(), request.clone());
+        Box::pin(async move {
+            let answer: Resp = mesh.unary(spec, &request).await?;
+            Ok(answer.encode_to_vec())
+        })
+    };
+    let call = Box::new(call);
+    (spec.path, Sample { expected, call })
+}
+
+fn stream<Req, Resp>(
+    spec: &'static MethodSpec,
+    expected: Expected,
+    request: Req,
+) -> (&'static str, Sample)
+where
+    Req: Message + Clone + 'static,
+    Resp: Message + Default + 'static,
+{
+    let call = move |mesh: &MeshClient| -> Answer {
+        let (mesh, request) = (mesh.clone(), request.clone());
+        Box::pin(async move {
+            let mut stream = mesh.server_streaming::<_, Resp>(spec, &request).await?;
+            let first = timeout(PATIENCE, stream.message()).await;
+            let first = first.expect("a first message or an end")?;
+            Ok(first
+                .map(|message| message.encode_to_vec())
+                .unwrap_or_default())
+        })
+    };
+    let call = Box::new(call);
+    (spec.path, Sample { expected, call })
+}
+
+/// The objects of p1 that requests can name.
+struct Victim {
+    project: ProjectId,
+    allocation: String,
+    order: OrderId,
+}
+
+fn samples(victim: &Victim) -> BTreeMap<&'static str, Sample> {
+    use Expected::{OwnOnly, Refused};
+    let csr = || Key::generate().unwrap().request().unwrap();
+    let reading = BmcStatus {
+        machine_uuid: A.into(),
+        address: "10.0.0.66:623".into(),
+        power_state: "off".into(),
+        ..Default::default()
+    };
+    let install = InstallReport {
+        allocation_uuid: victim.allocation.clone(),
+        ..Default::default()
+    };
+    let join = JoinRequest {
+        ticket_id: Uuid::now_v7().to_string(),
+        secret: vec![1; 32],
+        csr: csr(),
+        machine_uuid: A.into(),
+        mac: MAC_A.into(),
+        ..Default::default()
+    };
+    let ticket = BootTicketRequest {
+        machine_uuid: A.into(),
+        mac: MAC_A.into(),
+    };
+    let done = BmcOrderDone {
+        id: victim.order.to_string(),
+        ..Default::default()
+    };
+    let lease = BmcLease {
+        mac: MAC_A.into(),
+        address: "10.0.0.66".into(),
+        remaining_ms: 0,
+    };
+    let port = PortState {
+        name: "swp1".into(),
+        vni: 66,
+        ..Default::default()
+    };
+    let report = SwitchReport {
+        applied_term: u64::MAX,
+        ports: vec![port],
+        ..Default::default()
+    };
+    let event = MachineEvent {
+        event: "Crashed".into(),
+        ..Default::default()
+    };
+    [
+        unary::<_, Certificate>(&enrol_service::JOIN, Refused, join),
+        unary::<_, TpmChallenge>(
+            &enrol_service::CHALLENGE_TPM,
+            Refused,
+            TpmChallengeRequest::default(),
+        ),
+        unary::<_, Certificate>(&enrol_service::RESUME, Refused, ResumeRequest::default()),
+        unary::<_, Certificate>(
+            &identity_service::RENEW,
+            OwnOnly,
+            RenewRequest { csr: csr() },
+        ),
+        unary::<_, JoinClusterResponse>(
+            &node_service::JOIN_CLUSTER,
+            Refused,
+            JoinClusterRequest::default(),
+        ),
+        unary::<_, SwitchRegisterResponse>(
+            &switch_service::REGISTER,
+            Refused,
+            SwitchRegisterRequest::default(),
+        ),
+        stream::<_, SwitchDesired>(
+            &switch_service::DESIRED,
+            Refused,
+            SwitchDesiredRequest::default(),
+        ),
+        unary::<_, SwitchReportResponse>(&switch_service::REPORT, Refused, report),
+        stream::<_, BmcDesired>(&bmc_service::DESIRED, OwnOnly, BmcDesiredRequest {}),
+        unary::<_, BmcReportResponse>(
+            &bmc_service::REPORT,
+            OwnOnly,
+            BmcReport {
+                bmcs: vec![reading],
+            },
+        ),
+        unary::<_, BmcOrderDoneResponse>(&bmc_service::ORDER_DONE, Refused, done),
+        stream::<_, BootDesired>(&boot_service::DESIRED, OwnOnly, BootDesiredRequest {}),
+        unary::<_, BootSeenResponse>(&boot_service::SEEN, Refused, seen_at_boot(A, MAC_A)),
+        unary::<_, BootTicket>(&boot_service::ISSUE_TICKET, Refused, ticket),
+        unary::<_, LeaseReportResponse>(
+            &boot_service::REPORT_LEASES,
+            OwnOnly,
+            LeaseReport {
+                leases: vec![lease],
+            },
+        ),
+        unary::<_, MachineRegisterResponse>(
+            &machine_service::REGISTER,
+            OwnOnly,
+            MachineRegisterRequest {
+                boot_id: "b".into(),
+                ..Default::default()
+            },
+        ),
+        stream::<_, MachineOrder>(
+            &machine_service::ORDERS,
+            OwnOnly,
+            MachineOrdersRequest::default(),
+        ),
+        unary::<_, MachineEventResponse>(&machine_service::EVENT, OwnOnly, event),
+        unary::<_, WipeReportResponse>(&machine_service::WIPE_DONE, OwnOnly, WipeReport::default()),
+        unary::<_, ProjectIdentityResponse>(
+            &machine_service::PROJECT_IDENTITY,
+            Refused,
+            ProjectIdentityRequest { csr: csr() },
+        ),
+        unary::<_, InstallReportResponse>(&machine_service::INSTALL_DONE, Refused, install),
+        unary::<_, PhoneHomeResponse>(
+            &phone_home_service::PHONE_HOME,
+            Refused,
+            PhoneHomeRequest::default(),
+        ),
+    ]
+    .into()
+}
+
+/// Partition p1 with a switch, a machine that project 1 has, and an order to its BMC. The machine
+/// is allocated before there is a switch, so that no cable has to be known.
+async fn victim(control: &Control) -> Victim {
+    let (project, network) = catalogue(control).await;
+    let id: MachineId = A.parse().unwrap();
+    offer(control, id).await;
+    allocate(control, project, &network).await;
+    let core: SwitchServiceClient = control.agent(AgentKind::Core, "p1", "leaf1").await;
+    let port = SwitchPort {
+        name: "swp1".into(),
+        mac: String::new(),
+    };
+    let ports = vec![port];
+    let register = SwitchRegisterRequest {
+        ports,
+        ..Default::default()
+    };
+    core.register(register).await.unwrap();
+    let order = OrderBmc {
+        machine: id,
+        project: None,
+        action: Action::LedOn,
+        description: String::new(),
+    };
+    let order = control.propose(order).await.unwrap().bmc_order().unwrap();
+    let machine = control.machine(id);
+    let allocation: &Allocation = machine.allocation.as_ref().unwrap();
+    Victim {
+        project,
+        allocation: allocation.id.to_string(),
+        order: order.id,
+    }
+}
+
+/// Registered, wiped and waiting.
+async fn offer(control: &Control, id: MachineId) {
+    let now = control.store.now();
+    let seen = MachineSeen {
+        id,
+        partition: "p1".parse().unwrap(),
+        mac: Some(MAC_A.parse().unwrap()),
+        seen_at: now,
+        to_disk: false,
+        stated_at: None,
+    };
+    control.propose(seen).await.unwrap();
+    let hardware = control_state::Hardware {
+        memory: GIB,
+        cpus: vec![control_state::Cpu {
+            cores: 1,
+            threads: 1,
+            ..Default::default()
+        }],
+        disks: vec![control_state::BlockDevice {
+            name: "/dev/vda".into(),
+            size: 10 * GIB,
+            serial: "d1".into(),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let register = RegisterMachine {
+        id,
+        seen_in: None,
+        hammer_version: "1".into(),
+        boot_id: "boot-1".into(),
+        hardware,
+        bios: Default::default(),
+        fru: Default::default(),
+        bmc_address: String::new(),
+        bmc_mac: String::new(),
+        bmc_version: String::new(),
+    };
+    control.propose(register).await.unwrap();
+    let wiped = control_state::DiskWipe {
+        name: "/dev/vda".into(),
+        ..Default::default()
+    };
+    let disks = vec![wiped];
+    control.propose(WipeDone { id, disks }).await.unwrap();
+    let waiting = StoredEvent {
+        id,
+        kind: control_state::EventKind::Waiting,
+        message: String::new(),
+        time: now,
+    };
+    control.propose(waiting).await.unwrap();
+}
+
+async fn agent(control: &Control, kind: AgentKind, name: &str) -> MeshClient {
+    control.agent(kind, "p2", name).await
+}
+
+/// Hammer of the machine B, which is in p2.
+async fn hammer(control: &Control, pixie: &MeshClient) -> MeshClient {
+    let pixie = BootServiceClient::from(pixie.clone());
+    pixie.seen(seen_at_boot(B, MAC_B)).await.unwrap();
+    let ask = BootTicketRequest {
+        machine_uuid: B.into(),
+        mac: MAC_B.into(),
+    };
+    let ticket = pixie.issue_ticket(ask).await.unwrap();
+    let key = Key::generate().unwrap();
+    let joined = control.join_as(&ticket.ticket_id, &ticket.secret, &key, B, MAC_B);
+    control.client(Some(&joined.await.unwrap()))
+}
+
+/// The machine A in the name of a project that does not have it.
+async fn other_project(control: &Control) -> MeshClient {
+    let mut machine = Machine::clone(&control.machine(A.parse().unwrap()));
+    machine.allocation.as_mut().unwrap().project = ProjectId::new(Uuid::now_v7());
+    let key = Key::generate().unwrap();
+    let csr = key.request().unwrap();
+    let issued = control.pki.issue_project_machine(&machine, &csr).await;
+    let issued = issued.unwrap();
+    let list = |chain: &[proto_identity::CertificateDer<'static>]| {
+        chain.iter().map(|der| der.to_vec()).collect()
+    };
+    let answer = Certificate {
+        chain: list(&issued.chain),
+        roots: list(&issued.roots),
+        not_after_ms: issued.identity.not_after_ms,
+        identity: issued.identity.id.to_string(),
+    };
+    control.client(Some(&credential(answer, &key)))
+}
+
+async fn callers(control: &Control, leaf: MeshClient) -> Vec<Caller> {
+    let pixie = agent(control, AgentKind::Pixie, "pixie1").await;
+    let hammer = hammer(control, &pixie).await;
+    let caller = |name, kind, mesh| Caller { name, kind, mesh };
+    vec![
+        caller("anonymous", CallerKind::Anonymous, control.client(None)),
+        caller("hammer of B", CallerKind::Machine, hammer),
+        caller("pixie of p2", CallerKind::Pixie, pixie),
+        caller(
+            "BMC agent of p2",
+            CallerKind::Bmc,
+            agent(control, AgentKind::Bmc, "bmc1").await,
+        ),
+        caller("leaf1 of p2", CallerKind::Core, leaf),
+        caller(
+            "A in the name of another project",
+            CallerKind::ProjectMachine,
+            other_project(control).await,
+        ),
+    ]
+}
+
+/// All that belongs to p1, its machine and its project.
+fn belongings(control: &Control) -> String {
+    let dump = control.store.read_local(|t| {
+        let machine: MachineId = A.parse().unwrap();
+        let identities: Vec<_> = t
+            .all::<Identity>()
+            .filter(|identity| identity.id.contains("/p1/") || identity.id.contains(A))
+            .collect();
+        let orders: Vec<_> = t.all::<StoredOrder>().collect();
+        let tickets: Vec<_> = t
+            .all::<StoredTicket>()
+            .filter(|ticket| ticket.partition.as_str() == "p1")
+            .collect();
+        let boots: Vec<_> = t
+            .all::<control_state::BootTicket>()
+            .filter(|ticket| ticket.machine == machine)
+            .collect();
+        format!(
+            "{:?}\n{:?}\n{:?}\n{identities:?}\n{orders:?}\n{tickets:?}\n{boots:?}",
+            t.all::<Switch>().collect::<Vec<_>>(),
+            t.get::<Machine>(&machine),
+            t.get::<EventLog>(&machine),
+        )
+    });
+    dump.unwrap()
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes
+        .windows(text.len())
+        .any(|part| part == text.as_bytes())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_identity_reads_or_writes_what_is_anothers() {
+    let control = Control::start().await;
+    // It joined before the switch of that name registered in p1.
+    let leaf = agent(&control, AgentKind::Core, "leaf1").await;
+    let victim = victim(&control).await;
+    let samples = samples(&victim);
+    let callers = callers(&control, leaf).await;
+    let secrets = [
+        A.to_owned(),
+        victim.project.to_string(),
+        victim.allocation.clone(),
+        victim.order.to_string(),
+        "leaf1".to_owned(),
+    ];
+    for spec in METHODS {
+        let sample = samples.get(spec.path);
+        let sample = sample.unwrap_or_else(|| panic!("{} has no sample in this matrix", spec.path));
+        for caller in &callers {
+            let case = format!("{} by {}", spec.path, caller.name);
+            let before = belongings(&control);
+            let answer = (sample.call)(&caller.mesh).await;
+            assert_eq!(belongings(&control), before, "{case} wrote");
+            let may_call = spec.callers.contains(&caller.kind);
+            match answer {
+                Ok(bytes) => {
+                    assert!(may_call, "{case} was let in");
+                    assert_eq!(sample.expected, Expected::OwnOnly, "{case} was not refused");
+                    let is_own = caller.kind == CallerKind::Core
+                        || caller.kind == CallerKind::ProjectMachine;
+                    for secret in secrets.iter().filter(|_| !is_own) {
+                        assert!(!contains(&bytes, secret), "{case} read {secret}");
+                    }
+                }
+                Err(error) => assert!(!error.is_transient(), "{case}: {error}"),
+            }
+        }
+    }
+    assert_eq!(
+        samples.len(),
+        METHODS.len(),
+        "samples of methods that are gone"
+    );
+    control.stop().await;
+}

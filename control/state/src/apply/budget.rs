@@ -1,0 +1,191 @@
+//! Budgets: how much one user, tenant or project may have, counted in the command that makes more.
+//!
+//! They keep any one user from filling the memory of control. An administrator changes them:
+//! `metalmesh settings set`.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{ProjectId, TenantId, TokenId};
+
+use crate::command::SetSettings;
+use crate::entities::{AuditRetention, Budgets, Settings, Token, TokenType};
+use crate::query::settings;
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+/// Least number of records that are kept.
+const RECORDS_MIN: u32 = 1_000;
+/// Most records that are kept: they are in memory, with up to 16 KiB each.
+const RECORDS_MAX: u32 = 1_000_000;
+/// Shortest age at which records go, milliseconds: an hour.
+const AGE_MIN_MS: u64 = 3_600_000;
+/// Highest budget.
+const BUDGET_MAX: u32 = 1_000_000;
+
+type Check = Result<(), Error>;
+
+/// Sets what is given.
+pub(super) fn set(tx: &mut Tx<'_>, op: &SetSettings) -> Result<Reply, Error> {
+    let before = settings(tx.tables());
+    let audit = op.audit.unwrap_or(before.audit);
+    let budgets = op.budgets.unwrap_or(before.budgets);
+    check_retention(&audit)?;
+    check_budgets(&budgets)?;
+    let settings = Settings {
+        audit,
+        budgets,
+        updated_at: tx.now,
+        ..Settings::default()
+    };
+    Ok(Reply::Settings(tx.save(settings)))
+}
+
+fn check_retention(audit: &AuditRetention) -> Check {
+    if !(RECORDS_MIN..=RECORDS_MAX).contains(&audit.records_max) {
+        let rule = format!("must be in {RECORDS_MIN}..={RECORDS_MAX}");
+        return Err(Error::invalid("audit.records_max", rule));
+    }
+    if !(audit.records_max..=RECORDS_MAX).contains(&audit.unread_max) {
+        let rule = format!("must be at least records_max and at most {RECORDS_MAX}");
+        return Err(Error::invalid("audit.unread_max", rule));
+    }
+    if audit.age_max_ms.is_some_and(|age_ms| age_ms < AGE_MIN_MS) {
+        return Err(Error::invalid("audit.age_max", "must be an hour at least"));
+    }
+    Ok(())
+}
+
+fn check_budgets(budgets: &Budgets) -> Check {
+    for (field, budget) in [
+        ("budgets.tokens_per_user", budgets.tokens_per_user),
+        ("budgets.tenants_per_user", budgets.tenants_per_user),
+        ("budgets.projects_per_tenant", budgets.projects_per_tenant),
+        ("budgets.invites_per_user", budgets.invites_per_user),
+        ("budgets.ips_per_project", budgets.ips_per_project),
+        ("budgets.networks_per_project", budgets.networks_per_project),
+    ] {
+        if !(1..=BUDGET_MAX).contains(&budget) {
+            let rule = format!("must be in 1..={BUDGET_MAX}");
+            return Err(Error::invalid(field, rule));
+        }
+    }
+    Ok(())
+}
+
+fn too_many(whose: &str, count: usize, what: &str, way_out: &str) -> Error {
+    let message = format!("{whose} has {count} {what} already, as many as one may have here");
+    Error::new(ErrorCode::TooMany, message).hint(way_out)
+}
+
+fn is_full(count: usize, budget: u32) -> bool {
+    u64::try_from(count).is_ok_and(|count| count >= u64::from(budget))
+}
+
+/// Makes room for another token of a holder: ended ones go first, then, for a login, the oldest
+/// login. Otherwise a full budget refuses.
+pub(super) fn make_room(tx: &mut Tx<'_>, new: &Token) -> Check {
+    let Some(holder) = new.holder() else {
+        return Ok(());
+    };
+    let budget = settings(tx.tables()).budgets.tokens_per_user;
+    let held = tx.tables().index().holder_tokens.get(&holder);
+    // Ids are UUIDv7: the oldest come first.
+    let held: Vec<TokenId> = held.into_iter().flatten().copied().collect();
+    if !is_full(held.len(), budget) {
+        return Ok(());
+    }
+    let is_login = new.token_type == TokenType::User;
+    let may_go = |id: &&TokenId, is_ended: bool| {
+        let token = tx.get::<Token>(id);
+        token.is_some_and(|token| match is_ended {
+            true => !token.is_valid(tx.now),
+            false => is_login && token.token_type == TokenType::User,
+        })
+    };
+    let goes = held.iter().find(|id| may_go(id, true));
+    let goes = goes.or_else(|| held.iter().find(|id| may_go(id, false)));
+    let Some(goes) = goes.copied() else {
+        let way_out = "revoke those that nobody needs: metalmesh token revoke ID; an \
+                       administrator raises the bound: metalmesh settings set --tokens-per-user";
+        return Err(too_many(&holder, held.len(), "tokens", way_out));
+    };
+    tx.delete::<Token>(&goes);
+    Ok(())
+}
+
+/// Refuses one more tenant to a user that made as many as it may.
+pub(super) fn check_tenants(tx: &Tx<'_>, owner: &TenantId) -> Check {
+    let made = tx.tables().index().maker_tenants.get(tx.actor);
+    let count = made.map_or(0, std::collections::BTreeSet::len);
+    let budget = settings(tx.tables()).budgets.tenants_per_user;
+    if !is_full(count, budget) {
+        return Ok(());
+    }
+    let way_out = "delete those that nobody needs: metalmesh tenant delete LOGIN; an \
+                   administrator raises the bound: metalmesh settings set --tenants-per-user";
+    Err(too_many(owner.as_str(), count, "tenants", way_out))
+}
+
+/// Refuses one more project to a tenant that has as many as it may.
+pub(super) fn check_projects(tx: &Tx<'_>, tenant: &TenantId) -> Check {
+    let projects = tx.tables().index().tenant_projects.get(tenant);
+    let count = projects.map_or(0, std::collections::BTreeSet::len);
+    let budget = settings(tx.tables()).budgets.projects_per_tenant;
+    if !is_full(count, budget) {
+        return Ok(());
+    }
+    let way_out = "delete those that nobody needs: metalmesh project delete ID; an \
+                   administrator raises the bound: metalmesh settings set --projects-per-tenant";
+    Err(too_many(
+        &format!("tenant \"{tenant}\""),
+        count,
+        "projects",
+        way_out,
+    ))
+}
+
+/// Refuses one more invite to a user that has as many open as it may.
+pub(super) fn check_invites(tx: &Tx<'_>) -> Check {
+    let open = tx.tables().index().inviter_invites.get(tx.actor);
+    let count = open.map_or(0, std::collections::BTreeSet::len);
+    let budget = settings(tx.tables()).budgets.invites_per_user;
+    if !is_full(count, budget) {
+        return Ok(());
+    }
+    let way_out = "delete those that nobody needs, or wait until they end; an administrator \
+                   raises the bound: metalmesh settings set --invites-per-user";
+    Err(too_many(tx.actor, count, "open invites", way_out))
+}
+
+/// Refuses more addresses or networks than a project may have where no quota says how many.
+pub(super) fn check_project(tx: &Tx<'_>, project: ProjectId, bounded: Bounded) -> Check {
+    let index = tx.tables().index();
+    let budgets = settings(tx.tables()).budgets;
+    let ips = index.project_ips.get(&project);
+    let ips = ips.map_or(0, std::collections::BTreeSet::len);
+    let networks = index.project_networks.get(&project).copied().unwrap_or(0);
+    let over_ips = !bounded.ips && is_full(ips, budgets.ips_per_project.saturating_add(1));
+    let over_networks = !bounded.networks && networks > budgets.networks_per_project;
+    let (count, what) = match (over_ips, over_networks) {
+        (true, _) => (ips - 1, "addresses"),
+        (_, true) => (
+            usize::try_from(networks - 1).unwrap_or(usize::MAX),
+            "networks",
+        ),
+        _ => return Ok(()),
+    };
+    let way_out = "delete those that nobody needs; an administrator sets a quota: metalmesh quota \
+                   set --of-project ID";
+    Err(too_many(
+        &format!("project \"{project}\""),
+        count,
+        what,
+        way_out,
+    ))
+}
+
+/// What a project's quotas bound already.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Bounded {
+    pub(super) ips: bool,
+    pub(super) networks: bool,
+}

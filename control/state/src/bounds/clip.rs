@@ -1,0 +1,90 @@
+//! What agents tell is cut to its bound before it becomes a command: a broken BMC, a chatty
+//! neighbour or a long error must not keep the rest of a report out.
+
+use super::{clip, list_max, text_max};
+use crate::command::{BmcReading, Op};
+use crate::entities::{Hardware, Neighbour};
+
+/// Cuts the texts that people read, and what was heard of others, to their bounds.
+pub fn clip_reports(op: &mut Op) {
+    match op {
+        Op::MachineEvent(op) => cut("message", &mut op.message),
+        Op::PhoneHome(op) => cut("message", &mut op.message),
+        Op::InstallDone(op) => {
+            cut_some("error", &mut op.error);
+            cut("step", &mut op.step);
+            cut_front("log_tail", &mut op.log_tail);
+        }
+        Op::WipeDone(op) => {
+            let errors = op.disks.iter_mut().map(|disk| &mut disk.error);
+            errors.for_each(|error| cut_some("error", error));
+        }
+        Op::BmcOrderDone(op) => cut_some("error", &mut op.error),
+        Op::ReportBmc(op) => op.readings.iter_mut().for_each(cut_reading),
+        Op::ReportSwitch(op) => {
+            cut_some("error", &mut op.error);
+            let ports = op.ports.values_mut();
+            ports.for_each(|port| cut_neighbours(&mut port.neighbours));
+        }
+        Op::RegisterMachine(op) => cut_hardware(&mut op.hardware),
+        _ => {}
+    }
+}
+
+fn cut(field: &str, text: &mut String) {
+    let len = clip(text, text_max(field)).len();
+    text.truncate(len);
+}
+
+fn cut_some(field: &str, text: &mut Option<String>) {
+    if let Some(text) = text {
+        cut(field, text);
+    }
+}
+
+/// Of a log the end counts.
+fn cut_front(field: &str, text: &mut String) {
+    let surplus = text.len().saturating_sub(text_max(field));
+    text.drain(..text.ceil_char_boundary(surplus));
+}
+
+fn cut_reading(reading: &mut BmcReading) {
+    let fru = &mut reading.fru;
+    for text in [
+        &mut reading.address,
+        &mut reading.mac,
+        &mut reading.interface,
+        &mut reading.bmc_version,
+        &mut reading.bios_version,
+        &mut reading.bios_vendor,
+        &mut reading.power_state,
+        &mut reading.led_state,
+        &mut fru.chassis_part_number,
+        &mut fru.chassis_part_serial,
+        &mut fru.board_mfg,
+        &mut fru.board_mfg_serial,
+        &mut fru.board_part_number,
+        &mut fru.product_manufacturer,
+        &mut fru.product_part_number,
+        &mut fru.product_serial,
+    ] {
+        cut("vendor", text);
+    }
+    cut_some("error", &mut reading.error);
+}
+
+fn cut_hardware(hardware: &mut Hardware) {
+    for nic in &mut hardware.nics {
+        cut_neighbours(&mut nic.neighbours);
+    }
+}
+
+fn cut_neighbours(neighbours: &mut Vec<Neighbour>) {
+    neighbours.truncate(list_max("neighbours"));
+    for neighbour in neighbours {
+        cut("port_id", &mut neighbour.port_id);
+        cut("port_id", &mut neighbour.chassis_id);
+        cut("port_id", &mut neighbour.system_name);
+        cut("system_description", &mut neighbour.system_description);
+    }
+}

@@ -1,0 +1,22 @@
+//! Commands about settings of the cluster.
+
+use serde::{Deserialize, Serialize};
+
+use crate::entities::{AuditRetention, Budgets};
+
+/// See [`Op::SetSettings`](crate::Op::SetSettings). Fields that are `None` stay.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SetSettings {
+    /// How long the audit trail is kept.
+    pub audit: Option<AuditRetention>,
+    /// How much one user may have.
+    pub budgets: Option<Budgets>,
+}
+
+/// See [`Op::ForgetAuditExport`](crate::Op::ForgetAuditExport).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ForgetAuditExport {
+    /// The place's name in the configuration of before.
+    pub name: String,
+}

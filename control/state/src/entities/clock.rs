@@ -1,0 +1,52 @@
+//! The cluster's time, as the state believes it.
+
+use proto_types::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The time by which deadlines and ends of records are judged. Ticks of the leader advance it; it
+/// goes back only when an operator sets it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterClock {
+    /// The key: [`ClusterClock::ONE`].
+    pub name: String,
+    /// Time of the last tick that was believed.
+    pub time: Timestamp,
+    /// A jump that waits for an operator's word. `None` when the leader's clock is believed.
+    #[serde(default)]
+    pub held: Option<HeldJump>,
+}
+
+/// A tick that was further ahead than a clock may be. Nothing is judged by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldJump {
+    /// The control node whose clock showed it; 0 when it did not say.
+    pub node: u64,
+    /// The time that its clock showed.
+    pub claimed: Timestamp,
+}
+
+impl ClusterClock {
+    /// Name of the only one.
+    pub const ONE: &'static str = "time";
+    /// A tick that is further ahead of the cluster's time is held, milliseconds: an hour. The
+    /// leader's tick comes every two seconds, so that no sound clock ever jumps so far, except
+    /// after the whole cluster was down for longer.
+    pub const JUMP_MAX_MS: u64 = 3_600_000;
+    /// The time is written at least so often, milliseconds: a quarter of the jump that is held, so
+    /// that an idle cluster's time is never old enough for a sound tick to look like a jump.
+    pub const STEP_MS: u64 = Self::JUMP_MAX_MS / 4;
+
+    /// A clock that shows `time` and holds nothing.
+    pub fn at(time: Timestamp) -> Self {
+        Self {
+            name: Self::ONE.into(),
+            time,
+            held: None,
+        }
+    }
+
+    /// `true` if `now` is too far ahead to be believed without an operator's word.
+    pub const fn is_jump(&self, now: Timestamp) -> bool {
+        now.since_ms(self.time) > Self::JUMP_MAX_MS
+    }
+}

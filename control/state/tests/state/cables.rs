@@ -1,0 +1,417 @@
+//! A cable is what both of its ends say, and a port of a tenant is nobody else's.
+
+use control_state::*;
+use proto_types::{MacAddr, MachineId};
+
+use crate::world::*;
+
+const PROVISIONING: u32 = 4000;
+const ISOLATED: u32 = 0;
+const LIAR: u128 = 9;
+
+/// A card beside the first one of a machine.
+fn card(number: u128, at: u8) -> MacAddr {
+    let MacAddr(mut bytes) = mac(number);
+    bytes[1] = at;
+    MacAddr(bytes)
+}
+
+/// A registration with one card for each port that it claims.
+fn claiming(number: u128, ports: &[(&str, &str)]) -> RegisterMachine {
+    let mut registration = registration(number, "boot-1");
+    let first = registration.hardware.nics[0].clone();
+    registration.hardware.nics.clear();
+    for (at, (switch, port)) in ports.iter().enumerate() {
+        let mut nic = first.clone();
+        if at > 0 {
+            nic.mac = card(number, u8::try_from(at).unwrap());
+        }
+        nic.neighbours[0].system_name = (*switch).to_owned();
+        nic.neighbours[0].port_id = (*port).to_owned();
+        registration.hardware.nics.push(nic);
+    }
+    registration
+}
+
+fn seen(world: &mut World, number: u128) {
+    let seen_at = world.now;
+    world.ok(MachineSeen {
+        id: id(number),
+        partition: text(PARTITION),
+        mac: Some(mac(number)),
+        seen_at,
+        to_disk: false,
+        stated_at: None,
+    });
+}
+
+/// Registered, wiped, and waiting.
+fn offers(world: &mut World, registration: RegisterMachine) {
+    let number = registration.id.uuid().as_u128();
+    seen(world, number);
+    world.ok(registration);
+    world.wipe(number);
+    world.event(number, EventKind::Waiting);
+}
+
+fn links(world: &World, number: u128) -> Vec<String> {
+    let links = world.machine(number).links.iter();
+    links
+        .map(|link| format!("{} {}", link.switch, link.port))
+        .collect()
+}
+
+fn vni(world: &World, switch: &str, port: &str) -> u32 {
+    let switch = world.tables.get::<Switch>(&text(switch)).unwrap();
+    life::port_vni(&world.tables, switch, port).get()
+}
+
+fn obstacle(world: &World, number: u128) -> String {
+    query::machine_obstacle(&world.tables, id::<MachineId>(number)).unwrap_or_default()
+}
+
+fn blind(world: &mut World) {
+    world.ok(RegisterSwitch {
+        hears: false,
+        ..leaf("leaf1", "rack-1")
+    });
+}
+
+#[test]
+fn an_invented_machine_takes_no_port() {
+    let mut world = World::new();
+    world.running(1, 1);
+    let tenants = world.port(1);
+    world.waiting(2);
+    let ports: Vec<_> = (1..=8).map(|port| format!("swp{port}")).collect();
+    let all: Vec<_> = ports.iter().map(|port| ("leaf1", port.as_str())).collect();
+    world.hear("leaf1", "swp7", &[card(LIAR, 6)]);
+    offers(&mut world, claiming(LIAR, &all));
+    assert_eq!(world.port(1), tenants, "the tenant is cut off");
+    assert_eq!(
+        (links(&world, 1), links(&world, 2)),
+        (vec!["leaf1 swp1".into()], vec!["leaf1 swp2".into()])
+    );
+    assert_eq!(links(&world, LIAR), ["leaf1 swp7"]);
+    let why = obstacle(&world, LIAR);
+    assert!(
+        why.contains(&format!(
+            "which is the port of machine {}",
+            id::<MachineId>(1)
+        )),
+        "{why}"
+    );
+    assert!(
+        why.contains(&format!("where leaf1 hears {}", mac(2))),
+        "{why}"
+    );
+    assert_eq!(obstacle(&world, 2), "");
+    // Nor when the tenant goes.
+    world.free(1);
+    world.ok(claiming(LIAR, &all));
+    world.bmc(BmcAction::PowerOff, None);
+    world.ok(claiming(LIAR, &all));
+    assert_eq!(links(&world, 1), ["leaf1 swp1"]);
+}
+
+#[test]
+fn a_machine_with_the_address_of_another_takes_nothing() {
+    let mut world = World::new();
+    world.waiting(1);
+    let mut liar = registration(LIAR, "boot-1");
+    liar.hardware.nics = registration(1, "boot-1").hardware.nics;
+    world.event(1, EventKind::Waiting);
+    offers(&mut world, liar.clone());
+    assert_eq!(links(&world, 1), ["leaf1 swp1"]);
+    assert_eq!(links(&world, LIAR), [""; 0]);
+    assert_ne!(obstacle(&world, LIAR), "");
+    assert_ne!(obstacle(&world, 1), "", "nobody knows which it is");
+    // The machine says in its frames which it is.
+    let neighbour = Neighbour {
+        mac: Some(mac(1)),
+        system_name: id::<MachineId>(1).to_string(),
+        ..Neighbour::default()
+    };
+    let report = world.hearing("leaf1", "swp1", vec![neighbour]).unwrap();
+    world.ok(report);
+    assert_eq!(obstacle(&world, 1), "");
+    world.ok(liar);
+    assert_eq!(links(&world, LIAR), [""; 0]);
+    let why = obstacle(&world, LIAR);
+    assert!(
+        why.contains(&format!("hears {} of machine", mac(1))),
+        "{why}"
+    );
+    assert_eq!(obstacle(&world, 1), "");
+}
+
+#[test]
+fn a_card_has_one_cable() {
+    let mut world = World::new();
+    let mut registration = registration(1, "boot-1");
+    for port in 2..=8 {
+        let mut heard = registration.hardware.nics[0].neighbours[0].clone();
+        heard.port_id = format!("swp{port}");
+        registration.hardware.nics[0].neighbours.push(heard);
+        world.hear("leaf1", &format!("swp{port}"), &[mac(1)]);
+    }
+    blind(&mut world);
+    seen(&mut world, 1);
+    world.ok(registration);
+    assert_eq!(links(&world, 1), ["leaf1 swp1"]);
+}
+
+#[test]
+fn a_cable_is_learnt_whichever_end_speaks_last() {
+    let mut world = World::new();
+    offers(&mut world, registration(1, "boot-1"));
+    assert_eq!(links(&world, 1), [""; 0]);
+    let why = obstacle(&world, 1);
+    assert!(why.contains("0 of its 1 cables are confirmed"), "{why}");
+    assert!(why.contains("leaf1 hears nobody"), "{why}");
+    world.hear("leaf1", "swp1", &[mac(1)]);
+    assert_eq!(links(&world, 1), ["leaf1 swp1"]);
+    assert_eq!(obstacle(&world, 1), "");
+    // Silence is no news: the machine restarts.
+    world.hear("leaf1", "swp1", &[]);
+    world.ok(registration(1, "boot-2"));
+    assert_eq!(links(&world, 1), ["leaf1 swp1"]);
+    // The switch hears somebody else.
+    world.hear("leaf1", "swp1", &[mac(2)]);
+    let why = obstacle(&world, 1);
+    assert!(
+        why.contains(&format!("where leaf1 hears {}", mac(2))),
+        "{why}"
+    );
+    // It was plugged into another port.
+    world.hear("leaf1", "swp3", &[mac(1)]);
+    world.ok(claiming(1, &[("leaf1", "swp3")]));
+    assert_eq!(links(&world, 1), ["leaf1 swp3"]);
+    world.ok(claiming(2, &[("leaf1", "swp1")]).seen());
+    assert_eq!(links(&world, 2), ["leaf1 swp1"]);
+}
+
+trait Seen {
+    fn seen(self) -> Self;
+}
+
+impl Seen for RegisterMachine {
+    fn seen(mut self) -> Self {
+        self.seen_in = Some(text(PARTITION));
+        self
+    }
+}
+
+#[test]
+fn a_cable_that_the_machine_did_not_hear_is_in_no_tenants_segment() {
+    let mut world = World::new();
+    world.ok(leaf("leaf2", "rack-1"));
+    let mut deaf = claiming(1, &[("leaf1", "swp1"), ("leaf2", "swp1")]);
+    deaf.hardware.nics[1].neighbours.clear();
+    world.hear("leaf1", "swp1", &[mac(1)]);
+    offers(&mut world, deaf.clone());
+    assert_eq!(obstacle(&world, 1), "", "nobody knows of the second");
+    let mut before = world.clone();
+    // The leaf hears it while the machine waits,
+    world.hear("leaf2", "swp1", &[card(1, 1)]);
+    let why = obstacle(&world, 1);
+    assert!(why.contains("1 of its 2 cables are confirmed"), "{why}");
+    assert!(
+        why.contains("at swp1, where the machine heard nobody"),
+        "{why}"
+    );
+    world.ok(claiming(1, &[("leaf1", "swp1"), ("leaf2", "swp1")]));
+    assert_eq!(obstacle(&world, 1), "");
+    world.allocate(1);
+    world.install(1, 1);
+    assert_eq!(vni(&world, "leaf2", "swp1"), world.port(1));
+    // or not before a tenant has it.
+    before.allocate(1);
+    before.install(1, 1);
+    before.phone_home(1);
+    assert_eq!(vni(&before, "leaf2", "swp1"), PROVISIONING);
+    before.hear("leaf2", "swp1", &[card(1, 1)]);
+    assert_eq!(vni(&before, "leaf2", "swp1"), ISOLATED);
+    before.hear("leaf2", "swp1", &[]);
+    assert_eq!(
+        vni(&before, "leaf2", "swp1"),
+        ISOLATED,
+        "the tenant is silent"
+    );
+}
+
+#[test]
+fn a_partition_says_how_many_cables_machines_need() {
+    let mut world = World::new();
+    world.waiting(1);
+    let uplinks = |text: &str| {
+        relabel(LabelsUpdate::Patch {
+            update: [(label::UPLINKS.to_owned(), text.to_owned())].into(),
+            remove: vec![],
+        })
+    };
+    for wrong in ["0", "65", "two", "-1"] {
+        assert_eq!(world.refused(uplinks(wrong)), ErrorCode::InvalidField);
+    }
+    world.ok(uplinks("2"));
+    assert_eq!(obstacle(&world, 1), "1 of its 2 cables are confirmed");
+    assert_eq!(
+        world.refused(allocation_of(1)),
+        ErrorCode::NoMachineAvailable
+    );
+    world.ok(uplinks("1"));
+    world.allocate(1);
+}
+
+#[test]
+fn behind_a_switch_that_hears_nobody_two_claims_hold_both() {
+    let mut world = World::new();
+    blind(&mut world);
+    world.waiting(1);
+    world.waiting(2);
+    assert_eq!(
+        (obstacle(&world, 1), obstacle(&world, 2)),
+        Default::default()
+    );
+    // One that nobody else has may be taken without proof, a tenant's never.
+    world.ok(AllocateMachine {
+        machine: Some(id(2)),
+        partition: None,
+        size: None,
+        ..allocation_of(1)
+    });
+    offers(
+        &mut world,
+        claiming(LIAR, &[("leaf1", "swp2"), ("leaf1", "swp3")]),
+    );
+    assert_eq!(links(&world, 2), ["leaf1 swp2"]);
+    assert_eq!(links(&world, LIAR), ["leaf1 swp3"]);
+    assert!(obstacle(&world, LIAR).contains("is the port of machine"));
+    // Two machines claim one port.
+    offers(&mut world, claiming(LIAR, &[("leaf1", "swp1")]));
+    assert_eq!(
+        (links(&world, 1), links(&world, LIAR)),
+        (vec!["leaf1 swp1".into()], vec![])
+    );
+    for (held, other) in [(1, LIAR), (LIAR, 1)] {
+        let why = obstacle(&world, held);
+        let other = format!("and so does machine {}", id::<MachineId>(other));
+        assert!(why.contains(&other), "{why}");
+    }
+    // A person decides: the word of a locked machine does not count.
+    let state = |machine, state| SetMachineState {
+        id: id(machine),
+        state,
+        description: "it is not there".into(),
+    };
+    let mut other = world.clone();
+    world.ok(state(LIAR, Availability::Locked));
+    assert_eq!(obstacle(&world, 1), "");
+    other.ok(state(1, Availability::Locked));
+    assert_eq!(links(&other, LIAR), ["leaf1 swp1"]);
+    assert_eq!(obstacle(&other, LIAR), "");
+    // Or it is deleted.
+    world.ok(state(LIAR, Availability::Available));
+    assert_ne!(obstacle(&world, 1), "");
+    world.ok(DeleteMachine { id: id(LIAR) });
+    assert_eq!(obstacle(&world, 1), "");
+}
+
+#[test]
+fn a_leaf_that_lies_moves_no_machine() {
+    let mut world = World::new();
+    world.ok(leaf("leaf2", "rack-1"));
+    world.running(1, 1);
+    world.waiting(2);
+    let tenants = world.port(1);
+    // It says that it hears others' cards, to get what belongs to them.
+    world.hear("leaf2", "swp4", &[mac(1)]);
+    world.hear("leaf2", "swp5", &[mac(2)]);
+    assert_eq!(world.port(1), tenants);
+    assert_eq!(vni(&world, "leaf2", "swp4"), ISOLATED);
+    assert_eq!(vni(&world, "leaf2", "swp5"), PROVISIONING);
+    assert_eq!(links(&world, 2), ["leaf1 swp2"]);
+    assert_eq!(obstacle(&world, 2), "");
+    let told = query::cable_issues(&world.tables, world.machine(2));
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("leaf2 says that it hears"), "{told:?}");
+    // Or that somebody else is where the tenant's machine is.
+    world.hear("leaf1", "swp1", &[mac(2)]);
+    world.ok(claiming(2, &[("leaf1", "swp1")]));
+    assert_eq!(
+        (world.port(1), links(&world, 1)),
+        (tenants, vec!["leaf1 swp1".into(), "leaf2 swp4".into()])
+    );
+    let told = query::cable_issues(&world.tables, world.machine(1));
+    assert!(
+        told.iter().any(|line| line.contains("where leaf1 hears")),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn an_installed_machine_tells_no_inventory() {
+    let mut world = World::new();
+    world.running(1, 1);
+    let before = world.machine(1).clone();
+    world.hear("leaf1", "swp5", &[mac(1)]);
+    let mut other = RegisterMachine {
+        boot_id: "boot-9".into(),
+        bmc_address: "10.0.0.9".into(),
+        hammer_version: "9".into(),
+        ..claiming(1, &[("leaf1", "swp5")])
+    };
+    other.hardware.disks.clear();
+    world.ok(other.clone());
+    assert_eq!(world.open_orders(), [BmcAction::BootDisk]);
+    let told = |machine: &Machine| {
+        let hammer = machine.hammer_version.clone();
+        (
+            machine.hardware.clone(),
+            hammer,
+            machine.bmc.clone(),
+            machine.phase,
+        )
+    };
+    assert_eq!(told(world.machine(1)), told(&before));
+    assert_eq!(
+        vni(&world, "leaf1", "swp5"),
+        ISOLATED,
+        "it may be there now"
+    );
+    world.free(1);
+    world.ok(other.clone());
+    world.bmc(BmcAction::PowerOff, None);
+    world.ok(other);
+    assert_eq!(world.machine(1).hardware, before.hardware);
+    assert_eq!(links(&world, 1)[0], "leaf1 swp1");
+}
+
+#[test]
+fn a_report_that_was_overtaken_says_nothing() {
+    let mut world = World::new();
+    world.waiting(1);
+    world.switch_obeys();
+    let before = world.tables.get::<Switch>(&text("leaf1")).unwrap().clone();
+    let stale = |term, generation| ReportSwitch {
+        applied_term: term,
+        applied_generation: generation,
+        error: Some("it failed long ago".into()),
+        duration_ms: 99,
+        ..world
+            .hearing("leaf1", "swp1", vec![Neighbour::default()])
+            .unwrap()
+    };
+    let sync = &before.sync;
+    let all = [
+        stale(0, u64::MAX),
+        stale(sync.applied_term, sync.applied_generation - 1),
+    ];
+    for old in all {
+        assert!(!life::switch_report_matters(&world.tables, &old));
+        world.later(1000);
+        assert_eq!(world.apply(old).changes, vec![]);
+        let now = world.tables.get::<Switch>(&text("leaf1")).unwrap();
+        assert_eq!(*now, before);
+    }
+}

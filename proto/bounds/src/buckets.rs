@@ -1,0 +1,108 @@
+//! How often a caller may do something: the generic cell rate algorithm (GCRA).
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// A minute in microseconds.
+const MINUTE_US: u64 = 60_000_000;
+
+/// A rate of one caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// In a minute, for as long as it takes; at least 1.
+    pub per_minute: u32,
+    /// What a caller that paused may do at once, as milliseconds of its rate.
+    pub burst_ms: u64,
+}
+
+/// Token buckets of many callers.
+#[derive(Debug)]
+pub struct Buckets<K: Ord> {
+    callers_max: usize,
+    /// When each caller is through with what it did so far, microseconds.
+    through: Mutex<BTreeMap<K, u64>>,
+}
+
+impl<K: Ord> Buckets<K> {
+    /// Buckets of at most so many callers; when there are more, those that pause are forgotten.
+    pub const fn new(callers_max: usize) -> Self {
+        Self {
+            callers_max,
+            through: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    /// Counts one of what the rate bounds. `now_us` is of a clock that never goes back.
+    ///
+    /// # Errors
+    /// Milliseconds to wait, when it was too often, or when there are too many callers.
+    pub fn count(&self, caller: K, rate: Rate, now_us: u64) -> Result<(), u64> {
+        let mut through = self.through.lock().unwrap_or_else(PoisonError::into_inner);
+        if through.len() >= self.callers_max && !through.contains_key(&caller) {
+            through.retain(|_, until| *until > now_us);
+            if through.len() >= self.callers_max {
+                return Err(rate.burst_ms.max(1));
+            }
+        }
+        let until = through.entry(caller).or_insert(now_us);
+        let begin = (*until).max(now_us);
+        let ahead_ms = (begin - now_us) / 1000;
+        if ahead_ms >= rate.burst_ms.max(1) {
+            return Err(ahead_ms - rate.burst_ms.max(1) + 1);
+        }
+        *until = begin + MINUTE_US / u64::from(rate.per_minute.max(1));
+        Ok(())
+    }
+
+    /// How many callers are remembered.
+    pub fn callers(&self) -> usize {
+        self.through
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Rate = Rate {
+        per_minute: 60,
+        burst_ms: 10_000,
+    };
+
+    fn at(seconds: u64) -> u64 {
+        1_000_000_000 + seconds * 1_000_000
+    }
+
+    fn calls(buckets: &Buckets<&'static str>, caller: &'static str, at_us: u64) -> usize {
+        let call = || buckets.count(caller, RATE, at_us);
+        (0..1000).take_while(|_| call().is_ok()).count()
+    }
+
+    #[test]
+    fn a_burst_and_then_the_rate() {
+        let buckets = Buckets::new(100);
+        assert_eq!(calls(&buckets, "a", at(0)), 10, "a burst");
+        assert_eq!(calls(&buckets, "b", at(0)), 10, "each has its own");
+        assert_eq!(calls(&buckets, "a", at(3)), 3, "one a second");
+        let rested = calls(&buckets, "a", at(1000));
+        assert_eq!(rested, 10, "pauses add up to a burst alone");
+        let wait_ms = buckets.count("a", RATE, at(1000)).unwrap_err();
+        let later = at(1000) + wait_ms * 1000;
+        assert_eq!(calls(&buckets, "a", later), 1, "waiting so long is enough");
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let buckets = Buckets::new(50);
+        for number in 0..60 {
+            let counted = buckets.count(number, RATE, at(0));
+            assert_eq!(counted.is_ok(), number < 50, "{number}");
+        }
+        assert_eq!(buckets.callers(), 50);
+        assert!(buckets.count(99, RATE, at(20)).is_ok());
+        assert_eq!(buckets.callers(), 1);
+    }
+}

@@ -1,0 +1,32 @@
+"""A machine that does not exist registers, and says that it hangs where another one does."""
+
+import json
+import ssl
+import sys
+import urllib.request
+
+api, authority, token_file, partition, uuid, switch, port = sys.argv[1:]
+context = ssl.create_default_context(cafile=authority)
+
+
+def call(method, token, body):
+    headers = {
+        "authorization": f"Bearer {token}",
+        "connect-protocol-version": "1",
+        "content-type": "application/json",
+    }
+    url = f"{api}/metalstack.infra.v2.BootService/{method}"
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, context=context) as answer:
+        return json.load(answer)
+
+
+with open(token_file, encoding="ascii") as file:
+    agent = file.read().strip()
+call("Dhcp", agent, {"uuid": uuid, "partition": partition})
+asked = {"uuid": uuid, "user": "metal-hammer", "expires": "900s"}
+machine = call("MachineToken", agent, asked)["secret"]
+heard = {"hostname": switch, "name": port, "identifier": port}
+nic = {"name": "eth0", "mac": "52:54:00:77:09:09", "neighbors": [heard]}
+hardware = {"memory": str(1 << 30), "nics": [nic]}
+call("Register", machine, {"uuid": uuid, "partition": partition, "hardware": hardware})
