@@ -108,7 +108,7 @@ fn beside_the_product(which: &str, root: &Path, args: &[OsString]) -> Result<()>
 }
 
 pub(crate) fn build(root: &Path, packages: &[&str]) -> Result<()> {
-    let mut build = Command::new(env!("CARGO"));
+    let mut build = crate::cargo();
     build.args(["build", "--release"]);
     for package in packages {
         build.args(["--package", package]);

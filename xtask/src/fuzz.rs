@@ -1,7 +1,6 @@
 //! `./dev fuzz 60s`: every decoder gets random input for the time that is given.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -25,7 +24,7 @@ const PACKAGES: [&str; 5] = [
 ];
 
 pub(crate) fn run(root: &Path, args: &FuzzArgs) -> Result<()> {
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = crate::cargo();
     command.arg("test");
     for package in PACKAGES {
         command.args(["--package", package]);

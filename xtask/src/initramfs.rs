@@ -177,8 +177,7 @@ fn hammer_binary(options: &Options) -> Result<PathBuf> {
     if let Some(path) = &options.hammer {
         return Ok(path.clone());
     }
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
+    let status = crate::cargo()
         .args(["build", "--profile", "small", "--package", "agents-hammer"])
         .args(["--bin", "metalmesh-hammer", "--target", TARGET])
         .env("RUSTFLAGS", "-C target-feature=+crt-static")

@@ -176,7 +176,7 @@ fn boot(cache: &Path, built: bool) -> Result<initramfs::Artifacts> {
 fn build(root: &Path, built: bool) -> Result<Artefacts> {
     let cache = cache_dir()?;
     if !built {
-        let mut command = Command::new(env!("CARGO"));
+        let mut command = crate::cargo();
         command.current_dir(root).args(["build"]);
         for (_, package, _) in PROGRAMS {
             command.args(["--package", package]);

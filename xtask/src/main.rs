@@ -18,7 +18,7 @@ mod sizes;
 mod test;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use clap::{Parser, Subcommand};
 
@@ -85,6 +85,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Cargo, as the caller has it. `env!("CARGO")` would name the file behind rustup's proxy, and
+/// without the proxy a crate's own `rust-toolchain` file chooses the compiler of that crate.
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 /// The root of the checkout that this was built from.

@@ -1,7 +1,6 @@
 //! `./dev sim`: simulated clusters with faults, one run for each seed.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -29,7 +28,7 @@ pub(crate) struct SimArgs {
 }
 
 pub(crate) fn run(root: &Path, args: &SimArgs) -> Result<()> {
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = crate::cargo();
     command.args(["run", "--quiet", "--profile", "sim"]).args([
         "--package",
         "tests-sim",

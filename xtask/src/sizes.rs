@@ -1,7 +1,6 @@
 //! `./dev sizes`: what is released, against the sizes that it is promised to stay under.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
@@ -20,7 +19,7 @@ const BOUNDS: &[(&str, &str, u64)] = &[
 ];
 
 pub(crate) fn run(root: &Path) -> Result<()> {
-    let mut build = Command::new(env!("CARGO"));
+    let mut build = crate::cargo();
     build.args(["build", "--release"]).current_dir(root);
     for (_, package, _) in BOUNDS {
         build.args(["--package", package]);

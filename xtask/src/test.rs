@@ -71,7 +71,7 @@ pub(crate) fn run(root: &Path, args: &TestArgs) -> Result<()> {
 /// Everything is built before anything runs, programs and tests in one go: apart, cargo would
 /// build some of what they have in common twice.
 fn build(root: &Path) -> Result<()> {
-    let status = Command::new(env!("CARGO"))
+    let status = crate::cargo()
         .args(["build", "--workspace", "--all-targets"])
         .current_dir(root)
         .status()
@@ -84,7 +84,7 @@ fn build(root: &Path) -> Result<()> {
 
 /// The program that tests of mixed clusters run beside this one's.
 fn build_next_level(root: &Path) -> Result<()> {
-    let status = Command::new(env!("CARGO"))
+    let status = crate::cargo()
         .args(["build", "--workspace", "--bin", "metalmeshd-next"])
         .args(["--features", "control-server/next-level"])
         .current_dir(root)
@@ -102,7 +102,7 @@ fn cargo_test(root: &Path, args: &[String], machines: Option<&lab::Machines>) ->
     let mut shown = Shown::default();
     // The simulation apart, so that programs under test have none of its seams.
     for what in [&["--workspace"][..], &SIMULATION] {
-        let mut command = Command::new(env!("CARGO"));
+        let mut command = crate::cargo();
         command
             .args(["test", "--no-fail-fast"])
             .args(what)

@@ -1,7 +1,6 @@
 //! What `cargo metadata` says of the workspace: crates, their folders, their dependencies.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -50,7 +49,7 @@ pub(crate) struct Dependency {
 
 impl Metadata {
     pub(crate) fn load(root: &Path) -> Result<Self> {
-        let output = Command::new(env!("CARGO"))
+        let output = crate::cargo()
             .args(["metadata", "--format-version", "1", "--locked"])
             .args(["--filter-platform", "x86_64-unknown-linux-gnu"])
             .current_dir(root)

@@ -7,7 +7,6 @@ mod products;
 mod tidy;
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -76,7 +75,7 @@ pub(crate) fn fix(root: &Path) -> Result<()> {
 }
 
 fn cargo(root: &Path, args: &[&str]) -> Result<bool> {
-    let status = Command::new(env!("CARGO"))
+    let status = crate::cargo()
         .args(args)
         .current_dir(root)
         .status()

@@ -2,7 +2,6 @@
 //! that it can put back, and the next feature level are off in every product.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -47,7 +46,7 @@ pub(crate) fn check(root: &Path) -> Result<Findings> {
 
 /// A line for each crate that something is built from, as `name version features`.
 fn tree(root: &Path, of: &[&str]) -> Result<String> {
-    let output = Command::new(env!("CARGO"))
+    let output = crate::cargo()
         .args(["tree", "--locked"])
         .args(of)
         .args(["--prefix", "none", "--format", "{p} | {f}"])
