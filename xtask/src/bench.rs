@@ -47,6 +47,13 @@ enum What {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Each command with the largest input that the state takes; see --help
+    #[command(disable_help_flag = true)]
+    Apply {
+        /// Given to the bench as they are
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// A tenant's calls beside strangers that flood the API; see --help
     #[command(disable_help_flag = true)]
     Strangers {
@@ -88,11 +95,15 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
             let bench = [OsString::from("bench")];
             fleet::start(root, bench.iter().chain(args))
         }
-        What::Authz { args } => {
-            build(root, &["tests-perf"])?;
-            hand_over("authz", &[], root, args)
-        }
+        What::Authz { args } => alone("authz", root, args),
+        What::Apply { args } => alone("apply", root, args),
     }
+}
+
+/// A bench that needs nothing but itself.
+fn alone(which: &str, root: &Path, args: &[OsString]) -> Result<()> {
+    build(root, &["tests-perf"])?;
+    hand_over(which, &[], root, args)
 }
 
 /// A bench that needs the product's program and nothing else.

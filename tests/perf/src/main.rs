@@ -3,7 +3,8 @@
 //! `store` starts the clusters as processes of their own, gives each the same work in turn
 //! (`load`, `fanout`, `failover`) and reports medians and ratios (`report`). `node` is one node of
 //! ours: the product's store and transport under a key-value service (`service`). `inventory`
-//! measures the product's own state and API with many machines, `authz` one decision about a call.
+//! measures the product's own state and API with many machines, `authz` one decision about a call,
+//! `apply` every command with its largest input.
 //!
 //! `api` is the product beside Ironic, `link` the agents' sessions beside tonic, `strangers` a
 //! tenant's calls beside floods of strangers; see the modules.
@@ -12,6 +13,7 @@
 //! client; every process ends with the bench, however that ends.
 
 mod api;
+mod apply;
 mod authz;
 mod certs;
 mod client;
@@ -65,6 +67,8 @@ enum Command {
     LinkServer(link::ServerArgs),
     /// The API beside Ironic
     Api(api::ApiArgs),
+    /// Each command with the largest input that the state takes
+    Apply(apply::ApplyArgs),
     /// A tenant's calls beside strangers
     Strangers(strangers::StrangersArgs),
     /// Fill a data directory of the product
@@ -118,6 +122,7 @@ async fn run(command: Command) -> Result<()> {
         Command::Link(args) => link::run(args).await,
         Command::LinkServer(args) => link::serve(args).await,
         Command::Api(args) => api::run(args).await,
+        Command::Apply(args) => apply::run(&args),
         Command::Strangers(args) => strangers::run(args).await,
         Command::Fill(args) => api::seed::run(args).await,
         Command::Node(args) => node::run(args).await,

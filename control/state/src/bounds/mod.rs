@@ -94,14 +94,14 @@ pub fn clip(text: &str, bytes_max: usize) -> &str {
         .unwrap_or(text)
 }
 
-/// The bound of a text in a field.
-fn text_max(field: &str) -> usize {
+/// The bound of a text in a field, bytes.
+pub fn text_max(field: &str) -> usize {
     let own = TEXTS.iter().find(|(name, _)| *name == field);
     own.map_or(TEXT_MAX, |(_, max)| *max)
 }
 
-/// The bound of a list in a field.
-fn list_max(field: &str) -> usize {
+/// The bound of a list in a field, entries.
+pub fn list_max(field: &str) -> usize {
     let own = LISTS.iter().find(|(name, _)| *name == field);
     own.map_or(LIST_MAX, |(_, max)| *max)
 }

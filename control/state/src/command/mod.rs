@@ -144,6 +144,9 @@ macro_rules! ops {
         pub enum Op { $($(#[$doc])* $name(Box<$name>),)* }
 
         impl Op {
+            /// Every name, in the order of the list.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)*];
+
             /// Its name, for logs.
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$name(_) => stringify!($name),)* }

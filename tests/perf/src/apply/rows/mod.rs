@@ -1,0 +1,26 @@
+//! Every command once, in an order in which each is accepted.
+
+mod catalog;
+mod control;
+mod fleet;
+mod life;
+mod tenancy;
+
+use anyhow::Result;
+
+use super::scenario::{Scenario, Sink};
+
+/// Runs the scenario over a data centre of so many machines.
+///
+/// # Errors
+/// When a command is refused, or the sink fails.
+pub(super) fn all(machines: u32, sink: Sink<'_>) -> Result<()> {
+    let mut scenario = Scenario::new(sink);
+    tenancy::rows(&mut scenario)?;
+    catalog::rows(&mut scenario)?;
+    control::rows(&mut scenario)?;
+    fleet::fill(&mut scenario, machines)?;
+    fleet::rows(&mut scenario)?;
+    life::rows(&mut scenario, machines)?;
+    tenancy::ends(&mut scenario)
+}

@@ -1,0 +1,89 @@
+//! A state, a clock, and commands written as JSON.
+
+use anyhow::{Context, Result, anyhow};
+use control_state::{Command, Op, Tables, apply};
+use proto_types::{Digest, MacAddr, Timestamp};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// Looks at a command before it is applied.
+pub(super) type Sink<'a> = &'a mut dyn FnMut(&mut Tables, Timestamp, &Op) -> Result<()>;
+
+/// What is applied to one state, in order.
+pub(super) struct Scenario<'a> {
+    tables: Tables,
+    now: Timestamp,
+    sink: Sink<'a>,
+}
+
+impl<'a> Scenario<'a> {
+    pub(super) fn new(sink: Sink<'a>) -> Self {
+        Self {
+            tables: Tables::new(),
+            now: Timestamp::from_ms(1_000_000_000),
+            sink,
+        }
+    }
+
+    /// Milliseconds of the clock, with so many more.
+    pub(super) fn after(&self, ms: u64) -> u64 {
+        self.now.plus_ms(ms).ms()
+    }
+
+    pub(super) fn later(&mut self, ms: u64) {
+        self.now = self.now.plus_ms(ms);
+    }
+
+    pub(super) fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// Applies a command.
+    ///
+    /// # Errors
+    /// When it is no command, or refused.
+    pub(super) fn done(&mut self, op: Value) -> Result<()> {
+        let op = read(op)?;
+        self.apply(op)
+    }
+
+    /// Shows a command, then applies it.
+    ///
+    /// # Errors
+    /// When it is no command, or refused.
+    pub(super) fn row(&mut self, op: Value) -> Result<()> {
+        let op = read(op)?;
+        (self.sink)(&mut self.tables, self.now, &op)?;
+        self.apply(op)
+    }
+
+    fn apply(&mut self, op: Op) -> Result<()> {
+        let name = op.name();
+        let outcome = apply(&mut self.tables, &Command::new(self.now, "bench", op));
+        let refused = |error| anyhow!("{name}: {error}");
+        outcome.result.map(|_| ()).map_err(refused)
+    }
+}
+
+fn read(op: Value) -> Result<Op> {
+    let name = op.as_object().and_then(|it| it.keys().next()).cloned();
+    serde_json::from_value(op).with_context(|| name.unwrap_or_default())
+}
+
+pub(super) fn id(number: u128) -> String {
+    Uuid::from_u128(number).to_string()
+}
+
+pub(super) fn digest(byte: u8) -> String {
+    Digest::sha256([byte; 32]).to_string()
+}
+
+pub(super) fn mac(number: u32) -> String {
+    let [a, b, c, d] = number.to_be_bytes();
+    MacAddr([0x52, 0x54, a, b, c, d]).to_string()
+}
+
+/// Other labels of something.
+pub(super) fn relabelled() -> Value {
+    json!({"replace": {"key": "value"}})
+}
