@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use control_authz::{AuditedCall, Denied, Permit, Principal, Recorded, authorise_method};
-use control_state::{ErrorCode, Token};
+use control_state::{ErrorCode, Project, Token};
 use control_store::CallEnd;
 use http::header::AUTHORIZATION;
 use http::{Extensions, HeaderMap};
@@ -270,9 +270,12 @@ impl Gate for ApiGate {
         // By what this node knows, which may be old: a token that it does not know yet counts
         // among strangers, and `admit` decides.
         let now = self.core.now();
-        let is_good = |tables: &control_state::Tables| good_token(tables, &claims, now).is_some();
-        let is_good = self.core.store.read_local(is_good).unwrap_or(false);
-        Ok(is_good.then(|| claims.jti.into()))
+        let share = |tables: &control_state::Tables| {
+            let token = good_token(tables, &claims, now)?;
+            Some(share_of(tables, token))
+        };
+        let share = self.core.store.read_local(share).ok().flatten();
+        Ok(share.map(Into::into))
     }
 
     async fn admit(&self, call: Call<'_>) -> Result<(Extensions, Ticket), Status> {
@@ -382,6 +385,27 @@ fn good_token<'a>(
     let id: Option<TokenId> = claims.jti.parse().ok();
     let token = id.and_then(|id| tables.get::<Token>(&id));
     token.filter(|token| token.user == claims.sub && token.is_valid(now))
+}
+
+/// In whose share the calls of a token count. A user may have hundreds of tokens, and a tenant's
+/// projects hundreds of components, so that these share one; what is made for agents and
+/// administrators alone counts for itself, for their programs have one user in common.
+fn share_of(tables: &control_state::Tables, token: &Token) -> String {
+    if let Some(component) = &token.component {
+        let project = tables.get::<Project>(&component.project);
+        return project.map_or_else(
+            || format!("components of project {}", component.project),
+            |project| format!("components of tenant {}", project.tenant),
+        );
+    }
+    let is_of_platform = token.admin_role.is_some()
+        || token.infra_role.is_some()
+        || !token.machine_roles.is_empty();
+    if is_of_platform {
+        format!("token {}", token.id)
+    } else {
+        format!("user {}", token.user)
+    }
 }
 
 fn revoked() -> Status {

@@ -41,6 +41,16 @@ static VIEWED: LazyLock<MethodSet> = LazyLock::new(|| {
     })
 });
 
+/// The methods that nobody calls as a member of anything.
+static PLATFORM: LazyLock<MethodSet> = LazyLock::new(|| {
+    set(|method| {
+        matches!(
+            method.scope,
+            Scope::Public | Scope::Admin(_) | Scope::Infra(_) | Scope::Machine(_)
+        )
+    })
+});
+
 fn set(is_in: impl Fn(&Method) -> bool) -> MethodSet {
     let mut set = MethodSet::default();
     for method in methods().iter().filter(|method| is_in(method)) {
@@ -57,6 +67,16 @@ impl Rights {
             || self.infra_role.is_some()
             || !self.machine_roles.is_empty()
             || !self.permissions.are_within(&ORDINARY)
+    }
+
+    /// Without what its user may do as a member of tenants and projects: what is left of a token
+    /// that somebody made for another user and could not make any more.
+    #[must_use]
+    pub fn without_membership(mut self) -> Self {
+        self.project_roles.clear();
+        self.tenant_roles.clear();
+        self.permissions.keep(&PLATFORM);
+        self
     }
 
     /// What is left of them when they rest on this standing; `None` means that it is lost.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control_authz::Permit;
-use control_state::{Command, CreateInvite, Invite, InviteTo};
+use control_state::{Command, CreateInvite, Invite, InviteTo, Warrant};
 use proto_identity::sha256;
 use proto_types::Digest;
 
@@ -29,6 +29,7 @@ impl Pki {
         permit: &Permit,
         actor: &str,
         to: InviteTo,
+        warrant: Option<Warrant>,
     ) -> Result<(Arc<Invite>, String), PkiError> {
         let mut bytes = [0u8; RANDOM_LEN];
         random(&mut bytes)?;
@@ -39,6 +40,7 @@ impl Pki {
             sealed_secret: self.inner.seal.seal(&name(&id), secret.as_bytes())?,
             id,
             to,
+            warrant,
             expires_at: after(now, INVITE_LIFE),
         };
         let command = Command::new(now, actor, create);

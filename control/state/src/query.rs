@@ -7,14 +7,15 @@ use ipnet::IpNet;
 use proto_errors::Error;
 use proto_types::{
     ImageId, LayoutId, MacAddr, MachineId, NetworkId, PartitionId, ProjectId, SizeId, SwitchId,
-    Timestamp,
+    TenantId, Timestamp,
 };
 
 use crate::apply;
-use crate::command::ReportComponent;
+use crate::command::{InvitePlace, ReportComponent};
 use crate::entities::{
-    COMPONENT_TOUCH_MS, Certificate, Component, ComponentKind, Family, Image, Ip, LAYOUT_DEFAULT,
-    Layout, Machine, Network, Project, Quota, QuotaSubject, Settings, Size, VpnMember,
+    COMPONENT_TOUCH_MS, Certificate, Component, ComponentKind, Family, Image, Invite, Ip,
+    LAYOUT_DEFAULT, Layout, Machine, Network, Project, ProjectRole, Quota, QuotaSubject, Settings,
+    Size, Tenant, TenantRole, VpnMember,
 };
 use crate::ipam;
 use crate::life::cables;
@@ -151,6 +152,33 @@ pub fn switch_machines<'a>(
     cables
         .take_while(move |((at, _), _)| at == switch)
         .filter_map(|((_, port), id)| Some((port.as_str(), tables.get::<Machine>(id)?)))
+}
+
+/// Whether who made an invite may still make it. An invite that rests on a standing over the
+/// platform is judged by those who know the platform's own tenant.
+pub fn invite_is_backed(tables: &Tables, invite: &Invite) -> bool {
+    invite.warrant.is_some() || owns(tables, &invite.invited_by, &invite.to.place())
+}
+
+/// Whether a user is an owner of a tenant or project now, the latter through its tenant as well.
+pub fn owns(tables: &Tables, user: &str, place: &InvitePlace) -> bool {
+    let owns_tenant = |login: &TenantId| {
+        let tenant = tables.get::<Tenant>(login);
+        let owners = tenant.iter().flat_map(|tenant| &tenant.members);
+        owners
+            .filter(|(_, member)| member.role == TenantRole::Owner)
+            .any(|(login, _)| login.as_str() == user)
+    };
+    match place {
+        InvitePlace::Tenant(login) => owns_tenant(login),
+        InvitePlace::Project(id) => tables.get::<Project>(id).is_some_and(|project| {
+            let owners = project.members.iter();
+            owns_tenant(&project.tenant)
+                || owners
+                    .filter(|(_, member)| member.role == ProjectRole::Owner)
+                    .any(|(login, _)| login.as_str() == user)
+        }),
+    }
 }
 
 /// Whether somebody is a direct member of a project of the tenant.

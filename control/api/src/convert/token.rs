@@ -272,6 +272,15 @@ pub(crate) fn standing(
     }
 }
 
+/// Whether those who made a token for another user could still do that.
+fn makers_stand(token: &state::Token, directory: &dyn Directory) -> bool {
+    let Some(state::Warrant::Members(logins)) = &token.warrant else {
+        return true;
+    };
+    let mut makers = logins.iter().filter(|login| **login != token.user);
+    makers.all(|login| platform_role(directory, login) == Some(v2::AdminRole::Editor))
+}
+
 /// The caller that a token stands for, with the rights that are left of it now.
 pub(crate) fn principal(token: &state::Token, directory: &dyn Directory) -> Principal {
     let kind = match token.token_type {
@@ -279,6 +288,9 @@ pub(crate) fn principal(token: &state::Token, directory: &dyn Directory) -> Prin
         state::TokenType::User => TokenKind::User,
     };
     let mut rights = WantedRights::of(token).rights();
+    if !makers_stand(token, directory) {
+        rights = rights.without_membership();
+    }
     if rights.are_over_platform() {
         rights = rights.with_standing(standing(token.warrant.as_ref(), &token.user, directory));
     }

@@ -75,8 +75,9 @@ pub trait Gate: Send + Sync + 'static {
     type Ticket: Send + 'static;
 
     /// Looks at the headers alone, before the body is read: who cannot call this method at all
-    /// does not get to fill memory. Returns the token that the call counts for; `None` counts the
-    /// call for its network, among those of strangers.
+    /// does not get to fill memory. Returns the name of the share that the call counts in, which
+    /// all tokens of a user have in common; `None` counts the call for its network, among those of
+    /// strangers.
     ///
     /// # Errors
     /// The status that the caller gets instead.

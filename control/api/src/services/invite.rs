@@ -3,15 +3,20 @@
 use std::sync::Arc;
 
 use control_pki::{PkiError, invite_id};
+use control_state::query::{invite_is_backed, owns};
 use control_state::{
     AcceptInvite, DeleteInvite, ErrorCode, Invite, InvitePlace, InviteTo, StateError, Tables,
+    Token, Warrant,
 };
 use proto_public::api::v2;
+use proto_types::TokenId;
 use tonic::Status;
 
 use super::Services;
 use crate::caller::Caller;
 use crate::convert::invite;
+use crate::convert::token::standing;
+use crate::directory::StateDirectory;
 use crate::refusal::{of_state, of_store, refused};
 
 /// An invite, and the secret that it is known by.
@@ -23,7 +28,11 @@ pub(super) struct Shown {
 impl Services {
     /// Makes an invite.
     pub(super) async fn make_invite(&self, caller: &Caller, to: InviteTo) -> Result<Shown, Status> {
-        let made = self.0.pki.create_invite(&caller.permit, &caller.user, to);
+        let place = to.place();
+        let warrant = self.0.read(|tables| Ok(rests_on(tables, caller, &place)));
+        let warrant = warrant.await?;
+        let pki = &self.0.pki;
+        let made = pki.create_invite(&caller.permit, &caller.user, to, warrant);
         let (invite, secret) = made.await.map_err(of_pki)?;
         Ok(Shown { invite, secret })
     }
@@ -36,6 +45,7 @@ impl Services {
             .read(|tables| {
                 let all = tables.all::<Invite>();
                 let open = all.filter(|it| it.to.place() == *place && now < it.expires_at);
+                let open = open.filter(|it| is_backed(tables, &self.0.provider, it));
                 Ok(open.cloned().collect())
             })
             .await?;
@@ -55,8 +65,10 @@ impl Services {
     ) -> Result<T, Status> {
         let (id, now) = (invite_id(secret), self.0.now());
         let found = self.0.read(|tables| {
-            let invite = tables.get::<Invite>(&id);
-            let shown = invite.filter(|it| now < it.expires_at).map(|invite| Shown {
+            let is_open =
+                |it: &&Arc<Invite>| now < it.expires_at && is_backed(tables, &self.0.provider, it);
+            let invite = tables.get::<Invite>(&id).filter(is_open);
+            let shown = invite.map(|invite| Shown {
                 invite: Arc::clone(invite),
                 secret: secret.to_owned(),
             });
@@ -91,6 +103,29 @@ impl Services {
         let op = DeleteInvite { id, place };
         self.0.propose(caller, op).await.map(drop)
     }
+}
+
+/// The standing on which an invite rests that the caller makes: that of its token, or of an
+/// administrator who does not own the place; none where the caller's ownership is enough.
+fn rests_on(tables: &Tables, caller: &Caller, place: &InvitePlace) -> Option<Warrant> {
+    let id: Option<TokenId> = caller.principal.token.parse().ok();
+    let own = id.and_then(|id| tables.get::<Token>(&id));
+    let warrant = own.and_then(|token| token.warrant.clone());
+    match warrant {
+        Some(warrant) => Some(warrant),
+        None if owns(tables, &caller.user, place) => None,
+        None => Some(Warrant::Members([caller.user.clone()].into())),
+    }
+}
+
+/// Whether who made an invite could still make it.
+fn is_backed(tables: &Tables, provider: &str, invite: &Invite) -> bool {
+    let directory = StateDirectory { tables, provider };
+    let stands = |warrant| {
+        let standing = standing(Some(warrant), &invite.invited_by, &directory);
+        standing == Some(v2::AdminRole::Editor)
+    };
+    invite_is_backed(tables, invite) && invite.warrant.as_ref().is_none_or(stands)
 }
 
 fn unknown() -> StateError {

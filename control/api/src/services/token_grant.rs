@@ -44,7 +44,8 @@ impl Services {
         self.warrant(caller, user, &rights).await
     }
 
-    /// The standing on which rights over the platform rest that the caller hands on.
+    /// The standing on which the rights rest that the caller hands on: those over the platform,
+    /// and all that another user gets.
     ///
     /// # Errors
     /// `permission_denied` for rights that this standing would not let count.
@@ -54,9 +55,6 @@ impl Services {
         user: &str,
         rights: &Rights,
     ) -> Result<Option<Warrant>, Status> {
-        if !rights.are_over_platform() {
-            return Ok(None);
-        }
         let provider = &self.0.provider;
         let found = self.0.read(|tables| {
             let directory = StateDirectory { tables, provider };

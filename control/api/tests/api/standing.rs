@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use admin::machine_service_client::MachineServiceClient;
 use admin::token_service_client::TokenServiceClient as AdminTokens;
+use api::project_service_client::ProjectServiceClient;
 use api::tenant_service_client::TenantServiceClient;
 use api::token_service_client::TokenServiceClient;
 use infra::component_service_client::ComponentServiceClient;
@@ -204,6 +205,99 @@ async fn a_dismissed_administrator_keeps_nothing() {
 
     // The operator's own token rests on the node, not on a membership.
     machines(&node, &node.admin).await.unwrap();
+    node.stop().await;
+}
+
+/// Everything that a member may do in tenants and projects, and with invites.
+fn of_member() -> api::TokenServiceCreateRequest {
+    let own = methods(&[
+        "/metalstack.api.v2.TenantService/InviteAccept",
+        "/metalstack.api.v2.ProjectService/InviteAccept",
+    ]);
+    let own = api::permissions_by_visibility::Visibility::Self_(own);
+    let all = "*".to_owned();
+    api::TokenServiceCreateRequest {
+        permissions: vec![api::PermissionsByVisibility {
+            visibility: Some(own),
+        }],
+        project_roles: [(all.clone(), api::ProjectRole::Owner.into())].into(),
+        tenant_roles: [(all, api::TenantRole::Owner.into())].into(),
+        ..Default::default()
+    }
+}
+
+async fn invite_into_provider(node: &Node, secret: &str) -> String {
+    let mut tenants = TenantServiceClient::new(node.wire(Some(secret)));
+    let request = api::TenantServiceInviteRequest {
+        login: PROVIDER.into(),
+        role: api::TenantRole::Owner.into(),
+    };
+    let made = tenants.invite(request).await.unwrap().into_inner();
+    made.invite.unwrap().secret
+}
+
+async fn invite_into(node: &Node, secret: &str, project: &str) -> String {
+    let mut projects = ProjectServiceClient::new(node.wire(Some(secret)));
+    let request = api::ProjectServiceInviteRequest {
+        project: project.into(),
+        role: api::ProjectRole::Owner.into(),
+    };
+    let made = projects.invite(request).await.unwrap().into_inner();
+    made.invite.unwrap().secret
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_dismissed_administrator_left_behind_is_void() {
+    let node = Node::start().await;
+    node.tenant("boss").await;
+    node.tenant("friend").await;
+    let (project, _) = node.tenant("alice").await;
+    appoint(&node, "boss", api::TenantRole::Owner).await;
+    let login = node.login("boss").await;
+    let boss = of_admin(api::AdminRole::Editor);
+    let boss = own_token(&node, &login, boss).await.unwrap();
+    let member = own_token(&node, &login, of_member()).await.unwrap();
+    let friend = node.token_of("friend", of_member()).await.1;
+
+    // In alice's name, with a secret that the administrator saw, and what that one made again.
+    let as_alice = token_for(&node, &boss, "alice", of_member()).await.unwrap();
+    let get = |secret: &str| {
+        let mut projects = ProjectServiceClient::new(node.wire(Some(secret)));
+        let project = project.clone();
+        async move {
+            let request = api::ProjectServiceGetRequest { project };
+            projects.get(request).await.map(drop)
+        }
+    };
+    get(&as_alice).await.unwrap();
+    let into_provider = [
+        invite_into_provider(&node, &boss).await,
+        invite_into_provider(&node, &member).await,
+    ];
+    let into_project = [
+        invite_into(&node, &boss, &project).await,
+        invite_into(&node, &as_alice, &project).await,
+    ];
+
+    dismiss(&node, "boss").await;
+    assert_eq!(get(&as_alice).await.unwrap_err().code(), Code::NotFound);
+    for (who, secret) in [&member, &friend]
+        .into_iter()
+        .flat_map(|who| into_provider.iter().map(move |secret| (who, secret)))
+    {
+        let mut tenants = TenantServiceClient::new(node.wire(Some(who)));
+        let accept = api::TenantServiceInviteAcceptRequest {
+            secret: secret.clone(),
+        };
+        let refused = tenants.invite_accept(accept).await.unwrap_err();
+        assert_eq!(refused.code(), Code::NotFound);
+    }
+    let mut projects = ProjectServiceClient::new(node.wire(Some(&friend)));
+    for secret in into_project {
+        let accept = api::ProjectServiceInviteAcceptRequest { secret };
+        let refused = projects.invite_accept(accept).await.unwrap_err();
+        assert_eq!(refused.code(), Code::NotFound);
+    }
     node.stop().await;
 }
 

@@ -12,6 +12,7 @@ use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use hyper::body::Frame;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use proto_public::api::v2 as api;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
@@ -279,9 +280,10 @@ async fn strangers_have_deadlines_and_a_tenants_connection_has_none() {
     node.stop().await;
 }
 
-/// A token's connections are its own: its idle ones make room, others' do not.
+/// A user's connections are its own, with however many tokens: its idle ones make room, others'
+/// do not.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_has_so_many_connections() {
+async fn a_user_has_so_many_connections() {
     let limits = ConnectionLimits {
         of_one_token: 4,
         ..ConnectionLimits::default()
@@ -291,12 +293,20 @@ async fn a_token_has_so_many_connections() {
         Tenant::new(&node, "acme").await,
         Tenant::new(&node, "greedy").await,
     );
+    let more = api::TokenServiceCreateRequest {
+        project_roles: [("*".to_owned(), api::ProjectRole::Owner.into())].into(),
+        ..Default::default()
+    };
+    let other = Tenant {
+        token: node.token_of("greedy", more).await.1,
+        request: greedy.request.clone(),
+    };
     let mut own = Line::open(HERE, node.address).await;
     assert_eq!(acme.call_on(&mut own).await, Ok(StatusCode::OK));
     let mut many = Vec::new();
-    for _ in 0..12 {
+    for with in [&greedy, &other].into_iter().cycle().take(12) {
         let mut line = Line::open(HERE, node.address).await;
-        assert_eq!(greedy.call_on(&mut line).await, Ok(StatusCode::OK));
+        assert_eq!(with.call_on(&mut line).await, Ok(StatusCode::OK));
         many.push(line);
     }
     for mut line in many.drain(..8) {

@@ -9,6 +9,7 @@ use crate::command::{
     AcceptInvite, CreateInvite, DeleteInvite, InvitePlace, SetProjectMember, SetTenantMember,
 };
 use crate::entities::{Invite, InviteTo, Project, Tenant};
+use crate::query;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -43,7 +44,10 @@ pub(super) fn create(tx: &mut Tx<'_>, op: &CreateInvite) -> Result {
         return Err(Error::already_exists("invite", "with this secret"));
     }
     let open = tx.tables().all::<Invite>();
-    if open.filter(|it| it.to.place() == place).count() >= INVITES_MAX {
+    let counts = |it: &&std::sync::Arc<Invite>| {
+        it.to.place() == place && query::invite_is_backed(tx.tables(), it)
+    };
+    if open.filter(counts).count() >= INVITES_MAX {
         let what = format!("there are {INVITES_MAX} open invites already");
         return Err(Error::new(ErrorCode::TooMany, what).hint("delete those that nobody needs"));
     }
@@ -53,6 +57,7 @@ pub(super) fn create(tx: &mut Tx<'_>, op: &CreateInvite) -> Result {
         sealed_secret: op.sealed_secret.clone(),
         to: op.to.clone(),
         invited_by: tx.actor.to_owned(),
+        warrant: op.warrant.clone(),
         created_at: tx.now,
         expires_at: op.expires_at,
     };
@@ -66,8 +71,13 @@ fn unknown() -> Error {
 }
 
 fn open(tx: &Tx<'_>, id: &Digest) -> std::result::Result<std::sync::Arc<Invite>, Error> {
-    let found = tx.get::<Invite>(id).filter(|it| tx.now < it.expires_at);
-    found.cloned().ok_or_else(unknown)
+    let is_open = |it: &&std::sync::Arc<Invite>| {
+        tx.now < it.expires_at && query::invite_is_backed(tx.tables(), it)
+    };
+    tx.get::<Invite>(id)
+        .filter(is_open)
+        .cloned()
+        .ok_or_else(unknown)
 }
 
 pub(super) fn accept(tx: &mut Tx<'_>, op: &AcceptInvite) -> Result {
@@ -203,6 +213,7 @@ mod tests {
             id: digest(number),
             sealed_secret: vec![number],
             to,
+            warrant: None,
             expires_at: Timestamp::from_ms(expires_at),
         }
     }
@@ -258,6 +269,30 @@ mod tests {
         assert_eq!(late.code, ErrorCode::NotFound);
         run(&mut tables, DAY_MS, Tick::default()).unwrap();
         assert_eq!(tables.all::<Invite>().count(), 0);
+    }
+
+    #[test]
+    fn an_invite_ends_with_the_ownership_of_who_made_it() {
+        let mut tables = world();
+        run(&mut tables, 2, invite(1, to_project(), DAY_MS)).unwrap();
+        for (member, role) in [("guest", TenantRole::Owner), ("acme", TenantRole::Editor)] {
+            let op = SetTenantMember {
+                login: login("acme"),
+                member: login(member),
+                role,
+                must_be_new: None,
+            };
+            run(&mut tables, 3, op).unwrap();
+        }
+        let refused = run(&mut tables, 4, accept_by("acme", 1)).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::NotFound);
+        // What rests on a standing over the platform needs no ownership.
+        let of_operator = CreateInvite {
+            warrant: Some(crate::Warrant::Operator),
+            ..invite(2, to_project(), DAY_MS)
+        };
+        run(&mut tables, 5, of_operator).unwrap();
+        run(&mut tables, 6, accept_by("guest", 2)).unwrap();
     }
 
     #[test]

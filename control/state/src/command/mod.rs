@@ -159,6 +159,7 @@ macro_rules! ops {
                     return FEATURE_LEVEL;
                 }
                 match self {
+                    Self::CreateInvite(op) if op.warrant.is_some() => CONFIRMED_LEVEL,
                     Self::CreateInvite(_)
                     | Self::AcceptInvite(_)
                     | Self::DeleteInvite(_)

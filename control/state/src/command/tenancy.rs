@@ -174,6 +174,9 @@ pub struct CreateInvite {
     pub sealed_secret: Vec<u8>,
     /// What for.
     pub to: InviteTo,
+    /// See [`Invite::warrant`](crate::Invite::warrant).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warrant: Option<Warrant>,
     /// End of validity, at most seven days away.
     pub expires_at: Timestamp,
 }

@@ -6,8 +6,8 @@ use std::fmt;
 use proto_types::{Digest, ProjectId, TenantId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::Meta;
 use super::records::blob;
+use super::{Meta, Warrant};
 
 /// What a member may do in a tenant; exact sets, not a ladder (the contract's table decides).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -124,6 +124,10 @@ pub struct Invite {
     pub to: InviteTo,
     /// Login of who invites.
     pub invited_by: String,
+    /// The standing over the platform on which it rests; `None` means that who invites owns the
+    /// place, and the invite ends with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warrant: Option<Warrant>,
     /// When.
     pub created_at: Timestamp,
     /// Refused after this, and forgotten.

@@ -155,6 +155,7 @@ fn open_invites_of_a_user_are_bounded_over_all_places() {
             id: id(1 + number % 5),
             role: ProjectRole::Viewer,
         },
+        warrant: Some(Warrant::Operator),
         expires_at: world.now.plus_ms(60_000),
     };
     let (count, error) = until_refused(&mut world, invite);

@@ -24,7 +24,7 @@ fn project(number: u128) -> Value {
 fn invite(scenario: &Scenario<'_>, number: u8) -> Value {
     json!({"CreateInvite": {
         "id": digest(number), "sealed_secret": [1, 2, 3],
-        "to": {"project": {"id": id(1), "role": "viewer"}},
+        "to": {"project": {"id": id(1), "role": "viewer"}}, "warrant": "operator",
         "expires_at": scenario.after(DAY_MS),
     }})
 }
