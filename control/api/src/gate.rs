@@ -398,9 +398,8 @@ fn share_of(tables: &control_state::Tables, token: &Token) -> String {
             |project| format!("components of tenant {}", project.tenant),
         );
     }
-    let is_of_platform = token.admin_role.is_some()
-        || token.infra_role.is_some()
-        || !token.machine_roles.is_empty();
+    let is_of_platform =
+        token.admin_role.is_some() || token.infra_role.is_some() || !token.machine_roles.is_empty();
     if is_of_platform {
         format!("token {}", token.id)
     } else {

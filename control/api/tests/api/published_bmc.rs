@@ -5,6 +5,8 @@ use infra::bmc_service_client::BmcServiceClient;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use proto_public::infra::v2 as infra;
+use proto_public::metalmesh::admin::v1 as mesh;
+use proto_public::metalmesh::admin::v1::bmc_claim_service_client::BmcClaimServiceClient;
 use tonic::Code;
 
 use crate::node::Node;
@@ -94,6 +96,69 @@ async fn bmcs_are_reported() {
     let machine = machine.unwrap();
     assert_eq!(machine.bmc.as_ref().unwrap().power_state, "on");
     assert_eq!(machine.led.value, "off");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_bmc_with_the_same_uuid_waits_for_an_administrator() {
+    const TRUE: &str = "10.9.0.1:623";
+    const ROGUE: &str = "10.9.0.66:623";
+    let node = Node::start().await;
+    node.data_centre().await;
+    let agent = agent(&node, None).await;
+    let known = node.waiting_machine(1).await;
+    let mut bmc = BmcServiceClient::new(node.wire(Some(&agent)));
+    for address in [TRUE, ROGUE] {
+        let reading = api::MachineBmcReport {
+            uuid: known.clone(),
+            bmc: Some(api::MachineBmc {
+                address: address.into(),
+                mac: "02:00:00:00:09:01".into(),
+                power_state: "ON".into(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        let request = infra::UpdateBmcInfoRequest {
+            partition: "lab".into(),
+            bmc_reports: vec![reading],
+        };
+        bmc.update_bmc_info(request).await.unwrap();
+    }
+    let mut admins = admin::machine_service_client::MachineServiceClient::new(node.as_admin());
+    let led_on = || admin::MachineServiceBmcCommandRequest {
+        uuid: known.clone(),
+        command: api::MachineBmcCommand::IdentifyLedOn.into(),
+    };
+    let held = admins.bmc_command(led_on()).await.unwrap_err();
+    assert_eq!(held.code(), Code::FailedPrecondition, "{held}");
+    assert!(held.message().contains(ROGUE), "{held}");
+
+    let confirm = mesh::BmcClaimServiceConfirmRequest {
+        machine: known.to_uppercase(),
+        address: "10.9.0.1".into(),
+    };
+    let viewer = api::TokenServiceCreateRequest {
+        admin_role: Some(api::AdminRole::Viewer.into()),
+        ..Default::default()
+    };
+    let viewer = node.token_of("viewer", viewer).await.1;
+    let mut viewers = BmcClaimServiceClient::new(node.wire(Some(&viewer)));
+    let refused = viewers.confirm(confirm.clone()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    let mut claims = BmcClaimServiceClient::new(node.as_admin());
+    let unknown = mesh::BmcClaimServiceConfirmRequest {
+        address: "10.9.0.99".into(),
+        ..confirm.clone()
+    };
+    let refused = claims.confirm(unknown).await.unwrap_err();
+    assert_eq!(refused.code(), Code::NotFound);
+    let confirmed = claims.confirm(confirm).await.unwrap().into_inner();
+    assert_eq!(
+        (confirmed.machine, confirmed.address.as_str()),
+        (known.clone(), TRUE)
+    );
+    admins.bmc_command(led_on()).await.unwrap();
     node.stop().await;
 }
 
