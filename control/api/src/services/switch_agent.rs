@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use control_state::life::{port_vni, switch_report_matters};
 use control_state::{
-    self as state, ErrorCode, Lock, PortObserved, RegisterSwitch, ReportSwitch, StateError, Switch,
-    SwitchPort, Tables, UpdateSwitch,
+    self as state, ErrorCode, Identity, Lock, PortObserved, RegisterSwitch, ReportSwitch,
+    StateError, Switch, SwitchPort, Tables, UpdateSwitch,
 };
+use proto_identity::{AgentRole, SpiffeId, Subject};
 use proto_public::api::v2;
 use proto_public::infra::v2 as infra;
 use proto_public::infra::v2::switch_service_server::SwitchService;
-use proto_types::SwitchId;
+use proto_types::{PartitionId, SwitchId};
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
@@ -34,7 +35,7 @@ impl SwitchService for Services {
         let (shown, told, partition) = self
             .0
             .read(|tables| {
-                let found = reached(tables, &caller, &id)?;
+                let found = self.reached(tables, &caller, &id)?;
                 let told = told(tables, found, term);
                 Ok((switch_order(tables, found), told, found.partition.clone()))
             })
@@ -58,6 +59,8 @@ impl SwitchService for Services {
         );
         let op = registration(wanted)?;
         caller.speaks_for(&op.partition)?;
+        let is_ours = |tables: &Tables| self.speaks_alone(tables, &op.id, &op.partition);
+        self.0.read(is_ours).await?;
         self.0.hears_partition(&op.partition);
         let mut registered = self.agent_switch(&caller, op).await?;
         let differs = |new: &Option<String>, old: &Option<String>| new.is_some() && new != old;
@@ -93,7 +96,7 @@ impl SwitchService for Services {
         let (op, matters, partition) = self
             .0
             .read(|tables| {
-                let found = reached(tables, &caller, &id)?;
+                let found = self.reached(tables, &caller, &id)?;
                 let op = report(found, told.as_ref(), request);
                 let matters = switch_report_matters(tables, &op);
                 Ok((op, matters, found.partition.clone()))
@@ -116,21 +119,6 @@ impl SwitchService for Services {
             last_sync_error: shown.last_sync_error,
         })
     }
-}
-
-/// A switch that is there for the caller's token.
-fn reached<'a>(
-    tables: &'a Tables,
-    caller: &Caller,
-    id: &SwitchId,
-) -> Result<&'a Arc<Switch>, StateError> {
-    let found = tables.get::<Switch>(id);
-    found
-        .filter(|it| caller.reaches(Some(&it.partition)))
-        .ok_or_else(|| {
-            let message = format!("switch \"{id}\" did not register yet");
-            StateError::new(ErrorCode::SwitchUnknown, message).object("switch", id)
-        })
 }
 
 fn told(tables: &Tables, switch: &Switch, term: u64) -> Told {
@@ -252,6 +240,47 @@ fn observed(
 }
 
 impl Services {
+    /// A switch that is there for the caller's token, and for which no other agent speaks.
+    fn reached<'a>(
+        &self,
+        tables: &'a Tables,
+        caller: &Caller,
+        id: &SwitchId,
+    ) -> Result<&'a Arc<Switch>, StateError> {
+        let found = tables.get::<Switch>(id);
+        let found = found.filter(|it| caller.reaches(Some(&it.partition)));
+        let found = found.ok_or_else(|| {
+            let message = format!("switch \"{id}\" did not register yet");
+            StateError::new(ErrorCode::SwitchUnknown, message).object("switch", id)
+        })?;
+        self.speaks_alone(tables, id, &found.partition)?;
+        Ok(found)
+    }
+
+    /// Whether a published agent may speak for a switch: an infra token is good for every switch
+    /// of its partition, the identity of a core agent for its own, so that the latter counts.
+    fn speaks_alone(
+        &self,
+        tables: &Tables,
+        id: &SwitchId,
+        partition: &PartitionId,
+    ) -> Result<(), StateError> {
+        let subject = Subject::Agent {
+            partition: partition.to_string(),
+            role: AgentRole::Core,
+            id: id.to_string(),
+        };
+        let name = SpiffeId::new(self.0.pki.trust_domain(), subject);
+        let identity = name
+            .ok()
+            .and_then(|it| tables.get::<Identity>(&it.to_string()));
+        if identity.is_some_and(|it| it.revoked_at.is_none()) {
+            let message = format!("metalmesh-core speaks for switch \"{id}\"");
+            return Err(StateError::new(ErrorCode::SwitchHasAgent, message).object("switch", id));
+        }
+        Ok(())
+    }
+
     async fn agent_switch(
         &self,
         caller: &Caller,

@@ -1,10 +1,16 @@
 //! The published stack's switch agent against a node.
 
+use control_state::{
+    AgentKind, Cause, Certificate, CreateJoinTicket, IssueCertificate, JoinedBy, RedeemJoinTicket,
+    RevokeIdentity,
+};
 use infra::switch_service_client::SwitchServiceClient;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use proto_public::infra::v2 as infra;
+use proto_types::{Digest, JoinTicketId};
 use tonic::Code;
+use uuid::Uuid;
 
 use crate::machines::wanted;
 use crate::node::Node;
@@ -103,6 +109,85 @@ async fn switches_are_told_and_tell() {
     register_leaf(&node, &agent, "leaf10").await;
     let moved = all.migrate(migrate("leaf10")).await.unwrap().into_inner();
     assert_eq!(moved.switch.unwrap().id, "leaf10");
+    node.stop().await;
+}
+
+/// An infra token is good for all switches of its partition, but not for one that has an agent of
+/// the mesh: what that one reports is what machines are handed over by.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_switch_of_a_core_agent_is_not_spoken_for_by_an_infra_token() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let agent = agent(&node, None).await;
+    register_leaf(&node, &agent, "leaf9").await;
+    let now = node.store.now();
+    let identity = "spiffe://test.example/partition/lab/core/leaf9".to_owned();
+    let key = Digest::sha256([7; 32]);
+    let certificate = Certificate {
+        serial: "aa".into(),
+        identity: identity.clone(),
+        issued_at: now,
+        not_after: now.plus_ms(60_000),
+        machine: None,
+        allocation: None,
+        key: Some(key.clone()),
+        authority: 1,
+        revoked_at: None,
+        revoked_reason: String::new(),
+    };
+    let (ticket, secret) = (
+        JoinTicketId::new(Uuid::from_u128(1)),
+        Digest::sha256([5; 32]),
+    );
+    node.hardware(CreateJoinTicket {
+        id: ticket,
+        kind: AgentKind::Core,
+        partition: "lab".parse().unwrap(),
+        agent: "leaf9".into(),
+        secret: secret.clone(),
+        key: None,
+        tpm: None,
+        expires_at: now.plus_ms(60_000),
+    })
+    .await;
+    node.hardware(RedeemJoinTicket {
+        id: ticket,
+        secret,
+        key: key.clone(),
+        tpm: None,
+    })
+    .await;
+    node.hardware(IssueCertificate {
+        certificate,
+        cause: Cause::Join(JoinedBy::JoinTicket(ticket)),
+    })
+    .await;
+
+    let mut switches = SwitchServiceClient::new(node.wire(Some(&agent)));
+    let get = infra::SwitchServiceGetRequest { id: "leaf9".into() };
+    let beat = infra::SwitchServiceHeartbeatRequest {
+        id: "leaf9".into(),
+        ..Default::default()
+    };
+    let register = infra::SwitchServiceRegisterRequest {
+        switch: Some(leaf("leaf9")),
+    };
+    for refused in [
+        switches.get(get.clone()).await.map(drop),
+        switches.heartbeat(beat.clone()).await.map(drop),
+        switches.register(register).await.map(drop),
+    ] {
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+        assert!(refused.message().contains("MM-1412"), "{refused}");
+    }
+    node.hardware(RevokeIdentity {
+        identity,
+        reason: "handed over".into(),
+    })
+    .await;
+    switches.get(get).await.unwrap();
+    switches.heartbeat(beat).await.unwrap();
     node.stop().await;
 }
 

@@ -117,6 +117,12 @@ fn merge_ports(
 
 pub(super) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> Result {
     let mut switch = require(tx, &op.id)?;
+    let newest = tx.tables().revision();
+    if op.applied_generation > newest {
+        // Believed, it would make every true report one of the past.
+        let rule = format!("must be a generation that control told, {newest} at most");
+        return Err(Error::invalid("applied_generation", rule).object("switch", &op.id));
+    }
     if is_stale(&switch, op) {
         return Ok(Reply::Switch(tx.save(switch)));
     }

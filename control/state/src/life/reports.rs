@@ -31,9 +31,9 @@ pub fn event_is_heartbeat(tables: &Tables, machine: MachineId, kind: EventKind) 
 
 /// Whether a report was under way when a newer one came: it says what was, and nothing of now.
 pub(crate) fn is_stale(switch: &Switch, report: &ReportSwitch) -> bool {
-    let sync = &switch.sync;
-    let known = (sync.applied_term, sync.applied_generation);
-    (report.applied_term, report.applied_generation) < known
+    // Generations are revisions of the one log, so that they alone say what came later; a term is
+    // the agent's word.
+    report.applied_generation < switch.sync.applied_generation
 }
 
 /// Whether a report says anything new about the switch, beside that it is there.

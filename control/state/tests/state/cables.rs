@@ -404,7 +404,7 @@ fn a_report_that_was_overtaken_says_nothing() {
     };
     let sync = &before.sync;
     let all = [
-        stale(0, u64::MAX),
+        stale(u64::MAX, sync.applied_generation - 1),
         stale(sync.applied_term, sync.applied_generation - 1),
     ];
     for old in all {
@@ -414,4 +414,34 @@ fn a_report_that_was_overtaken_says_nothing() {
         let now = world.tables.get::<Switch>(&text("leaf1")).unwrap();
         assert_eq!(*now, before);
     }
+}
+
+#[test]
+fn a_report_of_a_generation_to_come_blinds_nobody() {
+    let mut world = World::new();
+    world.waiting(1);
+    world.switch_obeys();
+    let heard = |world: &World, applied_generation, error: &str| ReportSwitch {
+        applied_term: u64::MAX,
+        applied_generation,
+        error: Some(error.into()),
+        ..world.hearing("leaf1", "swp1", vec![]).unwrap()
+    };
+    let told = world.tables.revision();
+    for generation in [told + 1, u64::MAX] {
+        let lie = heard(&world, generation, "lie");
+        assert_eq!(world.refused(lie), ErrorCode::InvalidField);
+    }
+    // A term is no reason to believe less of what comes later.
+    let last = heard(&world, told, "now");
+    world.ok(last);
+    let true_one = ReportSwitch {
+        applied_term: 1,
+        applied_generation: world.tables.revision(),
+        error: None,
+        ..heard(&world, 0, "")
+    };
+    world.ok(true_one);
+    let switch = world.tables.get::<Switch>(&text("leaf1")).unwrap();
+    assert_eq!((switch.sync.applied_term, &switch.sync.error), (1, &None));
 }

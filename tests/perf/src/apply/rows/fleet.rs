@@ -52,7 +52,7 @@ pub(super) fn heard(name: &str, vni: u32, machines: impl Iterator<Item = u32>) -
         .map(port)
         .collect();
     json!({"ReportSwitch": {
-        "id": name, "applied_term": 1, "applied_generation": u64::MAX >> 1, "duration_ms": 1,
+        "id": name, "applied_term": 1, "applied_generation": 0, "duration_ms": 1,
         "error": null, "ports": ports,
     }})
 }
