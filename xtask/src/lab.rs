@@ -173,26 +173,21 @@ fn boot(cache: &Path, built: bool) -> Result<initramfs::Artifacts> {
     })
 }
 
+/// Builds what the lab boots and runs. The image waits for packages more than it computes, so that
+/// it is made while compilers have the processors.
 fn build(root: &Path, built: bool) -> Result<Artefacts> {
     let cache = cache_dir()?;
-    if !built {
-        let mut command = crate::cargo();
-        command.current_dir(root).args(["build"]);
-        for (_, package, _) in PROGRAMS {
-            command.args(["--package", package]);
-        }
-        let status = command.status().context("cannot run cargo")?;
-        if !status.success() {
-            bail!("the programs do not build");
-        }
-    }
+    let (image, boot) = std::thread::scope(|scope| {
+        let image = scope.spawn(|| osimage::build(&image_options(&cache)));
+        let boot = build_programs(root, built).and_then(|()| boot(&cache, built));
+        let image = image.join().map_err(std::panic::resume_unwind);
+        Ok::<_, anyhow::Error>((image??, boot?))
+    })?;
     let target = target_dir(root);
     let programs = PROGRAMS
         .iter()
         .map(|(program, _, binary)| (*program, target.join("debug").join(binary)))
         .collect();
-    let boot = boot(&cache, built)?;
-    let image = osimage::build(&image_options(&cache))?;
     Ok(Artefacts {
         programs,
         kernel: boot.kernel,
@@ -201,6 +196,22 @@ fn build(root: &Path, built: bool) -> Result<Artefacts> {
         image_digest: image.digest,
         cache,
     })
+}
+
+fn build_programs(root: &Path, built: bool) -> Result<()> {
+    if built {
+        return Ok(());
+    }
+    let mut command = crate::cargo();
+    command.current_dir(root).args(["build"]);
+    for (_, package, _) in PROGRAMS {
+        command.args(["--package", package]);
+    }
+    let status = command.status().context("cannot run cargo")?;
+    if !status.success() {
+        bail!("the programs do not build");
+    }
+    Ok(())
 }
 
 fn target_dir(root: &Path) -> PathBuf {

@@ -18,7 +18,7 @@ use crate::tables::Tables;
 
 /// Why a claim does not stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Doubt {
+enum ClaimRefused {
     /// The switch hears nobody there.
     Unheard,
     /// The switch hears others there.
@@ -31,22 +31,22 @@ enum Doubt {
 
 /// A claim that does not stand.
 #[derive(Debug, Clone)]
-struct Dispute<'a> {
+struct DisputedClaim<'a> {
     mac: MacAddr,
     switch: &'a Switch,
     port: &'a str,
-    doubt: Doubt,
+    refused: ClaimRefused,
 }
 
-impl fmt::Display for Dispute<'_> {
+impl fmt::Display for DisputedClaim<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mac, switch, port) = (self.mac, &self.switch.id, self.port);
         write!(f, "the machine says that {mac} is at {switch} {port}, ")?;
-        match &self.doubt {
-            Doubt::Unheard => write!(f, "where {switch} hears nobody"),
-            Doubt::Others(heard) => write!(f, "where {switch} hears {heard}"),
-            Doubt::Taken(other) => write!(f, "which is the port of machine {other}"),
-            Doubt::Contested(other) => write!(f, "and so does machine {other}"),
+        match &self.refused {
+            ClaimRefused::Unheard => write!(f, "where {switch} hears nobody"),
+            ClaimRefused::Others(heard) => write!(f, "where {switch} hears {heard}"),
+            ClaimRefused::Taken(other) => write!(f, "which is the port of machine {other}"),
+            ClaimRefused::Contested(other) => write!(f, "and so does machine {other}"),
         }
     }
 }
@@ -133,37 +133,42 @@ fn is_at(link: &PortLink, (switch, port): Claim<'_>) -> bool {
 }
 
 /// Whether a machine's claim stands.
-fn judge(tables: &Tables, machine: &Machine, mac: MacAddr, claim: Claim<'_>) -> Result<(), Doubt> {
+fn judge(
+    tables: &Tables,
+    machine: &Machine,
+    mac: MacAddr,
+    claim: Claim<'_>,
+) -> Result<(), ClaimRefused> {
     let (switch, port) = claim;
     let owner = owner(tables, machine.id, claim);
     if let Some(owner) = owner.filter(|owner| !is_free(owner)) {
-        return Err(Doubt::Taken(owner.id));
+        return Err(ClaimRefused::Taken(owner.id));
     }
     if !switch.hears {
         let at = (switch.id.clone(), port.to_owned());
         let claimants = tables.index().claimants.get(&at).into_iter().flatten();
         let rival = rival(tables, machine.id, switch, claimants);
-        return rival.map_or(Ok(()), |other| Err(Doubt::Contested(other)));
+        return rival.map_or(Ok(()), |other| Err(ClaimRefused::Contested(other)));
     }
     let heard = heard_on(switch, port);
     let Some(found) = heard.iter().find(|it| is_heard(machine.id, mac, it)) else {
         let has_it = machine.links.iter().any(|link| is_at(link, claim));
         return match heard {
             [] if has_it => Ok(()),
-            [] => Err(Doubt::Unheard),
-            _ => Err(Doubt::Others(show(heard))),
+            [] => Err(ClaimRefused::Unheard),
+            _ => Err(ClaimRefused::Others(show(heard))),
         };
     };
     if let Some(owner) = owner.filter(|owner| is_believed(owner)) {
         let mut cards = owner.hardware.nics.iter();
         if cards.any(|nic| heard.iter().any(|it| is_heard(owner.id, nic.mac, it))) {
-            return Err(Doubt::Taken(owner.id));
+            return Err(ClaimRefused::Taken(owner.id));
         }
     }
     match named(found) {
         Some(_) => Ok(()),
         None => namesake(tables, machine.id, switch, mac)
-            .map_or(Ok(()), |other| Err(Doubt::Contested(other))),
+            .map_or(Ok(()), |other| Err(ClaimRefused::Contested(other))),
     }
 }
 
@@ -298,22 +303,22 @@ fn hearings<'a>(tables: &'a Tables, machine: &Machine, mac: MacAddr) -> Vec<Clai
 }
 
 /// The claims of a machine that do not stand, one a card.
-fn disputes<'a>(tables: &'a Tables, machine: &'a Machine) -> Vec<Dispute<'a>> {
+fn disputes<'a>(tables: &'a Tables, machine: &'a Machine) -> Vec<DisputedClaim<'a>> {
     let of_card = |nic: &'a Nic| {
         let judged = claims(tables, machine, nic).into_iter().map(|claim| {
-            let doubt = judge(tables, machine, nic.mac, claim).err();
-            (claim, doubt)
+            let refused = judge(tables, machine, nic.mac, claim).err();
+            (claim, refused)
         });
         let judged: Vec<_> = judged.collect();
-        if judged.iter().any(|(_, doubt)| doubt.is_none()) {
+        if judged.iter().any(|(_, refused)| refused.is_none()) {
             return None;
         }
-        let ((switch, port), doubt) = judged.into_iter().next()?;
-        Some(Dispute {
+        let ((switch, port), refused) = judged.into_iter().next()?;
+        Some(DisputedClaim {
             mac: nic.mac,
             switch,
             port,
-            doubt: doubt?,
+            refused: refused?,
         })
     };
     machine.hardware.nics.iter().filter_map(of_card).collect()
@@ -322,7 +327,7 @@ fn disputes<'a>(tables: &'a Tables, machine: &'a Machine) -> Vec<Dispute<'a>> {
 /// Where the machine and switches say different things, both stories a line.
 pub(crate) fn disputed(tables: &Tables, machine: &Machine) -> Vec<String> {
     let claimed = disputes(tables, machine).into_iter();
-    let claimed = claimed.filter(|dispute| dispute.doubt != Doubt::Unheard);
+    let claimed = claimed.filter(|dispute| dispute.refused != ClaimRefused::Unheard);
     claimed.map(|dispute| dispute.to_string()).collect()
 }
 
