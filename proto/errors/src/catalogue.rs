@@ -97,7 +97,7 @@ catalogue! {
     1409 NetworkNotAllowed FailedPrecondition "The network cannot be used for this", "see the networks you can use: metalmesh network ls";
     1410 NoSuperNetwork FailedPrecondition "The partition has no network to take child networks from", "an admin creates one: metalmesh network create --type super";
     1411 NumberCooling FailedPrecondition "The number was released a moment ago by another owner", "choose another, or wait until it has cooled down";
-    1412 SwitchHasAgent FailedPrecondition "The switch has an agent of the mesh", "revoke its identity first, so that one agent speaks for the switch: metalmesh identity ls";
+    1412 HasMeshAgent FailedPrecondition "An agent of the mesh serves this", "stop it and revoke its identity first, so that one agent speaks for one thing: metalmesh identity ls";
     // 15xx: agents, tickets, certificates
     1501 TicketUnknown Unauthenticated "The ticket is unknown or its secret is wrong", "make a new one: metalmesh join create";
     1502 TicketUsed Unauthenticated "The ticket was used before", "make a new one: metalmesh join create";

@@ -11,6 +11,7 @@ use control_state::{
     self as state, BmcAccess, BmcOrder, BmcOrderDone, BmcReading, DRAW_LEVEL, KeepBmcAccess, Kind,
     Machine, Partition, ReportBmc, StateError, Tables, feature_level,
 };
+use proto_identity::AgentRole;
 use proto_public::api::v2;
 use proto_public::infra::v2 as infra;
 use proto_public::infra::v2::bmc_service_server::BmcService;
@@ -61,6 +62,8 @@ impl BmcService for Services {
         let request = request.into_inner();
         let partition: PartitionId = parse("partition", &request.partition)?;
         caller.speaks_for(&partition)?;
+        let alone = |tables: &Tables| self.alone_in_partition(tables, &partition, AgentRole::Bmc);
+        self.0.read(alone).await?;
         self.0.hears_partition(&partition);
         if request.bmc_reports.len() > READINGS_MAX {
             let rule = format!("must be at most {READINGS_MAX}");
@@ -102,7 +105,10 @@ impl BmcService for Services {
         let caller = Caller::of(&request)?;
         let partition: PartitionId = parse("partition", &request.get_ref().partition)?;
         caller.speaks_for(&partition)?;
-        let read = |tables: &Tables| tables.require::<Partition>(&partition).map(drop);
+        let read = |tables: &Tables| {
+            tables.require::<Partition>(&partition)?;
+            self.alone_in_partition(tables, &partition, AgentRole::Bmc)
+        };
         self.0.read(read).await?;
         let place = self.0.published.place(partition.as_str())?;
         let mut sent: BTreeSet<OrderId> = BTreeSet::new();
@@ -139,10 +145,12 @@ impl BmcService for Services {
             .0
             .read(|tables| {
                 let found = tables.get::<BmcOrder>(&id);
-                found
+                let partition = found
                     .filter(|it| caller.reaches(Some(&it.partition)))
                     .map(|it| it.partition.clone())
-                    .ok_or_else(|| StateError::not_found("BMC command", id))
+                    .ok_or_else(|| StateError::not_found("BMC command", id))?;
+                self.alone_in_partition(tables, &partition, AgentRole::Bmc)?;
+                Ok(partition)
             })
             .await?;
         self.0.hears_partition(&partition);

@@ -13,6 +13,7 @@ use control_state::{
     MachineEvent, MachineSeen, Partition, Phase, RegisterMachine, SEEN_IN_LEVEL, StateError,
     Tables, WipeDone, feature_level,
 };
+use proto_identity::AgentRole;
 use proto_public::infra::v2 as infra;
 use proto_public::infra::v2::boot_service_server::BootService;
 use proto_types::{MacAddr, MachineId, PartitionId};
@@ -44,6 +45,8 @@ impl BootService for Services {
         let id = parse("uuid", &request.uuid)?;
         let partition: PartitionId = parse("partition", &request.partition)?;
         caller.speaks_for(&partition)?;
+        let alone = |tables: &Tables| self.alone_in_partition(tables, &partition, AgentRole::Pixie);
+        self.0.read(alone).await?;
         self.0.hears_partition(&partition);
         self.seen(&caller, id, partition).await?;
         ok(infra::BootServiceDhcpResponse {})
@@ -59,6 +62,8 @@ impl BootService for Services {
         let mac: MacAddr = parse("mac", &request.mac)?;
         let partition: PartitionId = parse("partition", &request.partition)?;
         caller.speaks_for(&partition)?;
+        let alone = |tables: &Tables| self.alone_in_partition(tables, &partition, AgentRole::Pixie);
+        self.0.read(alone).await?;
         self.0.hears_partition(&partition);
         let (target, boot) = self
             .0
@@ -88,6 +93,14 @@ impl BootService for Services {
         let request = request.into_inner();
         let id: MachineId = parse("uuid", &request.uuid)?;
         self.reach(&caller, id).await?;
+        let alone = |tables: &Tables| {
+            let machine = tables.get::<Machine>(&id);
+            let partition = machine.and_then(|it| it.partition.as_ref());
+            partition.map_or(Ok(()), |partition| {
+                self.alone_in_partition(tables, partition, AgentRole::Pixie)
+            })
+        };
+        self.0.read(alone).await?;
         self.check_nonce(id).await?;
         let (made, secret) = Services::machine_token(self, &caller, id, request).await?;
         ok(infra::BootServiceMachineTokenResponse {

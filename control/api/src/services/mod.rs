@@ -1,5 +1,6 @@
 //! The public services, one file a resource, both the tenants' and the administrators' side.
 
+mod alone;
 pub(crate) mod audit;
 mod audit_trail;
 mod backup;

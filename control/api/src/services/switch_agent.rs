@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use control_state::life::{port_vni, switch_report_matters};
 use control_state::{
-    self as state, ErrorCode, Identity, Lock, PortObserved, RegisterSwitch, ReportSwitch,
-    StateError, Switch, SwitchPort, Tables, UpdateSwitch,
+    self as state, ErrorCode, Lock, PortObserved, RegisterSwitch, ReportSwitch, StateError, Switch,
+    SwitchPort, Tables, UpdateSwitch,
 };
-use proto_identity::{AgentRole, SpiffeId, Subject};
 use proto_public::api::v2;
 use proto_public::infra::v2 as infra;
 use proto_public::infra::v2::switch_service_server::SwitchService;
-use proto_types::{PartitionId, SwitchId};
+use proto_types::SwitchId;
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
@@ -59,7 +58,7 @@ impl SwitchService for Services {
         );
         let op = registration(wanted)?;
         caller.speaks_for(&op.partition)?;
-        let is_ours = |tables: &Tables| self.speaks_alone(tables, &op.id, &op.partition);
+        let is_ours = |tables: &Tables| self.alone_at_switch(tables, &op.id, &op.partition);
         self.0.read(is_ours).await?;
         self.0.hears_partition(&op.partition);
         let mut registered = self.agent_switch(&caller, op).await?;
@@ -253,32 +252,8 @@ impl Services {
             let message = format!("switch \"{id}\" did not register yet");
             StateError::new(ErrorCode::SwitchUnknown, message).object("switch", id)
         })?;
-        self.speaks_alone(tables, id, &found.partition)?;
+        self.alone_at_switch(tables, id, &found.partition)?;
         Ok(found)
-    }
-
-    /// Whether a published agent may speak for a switch: an infra token is good for every switch
-    /// of its partition, the identity of a core agent for its own, so that the latter counts.
-    fn speaks_alone(
-        &self,
-        tables: &Tables,
-        id: &SwitchId,
-        partition: &PartitionId,
-    ) -> Result<(), StateError> {
-        let subject = Subject::Agent {
-            partition: partition.to_string(),
-            role: AgentRole::Core,
-            id: id.to_string(),
-        };
-        let name = SpiffeId::new(self.0.pki.trust_domain(), subject);
-        let identity = name
-            .ok()
-            .and_then(|it| tables.get::<Identity>(&it.to_string()));
-        if identity.is_some_and(|it| it.revoked_at.is_none()) {
-            let message = format!("metalmesh-core speaks for switch \"{id}\"");
-            return Err(StateError::new(ErrorCode::SwitchHasAgent, message).object("switch", id));
-        }
-        Ok(())
     }
 
     async fn agent_switch(

@@ -4,6 +4,8 @@ use control_state::{
     AgentKind, Cause, Certificate, CreateJoinTicket, IssueCertificate, JoinedBy, RedeemJoinTicket,
     RevokeIdentity,
 };
+use infra::bmc_service_client::BmcServiceClient;
+use infra::boot_service_client::BootServiceClient;
 use infra::switch_service_client::SwitchServiceClient;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
@@ -112,38 +114,17 @@ async fn switches_are_told_and_tell() {
     node.stop().await;
 }
 
-/// An infra token is good for all switches of its partition, but not for one that has an agent of
-/// the mesh: what that one reports is what machines are handed over by.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_switch_of_a_core_agent_is_not_spoken_for_by_an_infra_token() {
-    let node = Node::start().await;
-    node.data_centre().await;
-    let agent = agent(&node, None).await;
-    register_leaf(&node, &agent, "leaf9").await;
+/// Has an agent of the mesh join the partition; its identity.
+async fn join(node: &Node, kind: AgentKind, role: &str, name: &str) -> String {
     let now = node.store.now();
-    let identity = "spiffe://test.example/partition/lab/core/leaf9".to_owned();
+    let identity = format!("spiffe://test.example/partition/lab/{role}/{name}");
     let key = Digest::sha256([7; 32]);
-    let certificate = Certificate {
-        serial: "aa".into(),
-        identity: identity.clone(),
-        issued_at: now,
-        not_after: now.plus_ms(60_000),
-        machine: None,
-        allocation: None,
-        key: Some(key.clone()),
-        authority: 1,
-        revoked_at: None,
-        revoked_reason: String::new(),
-    };
-    let (ticket, secret) = (
-        JoinTicketId::new(Uuid::from_u128(1)),
-        Digest::sha256([5; 32]),
-    );
+    let (ticket, secret) = (JoinTicketId::new(Uuid::now_v7()), Digest::sha256([5; 32]));
     node.hardware(CreateJoinTicket {
         id: ticket,
-        kind: AgentKind::Core,
+        kind,
         partition: "lab".parse().unwrap(),
-        agent: "leaf9".into(),
+        agent: name.into(),
         secret: secret.clone(),
         key: None,
         tpm: None,
@@ -157,11 +138,35 @@ async fn a_switch_of_a_core_agent_is_not_spoken_for_by_an_infra_token() {
         tpm: None,
     })
     .await;
+    let certificate = Certificate {
+        serial: ticket.to_string(),
+        identity: identity.clone(),
+        issued_at: now,
+        not_after: now.plus_ms(60_000),
+        machine: None,
+        allocation: None,
+        key: Some(key),
+        authority: 1,
+        revoked_at: None,
+        revoked_reason: String::new(),
+    };
     node.hardware(IssueCertificate {
         certificate,
         cause: Cause::Join(JoinedBy::JoinTicket(ticket)),
     })
     .await;
+    identity
+}
+
+/// An infra token is good for all switches of its partition, but not for one that has an agent of
+/// the mesh: what that one reports is what machines are handed over by.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_switch_of_a_core_agent_is_not_spoken_for_by_an_infra_token() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let agent = agent(&node, None).await;
+    register_leaf(&node, &agent, "leaf9").await;
+    let identity = join(&node, AgentKind::Core, "core", "leaf9").await;
 
     let mut switches = SwitchServiceClient::new(node.wire(Some(&agent)));
     let get = infra::SwitchServiceGetRequest { id: "leaf9".into() };
@@ -188,6 +193,55 @@ async fn a_switch_of_a_core_agent_is_not_spoken_for_by_an_infra_token() {
     .await;
     switches.get(get).await.unwrap();
     switches.heartbeat(beat).await.unwrap();
+    node.stop().await;
+}
+
+/// The same of the BMC agent, whose word ends orders, and of the boot server, which makes tokens of
+/// machines.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_with_agents_of_the_mesh_is_not_served_by_an_infra_token() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let agent = agent(&node, None).await;
+    let machine = node.waiting_machine(1).await;
+    let wire = || node.wire(Some(&agent));
+    let report = || infra::UpdateBmcInfoRequest {
+        partition: "lab".into(),
+        bmc_reports: vec![],
+    };
+    let wait = || infra::WaitForBmcCommandRequest {
+        partition: "lab".into(),
+    };
+    let token = || infra::BootServiceMachineTokenRequest {
+        uuid: machine.clone(),
+        user: "pixiecore".into(),
+        ..Default::default()
+    };
+    let seen = || infra::BootServiceDhcpRequest {
+        uuid: machine.clone(),
+        partition: "lab".into(),
+    };
+    let mut bmcs = BmcServiceClient::new(wire());
+    let mut boots = BootServiceClient::new(wire());
+    bmcs.update_bmc_info(report()).await.unwrap();
+    boots.dhcp(seen()).await.unwrap();
+    join(&node, AgentKind::Bmc, "bmc", "bmc-1").await;
+    for refused in [
+        bmcs.update_bmc_info(report()).await.map(drop),
+        bmcs.wait_for_bmc_command(wait()).await.map(drop),
+    ] {
+        let refused = refused.unwrap_err();
+        assert!(refused.message().contains("MM-1412"), "{refused}");
+    }
+    boots.dhcp(seen()).await.unwrap();
+    join(&node, AgentKind::Pixie, "pixie", "pixie-1").await;
+    for refused in [
+        boots.dhcp(seen()).await.map(drop),
+        boots.machine_token(token()).await.map(drop),
+    ] {
+        let refused = refused.unwrap_err();
+        assert!(refused.message().contains("MM-1412"), "{refused}");
+    }
     node.stop().await;
 }
 
