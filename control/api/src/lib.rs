@@ -2,7 +2,8 @@
 //!
 //! [`front`] speaks the protocols, [`gate`] decides who may call, [`services`] has one file a
 //! resource, `steady` streams what an agent of the published stack shall do, `convert` turns the
-//! contract's messages into the state's objects and back, [`audit`] says what the trail keeps,
+//! contract's messages into the state's objects and back, `listing` leaves the items of a list to
+//! be converted when they are sent, [`audit`] says what the trail keeps,
 //! [`doctor`] is what a node tells of where it runs, [`login`] has the pages to log in, [`token`] signs and checks bearer tokens, [`backup`] makes
 //! backups, [`vpn`] is what a VPN must do, `watch` tells what
 //! changes, [`traces`] makes calls parts of traces, [`serve`] listens.
@@ -25,6 +26,7 @@ pub mod doctor;
 mod filing;
 pub mod front;
 pub mod gate;
+mod listing;
 pub mod login;
 mod policy;
 mod published;

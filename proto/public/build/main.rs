@@ -8,6 +8,7 @@
 )]
 
 mod lint;
+mod lists;
 mod requests;
 mod validate_proto;
 
@@ -20,11 +21,6 @@ use protox::Compiler;
 
 /// The folders below `proto/schema` that this crate serves.
 const ROOTS: [&str; 3] = ["metalstack", "metalmesh/admin", "grpc"];
-/// Answers that `src/listed.rs` writes faster than generated code.
-const LISTS: [&str; 2] = [
-    ".metalstack.api.v2.MachineServiceListResponse",
-    ".metalstack.admin.v2.MachineServiceListResponse",
-];
 
 fn main() {
     if let Err(error) = run() {
@@ -61,8 +57,6 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     set.file.retain(|f| f.package() != "buf.validate");
     tonic_prost_build::configure()
         .generate_default_stubs(true)
-        .extern_path(LISTS[0], "crate::MachineServiceListResponse")
-        .extern_path(LISTS[1], "crate::MachineServiceListResponse")
         .compile_fds(set)?;
 
     let mut embedded = Compiler::new(&includes)?;
@@ -70,6 +64,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let bytes = embedded.encode_file_descriptor_set();
     let pool = DescriptorPool::decode(&bytes[..])?;
     fs::write(out.join("requests.rs"), requests::generate(&pool)?)?;
+    fs::write(out.join("lists.rs"), lists::generate(&pool)?)?;
     fs::write(out.join("descriptors.bin"), bytes)?;
     Ok(())
 }

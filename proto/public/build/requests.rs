@@ -51,7 +51,7 @@ pub(crate) fn generate(pool: &DescriptorPool) -> Result<String, String> {
 }
 
 /// `metalstack.api.v2.IPQuery` is `crate::api::v2::IpQuery`.
-fn rust_type(message: &MessageDescriptor) -> String {
+pub(crate) fn rust_type(message: &MessageDescriptor) -> String {
     let package = message.package_name();
     let module = package
         .strip_prefix("metalstack.")

@@ -13,7 +13,8 @@
 //! * [`json`]: proto bytes to proto3 JSON and back, for the Connect protocol and the CLI.
 //! * [`validate`], [`validate_request`]: the rules that the contract itself carries.
 //! * [`one_spelling`]: rewrites the ids of a request, so that everybody compares the same texts.
-//! * [`MachineServiceListResponse`]: the one message that is not generated, for it is large.
+//! * [`ListAnswer`]: a typed answer knows which of its fields is the list.
+//! * [`MachinePlace`]: what many machines of a list have in common, encoded once.
 //! * [`enum_string`]: the short names of enum values ("waiting"), as clients print them.
 //!
 //! Invariant: nothing here is policy. Who is *granted* a call is `control-authz`'s matter.
@@ -26,7 +27,7 @@ mod spelling;
 mod transcode;
 mod validate;
 
-pub use listed::{MachinePlace, MachineServiceListResponse};
+pub use listed::{ListAnswer, MachinePlace};
 pub use method::{Method, Request, Scope, method, methods};
 pub use names::{enum_number, enum_string};
 pub use spelling::Spelling;
@@ -62,11 +63,15 @@ mod requests {
     include!(concat!(env!("OUT_DIR"), "/requests.rs"));
 }
 
+/// Implementations of [`ListAnswer`], one for each answer with a list.
+mod lists {
+    include!(concat!(env!("OUT_DIR"), "/lists.rs"));
+}
+
 /// Messages and services that tenants, projects and machines call.
 pub mod api {
     #[allow(missing_docs, clippy::all, unreachable_pub)]
     pub mod v2 {
-        pub use crate::MachineServiceListResponse;
         tonic::include_proto!("metalstack.api.v2");
     }
 }
@@ -75,7 +80,6 @@ pub mod api {
 pub mod admin {
     #[allow(missing_docs, clippy::all, unreachable_pub)]
     pub mod v2 {
-        pub use crate::MachineServiceListResponse;
         tonic::include_proto!("metalstack.admin.v2");
     }
 }

@@ -9,6 +9,11 @@ use super::{duration, is, is_opt, time, token};
 /// A component for the wire, with everything that published clients dereference.
 pub(crate) fn component(tables: &Tables, it: &state::Component) -> v2::Component {
     let used = tables.get::<state::Token>(&it.token);
+    with_token(it, used.map(AsRef::as_ref))
+}
+
+/// The same with the token that it last used, if that is still there.
+pub(crate) fn with_token(it: &state::Component, used: Option<&state::Token>) -> v2::Component {
     v2::Component {
         uuid: it.id.to_string(),
         r#type: component_kind(it.kind),
@@ -22,7 +27,7 @@ pub(crate) fn component(tables: &Tables, it: &state::Component) -> v2::Component
             git_sha1: it.version.git_sha1.clone(),
             build_date: it.version.build_date.clone(),
         }),
-        token: Some(used.map(|it| token::token(it)).unwrap_or_default()),
+        token: Some(used.map(token::token).unwrap_or_default()),
         meta: Some(v2::Meta {
             created_at: time(it.created_at),
             updated_at: time(it.reported_at),

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use control_state::{self as state, Machine, Tables};
+use proto_public::MachinePlace;
 use proto_public::api::v2;
-use proto_public::{MachinePlace, MachineServiceListResponse};
 use tonic::Status;
 
 use super::enums::{allocation_type, from_protocol, liveliness, nat_type, network_type, protocol};
 use super::machine_history::{Viewer, condition, events};
 use super::{catalog, labels, layout, meta, parse_all, time};
+use crate::listing::EncodedItems;
 use crate::refusal::invalid;
 
 /// Label that shows the phase, which the contract has no field for.
@@ -28,19 +29,21 @@ pub(crate) fn machine(tables: &Tables, machine: &Machine, viewer: Viewer) -> v2:
 }
 
 /// Many machines for the wire. Their partitions and sizes are few: each is written down once.
+/// What else is shown of a machine is in many tables, so that it is encoded while they are read.
 pub(crate) fn machines<'a>(
     tables: &Tables,
     machines: impl Iterator<Item = &'a Arc<Machine>>,
     viewer: Viewer,
-) -> MachineServiceListResponse {
-    let (mut list, mut places) = (MachineServiceListResponse::default(), BTreeMap::new());
+) -> EncodedItems {
+    let (mut list, mut places) = (EncodedItems::default(), BTreeMap::new());
     for it in machines {
         let place = places
             .entry((it.partition.as_ref(), it.size.as_ref()))
             .or_insert_with(|| {
                 MachinePlace::of(Some(partition(tables, it)), Some(size(tables, it)))
             });
-        list.push(without_place(tables, it, viewer), place);
+        let machine = without_place(tables, it, viewer);
+        list.push(|out| place.encode(machine, out));
     }
     list
 }

@@ -1,6 +1,7 @@
 //! Networks and addresses.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use control_state::{self as state, Family, Tables};
 use ipnet::IpNet;
@@ -17,6 +18,31 @@ use crate::refusal::invalid;
 pub(crate) struct Fullness<'a> {
     ips: BTreeMap<&'a NetworkId, [u64; 2]>,
     prefixes: BTreeMap<&'a NetworkId, [u64; 2]>,
+}
+
+/// A network of a list, and how full it was when the list was read.
+#[derive(Debug)]
+pub(crate) struct NetworkRow {
+    network: Arc<state::Network>,
+    consumption: Option<v2::NetworkConsumption>,
+}
+
+impl NetworkRow {
+    /// A network whose fullness stays untold.
+    pub(crate) fn untold(network: &Arc<state::Network>) -> Self {
+        Self {
+            network: Arc::clone(network),
+            consumption: None,
+        }
+    }
+
+    /// The network for the wire.
+    pub(crate) fn network(&self) -> v2::Network {
+        v2::Network {
+            consumption: self.consumption,
+            ..network(&self.network, None)
+        }
+    }
 }
 
 const fn slot(family: Family) -> usize {
@@ -60,6 +86,14 @@ impl<'a> Fullness<'a> {
         Self {
             ips: BTreeMap::from([(&network.id, ips)]),
             prefixes: BTreeMap::from([(&network.id, prefixes)]),
+        }
+    }
+
+    /// A network of a list, with how full it is.
+    pub(crate) fn row(&self, network: &Arc<state::Network>) -> NetworkRow {
+        NetworkRow {
+            network: Arc::clone(network),
+            consumption: Some(self.network(network)),
         }
     }
 

@@ -18,12 +18,15 @@ use tower::{BoxError, ServiceExt};
 
 use super::compression::Compression;
 use super::inner::{Answer, End};
+use super::listed::ListMessage;
 use super::protocol::{Codec, Framing, Protocol};
 use super::reply::{self, Reply, ReplyBody};
 use super::requests::Incoming;
 use super::rooms::{ANONYMOUS_BYTES_MAX, Caller};
+use super::sending::ListReply;
 use super::{Call, Front, Gate, Inner, Respelled, envelope, inner, requests};
 use crate::core::admitted;
+use crate::listing::Listing;
 use crate::serve::Connection;
 use crate::traces::CallSpan;
 
@@ -123,7 +126,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
         let caller = Caller::of(token, peer);
         let mut running = None;
         let (message, body) = if method.client_streaming {
-            let place = self.rooms.stream(caller)?;
+            let place = self.rooms.stream(caller.clone())?;
             let body = body.take().ok_or_else(no_body)?;
             let incoming = Incoming {
                 codec: protocol.codec,
@@ -134,7 +137,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
             };
             (Bytes::new(), requests::body(incoming, body, place))
         } else {
-            let mut arriving = self.rooms.of(&caller).arrive(caller)?;
+            let mut arriving = self.rooms.of(&caller).arrive(caller.clone())?;
             let body = body.take().ok_or_else(no_body)?;
             let body = arriving.read(body, bytes_max + FRAME_BYTES).await?;
             let message = message((protocol, compression), method, body, bytes_max)?;
@@ -158,7 +161,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
             };
             let span = self.tracing.begin(method, headers, began);
             let request = inner::request(&method.path, headers, extensions, timeout, body);
-            let answer = self.answer(reply, method, request, deadline);
+            let answer = self.answer((reply, caller), method, request, deadline);
             let (code, response) = CallSpan::within(span.as_ref(), answer).await;
             self.gate.finish(ticket, code).await;
             if let Some(span) = span {
@@ -180,7 +183,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
     /// Runs the handler: how it ended, or that its stream began, and the answer.
     async fn answer(
         &self,
-        reply: Reply,
+        (reply, caller): (Reply, Caller),
         method: &'static Method,
         request: Request<Body>,
         deadline: Option<Instant>,
@@ -192,10 +195,11 @@ impl<S: Inner, G: Gate> Front<S, G> {
         } else {
             admitted(handler).await
         };
-        let response = match response {
+        let mut response = match response {
             Ok(response) => response,
             Err(never) => match never {},
         };
+        let listing = response.extensions_mut().remove::<Listing>();
         let mut answer = Answer::new(response);
         if let Some(End {
             outcome: Err(status),
@@ -211,18 +215,30 @@ impl<S: Inner, G: Gate> Front<S, G> {
             return (Code::Ok, reply.streaming(method, answer, deadline));
         }
         let headers = std::mem::take(&mut answer.headers);
-        match answer.unary().await {
-            Ok((message, trailers)) => {
-                let response = reply.unary(method, headers, message, trailers).await;
-                (Code::Ok, response)
-            }
+        let (message, trailers) = match answer.unary().await {
+            Ok(said) => said,
             Err(end) => {
                 let code = end
                     .outcome
                     .as_ref()
                     .map_or_else(Status::code, |()| Code::Ok);
-                (code, reply.end(headers, end))
+                return (code, reply.end(headers, end));
             }
+        };
+        let Some(listing) = listing else {
+            let response = reply.unary(method, headers, message, trailers).await;
+            return (Code::Ok, response);
+        };
+        let list = ListReply {
+            method,
+            message: ListMessage::new(listing, message),
+            headers,
+            trailers,
+            deadline,
+        };
+        match self.lists.answer(reply, list, caller).await {
+            Ok(response) => (Code::Ok, response),
+            Err(status) => (status.code(), reply.error(status)),
         }
     }
 }

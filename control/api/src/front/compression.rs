@@ -19,6 +19,9 @@ const ZSTD_LEVEL: i32 = 1;
 /// Largest window of zstd that a request may ask for, as a power of two (RFC 8878, 3.1.1.1.2
 /// recommends 8 MiB): it bounds the memory of a call.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+/// Window of zstd for answers that are sent as they are made, as a power of two: each of them
+/// keeps one, and its tables, in memory until it is sent.
+const STREAM_WINDOW_LOG: u32 = 17;
 /// What this server can read and write, for refusals.
 pub(super) const SUPPORTED: &str = "zstd, gzip, identity";
 
@@ -131,6 +134,60 @@ impl Compression {
     }
 }
 
+/// Compresses an answer part by part.
+pub(super) enum StreamCompressor {
+    /// Passes everything on as it is.
+    Identity,
+    /// RFC 1952.
+    Gzip(GzEncoder<Vec<u8>>),
+    /// RFC 8878.
+    Zstd(zstd::Encoder<'static, Vec<u8>>),
+}
+
+impl StreamCompressor {
+    /// Begins an answer.
+    ///
+    /// # Errors
+    /// For want of memory.
+    pub(super) fn begin(compression: Compression) -> std::io::Result<Self> {
+        Ok(match compression {
+            Compression::Identity => Self::Identity,
+            Compression::Gzip => {
+                Self::Gzip(GzEncoder::new(Vec::new(), flate2::Compression::fast()))
+            }
+            Compression::Zstd => {
+                let mut encoder = zstd::Encoder::new(Vec::new(), ZSTD_LEVEL)?;
+                encoder.window_log(STREAM_WINDOW_LOG)?;
+                Self::Zstd(encoder)
+            }
+        })
+    }
+
+    /// What there is to send after this part: nothing, at times, but for the last one.
+    ///
+    /// # Errors
+    /// None that data could cause.
+    pub(super) fn push(&mut self, part: Vec<u8>, is_last: bool) -> std::io::Result<Vec<u8>> {
+        match self {
+            Self::Identity => Ok(part),
+            Self::Gzip(encoder) => {
+                encoder.write_all(&part)?;
+                if is_last {
+                    encoder.try_finish()?;
+                }
+                Ok(std::mem::take(encoder.get_mut()))
+            }
+            Self::Zstd(encoder) => {
+                encoder.write_all(&part)?;
+                if is_last {
+                    encoder.do_finish()?;
+                }
+                Ok(std::mem::take(encoder.get_mut()))
+            }
+        }
+    }
+}
+
 /// Reads one byte more than allowed at most.
 fn bounded(from: impl Read, bytes_max: usize) -> std::io::Result<Vec<u8>> {
     let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX);
@@ -184,6 +241,20 @@ mod tests {
         assert_eq!(Compression::Zstd.shrink(&short).await, None);
         let long = Bytes::from(vec![7; COMPRESSED_FROM]);
         assert_eq!(Compression::Identity.shrink(&long).await, None);
+    }
+
+    #[test]
+    fn what_was_packed_in_parts_expands_again() {
+        let parts: Vec<Vec<u8>> = (0..40_u8).map(|byte| vec![byte; 10_000]).collect();
+        for compression in ALL {
+            let mut packer = StreamCompressor::begin(compression).unwrap();
+            let mut sent = Vec::new();
+            for (index, part) in parts.iter().enumerate() {
+                sent.extend(packer.push(part.clone(), index + 1 == parts.len()).unwrap());
+            }
+            let whole = compression.expand(&sent.into(), 400_000).unwrap();
+            assert_eq!(whole, parts.concat(), "{compression:?}");
+        }
     }
 
     #[test]

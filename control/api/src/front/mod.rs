@@ -5,6 +5,7 @@
 //! in, asks the [`Gate`] once (who is it, may it, is the request valid), calls the tonic service
 //! behind it in plain gRPC and writes the answer in the caller's protocol. Where callers send a
 //! stream (reflection alone), the gate is asked before its first message.
+//! A handler answers a list with the rows of it; what it is on the wire is made as it is read.
 //! Invariant: no handler runs without the gate's consent, in no protocol and for no stream.
 
 mod call;
@@ -12,10 +13,12 @@ mod compression;
 mod cors;
 mod envelope;
 mod inner;
+mod listed;
 mod protocol;
 mod reply;
 mod requests;
 mod rooms;
+mod sending;
 mod status;
 
 use std::convert::Infallible;
@@ -35,9 +38,10 @@ use crate::traces::Tracing;
 
 pub use envelope::MESSAGE_BYTES_MAX;
 pub use inner::Inner;
-pub use reply::ReplyBody;
+pub use reply::{Abandoned, ReplyBody};
 pub use rooms::{CALLS_MAX, CALLS_PER_TOKEN_MAX};
 use rooms::{Caller, Rooms};
+use sending::OpenLists;
 
 /// Where pages for browsers are.
 const PAGES_PATH: &str = "/auth/";
@@ -112,6 +116,7 @@ pub struct Front<S, G> {
     pages: Option<Arc<dyn Pages>>,
     inner: S,
     rooms: Arc<Rooms>,
+    lists: Arc<OpenLists>,
     methods: Methods,
     message_bytes_max: usize,
     stats: CallStats,
@@ -128,6 +133,7 @@ impl<S: Clone, G> Clone for Front<S, G> {
             pages: self.pages.clone(),
             inner: self.inner.clone(),
             rooms: Arc::clone(&self.rooms),
+            lists: Arc::clone(&self.lists),
             methods: self.methods,
             message_bytes_max: self.message_bytes_max,
             stats: self.stats.clone(),
@@ -144,6 +150,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
             pages: None,
             inner,
             rooms: Arc::new(Rooms::new()),
+            lists: Arc::new(OpenLists::new()),
             methods: proto_public::method,
             message_bytes_max: MESSAGE_BYTES_MAX,
             stats: CallStats::default(),

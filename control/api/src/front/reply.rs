@@ -1,6 +1,5 @@
 //! Writes a handler's answer in the protocol of its caller.
 
-use std::convert::Infallible;
 use std::time::Duration;
 
 use base64::Engine;
@@ -23,7 +22,12 @@ use super::protocol::{Codec, Framing, Protocol};
 use super::status::{connect_code, connect_end, connect_error, grpc_trailers, web_trailers};
 
 /// Body of every answer.
-pub type ReplyBody = UnsyncBoxBody<Bytes, Infallible>;
+pub type ReplyBody = UnsyncBoxBody<Bytes, Abandoned>;
+
+/// An answer ended before its last byte, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer was given up: {0}")]
+pub struct Abandoned(pub(super) &'static str);
 
 /// Messages up to here are copied behind their frame's header, so that both travel together.
 const COPIED_BYTES_MAX: usize = 64 << 10;
@@ -34,7 +38,9 @@ const OFFERED: &str = "zstd, gzip";
 
 /// A body that is there at once.
 pub(super) fn full(bytes: impl Into<Bytes>) -> ReplyBody {
-    Full::new(bytes.into()).boxed_unsync()
+    Full::new(bytes.into())
+        .map_err(|never| match never {})
+        .boxed_unsync()
 }
 
 /// A plain HTTP answer for what is no call at all.
@@ -162,7 +168,7 @@ impl Reply {
         response
     }
 
-    fn head(self, headers: HeaderMap, body: ReplyBody) -> Response<ReplyBody> {
+    pub(super) fn head(self, headers: HeaderMap, body: ReplyBody) -> Response<ReplyBody> {
         let mut response = Response::new(body);
         *response.headers_mut() = headers;
         let content_type = HeaderValue::from_static(self.protocol.content_type());
@@ -178,7 +184,7 @@ impl Reply {
         response.headers_mut().insert(name, offered);
     }
 
-    fn name_compression(self, response: &mut Response<ReplyBody>) {
+    pub(super) fn name_compression(self, response: &mut Response<ReplyBody>) {
         if self.compression != Compression::Identity {
             let name = HeaderName::from_static(self.protocol.encoding_header());
             let value = HeaderValue::from_static(self.compression.name());
@@ -190,7 +196,7 @@ impl Reply {
         Frame::data(self.armour(frame(flags, message)))
     }
 
-    fn end_frame(self, end: End) -> Frame<Bytes> {
+    pub(super) fn end_frame(self, end: End) -> Frame<Bytes> {
         match self.protocol.framing {
             Framing::ConnectUnary => Frame::data(Bytes::new()),
             Framing::ConnectStream => Frame::data(frame(FLAG_CONNECT_END, &connect_end(&end))),
@@ -203,7 +209,7 @@ impl Reply {
     }
 
     /// Base64 of each frame in gRPC-Web's text form.
-    fn armour(self, frame: Bytes) -> Bytes {
+    pub(super) fn armour(self, frame: Bytes) -> Bytes {
         if self.is_armoured() {
             STANDARD.encode(frame).into()
         } else {
@@ -211,7 +217,7 @@ impl Reply {
         }
     }
 
-    fn is_armoured(self) -> bool {
+    pub(super) fn is_armoured(self) -> bool {
         matches!(self.protocol.framing, Framing::GrpcWeb { text: true })
     }
 }
@@ -229,7 +235,7 @@ fn flagged(small: Option<Bytes>, message: Bytes) -> (u8, Bytes) {
 }
 
 /// Trailers of a unary Connect answer, which has none: they become headers.
-fn as_headers(headers: &mut HeaderMap, trailers: &HeaderMap) {
+pub(super) fn as_headers(headers: &mut HeaderMap, trailers: &HeaderMap) {
     for (name, value) in trailers {
         let name = format!("{TRAILER_PREFIX}{name}");
         if let Ok(name) = HeaderName::from_bytes(name.as_bytes()) {
@@ -238,7 +244,11 @@ fn as_headers(headers: &mut HeaderMap, trailers: &HeaderMap) {
     }
 }
 
-fn encode(codec: Codec, method: &Method, message: Bytes) -> Result<Bytes, Status> {
+/// A message in a codec.
+///
+/// # Errors
+/// `internal` when it cannot be written as JSON.
+pub(super) fn encode(codec: Codec, method: &Method, message: Bytes) -> Result<Bytes, Status> {
     match codec {
         Codec::Proto => Ok(message),
         Codec::Json => json::from_proto(&method.output, &message)

@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::front::{Front, Gate, Inner, ReplyBody};
+use crate::front::{Abandoned, Front, Gate, Inner, ReplyBody};
 
 pub(crate) use connections::Connection;
 pub use connections::ConnectionLimits;
@@ -254,7 +254,7 @@ struct SentBody {
 
 impl Body for SentBody {
     type Data = Bytes;
-    type Error = std::convert::Infallible;
+    type Error = Abandoned;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,

@@ -1,5 +1,7 @@
 //! Audit records: a tenant's owner sees its own, an administrator all.
 
+use std::sync::Arc;
+
 use control_state::{AuditEntry, AuditPhase as Kept, StateError, Tables};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::audit_service_server::AuditService;
@@ -13,6 +15,7 @@ use tonic::Request;
 use super::{Answer, Services, ok};
 use crate::audit::belongs_to;
 use crate::convert::{from_time, is, is_opt, parse, time};
+use crate::listing::listing;
 
 /// Records of an answer when the query does not say.
 const LIMIT_DEFAULT: usize = 100;
@@ -45,9 +48,7 @@ impl AuditService for Services {
         let found = self
             .0
             .read(|tables| Ok(list(tables, request.query.as_ref(), Some(&tenant))));
-        ok(AuditServiceListResponse {
-            traces: found.await?,
-        })
+        listing(found.await?, TraceRow::trace)
     }
 }
 
@@ -72,9 +73,7 @@ impl admin::audit_service_server::AuditService for Services {
     ) -> Answer<admin::AuditServiceListResponse> {
         let query = request.into_inner().query;
         let found = self.0.read(|tables| Ok(list(tables, query.as_ref(), None)));
-        ok(admin::AuditServiceListResponse {
-            traces: found.await?,
-        })
+        listing(found.await?, TraceRow::trace)
     }
 }
 
@@ -151,6 +150,23 @@ impl<'a> Half<'a> {
     }
 }
 
+/// One half of a call, in a list.
+#[derive(Debug)]
+struct TraceRow {
+    entry: Arc<AuditEntry>,
+    phase: AuditPhase,
+}
+
+impl TraceRow {
+    fn trace(&self) -> AuditTrace {
+        let half = Half {
+            entry: &self.entry,
+            phase: self.phase,
+        };
+        half.trace()
+    }
+}
+
 fn find(
     tables: &Tables,
     id: &str,
@@ -170,19 +186,23 @@ fn find(
 }
 
 /// The newest that fit, oldest first.
-fn list(tables: &Tables, query: Option<&AuditQuery>, tenant: Option<&TenantId>) -> Vec<AuditTrace> {
+fn list(tables: &Tables, query: Option<&AuditQuery>, tenant: Option<&TenantId>) -> Vec<TraceRow> {
     let limit = query
         .and_then(|query| query.limit)
         .and_then(|limit| usize::try_from(limit).ok())
         .map_or(LIMIT_DEFAULT, |limit| limit.min(LIMIT_MAX));
-    let mut found: Vec<AuditTrace> = tables
+    let row = |entry: &Arc<AuditEntry>, half: Half<'_>| TraceRow {
+        entry: Arc::clone(entry),
+        phase: half.phase,
+    };
+    let mut found: Vec<TraceRow> = tables
         .all::<AuditEntry>()
         .rev()
         .filter(|entry| tenant.is_none_or(|tenant| belongs_to(entry, tables, tenant)))
-        .flat_map(|entry| Half::of(entry).rev())
-        .filter(|half| half.fits(query))
+        .flat_map(|entry| Half::of(entry).rev().map(move |half| (entry, half)))
+        .filter(|(_, half)| half.fits(query))
         .take(limit)
-        .map(Half::trace)
+        .map(|(entry, half)| row(entry, half))
         .collect();
     found.reverse();
     found

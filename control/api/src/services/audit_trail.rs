@@ -1,6 +1,7 @@
 //! The audit trail as it is kept, for those who check or export it.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use control_state::{self as state, AuditEntry, AuditPhase, ForgetAuditExport};
 use proto_public::metalmesh::admin::v1::audit_trail_service_server::AuditTrailService;
@@ -15,6 +16,7 @@ use tonic::Request;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::time;
+use crate::listing::{EncodedItems, listing_encoded, listing_in};
 
 /// Records of an answer.
 const PAGE_MAX: usize = 500;
@@ -34,12 +36,15 @@ impl AuditTrailService for Services {
         let page = self.0.read(|tables| {
             let anchor = tables.get::<state::AuditAnchor>(&state::AuditAnchor::TRAIL.to_owned());
             let entries = tables.table::<AuditEntry>().range(behind).take(limit);
-            Ok(AuditTrailServiceListResponse {
+            let answer = AuditTrailServiceListResponse {
                 anchor: anchor.map(|it| shown(it)),
-                records: entries.map(|(_, slot)| record(&slot.value)).collect(),
-            })
+                records: Vec::new(),
+            };
+            let entries = entries.map(|(_, slot)| Arc::clone(&slot.value));
+            Ok((answer, entries.collect::<Vec<_>>()))
         });
-        ok(page.await?)
+        let (answer, entries) = page.await?;
+        listing_in(answer, entries, record)
     }
 
     async fn exports(
@@ -48,11 +53,10 @@ impl AuditTrailService for Services {
     ) -> Answer<AuditTrailServiceExportsResponse> {
         let exports = self.0.read(|tables| {
             let all = tables.all::<state::AuditExport>();
-            Ok(all.map(|export| exported(tables, export)).collect())
+            let shown = all.map(|export| exported(tables, export));
+            Ok(shown.collect::<EncodedItems>())
         });
-        ok(AuditTrailServiceExportsResponse {
-            exports: exports.await?,
-        })
+        listing_encoded(exports.await?)
     }
 
     async fn forget_export(

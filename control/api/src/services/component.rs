@@ -1,5 +1,7 @@
 //! Components: what of the published stack reports that it lives.
 
+use std::sync::Arc;
+
 use control_state::query::component_report_matters;
 use control_state::{self as state, DeleteComponent, ReportComponent};
 use proto_public::admin::v2 as admin;
@@ -11,10 +13,14 @@ use uuid::Uuid;
 
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
-use crate::convert::component::{component, component_matches, from_version};
+use crate::convert::component::{component, component_matches, from_version, with_token};
 use crate::convert::enums::from_component_kind;
 use crate::convert::{from_time, parse, required};
+use crate::listing::listing;
 use crate::refusal::of_state;
+
+/// A component, and the token that it last used.
+type ComponentRow = (Arc<state::Component>, Option<Arc<state::Token>>);
 
 #[tonic::async_trait]
 impl ComponentService for Services {
@@ -56,11 +62,11 @@ impl ComponentService for Services {
             let fitting = tables
                 .all::<state::Component>()
                 .filter(|it| component_matches(it, query.as_ref()));
-            Ok(fitting.map(|it| component(tables, it)).collect())
+            let rows = fitting.map(|it| (Arc::clone(it), tables.get(&it.token).cloned()));
+            Ok(rows.collect())
         });
-        ok(admin::ComponentServiceListResponse {
-            components: found.await?,
-        })
+        let shown = |(it, token): &ComponentRow| with_token(it, token.as_deref());
+        listing(found.await?, shown)
     }
 }
 

@@ -21,6 +21,7 @@ use crate::convert::layout::{
     from_volume_groups, layout,
 };
 use crate::convert::{is, lock, parse, required, unless_empty};
+use crate::listing::listing;
 use crate::refusal::of_state;
 
 #[tonic::async_trait]
@@ -45,11 +46,9 @@ impl FilesystemService for Services {
             let fitting = tables
                 .all::<state::Layout>()
                 .filter(|it| is(wanted.as_ref(), it.id.as_str()));
-            Ok(fitting.map(|it| layout(it)).collect())
+            Ok(fitting.cloned().collect())
         });
-        ok(FilesystemServiceListResponse {
-            filesystem_layouts: layouts.await?,
-        })
+        listing(layouts.await?, layout)
     }
 }
 

@@ -14,6 +14,7 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::time;
 use crate::core::Core;
+use crate::listing::{EncodedItems, listing_encoded};
 use crate::refusal::{invalid, of_state};
 
 /// Longest reason of a revocation, characters.
@@ -34,11 +35,9 @@ impl IdentityService for Services {
                 .filter(|it| wanted.all || now < it.not_after)
                 .map(|it| shown(&self.0, tables, it))
                 .filter(|it| fits(it, &wanted));
-            Ok(shown.collect())
+            Ok(shown.collect::<EncodedItems>())
         });
-        ok(mesh::IdentityServiceListResponse {
-            identities: found.await?,
-        })
+        listing_encoded(found.await?)
     }
 
     async fn get(

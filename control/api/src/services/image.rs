@@ -19,6 +19,7 @@ use crate::caller::Caller;
 use crate::convert::catalog::{self, from_features, from_image, image_matches};
 use crate::convert::enums::from_classification;
 use crate::convert::{from_time, labels_update, lock, parse, required};
+use crate::listing::{EncodedItems, listing, listing_encoded};
 use crate::refusal::of_state;
 
 #[tonic::async_trait]
@@ -45,11 +46,9 @@ impl ImageService for Services {
             let fitting = tables
                 .all::<state::Image>()
                 .filter(|image| image_matches(image, query.as_ref()));
-            Ok(fitting.map(|image| catalog::image(image)).collect())
+            Ok(fitting.cloned().collect())
         });
-        ok(ImageServiceListResponse {
-            images: images.await?,
-        })
+        listing(images.await?, catalog::image)
     }
 
     async fn latest(
@@ -140,11 +139,9 @@ impl admin::image_service_server::ImageService for Services {
                     used_by: users.map(|machine| machine.id.to_string()).collect(),
                 }
             });
-            Ok(usage.collect())
+            Ok(usage.collect::<EncodedItems>())
         });
-        ok(admin::ImageServiceUsageResponse {
-            image_usage: usage.await?,
-        })
+        listing_encoded(usage.await?)
     }
 }
 

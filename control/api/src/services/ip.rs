@@ -20,6 +20,7 @@ use crate::caller::Caller;
 use crate::convert::enums::{from_family, from_ip_type};
 use crate::convert::network::{ip, ip_matches};
 use crate::convert::{from_labels, labels_update, lock, parse, parse_opt};
+use crate::listing::listing;
 use crate::refusal::of_state;
 
 #[tonic::async_trait]
@@ -95,9 +96,9 @@ impl IpService for Services {
         let ips = self.0.read(|tables| {
             let own = state::query::project_ips(tables, project);
             let fitting = own.filter(|it| ip_matches(tables, it, request.query.as_ref()));
-            Ok(fitting.map(|it| ip(it)).collect())
+            Ok(fitting.cloned().collect())
         });
-        ok(IpServiceListResponse { ips: ips.await? })
+        listing(ips.await?, ip)
     }
 
     async fn delete(
@@ -129,9 +130,9 @@ impl admin::ip_service_server::IpService for Services {
             let fitting = tables
                 .all::<Ip>()
                 .filter(|it| ip_matches(tables, it, query.as_ref()));
-            Ok(fitting.map(|it| ip(it)).collect())
+            Ok(fitting.cloned().collect())
         });
-        ok(admin::IpServiceListResponse { ips: ips.await? })
+        listing(ips.await?, ip)
     }
 }
 

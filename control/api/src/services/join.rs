@@ -15,6 +15,7 @@ use tonic::{Request, Status};
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{parse, time};
+use crate::listing::listing;
 use crate::refusal::{invalid, of_state, of_store, refused};
 
 /// Longest life of a ticket, minutes.
@@ -71,15 +72,10 @@ impl JoinService for Services {
         &self,
         _request: Request<JoinServiceListRequest>,
     ) -> Answer<JoinServiceListResponse> {
-        let tickets = self.0.read(|tables| {
-            Ok(tables
-                .all::<state::JoinTicket>()
-                .map(|it| ticket(it))
-                .collect())
-        });
-        ok(JoinServiceListResponse {
-            tickets: tickets.await?,
-        })
+        let tickets = self
+            .0
+            .read(|tables| Ok(tables.all::<state::JoinTicket>().cloned().collect()));
+        listing(tickets.await?, ticket)
     }
 
     async fn revoke(

@@ -9,6 +9,7 @@ use tonic::Request;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{parse, time};
+use crate::listing::listing;
 use crate::refusal::{invalid, of_state, too_often};
 
 #[tonic::async_trait]
@@ -100,10 +101,8 @@ impl LoginUserService for Services {
     ) -> Answer<mesh::LoginUserServiceListResponse> {
         let users = self
             .0
-            .read(|tables| Ok(tables.all::<state::User>().map(|it| shown(it)).collect()));
-        ok(mesh::LoginUserServiceListResponse {
-            users: users.await?,
-        })
+            .read(|tables| Ok(tables.all::<state::User>().cloned().collect()));
+        listing(users.await?, shown)
     }
 }
 

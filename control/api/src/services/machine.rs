@@ -32,6 +32,7 @@ use crate::convert::machine::{bmc_details, deletion_task, machine, machines};
 use crate::convert::machine_history::Viewer;
 use crate::convert::machine_query::{fitting, matches};
 use crate::convert::{labels_update, lock, parse, required, unless_empty};
+use crate::listing::{listing, listing_encoded};
 use crate::refusal::{of_state, refused};
 
 /// How long a delete waits for the machine to leave its project; it goes on without the caller.
@@ -109,7 +110,7 @@ impl MachineService for Services {
                 .filter(|it| matches(tables, it, request.query.as_ref()));
             Ok(machines(tables, own, Viewer::Tenant))
         });
-        ok(listed.await?)
+        listing_encoded(listed.await?)
     }
 
     async fn delete(
@@ -187,7 +188,7 @@ impl admin::machine_service_server::MachineService for Services {
             let fitting = fitting(tables, query.as_ref()).into_iter();
             Ok(machines(tables, fitting, Viewer::Admin))
         });
-        ok(listed.await?)
+        listing_encoded(listed.await?)
     }
 
     /// Frees an allocated machine; forgets one that nobody has.
@@ -244,11 +245,9 @@ impl admin::machine_service_server::MachineService for Services {
         let query = request.into_inner().query;
         let found = self.0.read(|tables| {
             let fitting = fitting(tables, query.as_ref()).into_iter();
-            Ok(fitting.map(|it| bmc_details(it)).collect())
+            Ok(fitting.cloned().collect())
         });
-        ok(admin::MachineServiceListBmcResponse {
-            bmc_details: found.await?,
-        })
+        listing(found.await?, bmc_details)
     }
 
     async fn console_password(

@@ -21,8 +21,11 @@ use uuid::Uuid;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::enums::{from_nat_type, from_network_family, from_network_type};
-use crate::convert::network::{Fullness, from_length, is_base_network, network, network_matches};
+use crate::convert::network::{
+    Fullness, NetworkRow, from_length, is_base_network, network, network_matches,
+};
 use crate::convert::{from_labels, labels_update, lock, parse, parse_all, parse_opt, required};
+use crate::listing::listing;
 use crate::refusal::of_state;
 
 #[tonic::async_trait]
@@ -112,11 +115,9 @@ impl NetworkService for Services {
                 .all::<state::Network>()
                 .filter(|it| it.project == Some(project))
                 .filter(|it| network_matches(it, request.query.as_ref()));
-            Ok(own.map(|it| network(it, Some(&fullness))).collect())
+            Ok(own.map(|it| fullness.row(it)).collect())
         });
-        ok(NetworkServiceListResponse {
-            networks: networks.await?,
-        })
+        listing(networks.await?, NetworkRow::network)
     }
 
     async fn list_base_networks(
@@ -136,13 +137,13 @@ impl NetworkService for Services {
                 .all::<state::Network>()
                 .filter(|it| is_base_network(it, project))
                 .filter(|it| network_matches(it, query.as_ref()));
-            let shown =
-                |it: &Arc<state::Network>| network(it, it.project.is_some().then_some(&fullness));
+            let shown = |it: &Arc<state::Network>| match it.project {
+                Some(_) => fullness.row(it),
+                None => NetworkRow::untold(it),
+            };
             Ok(base.map(shown).collect())
         });
-        ok(NetworkServiceListBaseNetworksResponse {
-            networks: networks.await?,
-        })
+        listing(networks.await?, NetworkRow::network)
     }
 
     async fn delete(
@@ -233,11 +234,9 @@ impl admin::network_service_server::NetworkService for Services {
             let fitting = tables
                 .all::<state::Network>()
                 .filter(|it| network_matches(it, query.as_ref()));
-            Ok(fitting.map(|it| network(it, Some(&fullness))).collect())
+            Ok(fitting.map(|it| fullness.row(it)).collect())
         });
-        ok(admin::NetworkServiceListResponse {
-            networks: networks.await?,
-        })
+        listing(networks.await?, NetworkRow::network)
     }
 }
 

@@ -22,6 +22,7 @@ use crate::convert::catalog::{self, from_boot, from_dns, from_ntp, from_partitio
 use crate::convert::{
     has_labels, is, is_opt, labels_update, lock, parse, parse_opt, required, unless_empty,
 };
+use crate::listing::listing;
 use crate::refusal::of_state;
 
 #[tonic::async_trait]
@@ -49,13 +50,9 @@ impl PartitionService for Services {
                 is(query.id.as_ref(), partition.id.as_str())
                     && has_labels(&partition.meta.labels, query.labels.as_ref())
             });
-            Ok(fitting
-                .map(|partition| catalog::partition(partition))
-                .collect())
+            Ok(fitting.cloned().collect())
         });
-        ok(PartitionServiceListResponse {
-            partitions: partitions.await?,
-        })
+        listing(partitions.await?, catalog::partition)
     }
 }
 

@@ -12,7 +12,11 @@ use tonic::Request;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::policy::policy as shown;
+use crate::listing::listing;
 use crate::refusal::{of_state, refused};
+
+/// A policy, and what came of it at this node.
+type PolicyRow = (Arc<state::Policy>, Option<mesh::PolicyUse>);
 
 #[tonic::async_trait]
 impl PolicyService for Services {
@@ -85,9 +89,11 @@ impl PolicyService for Services {
             let all = tables.all::<state::Policy>().cloned();
             Ok(all.collect::<Vec<_>>())
         });
-        let all = all.await?;
-        ok(mesh::PolicyServiceListResponse {
-            policies: all.iter().map(|it| self.used(it)).collect(),
+        let all = all.await?.into_iter();
+        let rows: Vec<PolicyRow> = all.map(|it| (Arc::clone(&it), self.uses(&it))).collect();
+        listing(rows, |(policy, uses): &PolicyRow| mesh::Policy {
+            r#use: uses.clone(),
+            ..shown(policy)
         })
     }
 }
@@ -95,8 +101,14 @@ impl PolicyService for Services {
 impl Services {
     /// A policy with what came of it at this node.
     fn used(&self, policy: &Arc<state::Policy>) -> mesh::Policy {
-        let member = self.0.policies.member(policy);
-        let used = member.map(|member| {
+        mesh::Policy {
+            r#use: self.uses(policy),
+            ..shown(policy)
+        }
+    }
+
+    fn uses(&self, policy: &Arc<state::Policy>) -> Option<mesh::PolicyUse> {
+        self.0.policies.member(policy).map(|member| {
             let counts = member.counts();
             mesh::PolicyUse {
                 asked: counts.asked.load(Ordering::Relaxed),
@@ -105,10 +117,6 @@ impl Services {
                 failed: counts.failed.load(Ordering::Relaxed),
                 fault: member.fault().unwrap_or_default().to_owned(),
             }
-        });
-        mesh::Policy {
-            r#use: used,
-            ..shown(policy)
-        }
+        })
     }
 }

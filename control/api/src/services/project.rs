@@ -24,6 +24,7 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{from_labels, labels_update, lock, parse, required, tenancy};
 use crate::directory::StateDirectory;
+use crate::listing::{EncodedItems, listing, listing_encoded};
 use crate::refusal::of_state;
 
 #[tonic::async_trait]
@@ -44,11 +45,9 @@ impl ProjectService for Services {
                 project_role(&directory, &caller.user, &project.id.to_string()).is_some()
             });
             let fitting = own.filter(|project| tenancy::project_matches(project, query.as_ref()));
-            Ok(fitting.map(|project| tenancy::project(project)).collect())
+            Ok(fitting.cloned().collect())
         });
-        ok(ProjectServiceListResponse {
-            projects: projects.await?,
-        })
+        listing(projects.await?, tenancy::project)
     }
 
     async fn get(
@@ -216,11 +215,9 @@ impl ProjectService for Services {
         let invites = self.invites(&place).await?;
         let shown = self.0.read(|tables| {
             let shown = invites.iter().filter_map(|it| project_invite(tables, it));
-            Ok(shown.collect())
+            Ok(shown.collect::<EncodedItems>())
         });
-        ok(api::ProjectServiceInvitesListResponse {
-            invites: shown.await?,
-        })
+        listing_encoded(shown.await?)
     }
 
     /// What a secret leads into, for whoever was told it.
@@ -271,11 +268,9 @@ impl admin::project_service_server::ProjectService for Services {
             let fitting = tables
                 .all::<state::Project>()
                 .filter(|project| tenancy::project_matches(project, query.as_ref()));
-            Ok(fitting.map(|project| tenancy::project(project)).collect())
+            Ok(fitting.cloned().collect())
         });
-        ok(admin::ProjectServiceListResponse {
-            projects: projects.await?,
-        })
+        listing(projects.await?, tenancy::project)
     }
 }
 

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{parse, time};
+use crate::listing::listing;
 use crate::refusal::{invalid, of_state};
 
 /// Life of a credential whose request does not say, days.
@@ -87,11 +88,11 @@ impl ProjectComponentService for Services {
         let found = self.0.read(|tables| {
             let valid = tables.all::<state::Token>().filter(|it| it.is_valid(now));
             let of_it = valid.filter(|it| is_of(it, project));
-            Ok(of_it.filter_map(|it| shown(it)).collect())
+            Ok(of_it.cloned().collect())
         });
-        ok(mesh::ProjectComponentServiceListResponse {
-            components: found.await?,
-        })
+        // Each has a component, by which it was found.
+        let shown = |it: &state::Token| shown(it).unwrap_or_default();
+        listing(found.await?, shown)
     }
 
     async fn revoke(

@@ -12,6 +12,7 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::quota::{from_amounts, quota as shown};
 use crate::convert::{parse, required};
+use crate::listing::{EncodedItems, listing_encoded};
 use crate::refusal::of_state;
 
 #[tonic::async_trait]
@@ -61,11 +62,10 @@ impl QuotaService for Services {
     ) -> Answer<mesh::QuotaServiceListResponse> {
         let quotas = self.0.read(|tables| {
             let all = tables.all::<state::Quota>();
-            Ok(all.map(|it| shown(tables, it)).collect())
+            let shown = all.map(|it| shown(tables, it));
+            Ok(shown.collect::<EncodedItems>())
         });
-        ok(mesh::QuotaServiceListResponse {
-            quotas: quotas.await?,
-        })
+        listing_encoded(quotas.await?)
     }
 
     async fn tenant(

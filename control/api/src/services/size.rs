@@ -15,6 +15,7 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::catalog::{self, from_constraints, from_size, size_matches};
 use crate::convert::{labels_update, lock, parse, required, unless_empty};
+use crate::listing::listing;
 use crate::refusal::of_state;
 
 #[tonic::async_trait]
@@ -38,11 +39,9 @@ impl SizeService for Services {
             let fitting = tables
                 .all::<state::Size>()
                 .filter(|size| size_matches(size, query.as_ref()));
-            Ok(fitting.map(|size| catalog::size(size)).collect())
+            Ok(fitting.cloned().collect())
         });
-        ok(SizeServiceListResponse {
-            sizes: sizes.await?,
-        })
+        listing(sizes.await?, catalog::size)
     }
 }
 

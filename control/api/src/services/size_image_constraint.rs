@@ -19,6 +19,7 @@ use crate::convert::reservation::{
     from_image_constraints, image_constraint, image_constraint_matches,
 };
 use crate::convert::{lock, new_meta, parse, unless_empty};
+use crate::listing::listing;
 use crate::refusal::of_state;
 
 #[tonic::async_trait]
@@ -113,11 +114,9 @@ impl admin::size_image_constraint_service_server::SizeImageConstraintService for
             let fitting = tables
                 .all::<state::SizeImageConstraint>()
                 .filter(|it| image_constraint_matches(it, query.as_ref()));
-            Ok(fitting.map(|it| image_constraint(it)).collect())
+            Ok(fitting.cloned().collect())
         });
-        ok(admin::SizeImageConstraintServiceListResponse {
-            size_image_constraints: found.await?,
-        })
+        listing(found.await?, image_constraint)
     }
 }
 

@@ -20,6 +20,7 @@ use crate::convert::reservation::{
     from_amount, from_reservation, reservation, reservation_matches,
 };
 use crate::convert::{labels_update, lock, parse, parse_all, required};
+use crate::listing::listing;
 use crate::refusal::of_state;
 
 #[tonic::async_trait]
@@ -53,11 +54,9 @@ impl SizeReservationService for Services {
             let own = tables.all::<state::SizeReservation>().filter(|it| {
                 it.project == project && reservation_matches(it, request.query.as_ref())
             });
-            Ok(own.map(|it| reservation(it)).collect())
+            Ok(own.cloned().collect())
         });
-        ok(SizeReservationServiceListResponse {
-            size_reservations: found.await?,
-        })
+        listing(found.await?, reservation)
     }
 }
 
@@ -118,11 +117,9 @@ impl admin::size_reservation_service_server::SizeReservationService for Services
             let fitting = tables
                 .all::<state::SizeReservation>()
                 .filter(|it| reservation_matches(it, query.as_ref()));
-            Ok(fitting.map(|it| reservation(it)).collect())
+            Ok(fitting.cloned().collect())
         });
-        ok(admin::SizeReservationServiceListResponse {
-            size_reservations: found.await?,
-        })
+        listing(found.await?, reservation)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::convert::machine::{fru, machine};
 use crate::convert::machine_history::Viewer;
 use crate::convert::switch::{matches, switch};
 use crate::convert::{lock, machine_query, parse, parse_opt};
+use crate::listing::{EncodedItems, listing_encoded};
 use crate::refusal::{invalid, of_state};
 
 #[tonic::async_trait]
@@ -42,11 +43,10 @@ impl SwitchService for Services {
             let fitting = tables
                 .all::<state::Switch>()
                 .filter(|it| matches(tables, it, query.as_ref()));
-            Ok(fitting.map(|it| switch(tables, it)).collect())
+            let shown = fitting.map(|it| switch(tables, it));
+            Ok(shown.collect::<EncodedItems>())
         });
-        ok(admin::SwitchServiceListResponse {
-            switches: switches.await?,
-        })
+        listing_encoded(switches.await?)
     }
 
     async fn update(
@@ -137,13 +137,10 @@ impl SwitchService for Services {
             let fitting = tables
                 .all::<state::Switch>()
                 .filter(|it| matches(tables, it, request.query.as_ref()));
-            Ok(fitting
-                .map(|it| with_machines(tables, it, &request))
-                .collect())
+            let shown = fitting.map(|it| with_machines(tables, it, &request));
+            Ok(shown.collect::<EncodedItems>())
         });
-        ok(admin::SwitchServiceConnectedMachinesResponse {
-            switches_with_machines: found.await?,
-        })
+        listing_encoded(found.await?)
     }
 }
 

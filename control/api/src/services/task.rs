@@ -1,5 +1,7 @@
 //! Tasks: the orders to BMCs, as the contract shows work that goes on in the background.
 
+use std::sync::Arc;
+
 use control_state::{BmcOrder, DeleteBmcOrder, OrderPurpose, OrderState, StateError, Tables};
 use proto_public::admin::v2::task_service_server::TaskService;
 use proto_public::admin::v2::{
@@ -13,6 +15,7 @@ use tonic::Request;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{duration, parse, time};
+use crate::listing::listing;
 use crate::refusal::of_state;
 
 /// All orders are in one queue.
@@ -73,9 +76,7 @@ impl TaskService for Services {
     ) -> Answer<TaskServiceListResponse> {
         let request = request.into_inner();
         let tasks = self.0.read(|tables| Ok(page(tables, &request)));
-        ok(TaskServiceListResponse {
-            tasks: tasks.await?,
-        })
+        listing(tasks.await?, task)
     }
 }
 
@@ -83,7 +84,7 @@ fn is_queue(queue: &str) -> bool {
     queue.is_empty() || queue == QUEUE
 }
 
-fn page(tables: &Tables, request: &TaskServiceListRequest) -> Vec<TaskInfo> {
+fn page(tables: &Tables, request: &TaskServiceListRequest) -> Vec<Arc<BmcOrder>> {
     if !request.queue.as_deref().is_none_or(is_queue) {
         return Vec::new();
     }
@@ -101,7 +102,7 @@ fn page(tables: &Tables, request: &TaskServiceListRequest) -> Vec<TaskInfo> {
         .rev()
         .skip(before)
         .take(count)
-        .map(|order| task(order))
+        .cloned()
         .collect()
 }
 

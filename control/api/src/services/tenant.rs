@@ -24,6 +24,7 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{from_labels, labels_update, lock, parse, required, tenancy};
 use crate::directory::StateDirectory;
+use crate::listing::{EncodedItems, listing, listing_encoded, listing_in};
 use crate::refusal::{invalid, of_state};
 
 /// Largest page of a list of tenants.
@@ -73,11 +74,9 @@ impl TenantService for Services {
                 tenant_role(&directory, &caller.user, tenant.login.as_str()).is_some()
             });
             let fitting = own.filter(|tenant| tenancy::tenant_matches(tenant, query.as_ref()));
-            Ok(fitting.map(|tenant| tenancy::tenant(tenant)).collect())
+            Ok(fitting.cloned().collect())
         });
-        ok(TenantServiceListResponse {
-            tenants: tenants.await?,
-        })
+        listing(tenants.await?, tenancy::tenant)
     }
 
     /// A tenant and its members; guests see no members.
@@ -230,11 +229,9 @@ impl TenantService for Services {
         let invites = self.invites(&place).await?;
         let shown = self.0.read(|tables| {
             let shown = invites.iter().filter_map(|it| tenant_invite(tables, it));
-            Ok(shown.collect())
+            Ok(shown.collect::<EncodedItems>())
         });
-        ok(api::TenantServiceInvitesListResponse {
-            invites: shown.await?,
-        })
+        listing_encoded(shown.await?)
     }
 
     /// What a secret leads into, for whoever was told it.
@@ -305,17 +302,18 @@ impl admin::tenant_service_server::TenantService for Services {
     ) -> Answer<admin::TenantServiceListResponse> {
         let query = request.into_inner().query;
         let paging = query.as_ref().and_then(|query| query.paging);
-        let all: Vec<api::Tenant> = self
-            .0
-            .read(|tables| {
-                let fitting = tables
-                    .all::<state::Tenant>()
-                    .filter(|tenant| tenancy::tenant_matches(tenant, query.as_ref()));
-                Ok(fitting.map(|tenant| tenancy::tenant(tenant)).collect())
-            })
-            .await?;
-        let (tenants, next_page) = page(all, paging);
-        ok(admin::TenantServiceListResponse { tenants, next_page })
+        let all = self.0.read(|tables| {
+            let fitting = tables
+                .all::<state::Tenant>()
+                .filter(|tenant| tenancy::tenant_matches(tenant, query.as_ref()));
+            Ok(fitting.cloned().collect())
+        });
+        let (tenants, next_page) = page(all.await?, paging);
+        let answer = admin::TenantServiceListResponse {
+            tenants: Vec::new(),
+            next_page,
+        };
+        listing_in(answer, tenants, tenancy::tenant)
     }
 
     async fn add_member(
@@ -347,7 +345,7 @@ impl admin::tenant_service_server::TenantService for Services {
 }
 
 /// One page, from 0, and the number of the next.
-fn page(all: Vec<api::Tenant>, paging: Option<api::Paging>) -> (Vec<api::Tenant>, Option<u64>) {
+fn page<T>(all: Vec<T>, paging: Option<api::Paging>) -> (Vec<T>, Option<u64>) {
     let Some(paging) = paging else {
         return (all, None);
     };
@@ -420,18 +418,8 @@ mod tests {
 
     #[test]
     fn pages() {
-        let tenants: Vec<api::Tenant> = (0..5)
-            .map(|n| api::Tenant {
-                login: n.to_string(),
-                ..Default::default()
-            })
-            .collect();
-        let logins = |page: Vec<api::Tenant>| {
-            page.into_iter()
-                .map(|tenant| tenant.login)
-                .collect::<Vec<_>>()
-                .join("")
-        };
+        let tenants: Vec<u32> = (0..5).collect();
+        let logins = |page: Vec<u32>| page.iter().map(ToString::to_string).collect::<String>();
         for (at, expected, next) in [
             (0, "01", Some(1)),
             (1, "23", Some(2)),

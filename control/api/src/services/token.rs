@@ -24,6 +24,7 @@ use super::{Answer, Services, ok};
 use crate::caller::{Caller, PARTITION_LABEL};
 use crate::convert::token::{WantedRights, token, token_matches};
 use crate::convert::{from_labels, labels_update, lock, parse, required, unless_empty};
+use crate::listing::listing;
 use crate::refusal::{invalid, of_state, refused};
 
 /// Life of a token whose request does not say, milliseconds: eight hours.
@@ -116,14 +117,10 @@ impl TokenService for Services {
             let own = tables
                 .all::<state::Token>()
                 .filter(|it| it.user == caller.user && it.is_valid(now));
-            Ok(own
-                .filter(|it| token_matches(it, query.as_ref()))
-                .map(|it| token(it))
-                .collect())
+            let fitting = own.filter(|it| token_matches(it, query.as_ref()));
+            Ok(fitting.cloned().collect())
         });
-        ok(TokenServiceListResponse {
-            tokens: tokens.await?,
-        })
+        listing(tokens.await?, token)
     }
 
     async fn revoke(
@@ -174,14 +171,10 @@ impl admin::token_service_server::TokenService for Services {
         let now = self.0.now();
         let tokens = self.0.read(|tables| {
             let valid = tables.all::<state::Token>().filter(|it| it.is_valid(now));
-            Ok(valid
-                .filter(|it| token_matches(it, query.as_ref()))
-                .map(|it| token(it))
-                .collect())
+            let fitting = valid.filter(|it| token_matches(it, query.as_ref()));
+            Ok(fitting.cloned().collect())
         });
-        ok(admin::TokenServiceListResponse {
-            tokens: tokens.await?,
-        })
+        listing(tokens.await?, token)
     }
 
     async fn revoke(

@@ -12,6 +12,7 @@ use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
 use crate::convert::{parse, parse_opt, time};
+use crate::listing::{EncodedItems, listing_encoded};
 use crate::refusal::{invalid, refused};
 use crate::vpn::{Vpn, VpnError, WantedVpnKey};
 
@@ -65,9 +66,7 @@ impl VpnService for Services {
             last_seen: it.last_seen.and_then(time),
             online: it.online,
         });
-        ok(admin::VpnServiceListNodesResponse {
-            nodes: nodes.collect(),
-        })
+        listing_encoded(nodes.collect::<EncodedItems>())
     }
 }
 

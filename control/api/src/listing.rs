@@ -1,0 +1,211 @@
+//! Lists whose items become messages when the caller reads them.
+//!
+//! A handler takes pointers to rows under one read and answers with an empty message and a
+//! [`Listing`] in the extensions of its response. The front writes the items: small lists whole,
+//! large ones a chunk at a time ([`crate::front`]).
+//!
+//! Invariant: an item has the same encoded length however often it is made. A row is therefore all
+//! that its conversion reads: no clock, no state of the node.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use prost::Message;
+use proto_public::ListAnswer;
+use tonic::{Response, Status};
+
+/// The items of a list.
+pub(crate) trait Items: Send + Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// Bytes that [`Items::encode`] appends for this index.
+    fn encoded_len(&self, index: usize) -> usize;
+    /// Appends an item, encoded; nothing for an index that is too large.
+    fn encode(&self, index: usize, out: &mut Vec<u8>);
+}
+
+/// The list of an answer whose message says everything else. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Listing {
+    /// Number of the answer's repeated field.
+    pub(crate) field: u32,
+    /// Its items, at least one.
+    pub(crate) items: Arc<dyn Items>,
+}
+
+impl fmt::Debug for Listing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listing")
+            .field("field", &self.field)
+            .field("items", &self.items.count())
+            .finish()
+    }
+}
+
+/// Rows, and how each becomes an item.
+struct Rows<R, F> {
+    rows: Vec<R>,
+    convert: F,
+}
+
+impl<R, I, F> Items for Rows<R, F>
+where
+    R: Send + Sync,
+    I: Message,
+    F: Fn(&R) -> I + Send + Sync,
+{
+    fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn encoded_len(&self, index: usize) -> usize {
+        let row = self.rows.get(index);
+        row.map_or(0, |row| (self.convert)(row).encoded_len())
+    }
+
+    fn encode(&self, index: usize, out: &mut Vec<u8>) {
+        if let Some(row) = self.rows.get(index) {
+            (self.convert)(row).encode_raw(out);
+        }
+    }
+}
+
+/// Items that were encoded when the state was read, because their conversion looks at many rows.
+/// They take what they take on the wire, a fraction of what they take as objects.
+#[derive(Debug, Default)]
+pub(crate) struct EncodedItems {
+    bytes: Vec<u8>,
+    /// Where each item ends.
+    ends: Vec<usize>,
+}
+
+impl EncodedItems {
+    /// Appends the item that `encode` writes.
+    pub(crate) fn push(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        encode(&mut self.bytes);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn get(&self, index: usize) -> &[u8] {
+        let before = index
+            .checked_sub(1)
+            .map_or(Some(&0), |it| self.ends.get(it));
+        let range = before.zip(self.ends.get(index));
+        range
+            .and_then(|(from, to)| self.bytes.get(*from..*to))
+            .unwrap_or_default()
+    }
+}
+
+impl<I: Message> FromIterator<I> for EncodedItems {
+    fn from_iter<T: IntoIterator<Item = I>>(items: T) -> Self {
+        let mut encoded = Self::default();
+        for item in items {
+            encoded.push(|out| item.encode_raw(out));
+        }
+        encoded
+    }
+}
+
+impl Items for EncodedItems {
+    fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn encoded_len(&self, index: usize) -> usize {
+        self.get(index).len()
+    }
+
+    fn encode(&self, index: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.get(index));
+    }
+}
+
+/// Answers with a list of these rows, or of what they point to; `convert` makes the item of one,
+/// each time it is needed.
+pub(crate) fn listing<A, R, T>(
+    rows: Vec<R>,
+    convert: impl Fn(&T) -> A::Item + Send + Sync + 'static,
+) -> Result<Response<A>, Status>
+where
+    A: ListAnswer,
+    R: Borrow<T> + Send + Sync + 'static,
+{
+    listing_in(A::default(), rows, convert)
+}
+
+/// The same in an answer that says more; its list must be empty.
+pub(crate) fn listing_in<A, R, T>(
+    answer: A,
+    rows: Vec<R>,
+    convert: impl Fn(&T) -> A::Item + Send + Sync + 'static,
+) -> Result<Response<A>, Status>
+where
+    A: ListAnswer,
+    R: Borrow<T> + Send + Sync + 'static,
+{
+    let convert = move |row: &R| convert(row.borrow());
+    Ok(with_items(answer, Rows { rows, convert }))
+}
+
+/// Answers with a list of items that are encoded already.
+pub(crate) fn listing_encoded<A: ListAnswer>(items: EncodedItems) -> Result<Response<A>, Status> {
+    Ok(with_items(A::default(), items))
+}
+
+fn with_items<A: ListAnswer>(answer: A, items: impl Items + 'static) -> Response<A> {
+    let mut response = Response::new(answer);
+    if items.count() > 0 {
+        response.extensions_mut().insert(Listing {
+            field: A::FIELD,
+            items: Arc::new(items),
+        });
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use proto_public::api::v2::{
+        Meta, PartitionServiceListResponse, Size, SizeServiceListResponse,
+    };
+
+    use super::*;
+
+    fn encoded(listing: &Listing, index: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        listing.items.encode(index, &mut out);
+        assert_eq!(out.len(), listing.items.encoded_len(index), "{index}");
+        out
+    }
+
+    #[test]
+    fn rows_and_encoded_items_are_the_same_list() {
+        let size = |id: &&str| Size {
+            id: (*id).to_owned(),
+            meta: Some(Meta::default()),
+            ..Size::default()
+        };
+        let rows = vec!["a", "", "c"];
+        let items: EncodedItems = rows.iter().map(size).collect();
+        let late = listing::<SizeServiceListResponse, _, _>(rows, size).unwrap();
+        let early = listing_encoded::<SizeServiceListResponse>(items).unwrap();
+        let of = |it: &Response<SizeServiceListResponse>| it.extensions().get().cloned();
+        let (late, early): (Listing, Listing) = (of(&late).unwrap(), of(&early).unwrap());
+        assert_eq!((late.field, early.field), (1, 1));
+        assert_eq!((late.items.count(), early.items.count()), (3, 3));
+        for index in 0..4 {
+            assert_eq!(encoded(&late, index), encoded(&early, index), "{index}");
+        }
+        assert_eq!(encoded(&late, 0), size(&"a").encode_to_vec());
+        assert!(encoded(&late, 3).is_empty(), "there are three");
+    }
+
+    #[test]
+    fn an_empty_list_is_the_answer_itself() {
+        let empty = EncodedItems::default();
+        let answer = listing_encoded::<PartitionServiceListResponse>(empty).unwrap();
+        assert!(answer.extensions().get::<Listing>().is_none());
+    }
+}
