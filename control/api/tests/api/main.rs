@@ -14,6 +14,7 @@ mod coverage;
 mod infra;
 mod invites;
 mod ipam;
+mod lists;
 mod login;
 mod machines;
 mod methods;
