@@ -225,18 +225,20 @@ impl<S: Inner, G: Gate> Front<S, G> {
                 return (code, reply.end(headers, end));
             }
         };
-        let Some(listing) = listing else {
-            let response = reply.unary(method, headers, message, trailers).await;
-            return (Code::Ok, response);
+        let answered = match listing {
+            None => Ok(reply.unary(method, headers, message, trailers).await),
+            Some(listing) => {
+                let list = ListReply {
+                    method,
+                    message: ListMessage::new(listing, message),
+                    headers,
+                    trailers,
+                    deadline,
+                };
+                self.lists.answer(reply, list, caller.clone()).await
+            }
         };
-        let list = ListReply {
-            method,
-            message: ListMessage::new(listing, message),
-            headers,
-            trailers,
-            deadline,
-        };
-        match self.lists.answer(reply, list, caller).await {
+        match answered.and_then(|response| self.unread.hold(caller, response)) {
             Ok(response) => (Code::Ok, response),
             Err(status) => (status.code(), reply.error(status)),
         }

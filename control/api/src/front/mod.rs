@@ -12,6 +12,7 @@ mod call;
 mod compression;
 mod cors;
 mod envelope;
+mod held;
 mod inner;
 mod listed;
 mod protocol;
@@ -37,6 +38,7 @@ use crate::calls::CallStats;
 use crate::traces::Tracing;
 
 pub use envelope::MESSAGE_BYTES_MAX;
+use held::UnreadAnswers;
 pub use inner::Inner;
 pub use reply::{Abandoned, ReplyBody};
 pub use rooms::{CALLS_MAX, CALLS_PER_TOKEN_MAX};
@@ -45,6 +47,9 @@ use sending::OpenLists;
 
 /// Where pages for browsers are.
 const PAGES_PATH: &str = "/auth/";
+/// The largest head of a request, bytes, in whichever HTTP: the library's own bound on HTTP/1 is
+/// that of its buffer, hundreds of KiB.
+const HEAD_BYTES_MAX: usize = 16 << 10;
 /// The largest form of a page, bytes.
 const FORM_BYTES_MAX: usize = 16 << 10;
 /// Time that the body of a request may take to arrive.
@@ -117,6 +122,7 @@ pub struct Front<S, G> {
     inner: S,
     rooms: Arc<Rooms>,
     lists: Arc<OpenLists>,
+    unread: Arc<UnreadAnswers>,
     methods: Methods,
     message_bytes_max: usize,
     stats: CallStats,
@@ -134,6 +140,7 @@ impl<S: Clone, G> Clone for Front<S, G> {
             inner: self.inner.clone(),
             rooms: Arc::clone(&self.rooms),
             lists: Arc::clone(&self.lists),
+            unread: Arc::clone(&self.unread),
             methods: self.methods,
             message_bytes_max: self.message_bytes_max,
             stats: self.stats.clone(),
@@ -151,6 +158,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
             inner,
             rooms: Arc::new(Rooms::new()),
             lists: Arc::new(OpenLists::new()),
+            unread: Arc::new(UnreadAnswers::new()),
             methods: proto_public::method,
             message_bytes_max: MESSAGE_BYTES_MAX,
             stats: CallStats::default(),
@@ -201,6 +209,10 @@ impl<S: Inner, G: Gate> Front<S, G> {
         B::Error: Into<BoxError>,
     {
         let (parts, body) = request.into_parts();
+        if head_bytes(&parts) > HEAD_BYTES_MAX {
+            let text = "the head of the request is too large\n";
+            return reply::plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, text);
+        }
         if parts.method == HttpMethod::GET && parts.uri.path() == "/healthz" {
             return reply::plain(StatusCode::OK, "ok\n");
         }
@@ -249,6 +261,15 @@ impl<S: Inner, G: Gate> Front<S, G> {
         let answer = pages.answer(Request::from_parts(parts, body), peer).await;
         answer.map(reply::full)
     }
+}
+
+/// Bytes of a request's path and headers.
+fn head_bytes(parts: &http::request::Parts) -> usize {
+    let path = parts.uri.path_and_query().map_or(0, |it| it.as_str().len());
+    let headers = parts.headers.iter();
+    path + headers
+        .map(|(name, value)| name.as_str().len() + value.len())
+        .sum::<usize>()
 }
 
 /// Reads what nobody wants, within the bounds of any request. HTTP/1 has no other way to refuse

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use control_api::serve::ConnectionLimits;
+use control_state::CreateProject;
 use http::{Request, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
@@ -13,10 +14,12 @@ use hyper::body::Frame;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use proto_public::api::v2 as api;
+use proto_types::ProjectId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use uuid::Uuid;
 
 use crate::node::Node;
 
@@ -242,6 +245,64 @@ async fn a_head_is_bounded() {
         *status == StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
     });
     assert!(is_refused, "{status:?}");
+    let mut line = Line::open(ELSEWHERE, node.address).await;
+    let mut large = request(VERSION, None, whole("{}"));
+    let value = "x".repeat(20_000).parse().unwrap();
+    large.headers_mut().insert("x-large", value);
+    let refused = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+    assert_eq!(line.call(large).await, Ok(refused));
+    node.stop().await;
+}
+
+/// A user whose answers are large asks again and again, and reads nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_are_not_read_are_bounded() {
+    let node = Node::start().await;
+    let (acme, greedy) = (
+        Tenant::new(&node, "acme").await,
+        Tenant::new(&node, "greedy").await,
+    );
+    for number in 0..150_u128 {
+        let labels = (0..64).map(|key| (format!("key-{key}"), "x".repeat(256)));
+        node.hardware(CreateProject {
+            id: ProjectId::new(Uuid::from_u128(number + 1)),
+            tenant: "greedy".parse().unwrap(),
+            name: format!("project-{number}"),
+            description: String::new(),
+            avatar_url: None,
+            labels: labels.collect(),
+            owner: Some("greedy".parse().unwrap()),
+        })
+        .await;
+    }
+    let login = node.login("greedy").await;
+    let stream = TokioIo::new(connect(HERE, node.address).await);
+    let made = http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(1)
+        .handshake(stream)
+        .await;
+    let (mut sender, connection) = made.unwrap();
+    let mut work = JoinSet::new();
+    work.spawn(async move { drop(connection.await) });
+    let mut unread = Vec::new();
+    let refused = loop {
+        let user = "/metalstack.api.v2.UserService/Get";
+        sender.ready().await.unwrap();
+        let answer = sender.send_request(request(user, Some(&login), whole("{}")));
+        let answer = timeout(PATIENCE, answer).await.unwrap().unwrap();
+        if answer.status() != StatusCode::OK {
+            break answer.status();
+        }
+        unread.push(answer);
+        assert!(unread.len() < 100, "nothing bounds them");
+    };
+    assert_eq!(refused, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(acme.call(&node).await, Ok(StatusCode::OK));
+    drop((unread, sender));
+    work.abort_all();
+    // What nobody waits for any more makes room.
+    let again = async { while greedy.call(&node).await != Ok(StatusCode::OK) {} };
+    timeout(PATIENCE, again).await.unwrap();
     node.stop().await;
 }
 
