@@ -19,6 +19,15 @@ pub(super) enum Shape {
 
 pub(super) const SHAPES: [Shape; 2] = [Shape::Many, Shape::Long];
 
+/// What the entries that a list gets are called.
+#[derive(Debug, Clone, Copy)]
+enum Names {
+    /// Something of their own each.
+    Other,
+    /// The same: words of an enumeration cannot be others.
+    Same,
+}
+
 /// A command on its way.
 #[derive(Debug, Clone)]
 pub(super) struct Grown {
@@ -129,12 +138,17 @@ fn enlarge(best: &mut Grown, path: &[Step], takes: &mut dyn FnMut(&Grown) -> boo
         _ => return,
     };
     // Objects that are no maps drop what they do not know: one more entry shows it.
-    if value.is_object() && !try_one(best, path, &value, have + 1, takes) {
+    let named = (&value, Names::Other);
+    if value.is_object() && !try_one(best, path, named, have + 1, takes) {
         return;
     }
     let mut wanted = max;
     while wanted > have {
-        if try_one(best, path, &value, wanted, takes) {
+        let names = [Names::Other, Names::Same];
+        if names
+            .into_iter()
+            .any(|names| try_one(best, path, (&value, names), wanted, takes))
+        {
             return;
         }
         wanted /= 2;
@@ -144,13 +158,13 @@ fn enlarge(best: &mut Grown, path: &[Step], takes: &mut dyn FnMut(&Grown) -> boo
 fn try_one(
     best: &mut Grown,
     path: &[Step],
-    value: &Value,
+    (value, names): (&Value, Names),
     size: usize,
     takes: &mut dyn FnMut(&Grown) -> bool,
 ) -> bool {
     let larger = match value {
         Value::String(text) => longer(text, size),
-        Value::Array(items) => more(items, size),
+        Value::Array(items) => more(items, size, names),
         Value::Object(fields) => more_fields(fields, size),
         _ => None,
     };
@@ -180,11 +194,14 @@ fn longer(text: &str, size: usize) -> Option<Value> {
     Some(Value::String(format!("{text}{}", "a".repeat(missing))))
 }
 
-/// As many entries, each a little different from the last one.
-fn more(items: &[Value], size: usize) -> Option<Value> {
+/// As many entries, like the last one.
+fn more(items: &[Value], size: usize, names: Names) -> Option<Value> {
     let last = items.last()?;
     let mut all = items.to_vec();
-    all.extend((items.len()..size).map(|number| varied(last, number)));
+    all.extend((items.len()..size).map(|number| match names {
+        Names::Other => varied(last, number),
+        Names::Same => last.clone(),
+    }));
     Some(Value::Array(all))
 }
 
@@ -227,7 +244,6 @@ fn varied_text(text: &str, number: usize) -> String {
         let number = number as u32;
         return format!("10.{}.{}.0/24", 130 + number / 256, number % 256);
     }
-    // Words of enumerations stay words: a list of them cannot be longer anyway.
     let suffix = format!("-{number}");
     let kept = text.len().min(bounds::TEXT_MAX / 4 - suffix.len());
     format!("{}{suffix}", text.get(..kept).unwrap_or_default())
