@@ -87,7 +87,7 @@ fn bmc(scenario: &mut Scenario<'_>) -> Result<()> {
 fn open_order(scenario: &Scenario<'_>) -> Option<String> {
     let orders = scenario.tables().all::<BmcOrder>();
     let open = orders.filter(|order| order.state == OrderState::Open);
-    open.map(|order| order.id.to_string()).last()
+    open.map(|order| order.id.to_string()).next_back()
 }
 
 fn allocation(number: u128) -> Value {
