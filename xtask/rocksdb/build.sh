@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds librocksdb.a from the sources that librocksdb-sys ships, into the directory $1.
+# Builds librocksdb.a from the sources that librocksdb-sys ships, into the directory $1, with the
+# optimisation level $2.
 #
 # The crate's build script compiles 343 files one by one, each of which parses the same headers:
 # a quarter of an hour on two cores. Here each compiler gets one file that includes many of them,
@@ -7,6 +8,7 @@
 # A compiler needs about 1.3 GiB of memory.
 set -eu
 target=$1
+level=$2
 units=6
 
 crate() {
@@ -32,7 +34,7 @@ mkdir -p "$work"
             printf "#include \"%s\"\n", line[i] > (work "/unit" int((i - 1) * units / NR) ".cc")
     }'
 
-flags="-O3 -ffunction-sections -fdata-sections -fPIC -std=c++20 -w -include cstdint \
+flags="-O$level -ffunction-sections -fdata-sections -fPIC -std=c++20 -w -include cstdint \
 -DLZ4=1 -DNDEBUG=1 -DHAVE_ALIGNED_NEW -DHAVE_UINT128_EXTENSION -DOS_LINUX -DROCKSDB_PLATFORM_POSIX \
 -DROCKSDB_LIB_IO_POSIX -DROCKSDB_SCHED_GETCPU_PRESENT -DROCKSDB_AUXV_GETAUXVAL_PRESENT \
 -DROCKSDB_FALLOCATE_PRESENT -DROCKSDB_RANGESYNC_PRESENT"

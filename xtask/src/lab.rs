@@ -173,15 +173,17 @@ fn boot(cache: &Path, built: bool) -> Result<initramfs::Artifacts> {
     })
 }
 
-/// Builds what the lab boots and runs. The image waits for packages more than it computes, so that
-/// it is made while compilers have the processors.
+/// Builds what the lab boots and runs, all at the same time: the image waits for packages more than
+/// it computes, and the last crates of the programs and of hammer leave a processor idle each.
 fn build(root: &Path, built: bool) -> Result<Artefacts> {
     let cache = cache_dir()?;
     let (image, boot) = std::thread::scope(|scope| {
         let image = scope.spawn(|| osimage::build(&image_options(&cache)));
-        let boot = build_programs(root, built).and_then(|()| boot(&cache, built));
+        let boot = scope.spawn(|| boot(&cache, built));
+        let programs = build_programs(root, built);
         let image = image.join().map_err(std::panic::resume_unwind);
-        Ok::<_, anyhow::Error>((image??, boot?))
+        let boot = boot.join().map_err(std::panic::resume_unwind);
+        programs.and_then(|()| Ok((image??, boot??)))
     })?;
     let target = target_dir(root);
     let programs = PROGRAMS

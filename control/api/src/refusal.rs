@@ -169,7 +169,9 @@ pub(crate) fn of_store(error: StoreError) -> Status {
         | StoreError::NoQuorum
         | StoreError::ShutDown
         | StoreError::OutcomeUnknown { .. } => ErrorCode::Unavailable,
-        StoreError::Busy { .. } | StoreError::TooLarge { .. } => ErrorCode::TooMany,
+        StoreError::Busy { .. } => ErrorCode::TooMany,
+        // The same again would be as large.
+        StoreError::TooLarge { .. } => ErrorCode::InvalidField,
         StoreError::Fatal(_) => ErrorCode::Internal,
     };
     let message = match error {
@@ -178,11 +180,12 @@ pub(crate) fn of_store(error: StoreError) -> Status {
         StoreError::ShutDown => "this node shuts down",
         StoreError::OutcomeUnknown { .. } => "the outcome of the change is not known",
         StoreError::Busy { .. } => "too many changes wait already",
-        StoreError::TooLarge { .. } => "the change is larger than a change may be",
+        StoreError::TooLarge { .. } => "request makes a change that is larger than one may be",
         StoreError::Fatal(_) => "the store stopped",
     };
     let error = match code {
         ErrorCode::TooMany => StateError::new(code, message).hint("try again in a moment"),
+        ErrorCode::InvalidField => StateError::new(code, message).hint("ask for less at a time"),
         _ => StateError::new(code, message),
     };
     of_state(error)
@@ -240,6 +243,14 @@ mod tests {
             ("MM-1001", DOMAIN)
         );
         assert_eq!(info.metadata["object"], "size/n1");
+    }
+
+    #[test]
+    fn what_is_too_large_is_not_to_be_tried_again() {
+        let status = of_store(StoreError::TooLarge { bytes: 3, max: 2 });
+        assert_eq!(status.code(), Code::InvalidArgument);
+        let busy = of_store(StoreError::Busy { waiting: 1 });
+        assert_eq!(busy.code(), Code::ResourceExhausted);
     }
 
     #[test]

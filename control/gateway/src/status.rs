@@ -36,7 +36,7 @@ pub(crate) fn refused(e: &StateError) -> LinkStatus {
 /// All but a fatal error pass: the agent tries again, perhaps at another node.
 pub(crate) fn store(e: &StoreError) -> LinkStatus {
     match e {
-        StoreError::TooLarge { .. } => LinkStatus::resource_exhausted("the report is too large"),
+        StoreError::TooLarge { .. } => LinkStatus::invalid_argument("the report is too large"),
         StoreError::Fatal(_) => {
             error!(error = %e, "the store failed");
             LinkStatus::unavailable("control cannot answer now")

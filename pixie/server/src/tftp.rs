@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pixie_wire::tftp::{Packet, Request, error_code};
+use proto_bounds::Places;
 use tokio::net::UdpSocket;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -17,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Transfers at once; further requests wait for the client's repetition.
 const TRANSFERS_MAX: usize = 128;
+/// ... of one address: a client that repeats its request has two for a moment.
+const TRANSFERS_EACH_MAX: usize = 8;
 const BLOCK_LEN_DEFAULT: usize = 512;
 /// Fits an Ethernet frame without fragments: 1500 less IP, UDP and TFTP headers.
 const BLOCK_LEN_MAX: usize = 1468;
@@ -50,6 +53,7 @@ impl Tftp {
     /// Serves until stopped.
     pub(crate) async fn run(self, stop: CancellationToken) -> io::Result<()> {
         let slots = Arc::new(Semaphore::new(TRANSFERS_MAX));
+        let places = Places::each(TRANSFERS_EACH_MAX);
         let mut transfers = JoinSet::new();
         let mut buffer = vec![0_u8; PACKET_LEN_MAX];
         loop {
@@ -66,6 +70,7 @@ impl Tftp {
                         self.refuse(from).await;
                         continue;
                     };
+                    let Some(place) = places.take(from.ip()) else { continue };
                     let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else { continue };
                     let (root, address) = (self.root.clone(), self.address);
                     transfers.spawn(async move {
@@ -74,7 +79,7 @@ impl Tftp {
                             Ok(bytes) => tracing::info!(%from, file, bytes, "TFTP sent"),
                             Err(error) => tracing::warn!(%from, file, %error, "TFTP failed"),
                         }
-                        drop(slot);
+                        drop((slot, place));
                     });
                 }
             }

@@ -46,6 +46,12 @@ impl<K: Ord + Clone> Places<K> {
         })
     }
 
+    /// So many places for each caller, however many callers there are: where something else bounds
+    /// them all.
+    pub fn each(each_max: usize) -> Arc<Self> {
+        Self::new(usize::MAX / 2, each_max)
+    }
+
     /// Takes one place; `None` when this caller may have no more now.
     pub fn take(self: &Arc<Self>, caller: K) -> Option<Place<K>> {
         let mut place = self.none(caller);

@@ -13,6 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
+use proto_bounds::{Places, network};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
@@ -23,7 +24,9 @@ use tracing::{debug, error, info, warn};
 /// Where the metrics are.
 pub const PATH: &str = "/metrics";
 /// Connections at the same time; more wait in the kernel's queue.
-const CONNECTIONS_MAX: usize = 16;
+const CONNECTIONS_MAX: usize = 64;
+/// ... of one network; more are closed.
+const CONNECTIONS_EACH_MAX: usize = 8;
 /// How long the headers of a request may take.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// What was found is good for so long: many scrapers must not cost more than one.
@@ -63,18 +66,21 @@ pub fn spawn(
 
 async fn run(listener: TcpListener, page: Arc<Page>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let shares = Places::each(CONNECTIONS_EACH_MAX);
     let mut connections = JoinSet::new();
     loop {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else {
             return;
         };
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, from)) => {
                 let page = Arc::clone(&page);
-                connections.spawn(async move {
-                    connection(stream, page).await;
-                    drop(place);
-                });
+                if let Some(share) = shares.take(network(from.ip())) {
+                    connections.spawn(async move {
+                        connection(stream, page).await;
+                        drop((place, share));
+                    });
+                }
             }
             Err(e) => {
                 warn!(error = %e, "a connection for metrics could not be accepted");

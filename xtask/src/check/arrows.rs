@@ -9,7 +9,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("proto-types", &[]),
     ("proto-bounds", &[]),
     ("proto-lldp", &[]),
-    ("proto-metrics", &[]),
+    ("proto-metrics", &["proto-bounds"]),
     ("proto-traces", &[]),
     ("proto-errors", &["proto-types"]),
     ("proto-identity", &["proto-types"]),

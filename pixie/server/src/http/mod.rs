@@ -18,6 +18,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use proto_bounds::{Place, Places};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -28,6 +29,8 @@ use crate::state::Shared;
 
 /// Connections at once; more wait in the listen queue.
 const CONNECTIONS_MAX: usize = 512;
+/// ... of one address; more are closed. Firmware opens one, hammer a few.
+const CONNECTIONS_EACH_MAX: usize = 16;
 /// A client that says nothing for so long is let go.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Sent data that is not acknowledged for so long: the machine was switched off.
@@ -67,6 +70,7 @@ impl Http {
     /// Serves until stopped.
     pub(crate) async fn run(self, stop: CancellationToken) -> io::Result<()> {
         let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let places = Places::each(CONNECTIONS_EACH_MAX);
         let mut connections = JoinSet::new();
         loop {
             let slot = Arc::clone(&slots)
@@ -82,12 +86,16 @@ impl Http {
                 }
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, SocketAddr::V4(from))) => {
+                        let Some(place) = places.take(*from.ip()) else {
+                            tracing::debug!(%from, "too many connections of one address");
+                            continue;
+                        };
                         let context = Context {
                             shared: Arc::clone(&self.shared),
                             network: self.network,
                             from: *from.ip(),
                         };
-                        connections.spawn(serve(stream, context, slot));
+                        connections.spawn(serve(stream, context, (slot, place)));
                     }
                     Ok(_) => {}
                     // Of one connection, or for want of descriptors: the next may do.
@@ -101,7 +109,10 @@ impl Http {
     }
 }
 
-async fn serve(stream: TcpStream, context: Context, slot: OwnedSemaphorePermit) {
+/// A connection's place among all, and among those of its address.
+type Slot = (OwnedSemaphorePermit, Place<Ipv4Addr>);
+
+async fn serve(stream: TcpStream, context: Context, slot: Slot) {
     let socket = socket2::SockRef::from(&stream);
     if let Err(error) = socket.set_tcp_user_timeout(Some(USER_TIMEOUT)) {
         tracing::debug!(%error, "no TCP user timeout");

@@ -1,9 +1,13 @@
-use std::net::Ipv4Addr;
+use std::io::Read;
+use std::net::{Ipv4Addr, TcpStream};
+use std::time::Duration;
 
 use pixie_boot::Target;
 
 use crate::world::*;
 
+/// Longer than any wait of a test that works.
+const PATIENCE: Duration = Duration::from_secs(20);
 const SCRIPT: &str = "/v1/boot.ipxe?mac=52-54-00-99-01-01";
 
 fn boot(world: &World) -> (u16, String) {
@@ -218,4 +222,42 @@ fn files_are_served_whole_in_part_and_by_head() {
         assert_eq!(world.curl(path, &["--path-as-is"]).0, 404, "{path}");
     }
     assert_eq!(world.curl("/kernel", &["-X", "DELETE"]).0, 404);
+}
+
+/// One machine of the segment opens connections and says nothing: others boot.
+#[test]
+fn one_address_leaves_connections_to_others() {
+    if skipped() || !have("curl") {
+        return;
+    }
+    const EACH_MAX: usize = 16;
+    let world = World::new();
+    let _pixie = Running::start(&world, world.server_config());
+    world.set_address(lease(&world, &[]).yiaddr);
+    let open = || {
+        let connect = || TcpStream::connect((PIXIE, 8080)).unwrap();
+        let mut silent: Vec<TcpStream> = (0..600).map(|_| connect()).collect();
+        let mut ended = 0;
+        for stream in silent.iter_mut().skip(EACH_MAX) {
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            // An end or a reset.
+            ended += usize::from(!matches!(stream.read(&mut [0]), Ok(1..)));
+        }
+        (silent, ended)
+    };
+    let (silent, ended) = world.in_client(open);
+    assert_eq!(ended, 600 - EACH_MAX);
+    let refused = world.client(
+        "curl",
+        &["-s", "-m", "5", &format!("http://{PIXIE}:8080/healthz")],
+    );
+    assert!(!refused.status.success(), "it has all of its connections");
+    let other = "10.99.1.77";
+    let add = ["addr", "add", "10.99.1.77/24", "dev", "c0"];
+    assert!(world.client("ip", &add).status.success());
+    let (status, _) = world.curl("/healthz", &["--interface", other]);
+    assert_eq!(status, 200);
+    drop(silent);
+    let mut again = || world.curl("/healthz", &[]).0 == 200;
+    wait_for("its connections to end", &mut again);
 }
