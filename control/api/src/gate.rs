@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::caller::{Caller, PARTITION_LABEL};
 use crate::calls::CallStats;
-use crate::convert::token::principal;
+use crate::convert::token::{principal, standing};
 use crate::core::Core;
 use crate::directory::StateDirectory;
 use crate::filing::{Filing, RecordPlace};
@@ -272,7 +272,7 @@ impl Gate for ApiGate {
         let now = self.core.now();
         let share = |tables: &control_state::Tables| {
             let token = good_token(tables, &claims, now)?;
-            Some(share_of(tables, token))
+            Some(share_of(tables, &self.core.provider, token))
         };
         let share = self.core.store.read_local(share).ok().flatten();
         Ok(share.map(Into::into))
@@ -390,7 +390,7 @@ fn good_token<'a>(
 /// In whose share the calls of a token count. A user may have hundreds of tokens, and a tenant's
 /// projects hundreds of components, so that these share one; what is made for agents and
 /// administrators alone counts for itself, for their programs have one user in common.
-fn share_of(tables: &control_state::Tables, token: &Token) -> String {
+fn share_of(tables: &control_state::Tables, provider: &str, token: &Token) -> String {
     if let Some(component) = &token.component {
         let project = tables.get::<Project>(&component.project);
         return project.map_or_else(
@@ -400,7 +400,10 @@ fn share_of(tables: &control_state::Tables, token: &Token) -> String {
     }
     let is_of_platform =
         token.admin_role.is_some() || token.infra_role.is_some() || !token.machine_roles.is_empty();
-    if is_of_platform {
+    let directory = StateDirectory { tables, provider };
+    let stands = || standing(token.warrant.as_ref(), &token.user, &directory).is_some();
+    // The tokens of a dismissed administrator are those of any user.
+    if is_of_platform && stands() {
         format!("token {}", token.id)
     } else {
         format!("user {}", token.user)

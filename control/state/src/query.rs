@@ -154,13 +154,13 @@ pub fn switch_machines<'a>(
         .filter_map(|((_, port), id)| Some((port.as_str(), tables.get::<Machine>(id)?)))
 }
 
-/// Whether who made an invite may still make it. An invite that rests on a standing over the
+/// `true` if the maker of an invite may make it now. An invite that rests on a standing over the
 /// platform is judged by those who know the platform's own tenant.
 pub fn invite_is_backed(tables: &Tables, invite: &Invite) -> bool {
     invite.warrant.is_some() || owns(tables, &invite.invited_by, &invite.to.place())
 }
 
-/// Whether a user is an owner of a tenant or project now, the latter through its tenant as well.
+/// `true` if a user is an owner of a tenant or project now, the latter through its tenant as well.
 pub fn owns(tables: &Tables, user: &str, place: &InvitePlace) -> bool {
     let owns_tenant = |login: &TenantId| {
         let tenant = tables.get::<Tenant>(login);

@@ -29,7 +29,7 @@ pub(crate) fn machine(tables: &Tables, machine: &Machine, viewer: Viewer) -> v2:
 }
 
 /// Many machines for the wire. Their partitions and sizes are few: each is written down once.
-/// What else is shown of a machine is in many tables, so that it is encoded while they are read.
+/// The rest of a machine's description is in many tables, so that it is encoded while they are read.
 pub(crate) fn machines<'a>(
     tables: &Tables,
     machines: impl Iterator<Item = &'a Arc<Machine>>,

@@ -106,7 +106,10 @@ fn nic(
         name: name.to_owned(),
         identifier: port.identifier.clone().unwrap_or_else(|| name.to_owned()),
         mac: port.mac.map(|mac| mac.to_string()),
-        vrf: vrf(machine.filter(|it| is_claimed(it, &switch.id, name)), vni),
+        vrf: vrf(
+            machine.filter(|machine| is_claimed(machine, &switch.id, name)),
+            vni,
+        ),
         state: Some(v2::NicState {
             desired: Some(status(port.admin_up).into()),
             actual: actual.into(),

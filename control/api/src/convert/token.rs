@@ -272,7 +272,7 @@ pub(crate) fn standing(
     }
 }
 
-/// Whether those who made a token for another user could still do that.
+/// `true` if the administrators who made a token for another user could make it now.
 fn makers_stand(token: &state::Token, directory: &dyn Directory) -> bool {
     let Some(state::Warrant::Members(logins)) = &token.warrant else {
         return true;

@@ -163,10 +163,11 @@ impl StreamCompressor {
         })
     }
 
-    /// What there is to send after this part: nothing, at times, but for the last one.
+    /// Compresses a part, and returns the bytes that are ready to send; only the last part always
+    /// has some.
     ///
     /// # Errors
-    /// None that data could cause.
+    /// When the compressor itself fails; no data makes it fail.
     pub(super) fn push(&mut self, part: Vec<u8>, is_last: bool) -> std::io::Result<Vec<u8>> {
         match self {
             Self::Identity => Ok(part),

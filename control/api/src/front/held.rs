@@ -18,8 +18,8 @@ use super::rooms::Caller;
 const BYTES_MAX: usize = 512 << 20;
 /// ... of one caller.
 const BYTES_EACH_MAX: usize = 64 << 20;
-/// What is handed to a connection at a time: HTTP/2 takes over the whole of it, however little
-/// its reader wants, and what it took over is no longer counted.
+/// Bytes that a connection is given at a time. HTTP/2 buffers a whole frame, however small its
+/// reader's window is, and buffered bytes are no longer counted.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// The bytes of answers that were not read yet.

@@ -105,7 +105,7 @@ impl ListMessage {
     }
 }
 
-/// What stands between the braces of a JSON object.
+/// The members of a JSON object, without its braces.
 fn fields(object: &Bytes) -> Bytes {
     object.slice(1..object.len().saturating_sub(1).max(1))
 }
@@ -120,11 +120,11 @@ fn put_item(field: u32, item: &[u8], out: &mut Vec<u8>) {
 #[derive(Debug)]
 pub(super) struct WrittenList {
     codec: Codec,
-    /// What stands before the first item.
+    /// The bytes before the first item.
     pub(super) before: Bytes,
     listing: Listing,
     item: MessageDescriptor,
-    /// What stands behind the last item.
+    /// The bytes behind the last item.
     pub(super) after: Bytes,
     /// The item that is being written, protobuf.
     scratch: Vec<u8>,

@@ -265,7 +265,10 @@ impl<S: Inner, G: Gate> Front<S, G> {
 
 /// Bytes of a request's path and headers.
 fn head_bytes(parts: &http::request::Parts) -> usize {
-    let path = parts.uri.path_and_query().map_or(0, |it| it.as_str().len());
+    let path = parts
+        .uri
+        .path_and_query()
+        .map_or(0, |path| path.as_str().len());
     let headers = parts.headers.iter();
     path + headers
         .map(|(name, value)| name.as_str().len() + value.len())

@@ -106,7 +106,7 @@ impl OpenLists {
             let Ok(mut sending) = open.try_lock() else {
                 return true;
             };
-            if sending.as_ref().is_some_and(|it| it.due() <= now) {
+            if sending.as_ref().is_some_and(|list| list.due() <= now) {
                 *sending = None;
             }
             sending.is_some()
@@ -213,7 +213,7 @@ fn body(sending: Arc<Mutex<Option<UnsentList>>>) -> ReplyBody {
     StreamBody::new(frames).boxed_unsync()
 }
 
-/// What comes next of an answer.
+/// The next part of an answer.
 enum Step {
     Frame(Frame<Bytes>),
     Nothing,

@@ -11,7 +11,7 @@ use proto_types::{PartitionId, SwitchId};
 use super::Services;
 
 impl Services {
-    /// Whether a published agent may speak for a switch: nobody joined as its core agent, or that
+    /// Lets a published agent speak for a switch that has no core agent, or whose core agent's
     /// identity was revoked.
     ///
     /// # Errors
@@ -30,8 +30,8 @@ impl Services {
         Err(StateError::new(ErrorCode::HasMeshAgent, message).object("switch", id))
     }
 
-    /// Whether published agents may serve a partition in this role: no agent of the mesh has a
-    /// good certificate for it.
+    /// Lets published agents serve a partition in a role for which no agent of the mesh has a good
+    /// certificate.
     ///
     /// # Errors
     /// [`ErrorCode::HasMeshAgent`].

@@ -118,7 +118,7 @@ fn rests_on(tables: &Tables, caller: &Caller, place: &InvitePlace) -> Option<War
     }
 }
 
-/// Whether who made an invite could still make it.
+/// `true` if the maker of an invite could make it now.
 fn is_backed(tables: &Tables, provider: &str, invite: &Invite) -> bool {
     let directory = StateDirectory { tables, provider };
     let stands = |warrant| {

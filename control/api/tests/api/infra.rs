@@ -19,7 +19,7 @@ async fn agent(node: &Node) -> String {
     node.token_of("metal-stack", wanted).await.1
 }
 
-fn ping(version: &str) -> infra::ComponentServicePingRequest {
+pub(crate) fn ping(version: &str) -> infra::ComponentServicePingRequest {
     infra::ComponentServicePingRequest {
         r#type: api::ComponentType::MetalBmc.into(),
         identifier: "bmc-1".into(),

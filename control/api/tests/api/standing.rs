@@ -99,23 +99,7 @@ async fn machines(node: &Node, secret: &str) -> Result<(), Status> {
 
 async fn ping(node: &Node, secret: &str) -> Result<(), Status> {
     let mut components = ComponentServiceClient::new(node.wire(Some(secret)));
-    let request = infra::ComponentServicePingRequest {
-        r#type: api::ComponentType::MetalBmc.into(),
-        identifier: "bmc-1".into(),
-        started_at: Some(prost_types::Timestamp {
-            seconds: 1_700_000_000,
-            nanos: 0,
-        }),
-        interval: Some(prost_types::Duration {
-            seconds: 60,
-            nanos: 0,
-        }),
-        version: Some(api::Version {
-            version: "v1".into(),
-            ..Default::default()
-        }),
-    };
-    components.ping(request).await.map(drop)
+    components.ping(crate::infra::ping("v1")).await.map(drop)
 }
 
 async fn super_user_password(node: &Node, secret: &str, uuid: &str) -> Code {

@@ -33,22 +33,10 @@ fn claiming(number: u128, ports: &[(&str, &str)]) -> RegisterMachine {
     registration
 }
 
-fn seen(world: &mut World, number: u128) {
-    let seen_at = world.now;
-    world.ok(MachineSeen {
-        id: id(number),
-        partition: text(PARTITION),
-        mac: Some(mac(number)),
-        seen_at,
-        to_disk: false,
-        stated_at: None,
-    });
-}
-
 /// Registered, wiped, and waiting.
 fn offers(world: &mut World, registration: RegisterMachine) {
     let number = registration.id.uuid().as_u128();
-    seen(world, number);
+    world.seen(number);
     world.ok(registration);
     world.wipe(number);
     world.event(number, EventKind::Waiting);
@@ -156,7 +144,7 @@ fn a_card_has_one_cable() {
         world.hear("leaf1", &format!("swp{port}"), &[mac(1)]);
     }
     blind(&mut world);
-    seen(&mut world, 1);
+    world.seen(1);
     world.ok(registration);
     assert_eq!(links(&world, 1), ["leaf1 swp1"]);
 }

@@ -12,7 +12,7 @@ fn demanding(of: u32) -> World {
     let mut world = World::new();
     level(&mut world, of);
     world.ok(demand("true"));
-    seen(&mut world, 1);
+    world.seen(1);
     world
 }
 
@@ -22,18 +22,6 @@ fn demand(value: &str) -> UpdatePartition {
         update: update.into(),
         remove: Vec::new(),
     })
-}
-
-fn seen(world: &mut World, number: u128) {
-    let seen_at = world.now;
-    world.ok(MachineSeen {
-        id: id(number),
-        partition: text(PARTITION),
-        mac: Some(mac(number)),
-        seen_at,
-        to_disk: false,
-        stated_at: None,
-    });
 }
 
 /// Pixie gets a ticket for a machine.
@@ -116,7 +104,7 @@ fn a_machine_joins_once_with_what_its_bmc_holds() {
 #[test]
 fn a_nonce_is_good_for_its_machine_only() {
     let mut world = demanding(NONCE_LEVEL);
-    seen(&mut world, 2);
+    world.seen(2);
     for (machine, nonce) in [(1, 11), (2, 12)] {
         ticket(&mut world, machine, machine);
         set(&mut world, machine, nonce);

@@ -202,8 +202,8 @@ impl World {
             time,
         });
     }
-    /// PXE, hammer, registration.
-    pub(crate) fn boot(&mut self, number: u128, boot_id: &str) {
+    /// The boot server saw the machine.
+    pub(crate) fn seen(&mut self, number: u128) {
         let seen_at = self.now;
         self.ok(MachineSeen {
             id: id(number),
@@ -213,6 +213,10 @@ impl World {
             to_disk: false,
             stated_at: None,
         });
+    }
+    /// PXE, hammer, registration.
+    pub(crate) fn boot(&mut self, number: u128, boot_id: &str) {
+        self.seen(number);
         self.later(1000);
         self.event(number, EventKind::Preparing);
         self.event(number, EventKind::Registering);

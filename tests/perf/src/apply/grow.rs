@@ -8,7 +8,7 @@ use control_state::{Op, bounds};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// What is grown.
+/// The order of growth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// Lists first: many small entries.
@@ -19,7 +19,7 @@ pub(super) enum Shape {
 
 pub(super) const SHAPES: [Shape; 2] = [Shape::Many, Shape::Long];
 
-/// What the entries that a list gets are called.
+/// The names of the entries that a list gets.
 #[derive(Debug, Clone, Copy)]
 enum Names {
     /// Something of their own each.

@@ -1,4 +1,4 @@
-//! What one command costs while it holds the state's lock: each with the largest input that is
+//! The time that one command holds the state's lock: each with the largest input that is
 //! accepted, and with the largest that is refused.
 //!
 //! A scenario applies every command once, to a data centre of many machines. Before a command is

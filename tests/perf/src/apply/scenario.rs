@@ -9,7 +9,7 @@ use uuid::Uuid;
 /// Looks at a command before it is applied.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(&mut Tables, Timestamp, &Op) -> Result<()>;
 
-/// What is applied to one state, in order.
+/// Commands that are applied to one state, in order.
 pub(super) struct Scenario<'a> {
     tables: Tables,
     now: Timestamp,

@@ -126,7 +126,7 @@ pub(super) fn fill(scenario: &mut Scenario<'_>, machines: u32) -> Result<()> {
     Ok(())
 }
 
-/// What concerns switches alone.
+/// Commands that concern switches alone.
 pub(super) fn rows(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(leaf("spare", "rack-0"))?;
     scenario.row(json!({"UpdateSwitch": {

@@ -128,7 +128,7 @@ fn bounds(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(json!({"SetSettings": {"audit": {}, "budgets": {}}}))
 }
 
-/// What only works when nothing is left.
+/// Commands that work only when nothing is left.
 pub(super) fn ends(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(json!({"RemoveProjectMember": {"id": id(1), "member": "beta"}}))?;
     scenario.row(json!({"RemoveTenantMember": {"login": "acme", "member": "beta"}}))?;
