@@ -88,16 +88,17 @@ catalogue! {
     // 14xx: networks and addresses
     1401 NetworkFieldNotAllowed InvalidArgument "A field does not belong to this type of network", "leave it out";
     1402 NetworkFieldMissing InvalidArgument "A field is missing for this type of network", "give it";
-    1403 PrefixOverlap InvalidArgument "The prefix overlaps another network", "choose another prefix";
+    1403 PrefixOverlap AlreadyExists "The prefix overlaps another network", "choose another prefix";
     1404 PrefixesExhausted ResourceExhausted "No free prefix is left", "add a prefix to the parent network, or delete child networks";
     1405 AddressesExhausted ResourceExhausted "No free address is left", "delete unused addresses: metalmesh ip ls";
     1406 NumbersExhausted ResourceExhausted "A pool of numbers is used up", "delete unused networks or machines";
     1407 AddressNotInNetwork InvalidArgument "The address is not in the network", "see the prefixes: metalmesh network show <id>";
     1408 AddressInUse FailedPrecondition "The address is in use", "choose another, or free the machine that has it";
-    1409 NetworkNotAllowed FailedPrecondition "The network cannot be used for this", "see the networks you can use: metalmesh network ls";
+    1409 NetworkNotAllowed InvalidArgument "The network cannot be used for this", "see the networks you can use: metalmesh network ls";
     1410 NoSuperNetwork FailedPrecondition "The partition has no network to take child networks from", "an admin creates one: metalmesh network create --type super";
     1411 NumberCooling FailedPrecondition "The number was released a moment ago by another owner", "choose another, or wait until it has cooled down";
     1412 HasMeshAgent FailedPrecondition "An agent of the mesh serves this", "stop it and revoke its identity first, so that one agent speaks for one thing: metalmesh identity ls";
+    1413 AddressTaken InvalidArgument "The address is taken", "choose another, or leave it out for any free one";
     // 15xx: agents, tickets, certificates
     1501 TicketUnknown Unauthenticated "The ticket is unknown or its secret is wrong", "make a new one: metalmesh join create";
     1502 TicketUsed Unauthenticated "The ticket was used before", "make a new one: metalmesh join create";

@@ -74,6 +74,20 @@ pub(crate) fn required<T>(field: &str, value: Option<T>) -> Result<T, Status> {
     value.ok_or_else(|| invalid(field, "is missing"))
 }
 
+/// A choice that a request may leave out.
+///
+/// # Errors
+/// `invalid_argument` for one that is given and says nothing: UNSPECIFIED is no choice.
+pub(crate) fn chosen<T>(
+    field: &str,
+    number: Option<i32>,
+    from: impl Fn(i32) -> Option<T>,
+) -> Result<Option<T>, Status> {
+    number
+        .map(|number| from(number).ok_or_else(|| invalid(field, "is unspecified: leave it out")))
+        .transpose()
+}
+
 /// Time for the wire; nothing for "never".
 pub(crate) fn time(at: Timestamp) -> Option<prost_types::Timestamp> {
     (at != Timestamp::ZERO).then(|| stamp(at))

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use control_state::{self as state, Family, Tables};
 use ipnet::IpNet;
 use proto_public::api::v2;
-use proto_types::NetworkId;
+use proto_types::{NetworkId, ProjectId};
 use tonic::Status;
 
-use super::enums::{family, ip_type, nat_type, network_family, network_type};
+use super::enums::{family, from_network_family, ip_type, nat_type, network_type};
 use super::{has_labels, is, is_opt, meta};
 use crate::refusal::invalid;
 
@@ -226,7 +226,7 @@ pub(crate) fn network_matches(network: &state::Network, query: Option<&v2::Netwo
         && is_opt(query.parent_network.as_ref(), network.parent.as_ref())
         && query
             .address_family
-            .is_none_or(|wanted| Some(wanted) == own_family(network))
+            .is_none_or(|wanted| has_families(network, wanted))
         && query
             .r#type
             .is_none_or(|wanted| wanted == network_type(network.kind))
@@ -236,18 +236,15 @@ pub(crate) fn network_matches(network: &state::Network, query: Option<&v2::Netwo
         && has_labels(&network.meta.labels, query.labels.as_ref())
 }
 
-fn own_family(network: &state::Network) -> Option<i32> {
-    let families = (
-        network.has_family(Family::V4),
-        network.has_family(Family::V6),
-    );
-    let own = match families {
-        (true, true) => state::NetworkFamily::Dual,
-        (true, false) => state::NetworkFamily::V4,
-        (false, true) => state::NetworkFamily::V6,
-        (false, false) => return None,
-    };
-    Some(network_family(own))
+/// Whether the network has what a query asks for: a network of both versions has each of them.
+fn has_families(network: &state::Network, wanted: i32) -> bool {
+    let has = |family| network.has_family(family);
+    match from_network_family(wanted) {
+        Some(state::NetworkFamily::V4) => has(Family::V4),
+        Some(state::NetworkFamily::V6) => has(Family::V6),
+        Some(state::NetworkFamily::Dual) => has(Family::V4) && has(Family::V6),
+        None => true,
+    }
 }
 
 /// An address for the wire.
@@ -302,11 +299,12 @@ pub(crate) fn ip_matches(tables: &Tables, ip: &state::Ip, query: Option<&v2::IpQ
 }
 
 /// Whether a project may use this network beside its own children: its own shared and external
-/// ones, and those that belong to nobody.
-pub(crate) fn is_base_network(network: &state::Network, project: proto_types::ProjectId) -> bool {
-    match network.project {
-        Some(owner) => owner == project && network.kind != state::NetworkType::Child,
-        None => true,
+/// ones, and those that belong to nobody. An underlay is the administrators' own.
+pub(crate) fn is_base_network(network: &state::Network, project: Option<ProjectId>) -> bool {
+    match (network.kind, network.project) {
+        (state::NetworkType::Underlay, _) => false,
+        (_, None) => true,
+        (kind, owner) => owner == project && kind != state::NetworkType::Child,
     }
 }
 

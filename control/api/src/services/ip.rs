@@ -19,7 +19,7 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::enums::{from_family, from_ip_type};
 use crate::convert::network::{ip, ip_matches};
-use crate::convert::{from_labels, labels_update, lock, parse, parse_opt};
+use crate::convert::{chosen, from_labels, labels_update, lock, parse, parse_opt};
 use crate::listing::listing;
 use crate::refusal::of_state;
 
@@ -30,15 +30,9 @@ impl IpService for Services {
         let project: ProjectId = parse("project", &request.project)?;
         let address: IpAddr = parse("ip", &request.ip)?;
         let namespace: Option<ProjectId> = parse_opt("namespace", request.namespace.as_ref())?;
-        let found = self.0.read(|tables| {
-            let found = find(tables, address, project)?;
-            let fits = namespace.is_none() || found.namespace == namespace;
-            if fits {
-                Ok(ip(&found))
-            } else {
-                Err(state::StateError::not_found("ip", address))
-            }
-        });
+        let found = self
+            .0
+            .read(|tables| Ok(ip(&*find(tables, address, project, namespace)?)));
         ok(IpServiceGetResponse {
             ip: Some(found.await?),
         })
@@ -57,10 +51,11 @@ impl IpService for Services {
             name: request.name.unwrap_or_default(),
             description: request.description.unwrap_or_default(),
             labels: from_labels(request.labels),
-            kind: request.r#type.and_then(from_ip_type).unwrap_or_default(),
+            kind: chosen("type", request.r#type, from_ip_type)?.unwrap_or_default(),
             ip: parse_opt("ip", request.ip.as_ref())?,
-            family: request.address_family.and_then(from_family),
+            family: chosen("address_family", request.address_family, from_family)?,
             machine: parse_opt("machine", request.machine.as_ref())?,
+            underlay: caller.is_admin_editor(),
         };
         let made = self.ip_reply(&caller, op).await?;
         ok(IpServiceCreateResponse {
@@ -81,7 +76,7 @@ impl IpService for Services {
             project,
             name: request.name,
             description: request.description,
-            kind: request.r#type.and_then(from_ip_type),
+            kind: chosen("type", request.r#type, from_ip_type)?,
             labels: labels_update(request.labels),
         };
         let changed = self.ip_reply(&caller, op).await?;
@@ -136,25 +131,20 @@ impl admin::ip_service_server::IpService for Services {
     }
 }
 
-/// A project's address: the same one may be in several namespaces.
+/// A project's address. The same one may be in several namespaces, which not every call of the
+/// contract can name: without one, the address of no namespace comes first, then the one of the
+/// project's own, then one out of a network that another project shares.
 fn find(
     tables: &state::Tables,
     address: IpAddr,
     project: ProjectId,
+    namespace: Option<ProjectId>,
 ) -> Result<Arc<Ip>, state::StateError> {
-    let plain = IpKey {
-        namespace: None,
-        ip: address,
-    };
-    let namespaced = IpKey {
-        namespace: Some(project),
-        ip: address,
-    };
-    let found = [namespaced, plain]
-        .into_iter()
-        .find_map(|key| tables.get::<Ip>(&key));
-    found
-        .filter(|it| it.project == project)
+    let rank = |ip: &Arc<Ip>| (ip.namespace.is_some(), ip.namespace != Some(project));
+    state::query::project_ips(tables, project)
+        .filter(|it| it.ip == address)
+        .filter(|it| namespace.is_none() || it.namespace == namespace)
+        .min_by_key(|it| rank(it))
         .cloned()
         .ok_or_else(|| state::StateError::not_found("ip", address))
 }
@@ -166,7 +156,7 @@ impl Services {
 
     async fn key(&self, address: &str, project: ProjectId) -> Result<IpKey, Status> {
         let address: IpAddr = parse("ip", address)?;
-        let found = self.0.read(|tables| find(tables, address, project)).await?;
+        let found = self.0.read(|tables| find(tables, address, project, None)).await?;
         Ok(IpKey {
             namespace: found.namespace,
             ip: found.ip,

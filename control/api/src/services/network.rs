@@ -24,7 +24,7 @@ use crate::convert::enums::{from_nat_type, from_network_family, from_network_typ
 use crate::convert::network::{
     Fullness, NetworkRow, from_length, is_base_network, network, network_matches,
 };
-use crate::convert::{from_labels, labels_update, lock, parse, parse_all, parse_opt, required};
+use crate::convert::{chosen, from_labels, labels_update, lock, parse, parse_all, parse_opt, required};
 use crate::listing::listing;
 use crate::refusal::of_state;
 
@@ -36,11 +36,11 @@ impl NetworkService for Services {
     ) -> Answer<NetworkServiceGetResponse> {
         let request = request.into_inner();
         let id: NetworkId = parse("id", &request.id)?;
-        let project: ProjectId = parse("project", &request.project)?;
+        let project = project_of(&request.project)?;
         let found = self.0.read(|tables| {
             let found = tables.get::<state::Network>(&id);
             match found {
-                Some(own) if own.project == Some(project) => {
+                Some(own) if own.project == project => {
                     Ok(network(own, Some(&Fullness::of(tables))))
                 }
                 // What belongs to nobody can be used by all and so is no secret.
@@ -68,7 +68,11 @@ impl NetworkService for Services {
             partition: parse_opt("partition", request.partition.as_ref())?,
             parent: parse_opt("parent_network", request.parent_network.as_ref())?,
             length: from_length("length", request.length)?,
-            family: request.address_family.and_then(from_network_family),
+            family: chosen(
+                "address_family",
+                request.address_family,
+                from_network_family,
+            )?,
         };
         let made = self.network_reply(&caller, op).await?;
         ok(NetworkServiceCreateResponse {
@@ -108,12 +112,12 @@ impl NetworkService for Services {
         request: Request<NetworkServiceListRequest>,
     ) -> Answer<NetworkServiceListResponse> {
         let request = request.into_inner();
-        let project: ProjectId = parse("project", &request.project)?;
+        let project = project_of(&request.project)?;
         let networks = self.0.read(|tables| {
             let fullness = Fullness::of(tables);
             let own = tables
                 .all::<state::Network>()
-                .filter(|it| it.project == Some(project))
+                .filter(|it| it.project == project)
                 .filter(|it| network_matches(it, request.query.as_ref()));
             Ok(own.map(|it| fullness.row(it)).collect())
         });
@@ -125,7 +129,7 @@ impl NetworkService for Services {
         request: Request<NetworkServiceListBaseNetworksRequest>,
     ) -> Answer<NetworkServiceListBaseNetworksResponse> {
         let request = request.into_inner();
-        let project: ProjectId = parse("project", &request.project)?;
+        let project = project_of(&request.project)?;
         // The project names who asks, not whose networks are wanted.
         let query = request.query.map(|query| api::NetworkQuery {
             project: None,
@@ -197,13 +201,7 @@ impl admin::network_service_server::NetworkService for Services {
     ) -> Answer<admin::NetworkServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let id: NetworkId = parse("id", &request.id)?;
-        let is_child = self
-            .0
-            .read(|tables| Ok(tables.require::<state::Network>(&id)?.kind.is_child()))
-            .await?;
-        let op = update(id, is_child, request)?;
-        let changed = self.network_reply(&caller, op).await?;
+        let changed = self.network_reply(&caller, update(request)?).await?;
         ok(admin::NetworkServiceUpdateResponse {
             network: Some(self.shown(&changed).await?),
         })
@@ -240,6 +238,14 @@ impl admin::network_service_server::NetworkService for Services {
     }
 }
 
+/// The project that reads; without one, which only administrators may leave out, what is nobody's.
+fn project_of(text: &str) -> Result<Option<ProjectId>, Status> {
+    match text {
+        "" => Ok(None),
+        id => parse("project", id).map(Some),
+    }
+}
+
 fn new_id() -> Result<NetworkId, Status> {
     parse("id", &Uuid::now_v7().to_string())
 }
@@ -272,7 +278,7 @@ fn create(request: admin::NetworkServiceCreateRequest) -> Result<CreateNetwork, 
             request.default_child_prefix_length,
         )?,
         min_child_length: from_length("min_child_prefix_length", request.min_child_prefix_length)?,
-        nat: request.nat_type.and_then(from_nat_type),
+        nat: chosen("nat_type", request.nat_type, from_nat_type)?,
         vrf: request.vrf,
         parent: parse_opt("parent_network", request.parent_network.as_ref())?,
         additional_announcable_cidrs: parse_all(
@@ -280,17 +286,17 @@ fn create(request: admin::NetworkServiceCreateRequest) -> Result<CreateNetwork, 
             &request.additional_announcable_cidrs,
         )?,
         length: from_length("length", request.length)?,
-        family: request.address_family.and_then(from_network_family),
+        family: chosen(
+            "address_family",
+            request.address_family,
+            from_network_family,
+        )?,
     })
 }
 
-/// Of networks that are no children, the contract's update replaces the prefixes: an empty list
-/// asks for the removal of all, which the state refuses.
-fn update(
-    id: NetworkId,
-    is_child: bool,
-    request: admin::NetworkServiceUpdateRequest,
-) -> Result<UpdateNetwork, Status> {
+/// The wire cannot tell an empty list from none, and a rename shall not clear anything: an empty
+/// list keeps what is there. Only announcable prefixes can be taken away entirely, by force.
+fn update(request: admin::NetworkServiceUpdateRequest) -> Result<UpdateNetwork, Status> {
     let prefixes: Vec<_> = parse_all("prefixes", &request.prefixes)?;
     let destinations: Vec<_> = parse_all("destination_prefixes", &request.destination_prefixes)?;
     let announcable: Vec<_> = parse_all(
@@ -303,21 +309,22 @@ fn update(
             .transpose()
     };
     Ok(UpdateNetwork {
-        id,
+        id: parse("id", &request.id)?,
         lock: lock(request.update_meta)?,
         project: None,
         name: request.name,
         description: request.description,
         labels: labels_update(request.labels),
-        prefixes: (!is_child || !prefixes.is_empty()).then_some(prefixes),
-        destination_prefixes: (!is_child || !destinations.is_empty()).then_some(destinations),
+        prefixes: (!prefixes.is_empty()).then_some(prefixes),
+        destination_prefixes: (!destinations.is_empty()).then_some(destinations),
         default_child_length: length(
             "default_child_prefix_length",
             request.default_child_prefix_length,
         )?,
         min_child_length: length("min_child_prefix_length", request.min_child_prefix_length)?,
-        nat: request.nat_type.and_then(from_nat_type),
-        additional_announcable_cidrs: (!announcable.is_empty()).then_some(announcable),
+        nat: chosen("nat_type", request.nat_type, from_nat_type)?,
+        additional_announcable_cidrs: (!announcable.is_empty() || request.force)
+            .then_some(announcable),
         force: request.force,
     })
 }

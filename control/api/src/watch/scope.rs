@@ -50,7 +50,7 @@ impl Scope {
                     allocation.is_some_and(|allocation| allocation.project == *project)
                 }
                 Record::Network(it) => {
-                    it.project == Some(*project) || is_base_network(it, *project)
+                    it.project == Some(*project) || is_base_network(it, Some(*project))
                 }
                 Record::Ip(it) => it.project == *project,
                 Record::Quota(it) => match &it.subject {

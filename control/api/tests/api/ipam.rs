@@ -243,6 +243,7 @@ impl World {
                 ip: None,
                 family: (family == 1).then_some(Family::V6),
                 machine: None,
+                underlay: false,
             })
             .await;
         match made {

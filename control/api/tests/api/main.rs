@@ -18,6 +18,7 @@ mod lists;
 mod login;
 mod machines;
 mod methods;
+mod networks;
 mod node;
 mod policy;
 mod protocols;

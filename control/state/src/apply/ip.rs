@@ -24,7 +24,7 @@ pub(super) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
     }
     check_description(&op.description)?;
     tx.tables().require::<Project>(&op.project)?;
-    let network = usable_network(tx.tables(), &op.network, op.project)?.clone();
+    let network = usable_network(tx.tables(), op)?.clone();
     let ip = match (op.ip, op.family) {
         (Some(_), Some(_)) => {
             return Err(Error::invalid(
@@ -34,9 +34,7 @@ pub(super) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
         }
         (Some(ip), None) => take_given(tx, &network, ip, op.project)?,
         (None, family) => {
-            let family = family
-                .or_else(|| network.families().next())
-                .unwrap_or(Family::V4);
+            let family = family_of(&network, family)?;
             pool::next_ip(tx, &network, family, op.project)?
         }
     };
@@ -63,15 +61,19 @@ pub(super) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
 }
 
 /// The network, when addresses of it may go to this project.
-fn usable_network<'a>(
-    tables: &'a Tables,
-    id: &proto_types::NetworkId,
-    project: ProjectId,
-) -> std::result::Result<&'a Network, Error> {
+fn usable_network<'a>(tables: &'a Tables, op: &CreateIp) -> std::result::Result<&'a Network, Error> {
+    let id = &op.network;
     let network = tables.require::<Network>(id)?;
-    let theirs = network.project.is_none_or(|owner| owner == project);
+    let theirs = network.project.is_none_or(|owner| owner == op.project);
     if !theirs && network.kind != NetworkType::ChildShared {
         return Err(Error::not_found("network", id));
+    }
+    if network.kind == NetworkType::Underlay && !op.underlay {
+        return Err(Error::new(
+            ErrorCode::PermissionDenied,
+            format!("only administrators take addresses out of underlay network \"{id}\""),
+        )
+        .object("network", id));
     }
     if network.kind.is_super() {
         return Err(Error::new(
@@ -81,6 +83,18 @@ fn usable_network<'a>(
         .object("network", id));
     }
     Ok(network)
+}
+
+/// The version of IP that is asked for, or the network's first.
+fn family_of(network: &Network, asked: Option<Family>) -> std::result::Result<Family, Error> {
+    match asked {
+        Some(family) if !network.has_family(family) => Err(Error::invalid(
+            "address_family",
+            format!("{family:?} is not what network \"{}\" has", network.id),
+        )),
+        Some(family) => Ok(family),
+        None => Ok(network.families().next().unwrap_or(Family::V4)),
+    }
 }
 
 fn check_machine(
@@ -123,7 +137,8 @@ fn take_given(
         ip,
     };
     if tx.get::<Ip>(&key).is_some() {
-        return Err(Error::already_exists("ip", ip));
+        let message = format!("address {ip} of network \"{}\" is taken", network.id);
+        return Err(Error::new(ErrorCode::AddressTaken, message).object("ip", ip));
     }
     pool::take(tx, &PoolNumber::Ip(key), Some(project))?;
     Ok(ip)

@@ -18,6 +18,10 @@ type Result = std::result::Result<Reply, Error>;
 type Check = std::result::Result<(), Error>;
 
 pub(super) fn create(tx: &mut Tx<'_>, op: &CreateNetwork) -> Result {
+    // Before anything else: who applies a list of networks skips those that are there by this.
+    if tx.tables().get::<Network>(&op.id).is_some() {
+        return Err(Error::already_exists("network", &op.id));
+    }
     check_names(op.name.as_deref(), op.description.as_deref())?;
     check_fields(op)?;
     if let Some(partition) = &op.partition {
@@ -71,9 +75,9 @@ fn check_names(name: Option<&str>, description: Option<&str>) -> Check {
 fn check_only_super(tables: &Tables, partition: Option<&PartitionId>) -> Check {
     match partition.and_then(|partition| super_of(tables, partition)) {
         None => Ok(()),
-        Some(other) => Err(Error::new(
-            ErrorCode::AlreadyExists,
-            format!("partition has super network \"{}\" already", other.id),
+        Some(other) => Err(Error::invalid(
+            "partition",
+            format!("has super network \"{}\" already", other.id),
         )
         .object("network", &other.id)),
     }
@@ -203,7 +207,8 @@ fn parent_of<'a>(tables: &'a Tables, child: &Child) -> std::result::Result<&'a N
     match (&child.partition, &child.parent) {
         (Some(partition), None) => {
             tables.require::<Partition>(partition)?;
-            super_of(tables, partition).ok_or_else(|| {
+            let of_all = |network: &&Network| network.project.is_none();
+            super_of(tables, partition).filter(of_all).ok_or_else(|| {
                 Error::new(
                     ErrorCode::NoSuperNetwork,
                     format!("partition \"{partition}\" has no super network"),
@@ -276,7 +281,10 @@ fn length_of(parent: &Network, child: &Child, family: Family) -> std::result::Re
             "length is missing: the parent has no default",
         )
     })?;
-    let shortest = parent.min_child_length.get(family).unwrap_or(0);
+    let own = parent.prefixes.iter();
+    let own = own.filter(|net| Family::of_net(net) == family);
+    let longer = own.map(|net| net.prefix_len() + 1).max().unwrap_or(0);
+    let shortest = parent.min_child_length.get(family).unwrap_or(0).max(longer);
     let longest = if family == Family::V4 { 32 } else { 128 };
     if !(shortest..=longest).contains(&length) {
         let rule = format!(

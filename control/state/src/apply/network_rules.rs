@@ -61,7 +61,8 @@ const fn fields(kind: NetworkType) -> Fields {
             ..NONE
         },
         NetworkType::Super => Fields {
-            partition: Must,
+            partition: May,
+            project: May,
             destination_prefixes: May,
             child_length: Must,
             nat: May,
@@ -70,9 +71,11 @@ const fn fields(kind: NetworkType) -> Fields {
             ..NONE
         },
         NetworkType::SuperNamespaced => Fields {
+            project: May,
             destination_prefixes: May,
             child_length: Must,
             nat: May,
+            vrf: May,
             announcable: May,
             ..NONE
         },
@@ -142,10 +145,20 @@ pub(super) fn check_fields(op: &CreateNetwork) -> Check {
             "of an underlay network must be IPv4",
         ));
     }
+    if op.kind == NetworkType::SuperNamespaced && op.vrf.is_some() && op.project.is_none() {
+        // Its children may have the same addresses, and would meet in that VRF.
+        return Err(Error::invalid(
+            "vrf",
+            "of a namespaced super network needs a project that it is for",
+        ));
+    }
     if op.kind.is_super() {
         check_lengths(&op.prefixes, &op.default_child_length, &op.min_child_length)?;
     }
     check_canonical("destination_prefixes", &op.destination_prefixes)?;
+    if op.kind == NetworkType::External {
+        check_destinations(&op.destination_prefixes, &op.prefixes)?;
+    }
     check_canonical(
         "additional_announcable_cidrs",
         &op.additional_announcable_cidrs,
@@ -167,7 +180,19 @@ fn check_field(kind: NetworkType, field: &str, rule: Rule, given: bool) -> Check
     }
 }
 
-/// A super network has a default for each version that it has, within the prefixes' length.
+/// Through a network without IPv6 nothing of IPv6 is reached, and the same of IPv4.
+fn check_destinations(destinations: &[IpNet], prefixes: &[IpNet]) -> Check {
+    let has = |family| prefixes.iter().any(|net| Family::of_net(net) == family);
+    let stray = destinations.iter().find(|net| !has(Family::of_net(net)));
+    stray.map_or(Ok(()), |net| {
+        let family = Family::of_net(net);
+        let rule = format!("has {net}, and the network has no prefix of {family:?}");
+        Err(Error::invalid("destination_prefixes", rule))
+    })
+}
+
+/// A super network has a default for each version that it has; a child's prefix is longer than
+/// each of the prefixes that it may come out of.
 fn check_lengths(prefixes: &[IpNet], default: &ChildLength, min: &ChildLength) -> Check {
     for net in prefixes {
         let family = Family::of_net(net);
@@ -177,19 +202,31 @@ fn check_lengths(prefixes: &[IpNet], default: &ChildLength, min: &ChildLength) -
                 format!("default_child_prefix_length is missing for {family:?}"),
             )
         })?;
-        let shortest = min.get(family).unwrap_or(0).max(net.prefix_len());
-        if !(shortest..=net.max_prefix_len()).contains(&length) {
-            let rule = format!("{length} must be in {shortest}..={}", net.max_prefix_len());
-            return Err(Error::invalid("default_child_prefix_length", rule));
+        let longer = net.prefix_len() + 1;
+        let shortest = min.get(family).unwrap_or(longer);
+        for (field, length, shortest) in [
+            ("min_child_prefix_length", shortest, longer),
+            ("default_child_prefix_length", length, shortest.max(longer)),
+        ] {
+            if !(shortest..=net.max_prefix_len()).contains(&length) {
+                let rule = format!("{length} must be in {shortest}..={}", net.max_prefix_len());
+                return Err(Error::invalid(field, rule));
+            }
         }
     }
-    let stray = [Family::V4, Family::V6].into_iter().find(|family| {
-        default.get(*family).is_some() && !prefixes.iter().any(|n| Family::of_net(n) == *family)
-    });
-    stray.map_or(Ok(()), |family| {
-        let rule = format!("is given for {family:?}, of which there is no prefix");
-        Err(Error::invalid("default_child_prefix_length", rule))
-    })
+    for (field, lengths) in [
+        ("default_child_prefix_length", default),
+        ("min_child_prefix_length", min),
+    ] {
+        let has = |family| prefixes.iter().any(|net| Family::of_net(net) == family);
+        let given = |family: &Family| lengths.get(*family).is_some();
+        let mut families = [Family::V4, Family::V6].into_iter().filter(given);
+        if let Some(family) = families.find(|family| !has(*family)) {
+            let rule = format!("is given for {family:?}, of which there is no prefix");
+            return Err(Error::invalid(field, rule));
+        }
+    }
+    Ok(())
 }
 
 fn check_canonical(field: &str, nets: &[IpNet]) -> Check {
@@ -243,39 +280,7 @@ pub(super) fn check_new_prefixes(
 }
 
 pub(super) fn check_update(tables: &Tables, network: &Network, op: &UpdateNetwork) -> Check {
-    let rules = fields(network.kind);
-    let given = |is_some: bool, rule: Rule| is_some && rule == Never;
-    for (field, wrong) in [
-        ("prefixes", given(op.prefixes.is_some(), rules.prefixes)),
-        (
-            "destination_prefixes",
-            given(
-                op.destination_prefixes.is_some(),
-                rules.destination_prefixes,
-            ),
-        ),
-        (
-            "default_child_prefix_length",
-            given(op.default_child_length.is_some(), rules.child_length),
-        ),
-        (
-            "min_child_prefix_length",
-            given(op.min_child_length.is_some(), rules.child_length),
-        ),
-        ("nat_type", given(op.nat.is_some(), rules.nat)),
-        (
-            "additional_announcable_cidrs",
-            given(op.additional_announcable_cidrs.is_some(), rules.announcable),
-        ),
-    ] {
-        if wrong {
-            check_field(network.kind, field, Never, true)?;
-        }
-    }
-    check_canonical(
-        "destination_prefixes",
-        op.destination_prefixes.as_deref().unwrap_or(&[]),
-    )?;
+    check_changed_fields(network, op)?;
     let prefixes = op.prefixes.as_ref().unwrap_or(&network.prefixes);
     if network.kind.is_super() {
         let default = op
@@ -284,21 +289,89 @@ pub(super) fn check_update(tables: &Tables, network: &Network, op: &UpdateNetwor
         let min = op.min_child_length.unwrap_or(network.min_child_length);
         check_lengths(prefixes, &default, &min)?;
     }
-    if let Some(prefixes) = &op.prefixes {
+    if let Some(prefixes) = changed(op.prefixes.as_ref(), &network.prefixes) {
         check_prefix_change(tables, network, prefixes)?;
     }
-    if let Some(cidrs) = &op.additional_announcable_cidrs {
-        check_canonical("additional_announcable_cidrs", cidrs)?;
-        let removed = network
-            .additional_announcable_cidrs
-            .iter()
-            .find(|c| !cidrs.contains(c));
-        if let Some(removed) = removed.filter(|_| !op.force) {
-            let message = format!("{removed} may still be announced by machines");
-            return Err(Error::new(ErrorCode::StillInUse, message).hint("repeat it with force"));
+    let destinations = op.destination_prefixes.as_ref();
+    if let Some(destinations) = changed(destinations, &network.destination_prefixes) {
+        check_canonical("destination_prefixes", destinations)?;
+        check_destinations(destinations, prefixes)?;
+    }
+    let cidrs = op.additional_announcable_cidrs.as_ref();
+    match changed(cidrs, &network.additional_announcable_cidrs) {
+        Some(cidrs) => check_announcable(network, cidrs, op.force),
+        None => Ok(()),
+    }
+}
+
+/// A value that is given and is not there yet.
+fn changed<'a, T: PartialEq>(given: Option<&'a T>, current: &T) -> Option<&'a T> {
+    given.filter(|given| *given != current)
+}
+
+/// A field that the network's type does not have may be given as it is: what was read can be
+/// written back.
+fn check_changed_fields(network: &Network, op: &UpdateNetwork) -> Check {
+    let rules = fields(network.kind);
+    let lengths = (op.default_child_length, op.min_child_length);
+    for (field, rule, is_changed) in [
+        (
+            "prefixes",
+            rules.prefixes,
+            changed(op.prefixes.as_ref(), &network.prefixes).is_some(),
+        ),
+        (
+            "destination_prefixes",
+            rules.destination_prefixes,
+            changed(
+                op.destination_prefixes.as_ref(),
+                &network.destination_prefixes,
+            )
+            .is_some(),
+        ),
+        (
+            "default_child_prefix_length",
+            rules.child_length,
+            changed(lengths.0.as_ref(), &network.default_child_length).is_some(),
+        ),
+        (
+            "min_child_prefix_length",
+            rules.child_length,
+            changed(lengths.1.as_ref(), &network.min_child_length).is_some(),
+        ),
+        (
+            "nat_type",
+            rules.nat,
+            changed(op.nat.as_ref(), &network.nat).is_some(),
+        ),
+        (
+            "additional_announcable_cidrs",
+            rules.announcable,
+            changed(
+                op.additional_announcable_cidrs.as_ref(),
+                &network.additional_announcable_cidrs,
+            )
+            .is_some(),
+        ),
+    ] {
+        if rule == Never && is_changed {
+            check_field(network.kind, field, Never, true)?;
         }
     }
     Ok(())
+}
+
+fn check_announcable(network: &Network, cidrs: &[IpNet], force: bool) -> Check {
+    check_canonical("additional_announcable_cidrs", cidrs)?;
+    let mut before = network.additional_announcable_cidrs.iter();
+    let removed = before.find(|cidr| !cidrs.contains(cidr));
+    match removed.filter(|_| !force) {
+        None => Ok(()),
+        Some(removed) => {
+            let message = format!("{removed} may still be announced by machines");
+            Err(Error::new(ErrorCode::StillInUse, message).hint("repeat it with force"))
+        }
+    }
 }
 
 fn check_prefix_change(tables: &Tables, network: &Network, prefixes: &[IpNet]) -> Check {

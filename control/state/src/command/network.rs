@@ -177,6 +177,9 @@ pub struct CreateIp {
     /// Bound to this machine of the project.
     #[serde(default)]
     pub machine: Option<MachineId>,
+    /// Out of an underlay too: an administrator asks.
+    #[serde(default)]
+    pub underlay: bool,
 }
 
 /// See [`Op::UpdateIp`](crate::Op::UpdateIp). Fields that are none stay.

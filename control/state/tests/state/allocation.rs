@@ -324,6 +324,7 @@ fn given_addresses() {
         ip: None,
         family: None,
         machine: None,
+        underlay: false,
     };
     let fixed = world.ok(create(1, IpType::Static)).ip().unwrap().ip;
     let loose = world.ok(create(2, IpType::Ephemeral)).ip().unwrap().ip;

@@ -63,14 +63,12 @@ fn fields_by_type() {
         use ErrorCode::{NetworkFieldMissing as Missing, NetworkFieldNotAllowed as NotAllowed};
         use NetworkType::{Child, ChildShared, External, Super, SuperNamespaced, Underlay};
         &[
-            (Super, |op| op.partition = None, Missing),
             (Super, |op| op.prefixes.clear(), Missing),
             (
                 Super,
                 |op| op.default_child_length = ChildLength::default(),
                 Missing,
             ),
-            (Super, |op| op.project = Some(id(1)), NotAllowed),
             (Super, |op| op.parent = Some(text("x1")), NotAllowed),
             (
                 Super,
@@ -89,7 +87,22 @@ fn fields_by_type() {
             ),
             (
                 Super,
+                |op| op.default_child_length.v4 = Some(14),
+                ErrorCode::InvalidField,
+            ),
+            (
+                Super,
                 |op| op.default_child_length.v6 = Some(64),
+                ErrorCode::InvalidField,
+            ),
+            (
+                Super,
+                |op| op.min_child_length.v4 = Some(14),
+                ErrorCode::InvalidField,
+            ),
+            (
+                Super,
+                |op| op.min_child_length.v6 = Some(64),
                 ErrorCode::InvalidField,
             ),
             (
@@ -115,13 +128,22 @@ fn fields_by_type() {
                     op.partition = None;
                     op.vrf = Some(9);
                 },
-                NotAllowed,
+                ErrorCode::InvalidField,
             ),
             (External, |_| {}, NotAllowed),
             (
                 External,
                 |op| op.default_child_length = ChildLength::default(),
                 Missing,
+            ),
+            (
+                External,
+                |op| {
+                    op.default_child_length = ChildLength::default();
+                    op.vrf = Some(4000);
+                    op.destination_prefixes = vec!["::/0".parse().unwrap()];
+                },
+                ErrorCode::InvalidField,
             ),
             (
                 Underlay,
@@ -196,6 +218,15 @@ fn children_by_version_of_ip() {
         ..child("short", 1)
     };
     assert_eq!(world.refused(op), ErrorCode::InvalidField);
+    let whole = ChildLength {
+        v4: Some(14),
+        v6: None,
+    };
+    let op = CreateChildNetwork {
+        length: whole,
+        ..child("whole", 1)
+    };
+    assert_eq!(world.refused(op), ErrorCode::InvalidField);
     let long = ChildLength {
         v4: Some(28),
         v6: None,
@@ -248,7 +279,7 @@ fn children_of_what() {
         prefixes: vec!["172.16.0.0/16".parse().unwrap()],
         ..network("second")
     };
-    assert_eq!(world.refused(second), ErrorCode::AlreadyExists);
+    assert_eq!(world.refused(second), ErrorCode::InvalidField);
 }
 
 #[test]
@@ -312,11 +343,12 @@ fn pools_run_dry() {
         ip: ip.map(|ip| ip.parse().unwrap()),
         family: None,
         machine: None,
+        underlay: false,
     };
     world.ok(ip(1, None));
     assert_eq!(
         world.refused(ip(2, Some("10.0.0.1"))),
-        ErrorCode::AlreadyExists
+        ErrorCode::AddressTaken
     );
     assert_eq!(
         world.refused(ip(2, Some("10.0.0.3"))),
@@ -479,4 +511,130 @@ fn vrfs_are_not_shared_by_chance() {
         ErrorCode::PrefixOverlap
     );
     world.ok(external("net-a", "192.0.2.0/24", 77));
+}
+
+#[test]
+fn an_underlay_is_the_administrators() {
+    let mut world = World::new();
+    world.ok(CreateNetwork {
+        kind: NetworkType::Underlay,
+        prefixes: vec!["192.0.2.0/29".parse().unwrap()],
+        default_child_length: ChildLength::default(),
+        ..network("underlay")
+    });
+    assert_eq!(
+        world.refused(ip(1, "underlay", 1)),
+        ErrorCode::PermissionDenied
+    );
+    world.ok(CreateIp {
+        underlay: true,
+        ..ip(1, "underlay", 1)
+    });
+}
+
+#[test]
+fn a_version_that_the_network_lacks() {
+    let mut world = World::new();
+    let wanted = CreateIp {
+        family: Some(Family::V6),
+        ..ip(1, "private", 1)
+    };
+    assert_eq!(world.refused(wanted), ErrorCode::InvalidField);
+}
+
+#[test]
+fn who_is_there_is_said_before_what_is_wrong() {
+    let mut world = World::new();
+    let wrong = CreateNetwork {
+        prefixes: Vec::new(),
+        partition: Some(text("nowhere")),
+        ..network("super")
+    };
+    assert_eq!(world.refused(wrong), ErrorCode::AlreadyExists);
+}
+
+#[test]
+fn super_networks_of_no_partition_and_of_a_project() {
+    let mut world = bare();
+    world.ok(CreateNetwork {
+        partition: None,
+        ..network("anywhere")
+    });
+    let of_one = CreateNetwork {
+        project: Some(id(1)),
+        prefixes: vec!["172.16.0.0/16".parse().unwrap()],
+        ..network("of-one")
+    };
+    world.ok(of_one);
+    let out_of = |name: &str, parent: &str, project| CreateChildNetwork {
+        partition: None,
+        parent: Some(text(parent)),
+        ..child(name, project)
+    };
+    world.ok(out_of("child-1", "anywhere", 2));
+    world.ok(out_of("child-2", "of-one", 1));
+    let foreign = out_of("child-3", "of-one", 2);
+    assert_eq!(world.refused(foreign), ErrorCode::NotFound);
+    // The partition's own is for everybody, or it has none.
+    assert_eq!(world.refused(child("child-4", 1)), ErrorCode::NoSuperNetwork);
+    world.ok(CreateNetwork {
+        project: Some(id(2)),
+        vrf: Some(4001),
+        ..namespaced("spaces-of-two")
+    });
+    let child = world.ok(out_of("child-5", "spaces-of-two", 2));
+    let child = child.network().unwrap();
+    assert_eq!((child.namespace, child.vrf), (Some(id(2)), Some(4001)));
+}
+
+/// What an update that changes nothing says of every field.
+fn unchanged(network: &Network) -> UpdateNetwork {
+    UpdateNetwork {
+        id: network.id.clone(),
+        lock: Lock::Server,
+        project: None,
+        name: network.name.clone(),
+        description: network.description.clone(),
+        labels: None,
+        prefixes: Some(network.prefixes.clone()),
+        destination_prefixes: Some(network.destination_prefixes.clone()),
+        default_child_length: Some(network.default_child_length),
+        min_child_length: Some(network.min_child_length),
+        nat: Some(network.nat),
+        additional_announcable_cidrs: Some(network.additional_announcable_cidrs.clone()),
+        force: false,
+    }
+}
+
+#[test]
+fn each_type_can_be_written_back() {
+    let mut world = World::new();
+    world.ok(CreateNetwork {
+        destination_prefixes: vec!["0.0.0.0/0".parse().unwrap()],
+        nat: Some(NatType::Ipv4Masquerade),
+        ..external("internet", "192.0.2.0/24", 77)
+    });
+    world.ok(CreateNetwork {
+        kind: NetworkType::Underlay,
+        prefixes: vec!["198.51.100.0/24".parse().unwrap()],
+        default_child_length: ChildLength::default(),
+        ..network("underlay")
+    });
+    world.ok(namespaced("anyone"));
+    for name in ["super", "private", "internet", "underlay", "anyone"] {
+        let key = text(name);
+        let before = world.tables.get::<Network>(&key).unwrap().clone();
+        let after = world.ok(unchanged(&before)).network().unwrap();
+        let same = Network {
+            meta: before.meta.clone(),
+            ..Network::clone(&after)
+        };
+        assert_eq!(same, *before, "{name}");
+    }
+    let internet = world.tables.get::<Network>(&text("internet")).unwrap();
+    let other_version = UpdateNetwork {
+        destination_prefixes: Some(vec!["::/0".parse().unwrap()]),
+        ..unchanged(internet)
+    };
+    assert_eq!(world.refused(other_version), ErrorCode::InvalidField);
 }

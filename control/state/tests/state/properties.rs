@@ -223,6 +223,7 @@ fn op_of(world: &World, step: &Step, counter: u128) -> Vec<Op> {
                 ip: None,
                 family: None,
                 machine: None,
+                underlay: false,
             }
             .into(),
         ],

@@ -87,6 +87,7 @@ pub(crate) fn ip(number: u128, network: &str, project: u128) -> CreateIp {
         ip: None,
         family: None,
         machine: None,
+        underlay: false,
     }
 }
 
