@@ -11,7 +11,7 @@ use super::enums::{
     classification, feature, from_classification, from_feature, from_size_constraint,
     size_constraint,
 };
-use super::{from_time, has_labels, is, meta, new_meta, parse, required, time};
+use super::{from_time, has_labels, is, is_choice, meta, new_meta, parse, required, time};
 use crate::refusal::invalid;
 
 /// How long an image is offered when its creator does not say, milliseconds.
@@ -249,11 +249,10 @@ pub(crate) fn image_matches(image: &state::Image, query: Option<&v2::ImageQuery>
             image.description.as_deref().unwrap_or_default(),
         )
         && is(query.url.as_ref(), &image.url)
-        && query
-            .feature
-            .is_none_or(|wanted| image.features.iter().any(|one| feature(*one) == wanted))
-        && query
-            .classification
-            .is_none_or(|wanted| wanted == classification(image.classification))
+        && query.feature.is_none_or(|wanted| {
+            let has = image.features.iter().any(|one| feature(*one) == wanted);
+            wanted == 0 || has
+        })
+        && is_choice(query.classification, classification(image.classification))
         && has_labels(&image.meta.labels, query.labels.as_ref())
 }

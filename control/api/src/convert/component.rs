@@ -4,7 +4,7 @@ use control_state::{self as state, Tables};
 use proto_public::api::v2;
 
 use super::enums::component_kind;
-use super::{duration, is, is_opt, time, token};
+use super::{duration, is, is_choice, is_opt, time, token};
 
 /// A component for the wire, with everything that published clients dereference.
 pub(crate) fn component(tables: &Tables, it: &state::Component) -> v2::Component {
@@ -51,8 +51,6 @@ pub(crate) fn from_version(version: Option<v2::Version>) -> state::ComponentVers
 pub(crate) fn component_matches(it: &state::Component, query: Option<&v2::ComponentQuery>) -> bool {
     let Some(query) = query else { return true };
     is_opt(query.uuid.as_ref(), Some(&it.id))
-        && query
-            .r#type
-            .is_none_or(|wanted| wanted == component_kind(it.kind))
+        && is_choice(query.r#type, component_kind(it.kind))
         && is(query.identifier.as_ref(), &it.identifier)
 }

@@ -7,6 +7,7 @@ use proto_public::api::v2;
 macro_rules! pairs {
     ($($to:ident $from:ident: $state:ty => $wire:ident { $($ours:ident = $theirs:ident),* $(,)? })*) => {
         $(
+            #[allow(dead_code, reason = "some tables are needed one way only")]
             pub(crate) const fn $to(value: $state) -> i32 {
                 match value { $(<$state>::$ours => v2::$wire::$theirs as i32,)* }
             }

@@ -65,11 +65,20 @@ fn without_place(tables: &Tables, machine: &Machine, viewer: Viewer) -> v2::Mach
 
 fn machine_meta(machine: &Machine) -> Option<v2::Meta> {
     let mut meta = meta(&machine.meta)?;
-    let shown = meta.labels.get_or_insert_default();
+    meta.labels = Some(labels(&shown_labels(machine)));
+    if let (true, Some(allocation)) = (machine.is_leaving(), &machine.allocation) {
+        meta.deletion_task_id = Some(deletion_task(allocation));
+    }
+    Some(meta)
+}
+
+/// A machine's labels, its tenant's, and those that say how it is.
+pub(crate) fn shown_labels(machine: &Machine) -> state::Labels {
+    let mut shown = machine.meta.labels.clone();
     if let Some(allocation) = &machine.allocation {
-        shown.labels.extend(allocation.labels.clone());
+        shown.extend(allocation.labels.clone());
         let asn = state::label::MACHINE_ASN.to_owned();
-        shown.labels.insert(asn, allocation.asn.to_string());
+        shown.insert(asn, allocation.asn.to_string());
     }
     let own = [
         (state::label::MACHINE_RACK, machine.rack.clone()),
@@ -86,12 +95,9 @@ fn machine_meta(machine: &Machine) -> Option<v2::Meta> {
         ),
     ];
     for (key, value) in own.into_iter().filter(|(_, value)| !value.is_empty()) {
-        shown.labels.insert(key.to_owned(), value);
+        shown.insert(key.to_owned(), value);
     }
-    if let (true, Some(allocation)) = (machine.is_leaving(), &machine.allocation) {
-        meta.deletion_task_id = Some(deletion_task(allocation));
-    }
-    Some(meta)
+    shown
 }
 
 /// Name of a machine's way back, while it goes on.

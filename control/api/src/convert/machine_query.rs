@@ -9,7 +9,8 @@ use proto_public::api::v2;
 use proto_types::PartitionId;
 
 use super::enums::{allocation_type, availability};
-use super::{has_labels, is, is_opt};
+use super::machine::shown_labels;
+use super::{has_labels, is, is_choice, is_opt};
 
 /// The machines that a query asks for. One that names a partition does not look at the others.
 pub(crate) fn fitting<'a>(
@@ -55,7 +56,7 @@ pub(crate) fn matches(
         && is_opt(query.size.as_ref(), machine.size.as_ref())
         && is(query.rack.as_ref(), &machine.rack)
         && is(query.room.as_ref(), &machine.room)
-        && labels_match(machine, query.labels.as_ref())
+        && (query.labels.is_none() || has_labels(&shown_labels(machine), query.labels.as_ref()))
         && sub(query.allocation.as_ref(), |q| allocation.is_some_and(|it| in_allocation(tables, it, q)))
         && sub(query.network.as_ref(), |q| allocation.is_some_and(|it| in_networks(it, q)))
         && sub(query.nic.as_ref(), |q| in_nics(&machine.hardware, q))
@@ -63,7 +64,7 @@ pub(crate) fn matches(
         && sub(query.bmc.as_ref(), |q| in_bmc(machine, q))
         && sub(query.fru.as_ref(), |q| in_fru(machine, q))
         && sub(query.hardware.as_ref(), |q| in_hardware(&machine.hardware, q))
-        && query.state.is_none_or(|wanted| wanted == availability(machine.condition.state))
+        && is_choice(query.state, availability(machine.condition.state))
         && query.waiting.is_none_or(|wanted| wanted == (machine.phase == Phase::Waiting))
         // Allocation is one step here: there is nothing between free and allocated.
         && query.preallocated.is_none_or(|wanted| !wanted)
@@ -72,19 +73,6 @@ pub(crate) fn matches(
 
 fn sub<Q>(query: Option<&Q>, fits: impl FnOnce(&Q) -> bool) -> bool {
     query.is_none_or(fits)
-}
-
-fn labels_match(machine: &Machine, wanted: Option<&v2::Labels>) -> bool {
-    wanted.is_none_or(|wanted| {
-        wanted.labels.iter().all(|(key, value)| {
-            let own = machine.meta.labels.get(key);
-            let given = machine
-                .allocation
-                .as_ref()
-                .and_then(|it| it.labels.get(key));
-            own == Some(value) || given == Some(value)
-        })
-    })
 }
 
 fn in_allocation(
@@ -101,9 +89,7 @@ fn in_allocation(
             allocation.layout.id.as_str(),
         )
         && is(query.hostname.as_ref(), &allocation.hostname)
-        && query
-            .allocation_type
-            .is_none_or(|wanted| wanted == allocation_type(allocation.kind))
+        && is_choice(query.allocation_type, allocation_type(allocation.kind))
         && has_labels(&allocation.labels, query.labels.as_ref())
         && sub(query.vpn.as_ref(), |q| {
             let member = tables.get::<VpnMember>(&allocation.id);

@@ -186,6 +186,12 @@ pub(crate) fn has_labels(labels: &Labels, wanted: Option<&v2::Labels>) -> bool {
     })
 }
 
+/// Whether a query leaves a choice open or makes this one. UNSPECIFIED leaves it open too, as the
+/// reference has it.
+pub(crate) fn is_choice(wanted: Option<i32>, own: i32) -> bool {
+    wanted.is_none_or(|wanted| wanted == 0 || wanted == own)
+}
+
 /// Whether a query leaves a field open or names this text.
 pub(crate) fn is(wanted: Option<&String>, text: &str) -> bool {
     wanted.is_none_or(|wanted| wanted == text)

@@ -10,7 +10,7 @@ use proto_types::{NetworkId, ProjectId};
 use tonic::Status;
 
 use super::enums::{family, from_network_family, ip_type, nat_type, network_type};
-use super::{has_labels, is, is_opt, meta};
+use super::{has_labels, is, is_choice, is_opt, meta};
 use crate::refusal::invalid;
 
 /// How full networks are, counted once for all that are shown.
@@ -227,12 +227,8 @@ pub(crate) fn network_matches(network: &state::Network, query: Option<&v2::Netwo
         && query
             .address_family
             .is_none_or(|wanted| has_families(network, wanted))
-        && query
-            .r#type
-            .is_none_or(|wanted| wanted == network_type(network.kind))
-        && query
-            .nat_type
-            .is_none_or(|wanted| wanted == nat_type(network.nat))
+        && is_choice(query.r#type, network_type(network.kind))
+        && is_choice(query.nat_type, nat_type(network.nat))
         && has_labels(&network.meta.labels, query.labels.as_ref())
 }
 
@@ -291,10 +287,8 @@ pub(crate) fn ip_matches(tables: &Tables, ip: &state::Ip, query: Option<&v2::IpQ
         && is_opt(query.machine.as_ref(), ip.machine.as_ref())
         && query.parent_prefix_cidr.as_ref().is_none_or(in_prefix)
         && has_labels(&ip.meta.labels, query.labels.as_ref())
-        && query.r#type.is_none_or(|wanted| wanted == ip_type(ip.kind))
-        && query
-            .address_family
-            .is_none_or(|wanted| wanted == family(Family::of(ip.ip)))
+        && is_choice(query.r#type, ip_type(ip.kind))
+        && is_choice(query.address_family, family(Family::of(ip.ip)))
         && is_opt(query.namespace.as_ref(), ip.namespace.as_ref())
 }
 

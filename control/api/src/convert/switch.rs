@@ -5,7 +5,7 @@ use proto_public::api::v2;
 use proto_types::{SwitchId, Vni};
 
 use super::enums::replace_mode;
-use super::{duration, is, meta, time};
+use super::{duration, is, is_choice, meta, time};
 
 /// The routing table that is nobody's.
 const VRF_DEFAULT: &str = "default";
@@ -174,8 +174,7 @@ pub(crate) fn matches(
         found.is_some_and(|found| found.links.iter().any(|link| link.switch == switch.id))
     };
     let os_fits = |os: &v2::SwitchOsQuery| {
-        os.vendor
-            .is_none_or(|wanted| wanted == vendor(&switch.os_vendor) as i32)
+        is_choice(os.vendor, vendor(&switch.os_vendor) as i32)
             && is(os.version.as_ref(), &switch.os_version)
     };
     is(query.id.as_ref(), switch.id.as_str())

@@ -12,7 +12,7 @@ use tonic::Status;
 
 use super::enums::token_type;
 use super::tenancy::{from_project_role, from_tenant_role, project_role, tenant_role};
-use super::{has_labels, is, meta, time};
+use super::{has_labels, is, is_choice, meta, time};
 use crate::refusal::invalid;
 
 /// The subject of methods that have none.
@@ -44,9 +44,7 @@ pub(crate) fn token_matches(token: &state::Token, query: Option<&v2::TokenQuery>
         && is(query.user.as_ref(), &token.user)
         && is(query.description.as_ref(), &token.description)
         && has_labels(&token.meta.labels, query.labels.as_ref())
-        && query
-            .token_type
-            .is_none_or(|wanted| wanted == token_type(token.token_type))
+        && is_choice(query.token_type, token_type(token.token_type))
 }
 
 fn permission(permission: &state::MethodPermission) -> v2::MethodPermission {

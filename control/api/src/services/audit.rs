@@ -14,7 +14,7 @@ use tonic::Request;
 
 use super::{Answer, Services, ok};
 use crate::audit::belongs_to;
-use crate::convert::{from_time, is, is_opt, parse, time};
+use crate::convert::{from_time, is, is_choice, is_opt, parse, time};
 use crate::listing::listing;
 
 /// Records of an answer when the query does not say.
@@ -146,7 +146,7 @@ impl<'a> Half<'a> {
                 .result_code
                 .is_none_or(|code| self.code() == Some(code))
             && query.body.as_ref().is_none_or(body_has)
-            && query.phase.is_none_or(|wanted| wanted == i32::from(phase))
+            && is_choice(query.phase, phase.into())
     }
 }
 

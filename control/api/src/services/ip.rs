@@ -156,7 +156,10 @@ impl Services {
 
     async fn key(&self, address: &str, project: ProjectId) -> Result<IpKey, Status> {
         let address: IpAddr = parse("ip", address)?;
-        let found = self.0.read(|tables| find(tables, address, project, None)).await?;
+        let found = self
+            .0
+            .read(|tables| find(tables, address, project, None))
+            .await?;
         Ok(IpKey {
             namespace: found.namespace,
             ip: found.ip,

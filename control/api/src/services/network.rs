@@ -24,7 +24,9 @@ use crate::convert::enums::{from_nat_type, from_network_family, from_network_typ
 use crate::convert::network::{
     Fullness, NetworkRow, from_length, is_base_network, network, network_matches,
 };
-use crate::convert::{chosen, from_labels, labels_update, lock, parse, parse_all, parse_opt, required};
+use crate::convert::{
+    chosen, from_labels, labels_update, lock, parse, parse_all, parse_opt, required,
+};
 use crate::listing::listing;
 use crate::refusal::of_state;
 

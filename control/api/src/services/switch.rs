@@ -15,7 +15,7 @@ use crate::convert::enums::from_replace_mode;
 use crate::convert::machine::{fru, machine};
 use crate::convert::machine_history::Viewer;
 use crate::convert::switch::{matches, switch};
-use crate::convert::{lock, machine_query, parse, parse_opt};
+use crate::convert::{chosen, lock, machine_query, parse, parse_opt};
 use crate::listing::{EncodedItems, listing_encoded};
 use crate::refusal::{invalid, of_state};
 
@@ -55,14 +55,13 @@ impl SwitchService for Services {
     ) -> Answer<admin::SwitchServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        if !request.nics.is_empty() || request.os.is_some() {
-            return Err(invalid("nics, os", "are reported by the switch's agent"));
-        }
+        let id: SwitchId = parse("id", &request.id)?;
+        self.refuse_reported(&id, &request).await?;
         let op = UpdateSwitch {
-            id: parse("id", &request.id)?,
+            id,
             lock: lock(request.update_meta)?,
             description: request.description,
-            replace_mode: request.replace_mode.and_then(from_replace_mode),
+            replace_mode: chosen("replace_mode", request.replace_mode, from_replace_mode)?,
             management_ip: parse_opt("management_ip", request.management_ip.as_ref())?,
             management_user: request.management_user,
             console_command: request.console_command,
@@ -173,6 +172,26 @@ fn with_machines(
 }
 
 impl Services {
+    /// What the switch's agent reports can be written back as it is, and not changed.
+    async fn refuse_reported(
+        &self,
+        id: &SwitchId,
+        request: &admin::SwitchServiceUpdateRequest,
+    ) -> Result<(), Status> {
+        if request.nics.is_empty() && request.os.is_none() {
+            return Ok(());
+        }
+        let own = self
+            .0
+            .read(|tables| Ok(switch(tables, tables.require::<state::Switch>(id)?)))
+            .await?;
+        let same_os = request.os.is_none() || request.os == own.os;
+        if same_os && (request.nics.is_empty() || request.nics == own.nics) {
+            return Ok(());
+        }
+        Err(invalid("nics, os", "are reported by the switch's agent"))
+    }
+
     async fn switch_reply(
         &self,
         caller: &Caller,

@@ -63,9 +63,16 @@ async fn an_underlay_is_the_administrators() {
     let wanted = json!({"network": "underlay", "project": project});
     let taken = call(&node, &token, "api.v2.IPService/Create", wanted.clone()).await;
     assert_eq!(refused(taken), "permission_denied");
-    admin(&node, "api.v2.IPService/Create", wanted).await.unwrap();
+    admin(&node, "api.v2.IPService/Create", wanted)
+        .await
+        .unwrap();
     let asked = json!({"project": project});
-    let base = call(&node, &token, "api.v2.NetworkService/ListBaseNetworks", asked);
+    let base = call(
+        &node,
+        &token,
+        "api.v2.NetworkService/ListBaseNetworks",
+        asked,
+    );
     let base = base.await.unwrap();
     let ids: Vec<_> = base["networks"].as_array().unwrap().iter().collect();
     assert!(ids.iter().all(|it| it["id"] != "underlay"), "{base}");

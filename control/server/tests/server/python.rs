@@ -58,3 +58,8 @@ fn every_method_does_its_work_for_the_published_client() {
         assert_eq!(all, 6, "{text}");
     }
 }
+
+#[test]
+fn the_contracts_properties_hold_for_the_published_client() {
+    published("contract_properties.py");
+}

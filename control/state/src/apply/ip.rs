@@ -61,7 +61,10 @@ pub(super) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
 }
 
 /// The network, when addresses of it may go to this project.
-fn usable_network<'a>(tables: &'a Tables, op: &CreateIp) -> std::result::Result<&'a Network, Error> {
+fn usable_network<'a>(
+    tables: &'a Tables,
+    op: &CreateIp,
+) -> std::result::Result<&'a Network, Error> {
     let id = &op.network;
     let network = tables.require::<Network>(id)?;
     let theirs = network.project.is_none_or(|owner| owner == op.project);

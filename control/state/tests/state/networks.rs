@@ -576,7 +576,10 @@ fn super_networks_of_no_partition_and_of_a_project() {
     let foreign = out_of("child-3", "of-one", 2);
     assert_eq!(world.refused(foreign), ErrorCode::NotFound);
     // The partition's own is for everybody, or it has none.
-    assert_eq!(world.refused(child("child-4", 1)), ErrorCode::NoSuperNetwork);
+    assert_eq!(
+        world.refused(child("child-4", 1)),
+        ErrorCode::NoSuperNetwork
+    );
     world.ok(CreateNetwork {
         project: Some(id(2)),
         vrf: Some(4001),
