@@ -20,6 +20,7 @@ pub(crate) const SUITE: &str = "bookworm";
 /// What the image has beside Debian's minimum.
 const PACKAGES: [&str; 21] = [
     "ca-certificates",
+    "chrony",
     "cloud-init",
     "dbus",
     "e2fsprogs",
@@ -37,7 +38,6 @@ const PACKAGES: [&str; 21] = [
     "sudo",
     "systemd-resolved",
     "systemd-sysv",
-    "systemd-timesyncd",
     "udev",
     "zstd",
 ];

@@ -37,6 +37,8 @@ pub struct Features {
     pub networkd: bool,
     pub resolved: bool,
     pub timesyncd: bool,
+    /// The file that chrony reads, where the image has chrony.
+    pub chrony: Option<&'static str>,
     pub sudo: bool,
 }
 
@@ -63,6 +65,8 @@ pub enum ConfigError {
     Network(#[from] NetworkError),
     #[error("{0:?} is no host name")]
     Hostname(String),
+    #[error("{0:?} is no time server")]
+    TimeServer(String),
 }
 
 /// All files of a system, in the order to write them.
@@ -92,7 +96,7 @@ pub fn items(input: &Input<'_>) -> Result<Vec<Item>, ConfigError> {
         ),
     ];
     out.extend(resolver(input));
-    out.extend(time(input));
+    out.extend(time(input)?);
     out.extend(accounts(input));
     out.extend(host_keys(input.ssh_names));
     out.extend(user_data(input));
@@ -159,17 +163,37 @@ fn resolver(input: &Input<'_>) -> Vec<Item> {
     }
 }
 
-fn time(input: &Input<'_>) -> Vec<Item> {
-    if !input.features.timesyncd || input.install.ntp_servers.is_empty() {
-        return Vec::new();
+/// The time servers that are asked for, and no others. chrony comes first: Debian's replaces
+/// systemd-timesyncd.
+fn time(input: &Input<'_>) -> Result<Vec<Item>, ConfigError> {
+    let servers = &input.install.ntp_servers;
+    if let Some(stray) = servers.iter().find(|it| !is_host(it)) {
+        return Err(ConfigError::TimeServer(stray.clone()));
     }
-    let servers = input.install.ntp_servers.join(" ");
-    let text = format!("[Time]\nNTP={servers}\n");
-    vec![file(
-        "/etc/systemd/timesyncd.conf.d/metalmesh.conf",
-        0o644,
-        text,
-    )]
+    if servers.is_empty() {
+        return Ok(Vec::new());
+    }
+    if let Some(path) = input.features.chrony {
+        let lines: String = servers
+            .iter()
+            .map(|server| format!("server {server} iburst\n"))
+            .collect();
+        let rest = "driftfile /var/lib/chrony/drift\nmakestep 1 3\nrtcsync\n";
+        return Ok(vec![file(path, 0o644, lines + rest)]);
+    }
+    if input.features.timesyncd {
+        let text = format!("[Time]\nNTP={}\nFallbackNTP=\n", servers.join(" "));
+        let path = "/etc/systemd/timesyncd.conf.d/metalmesh.conf";
+        return Ok(vec![file(path, 0o644, text)]);
+    }
+    tracing::warn!("the image has neither chrony nor systemd-timesyncd: no time servers are set");
+    Ok(Vec::new())
+}
+
+/// A name or an address, which cannot be read as anything else in a file of settings.
+fn is_host(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '_');
+    !text.is_empty() && !text.starts_with('-') && text.chars().all(plain)
 }
 
 fn accounts(input: &Input<'_>) -> Vec<Item> {
@@ -345,6 +369,7 @@ mod tests {
         networkd: true,
         resolved: true,
         timesyncd: true,
+        chrony: None,
         sudo: true,
     };
 
@@ -436,6 +461,45 @@ mod tests {
         )
         .unwrap();
         assert!(get(&plain, "/etc/metal/userdata").is_some() && get(&plain, seed).is_none());
+    }
+
+    #[test]
+    fn time_servers_by_what_the_image_has() {
+        let order = Install {
+            ntp_servers: vec!["10.0.0.1".into(), "ntp.example".into()],
+            ..install()
+        };
+        let timesyncd = "/etc/systemd/timesyncd.conf.d/metalmesh.conf";
+        let text = |features, path| match get(&run(&order, features).unwrap(), path) {
+            Some(What::File(_, text)) => Some(String::from_utf8(text.clone()).unwrap()),
+            _ => None,
+        };
+        assert_eq!(
+            text(ALL, timesyncd).as_deref(),
+            Some("[Time]\nNTP=10.0.0.1 ntp.example\nFallbackNTP=\n")
+        );
+        let chrony = "/etc/chrony/chrony.conf";
+        let both = Features {
+            chrony: Some(chrony),
+            ..ALL
+        };
+        assert_eq!(text(both, timesyncd), None);
+        let lines = text(both, chrony).unwrap();
+        assert!(
+            lines.starts_with("server 10.0.0.1 iburst\nserver ntp.example iburst\n"),
+            "{lines}"
+        );
+        for bad in ["", "a b", "a\ncmdallow all", "-x"] {
+            let order = Install {
+                ntp_servers: vec![bad.into()],
+                ..install()
+            };
+            assert_eq!(
+                run(&order, both),
+                Err(ConfigError::TimeServer(bad.into())),
+                "{bad:?}"
+            );
+        }
     }
 
     #[test]

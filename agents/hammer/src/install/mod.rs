@@ -241,6 +241,12 @@ fn features(root: &Root) -> Features {
         networkd: unit("systemd-networkd.service"),
         resolved: unit("systemd-resolved.service"),
         timesyncd: unit("systemd-timesyncd.service"),
+        chrony: match (unit("chrony.service"), unit("chronyd.service")) {
+            // Debian's name, and Fedora's.
+            (true, _) => Some("/etc/chrony/chrony.conf"),
+            (_, true) => Some("/etc/chrony.conf"),
+            _ => None,
+        },
         sudo: root.exists("usr/bin/sudo"),
     }
 }

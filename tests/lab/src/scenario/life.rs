@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::events::newest;
-use super::setup::{IMAGE, PROVISIONING_VNI, SIZE};
+use super::setup::{DNS_SERVER, IMAGE, NTP_SERVER, PROVISIONING_VNI, SIZE};
 use super::{Site, each};
 use crate::cli::text;
 use crate::datacentre::DataCentre;
@@ -189,6 +189,7 @@ pub(crate) fn reach_by_ssh(lab: &DataCentre, site: &Site, machine: &Allocated<'_
             Ok((told.trim() == "by cloud-init").then_some(()))
         })?;
         lab.time.note("cloud-init has done what the user data says");
+        asks_the_partitions_servers(lab, site, machine)?;
         let marker = marker(lab, machine);
         ssh(
             lab,
@@ -208,6 +209,23 @@ pub(crate) fn reach_by_ssh(lab: &DataCentre, site: &Site, machine: &Allocated<'_
         ));
         Ok(())
     })
+}
+
+/// The installed system knows the partition's name server and time server, and no others.
+fn asks_the_partitions_servers(
+    lab: &DataCentre,
+    site: &Site,
+    machine: &Allocated<'_>,
+) -> Result<()> {
+    let names = ssh(lab, site, machine, "resolvectl dns")?;
+    ensure!(names.contains(DNS_SERVER), "name servers: {names}");
+    let times = ssh(lab, site, machine, "chronyc -n -c sources")?;
+    let servers: Vec<_> = times.lines().filter_map(|l| l.split(',').nth(2)).collect();
+    ensure!(servers == [NTP_SERVER], "time servers: {times}");
+    lab.time.note(&format!(
+        "asks {DNS_SERVER} for names, {NTP_SERVER} for the time"
+    ));
+    Ok(())
 }
 
 /// The machines come back to the pool, clean.

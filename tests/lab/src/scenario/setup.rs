@@ -16,6 +16,9 @@ use crate::wait::wait_for;
 
 pub(crate) const SIZE: &str = "small";
 pub(crate) const IMAGE: &str = "debian-12.0";
+/// Servers of the partition, which are in the machines' settings; none answers.
+pub(crate) const DNS_SERVER: &str = "192.0.2.53";
+pub(crate) const NTP_SERVER: &str = "192.0.2.123";
 /// The provisioning segment of the lab's partition.
 pub(crate) const PROVISIONING_VNI: u64 = 4000;
 const JOIN: Duration = Duration::from_secs(30);
@@ -56,7 +59,8 @@ fn catalogue(lab: &DataCentre) -> Result<()> {
     let admin = &lab.people.admin;
     let (url, digest) = (&lab.image_url, &lab.artefacts.image_digest);
     admin.run(&format!(
-        "partition create {PARTITION} --label metalmesh.dev/provisioning-vni={PROVISIONING_VNI}"
+        "partition create {PARTITION} --label metalmesh.dev/provisioning-vni={PROVISIONING_VNI} \
+         --dns {DNS_SERVER} --ntp {NTP_SERVER}"
     ))?;
     admin.run(&format!(
         "size create {SIZE} --constraint cores=1-4 --constraint memory=256Mi-4Gi \
