@@ -77,8 +77,10 @@ catalogue! {
     1207 WrongPhase FailedPrecondition "The machine is not in a phase that allows it", "see its phase: metalmesh machine show <id>";
     1208 MachineForeign PermissionDenied "The machine does not belong there", "an agent may only speak for its own partition and machine";
     1216 TooManyUnknown FailedPrecondition "Too many unknown machines asked for a boot", "see who they are: metalmesh doctor";
+    1217 MachineAlive FailedPrecondition "The machine gives signs of life", "power it off, and wait until it is dead: metalmesh machine show <id>";
+    1218 NotTwoSwitches FailedPrecondition "The machine does not hear two switches", "look at its cables; where machines have other uplinks: metalmesh partition update <id> --uplinks <number>";
     // 13xx: images, sizes, layouts
-    1301 ImageIdInvalid InvalidArgument "An image id is <os>-<major>.<minor>[.<patch>]", "for example debian-12.0.20260101";
+    1301 ImageIdInvalid InvalidArgument "An image id is <os>-<major>[.<minor>[.<patch>]]", "for example debian-12.0.20260101";
     1302 ImageNotUsable FailedPrecondition "The image cannot be installed", "list usable images: metalmesh image ls";
     1303 ImageWithoutDigest FailedPrecondition "The image has no digest", "give it one: metalmesh image create --digest sha256:<hex>";
     1304 SizesOverlap InvalidArgument "Two sizes would match the same machine", "change the constraints so that they exclude each other";
@@ -94,7 +96,7 @@ catalogue! {
     1406 NumbersExhausted ResourceExhausted "A pool of numbers is used up", "delete unused networks or machines";
     1407 AddressNotInNetwork InvalidArgument "The address is not in the network", "see the prefixes: metalmesh network show <id>";
     1408 AddressInUse FailedPrecondition "The address is in use", "choose another, or free the machine that has it";
-    1409 NetworkNotAllowed FailedPrecondition "The network cannot be used for this", "see the networks you can use: metalmesh network ls";
+    1409 NetworkNotAllowed InvalidArgument "The network cannot be used for this", "see the networks you can use: metalmesh network ls";
     1410 NoSuperNetwork FailedPrecondition "The partition has no network to take child networks from", "an admin creates one: metalmesh network create --type super";
     1411 NumberCooling FailedPrecondition "The number was released a moment ago by another owner", "choose another, or wait until it has cooled down";
     1412 HasMeshAgent FailedPrecondition "An agent of the mesh serves this", "stop it and revoke its identity first, so that one agent speaks for one thing: metalmesh identity ls";
