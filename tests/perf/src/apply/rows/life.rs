@@ -18,7 +18,11 @@ pub(super) fn rows(scenario: &mut Scenario<'_>, machines: u32) -> Result<()> {
     tenancy(scenario, machines)?;
     firewall(scenario)?;
     tick(scenario, machines)?;
-    scenario.row(json!({"DeleteMachine": {"id": machine(fresh)}}))
+    // Only its BMC was ever heard: a machine that gives signs of life is not deleted.
+    let silent = fresh + 1;
+    let readings = [reading(scenario, silent, "10.9.0.3:623")];
+    scenario.row(json!({"ReportBmc": {"partition": PARTITION, "readings": readings}}))?;
+    scenario.row(json!({"DeleteMachine": {"id": machine(silent)}}))
 }
 
 /// A machine that was never seen, up to its registration.
