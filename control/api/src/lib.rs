@@ -16,6 +16,7 @@
 
 pub mod audit;
 pub mod backup;
+mod bmc_streams;
 mod bootstrap;
 mod caller;
 mod calls;

@@ -10,6 +10,7 @@ use proto_identity::SpiffeId;
 use proto_types::{MachineId, PartitionId, SwitchId, Timestamp, Vni};
 use tonic::Status;
 
+use crate::bmc_streams::BmcStreams;
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::{of_store, refused};
@@ -53,6 +54,8 @@ pub struct Published {
     ears: Option<Arc<dyn Ears>>,
     told: Mutex<BTreeMap<SwitchId, Told>>,
     streams: Arc<Mutex<Streams>>,
+    /// Streams on which orders for BMCs are taken.
+    pub(crate) bmc_streams: BmcStreams,
 }
 
 #[derive(Debug, Default)]

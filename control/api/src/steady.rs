@@ -13,6 +13,7 @@ use std::time::Duration;
 use control_state::{Change, ErrorCode, Tables};
 use control_store::{Event, Subscription};
 use futures::{Stream, stream};
+use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior};
 use tonic::Status;
 
@@ -36,9 +37,17 @@ pub(crate) type Look<M> = Box<dyn FnMut(&Tables) -> Vec<M> + Send>;
 pub(crate) type Beat =
     Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), Status>> + Send>> + Send + Sync>;
 
+/// Asks whether a message may be sent on this stream, just before it is.
+pub(crate) type Claim<M> =
+    Box<dyn Fn(&M) -> Pin<Box<dyn Future<Output = Result<bool, Status>> + Send>> + Send + Sync>;
+
 /// What a stream is made of.
 pub(crate) struct Plan<M> {
     pub(crate) look: Look<M>,
+    /// `None` means that every message is sent.
+    pub(crate) claim: Option<Claim<M>>,
+    /// Tells, beside changes of the state, that there may be something to send.
+    pub(crate) wakes: Option<watch::Receiver<()>>,
     /// Cheap: whether a change can matter at all.
     pub(crate) matters: fn(&Change) -> bool,
     pub(crate) beat: Beat,
@@ -50,6 +59,8 @@ struct Open<M> {
     core: Arc<Core>,
     rights: Rights,
     look: Look<M>,
+    claim: Option<Claim<M>>,
+    wakes: Option<watch::Receiver<()>>,
     matters: fn(&Change) -> bool,
     says: Beat,
     subscription: Subscription<Change>,
@@ -73,6 +84,8 @@ pub(crate) async fn open<M: Send + 'static>(
         rights: Rights::of_method(caller)?,
         core: Arc::clone(core),
         look: plan.look,
+        claim: plan.claim,
+        wakes: plan.wakes,
         matters: plan.matters,
         says: plan.beat,
         _place: plan.place,
@@ -124,6 +137,12 @@ impl<M> Open<M> {
         loop {
             if let Some(message) = self.ready.pop_front() {
                 self.check()?;
+                let claimed = self.claim.as_ref().map(|claim| claim(&message));
+                if let Some(claimed) = claimed
+                    && !claimed.await?
+                {
+                    continue;
+                }
                 return Ok(message);
             }
             let is_news = tokio::select! {
@@ -132,6 +151,7 @@ impl<M> Open<M> {
                     let message = "this node stops; come again";
                     return Err(refused(ErrorCode::Unavailable, message));
                 }
+                () = woken(&mut self.wakes) => true,
                 _ = self.beat.tick() => {
                     (self.says)().await?;
                     true
@@ -152,4 +172,14 @@ impl<M> Open<M> {
             }
         }
     }
+}
+
+/// Ends when the stream is told to look again; never when nobody can tell it.
+async fn woken(wakes: &mut Option<watch::Receiver<()>>) {
+    if let Some(wakes) = wakes
+        && wakes.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }

@@ -309,8 +309,7 @@ fn nic(nic: proto_mesh::Nic) -> Result<Nic, LinkStatus> {
         chassis_id: n.chassis_id,
         port_id: n.port_id,
         system_name: n.system_name,
-        system_description: String::new(),
-        mac: None,
+        ..Neighbour::default()
     };
     Ok(Nic {
         name: nic.name,

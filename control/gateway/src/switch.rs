@@ -138,6 +138,7 @@ fn report(id: SwitchId, request: SwitchReport) -> Result<ReportSwitch, LinkStatu
             system_name: n.system_name,
             system_description: n.system_description,
             mac: n.mac.parse().ok(),
+            ..Neighbour::default()
         };
         let observed = PortObserved {
             admin_up: port.admin_up,

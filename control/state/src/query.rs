@@ -341,13 +341,8 @@ pub fn try_image(tables: &Tables, size: &SizeId, image: &ImageId) -> Result<(), 
     apply::check_image_constraint(tables, size, image)
 }
 
-/// The layout that an allocation of this size and image would get: `FilesystemService.Match`;
-/// none for the built-in one.
-pub fn match_layout(
-    tables: &Tables,
-    size: &SizeId,
-    image: &ImageId,
-) -> Result<Option<LayoutId>, Error> {
+/// The layout that an allocation of this size and image would get: `FilesystemService.Match`.
+pub fn match_layout(tables: &Tables, size: &SizeId, image: &ImageId) -> Result<LayoutId, Error> {
     let image = tables.require::<Image>(image)?;
     tables.require::<Size>(size)?;
     apply::match_layout(tables, size, image)

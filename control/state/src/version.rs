@@ -1,6 +1,6 @@
 //! Versions of images, and requirements on them.
 //!
-//! An image id is `<os>-<major>.<minor>[.<patch>]`. Numbers may have leading zeros
+//! An image id is `<os>-<major>[.<minor>[.<patch>]]`. Numbers may have leading zeros
 //! (`ubuntu-24.04`), which is why this is not a semver library.
 
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use proto_types::Timestamp;
 use crate::entities::{Classification, Image};
 use crate::tables::Tables;
 
-/// Version of an image; a missing patch counts as 0 in comparisons.
+/// Version of an image. A missing minor number is 0: `debian-12` means `debian-12.0`. A missing patch
+/// counts as 0 in comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ImageVersion {
     /// First number.
@@ -43,7 +44,10 @@ pub fn parse_image_id(id: &str) -> Result<(&str, ImageVersion), Error> {
     let (os, version) = id.rsplit_once('-').ok_or_else(bad)?;
     let mut parts = version.split('.').map(number);
     let major = parts.next().flatten().ok_or_else(bad)?;
-    let minor = parts.next().flatten().ok_or_else(bad)?;
+    let minor = match parts.next() {
+        None => 0,
+        Some(minor) => minor.ok_or_else(bad)?,
+    };
     let patch = match parts.next() {
         None => None,
         Some(patch) => Some(patch.ok_or_else(bad)?),
@@ -195,6 +199,7 @@ mod tests {
         for (id, os, numbers) in [
             ("debian-12.0.20250101", "debian", [12, 0, 20_250_101]),
             ("ubuntu-24.04", "ubuntu", [24, 4, 0]),
+            ("debian-12", "debian", [12, 0, 0]),
             ("firewall-ubuntu-3.0.1", "firewall-ubuntu", [3, 0, 1]),
         ] {
             let (its_os, version) = parse_image_id(id).unwrap();
@@ -202,7 +207,7 @@ mod tests {
         }
         for id in [
             "debian",
-            "debian-12",
+            "-12",
             "-12.0",
             "debian-12.0.1.2",
             "debian-a.b",

@@ -77,8 +77,10 @@ catalogue! {
     1207 WrongPhase FailedPrecondition "The machine is not in a phase that allows it", "see its phase: metalmesh machine show <id>";
     1208 MachineForeign PermissionDenied "The machine does not belong there", "an agent may only speak for its own partition and machine";
     1216 TooManyUnknown FailedPrecondition "Too many unknown machines asked for a boot", "see who they are: metalmesh doctor";
+    1217 MachineAlive FailedPrecondition "The machine gives signs of life", "power it off, and wait until it is dead: metalmesh machine show <id>";
+    1218 NotTwoSwitches FailedPrecondition "The machine does not hear two switches", "look at its cables; where machines have other uplinks: metalmesh partition update <id> --uplinks <number>";
     // 13xx: images, sizes, layouts
-    1301 ImageIdInvalid InvalidArgument "An image id is <os>-<major>.<minor>[.<patch>]", "for example debian-12.0.20260101";
+    1301 ImageIdInvalid InvalidArgument "An image id is <os>-<major>[.<minor>[.<patch>]]", "for example debian-12.0.20260101";
     1302 ImageNotUsable FailedPrecondition "The image cannot be installed", "list usable images: metalmesh image ls";
     1303 ImageWithoutDigest FailedPrecondition "The image has no digest", "give it one: metalmesh image create --digest sha256:<hex>";
     1304 SizesOverlap InvalidArgument "Two sizes would match the same machine", "change the constraints so that they exclude each other";

@@ -109,7 +109,7 @@ issues! {
         "Boot it from the network: metalmesh machine power MACHINE pxe && metalmesh machine power MACHINE cycle";
     CableDisputed "cable-disputed" Critical "a machine and a switch, or two machines, disagree on a cable",
         "A cable is what both of its ends say. Here they say different things, or two machines say the same and the switch's agent cannot tell whom it hears: one of them is wrong, or lies to get somebody else's port. No port of a tenant is moved for it; a machine whose claim does not stand, or is contested, is not on offer.",
-        "Look where the cable is. Lock the machine that is not there, so that its word counts no more: metalmesh machine set-state MACHINE locked --reason WHY; or forget it: metalmesh machine free MACHINE -A. One that was moved registers again after: metalmesh machine power MACHINE cycle";
+        "Look where the cable is. Lock the machine that is not there, so that its word counts no more: metalmesh machine set-state MACHINE locked --reason WHY; or, once it is silent for five minutes, forget it: metalmesh machine free MACHINE -A. One that was moved registers again after: metalmesh machine power MACHINE cycle";
     CableMissing "cable-missing" Major "the machine has fewer confirmed cables than it should have",
         "It is not on offer: a port that is not known to be its own would stay where machines boot while a tenant has it. It should have as many cables as its partition demands, or as many as its cards hear a leaf or are heard by one.",
         "Look at the cable, and whether the leaf's agent is there: metalmesh doctor --only agents; then have it register again: metalmesh machine power MACHINE cycle; to demand another number: metalmesh partition update PARTITION --uplinks N";

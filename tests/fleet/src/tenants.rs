@@ -141,6 +141,7 @@ impl Tenants {
             partition: Some(partition_name(partition)),
             size: Some(SIZE.into()),
             image: IMAGE.into(),
+            filesystem_layout: Some("default".into()),
             networks: vec![MachineAllocationNetwork {
                 network,
                 ips: Vec::new(),

@@ -340,8 +340,7 @@ fn hardware(number: u32, mac: MacAddr) -> Hardware {
             chassis_id: leaf.into(),
             port_id: format!("swp{number}"),
             system_name: leaf.into(),
-            system_description: String::new(),
-            mac: None,
+            ..Neighbour::default()
         }],
         boot: leaf == "leaf-1",
     };

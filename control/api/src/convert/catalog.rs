@@ -200,11 +200,7 @@ pub(crate) fn from_image(image: v2::Image, now: Timestamp) -> Result<state::Imag
         url: required("image.url", Some(image.url).filter(|url| !url.is_empty()))?,
         name: image.name,
         description: image.description,
-        features: if features.is_empty() {
-            [state::ImageFeature::Machine].into()
-        } else {
-            features
-        },
+        features,
         classification: from_classification(image.classification)
             .unwrap_or(state::Classification::Preview),
         expires_at: image

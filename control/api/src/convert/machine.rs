@@ -139,7 +139,10 @@ fn nic(nic: &state::Nic) -> v2::MachineNic {
     let neighbour = |neighbour: &state::Neighbour| v2::MachineNic {
         mac: neighbour.chassis_id.clone(),
         name: neighbour.port_id.clone(),
-        identifier: neighbour.port_id.clone(),
+        identifier: match neighbour.identifier.as_str() {
+            "" => neighbour.port_id.clone(),
+            told => told.to_owned(),
+        },
         hostname: neighbour.system_name.clone(),
         ..Default::default()
     };
@@ -194,8 +197,8 @@ pub(crate) fn allocation(tables: &Tables, allocation: &state::Allocation) -> v2:
         meta: Some(v2::Meta {
             labels: Some(labels(&allocation.labels)),
             created_at: time(allocation.created_at),
-            updated_at: time(allocation.created_at),
-            generation: 1,
+            updated_at: time(allocation.changed_at()),
+            generation: allocation.generation,
             deletion_task_id: None,
         }),
         name: allocation.name.clone(),
@@ -323,12 +326,26 @@ fn status(tables: &Tables, machine: &Machine, viewer: Viewer) -> v2::MachineStat
     let log = tables.get::<state::EventLog>(&machine.id);
     v2::MachineStatus {
         condition: Some(condition(tables, machine, viewer)),
-        led_state: Some(v2::MachineChassisIdentifyLedState {
-            value: machine.led.value.clone(),
-            description: machine.led.description.clone(),
-        }),
+        led_state: Some(led_state(&machine.led)),
         liveliness: liveliness(log.map(|log| log.liveliness).unwrap_or_default()),
         metal_hammer_version: machine.hammer_version.clone(),
+    }
+}
+
+/// The power state as published clients compare it: `ON`, `OFF`.
+fn power_state(known: &str) -> String {
+    known.to_ascii_uppercase()
+}
+
+/// The identify LED as published clients compare it: `LED-ON`, `LED-OFF`.
+fn led_state(led: &state::Led) -> v2::MachineChassisIdentifyLedState {
+    let value = match led.value.as_str() {
+        "" => String::new(),
+        known => format!("LED-{}", known.to_ascii_uppercase()),
+    };
+    v2::MachineChassisIdentifyLedState {
+        value,
+        description: led.description.clone(),
     }
 }
 
@@ -359,7 +376,7 @@ pub(crate) fn bmc_details(machine: &Machine) -> v2::MachineBmcDetails {
                 password: String::new(),
                 interface: known.interface,
                 version: known.version,
-                power_state: known.power_state,
+                power_state: power_state(&known.power_state),
             }),
             bios: Some(v2::MachineBios {
                 version: machine.bios.version.clone(),
@@ -369,10 +386,7 @@ pub(crate) fn bmc_details(machine: &Machine) -> v2::MachineBmcDetails {
             fru: Some(fru(&machine.fru)),
             power_metric: draw.metric.map(power_metric),
             power_supplies: draw.supplies.into_iter().map(power_supply).collect(),
-            led_state: Some(v2::MachineChassisIdentifyLedState {
-                value: machine.led.value.clone(),
-                description: machine.led.description.clone(),
-            }),
+            led_state: Some(led_state(&machine.led)),
             updated_at: time(known.updated_at),
         }),
     }

@@ -165,8 +165,10 @@ fn in_bmc(machine: &Machine, query: &v2::MachineBmcQuery) -> bool {
     let address = query.address.as_ref();
     address.is_none_or(|wanted| *wanted == bmc.address || wanted == host)
         && is(query.mac.as_ref(), &bmc.mac)
-        // Users of BMCs are not known here.
-        && query.user.is_none()
+        && is_opt(
+            query.user.as_ref(),
+            machine.bmc_access.as_ref().map(|it| &it.user),
+        )
         && is(query.interface.as_ref(), &bmc.interface)
 }
 

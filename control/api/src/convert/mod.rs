@@ -13,6 +13,7 @@ pub(crate) mod policy;
 pub(crate) mod published;
 pub(crate) mod quota;
 pub(crate) mod reservation;
+pub(crate) mod ssh_key;
 pub(crate) mod switch;
 pub(crate) mod tenancy;
 pub(crate) mod token;

@@ -123,15 +123,14 @@ fn neighbour(tables: &Tables, partition: &PartitionId, heard: &v2::MachineNic) -
     state::Neighbour {
         chassis_id: heard.mac.clone(),
         port_id,
+        identifier: heard.identifier.clone(),
         system_name,
-        system_description: String::new(),
-        mac: None,
+        ..state::Neighbour::default()
     }
 }
 
 /// Firmware's identity.
-pub(crate) fn from_bios(bios: Option<v2::MachineBios>) -> state::Bios {
-    let bios = bios.unwrap_or_default();
+pub(crate) fn from_bios(bios: v2::MachineBios) -> state::Bios {
     state::Bios {
         version: bios.version,
         vendor: bios.vendor,

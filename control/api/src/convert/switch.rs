@@ -67,11 +67,19 @@ pub(crate) fn vendor(name: &str) -> v2::SwitchOsVendor {
     }
 }
 
+/// The version as it was reported; after the vendor's name where the contract has none for it.
+fn os_version(switch: &state::Switch) -> String {
+    let (name, version) = (switch.os_vendor.as_str(), switch.os_version.as_str());
+    match name.to_ascii_lowercase().as_str() {
+        "" | "sonic" | "cumulus" => version.to_owned(),
+        _ => format!("{name} {version}").trim_end().to_owned(),
+    }
+}
+
 fn os(switch: &state::Switch) -> v2::SwitchOs {
-    let version = [switch.os_vendor.as_str(), switch.os_version.as_str()].join(" ");
     v2::SwitchOs {
         vendor: vendor(&switch.os_vendor).into(),
-        version: version.trim().to_owned(),
+        version: os_version(switch),
         metal_core_version: switch.agent_version.clone(),
     }
 }
@@ -175,7 +183,7 @@ pub(crate) fn matches(
     };
     let os_fits = |os: &v2::SwitchOsQuery| {
         is_choice(os.vendor, vendor(&switch.os_vendor) as i32)
-            && is(os.version.as_ref(), &switch.os_version)
+            && is(os.version.as_ref(), &os_version(switch))
     };
     is(query.id.as_ref(), switch.id.as_str())
         && is(query.partition.as_ref(), switch.partition.as_str())

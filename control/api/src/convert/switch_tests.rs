@@ -57,8 +57,7 @@ fn machine(number: u128) -> (MachineSeen, RegisterMachine) {
             chassis_id: String::new(),
             port_id: format!("swp{port}"),
             system_name: format!("leaf{}", 2 * rack + side),
-            system_description: String::new(),
-            mac: None,
+            ..Neighbour::default()
         }],
         boot: side == 0,
     };

@@ -4,28 +4,31 @@
 //! or the agent itself reported before. They are sealed in the state, and nobody else is told.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use control_authz::{Permit, SystemActor};
 use control_state::life::{bmc_desired, bmc_reading_matters};
 use control_state::{
-    self as state, BmcAccess, BmcOrder, BmcOrderDone, BmcReading, DRAW_LEVEL, KeepBmcAccess, Kind,
-    Machine, Partition, ReportBmc, StateError, Tables, feature_level,
+    self as state, BmcAccess, BmcOrder, BmcOrderDone, BmcReading, BmcStream, CONFIRMED_LEVEL,
+    DRAW_LEVEL, KeepBmcAccess, Kind, Machine, Partition, ReportBmc, StateError, Tables,
+    TakeBmcOrder, feature_level,
 };
 use proto_identity::AgentRole;
 use proto_public::api::v2;
 use proto_public::infra::v2 as infra;
 use proto_public::infra::v2::bmc_service_server::BmcService;
 use proto_types::{MachineId, OrderId, PartitionId};
-use tonic::{Request, Response, Status};
+use tonic::{Code, Request, Response, Status};
 
 use super::{Answer, Services, ok};
+use crate::bmc_streams::OpenBmcStream;
 use crate::caller::Caller;
 use crate::convert::enums::bmc_command;
 use crate::convert::machine::bmc_details;
 use crate::convert::parse;
 use crate::convert::published::from_bmc_report;
 use crate::core::Core;
-use crate::refusal::{invalid, refused};
+use crate::refusal::{invalid, of_store, refused};
 use crate::steady::{self, Plan, Steady};
 
 /// Readings in one report.
@@ -111,19 +114,23 @@ impl BmcService for Services {
         };
         self.0.read(read).await?;
         let place = self.0.published.place(partition.as_str())?;
-        let mut sent: BTreeSet<OrderId> = BTreeSet::new();
-        let (core, of) = (Arc::clone(&self.0), partition.clone());
-        let look = move |tables: &Tables| {
-            let open = bmc_desired(tables, &of);
-            let now: BTreeSet<OrderId> = open.iter().map(|it| it.id).collect();
-            sent.retain(|id| now.contains(id));
-            let news = open.iter().filter(|it| sent.insert(it.id));
-            news.filter_map(|order| message(&core, tables, order))
-                .collect()
-        };
+        let (stream, wakes) = self.0.published.bmc_streams.open(&partition);
+        let taker = Arc::new(Taker {
+            core: Arc::clone(&self.0),
+            user: caller.user.clone(),
+            partition: partition.clone(),
+            stream,
+            taken: Mutex::default(),
+        });
+        let looker = Arc::clone(&taker);
         let core = Arc::clone(&self.0);
         let plan = Plan {
-            look: Box::new(look),
+            look: Box::new(move |tables| looker.look(tables)),
+            claim: Some(Box::new(move |message| {
+                let (taker, command) = (Arc::clone(&taker), message.command_id.clone());
+                Box::pin(async move { taker.take(&command).await })
+            })),
+            wakes: Some(wakes),
             matters: |change| matches!(change.kind, Kind::BmcOrder | Kind::Machine),
             beat: Box::new(move || {
                 core.hears_partition(&partition);
@@ -163,6 +170,73 @@ impl BmcService for Services {
         };
         self.0.propose(&caller, op).await?;
         ok(infra::BmcCommandDoneResponse {})
+    }
+}
+
+/// Takes orders of a partition for one stream.
+struct Taker {
+    core: Arc<Core>,
+    user: String,
+    partition: PartitionId,
+    stream: OpenBmcStream,
+    /// Open orders that were sent on this stream.
+    taken: Mutex<BTreeSet<OrderId>>,
+}
+
+impl Taker {
+    fn taken(&self) -> MutexGuard<'_, BTreeSet<OrderId>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn id(&self) -> BmcStream {
+        BmcStream {
+            node: self.core.store.node_id(),
+            id: self.stream.id(),
+        }
+    }
+
+    /// Open orders that this stream may take, oldest first.
+    fn look(&self, tables: &Tables) -> Vec<infra::WaitForBmcCommandResponse> {
+        let orders = bmc_desired(tables, &self.partition);
+        let mut taken = self.taken();
+        taken.retain(|id| orders.iter().any(|order| order.id == *id));
+        if !self.stream.is_newest() {
+            return Vec::new();
+        }
+        let (me, open) = (self.id(), self.stream.open());
+        let is_free = |order: &BmcOrder| {
+            let holder = order.taken_by.filter(|holder| *holder != me);
+            holder.is_none_or(|holder| holder.node == me.node && !open.contains(&holder.id))
+        };
+        let news = orders.iter().filter(|order| !taken.contains(&order.id));
+        let news = news.filter(|order| is_free(order));
+        news.filter_map(|order| message(&self.core, tables, order))
+            .collect()
+    }
+
+    /// Has the state note that the order is this stream's; `false` if it is another one's.
+    async fn take(&self, command_id: &str) -> Result<bool, Status> {
+        let id: OrderId = parse("command_id", command_id)?;
+        let level = self.core.store.read_local(feature_level);
+        if level.map_err(of_store)? >= CONFIRMED_LEVEL {
+            let op = TakeBmcOrder {
+                id,
+                partition: self.partition.clone(),
+                stream: self.id(),
+                open: self.stream.open(),
+            };
+            // The call that opened the stream is on record already.
+            let permit = Permit::system(SystemActor::Gateway);
+            match self.core.propose_as(&permit, &self.user, op).await {
+                Ok(_) => {}
+                Err(refused) if matches!(refused.code(), Code::Aborted | Code::NotFound) => {
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.taken().insert(id);
+        Ok(true)
     }
 }
 

@@ -5,11 +5,12 @@
 //! for is told by what they do: their hammer wipes every disk before it waits, so that its waiting
 //! is the report of the wipe; and it registers once a boot.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use control_state::life::{BootTarget, Nonce, boot_target};
 use control_state::{
-    self as state, DiskWipe, ErrorCode, EventKind, EventLog, InstallDone, Kind, Machine,
+    self as state, DiskWipe, ErrorCode, EventKind, EventLog, Hardware, InstallDone, Kind, Machine,
     MachineEvent, MachineSeen, Partition, Phase, RegisterMachine, SEEN_IN_LEVEL, StateError,
     Tables, WipeDone, feature_level,
 };
@@ -31,6 +32,8 @@ use crate::core::Core;
 use crate::refusal::{invalid, of_state, refused};
 use crate::steady::{self, Beat, Plan, Steady};
 
+/// How many switches a machine of the published stack hangs on.
+const SWITCHES: usize = 2;
 /// How a wipe is recorded of which only its end is told.
 const WIPE_METHOD: &str = "published-hammer";
 
@@ -133,18 +136,16 @@ impl BootService for Services {
             .read(|tables| Ok(tables.get::<Machine>(&id).map(|it| it.partition.clone())))
             .await?;
         let is_new = place.is_none();
-        let level = self.0.read(|tables| Ok(feature_level(tables))).await?;
-        match place {
-            None if level >= SEEN_IN_LEVEL => {}
-            None => drop(self.seen(&caller, id, partition.clone()).await?),
-            Some(place) if place.as_ref().is_none_or(|it| *it == partition) => {}
-            Some(_) => {
-                let message = format!("machine \"{id}\" is not in partition \"{partition}\"");
-                return Err(refused(ErrorCode::MachineForeign, message));
-            }
+        if place.flatten().is_some_and(|place| place != partition) {
+            let message = format!("machine \"{id}\" is not in partition \"{partition}\"");
+            return Err(refused(ErrorCode::MachineForeign, message));
         }
         let access = request.bmc.as_ref().map(|it| Access::of(id, it));
         let mut op = self.registration(id, &partition, request).await?;
+        let level = self.0.read(|tables| Ok(feature_level(tables))).await?;
+        if is_new && level < SEEN_IN_LEVEL {
+            self.seen(&caller, id, partition.clone()).await?;
+        }
         // The token was made for this boot: a registration that is told again is of the same.
         op.boot_id = caller.principal.token.to_string();
         op.seen_in = (is_new && level >= SEEN_IN_LEVEL).then_some(partition);
@@ -187,6 +188,8 @@ impl BootService for Services {
         };
         let plan = Plan {
             look: Box::new(look),
+            claim: None,
+            wakes: None,
             matters: |change| matches!(change.kind, Kind::Machine | Kind::Image),
             beat: self.beat(&caller, id),
             place,
@@ -239,6 +242,30 @@ impl BootService for Services {
         self.take_event(&caller, &request.uuid, event).await?;
         ok(infra::BootServiceSendEventResponse {})
     }
+}
+
+/// A machine of the published stack hears two switches, unless its partition says how many uplinks
+/// its machines have: those are counted when it is offered.
+fn check_switches(
+    tables: &Tables,
+    id: MachineId,
+    partition: &PartitionId,
+    hardware: &Hardware,
+) -> Result<(), StateError> {
+    let uplinks = tables
+        .get::<Partition>(partition)
+        .and_then(|it| it.uplinks());
+    let neighbours = hardware.nics.iter().flat_map(|nic| &nic.neighbours);
+    let names = neighbours.map(|neighbour| neighbour.system_name.as_str());
+    let heard: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
+    if uplinks.is_some() || heard.len() == SWITCHES {
+        return Ok(());
+    }
+    let message = format!(
+        "machine \"{id}\" hears {} switches, not {SWITCHES}: {heard:?}",
+        heard.len()
+    );
+    Err(StateError::new(ErrorCode::NotTwoSwitches, message).object("machine", id))
 }
 
 /// What hammer shall install: which attempt, and what the contract says of it.
@@ -311,8 +338,16 @@ impl Services {
         partition: &PartitionId,
         request: infra::BootServiceRegisterRequest,
     ) -> Result<RegisterMachine, Status> {
-        let hardware = request.hardware.unwrap_or_default();
-        let read = |tables: &Tables| Ok(from_hardware(tables, partition, hardware));
+        let hardware = required("hardware", request.hardware)?;
+        let bios = required("bios", request.bios)?;
+        let read = |tables: &Tables| {
+            let hardware = match from_hardware(tables, partition, hardware) {
+                Ok(hardware) => hardware,
+                Err(refused) => return Ok(Err(refused)),
+            };
+            check_switches(tables, id, partition, &hardware)?;
+            Ok(Ok(hardware))
+        };
         let hardware = self.0.read(read).await??;
         let bmc = request.bmc.unwrap_or_default();
         Ok(RegisterMachine {
@@ -321,7 +356,7 @@ impl Services {
             hammer_version: request.metal_hammer_version,
             boot_id: String::new(),
             hardware,
-            bios: from_bios(request.bios),
+            bios: from_bios(bios),
             fru: from_fru(request.fru),
             bmc_address: bmc.address,
             bmc_mac: bmc.mac,

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use control_state::life::default_layout;
 use control_state::{self as state, CreateLayout, DeleteLayout, UpdateLayout, query};
 use proto_public::admin::v2 as admin;
 use proto_public::admin::v2::filesystem_service_match_request::Match;
@@ -111,8 +110,7 @@ impl admin::filesystem_service_server::FilesystemService for Services {
             Match::SizeAndImage(wanted) => {
                 let (size, image) = (parse("size", &wanted.size)?, parse("image", &wanted.image)?);
                 let read = self.0.read(|tables| {
-                    let id = query::match_layout(tables, &size, &image)?;
-                    id.map_or_else(default_layout, |id| query::layout(tables, &id))
+                    query::layout(tables, &query::match_layout(tables, &size, &image)?)
                 });
                 read.await?
             }

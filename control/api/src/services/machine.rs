@@ -31,6 +31,7 @@ use crate::convert::enums::{from_availability, from_bmc_command};
 use crate::convert::machine::{bmc_details, deletion_task, machine, machines};
 use crate::convert::machine_history::Viewer;
 use crate::convert::machine_query::{fitting, matches};
+use crate::convert::ssh_key::from_keys;
 use crate::convert::{labels_update, lock, parse, required, unless_empty};
 use crate::listing::{listing, listing_encoded};
 use crate::refusal::{of_state, refused};
@@ -79,19 +80,13 @@ impl MachineService for Services {
     ) -> Answer<MachineServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        // A published client sends one empty key when its user gave none.
-        let keys = request
-            .ssh_public_keys
-            .into_iter()
-            .filter(|key| !key.is_empty())
-            .collect();
         let op = UpdateMachine {
             id: parse("uuid", &request.uuid)?,
             lock: lock(request.update_meta)?,
             project: parse("project", &request.project)?,
             description: request.description,
             labels: labels_update(request.labels),
-            ssh_public_keys: unless_empty(keys),
+            ssh_public_keys: unless_empty(from_keys(request.ssh_public_keys)?),
         };
         let changed = self.machine_reply(&caller, op).await?;
         ok(MachineServiceUpdateResponse {
@@ -191,7 +186,8 @@ impl admin::machine_service_server::MachineService for Services {
         listing_encoded(listed.await?)
     }
 
-    /// Frees an allocated machine; forgets one that nobody has.
+    /// Frees an allocated machine; forgets one that nobody has. Refused while it gives signs of
+    /// life: no administrator takes a living machine from its tenant.
     async fn delete(
         &self,
         request: Request<admin::MachineServiceDeleteRequest>,

@@ -56,6 +56,8 @@ impl SwitchService for Services {
             wanted.management_user.clone(),
             wanted.console_command.clone(),
         );
+        // An agent that tells none leaves an administrator's.
+        let description = Some(wanted.description.clone()).filter(|text| !text.is_empty());
         let op = registration(wanted)?;
         caller.speaks_for(&op.partition)?;
         let is_ours = |tables: &Tables| self.alone_at_switch(tables, &op.id, &op.partition);
@@ -63,13 +65,14 @@ impl SwitchService for Services {
         self.0.hears_partition(&op.partition);
         let mut registered = self.agent_switch(&caller, op).await?;
         let differs = |new: &Option<String>, old: &Option<String>| new.is_some() && new != old;
-        if differs(&user, &registered.management_user)
+        let has_news = differs(&user, &registered.management_user)
             || differs(&console, &registered.console_command)
-        {
+            || differs(&description, &Some(registered.description.clone()));
+        if has_news {
             let op = UpdateSwitch {
                 id: registered.id.clone(),
                 lock: Lock::Server,
-                description: None,
+                description,
                 replace_mode: None,
                 management_ip: None,
                 management_user: user,

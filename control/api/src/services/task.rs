@@ -108,6 +108,8 @@ fn page(tables: &Tables, request: &TaskServiceListRequest) -> Vec<Arc<BmcOrder>>
 
 pub(crate) fn task(order: &BmcOrder) -> TaskInfo {
     let state = match order.state {
+        // Agents of the mesh are told all open orders; only a stream takes one.
+        OrderState::Open if order.taken_by.is_none() => TaskState::Pending,
         OrderState::Open => TaskState::Active,
         OrderState::Done => TaskState::Completed,
         OrderState::Failed | OrderState::Expired | OrderState::Cancelled => TaskState::Archived,

@@ -83,6 +83,7 @@ async fn what_changes_nothing_is_recorded_too_and_without_secrets() {
         size: Some("none".into()),
         image: "debian-12.0".into(),
         userdata: Some("dmVyeSBzZWNyZXQ=".into()),
+        allocation_type: api::MachineAllocationType::Machine.into(),
         ..Default::default()
     };
     machines.create(request).await.unwrap_err();

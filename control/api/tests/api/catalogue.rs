@@ -179,7 +179,7 @@ async fn an_admin_asks_which_layout_fits() {
         })
     };
     let cases = [
-        (by_image, Ok("default")),
+        (by_image, Err(Code::InvalidArgument)),
         (by_machine(&machine, "default"), Ok("default")),
         (by_machine(&machine, "absent"), Err(Code::NotFound)),
         (by_machine(ABSENT, "default"), Err(Code::NotFound)),

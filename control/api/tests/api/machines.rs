@@ -18,6 +18,7 @@ pub(crate) fn wanted(project: &str, network: &str) -> api::MachineServiceCreateR
         partition: Some("lab".into()),
         size: Some("small".into()),
         image: "debian-12.0".into(),
+        filesystem_layout: Some("default".into()),
         networks: vec![net],
         allocation_type: api::MachineAllocationType::Machine.into(),
         // As a published client sends it when its user gave none.
@@ -303,7 +304,7 @@ async fn the_end_of_an_order_can_be_looked_up() {
         .into_inner()
         .task
         .unwrap();
-    assert_eq!(task.state(), admin::TaskState::Active);
+    assert_eq!(task.state(), admin::TaskState::Pending);
     node.bmc_obeys(BmcAction::LedOn).await;
     let task = tasks.get(get).await.unwrap().into_inner().task.unwrap();
     assert_eq!(task.state(), admin::TaskState::Completed);

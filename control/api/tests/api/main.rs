@@ -16,6 +16,7 @@ mod invites;
 mod ipam;
 mod lists;
 mod login;
+mod machine_rules;
 mod machines;
 mod methods;
 mod networks;

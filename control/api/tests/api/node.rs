@@ -19,7 +19,7 @@ use control_pki::{Pki, SealingKey};
 use control_state::{
     AnnounceNode, BlockDevice, BmcAction, BmcOrderDone, Command, Cpu, CreateToken, DiskWipe,
     EventKind, FEATURE_LEVEL, Hardware, MachineEvent, MachineSeen, Neighbour, Nic, Op,
-    PortObserved, RegisterMachine, RegisterSwitch, Reply, ReportSwitch, TokenType, WipeDone,
+    PortObserved, RegisterMachine, RegisterSwitch, Reply, ReportSwitch, Tick, TokenType, WipeDone,
 };
 use control_store::{AuditTrail, Store, StoreConfig, WATCH_HISTORY_CHANGES};
 use http::HeaderValue;
@@ -86,6 +86,7 @@ pub(crate) fn wanted_machine(
         partition: Some("lab".into()),
         size: Some("small".into()),
         image: "debian-12.0".into(),
+        filesystem_layout: Some("default".into()),
         networks: vec![api::MachineAllocationNetwork {
             network: network.to_owned(),
             ips: Vec::new(),
@@ -228,6 +229,14 @@ impl Node {
         let permit = Permit::system(SystemActor::Gateway);
         let command = Command::new(self.store.now(), "test", op);
         self.store.propose(&permit, &command).await.unwrap()
+    }
+
+    /// Lets so much time pass without a sign of life of any machine, milliseconds.
+    pub(crate) async fn silence(&self, ms: u64) {
+        let permit = Permit::system(SystemActor::Gateway);
+        let later = self.store.now().plus_ms(ms);
+        let command = Command::new(later, "test", Tick::default());
+        self.store.propose(&permit, &command).await.unwrap();
     }
 
     /// Tenant with a project; the project's id and an owner's token.
@@ -497,8 +506,7 @@ fn registration(id: MachineId, mac: MacAddr, number: u128) -> RegisterMachine {
         chassis_id: "leaf1".into(),
         port_id: format!("swp{number}"),
         system_name: "leaf1".into(),
-        system_description: String::new(),
-        mac: None,
+        ..Neighbour::default()
     };
     let nic = Nic {
         name: "eth0".into(),

@@ -62,20 +62,23 @@ pub(crate) fn token_request(uuid: &str) -> infra::BootServiceMachineTokenRequest
 }
 
 #[expect(deprecated, reason = "published agents write this field")]
-fn registration(uuid: &str) -> infra::BootServiceRegisterRequest {
-    // It hears the switch by the name that LLDP has for the port.
-    let neighbour = api::MachineNic {
-        name: "Eth1/1".into(),
-        identifier: "Eth1/1".into(),
-        hostname: "leaf9".into(),
+pub(crate) fn registration(uuid: &str) -> infra::BootServiceRegisterRequest {
+    // It hears the switches by the name that LLDP has for the port. The second one is not managed.
+    let nic = |name: &str, mac: &str, switch: &str| api::MachineNic {
+        mac: mac.into(),
+        name: name.into(),
+        neighbors: vec![api::MachineNic {
+            name: "Eth1/1".into(),
+            identifier: "Eth1/1".into(),
+            hostname: switch.into(),
+            ..Default::default()
+        }],
         ..Default::default()
     };
-    let nic = api::MachineNic {
-        mac: MAC.into(),
-        name: "eth0".into(),
-        neighbors: vec![neighbour],
-        ..Default::default()
-    };
+    let nics = vec![
+        nic("eth0", MAC, "leaf9"),
+        nic("eth1", "02:00:00:00:02:01", "spare9"),
+    ];
     infra::BootServiceRegisterRequest {
         uuid: uuid.into(),
         hardware: Some(api::MachineHardware {
@@ -89,10 +92,10 @@ fn registration(uuid: &str) -> infra::BootServiceRegisterRequest {
                 threads: 2,
                 ..Default::default()
             }],
-            nics: vec![nic],
+            nics,
             ..Default::default()
         }),
-        bios: None,
+        bios: Some(api::MachineBios::default()),
         bmc: Some(api::MachineBmc {
             address: "10.9.0.1:623".into(),
             mac: "02:00:00:00:09:01".into(),
@@ -398,6 +401,66 @@ async fn a_bound_agent_speaks_for_its_partition_only() {
     };
     let answer = events.send(request).await.unwrap().into_inner();
     assert_eq!((answer.events, answer.failed), (0, vec![uuid]));
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registration_without_hardware_bios_or_a_second_switch_is_refused() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let agent = agent(&node, None).await;
+    register_leaf(&node, &agent, "leaf9").await;
+    let (_, token) = token_of(&node, &agent, UUID).await;
+    let mut hammer = BootServiceClient::new(node.wire(Some(&token)));
+    type Change = fn(&mut infra::BootServiceRegisterRequest);
+    let nics = |request: &mut infra::BootServiceRegisterRequest, count: usize| {
+        let hardware = request.hardware.as_mut().unwrap();
+        hardware.nics.truncate(count);
+    };
+    let mut refused = async |change: Change, nics_left: usize| {
+        let mut request = registration(UUID);
+        nics(&mut request, nics_left);
+        change(&mut request);
+        let refused = hammer.register(request).await.unwrap_err();
+        assert_eq!(phase(&node), Phase::New, "nothing of it was taken");
+        refused.code()
+    };
+    assert_eq!(
+        refused(|it| it.hardware = None, 2).await,
+        Code::InvalidArgument
+    );
+    assert_eq!(refused(|it| it.bios = None, 2).await, Code::InvalidArgument);
+    for nics_left in [0, 1] {
+        assert_eq!(refused(|_| {}, nics_left).await, Code::FailedPrecondition);
+    }
+    // Where machines have one uplink, the partition says so.
+    let mut partitions =
+        admin::partition_service_client::PartitionServiceClient::new(node.as_admin());
+    let labels = [("metalmesh.dev/uplinks".to_owned(), "1".to_owned())].into();
+    let request = admin::PartitionServiceUpdateRequest {
+        id: "lab".into(),
+        update_meta: Some(api::UpdateMeta {
+            updated_at: None,
+            locking_strategy: api::OptimisticLockingStrategy::Server.into(),
+        }),
+        labels: Some(api::UpdateLabels {
+            strategy: Some(api::update_labels::Strategy::Replace(api::Labels {
+                labels,
+            })),
+        }),
+        ..Default::default()
+    };
+    partitions.update(request).await.unwrap();
+    let mut request = registration(UUID);
+    nics(&mut request, 1);
+    hammer.register(request).await.unwrap();
+    // The port goes by the name that the switch has for it, and keeps what it was told as.
+    let mut machines = admin::machine_service_client::MachineServiceClient::new(node.as_admin());
+    let get = admin::MachineServiceGetRequest { uuid: UUID.into() };
+    let shown = machines.get(get).await.unwrap().into_inner().machine;
+    let neighbour = &shown.unwrap().hardware.unwrap().nics[0].neighbors[0];
+    let names = (neighbour.name.as_str(), neighbour.identifier.as_str());
+    assert_eq!(names, ("Ethernet0", "Eth1/1"));
     node.stop().await;
 }
 

@@ -10,7 +10,7 @@ use proto_public::metalmesh::admin::v1::bmc_claim_service_client::BmcClaimServic
 use tonic::Code;
 
 use crate::node::Node;
-use crate::published::{OTHER, PASSWORD, UUID, agent, create, waiting};
+use crate::published::{OTHER, PASSWORD, UUID, agent, commands, create, waiting};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_reads_how_a_bmc_lets_in_but_its_agent() {
@@ -96,6 +96,30 @@ async fn bmcs_are_reported() {
     let machine = machine.unwrap();
     assert_eq!(machine.bmc.as_ref().unwrap().power_state, "on");
     assert_eq!(machine.led.value, "off");
+    // Clients compare what they are shown with these.
+    let shown = power(&node, &known).await;
+    assert_eq!(shown.bmc.unwrap().power_state, "ON");
+    assert_eq!(shown.led_state.unwrap().value, "LED-OFF");
+    let mut machines = admin::machine_service_client::MachineServiceClient::new(node.as_admin());
+    let get = admin::MachineServiceGetRequest {
+        uuid: known.clone(),
+    };
+    let status = machines.get(get).await.unwrap().into_inner().machine;
+    let led = status.unwrap().status.unwrap().led_state.unwrap();
+    assert_eq!(led.value, "LED-OFF");
+    for (user, count) in [("metal", 1), ("root", 0)] {
+        let query = api::MachineQuery {
+            uuid: Some(known.clone()),
+            bmc: Some(api::MachineBmcQuery {
+                user: Some(user.into()),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        let request = admin::MachineServiceListBmcRequest { query: Some(query) };
+        let listed = machines.list_bmc(request).await.unwrap().into_inner();
+        assert_eq!(listed.bmc_details.len(), count, "{user}");
+    }
     node.stop().await;
 }
 
@@ -227,5 +251,62 @@ async fn what_machines_draw_is_shown_and_written_only_when_a_supply_changes() {
     assert_eq!(shown.power_supplies, [supply("Critical"), supply("OK")]);
     let shown = tell(f32::NAN, "OK").await;
     assert_eq!(shown.power_metric, Some(drawn(0.0)));
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_goes_to_one_of_two_streams_and_is_pending_until_it_is_taken() {
+    use admin::TaskState;
+    use api::MachineBmcCommand as Bmc;
+    let node = Node::start().await;
+    node.data_centre().await;
+    let agent = agent(&node, None).await;
+    let uuid = node.waiting_machine(1).await;
+    let mut admins = admin::machine_service_client::MachineServiceClient::new(node.as_admin());
+    let mut order = async |command: Bmc| {
+        let uuid = uuid.clone();
+        let command = command.into();
+        let request = admin::MachineServiceBmcCommandRequest { uuid, command };
+        let ordered = admins.bmc_command(request).await.unwrap();
+        ordered.into_inner().task_id
+    };
+    let state = async |task_id: &str| {
+        let mut tasks = admin::task_service_client::TaskServiceClient::new(node.as_admin());
+        let request = admin::TaskServiceGetRequest {
+            task_id: task_id.to_owned(),
+            queue: "default".into(),
+        };
+        let task = tasks.get(request).await.unwrap().into_inner().task;
+        task.unwrap().state()
+    };
+    let done = async |command_id: &str| {
+        let mut bmc = BmcServiceClient::new(node.wire(Some(&agent)));
+        let request = infra::BmcCommandDoneRequest {
+            command_id: command_id.to_owned(),
+            error: None,
+        };
+        bmc.bmc_command_done(request).await.unwrap();
+    };
+    let first = order(Bmc::Cycle).await;
+    assert_eq!(state(&first).await, TaskState::Pending);
+    let mut older = commands(&node, &agent).await;
+    assert_eq!(older.message().await.unwrap().unwrap().command_id, first);
+    assert_eq!(state(&first).await, TaskState::Active);
+    let mut newer = commands(&node, &agent).await;
+    let second = order(Bmc::IdentifyLedOn).await;
+    // The orders of one machine have a sequence: the second one waits for the first.
+    done(&first).await;
+    assert_eq!(newer.message().await.unwrap().unwrap().command_id, second);
+    done(&second).await;
+    assert_eq!(state(&second).await, TaskState::Completed);
+    let third = order(Bmc::Cycle).await;
+    assert_eq!(newer.message().await.unwrap().unwrap().command_id, third);
+    // It leaves without a word: what it took, and what comes, is the other one's.
+    drop(newer);
+    let fourth = order(Bmc::IdentifyLedOff).await;
+    for expected in [&third, &fourth] {
+        let told = older.message().await.unwrap().unwrap();
+        assert_eq!(told.command_id, *expected, "and none that another one had");
+    }
     node.stop().await;
 }

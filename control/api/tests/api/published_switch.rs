@@ -31,6 +31,7 @@ fn leaf(id: &str) -> api::Switch {
         partition: "lab".into(),
         rack: Some("rack-9".into()),
         management_ip: "10.9.1.1".into(),
+        description: "the left one".into(),
         console_command: Some("tio /dev/ttyUSB0".into()),
         nics: (0..4).map(nic).collect(),
         os: Some(api::SwitchOs {
@@ -58,6 +59,12 @@ async fn switches_are_told_and_tell() {
     let agent = agent(&node, None).await;
     let made = register_leaf(&node, &agent, "leaf9").await;
     assert_eq!(made.console_command.as_deref(), Some("tio /dev/ttyUSB0"));
+    assert_eq!(made.description, "the left one");
+    let os = made.os.as_ref().unwrap();
+    assert_eq!(
+        (os.vendor(), os.version.as_str()),
+        (api::SwitchOsVendor::Sonic, "202311")
+    );
     let again = register_leaf(&node, &agent, "leaf9").await;
     assert_eq!(again.nics, made.nics);
     let mut switches = SwitchServiceClient::new(node.wire(Some(&agent)));

@@ -141,14 +141,21 @@ async fn images_as_published_clients_send_them() {
         "ubuntu-24.04.20260301",
         "ubuntu-24.4",
     ] {
-        // Neither features nor expiry, classification preview by default.
-        let image = api::Image {
+        // No expiry.
+        let image = |features: &[api::ImageFeature]| api::Image {
             id: id.into(),
             url: "http://images.example/ubuntu.tar.zst".into(),
+            features: features.iter().map(|one| i32::from(*one)).collect(),
             classification: api::ImageClassification::Supported.into(),
             ..Default::default()
         };
-        let request = admin::ImageServiceCreateRequest { image: Some(image) };
+        let request = |features| admin::ImageServiceCreateRequest {
+            image: Some(image(features)),
+        };
+        let refused = images.create(request(&[])).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+        assert!(refused.message().contains("features"), "{refused}");
+        let request = request(&[api::ImageFeature::Machine]);
         let made = images
             .create(request)
             .await

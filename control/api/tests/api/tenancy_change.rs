@@ -2,7 +2,7 @@
 //! see, and what hammer was given for the first is of no use any more.
 
 use control_state::{
-    BmcAction, EventKind, FreeMachine, PortObserved, ReportSwitch, Switch, Tables, life,
+    BmcAction, EventKind, FreeMachine, Machine, PortObserved, ReportSwitch, Switch, Tables, life,
 };
 use infra::boot_service_client::BootServiceClient;
 use prost::Message;
@@ -46,10 +46,15 @@ async fn switches_obey(node: &Node) {
     }
 }
 
-/// An administrator frees the machine, and it comes as far as to boot from the network.
+/// The machine's project frees it, and it comes as far as to boot from the network.
 async fn free(node: &Node, uuid: &str) {
     let id = uuid.parse().unwrap();
-    node.hardware(FreeMachine { id, project: None }).await;
+    let holder = |tables: &Tables| {
+        let machine = tables.get::<Machine>(&id);
+        machine.and_then(|machine| machine.allocation.as_ref().map(|it| it.project))
+    };
+    let project = node.store.read_local(holder).unwrap();
+    node.hardware(FreeMachine { id, project }).await;
     node.bmc_obeys(BmcAction::PowerOff).await;
     switches_obey(node).await;
     node.bmc_obeys(BmcAction::BootPxe).await;
@@ -139,9 +144,10 @@ async fn the_next_tenant_sees_nothing_of_the_one_before() {
         "{text}"
     );
 
-    // An administrator frees it: the tenant is not told who that is.
+    // Somebody else of the project frees it: the tenant is not told who that is.
     let id = uuid.parse().unwrap();
-    node.hardware(FreeMachine { id, project: None }).await;
+    let project = second.parse().ok();
+    node.hardware(FreeMachine { id, project }).await;
     let get = api::MachineServiceGetRequest {
         uuid,
         project: second,

@@ -215,6 +215,7 @@ async fn a_tenant_sees_its_own_and_hears_when_it_goes() {
         partition: Some("lab".into()),
         size: Some("small".into()),
         image: "debian-12.0".into(),
+        filesystem_layout: Some("default".into()),
         networks: vec![api::MachineAllocationNetwork {
             network,
             ips: Vec::new(),

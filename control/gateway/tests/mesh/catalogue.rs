@@ -137,7 +137,7 @@ pub async fn allocate(control: &Control, project: ProjectId, network: &str) {
             partition: Some("p1".parse().unwrap()),
             size: Some("small".parse().unwrap()),
             image: "debian-12.0.20260101".parse().unwrap(),
-            layout: None,
+            layout: Some("default".parse().unwrap()),
             ssh_public_keys: vec!["ssh-ed25519 AAAA me".into()],
             userdata: "I2Nsb3VkLWNvbmZpZwo=".into(),
             labels: BTreeMap::new(),

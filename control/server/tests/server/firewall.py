@@ -124,12 +124,16 @@ def hammer():
     hardware = machine_pb.MachineHardware(
         memory=2 * GIB, disks=[machine_pb.MachineBlockDevice(name="/dev/sda", size=20 * GIB)],
         cpus=[machine_pb.MetalCPU(cores=2, threads=2)],
-        nics=[machine_pb.MachineNic(mac="02:00:00:00:00:01", name="eth0")])
+        nics=[machine_pb.MachineNic(
+            mac=f"02:00:00:00:0{side}:01", name=f"eth{side}",
+            neighbors=[machine_pb.MachineNic(name="Eth1/1", hostname=f"spare-{side}")])
+            for side in range(2)])
     bmc = machine_pb.MachineBMC(address="10.9.0.1:623", mac="02:00:00:00:09:01",
                                 user="metal", password="from-hammer")
     call(infra_boot.BootServiceClientSync, "register",
          infra_boot_pb.BootServiceRegisterRequest(
-             uuid=NODE, partition="lab", hardware=hardware, bmc=bmc), secret)
+             uuid=NODE, partition="lab", hardware=hardware, bmc=bmc,
+             bios=machine_pb.MachineBios(version="2.4")), secret)
     return secret
 
 
@@ -157,7 +161,8 @@ class Story:
                 for it in ("internet", self.network)]
         wanted = machine_pb.MachineServiceCreateRequest(
             project=self.project, name="fw", hostname="fw", partition="lab", size="small",
-            image="firewall-3.0", networks=nets, allocation_type=kind)
+            image="firewall-3.0", networks=nets, allocation_type=kind,
+            filesystem_layout="default")
         until = time.monotonic() + PATIENCE_S
         while True:
             try:

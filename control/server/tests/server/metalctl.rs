@@ -150,6 +150,13 @@ async fn a_user_s_story_with_the_published_command_line() {
     let root = ["context", "add", "root", "--api-url", &daemon.api];
     ctl.ok(&[&root[..], &["--activate", "--api-token", &token]].concat());
     provide(&ctl, dir.path());
+    // The published command line has no layouts, and no flag to name one.
+    let layout = dir.path().join("layout.yaml");
+    let text = "id: whole\ndisks: [{device: /dev/sda, partitions: [{number: 1, size: 0}]}]\n\
+                filesystems: [{device: /dev/sda1, format: FORMAT_EXT4, path: /}]\n\
+                constraints: {sizes: [small], images: {debian: '>= 12'}}\n";
+    fs::write(&layout, text).unwrap();
+    cli.ok(&["filesystem", "create", "-f", layout.to_str().unwrap()]);
     assert!(ctl.ok(&["health"]).contains("machines"));
     assert!(ctl.ok(&["version"]).contains("Server"));
 
@@ -224,6 +231,10 @@ fn in_the_project(ctl: &Metalctl, project: &str) {
     assert!(ctl.ok(&["project", "invite", "list"]).contains(project));
 }
 
+/// A public key, as its owner has it in a file.
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f me";
+
 /// A machine, as soon as one waits, until it is given back.
 fn a_machine(ctl: &Metalctl, project: &str) {
     let network = ctl.field(&["network", "list"], "id");
@@ -236,7 +247,7 @@ fn a_machine(ctl: &Metalctl, project: &str) {
         "--hostname",
         "m1",
         "--ssh-public-key",
-        "ssh-ed25519 AAAA me",
+        KEY,
     ];
     let create = [&create[..], &of, &more].concat();
     let until = Instant::now() + PATIENCE;
@@ -261,7 +272,7 @@ fn a_machine(ctl: &Metalctl, project: &str) {
     assert!(shown.contains("10.0.0."), "{shown}");
     let update = ["machine", "update", MACHINE, "--description", "the first"];
     // Without a key it sends one that is empty, which its own contract refuses.
-    let key = ["--ssh-public-key", "ssh-ed25519 AAAA me"];
+    let key = ["--ssh-public-key", KEY];
     ctl.ok(&[&update[..], &key, &mine].concat());
     let shown = ctl.ok(&[&["machine", "describe", MACHINE], &mine[..]].concat());
     assert!(shown.contains("the first"), "{shown}");

@@ -87,7 +87,8 @@ impl Agent {
             api: self.api.clone(),
             token: made["secret"].as_str().unwrap().to_owned(),
         };
-        let machine = json!({"uuid": MACHINE, "partition": "lab", "hardware": hardware});
+        let machine = json!({"uuid": MACHINE, "partition": "lab", "hardware": hardware,
+            "bios": {"version": "2.4", "vendor": "Bench", "date": "01/02/2026"}});
         hammer.call("BootService/Register", machine).await;
         hammer
     }

@@ -223,7 +223,8 @@ def networks(who, uuid, name, number):
 def machines(who, uuid, name, number, net):
     """Without a machine that waits none is allocated, and the reason is told."""
     wanted = machine_pb.MachineServiceCreateRequest(
-        project=uuid, name="m1", partition=name, size=name, image=f"{name}-12.0",
+        project=uuid, name="m1", partition=name, size=name, image=f"{name}-12",
+        filesystem_layout="default",
         networks=[machine_pb.MachineAllocationNetwork(network=net)], userdata="",
         allocation_type=machine_pb.MachineAllocationType.MACHINE_ALLOCATION_TYPE_MACHINE)
     error = refused(Code.RESOURCE_EXHAUSTED,
@@ -260,12 +261,16 @@ def hammer(boots, protocol, codec, name, number, node):
     hardware = machine_pb.MachineHardware(
         memory=2 * GIB, disks=[machine_pb.MachineBlockDevice(name="/dev/sda", size=20 * GIB)],
         cpus=[machine_pb.MetalCPU(cores=number, threads=number)],
-        nics=[machine_pb.MachineNic(mac=f"02:00:00:00:00:0{number}", name="eth0")])
+        nics=[machine_pb.MachineNic(
+            mac=f"02:00:00:00:0{side}:0{number}", name=f"eth{side}",
+            neighbors=[machine_pb.MachineNic(name="Eth1/1", hostname=f"spare-{side}")])
+            for side in range(2)])
     bmc = machine_pb.MachineBMC(address=f"10.9.0.{number}:623", mac=f"02:00:00:00:09:0{number}",
                                 user="metal", password="from-hammer")
     answer = who.call(infra_boot.BootServiceClientSync, "register",
                       infra_boot_pb.BootServiceRegisterRequest(
-                          uuid=node, partition=name, hardware=hardware, bmc=bmc))
+                          uuid=node, partition=name, hardware=hardware, bmc=bmc,
+                          bios=machine_pb.MachineBios(version="2.4")))
     assert (answer.size, answer.partition) == (name, name), answer
     return who
 
@@ -273,7 +278,8 @@ def hammer(boots, protocol, codec, name, number, node):
 def allocated(who, uuid, name, net):
     """A machine, as soon as one waits."""
     wanted = machine_pb.MachineServiceCreateRequest(
-        project=uuid, name="m2", partition=name, size=name, image=f"{name}-12.0",
+        project=uuid, name="m2", partition=name, size=name, image=f"{name}-12",
+        filesystem_layout="default",
         networks=[machine_pb.MachineAllocationNetwork(network=net)],
         allocation_type=machine_pb.MachineAllocationType.MACHINE_ALLOCATION_TYPE_MACHINE)
     until = time.monotonic() + 20

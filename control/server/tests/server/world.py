@@ -66,12 +66,24 @@ def eventually(act, code):
                 raise
 
 
+def refused(code, act):
+    """That a call gets this code."""
+    try:
+        act()
+    except ConnectError as error:
+        assert error.code == code, f"{error.code} {error.message}, {code} expected"
+        return
+    raise AssertionError(f"not refused, {code} expected")
+
+
 class Site:
     """What one combination works on."""
 
     def __init__(self, tag, number, admin):
         self.tag, self.number, self.admin = tag, number, admin
         self.node = str(uuids.uuid4())
+        # Nothing was ever heard of this one but by its BMC.
+        self.silent = str(uuids.uuid4())
         self.mac = f"02:00:00:00:00:0{number}"
         self.image = f"{tag}-12.0.1"
         self.leaf = f"leaf-{tag}"
@@ -226,7 +238,7 @@ class Site:
         agent("infra.ComponentService/Ping", type="COMPONENT_TYPE_PIXIECORE", interval="60s",
               identifier=f"pixie-{self.tag}", startedAt="2026-01-01T00:00:00Z",
               version={"version": "v0.1", "revision": "r", "gitSha1": "a", "buildDate": "b"})
-        for leaf in (f"{self.leaf}-old", self.leaf):
+        for leaf in (f"{self.leaf}-old", f"{self.leaf}-new", self.leaf):
             agent("infra.SwitchService/Register", switch={
                 "id": leaf, "partition": self.tag, "rack": "rack-1", "managementIp": "10.9.1.1",
                 "replaceMode": "SWITCH_REPLACE_MODE_OPERATIONAL",
@@ -244,17 +256,23 @@ class Site:
             "event": "MACHINE_PROVISIONING_EVENT_TYPE_PREPARING"})
         bmc = {"address": f"10.9.0.{self.number}:623", "mac": f"02:00:00:00:09:0{self.number}",
                "user": "metal", "password": "from-hammer"}
+        # It hears two switches; nobody manages the second one.
         port = {"mac": self.mac, "name": "eth0", "neighbors": [
-            {"name": "Eth1/1", "identifier": "Eth1/1", "hostname": self.leaf}]}
+            {"name": "Eth1/1", "identifier": "Eth1/1", "hostname": switch}
+            for switch in (self.leaf, "spare")]}
         size = hammer("infra.BootService/Register", uuid=self.node, partition=self.tag, bmc=bmc,
+                      bios={"version": "2.4"},
                       hardware={"memory": 2 * GIB, "nics": [port],
                                 "disks": [{"name": "/dev/sda", "size": 20 * GIB}],
                                 "cpus": [{"cores": self.number, "threads": self.number}]}).size
         assert size == self.tag
         hammer("infra.BootService/SuperUserPassword", uuid=self.node)
+        other = {**bmc, "address": f"10.9.1.{self.number}:623"}
         told = agent("infra.BMCService/UpdateBMCInfo", partition=self.tag, bmcReports=[
-            {"uuid": self.node, "bmc": {**bmc, "powerState": "ON"}}])
+            {"uuid": self.node, "bmc": {**bmc, "powerState": "ON"}},
+            {"uuid": self.silent, "bmc": other}])
         assert list(told.updated_machines) == [self.node]
+        assert list(told.created_machines) == [self.silent]
 
     def machine(self):
         """Allocated, installed, used and given back."""
@@ -314,8 +332,8 @@ class Site:
         admin, one = self.admin, {"uuid": self.node}
         assert admin("admin.MachineService/Get", **one).machine.uuid == self.node
         here = {"partition": self.tag}
-        assert len(admin("admin.MachineService/List", query=here).machines) == 1
-        assert len(admin("admin.MachineService/ListBMC", query=here).bmc_details) == 1
+        assert len(admin("admin.MachineService/List", query=here).machines) == 2
+        assert len(admin("admin.MachineService/ListBMC", query=here).bmc_details) == 2
         admin("admin.MachineService/GetBMC", **one)
         why = {"reason": "somebody asked for it"}
         assert admin("admin.MachineService/ConsolePassword", **one, **why).password == "console"
@@ -374,9 +392,13 @@ class Site:
         task = {"taskId": done, "queue": queue}
         assert admin("admin.TaskService/Get", **task).task.id == done
         admin("admin.TaskService/Delete", **task)
-        admin("admin.MachineService/Delete", uuid=self.node)
-        admin("admin.SwitchService/Migrate", oldSwitch=f"{self.leaf}-old", newSwitch=self.leaf)
-        for leaf in (f"{self.leaf}-old", self.leaf):
+        admin("admin.MachineService/Delete", uuid=self.silent)
+        # A living machine stays, and with it what it is in.
+        refused(Code.FAILED_PRECONDITION,
+                lambda: admin("admin.MachineService/Delete", uuid=self.node))
+        admin("admin.SwitchService/Migrate", oldSwitch=f"{self.leaf}-old",
+              newSwitch=f"{self.leaf}-new")
+        for leaf in (f"{self.leaf}-old", f"{self.leaf}-new"):
             admin("admin.SwitchService/Delete", id=leaf, force=True)
         owner("api.NetworkService/Delete", project=self.project, id=self.network)
         owner("api.ProjectService/Delete", project=self.project)
@@ -385,8 +407,13 @@ class Site:
         admin("admin.SizeImageConstraintService/Delete", size=tag)
         admin("admin.FilesystemService/Delete", id=tag)
         admin("admin.ImageService/Delete", id=self.image)
-        admin("admin.SizeService/Delete", id=tag)
-        admin("admin.PartitionService/Delete", id=tag)
+        refused(Code.FAILED_PRECONDITION, lambda: admin("admin.SizeService/Delete", id=tag))
+        admin("admin.SizeService/Create", size={"id": f"{tag}-none", "constraints": [
+            {"type": "SIZE_CONSTRAINT_TYPE_CORES", "min": 100 + self.number,
+             "max": 100 + self.number}]})
+        admin("admin.SizeService/Delete", id=f"{tag}-none")
+        admin("admin.PartitionService/Create", partition={"id": f"{tag}-none"})
+        admin("admin.PartitionService/Delete", id=f"{tag}-none")
 
     def live(self):
         for part in (self.catalogue, self.people, self.networks, self.agents, self.machine,

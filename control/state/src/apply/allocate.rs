@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{LayoutId, MachineId, SizeId, is_hostname};
+use proto_types::{LayoutId, MachineId, SizeId, Timestamp, is_hostname};
 
 use super::allocate_networks::{check_networks, connect};
 use super::candidates::{best, chosen, not_ready};
 use super::catalog::{DNS_MAX, NTP_MAX};
+use super::node::feature_level;
 use super::pool;
 use super::tenancy::{check_description, check_name};
-use crate::command::AllocateMachine;
+use crate::command::{AllocateMachine, CONFIRMED_LEVEL};
 use crate::entities::{
     Allocation, AllocationType, Classification, EventLog, Idempotency, IdempotencyKey, Image,
-    ImageFeature, Install, LAYOUT_DEFAULT, Layout, Machine, Partition, Phase, Project,
+    ImageFeature, Install, LAYOUT_DEFAULT, Layout, Machine, Partition, Phase, Project, Size,
     SizeImageConstraint, label,
 };
 use crate::hardware::check_layout;
@@ -91,7 +92,15 @@ pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
     check_request(op)?;
     tx.tables().require::<Project>(&op.project)?;
     let image = usable_image(tx, op)?;
+    if let Some(partition) = &op.partition {
+        tx.tables().require::<Partition>(partition)?;
+    }
     let networks = check_networks(tx.tables(), op)?;
+    // What is wrong with the request is told whether or not a machine is there for it.
+    if let Some(size) = &op.size {
+        tx.tables().require::<Size>(size)?;
+        usable_layout(tx.tables(), op, size, &image)?;
+    }
     let mut machine = match op.machine {
         Some(id) => chosen(tx.tables(), id)?,
         None => best(tx.tables(), op)?,
@@ -99,7 +108,6 @@ pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
     let (Some(partition), Some(size)) = (machine.partition.clone(), machine.size.clone()) else {
         return Err(not_ready(&machine, "it is in no partition or has no size"));
     };
-    check_image_constraint(tx.tables(), &size, &image)?;
     let layout = usable_layout(tx.tables(), op, &size, &image)?;
     check_layout(&layout, &machine.hardware)?;
     let asn = pool::next_asn(tx, op.project)?;
@@ -110,6 +118,8 @@ pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
     machine.allocation = Some(Box::new(Allocation {
         id: op.id,
         created_at: tx.now,
+        updated_at: Timestamp::ZERO,
+        generation: 1,
         created_by: tx.actor.to_owned(),
         project: op.project,
         name: op.name.clone(),
@@ -227,7 +237,7 @@ fn usable_image(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Arc<Image>> {
         AllocationType::Firewall => (ImageFeature::Firewall, "is not for firewalls"),
     };
     if !image.features.contains(&feature) {
-        return refuse(name);
+        return Err(Error::invalid("image", format!("\"{}\" {name}", image.id)));
     }
     if tx.now >= image.expires_at {
         return refuse("has expired");
@@ -267,32 +277,35 @@ pub(crate) fn check_image_constraint(tables: &Tables, size: &SizeId, image: &Ima
     Ok(())
 }
 
+/// The layout of the request, or the one that matches, where the size allows the image.
 fn usable_layout(
     tables: &Tables,
     op: &AllocateMachine,
     size: &SizeId,
     image: &Image,
 ) -> Result<Layout> {
+    check_image_constraint(tables, size, image)?;
     match &op.layout {
         Some(id) if id.as_str() == LAYOUT_DEFAULT => default_layout(),
         Some(id) => tables
             .require::<Layout>(id)
             .map(|layout| Layout::clone(layout)),
-        None => match match_layout(tables, size, image)? {
-            Some(id) => tables
+        None => match match_layout(tables, size, image) {
+            Ok(id) => tables
                 .require::<Layout>(&id)
                 .map(|layout| Layout::clone(layout)),
-            None => default_layout(),
+            // Entries of older programs come to what they came to then.
+            Err(_) if feature_level(tables) < CONFIRMED_LEVEL => default_layout(),
+            Err(error) => Err(error),
         },
     }
 }
 
 /// The first layout by id whose constraints match (`FilesystemService.Match`).
-pub(crate) fn match_layout(
-    tables: &Tables,
-    size: &SizeId,
-    image: &Image,
-) -> Result<Option<LayoutId>> {
+///
+/// # Errors
+/// `InvalidField` if there is none: disks are not divided by a guess.
+pub(crate) fn match_layout(tables: &Tables, size: &SizeId, image: &Image) -> Result<LayoutId> {
     let (os, version) = parse_image_id(image.id.as_str())?;
     let matching = tables.all::<Layout>().find(|layout| {
         let constraints = &layout.constraints;
@@ -303,5 +316,12 @@ pub(crate) fn match_layout(
         constraints.sizes.contains(size)
             && requirement.is_some_and(|r| r.is_ok_and(|r| r.matches(version)))
     });
-    Ok(matching.map(|layout| layout.id.clone()))
+    matching.map(|layout| layout.id.clone()).ok_or_else(|| {
+        let rule = format!(
+            "must be given: no layout is for size \"{size}\" and image \"{}\"",
+            image.id
+        );
+        let hint = "name one, \"default\" for the built-in one: metalmesh filesystem ls";
+        Error::invalid("filesystem_layout", rule).hint(hint)
+    })
 }

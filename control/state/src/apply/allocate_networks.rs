@@ -44,6 +44,9 @@ pub(super) fn check_networks(tables: &Tables, op: &AllocateMachine) -> Result<Ve
         if !theirs && network.kind != NetworkType::ChildShared {
             return Err(Error::not_found("network", &wanted.network));
         }
+        if let Some(partition) = &op.partition {
+            check_partition(network, partition)?;
+        }
         match network.kind {
             NetworkType::Underlay => {
                 return Err(not_allowed(
@@ -62,6 +65,14 @@ pub(super) fn check_networks(tables: &Tables, op: &AllocateMachine) -> Result<Ve
     }
     check_mix(op.kind, &networks)?;
     Ok(networks)
+}
+
+fn check_partition(network: &Network, partition: &PartitionId) -> Result<()> {
+    let elsewhere = network.partition.as_ref().filter(|its| *its != partition);
+    elsewhere.map_or(Ok(()), |_| {
+        let why = format!("is not in partition \"{partition}\"");
+        Err(not_allowed(network, &why))
+    })
 }
 
 fn check_mix(kind: AllocationType, networks: &[Arc<Network>]) -> Result<()> {
@@ -102,16 +113,8 @@ pub(super) fn connect(
 ) -> Result<Vec<AllocationNetwork>> {
     let mut connected = Vec::new();
     for (network, wanted) in networks.iter().zip(&op.networks) {
-        if network
-            .partition
-            .as_ref()
-            .is_some_and(|its| its != partition)
-        {
-            return Err(not_allowed(
-                network,
-                &format!("is not in partition \"{partition}\""),
-            ));
-        }
+        // A machine that was named tells only now where it is.
+        check_partition(network, partition)?;
         let ips = addresses(tx, op, network, &wanted.ips, machine)?;
         connected.push(describe(network, ips, asn));
     }
@@ -136,9 +139,21 @@ fn addresses(
         return families.into_iter().map(&mut create).collect();
     }
     for ip in given {
-        ip::bind(tx, network, *ip, op.project, machine)?;
+        ip::bind(tx, network, *ip, op.project, machine).map_err(of_request)?;
     }
     Ok(given.to_vec())
+}
+
+/// An address that is in use is a mistake of the request, which names it.
+fn of_request(error: Error) -> Error {
+    match error.code {
+        ErrorCode::AddressInUse => Error {
+            message: error.message,
+            object: error.object,
+            ..Error::new(ErrorCode::InvalidField, String::new())
+        },
+        _ => error,
+    }
 }
 
 fn underlay_of(tables: &Tables, partition: &PartitionId) -> Result<Arc<Network>> {
@@ -147,11 +162,11 @@ fn underlay_of(tables: &Tables, partition: &PartitionId) -> Result<Arc<Network>>
     });
     match (underlays.next(), underlays.next()) {
         (Some(only), None) => Ok(Arc::clone(only)),
-        _ => Err(Error::new(
-            ErrorCode::NetworkNotAllowed,
-            format!("partition \"{partition}\" needs exactly one underlay network for firewalls"),
-        )
-        .object("partition", partition)),
+        _ => {
+            let message = format!("partition \"{partition}\" has no single underlay for firewalls");
+            let error = Error::new(ErrorCode::NotFound, message).object("partition", partition);
+            Err(error.hint("an admin creates it: metalmesh network create --type underlay"))
+        }
     }
 }
 

@@ -207,9 +207,13 @@ fn match_again(tx: &mut Tx<'_>) {
         .filter(|m| m.allocation.is_none() && !m.boot_id.is_empty())
         .filter_map(|m| {
             let size = match_size(tx.tables(), &m.hardware);
-            (size != m.size).then(|| Machine {
-                size,
-                ..Machine::clone(m)
+            (size != m.size).then(|| {
+                let mut machine = Machine {
+                    size,
+                    ..Machine::clone(m)
+                };
+                super::lifecycle::size_changed(&mut machine);
+                machine
             })
         })
         .collect();
@@ -243,9 +247,8 @@ pub(super) fn update_size(tx: &mut Tx<'_>, op: &UpdateSize) -> Result {
 pub(super) fn delete_size(tx: &mut Tx<'_>, op: &DeleteSize) -> Result {
     let size = tx.tables().require::<Size>(&op.0)?.clone();
     let tables = tx.tables();
-    let allocated =
-        |m: &&std::sync::Arc<Machine>| m.allocation.is_some() && m.size.as_ref() == Some(&op.0);
-    if let Some(machine) = tables.all::<Machine>().find(allocated) {
+    let of_size = |machine: &&std::sync::Arc<Machine>| machine.size.as_ref() == Some(&op.0);
+    if let Some(machine) = tables.all::<Machine>().find(of_size) {
         return Err(in_use(
             "size",
             op.0.as_str(),
@@ -263,6 +266,7 @@ pub(super) fn delete_size(tx: &mut Tx<'_>, op: &DeleteSize) -> Result {
     }
     tx.delete::<SizeImageConstraint>(&op.0);
     tx.delete::<Size>(&op.0);
+    // Machines that two sizes matched have one now.
     match_again(tx);
     Ok(Reply::Size(size))
 }

@@ -183,6 +183,13 @@ pub(super) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result {
     }
     record(tx, op.id, op.kind, &op.message, op.time);
     let log = remember_told(tx, op.id, &told);
+    // An order to its BMC is no word of the machine's own.
+    if !matches!(
+        op.kind,
+        EventKind::PlannedReboot | EventKind::MachineReclaim
+    ) {
+        lifecycle::came_back(&mut machine);
+    }
     match op.kind {
         EventKind::Installing if machine.phase == Phase::Installing => {
             if let Some(allocation) = &mut machine.allocation {

@@ -187,12 +187,11 @@ pub(super) fn bind(
         namespace: network.namespace,
         ip,
     };
-    let known = tx
-        .get::<Ip>(&key)
-        .filter(|it| it.project == project && it.network == network.id);
-    let mut address = known
-        .map(|it| Ip::clone(it))
-        .ok_or_else(|| Error::not_found("ip", ip))?;
+    let mut address = own(tx, &key, project)?;
+    if address.network != network.id {
+        let message = format!("address {ip} is not in network \"{}\"", network.id);
+        return Err(Error::new(ErrorCode::AddressNotInNetwork, message).object("ip", ip));
+    }
     if let Some(other) = address.machine {
         return Err(Error::new(
             ErrorCode::AddressInUse,

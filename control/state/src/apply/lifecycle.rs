@@ -34,6 +34,30 @@ pub(super) fn sign_of_life(tx: &mut Tx<'_>, machine: MachineId) {
     tx.save(log);
 }
 
+/// A machine that nobody has is heard again: its revivals count anew, and what was said of its silence
+/// is over.
+pub(super) fn came_back(machine: &mut Machine) {
+    if matches!(machine.phase, Phase::Wiping | Phase::Waiting) && machine.step_attempts > 0 {
+        machine.step_attempts = 0;
+        machine.reason = resting_reason(machine).to_owned();
+    }
+}
+
+/// Another size matches a machine that nobody has: a reason that told of the last one is over.
+pub(super) fn size_changed(machine: &mut Machine) {
+    if machine.phase == Phase::Waiting && machine.step_attempts == 0 {
+        machine.reason = resting_reason(machine).to_owned();
+    }
+}
+
+/// The reason of a machine that waits although it is healthy; empty when it is on offer.
+fn resting_reason(machine: &Machine) -> &'static str {
+    match (machine.phase, &machine.size) {
+        (Phase::Waiting, None) => "no size matches the hardware, or more than one does",
+        _ => "",
+    }
+}
+
 /// Hammer says goodbye: from now on the port is the tenant's.
 pub(super) fn leaves_hammer(machine: &mut Machine, now: Timestamp) {
     let installed = machine
@@ -99,9 +123,10 @@ pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result {
         machine.dirty |= has_unknown_disk(&machine, is_new_boot);
     }
     sign_of_life(tx, op.id);
+    came_back(&mut machine);
     enter_after_register(&mut machine, is_new_boot, tx.now);
-    if machine.size.is_none() && machine.phase == Phase::Waiting {
-        machine.reason = "no size matches the hardware, or more than one does".into();
+    if machine.phase == Phase::Waiting {
+        machine.reason = resting_reason(&machine).to_owned();
     }
     let machine = tx.save(machine);
     concerned.append(&mut links::concerned(tx.tables(), &machine));
@@ -229,11 +254,8 @@ pub(super) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> Result {
         None => {
             machine.clean_disks = known_serials(&machine);
             machine.dirty = false;
-            let reason = match machine.size {
-                Some(_) => "",
-                None => "no size matches the hardware, or more than one does",
-            };
-            machine.enter(Phase::Waiting, tx.now, reason);
+            machine.enter(Phase::Waiting, tx.now, "");
+            machine.reason = resting_reason(&machine).to_owned();
             Ok(Reply::Machine(tx.save(machine)))
         }
     }

@@ -4,25 +4,27 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 
 use super::tenancy::check_description;
+use super::tick::DEAD_AFTER_MS;
 use super::{allocate, boots, links, orders, reclaim};
 use crate::command::{DeleteMachine, SetMachineState, UpdateMachine};
 use crate::entities::{
-    Availability, BmcOrder, Condition, EventLog, HoldCause, Machine, Phase, Segment,
+    Availability, BmcOrder, Condition, EventLog, HoldCause, Liveliness, Machine, Phase, Segment,
 };
 use crate::reply::Reply;
-use crate::tables::Tx;
+use crate::tables::{Tables, Tx};
 
 type Result = std::result::Result<Reply, Error>;
 
 pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> Result {
     let mut machine: Machine = tx.require(&op.id)?;
-    let meta = machine.meta.clone();
+    let (meta, phase) = (machine.meta.clone(), machine.phase);
     let allocation = machine
         .allocation
         .as_mut()
         .filter(|a| a.project == op.project);
     let allocation = allocation.ok_or_else(|| Error::not_found("machine", op.id))?;
     op.lock.check("machine", &op.id.to_string(), &meta)?;
+    let before = allocation.clone();
     if let Some(description) = &op.description {
         check_description(description)?;
         allocation.description.clone_from(description);
@@ -34,12 +36,31 @@ pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> Result {
         allocate::check_keys(keys)?;
         allocation.ssh_public_keys.clone_from(keys);
     }
+    if *allocation == before {
+        return Ok(Reply::Machine(tx.save(machine)));
+    }
+    // Hammer writes the keys into the system that it installs, and nobody does so later.
+    let is_written = allocation.install.begun || phase != Phase::Installing;
+    if is_written && allocation.ssh_public_keys != before.ssh_public_keys {
+        return Err(keys_are_written(op.id));
+    }
+    allocation.generation += 1;
+    allocation.updated_at = tx.now;
     Ok(Reply::Machine(tx.update(machine)))
+}
+
+fn keys_are_written(id: MachineId) -> Error {
+    let message = format!("machine \"{id}\" has its SSH keys already: nothing changes them there");
+    let hint = "change authorized_keys on the machine; or free it, and create it with other keys";
+    Error::new(ErrorCode::WrongPhase, message)
+        .object("machine", id)
+        .hint(hint)
 }
 
 pub(super) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result {
     check_description(&op.description)?;
     let mut machine: Machine = tx.require(&op.id)?;
+    check_transition(&machine, op)?;
     machine.condition = match op.state {
         Availability::Available => Condition::default(),
         state => Condition {
@@ -71,6 +92,29 @@ pub(super) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result {
     Ok(Reply::Machine(machine))
 }
 
+/// Refuses to replace one reason for being out of the pool by another: the first would be lost. A
+/// tainted machine can be locked, because control taints by itself what it cannot wipe.
+fn check_transition(machine: &Machine, op: &SetMachineState) -> std::result::Result<(), Error> {
+    use Availability::{Available, Locked, Tainted};
+    let old = &machine.condition;
+    match (old.state, op.state) {
+        (_, Available) if !op.description.is_empty() => Err(Error::invalid(
+            "description",
+            "must be empty when the machine is made available",
+        )),
+        (Available, _) | (_, Available) | (Tainted, Locked) => Ok(()),
+        (state, _) => {
+            let state = if state == Locked { "locked" } else { "tainted" };
+            let id = op.id;
+            let message = format!("machine \"{id}\" is {state} already: {}", old.description);
+            let hint =
+                format!("make it available first: metalmesh machine set-state {id} available");
+            let error = Error::new(ErrorCode::WrongPhase, message).object("machine", id);
+            Err(error.hint(hint))
+        }
+    }
+}
+
 pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result {
     let machine = tx.tables().require::<Machine>(&op.id)?.clone();
     if machine.allocation.is_some() {
@@ -87,13 +131,39 @@ pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result {
         )
         .object("machine", op.id));
     }
-    if machine.segment == Segment::Isolated && reclaim::may_be_connected(tx.tables(), &machine) {
+    if machine.segment != Segment::Isolated {
+        check_is_dead(tx.tables(), &machine)?;
+    } else if reclaim::may_be_connected(tx.tables(), &machine) {
+        // Otherwise it is unplugged, which says more than what was heard of it last.
         return Err(isolated(&machine));
     }
     let concerned = links::concerned(tx.tables(), &machine);
     forget(tx, op.id);
     links::take_again(tx, concerned);
     Ok(Reply::Machine(machine))
+}
+
+/// Refuses what an administrator may do only to a machine that gives no sign of life.
+pub(super) fn check_is_dead(tables: &Tables, machine: &Machine) -> std::result::Result<(), Error> {
+    let log = tables.get::<EventLog>(&machine.id);
+    if log.is_none_or(|log| log.liveliness != Liveliness::Alive) {
+        return Ok(());
+    }
+    let id = machine.id;
+    let message = match &machine.allocation {
+        Some(allocation) => format!(
+            "machine \"{id}\" is alive, and project \"{}\" has it",
+            allocation.project
+        ),
+        None => format!("machine \"{id}\" is alive"),
+    };
+    let hint = format!(
+        "power it off: metalmesh machine power {id} off; it counts as dead when it was silent for \
+         {} minutes",
+        DEAD_AFTER_MS / 60_000
+    );
+    let error = Error::new(ErrorCode::MachineAlive, message).object("machine", id);
+    Err(error.hint(hint))
 }
 
 /// Without its record the port of an isolated machine would go back to the provisioning segment.

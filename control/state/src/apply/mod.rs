@@ -186,6 +186,7 @@ routes! {
     DeleteMachine machine::delete;
     OrderBmc orders::order_by_user;
     BmcOrderDone orders::done;
+    TakeBmcOrder orders::take;
     DeleteBmcOrder orders::delete;
     KeepBmcAccess orders::keep_access;
     ReportBmc orders::report;

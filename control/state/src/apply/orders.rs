@@ -1,15 +1,19 @@
 //! Orders to BMCs, and what their ends mean.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, OrderId, PartitionId};
+use uuid::Uuid;
 
 use super::{bmc_claims, events, reclaim, strangers};
-use crate::command::{BmcOrderDone, DeleteBmcOrder, KeepBmcAccess, OrderBmc, ReportBmc};
+use crate::command::{
+    BmcOrderDone, DeleteBmcOrder, KeepBmcAccess, OrderBmc, ReportBmc, TakeBmcOrder,
+};
 use crate::entities::{
-    BmcAction, BmcOrder, EventKind, Machine, ORDER_DEADLINE_MS, ORDERS_KEPT_MAX, ORDERS_OPEN_MAX,
-    OrderPurpose, OrderState, Phase,
+    Availability, BmcAction, BmcOrder, BmcStream, EventKind, Machine, ORDER_DEADLINE_MS,
+    ORDERS_KEPT_MAX, ORDERS_OPEN_MAX, OrderPurpose, OrderState, Phase,
 };
 use crate::life::reports::bmc_of;
 use crate::reply::Reply;
@@ -33,6 +37,13 @@ pub(super) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result {
     );
     if busy && !is_led {
         return Err(super::lifecycle::wrong_phase(&machine, "ordered about"));
+    }
+    // A lamp helps to find the machine that somebody looks at.
+    if machine.condition.state == Availability::Locked && !is_led {
+        let text = &machine.condition.description;
+        let message = format!("machine \"{}\" is locked: {text}", op.machine);
+        let error = Error::new(ErrorCode::MachineLocked, message);
+        return Err(error.object("machine", op.machine));
     }
     if let Some(contest) = bmc_claims::contest(&machine) {
         let error = Error::new(ErrorCode::BmcContested, contest).object("machine", op.machine);
@@ -121,6 +132,7 @@ fn order(
         finished_at: None,
         error: None,
         trace,
+        taken_by: None,
         nonce: None,
     }))
 }
@@ -194,6 +206,34 @@ pub(super) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result {
     tell_failure(tx, &ended);
     reclaim::order_ended(tx, &ended)?;
     Ok(Reply::BmcOrder(ended))
+}
+
+pub(super) fn take(tx: &mut Tx<'_>, op: &TakeBmcOrder) -> Result {
+    let order = tx.tables().require::<BmcOrder>(&op.id)?.clone();
+    check_partition(&order.partition, &op.partition, order.machine)?;
+    let refuse = |why: &str| {
+        let message = format!("task \"{}\" {why}", op.id);
+        Err(Error::new(ErrorCode::Conflict, message).object("task", op.id))
+    };
+    if order.state != OrderState::Open {
+        return refuse("is over");
+    }
+    // All open orders of one machine go to one stream, which keeps their sequence.
+    let elsewhere = open_orders(tx, order.machine).into_iter().any(|order| {
+        let holder = order.taken_by.filter(|holder| *holder != op.stream);
+        holder.is_some_and(|holder| is_open(holder, op.stream.node, &op.open))
+    });
+    if elsewhere {
+        return refuse("is carried out for another stream, or one before it is");
+    }
+    let mut order = BmcOrder::clone(&order);
+    order.taken_by = Some(op.stream);
+    Ok(Reply::BmcOrder(tx.save(order)))
+}
+
+/// `true` if a stream may still be read: only its own control node knows that it ended.
+fn is_open(stream: BmcStream, node: u64, open_there: &BTreeSet<Uuid>) -> bool {
+    stream.node != node || open_there.contains(&stream.id)
 }
 
 /// Nobody answered in time.

@@ -9,7 +9,7 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, Vni};
 
 use super::orders::{cancel_life, cancel_open, open_orders, order_life};
-use super::{agents, boots, events, handover, ip, pool};
+use super::{agents, boots, events, handover, ip, machine, pool};
 use crate::command::FreeMachine;
 use crate::entities::{
     Availability, BmcAction, BmcOrder, EventKind, HoldCause, Machine, OrderPurpose, OrderState,
@@ -57,6 +57,10 @@ pub(super) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
         )
         .object("machine", op.id));
     };
+    if op.project.is_none() {
+        // Nobody but its project gives a living machine back.
+        machine::check_is_dead(tx.tables(), &machine)?;
+    }
     let reason = format!("freed by {}", tx.actor);
     agents::revoke_allocation(tx, op.id, allocation.id, "the machine was freed");
     boots::end(tx, op.id, "the machine was freed");

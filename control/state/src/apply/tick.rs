@@ -7,7 +7,9 @@ use proto_types::{MachineId, OrderId, PartitionId, Timestamp};
 
 use super::clock::{self, TickTime};
 use super::node::feature_level;
-use super::{audit_retention, boots, ca, events, handover, identity, machine, orders, reclaim};
+use super::{
+    audit_retention, boots, ca, events, handover, identity, lifecycle, machine, orders, reclaim,
+};
 use crate::command::{CUT_OFF_LEVEL, Tick};
 use crate::entities::{
     Availability, BmcOrder, BootTicket, COMPONENT_LIFE_MS, Certificate, Component, CoolingNumber,
@@ -104,6 +106,13 @@ fn is_observed(partition: Option<&PartitionId>, op: &Tick) -> bool {
 fn liveliness(tx: &mut Tx<'_>, op: &Tick) {
     let changed: Vec<EventLog> = judged(tx.tables(), op, tx.now).collect();
     for log in changed {
+        let machine = tx.get::<Machine>(&log.machine);
+        let is_back = log.liveliness == Liveliness::Alive;
+        if let Some(machine) = machine.filter(|_| is_back).cloned() {
+            let mut machine = Machine::clone(&machine);
+            lifecycle::came_back(&mut machine);
+            tx.save(machine);
+        }
         tx.save(log);
     }
 }

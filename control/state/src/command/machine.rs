@@ -9,9 +9,10 @@ use proto_types::{
     ProjectId, SizeId, Timestamp,
 };
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::entities::{
-    AllocationType, Availability, Bios, BmcAccess, BmcAction, DiskWipe, Draw, EventKind,
+    AllocationType, Availability, Bios, BmcAccess, BmcAction, BmcStream, DiskWipe, Draw, EventKind,
     FirewallRules, Fru, Hardware, Labels, LabelsUpdate, Lock, VpnAccess,
 };
 
@@ -58,9 +59,9 @@ pub struct AllocateMachine {
     /// What; required without a machine.
     #[serde(default)]
     pub size: Option<SizeId>,
-    /// Exact image, or `os-major.minor` for the newest supported patch.
+    /// Exact image, or `os-major[.minor]` for the newest supported patch.
     pub image: ImageId,
-    /// Layout; the one whose constraints match without it.
+    /// Layout; `None` means the one whose constraints match, without which it is refused.
     #[serde(default)]
     pub layout: Option<LayoutId>,
     /// Keys that may log in.
@@ -139,7 +140,7 @@ pub struct UpdateMachine {
     /// Labels of the allocation.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
-    /// Keys that may log in; used at the next installation.
+    /// Keys that may log in; refused once an installation has begun that writes others.
     #[serde(default)]
     pub ssh_public_keys: Option<Vec<String>>,
 }
@@ -149,7 +150,8 @@ pub struct UpdateMachine {
 pub struct FreeMachine {
     /// Which.
     pub id: MachineId,
-    /// Who must have it; anyone when an admin frees it.
+    /// The project that must have it. `None` means that an administrator frees it, whoever has it:
+    /// only a machine that gives no sign of life.
     #[serde(default)]
     pub project: Option<ProjectId>,
 }
@@ -193,6 +195,20 @@ pub struct OrderBmc {
 pub struct DeleteBmcOrder {
     /// Which.
     pub id: OrderId,
+}
+
+/// See [`Op::TakeBmcOrder`](crate::Op::TakeBmcOrder).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TakeBmcOrder {
+    /// Which.
+    pub id: OrderId,
+    /// The partition that the stream serves; must be the order's.
+    pub partition: PartitionId,
+    /// The stream that takes it.
+    pub stream: BmcStream,
+    /// Ids of the partition's streams that are open on that control node. Orders that others of its
+    /// streams have taken are free again: those streams have ended.
+    pub open: BTreeSet<Uuid>,
 }
 
 /// See [`Op::KeepBmcAccess`](crate::Op::KeepBmcAccess).

@@ -191,7 +191,9 @@ macro_rules! ops {
                     | Self::CreateComponentToken(_) => CA_LEVEL,
                     Self::CreateToken(op) if op.warrant.is_some() => CONFIRMED_LEVEL,
                     Self::UpdateToken(op) if op.warrant.is_some() => CONFIRMED_LEVEL,
-                    Self::CreateMachineToken(_) | Self::ConfirmBmc(_) => CONFIRMED_LEVEL,
+                    Self::CreateMachineToken(_) | Self::ConfirmBmc(_) | Self::TakeBmcOrder(_) => {
+                        CONFIRMED_LEVEL
+                    }
                     Self::RegisterMachine(op) if op.seen_in.is_some() => SEEN_IN_LEVEL,
                     Self::CreateJoinTicket(op) if op.tpm.is_some() => TPM_LEVEL,
                     Self::RedeemJoinTicket(op) if op.tpm.is_some() => TPM_LEVEL,
@@ -348,6 +350,9 @@ ops! {
     OrderBmc;
     /// By the BMC agent; idempotent. → `Reply::BmcOrder`
     BmcOrderDone;
+    /// For a stream of a BMC agent of the published stack: no other stream gets the order.
+    /// Idempotent. → `Reply::BmcOrder`
+    TakeBmcOrder;
     /// Cancels an open order of a user, forgets one that is over; what the life cycle waits for is
     /// refused. → `Reply::BmcOrder` as it was
     DeleteBmcOrder;

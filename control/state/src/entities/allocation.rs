@@ -135,6 +135,12 @@ pub struct Allocation {
     pub id: AllocationId,
     /// Since when.
     pub created_at: Timestamp,
+    /// When its project changed it last; zero when it never did.
+    #[serde(default)]
+    pub updated_at: Timestamp,
+    /// Counts the changes by its project, from 1.
+    #[serde(default = "first")]
+    pub generation: u64,
     /// Who asked for it.
     pub created_by: String,
     /// Whose it is.
@@ -186,7 +192,16 @@ pub struct Allocation {
     pub events_before: u64,
 }
 
+const fn first() -> u64 {
+    1
+}
+
 impl Allocation {
+    /// When it was made or changed last.
+    pub fn changed_at(&self) -> Timestamp {
+        self.updated_at.max(self.created_at)
+    }
+
     /// The VNI of the tenant's segment: VRF of the child network.
     pub fn tenant_vrf(&self) -> Option<u32> {
         self.networks

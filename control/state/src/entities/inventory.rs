@@ -62,6 +62,10 @@ pub struct Neighbour {
     pub chassis_id: String,
     /// Port, `swp1`.
     pub port_id: String,
+    /// What the machine's agent calls the port, where it tells that beside `port_id`. Empty means
+    /// that it does not.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub identifier: String,
     /// System name: the switch's id.
     pub system_name: String,
     /// What the system says about itself.

@@ -2,6 +2,7 @@
 
 use proto_types::{Digest, MachineId, OrderId, PartitionId, Timestamp};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 /// How many ended orders a machine keeps.
 pub const ORDERS_KEPT_MAX: usize = 10;
@@ -82,6 +83,15 @@ pub enum OrderPurpose {
     Join,
 }
 
+/// A stream on which a control node hands out orders to an agent of the published stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BmcStream {
+    /// The control node that serves it.
+    pub node: u64,
+    /// New for each stream.
+    pub id: Uuid,
+}
+
 /// An order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BmcOrder {
@@ -113,6 +123,10 @@ pub struct BmcOrder {
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
+    /// The stream on which an agent of the published stack has taken it: only that one carries it
+    /// out. `None` means that none has, or that an agent of the mesh carries it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_by: Option<BmcStream>,
     /// Of [`BmcAction::SetNonce`]: SHA-256 of what the BMC holds since the order's end; gone once a
     /// machine joined with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -140,6 +140,7 @@ mod tests {
             finished_at: (state != OrderState::Open).then_some(at),
             error: None,
             trace: None,
+            taken_by: None,
             nonce: nonce.map(sha),
         }
     }

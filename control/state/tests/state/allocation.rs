@@ -66,7 +66,7 @@ fn the_same_key_gives_the_same_machine() {
     );
     world.ok(FreeMachine {
         id: first.id,
-        project: None,
+        project: Some(id(1)),
     });
     world.bmc(BmcAction::PowerOff, None);
     world.switch_obeys();
@@ -127,7 +127,7 @@ fn bad_requests() {
         ),
         (
             |op| op.kind = AllocationType::Firewall,
-            ErrorCode::ImageNotUsable,
+            ErrorCode::InvalidField,
         ),
         (|op| op.project = id(2), ErrorCode::NotFound),
     ];
@@ -240,11 +240,19 @@ fn layouts() {
         let reply = world.clone().ok(op).machine().unwrap();
         reply.allocation.as_ref().unwrap().layout.id.to_string()
     };
-    assert_eq!(chosen(&world, allocation_of(1)), "fits");
+    let matching = AllocateMachine {
+        layout: None,
+        ..allocation_of(1)
+    };
+    assert_eq!(chosen(&world, matching.clone()), "fits");
+    let mut without = World::new();
+    level(&mut without, CONFIRMED_LEVEL);
+    without.waiting(1);
+    assert_eq!(without.refused(matching), ErrorCode::InvalidField);
     assert_eq!(chosen(&world, with(LAYOUT_DEFAULT)), LAYOUT_DEFAULT);
     assert_eq!(
         query::match_layout(&world.tables, &text(SIZE), &text(IMAGE)),
-        Ok(Some(text("fits")))
+        Ok(text("fits"))
     );
 }
 
@@ -336,7 +344,16 @@ fn given_addresses() {
         ..allocation_of(allocation)
     };
     let machine = world.ok(with(1, &[fixed, loose])).machine().unwrap();
-    assert_eq!(world.refused(with(2, &[fixed])), ErrorCode::AddressInUse);
+    assert_eq!(world.refused(with(2, &[fixed])), ErrorCode::InvalidField);
+    world.ok(child("other", 1));
+    let elsewhere = AllocateMachine {
+        networks: vec![WantedNetwork {
+            network: text("other"),
+            ips: vec![fixed],
+        }],
+        ..allocation_of(2)
+    };
+    assert_eq!(world.refused(elsewhere), ErrorCode::AddressNotInNetwork);
     let key = IpKey {
         namespace: None,
         ip: fixed,
@@ -350,7 +367,7 @@ fn given_addresses() {
     );
     world.ok(FreeMachine {
         id: machine.id,
-        project: None,
+        project: Some(id(1)),
     });
     world.bmc(BmcAction::PowerOff, None);
     world.switch_obeys();
@@ -401,7 +418,7 @@ fn firewalls() {
     );
     assert_eq!(
         world.refused(wanted(&["internet", "private"])),
-        ErrorCode::NetworkNotAllowed,
+        ErrorCode::NotFound,
         "no underlay yet"
     );
     world.ok(CreateNetwork {

@@ -116,8 +116,7 @@ fn what_switches_and_bmcs_tell_is_bounded() {
                 chassis_id: "c".into(),
                 port_id: "p".into(),
                 system_name: "s".into(),
-                system_description: String::new(),
-                mac: None,
+                ..Neighbour::default()
             };
             neighbours
         ],

@@ -290,7 +290,10 @@ fn behind_a_switch_that_hears_nobody_two_claims_hold_both() {
     let state = |machine, state| SetMachineState {
         id: id(machine),
         state,
-        description: "it is not there".into(),
+        description: match state {
+            Availability::Available => String::new(),
+            _ => "it is not there".into(),
+        },
     };
     let mut other = world.clone();
     world.ok(state(LIAR, Availability::Locked));
@@ -298,10 +301,14 @@ fn behind_a_switch_that_hears_nobody_two_claims_hold_both() {
     other.ok(state(1, Availability::Locked));
     assert_eq!(links(&other, LIAR), ["leaf1 swp1"]);
     assert_eq!(obstacle(&other, LIAR), "");
-    // Or it is deleted.
+    // Or it is deleted, once it gives no sign of life.
     world.ok(state(LIAR, Availability::Available));
     assert_ne!(obstacle(&world, 1), "");
-    world.ok(DeleteMachine { id: id(LIAR) });
+    let delete = DeleteMachine { id: id(LIAR) };
+    assert_eq!(world.refused(delete.clone()), ErrorCode::MachineAlive);
+    world.tick(DEAD_AFTER_MS);
+    world.event(1, EventKind::Alive);
+    world.ok(delete);
     assert_eq!(obstacle(&world, 1), "");
 }
 

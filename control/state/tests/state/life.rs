@@ -464,14 +464,18 @@ fn freeing() {
         project: Some(id(2)),
     };
     assert_eq!(world.refused(foreign), ErrorCode::NotFound);
-    let lock = |state| SetMachineState {
+    let set = |state, description: &str| SetMachineState {
         id: id(1),
         state,
-        description: "look".into(),
+        description: description.into(),
     };
-    world.ok(lock(Availability::Locked));
+    world.ok(set(Availability::Locked, "look"));
     assert_eq!(world.refused(free.clone()), ErrorCode::MachineLocked);
-    world.ok(lock(Availability::Available));
+    world.ok(set(Availability::Available, ""));
+    assert_eq!(world.refused(by_admin.clone()), ErrorCode::MachineAlive);
+    let mut silent = world.clone();
+    silent.tick(DEAD_AFTER_MS);
+    silent.ok(by_admin.clone());
     world.ok(free.clone());
     let orders = world.open_orders();
     world.ok(free);

@@ -155,7 +155,7 @@ fn op_of(world: &World, step: &Step, counter: u128) -> Vec<Op> {
         Step::Free(m) => vec![
             FreeMachine {
                 id: id(*m),
-                project: None,
+                project: Some(id(1)),
             }
             .into(),
         ],
@@ -406,7 +406,7 @@ proptest! {
             let state = Availability::Available;
             world.ok(SetMachineState { id: id(number), state, description: String::new() });
             if world.machine(number).allocation.is_some() {
-                world.ok(FreeMachine { id: id(number), project: None });
+                world.ok(FreeMachine { id: id(number), project: Some(id(1)) });
             }
         }
         let mut world = World::of(world.tables.clone(), world.now);

@@ -60,7 +60,7 @@ fn a_hundred_thousand_machines() {
         "free",
         FreeMachine {
             id: first,
-            project: None,
+            project: Some(id(1)),
         }
         .into(),
     );

@@ -192,8 +192,28 @@ fn sizes_do_not_overlap_and_match_again() {
     assert_eq!(world.refused(CreateSize(without)), ErrorCode::InvalidField);
     world.ok(CreateSize(big));
     assert_eq!(world.machine(1).size, Some(text(SIZE)));
-    world.ok(DeleteSize(text(SIZE)));
+    assert_eq!(
+        world.refused(DeleteSize(text(SIZE))),
+        ErrorCode::StillInUse,
+        "nobody has the machine, and it is of that size all the same"
+    );
+    let mut constraints = world
+        .tables
+        .get::<Size>(&text(SIZE))
+        .unwrap()
+        .constraints
+        .clone();
+    constraints[0].max = 1;
+    world.ok(UpdateSize {
+        id: text(SIZE),
+        lock: Lock::Server,
+        name: None,
+        description: None,
+        constraints: Some(constraints),
+        labels: None,
+    });
     assert_eq!(world.machine(1).size, None);
+    world.ok(DeleteSize(text(SIZE)));
     assert!(
         query::machine_obstacle(&world.tables, id(1))
             .unwrap()

@@ -60,7 +60,7 @@ fn a_machine_has_the_trace_of_the_call_until_it_is_there() {
         &mut world,
         FreeMachine {
             id: id(1),
-            project: None,
+            project: Some(id(1)),
         },
         &other,
     );

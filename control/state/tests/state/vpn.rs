@@ -69,7 +69,7 @@ fn a_firewall_is_a_member_until_its_node_is_gone() {
 
     world.ok(FreeMachine {
         id: machine.id,
-        project: None,
+        project: Some(id(1)),
     });
     assert_eq!(leaving(&world), 1, "from the first step of the way back");
     world.bmc(BmcAction::PowerOff, None);

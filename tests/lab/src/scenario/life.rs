@@ -109,7 +109,7 @@ fn allocate_one<'a>(
     std::fs::write(&userdata, USERDATA)?;
     let line = format!(
         "machine create --name {name} --hostname {name} --partition {PARTITION} --size {SIZE} \
-         --image {IMAGE} --network {} --ssh-key {}.pub --userdata {}",
+         --image {IMAGE} --filesystem-layout default --network {} --ssh-key {}.pub --userdata {}",
         site.network_a,
         site.ssh_key.display(),
         userdata.display()

@@ -155,10 +155,10 @@ impl Asks {
 
     /// A machine that nobody knew comes up: hammer registers it with all that it found.
     pub(crate) fn create(&self, number: u32) -> Call {
-        let nic = |name: &str, high: u8| {
+        let nic = |name: &str, high: u8, leaf: &str| {
             let [a, b, c, d] = number.to_be_bytes();
             let mac = format!("02:{high:02x}:{a:02x}:{b:02x}:{c:02x}:{d:02x}");
-            let leaf = json!({"name": "swp1", "hostname": "leaf-0", "identifier": "leaf-0"});
+            let leaf = json!({"name": "swp1", "hostname": leaf, "identifier": leaf});
             json!({"name": name, "mac": mac, "identifier": mac, "vendor": "Bench", "model": "25G",
                    "speed": "25000", "neighbors": [leaf]})
         };
@@ -168,7 +168,7 @@ impl Asks {
             "uuid": Uuid::now_v7(), "partition": YARD, "metalHammerVersion": "1.0.0",
             "hardware": {"memory": (512u64 << 30).to_string(), "cpus": [cpu, cpu],
                 "disks": [disk("/dev/nvme0n1"), disk("/dev/nvme1n1")],
-                "nics": [nic("eth0", 1), nic("eth1", 2)]},
+                "nics": [nic("eth0", 1, "leaf-0"), nic("eth1", 2, "leaf-1")]},
             "bios": {"version": "2.4", "vendor": "Bench", "date": "01/02/2026"},
         });
         Self::call(REGISTER, &self.tokens.machine, &body)
@@ -184,6 +184,8 @@ impl Asks {
             "project": seed::project(project).to_string(), "name": format!("machine-{number}"),
             "partition": HALL, "size": SIZE, "image": IMAGE,
             "networks": [{"network": seed::network(network)}],
+            "filesystemLayout": "default",
+            "allocationType": "MACHINE_ALLOCATION_TYPE_MACHINE",
         });
         Self::call(ALLOCATE, &self.tokens.tenant, &body)
     }

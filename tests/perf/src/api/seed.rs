@@ -427,8 +427,7 @@ fn hardware(number: u32, cables: &Cables) -> Hardware {
                 chassis_id: leaf.clone(),
                 port_id: cables.port.clone(),
                 system_name: leaf,
-                system_description: String::new(),
-                mac: None,
+                ..Neighbour::default()
             }],
             boot: side == 0,
         }

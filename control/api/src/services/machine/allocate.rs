@@ -14,6 +14,7 @@ use crate::caller::Caller;
 use crate::convert::catalog::{from_dns, from_ntp};
 use crate::convert::enums::from_allocation_type;
 use crate::convert::machine::from_firewall_rules;
+use crate::convert::ssh_key::from_keys;
 use crate::convert::{from_labels, parse, parse_all, parse_opt};
 use crate::refusal::{invalid, refused};
 
@@ -36,6 +37,11 @@ pub(super) fn command(
         let message = "only an admin editor may name the machine; give partition and size";
         return Err(refused(ErrorCode::PermissionDenied, message));
     }
+    let kind = from_allocation_type(request.allocation_type)
+        .ok_or_else(|| invalid("allocation_type", "must be machine or firewall"))?;
+    if kind == AllocationType::Machine && request.firewall_spec.is_some() {
+        return Err(invalid("firewall_spec", "is for firewalls only"));
+    }
     let firewall_rules = request.firewall_spec.and_then(|spec| spec.firewall_rules);
     let id = Uuid::now_v7();
     Ok(AllocateMachine {
@@ -49,11 +55,7 @@ pub(super) fn command(
         size: parse_opt("size", request.size.as_ref())?,
         image: parse("image", &request.image)?,
         layout: parse_opt("filesystem_layout", request.filesystem_layout.as_ref())?,
-        ssh_public_keys: request
-            .ssh_public_keys
-            .into_iter()
-            .filter(|k| !k.is_empty())
-            .collect(),
+        ssh_public_keys: from_keys(request.ssh_public_keys)?,
         userdata: request.userdata.unwrap_or_default(),
         labels: from_labels(request.labels),
         networks: request
@@ -64,7 +66,7 @@ pub(super) fn command(
         placement_labels: from_labels(request.placement_labels),
         dns_servers: from_dns(&request.dns_servers)?,
         ntp_servers: from_ntp(&request.ntp_servers),
-        kind: from_allocation_type(request.allocation_type).unwrap_or(AllocationType::Machine),
+        kind,
         firewall_rules: firewall_rules
             .map_or_else(|| Ok(FirewallRules::default()), from_firewall_rules)?,
         vpn: None,

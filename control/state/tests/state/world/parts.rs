@@ -129,8 +129,7 @@ pub(crate) fn hardware(number: u128) -> Hardware {
                 chassis_id: "leaf1".into(),
                 port_id: format!("swp{number}"),
                 system_name: "leaf1".into(),
-                system_description: String::new(),
-                mac: None,
+                ..Neighbour::default()
             }],
             boot: true,
         }],
@@ -186,7 +185,7 @@ pub(crate) fn allocation_of(allocation: u128) -> AllocateMachine {
         partition: Some(text(PARTITION)),
         size: Some(text(SIZE)),
         image: text("debian-12.0"),
-        layout: None,
+        layout: Some(text(LAYOUT_DEFAULT)),
         ssh_public_keys: vec!["ssh-ed25519 AAAA me".into()],
         userdata: String::new(),
         labels: Labels::new(),

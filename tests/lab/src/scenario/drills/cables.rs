@@ -1,6 +1,8 @@
 //! Cables that are not where somebody says: a machine lies to get a tenant's port, and a leaf
 //! lies about whom it hears.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
@@ -15,6 +17,8 @@ use crate::services::{PARTITION, SWITCH};
 use crate::topology::{OTHER_SWITCH, port};
 use crate::wait::wait_for;
 
+/// What it takes a machine to count as dead, and some more: control waits five minutes.
+const SILENCE: Duration = Duration::from_secs(420);
 const LIAR: &str = include_str!("liar.py");
 const LIAR_UUID: &str = "6f1c0bad-0000-4000-8000-525400770909";
 /// Sends what a machine would say of itself by LLDP, with its address.
@@ -55,10 +59,14 @@ pub(super) fn machine_lies(lab: &DataCentre, site: &Site) -> Result<()> {
         "the issue does not tell both stories: {told}"
     );
     unmoved(lab, site, tenants)?;
-    // The record goes, the tenant stays.
-    lab.people
-        .admin
-        .run(&format!("machine free {LIAR_UUID} -A"))?;
+    // The record goes as soon as the machine counts as dead; the tenant stays.
+    wait_for("the end of the invented machine", SILENCE, || {
+        let forgotten = lab
+            .people
+            .admin
+            .run(&format!("machine free {LIAR_UUID} -A"));
+        forgotten.map(Some)
+    })?;
     unmoved(lab, site, tenants)?;
     life::free(lab, site, &machines)
 }

@@ -27,6 +27,9 @@ call("Dhcp", agent, {"uuid": uuid, "partition": partition})
 asked = {"uuid": uuid, "user": "metal-hammer", "expires": "900s"}
 machine = call("MachineToken", agent, asked)["secret"]
 heard = {"hostname": switch, "name": port, "identifier": port}
-nic = {"name": "eth0", "mac": "52:54:00:77:09:09", "neighbors": [heard]}
+# A machine hears two switches; nobody manages the second one.
+spare = {"hostname": "spare", "name": "Eth1/1", "identifier": "Eth1/1"}
+nic = {"name": "eth0", "mac": "52:54:00:77:09:09", "neighbors": [heard, spare]}
 hardware = {"memory": str(1 << 30), "nics": [nic]}
-call("Register", machine, {"uuid": uuid, "partition": partition, "hardware": hardware})
+registration = {"uuid": uuid, "partition": partition, "hardware": hardware, "bios": {}}
+call("Register", machine, registration)

@@ -151,7 +151,7 @@ fn show(lab: &DataCentre, uuid: &str) -> Result<Value> {
 fn begin(lab: &DataCentre, site: &Site, image: &str) -> Result<String> {
     let machine = lab.people.tenant_a.json(&format!(
         "machine create --name drill --partition {PARTITION} --size {SIZE} --image {image} \
-         --network {} --ssh-key {}.pub",
+         --filesystem-layout default --network {} --ssh-key {}.pub",
         site.network_a,
         site.ssh_key.display()
     ))?;

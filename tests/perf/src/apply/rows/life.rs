@@ -18,7 +18,11 @@ pub(super) fn rows(scenario: &mut Scenario<'_>, machines: u32) -> Result<()> {
     tenancy(scenario, machines)?;
     firewall(scenario)?;
     tick(scenario, machines)?;
-    scenario.row(json!({"DeleteMachine": {"id": machine(fresh)}}))
+    // Only its BMC was ever heard: a machine that gives signs of life is not deleted.
+    let silent = fresh + 1;
+    let readings = [reading(scenario, silent, "10.9.0.3:623")];
+    scenario.row(json!({"ReportBmc": {"partition": PARTITION, "readings": readings}}))?;
+    scenario.row(json!({"DeleteMachine": {"id": machine(silent)}}))
 }
 
 /// A machine that was never seen, up to its registration.
@@ -78,6 +82,10 @@ fn bmc(scenario: &mut Scenario<'_>) -> Result<()> {
         "machine": machine(1), "action": "led_on", "description": "text",
     }}))?;
     let order = open_order(scenario).context("no order is open")?;
+    scenario.row(json!({"TakeBmcOrder": {
+        "id": order, "partition": PARTITION, "stream": {"node": 1, "id": id(9)},
+        "open": [id(9)],
+    }}))?;
     scenario.row(json!({"BmcOrderDone": {
         "id": order, "partition": PARTITION, "error": "text", "power_state": "on",
     }}))?;
@@ -94,7 +102,7 @@ fn allocation(number: u128) -> Value {
     json!({
         "id": id(number), "project": id(1), "name": "machine", "description": "text",
         "hostname": "machine", "partition": PARTITION, "size": SIZE, "image": IMAGE,
-        "ssh_public_keys": ["ssh-ed25519 AAAA me"], "userdata": "text",
+        "layout": "default", "ssh_public_keys": ["ssh-ed25519 AAAA me"], "userdata": "text",
         "labels": {"key": "value"}, "networks": [{"network": "private", "ips": []}],
         "placement_labels": {"key": "value"}, "dns_servers": ["1.1.1.1"],
         "ntp_servers": ["ntp.example"], "seed": 0,
