@@ -32,7 +32,7 @@ pub(crate) struct Options {
     /// Where vmlinuz, initramfs.cpio.zst and metalmesh-hammer go
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// A static metalmesh-hammer that is built already; else cargo builds it
+    /// A metalmesh-hammer that is built already; else cargo builds the static one that is shipped
     #[arg(long, value_name = "FILE")]
     pub(crate) hammer: Option<PathBuf>,
     /// Which kernel modules: "full" for real hardware, "lab" for virtual machines
@@ -59,10 +59,18 @@ pub(crate) struct Artifacts {
     pub(crate) kernel_version: String,
 }
 
-/// Builds kernel and initramfs into `options.out`, as little as is needed.
-pub(crate) fn build(options: &Options) -> Result<Artifacts> {
+/// Everything of an initramfs but hammer.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    started: Instant,
+    tree: DebTree,
+    base: Vec<u8>,
+    kernel_version: String,
+}
+
+/// Fetches packages and packs the base, or takes both from the cache.
+pub(crate) fn prepare(modules: Modules, level: i32) -> Result<Prepared> {
     let started = Instant::now();
-    fs::create_dir_all(&options.out)?;
     let image = debs::first_dependency("linux-image-amd64", "linux-image-")?;
     let kernel_version = image.trim_start_matches("linux-image-").to_string();
     let packages: Vec<&str> = contents::PACKAGES
@@ -76,12 +84,33 @@ pub(crate) fn build(options: &Options) -> Result<Artifacts> {
         &format!("{} packages{}", tree.packages, cached(tree.cached)),
     );
 
-    let (base, was_cached) = base_layer(&tree, &kernel_version, options)?;
+    let (base, was_cached) = base_layer(&tree, &kernel_version, modules, level)?;
     step(
         started,
         &format!("base {}{}", mib(base.len()), cached(was_cached)),
     );
+    Ok(Prepared {
+        started,
+        tree,
+        base,
+        kernel_version,
+    })
+}
 
+/// Builds kernel and initramfs into `options.out`, as little as is needed.
+pub(crate) fn build(options: &Options) -> Result<Artifacts> {
+    finish(prepare(options.modules, options.level)?, options)
+}
+
+/// Adds hammer to what was prepared with the same modules and level.
+pub(crate) fn finish(prepared: Prepared, options: &Options) -> Result<Artifacts> {
+    let Prepared {
+        started,
+        tree,
+        base,
+        kernel_version,
+    } = prepared;
+    fs::create_dir_all(&options.out)?;
     let hammer = options.out.join("metalmesh-hammer");
     copy_if_changed(&hammer_binary(options)?, &hammer)?;
     let layer = hammer_layer(&hammer, options.level)?;
@@ -105,7 +134,10 @@ pub(crate) fn build(options: &Options) -> Result<Artifacts> {
         .join(format!("boot/vmlinuz-{}", artifacts.kernel_version));
     write_if_changed(&artifacts.kernel, &fs::read(&vmlinuz)?)?;
     write_if_changed(&artifacts.initrd, &[base, layer].concat())?;
-    check_sizes(&artifacts)?;
+    check_size(&artifacts.initrd, INITRD_SIZE_MAX)?;
+    if options.hammer.is_none() {
+        check_size(&artifacts.hammer, HAMMER_SIZE_MAX)?;
+    }
     step(
         started,
         &format!("initramfs {}", mib(size(&artifacts.initrd)?)),
@@ -122,13 +154,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn base_layer(tree: &DebTree, kernel: &str, options: &Options) -> Result<(Vec<u8>, bool)> {
+fn base_layer(
+    tree: &DebTree,
+    kernel: &str,
+    modules: Modules,
+    level: i32,
+) -> Result<(Vec<u8>, bool)> {
     let dir = debs::cache_dir()?.join("initramfs");
     let recipe = contents::recipe();
-    let inputs = format!(
-        "{} {recipe} {kernel} {:?} {}",
-        tree.key, options.modules, options.level
-    );
+    let inputs = format!("{} {recipe} {kernel} {modules:?} {level}", tree.key);
     let path = dir.join(format!(
         "base-{}.cpio.zst",
         &debs::sha256_hex(inputs.as_bytes())[..16]
@@ -137,8 +171,8 @@ fn base_layer(tree: &DebTree, kernel: &str, options: &Options) -> Result<(Vec<u8
         return Ok((fs::read(path)?, true));
     }
     let mut archive = contents::base(&tree.root)?;
-    modules::add(&mut archive, &tree.root, kernel, options.modules)?;
-    let bytes = pack(&archive, options.level)?;
+    modules::add(&mut archive, &tree.root, kernel, modules)?;
+    let bytes = pack(&archive, level)?;
     fs::create_dir_all(&dir)?;
     for old in fs::read_dir(&dir)? {
         // Bases of other modules or levels are small and rare: keep a day's worth by age instead
@@ -171,7 +205,7 @@ fn pack(archive: &Archive, level: i32) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The static binary: given, or built here.
+/// The binary that is given, or the static one, built here.
 fn hammer_binary(options: &Options) -> Result<PathBuf> {
     if let Some(path) = &options.hammer {
         return Ok(path.clone());
@@ -188,18 +222,13 @@ fn hammer_binary(options: &Options) -> Result<PathBuf> {
     Ok(target.join(TARGET).join("small/metalmesh-hammer"))
 }
 
-fn check_sizes(artifacts: &Artifacts) -> Result<()> {
-    for (path, max) in [
-        (&artifacts.initrd, INITRD_SIZE_MAX),
-        (&artifacts.hammer, HAMMER_SIZE_MAX),
-    ] {
-        let have = size(path)?;
-        ensure!(
-            have <= max,
-            "{} has {have} bytes, over its bound of {max}",
-            path.display()
-        );
-    }
+fn check_size(path: &Path, max: u64) -> Result<()> {
+    let have = size(path)?;
+    ensure!(
+        have <= max,
+        "{} has {have} bytes, over its bound of {max}",
+        path.display()
+    );
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use tests_lab::helper::Helper;
 use tests_lab::{Artefacts, Options, Program};
 
-use crate::debs::cache_dir;
+use crate::debs::{self, cache_dir};
 use crate::{initramfs, osimage};
 
 #[derive(Debug, Args)]
@@ -144,7 +144,7 @@ pub(crate) struct Machines {
 /// Builds what the lab's machines boot and install.
 pub(crate) fn boot_and_image() -> Result<Machines> {
     let cache = cache_dir()?;
-    boot(&cache, false)?;
+    initramfs::build(&boot_options(&cache, None))?;
     osimage::build(&image_options(&cache))?;
     Ok(Machines {
         boot: boot_dir(&cache),
@@ -162,30 +162,37 @@ fn image_options(cache: &Path) -> osimage::Options {
     }
 }
 
-fn boot(cache: &Path, built: bool) -> Result<initramfs::Artifacts> {
-    let out = boot_dir(cache);
-    let hammer = Some(out.join("metalmesh-hammer")).filter(|h| built && h.exists());
-    initramfs::build(&initramfs::Options {
-        out,
+fn boot_options(cache: &Path, hammer: Option<PathBuf>) -> initramfs::Options {
+    initramfs::Options {
+        out: boot_dir(cache),
         hammer,
         modules: initramfs::Modules::Lab,
         level: initramfs::LEVEL_DEFAULT,
-    })
+    }
 }
 
-/// Builds what the lab boots and runs, all at the same time: the image waits for packages more than
-/// it computes, and the last crates of the programs and of hammer leave a processor idle each.
+/// Builds what the lab boots and runs. The image and the packages of the initramfs are made beside
+/// the programs: they wait for downloads, and the last crates leave a processor idle.
 fn build(root: &Path, built: bool) -> Result<Artefacts> {
     let cache = cache_dir()?;
-    let (image, boot) = std::thread::scope(|scope| {
+    let base = boot_options(&cache, None);
+    let (image, prepared) = std::thread::scope(|scope| {
         let image = scope.spawn(|| osimage::build(&image_options(&cache)));
-        let boot = scope.spawn(|| boot(&cache, built));
+        let prepared = scope.spawn(|| initramfs::prepare(base.modules, base.level));
         let programs = build_programs(root, built);
         let image = image.join().map_err(std::panic::resume_unwind);
-        let boot = boot.join().map_err(std::panic::resume_unwind);
-        programs.and_then(|()| Ok((image??, boot??)))
+        let prepared = prepared.join().map_err(std::panic::resume_unwind);
+        programs.and_then(|()| Ok((image??, prepared??)))
     })?;
     let target = target_dir(root);
+    let hammer = if built {
+        Some(boot_dir(&cache).join("metalmesh-hammer")).filter(|h| h.exists())
+    } else if of_the_images_release() {
+        Some(stripped(&target.join("debug").join("metalmesh-hammer"))?)
+    } else {
+        None
+    };
+    let boot = initramfs::finish(prepared, &boot_options(&cache, hammer))?;
     let programs = PROGRAMS
         .iter()
         .map(|(program, _, binary)| (*program, target.join("debug").join(binary)))
@@ -200,12 +207,31 @@ fn build(root: &Path, built: bool) -> Result<Artefacts> {
     })
 }
 
+/// `true` if a hammer that is linked with this machine's libraries runs in the image too, to which
+/// it copies itself. It comes out of the build of the programs at no cost; the static one, which
+/// is shipped and which `./dev test` boots, takes minutes.
+fn of_the_images_release() -> bool {
+    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let codename = format!("VERSION_CODENAME={}", osimage::SUITE);
+    release.lines().any(|line| line == codename)
+}
+
+/// A copy without what only debuggers read: machines load it over the network.
+fn stripped(program: &Path) -> Result<PathBuf> {
+    let copy = program.with_extension("stripped");
+    let mut strip = Command::new("strip");
+    debs::run(strip.arg("-o").arg(&copy).arg(program))?;
+    Ok(copy)
+}
+
 fn build_programs(root: &Path, built: bool) -> Result<()> {
     if built {
         return Ok(());
     }
     let mut command = crate::cargo();
-    command.current_dir(root).args(["build"]);
+    command
+        .current_dir(root)
+        .args(["build", "--package", "agents-hammer"]);
     for (_, package, _) in PROGRAMS {
         command.args(["--package", package]);
     }

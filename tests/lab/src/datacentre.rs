@@ -80,16 +80,20 @@ impl DataCentre {
     ) -> Result<Self> {
         let log = record.dir().join("log");
         let redfish = options.machines > 1;
-        let accelerator = time.step("find out how machines run", &log, || {
-            let found = kvm::probe(&artefacts.kernel, record.dir(), &artefacts.cache)?;
-            time.note(&format!("accelerator {}", found.name()));
-            Ok(found)
+        // The one waits for a guest, the other for a download.
+        let (accelerator, sushy) = std::thread::scope(|scope| {
+            let sushy = redfish.then(|| scope.spawn(|| sushy(artefacts, &time, &log)));
+            let accelerator = time.step("find out how machines run", &log, || {
+                let found = kvm::probe(&artefacts.kernel, record.dir(), &artefacts.cache)?;
+                time.note(&format!("accelerator {}", found.name()));
+                Ok(found)
+            });
+            let sushy = sushy.map(|it| {
+                it.join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            anyhow::Ok((accelerator?, sushy.transpose()?.flatten()))
         })?;
-        let sushy = if redfish {
-            sushy(artefacts, &time, &log)?
-        } else {
-            None
-        };
         let topology = time.step("cables and namespaces", &log, || Topology::build(record))?;
         let machines = time.step("machines and their BMCs, powered off", &log, || {
             machines(

@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use super::Site;
 use super::events::newest;
 use super::setup::{IMAGE, PROVISIONING_VNI, SIZE};
+use super::{Site, each};
 use crate::cli::text;
 use crate::datacentre::DataCentre;
 use crate::machine::Machine;
@@ -235,9 +235,7 @@ pub(crate) fn free(lab: &DataCentre, site: &Site, machines: &[Allocated<'_>]) ->
         })?;
     lab.time
         .step("disks are empty, ports are back", lab.control.log(), || {
-            machines
-                .iter()
-                .try_for_each(|machine| is_clean(lab, site, machine))
+            each(machines, |machine| is_clean(lab, site, machine))
         })
 }
 

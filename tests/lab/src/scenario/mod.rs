@@ -25,10 +25,23 @@ pub fn main_job(lab: &DataCentre) -> Result<()> {
 fn use_machines(lab: &DataCentre, site: &Site) -> Result<()> {
     let machines = life::allocate(lab, site)?;
     life::only_the_tenant_sees(lab, &machines)?;
-    for machine in &machines {
-        life::reach_by_ssh(lab, site, machine)?;
-    }
+    each(&machines, |machine| life::reach_by_ssh(lab, site, machine))?;
     life::free(lab, site, &machines)
+}
+
+/// The same with every machine, at the same time: what machines are waited for would add up.
+fn each<T: Sync>(machines: &[T], work: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let started: Vec<_> = machines
+            .iter()
+            .map(|machine| scope.spawn(move || work(machine)))
+            .collect();
+        started.into_iter().try_for_each(|one| {
+            one.join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })
 }
 
 /// Everything up to machines that wait, for `lab up`.
