@@ -124,7 +124,12 @@ impl BmcService for Services {
         let core = Arc::clone(&self.0);
         let plan = Plan {
             look: Box::new(look),
-            matters: |change| matches!(change.kind, Kind::BmcOrder | Kind::Machine),
+            matters: |change| {
+                matches!(
+                    change.kind,
+                    Kind::BmcOrder | Kind::Machine | Kind::ClusterClock
+                )
+            },
             beat: Box::new(move || {
                 core.hears_partition(&partition);
                 Box::pin(std::future::ready(Ok(())))

@@ -26,6 +26,7 @@ mod ports;
 mod properties;
 mod quota;
 mod repeats;
+mod restored;
 mod scale;
 mod storage;
 mod strangers;
