@@ -1,6 +1,6 @@
 //! `./dev bench`: builds what measures, fetches what it is compared with, and hands over.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -73,20 +73,23 @@ enum What {
 pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
     match &args.what {
         What::Store { args } => {
-            let etcd = etcd()?;
             build(root, &["tests-perf"])?;
-            hand_over("store", &[(OsStr::new("--etcd"), etcd)], root, args)
+            let part = part("--etcd", args, etcd)?;
+            hand_over("store", part.as_slice(), root, args)
         }
         What::Api { args } => {
-            let mariadb = debs::fetch("mariadb", &["mariadb-server-core", "mariadb-client-core"])?;
-            let ironic = ironic(&root.join("tests/perf/ironic.txt"))?;
+            let mariadb = || {
+                let packages = ["mariadb-server-core", "mariadb-client-core"];
+                Ok(debs::fetch("mariadb", &packages)?.root)
+            };
+            let packages = root.join("tests/perf/ironic.txt");
+            let mariadb = part("--mariadb", args, mariadb)?;
+            let ironic = part("--ironic", args, || ironic(&packages))?;
             // In one go: cargo unifies features of what is built together.
             build(root, &["tests-perf", "control-server"])?;
-            let parts = [
-                (OsStr::new("--mariadb"), mariadb.root),
-                (OsStr::new("--ironic"), ironic),
-                (OsStr::new("--metalmeshd"), release(root).join("metalmeshd")),
-            ];
+            let ours = || Ok(release(root).join("metalmeshd"));
+            let metalmeshd = part("--metalmeshd", args, ours)?;
+            let parts: Vec<Part> = mariadb.into_iter().chain(ironic).chain(metalmeshd).collect();
             hand_over("api", &parts, root, args)
         }
         What::Link { args } => beside_the_product("link", root, args),
@@ -109,13 +112,33 @@ fn alone(which: &str, root: &Path, args: &[OsString]) -> Result<()> {
 /// A bench that needs the product's program and nothing else.
 fn beside_the_product(which: &str, root: &Path, args: &[OsString]) -> Result<()> {
     build(root, &["tests-perf", "control-server"])?;
-    let metalmeshd = release(root).join("metalmeshd");
-    hand_over(
-        which,
-        &[(OsStr::new("--metalmeshd"), metalmeshd)],
-        root,
-        args,
-    )
+    let ours = || Ok(release(root).join("metalmeshd"));
+    let part = part("--metalmeshd", args, ours)?;
+    hand_over(which, part.as_slice(), root, args)
+}
+
+/// A flag of the bench with the path that it gets.
+type Part = (&'static str, PathBuf);
+
+/// What the bench is given beside the user's arguments; none where the user names it, which wins,
+/// and then nothing is fetched.
+fn part(
+    flag: &'static str,
+    args: &[OsString],
+    find: impl FnOnce() -> Result<PathBuf>,
+) -> Result<Option<Part>> {
+    if is_given(flag, args) {
+        return Ok(None);
+    }
+    Ok(Some((flag, find()?)))
+}
+
+/// `true` if the arguments have the flag, as `--flag PATH` or `--flag=PATH`.
+fn is_given(flag: &str, args: &[OsString]) -> bool {
+    args.iter().any(|arg| {
+        let rest = arg.to_str().and_then(|arg| arg.strip_prefix(flag));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    })
 }
 
 pub(crate) fn build(root: &Path, packages: &[&str]) -> Result<()> {
@@ -140,7 +163,7 @@ pub(crate) fn release(root: &Path) -> PathBuf {
 /// Signals and the exit code are the bench's own.
 fn hand_over(
     which: &str,
-    parts: &[(&OsStr, PathBuf)],
+    parts: &[Part],
     root: &Path,
     args: &[OsString],
 ) -> Result<()> {
@@ -185,4 +208,27 @@ fn etcd() -> Result<PathBuf> {
         program.display()
     );
     Ok(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::path::PathBuf;
+
+    use super::part;
+
+    #[test]
+    fn the_users_flag_wins() {
+        let args = |all: &[&str]| all.iter().map(OsString::from).collect::<Vec<_>>();
+        for (given, is_ours) in [
+            (&[][..], true),
+            (&["--nodes", "3"], true),
+            (&["--etcd-version", "3"], true),
+            (&["--etcd", "/usr/bin/etcd"], false),
+            (&["--seconds", "1", "--etcd=/usr/bin/etcd"], false),
+        ] {
+            let found = part("--etcd", &args(given), || Ok(PathBuf::from("ours"))).unwrap();
+            assert_eq!(found.is_some(), is_ours, "{given:?}");
+        }
+    }
 }

@@ -363,11 +363,14 @@ const BEYOND_THE_STATE: [&str; 3] = [
     "metalmesh.admin.v1.BackupService",
 ];
 
-/// One of them knows trials itself.
-const KNOWS_TRIALS: &str = "/metalmesh.admin.v1.ClusterService/Remove";
+/// Methods of them that know trials themselves.
+const KNOW_TRIALS: [&str; 2] = [
+    "/metalmesh.admin.v1.ClusterService/Remove",
+    "/metalmesh.admin.v1.ClusterService/ReconcileAfterRestore",
+];
 
 fn can_be_tried(method: &Method) -> Result<(), Status> {
-    let is_known = method.path == KNOWS_TRIALS;
+    let is_known = KNOW_TRIALS.contains(&method.path.as_str());
     let beyond = !is_known && BEYOND_THE_STATE.contains(&method.service.as_str());
     if beyond || method.server_streaming || method.client_streaming {
         let what = format!("{} does more than one change of the state", method.path);

@@ -129,7 +129,8 @@ impl From<Denied> for Error {
     fn from(denied: Denied) -> Self {
         let code = match &denied {
             Denied::UnknownMethod(_) => ErrorCode::Unimplemented,
-            Denied::Unauthenticated => ErrorCode::Unauthenticated,
+            // As published servers answer it; a token that is not good is unauthenticated.
+            Denied::Unauthenticated => ErrorCode::NoToken,
             Denied::NotFound { .. } => ErrorCode::NotFound,
             Denied::Forbidden { .. } => ErrorCode::PermissionDenied,
             Denied::ByRule { .. } => ErrorCode::PolicyDenied,

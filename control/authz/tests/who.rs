@@ -100,8 +100,7 @@ fn answer(method: &Method, (_, who, directory): &Caller) -> &'static str {
             assert_eq!(permit.audited(), method.audited);
             "yes"
         }
-        Err(Denied::Unauthenticated) => "401",
-        Err(Denied::Forbidden { .. }) => "403",
+        Err(Denied::Unauthenticated | Denied::Forbidden { .. }) => "403",
         Err(Denied::NotFound { .. }) => "404",
         Err(other) => panic!("{other}"),
     }
@@ -166,7 +165,7 @@ fn rule(method: &Method, caller: &str) -> &'static str {
         return "yes";
     }
     if caller == "nobody" {
-        return "401";
+        return "403";
     }
     if caller == "admin-v" {
         return when(match &method.scope {

@@ -46,6 +46,9 @@ fn message(status: &Status) -> String {
     status.message().to_owned()
 }
 
+/// The server's code of a call without a token.
+const NO_TOKEN: &str = "MM-1108 ";
+
 /// The server's own errors say what to do; these are the ones that only the caller can know.
 fn hint(status: &Status) -> Option<&'static str> {
     let text = status.message();
@@ -53,7 +56,7 @@ fn hint(status: &Status) -> Option<&'static str> {
         Code::Unavailable => {
             Some("look at the address (metalmesh context show) and whether metalmeshd runs there")
         }
-        Code::Unauthenticated => Some(
+        code if code == Code::Unauthenticated || text.starts_with(NO_TOKEN) => Some(
             "the token is missing, revoked or over; put a new one into the context: \
              metalmesh context add NAME --api-url URL --token-file FILE --activate",
         ),

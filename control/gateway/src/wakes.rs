@@ -208,6 +208,9 @@ fn concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Change) {
             .filter(|(it, _)| matches!(it, Concern::Machine(_)));
         machines.for_each(|(_, sender)| wake(sender));
     }
+    if ends_hold(change) {
+        waiting.values().for_each(wake);
+    }
     if let Some(partition) = moved_bmc(change) {
         of(Concern::Orders(partition));
     }
@@ -224,6 +227,15 @@ fn concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Change) {
             _ => {}
         }
     }
+}
+
+/// `true` if a restored state is reconciled by it: what was held goes out.
+fn ends_hold(change: &Change) -> bool {
+    let is_held = |record: Option<&Record>| match record {
+        Some(Record::ClusterClock(clock)) => clock.restored.is_some(),
+        _ => false,
+    };
+    is_held(change.before.as_ref()) && !is_held(change.record.as_ref())
 }
 
 /// The partition of a machine whose orders are held from now on, or no longer, or go to another BMC.

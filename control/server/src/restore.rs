@@ -11,6 +11,7 @@ use control_backup::{BackupError, Encryption, Head, Identities, Item, Reader};
 use control_pki::SealingKey;
 use control_state::{CaRecord, FEATURE_LEVEL};
 use control_store::{Restore as Target, Store, StoreConfig};
+use proto_types::Timestamp;
 
 use crate::node::{DATA_KEY, SEALING_KEY};
 
@@ -70,7 +71,9 @@ pub(crate) async fn run(restore: &Restore) -> Result<()> {
     eprintln!(
         "hint:  it is a new cluster of this one node; nodes of the old one cannot join it with \
          their data. Stop them for good, start this node with the configuration that they had \
-         (data_dir, cluster and node_id as above, the same trust_domain), and join new nodes"
+         (data_dir, cluster and node_id as above, the same trust_domain), and join new nodes. \
+         It judges no machine until you compare what it knows with what is there: \
+         metalmesh cluster reconcile-after-restore --dry-run"
     );
     Ok(())
 }
@@ -185,6 +188,7 @@ impl Restore {
             node_id: self.node_id,
             term: head.term,
             revision: head.revision,
+            made_at: Some(Timestamp::from_ms(head.made_at_ms)),
         };
         target.run(rows).await.with_context(|| self.named())?;
         self.start(dir, head, data_key).await?;

@@ -15,7 +15,7 @@ use crate::command::{InvitePlace, ReportComponent};
 use crate::entities::{
     COMPONENT_TOUCH_MS, Certificate, Component, ComponentKind, Family, Image, Invite, Ip,
     LAYOUT_DEFAULT, Layout, Machine, Network, Project, ProjectRole, Quota, QuotaSubject, Settings,
-    Size, Tenant, TenantRole, VpnMember,
+    Size, SizeImageConstraint, Tenant, TenantRole, VpnMember,
 };
 use crate::ipam;
 use crate::life::cables;
@@ -334,10 +334,11 @@ pub fn counts(tables: &Tables, quota: &Quota) -> Counts {
     counts
 }
 
-/// Whether a size allows an image: `SizeImageConstraintService.Try`.
+/// Whether a size allows an image: `SizeImageConstraintService.Try`. A size without a constraint
+/// allows every image, but there is nothing to try.
 pub fn try_image(tables: &Tables, size: &SizeId, image: &ImageId) -> Result<(), Error> {
+    tables.require::<SizeImageConstraint>(size)?;
     let image = tables.require::<Image>(image)?;
-    tables.require::<Size>(size)?;
     apply::check_image_constraint(tables, size, image)
 }
 

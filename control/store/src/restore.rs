@@ -8,10 +8,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use control_state::{Record, Tables, feature_level};
+use control_state::{ClusterClock, Kind, Record, Restored, Tables, feature_level};
 use openraft::vote::RaftLeaderId;
 use openraft::{BasicNode, Membership};
+use proto_types::Timestamp;
 use uuid::Uuid;
 
 use crate::codec::CodecError;
@@ -105,6 +107,9 @@ pub struct Restore {
     pub term: u64,
     /// The revision of the backup.
     pub revision: u64,
+    /// When the backup was made: nothing is judged in the new cluster until an operator has
+    /// reconciled it. `None` makes a directory that goes on as if nothing had happened since.
+    pub made_at: Option<Timestamp>,
 }
 
 /// A directory could not be restored. It may hold a part of the state: remove it.
@@ -195,8 +200,34 @@ impl Restore {
                 waiting.clear();
             }
         }
+        let hold = self.hold(&proof).map_err(|source| RestoreError::Row {
+            key: Kind::ClusterClock.to_string(),
+            source,
+        })?;
+        waiting.extend(hold);
         self.commit(engine, &waiting)?;
         Ok(())
+    }
+
+    /// The row that keeps the new cluster from judging, in the place of the backup's clock.
+    fn hold(&self, state: &Tables) -> Result<Option<Row>, CodecError> {
+        let Some(made_at) = self.made_at else {
+            return Ok(None);
+        };
+        let known = state.get::<ClusterClock>(&ClusterClock::ONE.to_owned());
+        let clock = ClusterClock {
+            restored: Some(Restored {
+                made_at,
+                revision: self.revision,
+            }),
+            ..known.map_or_else(|| ClusterClock::at(made_at), |it| ClusterClock::clone(it))
+        };
+        let record = Record::ClusterClock(Arc::new(clock));
+        let value = tables::row_value(&record, self.revision)?;
+        Ok(Some(Row {
+            key: tables::row_key(record.kind(), &record.key()),
+            value: Some(value),
+        }))
     }
 
     fn commit(&self, engine: &dyn StateEngine, rows: &[Row]) -> Result<(), OpenError> {

@@ -67,6 +67,7 @@ catalogue! {
     1105 PolicyDenied PermissionDenied "A policy of this site refuses it", "ask an administrator; they see why: metalmesh policy explain";
     1106 PolicyFailed PermissionDenied "A policy of this site cannot be evaluated", "tell an administrator; they correct it: metalmesh policy ls";
     1107 PolicyInvalid InvalidArgument "The policy cannot be put in force", "try it first: metalmesh policy check <file>";
+    1108 NoToken PermissionDenied "The call came without a token", "log in: metalmesh login; or put a token into the context: metalmesh context add";
     // 12xx: machines
     1201 MachineAllocated FailedPrecondition "The machine is already allocated", "free it first: metalmesh machine free <id>";
     1202 MachineNotAllocated FailedPrecondition "The machine is not allocated", "look at it: metalmesh machine show <id>";
@@ -86,7 +87,7 @@ catalogue! {
     1304 SizesOverlap InvalidArgument "Two sizes would match the same machine", "change the constraints so that they exclude each other";
     1305 LayoutDoesNotFit FailedPrecondition "The filesystem layout does not fit the machine", "choose another layout or size";
     1306 LayoutsCollide InvalidArgument "Two layouts would match the same size and image", "change the constraints so that they exclude each other";
-    1307 ImageExcluded FailedPrecondition "The size does not allow this image", "look at the size's image constraints";
+    1307 ImageExcluded InvalidArgument "The size does not allow this image", "look at the size's image constraints";
     // 14xx: networks and addresses
     1401 NetworkFieldNotAllowed InvalidArgument "A field does not belong to this type of network", "leave it out";
     1402 NetworkFieldMissing InvalidArgument "A field is missing for this type of network", "give it";
@@ -130,6 +131,7 @@ catalogue! {
     1801 MembershipRefused FailedPrecondition "The control nodes cannot be changed so", "see them: metalmesh cluster status";
     1802 NotEnabled FailedPrecondition "Not every control node knows this yet", "upgrade every control node; see: metalmesh cluster status";
     1803 ClocksDiffer FailedPrecondition "The operator's clock and the control node's do not agree", "set the wrong clock right, for example timedatectl set-ntp true; then repeat it";
+    1804 NotRestored FailedPrecondition "Nothing waits to be reconciled", "it is needed once after metalmeshd restore; see: metalmesh cluster status";
     // 19xx: what stands beside control
     1901 NoVpn FailedPrecondition "No VPN is configured", "set [vpn] in the configuration of metalmeshd";
     1902 VpnFailed Unavailable "The VPN does not answer", "look at its control server, then repeat";

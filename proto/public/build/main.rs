@@ -1,4 +1,4 @@
-//! Compiles `proto/schema/metalstack`, `metalmesh/admin` and `grpc` to Rust without an installed
+//! Compiles `proto/schema/metalstack`, `metalmesh/admin`, `grpc` and `google` to Rust without an installed
 //! protoc, embeds their descriptors, and refuses a method that does not say who may
 //! call it and whether the call is audited.
 
@@ -20,7 +20,10 @@ use prost_reflect::DescriptorPool;
 use protox::Compiler;
 
 /// The folders below `proto/schema` that this crate serves.
-const ROOTS: [&str; 3] = ["metalstack", "metalmesh/admin", "grpc"];
+const ROOTS: [&str; 4] = ["metalstack", "metalmesh/admin", "grpc", "google"];
+/// Packages without Rust code: no message of ours refers to the rules of validation, and the
+/// details of errors are only there for reflection.
+const DESCRIBED_ONLY: [&str; 2] = ["buf.validate", "google.rpc"];
 
 fn main() {
     if let Err(error) = run() {
@@ -52,9 +55,9 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         .open_files(&files)?;
     lint::check(&compiler.descriptor_pool())?;
 
-    // No Rust code for the validation rules: they are options, which no message refers to.
     let mut set = compiler.file_descriptor_set();
-    set.file.retain(|f| f.package() != "buf.validate");
+    set.file
+        .retain(|f| !DESCRIBED_ONLY.contains(&f.package()));
     tonic_prost_build::configure()
         .generate_default_stubs(true)
         .compile_fds(set)?;

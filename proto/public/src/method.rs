@@ -33,6 +33,19 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// The name of the kind, as tokens list methods by it.
+    pub fn visibility(&self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Own => "self",
+            Self::Tenant(_) => "tenant",
+            Self::Project(_) => "project",
+            Self::Machine(_) => "machine",
+            Self::Admin(_) => "admin",
+            Self::Infra(_) => "infra",
+        }
+    }
+
     /// The request field that names the subject, where there is one.
     pub fn subject_field(&self) -> Option<&'static str> {
         match self {
@@ -67,6 +80,38 @@ pub struct Method {
     pub scope: Scope,
     /// Whether calls go into the audit trail.
     pub audited: bool,
+}
+
+/// Names of methods that change nothing but the audit trail. The published contract does not say
+/// it of its methods, and its descriptors stay as they are.
+const READS: [&str; 20] = [
+    "Capacity",
+    "Check",
+    "ConnectedMachines",
+    "Get",
+    "GetBMC",
+    "InviteGet",
+    "InvitesList",
+    "Issues",
+    "Latest",
+    "List",
+    "ListBMC",
+    "ListBaseNetworks",
+    "ListNodes",
+    "Match",
+    "Queues",
+    "Status",
+    "TokenScopedList",
+    "Try",
+    "Usage",
+    "Exports",
+];
+
+impl Method {
+    /// `true` if a call has no side effects and one message each way: Connect lets it be a GET.
+    pub fn is_read(&self) -> bool {
+        !self.client_streaming && !self.server_streaming && READS.contains(&self.name.as_str())
+    }
 }
 
 /// A request message of the API (not of gRPC's own services); each belongs to exactly one method.

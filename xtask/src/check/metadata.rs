@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
+/// The platform that products are built for.
+const PLATFORM: &str = "x86_64-unknown-linux-gnu";
+/// The platform that crates are declared for of which only the sources are used.
+const NOWHERE: &str = "x86_64-unknown-none";
+
 #[derive(Debug, Deserialize)]
 pub(crate) struct Metadata {
     pub(crate) packages: Vec<Package>,
@@ -49,9 +54,24 @@ pub(crate) struct Dependency {
 
 impl Metadata {
     pub(crate) fn load(root: &Path) -> Result<Self> {
+        Self::of(root, PLATFORM)
+    }
+
+    /// The folder that cargo unpacked a crate to, of which only the sources are used.
+    pub(crate) fn directory(root: &Path, name: &str) -> Result<PathBuf> {
+        let metadata = Self::of(root, NOWHERE)?;
+        let package = metadata.packages.into_iter().find(|it| it.name == name);
+        let manifest = package.map(|package| package.manifest_path);
+        let folder = manifest.as_deref().and_then(Path::parent);
+        folder
+            .map(Path::to_path_buf)
+            .with_context(|| format!("cargo metadata knows no package {name}"))
+    }
+
+    fn of(root: &Path, platform: &str) -> Result<Self> {
         let output = crate::cargo()
             .args(["metadata", "--format-version", "1", "--locked"])
-            .args(["--filter-platform", "x86_64-unknown-linux-gnu"])
+            .args(["--filter-platform", platform])
             .current_dir(root)
             .output()
             .context("cannot run cargo metadata")?;

@@ -4,6 +4,7 @@ mod arrows;
 mod dependencies;
 mod metadata;
 mod products;
+mod schema;
 mod tidy;
 
 use std::path::Path;
@@ -11,6 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use self::metadata::Metadata;
+use self::schema::Outcome;
 use crate::test::SIMULATION;
 
 /// What one check found: each line names the file, the rule and what to do.
@@ -28,12 +30,17 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     ];
     let mut failed = Vec::new();
     for (name, findings) in structure {
-        report(name, findings.is_empty());
-        for finding in &findings {
-            eprintln!("  {finding}");
-        }
-        if !findings.is_empty() {
+        if !passed(name, &findings) {
             failed.push(name);
+        }
+    }
+    for (name, outcome) in schema::check(root)? {
+        match outcome {
+            Outcome::Ran(findings) if !passed(name, &findings) => failed.push(name),
+            Outcome::Ran(_) => {}
+            Outcome::Skipped(reason) => {
+                eprintln!("check {name:<14} skipped: {}", reason.replace('\n', " "));
+            }
         }
     }
     let clippy = |what: &[&'static str]| {
@@ -81,6 +88,15 @@ fn cargo(root: &Path, args: &[&str]) -> Result<bool> {
         .status()
         .with_context(|| format!("cannot run cargo {}", args.join(" ")))?;
     Ok(status.success())
+}
+
+/// Tells the findings of one check; `true` if there are none.
+fn passed(name: &str, findings: &[String]) -> bool {
+    report(name, findings.is_empty());
+    for finding in findings {
+        eprintln!("  {finding}");
+    }
+    findings.is_empty()
 }
 
 fn report(name: &str, ok: bool) {

@@ -1,6 +1,7 @@
 //! Partitions, sizes, images.
 
 use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
 
 use control_state::{self as state};
 use proto_public::api::v2;
@@ -23,19 +24,25 @@ pub(crate) fn partition(partition: &state::Partition) -> v2::Partition {
         id: partition.id.to_string(),
         meta: meta(&partition.meta),
         description: partition.description.clone(),
-        boot_configuration: Some(v2::PartitionBootConfiguration {
-            image_url: partition.boot.image_url.clone(),
-            kernel_url: partition.boot.kernel_url.clone(),
-            commandline: partition.boot.commandline.clone(),
-        }),
+        boot_configuration: boot(&partition.boot),
         dns_servers: dns(&partition.dns_servers),
         ntp_servers: ntp(&partition.ntp_servers),
         mgmt_service_addresses: partition.mgmt_service_addresses.clone(),
     }
 }
 
+/// A boot configuration for the wire; none without any, which an update would not be allowed to
+/// send back.
+fn boot(boot: &state::BootConfiguration) -> Option<v2::PartitionBootConfiguration> {
+    (*boot != state::BootConfiguration::default()).then(|| v2::PartitionBootConfiguration {
+        image_url: boot.image_url.clone(),
+        kernel_url: boot.kernel_url.clone(),
+        commandline: boot.commandline.clone(),
+    })
+}
+
 /// Name servers for the wire.
-pub(crate) fn dns(servers: &[std::net::IpAddr]) -> Vec<v2::DnsServer> {
+pub(crate) fn dns(servers: &[IpAddr]) -> Vec<v2::DnsServer> {
     servers
         .iter()
         .map(|ip| v2::DnsServer { ip: ip.to_string() })
@@ -56,7 +63,7 @@ pub(crate) fn ntp(servers: &[String]) -> Vec<v2::NtpServer> {
 ///
 /// # Errors
 /// `invalid_argument` for what is no address.
-pub(crate) fn from_dns(servers: &[v2::DnsServer]) -> Result<Vec<std::net::IpAddr>, Status> {
+pub(crate) fn from_dns(servers: &[v2::DnsServer]) -> Result<Vec<IpAddr>, Status> {
     servers
         .iter()
         .map(|server| parse("dns_servers", &server.ip))
@@ -69,6 +76,27 @@ pub(crate) fn from_ntp(servers: &[v2::NtpServer]) -> Vec<String> {
         .iter()
         .map(|server| server.address.clone())
         .collect()
+}
+
+/// A list of servers in an update: `None` leaves what is there, and the unspecified address alone
+/// (`0.0.0.0` or `::`) stands for an empty list. On the wire an empty list cannot be told from one
+/// that is left out.
+pub(crate) fn update_servers<T>(
+    servers: Vec<T>,
+    is_unspecified: impl Fn(&T) -> bool,
+) -> Option<Vec<T>> {
+    match servers.as_slice() {
+        [] => None,
+        [only] if is_unspecified(only) => Some(Vec::new()),
+        _ => Some(servers),
+    }
+}
+
+/// `true` for the unspecified address, with or without a port.
+pub(crate) fn is_unspecified(server: &str) -> bool {
+    let address = server.parse::<IpAddr>();
+    let address = address.or_else(|_| server.parse::<SocketAddr>().map(|it| it.ip()));
+    address.is_ok_and(|it| it.is_unspecified())
 }
 
 /// A boot configuration from the wire.
@@ -85,6 +113,9 @@ pub(crate) fn from_boot(boot: v2::PartitionBootConfiguration) -> state::BootConf
 /// # Errors
 /// `invalid_argument`.
 pub(crate) fn from_partition(partition: v2::Partition) -> Result<state::Partition, Status> {
+    let dns_servers = from_dns(&partition.dns_servers)?;
+    let ntp_servers = from_ntp(&partition.ntp_servers);
+    let mgmt = partition.mgmt_service_addresses;
     Ok(state::Partition {
         id: parse("partition.id", &partition.id)?,
         meta: new_meta(partition.meta),
@@ -93,9 +124,9 @@ pub(crate) fn from_partition(partition: v2::Partition) -> Result<state::Partitio
             .boot_configuration
             .map(from_boot)
             .unwrap_or_default(),
-        dns_servers: from_dns(&partition.dns_servers)?,
-        ntp_servers: from_ntp(&partition.ntp_servers),
-        mgmt_service_addresses: partition.mgmt_service_addresses,
+        dns_servers: update_servers(dns_servers, IpAddr::is_unspecified).unwrap_or_default(),
+        ntp_servers: update_servers(ntp_servers, |it| is_unspecified(it)).unwrap_or_default(),
+        mgmt_service_addresses: update_servers(mgmt, |it| is_unspecified(it)).unwrap_or_default(),
     })
 }
 
@@ -251,4 +282,28 @@ pub(crate) fn image_matches(image: &state::Image, query: Option<&v2::ImageQuery>
         })
         && is_choice(query.classification, classification(image.classification))
         && has_labels(&image.meta.labels, query.labels.as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_servers_is_left_emptied_or_replaced() {
+        let list = |servers: &[&str]| servers.iter().map(|it| (*it).to_owned()).collect();
+        let cases: [(&[&str], Option<&[&str]>); 7] = [
+            (&[], None),
+            (&["0.0.0.0"], Some(&[])),
+            (&["::"], Some(&[])),
+            (&["0.0.0.0:0"], Some(&[])),
+            (&["ntp.example"], Some(&["ntp.example"])),
+            (&["10.0.0.1:123"], Some(&["10.0.0.1:123"])),
+            // Beside others it is an address like any other, however useless.
+            (&["0.0.0.0", "10.0.0.1"], Some(&["0.0.0.0", "10.0.0.1"])),
+        ];
+        for (sent, expected) in cases {
+            let read = update_servers(list(sent), |it| is_unspecified(it));
+            assert_eq!(read, expected.map(list), "{sent:?}");
+        }
+    }
 }

@@ -13,10 +13,10 @@ use tonic::Status;
 use super::enums::token_type;
 use super::tenancy::{from_project_role, from_tenant_role, project_role, tenant_role};
 use super::{has_labels, is, is_choice, meta, time};
-use crate::refusal::invalid;
+use crate::refusal::{invalid, refused};
 
-/// The subject of methods that have none.
-const EVERYTHING: &str = "*";
+/// The subject of methods that have none, as published servers keep it.
+const NO_SUBJECT: &str = "";
 
 /// A token for the wire; its secret is not in the state.
 pub(crate) fn token(token: &state::Token) -> v2::Token {
@@ -92,10 +92,12 @@ pub(crate) struct WantedRights {
 }
 
 impl WantedRights {
-    /// Reads the fields of a create or update request.
+    /// Reads the fields of a create or update request. An admin or infra role that is
+    /// unspecified is no role.
     ///
     /// # Errors
-    /// `invalid_argument` for an unspecified role or an unknown method.
+    /// `invalid_argument` for an unspecified role of a subject, `permission_denied` for a method
+    /// that is unknown or of another visibility.
     pub(crate) fn read(
         permissions: &[v2::PermissionsByVisibility],
         project_roles: &HashMap<String, i32>,
@@ -207,35 +209,34 @@ fn roles<R>(
 
 fn role(field: &str, number: Option<i32>) -> Result<Option<state::EditorViewer>, Status> {
     number
+        .filter(|number| *number != v2::AdminRole::Unspecified as i32)
         .map(|number| from_editor_viewer(number).ok_or_else(|| invalid(field, "names no role")))
         .transpose()
 }
 
-/// Permissions by kind of method, as the list of methods by subject that the state keeps.
+/// Permissions by visibility, as the list that the state keeps: one entry for each visibility and
+/// subject, in the order of the request, with its methods sorted.
 fn flatten(
     permissions: &[v2::PermissionsByVisibility],
 ) -> Result<Vec<state::MethodPermission>, Status> {
-    let mut out: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut out: Vec<(Listed<'_>, BTreeSet<&str>)> = Vec::new();
     let mut count = 0;
-    for entry in permissions {
-        let (subject, methods) = match entry.visibility.as_ref() {
-            None => continue,
-            Some(Visibility::Public(p)) => (EVERYTHING, &p.methods),
-            Some(Visibility::Self_(p)) => (EVERYTHING, &p.methods),
-            Some(Visibility::Admin(p)) => (EVERYTHING, &p.methods),
-            Some(Visibility::Infra(p)) => (EVERYTHING, &p.methods),
-            Some(Visibility::Project(p)) => (p.project.as_str(), &p.methods),
-            Some(Visibility::Tenant(p)) => (p.login.as_str(), &p.methods),
-            Some(Visibility::Machine(p)) => (p.uuid.as_str(), &p.methods),
-        };
-        let listed = out.entry(subject.to_owned()).or_default();
-        for method in methods {
-            if proto_public::method(method).is_none() {
-                return Err(invalid("permissions", format!("{method:?} is no method")));
-            }
-            listed.insert(method.clone());
+    for entry in permissions.iter().filter_map(|it| it.visibility.as_ref()) {
+        let (listed, methods) = read(entry);
+        for path in methods {
+            check_visibility(&listed, path)?;
         }
-        count += listed.len();
+        let at = out.iter().position(|(known, _)| *known == listed);
+        let at = at.unwrap_or_else(|| {
+            out.push((listed, BTreeSet::new()));
+            out.len() - 1
+        });
+        let Some((_, known)) = out.get_mut(at) else {
+            continue;
+        };
+        let before = known.len();
+        known.extend(methods.iter().map(String::as_str));
+        count += known.len() - before;
         if count > state::TOKEN_METHODS_MAX {
             let rule = format!(
                 "a token lists at most {} methods over all subjects",
@@ -244,11 +245,52 @@ fn flatten(
             return Err(invalid("permissions", rule));
         }
     }
-    let made = |(subject, methods): (String, BTreeSet<String>)| state::MethodPermission {
-        subject,
-        methods: methods.into_iter().collect(),
+    let made = |(listed, methods): (Listed<'_>, BTreeSet<&str>)| state::MethodPermission {
+        subject: listed.subject.to_owned(),
+        methods: methods.into_iter().map(str::to_owned).collect(),
     };
     Ok(out.into_iter().map(made).collect())
+}
+
+/// Of which visibility the methods of an entry are, and for which subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Listed<'a> {
+    visibility: &'static str,
+    subject: &'a str,
+}
+
+fn read(entry: &Visibility) -> (Listed<'_>, &[String]) {
+    let (visibility, subject, methods) = match entry {
+        Visibility::Public(p) => ("public", NO_SUBJECT, &p.methods),
+        Visibility::Self_(p) => ("self", NO_SUBJECT, &p.methods),
+        Visibility::Admin(p) => ("admin", NO_SUBJECT, &p.methods),
+        Visibility::Infra(p) => ("infra", NO_SUBJECT, &p.methods),
+        Visibility::Project(p) => ("project", p.project.as_str(), &p.methods),
+        Visibility::Tenant(p) => ("tenant", p.login.as_str(), &p.methods),
+        Visibility::Machine(p) => ("machine", p.uuid.as_str(), &p.methods),
+    };
+    let listed = Listed {
+        visibility,
+        subject,
+    };
+    (listed, methods)
+}
+
+/// Without this a project's method under "self" would be allowed for every project.
+fn check_visibility(listed: &Listed<'_>, path: &str) -> Result<(), Status> {
+    let Some(method) = proto_public::method(path) else {
+        let message = format!("{path:?} in permissions is no method; see: metalmesh methods");
+        return Err(refused(state::ErrorCode::PermissionDenied, message));
+    };
+    let actual = method.scope.visibility();
+    if actual == listed.visibility {
+        return Ok(());
+    }
+    let message = format!(
+        "method {path:?} is of visibility \"{actual}\", not \"{}\": list it there",
+        listed.visibility
+    );
+    Err(refused(state::ErrorCode::PermissionDenied, message))
 }
 
 /// The admin role as which rights over the platform count now that rest on `warrant`, in a token

@@ -24,7 +24,7 @@ use super::reply::{self, Reply, ReplyBody};
 use super::requests::Incoming;
 use super::rooms::{ANONYMOUS_BYTES_MAX, Caller};
 use super::sending::ListReply;
-use super::{Call, Front, Gate, Inner, Respelled, envelope, inner, requests};
+use super::{Call, Front, Gate, Inner, Respelled, envelope, get, inner, requests};
 use crate::core::admitted;
 use crate::listing::Listing;
 use crate::serve::Connection;
@@ -38,6 +38,34 @@ const TRIAL_PREFIX: &str = "/dry-run";
 impl<S: Inner, G: Gate> Front<S, G> {
     /// Answers one call; takes the body when it gets as far as to read it.
     pub(super) async fn call<B>(
+        &self,
+        mut parts: Parts,
+        body: &mut Option<B>,
+        peer: Option<SocketAddr>,
+    ) -> Response<ReplyBody>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let method = (self.methods)(parts.uri.path());
+        if parts.method == HttpMethod::GET && method.is_some_and(Method::is_read) {
+            let mut response = match get::into_post(&mut parts) {
+                Ok(message) => {
+                    let mut message = Some(Full::new(message));
+                    self.post(parts, &mut message, peer).await
+                }
+                Err(text) => reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text),
+            };
+            // What a token may see is nobody else's.
+            let nowhere = HeaderValue::from_static("no-store");
+            response.headers_mut().insert(http::header::CACHE_CONTROL, nowhere);
+            return response;
+        }
+        self.post(parts, body, peer).await
+    }
+
+    /// Answers a call whose message is in the body.
+    async fn post<B>(
         &self,
         parts: Parts,
         body: &mut Option<B>,
@@ -111,6 +139,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
         B::Error: Into<BoxError>,
     {
         let (protocol, headers, began) = (reply.protocol, &head.headers, now_ns());
+        protocol.check_version(headers)?;
         let timeout = protocol.timeout(headers)?;
         let deadline = reply::deadline(timeout);
         let compression = protocol.request_compression(headers)?;

@@ -2,11 +2,18 @@
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
 };
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use super::reply::{ReplyBody, full};
+
+/// Headers of the protocols, for a question that names none.
+const OF_PROTOCOLS: &str = "Authorization, Content-Type, Content-Encoding, \
+    Connect-Protocol-Version, Connect-Timeout-Ms, Connect-Content-Encoding, \
+    Connect-Accept-Encoding, Grpc-Timeout, Grpc-Encoding, Grpc-Accept-Encoding, X-Grpc-Web, \
+    X-User-Agent, Idempotency-Key";
 
 /// Whether this is a browser's question before the call.
 pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
@@ -15,25 +22,25 @@ pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
         && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// The answer to it.
-pub(super) fn preflight() -> Response<ReplyBody> {
+/// The answer to it: any header may be sent that the page asks for.
+pub(super) fn preflight(asked: &HeaderMap) -> Response<ReplyBody> {
     let mut response = Response::new(full(""));
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(
         ACCESS_CONTROL_ALLOW_METHODS,
-        HeaderValue::from_static("POST"),
+        HeaderValue::from_static("GET, POST"),
     );
-    // A star does not cover Authorization, so the headers of the protocols are listed.
+    // A star does not cover Authorization, so the headers are named.
+    let wanted = asked.get(ACCESS_CONTROL_REQUEST_HEADERS).cloned();
     headers.insert(
         ACCESS_CONTROL_ALLOW_HEADERS,
-        HeaderValue::from_static(
-            "Authorization, Content-Type, Content-Encoding, Connect-Protocol-Version, \
-             Connect-Timeout-Ms, Connect-Content-Encoding, Connect-Accept-Encoding, \
-             Grpc-Timeout, Grpc-Encoding, Grpc-Accept-Encoding, X-Grpc-Web, X-User-Agent, \
-             Idempotency-Key",
-        ),
+        wanted.unwrap_or_else(|| HeaderValue::from_static(OF_PROTOCOLS)),
+    );
+    headers.insert(
+        VARY,
+        HeaderValue::from_static("Access-Control-Request-Headers"),
     );
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("7200"));
     response

@@ -12,6 +12,7 @@ mod call;
 mod compression;
 mod cors;
 mod envelope;
+mod get;
 mod held;
 mod inner;
 mod listed;
@@ -222,7 +223,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
             return self.page(pages, parts, body, peer).await;
         }
         if cors::is_preflight(&parts.method, &parts.headers) {
-            return cors::preflight();
+            return cors::preflight(&parts.headers);
         }
         let version = parts.version;
         let mut body = Some(body);

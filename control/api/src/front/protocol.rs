@@ -11,6 +11,9 @@ use super::compression::{Compression, SUPPORTED};
 /// Longest deadline that a caller may ask for; a longer one is cut to this.
 pub(super) const DEADLINE_MAX: Duration = Duration::from_secs(3600);
 
+/// Header of Connect's own version.
+pub(super) const CONNECT_VERSION: &str = "connect-protocol-version";
+
 /// Framing and status rules of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
@@ -75,6 +78,20 @@ impl Protocol {
             _ => return None,
         };
         Some(Self { framing, codec })
+    }
+
+    /// Refuses another version of Connect than the one that there is.
+    ///
+    /// # Errors
+    /// `invalid_argument`, as the Connect specification asks.
+    pub(super) fn check_version(self, headers: &HeaderMap) -> Result<(), Status> {
+        let is_connect = matches!(self.framing, Framing::ConnectUnary | Framing::ConnectStream);
+        match headers.get(CONNECT_VERSION) {
+            Some(version) if is_connect && version != "1" => Err(Status::invalid_argument(
+                format!("{CONNECT_VERSION} must be \"1\", not {version:?}"),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The content type of the answer: the same as the request's.

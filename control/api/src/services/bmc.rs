@@ -131,7 +131,12 @@ impl BmcService for Services {
                 Box::pin(async move { taker.take(&command).await })
             })),
             wakes: Some(wakes),
-            matters: |change| matches!(change.kind, Kind::BmcOrder | Kind::Machine),
+            matters: |change| {
+                matches!(
+                    change.kind,
+                    Kind::BmcOrder | Kind::Machine | Kind::ClusterClock
+                )
+            },
             beat: Box::new(move || {
                 core.hears_partition(&partition);
                 Box::pin(std::future::ready(Ok(())))

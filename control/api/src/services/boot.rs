@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use control_state::life::{BootTarget, Nonce, boot_target};
+use control_state::life::{BootTarget, Nonce, boot_target, restored};
 use control_state::{
     self as state, DiskWipe, ErrorCode, EventKind, EventLog, Hardware, InstallDone, Kind, Machine,
     MachineEvent, MachineSeen, Partition, Phase, RegisterMachine, SEEN_IN_LEVEL, StateError,
@@ -190,7 +190,12 @@ impl BootService for Services {
             look: Box::new(look),
             claim: None,
             wakes: None,
-            matters: |change| matches!(change.kind, Kind::Machine | Kind::Image),
+            matters: |change| {
+                matches!(
+                    change.kind,
+                    Kind::Machine | Kind::Image | Kind::ClusterClock
+                )
+            },
             beat: self.beat(&caller, id),
             place,
         };
@@ -276,7 +281,9 @@ fn installation(
 ) -> Option<(u32, proto_public::api::v2::MachineAllocation)> {
     let machine = tables.get::<Machine>(&id)?;
     let allocation = machine.allocation.as_ref()?;
-    (machine.phase == Phase::Installing).then(|| {
+    // After a restore the disks may be another tenant's.
+    let is_held = restored(tables).is_some();
+    (machine.phase == Phase::Installing && !is_held).then(|| {
         (
             allocation.install.attempt,
             order(tables, machine, allocation, |it| vpn_key(core, it)),

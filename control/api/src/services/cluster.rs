@@ -12,6 +12,7 @@ use proto_public::metalmesh::admin::v1::cluster_service_server::ClusterService;
 use proto_public::metalmesh::admin::v1::{
     ClusterServiceAcceptTimeRequest, ClusterServiceAcceptTimeResponse, ClusterServiceInviteRequest,
     ClusterServiceInviteResponse, ClusterServicePromoteRequest, ClusterServicePromoteResponse,
+    ClusterServiceReconcileAfterRestoreRequest, ClusterServiceReconcileAfterRestoreResponse,
     ClusterServiceRemoveRequest, ClusterServiceRemoveResponse, ClusterServiceStatusRequest,
     ClusterServiceStatusResponse, ClusterServiceTransferLeaderRequest,
     ClusterServiceTransferLeaderResponse, ClusterTime, Node, NodeRole,
@@ -180,6 +181,15 @@ impl ClusterService for Services {
         })
     }
 
+    async fn reconcile_after_restore(
+        &self,
+        request: Request<ClusterServiceReconcileAfterRestoreRequest>,
+    ) -> Answer<ClusterServiceReconcileAfterRestoreResponse> {
+        let caller = Caller::of(&request)?;
+        let judge_silent = request.into_inner().judge_silent;
+        ok(self.compare_and_reconcile(&caller, judge_silent).await?)
+    }
+
     async fn accept_time(
         &self,
         request: Request<ClusterServiceAcceptTimeRequest>,
@@ -204,6 +214,7 @@ fn cluster_time(clock: &ClusterClock) -> ClusterTime {
         time: time(clock.time),
         held: held.and_then(|jump| time(jump.claimed)),
         held_node: held.map_or(0, |jump| jump.node),
+        restored_from: (clock.restored.as_ref()).and_then(|restored| time(restored.made_at)),
     }
 }
 

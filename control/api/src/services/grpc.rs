@@ -4,7 +4,9 @@
 use futures::{StreamExt, stream};
 use proto_public::grpc::health::v1::health_check_response::ServingStatus;
 use proto_public::grpc::health::v1::health_server::{Health, HealthServer};
-use proto_public::grpc::health::v1::{HealthCheckRequest, HealthCheckResponse};
+use proto_public::grpc::health::v1::{
+    HealthCheckRequest, HealthCheckResponse, HealthListRequest, HealthListResponse,
+};
 use tokio::sync::Semaphore;
 use tonic::codegen::BoxStream;
 use tonic::service::RoutesBuilder;
@@ -63,6 +65,14 @@ impl Health for Services {
             ))),
             status => ok(told(status)),
         }
+    }
+
+    async fn list(&self, _request: Request<HealthListRequest>) -> Answer<HealthListResponse> {
+        let services = proto_public::methods().iter().map(|it| &it.service);
+        let statuses = services.map(|name| (name.clone(), told(status(name))));
+        ok(HealthListResponse {
+            statuses: statuses.collect(),
+        })
     }
 
     async fn watch(

@@ -11,6 +11,9 @@ use tonic::Request;
 
 use super::{Answer, Services, ok};
 
+const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
+const NONE_DEAD: &str = "no machine is dead";
+
 #[tonic::async_trait]
 impl VersionService for Services {
     async fn get(
@@ -18,16 +21,10 @@ impl VersionService for Services {
         _request: Request<VersionServiceGetRequest>,
     ) -> Answer<VersionServiceGetResponse> {
         let version = Version {
-            version: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
-            revision: option_env!("METALMESH_REVISION")
-                .unwrap_or_default()
-                .to_owned(),
-            git_sha1: option_env!("METALMESH_GIT_SHA1")
-                .unwrap_or_default()
-                .to_owned(),
-            build_date: option_env!("METALMESH_BUILD_DATE")
-                .unwrap_or_default()
-                .to_owned(),
+            version: VERSION.to_owned(),
+            revision: env!("METALMESH_REVISION").to_owned(),
+            git_sha1: env!("METALMESH_GIT_SHA1").to_owned(),
+            build_date: env!("METALMESH_BUILD_DATE").to_owned(),
         };
         ok(VersionServiceGetResponse {
             version: Some(version),
@@ -43,27 +40,28 @@ impl HealthService for Services {
         _request: Request<HealthServiceGetRequest>,
     ) -> Answer<HealthServiceGetResponse> {
         let machines = self.0.store.read(machines_health).await;
-        let store = if machines.is_ok() {
-            (ServiceStatus::Healthy, String::new())
+        let (status, message) = if machines.is_ok() {
+            let message = format!("connected to the replicated store of metalmesh {VERSION}");
+            (ServiceStatus::Healthy, message)
         } else {
-            (
-                ServiceStatus::Unhealthy,
-                "the replicated store does not answer".to_owned(),
-            )
+            let message = "the replicated store does not answer".to_owned();
+            (ServiceStatus::Unhealthy, message)
         };
         // One store carries what elsewhere are services of their own.
         let parts = [
             Service::Ipam,
+            Service::Rethink,
             Service::TenantApiserver,
             Service::Audit,
+            Service::Redis,
             Service::Tasks,
         ];
         let mut services: Vec<HealthStatus> = parts
             .into_iter()
             .map(|part| HealthStatus {
                 name: part.into(),
-                status: store.0.into(),
-                message: store.1.clone(),
+                status: status.into(),
+                message: message.clone(),
                 partitions: Default::default(),
             })
             .collect();
@@ -71,6 +69,7 @@ impl HealthService for Services {
         if let Some(vpn) = &self.0.vpn {
             services.push(vpn_health(self.0.vpn_health.of(vpn.as_ref()).await));
         }
+        services.sort_by_key(|service| service.name);
         ok(HealthServiceGetResponse {
             health: Some(Health { services }),
         })
@@ -85,7 +84,7 @@ fn vpn_health(found: Result<(), &'static str>) -> HealthStatus {
     HealthStatus {
         name: Service::Vpn.into(),
         status: status.into(),
-        message: found.err().unwrap_or_default().to_owned(),
+        message: found.err().unwrap_or("connected to the VPN").to_owned(),
         partitions: Default::default(),
     }
 }
@@ -95,6 +94,7 @@ fn machines_health(tables: &Tables) -> HealthStatus {
     let mut health = HealthStatus {
         name: Service::Machines.into(),
         status: ServiceStatus::Healthy.into(),
+        message: NONE_DEAD.to_owned(),
         ..Default::default()
     };
     for partition in tables.all::<control_state::Partition>() {
@@ -106,7 +106,7 @@ fn machines_health(tables: &Tables) -> HealthStatus {
             .filter(|log| log.liveliness == control_state::Liveliness::Dead)
             .count();
         let (status, message) = match dead {
-            0 => (ServiceStatus::Healthy, String::new()),
+            0 => (ServiceStatus::Healthy, NONE_DEAD.to_owned()),
             _ => (ServiceStatus::Degraded, format!("{dead} machines are dead")),
         };
         if dead > 0 {

@@ -116,7 +116,7 @@ impl Services {
         let machines: BTreeSet<&str> = listed.chain(machines).collect();
         let others = machines.into_iter().filter(|name| {
             let is_other = reach.iter().all(|it| it.name != *name);
-            *name != ALL && is_other
+            *name != ALL && !name.is_empty() && is_other
         });
         let others: Vec<Subject> = others
             .map(|name| subject(MACHINE, name.to_owned(), 0))

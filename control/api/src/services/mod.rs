@@ -29,6 +29,7 @@ mod policy;
 mod project;
 mod project_component;
 mod quota;
+mod restored;
 mod settings;
 mod size;
 mod size_image_constraint;

@@ -1,6 +1,7 @@
 //! Partitions: places with machines.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use control_state::{
@@ -18,10 +19,10 @@ use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
-use crate::convert::catalog::{self, from_boot, from_dns, from_ntp, from_partition};
-use crate::convert::{
-    has_labels, is, is_opt, labels_update, lock, parse, parse_opt, required, unless_empty,
+use crate::convert::catalog::{
+    self, from_boot, from_dns, from_ntp, from_partition, is_unspecified, update_servers,
 };
+use crate::convert::{has_labels, is, is_opt, labels_update, lock, parse, parse_opt, required};
 use crate::listing::listing;
 use crate::refusal::of_state;
 
@@ -77,14 +78,16 @@ impl admin::partition_service_server::PartitionService for Services {
     ) -> Answer<admin::PartitionServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
+        let dns_servers = from_dns(&request.dns_servers)?;
+        let mgmt = request.mgmt_service_addresses;
         let op = UpdatePartition {
             id: parse("id", &request.id)?,
             lock: lock(request.update_meta)?,
             description: request.description,
             boot: request.boot_configuration.map(from_boot),
-            dns_servers: unless_empty(from_dns(&request.dns_servers)?),
-            ntp_servers: unless_empty(from_ntp(&request.ntp_servers)),
-            mgmt_service_addresses: unless_empty(request.mgmt_service_addresses),
+            dns_servers: update_servers(dns_servers, IpAddr::is_unspecified),
+            ntp_servers: update_servers(from_ntp(&request.ntp_servers), |it| is_unspecified(it)),
+            mgmt_service_addresses: update_servers(mgmt, |it| is_unspecified(it)),
             labels: labels_update(request.labels),
         };
         let changed = self.partition_reply(&caller, op).await?;

@@ -133,9 +133,14 @@ impl TenantService for Services {
         request: Request<TenantServiceDeleteRequest>,
     ) -> Answer<TenantServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
-        let op = DeleteTenant {
-            login: parse("login", &request.get_ref().login)?,
-        };
+        let login: TenantId = parse("login", &request.get_ref().login)?;
+        if *caller.user == *login.as_str() {
+            let there = |tables: &state::Tables| tables.require::<state::Tenant>(&login).map(drop);
+            self.0.read(there).await?;
+            let rule = "is your personal tenant, which lasts as long as you: delete its projects";
+            return Err(invalid("login", rule));
+        }
+        let op = DeleteTenant { login };
         let tenant = self.tenant_reply(&caller, op).await?;
         ok(TenantServiceDeleteResponse {
             tenant: Some(tenancy::tenant(&tenant)),

@@ -9,7 +9,7 @@ use control_state::{
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::token_service_server::TokenService;
 use proto_public::api::v2::{
-    TokenServiceCreateRequest, TokenServiceCreateResponse, TokenServiceGetRequest,
+    AdminRole, InfraRole, TokenServiceCreateRequest, TokenServiceCreateResponse, TokenServiceGetRequest,
     TokenServiceGetResponse, TokenServiceListRequest, TokenServiceListResponse,
     TokenServiceRefreshRequest, TokenServiceRefreshResponse, TokenServiceRevokeRequest,
     TokenServiceRevokeResponse, TokenServiceUpdateRequest, TokenServiceUpdateResponse,
@@ -290,6 +290,8 @@ fn update(id: TokenId, request: TokenServiceUpdateRequest) -> Result<UpdateToken
         admin_role: rights.admin_role,
         infra_role: rights.infra_role,
         machine_roles: Some(rights.machine_roles).filter(|roles| !roles.is_empty()),
+        drop_admin_role: request.admin_role == Some(AdminRole::Unspecified.into()),
+        drop_infra_role: request.infra_role == Some(InfraRole::Unspecified.into()),
         warrant: None,
     })
 }

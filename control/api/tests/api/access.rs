@@ -21,7 +21,10 @@ async fn tokens_of_all_sorts() {
         }
     };
     assert!(list(Some(node.admin.clone())).await.is_ok());
-    assert_eq!(list(None).await.unwrap_err().code(), Code::Unauthenticated);
+    // As the reference server: there is no permission without a token.
+    let nobody = list(None).await.unwrap_err();
+    assert_eq!(nobody.code(), Code::PermissionDenied);
+    assert!(nobody.message().starts_with("MM-1108"), "{nobody}");
     let mut broken = node.admin.clone();
     broken.pop();
     for bad in ["nonsense".to_owned(), broken, format!("{}x", node.admin)] {

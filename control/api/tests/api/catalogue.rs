@@ -105,9 +105,8 @@ async fn a_size_takes_the_images_that_it_is_said_to() {
         image: image.to_owned(),
     };
     let image = debian().id;
-    anyone.r#try(attempt(&image)).await.unwrap();
-    let absent = anyone.r#try(attempt("debian-99.0.20990101")).await;
-    assert_eq!(absent.unwrap_err().code(), Code::NotFound);
+    let nothing = anyone.r#try(attempt(&image)).await.unwrap_err();
+    assert_eq!(nothing.code(), Code::NotFound, "{nothing}");
 
     let os = image.split('-').next().unwrap();
     let allowed = |versions: &str| {
@@ -126,8 +125,10 @@ async fn a_size_takes_the_images_that_it_is_said_to() {
     assert_eq!(nonsense.unwrap_err().code(), Code::InvalidArgument);
     let made = constraints.create(create(">= 99.0")).await.unwrap();
     let made = made.into_inner().size_image_constraint.unwrap();
+    let absent = anyone.r#try(attempt("debian-99.0.20990101")).await;
+    assert_eq!(absent.unwrap_err().code(), Code::NotFound);
     let refused = anyone.r#try(attempt(&image)).await.unwrap_err();
-    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert_eq!(refused.code(), Code::InvalidArgument);
     assert!(refused.message().contains(">= 99.0"), "{refused}");
 
     let update = admin::SizeImageConstraintServiceUpdateRequest {
@@ -196,5 +197,206 @@ async fn an_admin_asks_which_layout_fits() {
     let nothing = admin::FilesystemServiceMatchRequest { r#match: None };
     let refused = layouts.r#match(nothing).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_name_is_not_deleted() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let (project, _) = node.tenant("acme").await;
+    let partition = api::Partition {
+        id: "empty".into(),
+        ..Default::default()
+    };
+    let mut partitions =
+        admin::partition_service_client::PartitionServiceClient::new(node.as_admin());
+    let create = admin::PartitionServiceCreateRequest {
+        partition: Some(partition),
+    };
+    partitions.create(create).await.unwrap();
+    let mut reservations =
+        admin::size_reservation_service_client::SizeReservationServiceClient::new(node.as_admin());
+    let made = reservations.create(reservation(&project, "empty")).await;
+    let made = made.unwrap().into_inner().size_reservation.unwrap();
+    let mut sizes = admin::size_service_client::SizeServiceClient::new(node.as_admin());
+    let delete_partition = || admin::PartitionServiceDeleteRequest { id: "empty".into() };
+    let delete_size = || admin::SizeServiceDeleteRequest { id: "small".into() };
+    let refused = partitions.delete(delete_partition()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    assert!(refused.message().contains("size reservation"), "{refused}");
+    let refused = sizes.delete(delete_size()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    let delete = admin::SizeReservationServiceDeleteRequest { id: made.id };
+    reservations.delete(delete).await.unwrap();
+    partitions.delete(delete_partition()).await.unwrap();
+
+    let mut layouts =
+        admin::filesystem_service_client::FilesystemServiceClient::new(node.as_admin());
+    let layout = api::FilesystemLayout {
+        id: "cut".into(),
+        constraints: Some(api::FilesystemLayoutConstraints {
+            sizes: vec!["small".into()],
+            images: [("debian".to_owned(), ">= 12.0".to_owned())].into(),
+        }),
+        // Number 0 is a number.
+        disks: vec![api::Disk {
+            device: "/dev/vda".into(),
+            partitions: vec![api::DiskPartition {
+                gpt_type: Some(api::GptType::Linux.into()),
+                ..Default::default()
+            }],
+        }],
+        ..Default::default()
+    };
+    let create = admin::FilesystemServiceCreateRequest {
+        filesystem_layout: Some(layout),
+    };
+    layouts.create(create).await.unwrap();
+    let refused = sizes.delete(delete_size()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    assert!(refused.message().contains("filesystem layout"), "{refused}");
+    let delete = admin::FilesystemServiceDeleteRequest { id: "cut".into() };
+    layouts.delete(delete).await.unwrap();
+
+    let mut constraints =
+        admin::size_image_constraint_service_client::SizeImageConstraintServiceClient::new(
+            node.as_admin(),
+        );
+    let create = admin::SizeImageConstraintServiceCreateRequest {
+        size: "small".into(),
+        image_constraints: vec![api::ImageConstraint {
+            image: "debian".into(),
+            semver_match: ">= 12.0".into(),
+        }],
+        ..Default::default()
+    };
+    constraints.create(create).await.unwrap();
+    let refused = sizes.delete(delete_size()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    let delete = admin::SizeImageConstraintServiceDeleteRequest {
+        size: "small".into(),
+    };
+    constraints.delete(delete).await.unwrap();
+    sizes.delete(delete_size()).await.unwrap();
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sizes_overlap_whichever_is_first() {
+    let disks = |globs: &[(&str, u64)]| -> Vec<api::SizeConstraint> {
+        let constraint = |(glob, min): &(&str, u64)| api::SizeConstraint {
+            r#type: api::SizeConstraintType::Storage.into(),
+            min: *min,
+            max: 9,
+            identifier: Some((*glob).to_owned()),
+        };
+        globs.iter().map(constraint).collect()
+    };
+    let one = disks(&[("/dev/sd*", 1)]);
+    let apart = disks(&[("/dev/sd*", 1), ("/dev/nvme*", 1)]);
+    let meeting = disks(&[("/dev/sd*", 1), ("/dev/nvme*", 0)]);
+    for (first, second, expected) in [
+        (&one, &apart, Code::Ok),
+        (&apart, &one, Code::Ok),
+        (&one, &meeting, Code::InvalidArgument),
+        (&meeting, &one, Code::InvalidArgument),
+    ] {
+        let node = Node::start().await;
+        let mut sizes = admin::size_service_client::SizeServiceClient::new(node.as_admin());
+        let create = |id: &str, constraints: &[api::SizeConstraint]| {
+            let size = api::Size {
+                id: id.to_owned(),
+                constraints: constraints.to_vec(),
+                ..Default::default()
+            };
+            admin::SizeServiceCreateRequest { size: Some(size) }
+        };
+        sizes.create(create("first", first)).await.unwrap();
+        let second = sizes.create(create("second", second)).await;
+        assert_eq!(second.map_or_else(|it| it.code(), |_| Code::Ok), expected);
+        node.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_of_a_partition_are_kept_and_emptied() {
+    let node = Node::start().await;
+    let mut partitions =
+        admin::partition_service_client::PartitionServiceClient::new(node.as_admin());
+    let dns = |ips: &[&str]| -> Vec<api::DnsServer> {
+        let server = |ip: &&str| api::DnsServer {
+            ip: (*ip).to_owned(),
+        };
+        ips.iter().map(server).collect()
+    };
+    let ntp = |hosts: &[&str]| -> Vec<api::NtpServer> {
+        let server = |host: &&str| api::NtpServer {
+            address: (*host).to_owned(),
+        };
+        hosts.iter().map(server).collect()
+    };
+    let partition = api::Partition {
+        id: "lab".into(),
+        dns_servers: dns(&["10.0.0.1", "fd00::1"]),
+        ntp_servers: ntp(&["ntp.example"]),
+        mgmt_service_addresses: vec!["10.0.0.2:4711".into()],
+        ..Default::default()
+    };
+    let create = admin::PartitionServiceCreateRequest {
+        partition: Some(partition),
+    };
+    let made = partitions.create(create).await.unwrap().into_inner();
+    let made = made.partition.unwrap();
+    let update = |of: &api::Partition| admin::PartitionServiceUpdateRequest {
+        id: "lab".into(),
+        update_meta: Some(api::UpdateMeta {
+            updated_at: None,
+            locking_strategy: api::OptimisticLockingStrategy::Server.into(),
+        }),
+        description: Some(of.description.clone()),
+        boot_configuration: of.boot_configuration.clone(),
+        dns_servers: of.dns_servers.clone(),
+        ntp_servers: of.ntp_servers.clone(),
+        mgmt_service_addresses: of.mgmt_service_addresses.clone(),
+        labels: None,
+    };
+    let without_meta = |partition: &api::Partition| api::Partition {
+        meta: None,
+        ..partition.clone()
+    };
+    let mut changed = made.clone();
+    // The same again, then only a text, then each list alone.
+    let only_text = admin::PartitionServiceUpdateRequest {
+        description: Some("the lab".into()),
+        ..update(&api::Partition::default())
+    };
+    for request in [update(&made), only_text] {
+        let answer = partitions.update(request.clone()).await.unwrap();
+        let answer = answer.into_inner().partition.unwrap();
+        changed.description = request.description.unwrap();
+        assert_eq!(without_meta(&answer), without_meta(&changed));
+    }
+    let nothing = api::Partition {
+        description: changed.description.clone(),
+        ..Default::default()
+    };
+    let mut emptied = update(&nothing);
+    emptied.dns_servers = dns(&["0.0.0.0"]);
+    let answer = partitions.update(emptied).await.unwrap().into_inner();
+    changed.dns_servers = Vec::new();
+    assert_eq!(without_meta(&answer.partition.unwrap()), without_meta(&changed));
+    let mut emptied = update(&nothing);
+    emptied.ntp_servers = ntp(&["::"]);
+    emptied.mgmt_service_addresses = vec!["0.0.0.0:0".into()];
+    let answer = partitions.update(emptied).await.unwrap().into_inner();
+    let answer = answer.partition.unwrap();
+    changed.ntp_servers = Vec::new();
+    changed.mgmt_service_addresses = Vec::new();
+    assert_eq!(without_meta(&answer), without_meta(&changed));
+    // What came of it is written back as it is.
+    let again = partitions.update(update(&answer)).await.unwrap();
+    let again = again.into_inner().partition.unwrap();
+    assert_eq!(without_meta(&again), without_meta(&changed));
     node.stop().await;
 }

@@ -100,7 +100,7 @@ async fn a_deny_takes_away_from_every_caller_and_tells_strangers_nothing() {
         (after.code(), after.message())
     );
     let nobody = list(node.wire(None), &project).await.unwrap_err();
-    assert_eq!(nobody.code(), Code::Unauthenticated);
+    assert_eq!(nobody.code(), Code::PermissionDenied);
     let nowhere = list(node.wire(Some(&token)), &uuid::Uuid::nil().to_string()).await;
     assert_eq!(nowhere.unwrap_err().code(), Code::NotFound);
     remove(&node, "night").await;

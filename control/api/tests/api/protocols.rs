@@ -36,6 +36,13 @@ pub(crate) async fn post(
     send(node, [text.into_bytes(), body].concat()).await
 }
 
+/// A GET on a connection of its own.
+async fn get(node: &Node, path: &str, token: Option<&str>) -> Answer {
+    let auth = token.map_or_else(String::new, |it| format!("authorization: Bearer {it}\r\n"));
+    let text = format!("GET {path} HTTP/1.1\r\nhost: test\r\n{auth}connection: close\r\n\r\n");
+    send(node, text.into_bytes()).await
+}
+
 async fn send(node: &Node, request: Vec<u8>) -> Answer {
     let address = node.address;
     let answer = tokio::task::spawn_blocking(move || {
@@ -139,7 +146,7 @@ async fn connect_errors() {
     let stream = "/metalstack.infra.v2.BootService/Wait";
     type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, &'a [u8], u16);
     let cases: [Case<'_>; 11] = [
-        (get, vec![JSON], b"{\"id\":\"xx\"}", 401),
+        (get, vec![JSON], b"{\"id\":\"xx\"}", 403),
         (
             get,
             vec![JSON, ("authorization", "Bearer x.y.z")],
@@ -243,7 +250,7 @@ async fn connect_streams_are_framed_and_guarded() {
         "an end-of-stream frame"
     );
     let end: Value = serde_json::from_slice(&answer.body[5..]).unwrap();
-    assert_eq!(end["error"]["code"], "unauthenticated");
+    assert_eq!(end["error"]["code"], "permission_denied");
     let bearer = format!("Bearer {}", node.admin);
     let headers = [headers[0], ("authorization", bearer.as_str())];
     let answer = post(&node, wait, &headers, framed).await;
@@ -267,14 +274,12 @@ async fn limits_deadlines_and_plain_http() {
     assert_eq!(post(&node, VERSION, &headers, Vec::new()).await.status, 504);
     let headers = [JSON, ("connect-timeout-ms", "soon")];
     assert_eq!(post(&node, VERSION, &headers, Vec::new()).await.status, 400);
-    let get = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
-    let answer = send(&node, get.as_bytes().to_vec()).await;
+    let answer = get(&node, "/healthz", None).await;
     assert_eq!(
         (answer.status, answer.body.as_slice()),
         (200, b"ok\n".as_slice())
     );
-    let get = format!("GET {VERSION} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-    assert_eq!(send(&node, get.into_bytes()).await.status, 405);
+    assert_eq!(get(&node, CREATE, None).await.status, 405);
     let preflight = format!(
         "OPTIONS {VERSION} HTTP/1.1\r\nhost: x\r\norigin: https://console.example\r\n\
          access-control-request-method: POST\r\nconnection: close\r\n\r\n"
@@ -286,6 +291,121 @@ async fn limits_deadlines_and_plain_http() {
             .headers
             .contains("access-control-allow-headers: authorization")
     );
+    let preflight = format!(
+        "OPTIONS {VERSION} HTTP/1.1\r\nhost: x\r\norigin: https://console.example\r\n\
+         access-control-request-method: GET\r\n\
+         access-control-request-headers: authorization,x-console-build\r\n\
+         connection: close\r\n\r\n"
+    );
+    let answer = send(&node, preflight.into_bytes()).await;
+    for header in [
+        "access-control-allow-headers: authorization,x-console-build",
+        "access-control-allow-methods: get, post",
+    ] {
+        assert!(answer.headers.contains(header), "{}", answer.headers);
+    }
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connect_has_one_version() {
+    let node = Node::start().await;
+    for (version, status) in [("1", 200), ("2", 400), ("", 400)] {
+        let headers = [JSON, ("connect-protocol-version", version)];
+        let answer = post(&node, VERSION, &headers, b"{}".to_vec()).await;
+        assert_eq!(answer.status, status, "{version:?}");
+        if status == 400 {
+            assert_eq!(answer.json()["code"], "invalid_argument");
+        }
+    }
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connect_reads_by_get() {
+    let node = Node::start().await;
+    let query = "?connect=v1&encoding=json&message=%7B%7D";
+    let answer = get(&node, &format!("{VERSION}{query}"), None).await;
+    assert_eq!(answer.status, 200);
+    assert!(answer.json()["version"]["version"].is_string());
+    assert!(answer.headers.contains("cache-control: no-store"));
+
+    let body = json!({ "partition": { "id": "lab" } }).to_string();
+    let bearer = format!("Bearer {}", node.admin);
+    let auth = ("authorization", bearer.as_str());
+    post(&node, CREATE, &[JSON, auth], body.into_bytes()).await;
+    let one = "/metalstack.api.v2.PartitionService/Get";
+    // The message {id: "lab"}: as JSON, as protobuf, and compressed.
+    let zipped: String = gzip(b"\x0a\x03lab")
+        .iter()
+        .map(|byte| format!("%{byte:02X}"))
+        .collect();
+    for message in [
+        "encoding=json&message=%7B%22id%22%3A%22lab%22%7D".to_owned(),
+        "encoding=json&base64=1&message=eyJpZCI6ImxhYiJ9".to_owned(),
+        "encoding=proto&message=%0A%03lab".to_owned(),
+        "encoding=proto&base64=1&message=CgNsYWI=".to_owned(),
+        format!("encoding=proto&compression=gzip&message={zipped}"),
+    ] {
+        let answer = get(&node, &format!("{one}?{message}"), Some(&node.admin)).await;
+        assert_eq!(answer.status, 200, "{message}");
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert!(text.contains("lab"), "{message}: {text}");
+    }
+    for (path, token, status) in [
+        // A read that needs a token needs it here too.
+        (format!("{one}?encoding=json&message=%7B%7D"), None, 403),
+        (format!("{one}?encoding=json"), Some(&node.admin), 415),
+        (format!("{VERSION}?connect=v2&encoding=json&message=%7B%7D"), None, 400),
+        // Others have no GET, whatever the query says.
+        (format!("{CREATE}{query}"), Some(&node.admin), 405),
+        (
+            format!("/metalmesh.admin.v1.WatchService/All{query}"),
+            Some(&node.admin),
+            405,
+        ),
+    ] {
+        let answer = get(&node, &path, token.map(String::as_str)).await;
+        assert_eq!(answer.status, status, "{path}");
+    }
+    node.stop().await;
+}
+
+/// What a dashboard shows of the server.
+#[tokio::test(flavor = "multi_thread")]
+async fn version_and_health_are_whole() {
+    use api::health_service_client::HealthServiceClient;
+    use api::version_service_client::VersionServiceClient;
+    use proto_public::api::v2 as api;
+
+    let node = Node::start().await;
+    let mut versions = VersionServiceClient::new(node.wire(None));
+    let said = versions.get(api::VersionServiceGetRequest {}).await;
+    let version = said.unwrap().into_inner().version.unwrap();
+    for (name, text) in [
+        ("version", &version.version),
+        ("revision", &version.revision),
+        ("git_sha1", &version.git_sha1),
+        ("build_date", &version.build_date),
+    ] {
+        assert!(!text.is_empty(), "{name}");
+    }
+    assert!(version.build_date.ends_with('Z'), "{}", version.build_date);
+
+    let mut health = HealthServiceClient::new(node.wire(None));
+    let said = health.get(api::HealthServiceGetRequest {}).await;
+    let services = said.unwrap().into_inner().health.unwrap().services;
+    use api::Service::{Audit, Ipam, Machines, Redis, Rethink, Tasks, TenantApiserver};
+    let names: Vec<api::Service> = services.iter().map(|it| it.name()).collect();
+    // In the order of their numbers; the VPN only where there is one.
+    assert_eq!(
+        names,
+        [Ipam, Rethink, TenantApiserver, Machines, Audit, Redis, Tasks]
+    );
+    for service in services {
+        assert_eq!(service.status(), api::ServiceStatus::Healthy);
+        assert!(!service.message.is_empty(), "{service:?}");
+    }
     node.stop().await;
 }
 
@@ -293,7 +413,7 @@ async fn limits_deadlines_and_plain_http() {
 #[tokio::test(flavor = "multi_thread")]
 async fn health_and_reflection_for_everybody() {
     use futures::StreamExt;
-    use proto_public::grpc::health::v1::HealthCheckRequest;
+    use proto_public::grpc::health::v1::{HealthCheckRequest, HealthListRequest};
     use proto_public::grpc::health::v1::health_check_response::ServingStatus;
     use proto_public::grpc::health::v1::health_client::HealthClient;
     use tonic_reflection::pb::v1::ServerReflectionRequest;
@@ -312,6 +432,11 @@ async fn health_and_reflection_for_everybody() {
         let mut watch = health.watch(of(service)).await.unwrap().into_inner();
         let said = watch.next().await.unwrap().unwrap();
         assert_eq!(said.status(), ServingStatus::Serving);
+    }
+    let all = health.list(HealthListRequest {}).await.unwrap();
+    let all = all.into_inner().statuses;
+    for service in ["grpc.health.v1.Health", "metalstack.api.v2.MachineService"] {
+        assert_eq!(all[service].status(), ServingStatus::Serving);
     }
     let refusal = health.check(of("NoService")).await.unwrap_err();
     assert_eq!(refusal.code(), tonic::Code::NotFound);
@@ -340,14 +465,21 @@ async fn health_and_reflection_for_everybody() {
         .filter(|it| it.name.starts_with("metalstack."))
         .count();
     assert_eq!(published, 39);
-    let symbol = "metalstack.api.v2.MachineService".to_owned();
-    ask.try_send(question(MessageRequest::FileContainingSymbol(symbol)))
-        .unwrap();
-    let said = answers.next().await.unwrap().unwrap();
-    let Some(MessageResponse::FileDescriptorResponse(file)) = said.message_response else {
-        panic!("{said:?}");
-    };
-    assert!(!file.file_descriptor_proto.is_empty());
+    // The details of errors among them: grpcurl asks for them in order to print them.
+    for symbol in [
+        "metalstack.api.v2.MachineService",
+        "google.rpc.ErrorInfo",
+        "google.rpc.RetryInfo",
+        "buf.validate.Violations",
+    ] {
+        let symbol = MessageRequest::FileContainingSymbol(symbol.to_owned());
+        ask.try_send(question(symbol)).unwrap();
+        let said = answers.next().await.unwrap().unwrap();
+        let Some(MessageResponse::FileDescriptorResponse(file)) = said.message_response else {
+            panic!("{said:?}");
+        };
+        assert!(!file.file_descriptor_proto.is_empty());
+    }
     drop(ask);
     assert!(answers.next().await.is_none());
     node.stop().await;

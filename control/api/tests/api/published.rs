@@ -296,7 +296,7 @@ async fn streams_are_for_those_who_may_and_end_with_the_right() {
         partition: "lab".into(),
     };
     let strangers = [
-        (None, Code::Unauthenticated),
+        (None, Code::PermissionDenied),
         (Some(&owner), Code::PermissionDenied),
     ];
     for (who, code) in strangers {

@@ -35,8 +35,17 @@ async fn appoint(node: &Node, user: &str, role: api::TenantRole) {
     tenants.add_member(add).await.unwrap();
 }
 
+/// Removes a user from the provider's tenant, in which somebody else stays owner.
 async fn dismiss(node: &Node, user: &str) {
     let mut tenants = TenantServiceClient::new(node.as_admin());
+    let keeper = api::TenantServiceAddMemberRequest {
+        login: PROVIDER.into(),
+        member: "keeper".into(),
+        role: api::TenantRole::Owner.into(),
+    };
+    if let Err(status) = tenants.add_member(keeper).await {
+        assert_eq!(status.code(), Code::AlreadyExists, "{status}");
+    }
     let remove = api::TenantServiceRemoveMemberRequest {
         login: PROVIDER.into(),
         member: user.into(),

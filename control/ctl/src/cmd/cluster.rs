@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use proto_public::metalmesh::admin::v1::{
     ClusterServiceAcceptTimeRequest, ClusterServiceInviteRequest, ClusterServicePromoteRequest,
+    ClusterServiceReconcileAfterRestoreRequest,
     ClusterServiceRemoveRequest, ClusterServiceStatusRequest, ClusterServiceStatusResponse,
     ClusterServiceTransferLeaderRequest, ClusterTime,
 };
@@ -18,6 +19,7 @@ use super::given;
 use crate::app::App;
 use crate::files;
 use crate::output::to_json;
+use crate::text::moment;
 
 /// How often `promote --wait` looks.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -45,6 +47,16 @@ pub(crate) enum Command {
     /// deadline passes, until the clock is set right or this command confirms it. It is also needed
     /// after the whole cluster was down for more than an hour.
     AcceptTime,
+    /// Compare a restored state with what was observed since, and let it be judged again.
+    ///
+    /// After metalmeshd restore no machine counts as silent, and none is power-cycled, wiped or
+    /// reclaimed, until this ran. Free machines that were not heard since are locked: a tenant may
+    /// have got them after the backup. With --dry-run it only compares.
+    ReconcileAfterRestore {
+        /// Judge free machines that were not heard since like others, instead of locking them.
+        #[arg(long)]
+        judge_silent: bool,
+    },
     /// Back the whole state up into a file, or look into such a file.
     Backup(Box<backup::Backup>),
 }
@@ -138,6 +150,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = clusters.transfer_leader(request).await?.into_inner();
             app.output.one(&given(answer.node)?)
         }
+        Command::ReconcileAfterRestore { judge_silent } => reconcile(app, judge_silent).await,
         Command::AcceptTime => {
             let request = ClusterServiceAcceptTimeRequest {
                 time: Some(SystemTime::now().into()),
@@ -149,6 +162,22 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             })
         }
     }
+}
+
+async fn reconcile(app: &App, judge_silent: bool) -> Result<()> {
+    const NAME: &str = "metalmesh.admin.v1.ClusterServiceReconcileAfterRestoreResponse";
+    let request = ClusterServiceReconcileAfterRestoreRequest { judge_silent };
+    let mut clusters = app.client.clusters();
+    let answer = clusters.reconcile_after_restore(request).await?;
+    app.output.message(NAME, answer.get_ref(), |answer| {
+        outln!(
+            "restored from a backup of {}, which ends with revision {}",
+            moment(answer.backup_made_at.as_ref()),
+            answer.backup_revision
+        );
+        outln!();
+        drop(app.output.list(&answer.machines));
+    })
 }
 
 async fn join(app: &App, join: Join) -> Result<()> {
@@ -226,7 +255,14 @@ fn cluster_time(time: &ClusterTime) -> String {
             .as_ref()
             .map_or_else(|| "unknown".to_owned(), ToString::to_string)
     };
-    let known = format!("the cluster's time is {}", at(&time.time));
+    let mut known = format!("the cluster's time is {}", at(&time.time));
+    if time.restored_from.is_some() {
+        known = format!(
+            "{known}; restored from a backup of {}, nothing is judged until: \
+             metalmesh cluster reconcile-after-restore",
+            at(&time.restored_from)
+        );
+    }
     if time.held.is_none() {
         return known;
     }

@@ -17,6 +17,8 @@ use crate::text::labels;
 const REQUIRE_BMC_NONCE: &str = "metalmesh.dev/require-bmc-nonce";
 /// The label by which control knows how many cables machines need.
 const UPLINKS: &str = "metalmesh.dev/uplinks";
+/// The address that stands for an empty list of servers in an update.
+const NO_SERVER: &str = "0.0.0.0";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -37,6 +39,8 @@ pub(crate) enum Command {
         id: String,
         #[command(flatten)]
         fields: Fields,
+        #[command(flatten)]
+        emptied: Emptied,
     },
     /// Delete an unused partition.
     #[command(visible_alias = "delete")]
@@ -87,6 +91,37 @@ pub(crate) struct Fields {
     /// that hear a leaf. To take it back: --label metalmesh.dev/uplinks-
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=64))]
     uplinks: Option<u8>,
+}
+
+/// Lists that an update empties.
+#[derive(Debug, Args)]
+pub(crate) struct Emptied {
+    /// Remove all DNS servers.
+    #[arg(long, conflicts_with = "dns")]
+    no_dns: bool,
+    /// Remove all time servers.
+    #[arg(long, conflicts_with = "ntp")]
+    no_ntp: bool,
+    /// Remove all addresses of management services.
+    #[arg(long, conflicts_with = "mgmt")]
+    no_mgmt: bool,
+}
+
+impl Emptied {
+    /// Puts the address that stands for an empty list into lists that are to be emptied.
+    fn fill(&self, request: &mut admin::PartitionServiceUpdateRequest) {
+        if self.no_dns {
+            let ip = NO_SERVER.to_owned();
+            request.dns_servers = vec![DnsServer { ip }];
+        }
+        if self.no_ntp {
+            let address = NO_SERVER.to_owned();
+            request.ntp_servers = vec![NtpServer { address }];
+        }
+        if self.no_mgmt {
+            request.mgmt_service_addresses = vec![NO_SERVER.to_owned()];
+        }
+    }
 }
 
 impl Fields {
@@ -161,8 +196,12 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.partitions().get(request).await?.into_inner();
             app.output.one(&given(answer.partition)?)
         }
-        Command::Update { id, fields } => {
-            let request = admin::PartitionServiceUpdateRequest {
+        Command::Update {
+            id,
+            fields,
+            emptied,
+        } => {
+            let mut request = admin::PartitionServiceUpdateRequest {
                 id,
                 update_meta: server_lock(),
                 description: fields.description.clone(),
@@ -172,6 +211,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 mgmt_service_addresses: fields.mgmt.clone(),
                 labels: label_patch(&fields.labels())?,
             };
+            emptied.fill(&mut request);
             let answer = app
                 .client
                 .admin_partitions()

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{
-    AdminPermissions, PermissionsByVisibility, ProjectPermissions, PublicPermissions,
+    AdminPermissions, AdminRole, InfraRole, PermissionsByVisibility, ProjectPermissions, PublicPermissions,
     SelfPermissions, TenantPermissions, Token, TokenQuery, TokenServiceCreateRequest,
     TokenServiceGetRequest, TokenServiceListRequest, TokenServiceRefreshRequest,
     TokenServiceRevokeRequest, TokenServiceUpdateRequest, permissions_by_visibility::Visibility,
@@ -52,11 +52,17 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Change a token's description or labels.
+    /// Change a token's description or labels, or take roles from it.
     Update {
         id: String,
         #[arg(long)]
         description: Option<String>,
+        /// Take its role over everything.
+        #[arg(long)]
+        no_admin_role: bool,
+        /// Take its role of infrastructure agents.
+        #[arg(long)]
+        no_infra_role: bool,
         /// Set (`a=b`) or remove (`a-`) a label.
         #[arg(long = "label", value_name = "LABEL")]
         labels: Vec<String>,
@@ -145,6 +151,8 @@ pub(crate) async fn run(app: &App, global: &Global, command: Command) -> Result<
         Command::Update {
             id,
             description,
+            no_admin_role,
+            no_infra_role,
             labels,
         } => {
             let request = TokenServiceUpdateRequest {
@@ -152,6 +160,8 @@ pub(crate) async fn run(app: &App, global: &Global, command: Command) -> Result<
                 update_meta: server_lock(),
                 description,
                 labels: label_patch(&labels)?,
+                admin_role: no_admin_role.then_some(AdminRole::Unspecified.into()),
+                infra_role: no_infra_role.then_some(InfraRole::Unspecified.into()),
                 ..Default::default()
             };
             let answer = app.client.tokens().update(request).await?.into_inner();

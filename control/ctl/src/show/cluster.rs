@@ -2,7 +2,7 @@
 
 use proto_public::admin::v2::{TaskInfo, VpnServiceAuthKeyResponse};
 use proto_public::api::v2::VpnNode;
-use proto_public::metalmesh::admin::v1::{CaRoot, CaRotation, Identity, JoinTicket, Node};
+use proto_public::metalmesh::admin::v1::{CaRoot, CaRotation, Identity, JoinTicket, Node, RestoredMachine};
 
 use crate::cmd::identity::state_of;
 use crate::output::Row;
@@ -50,6 +50,15 @@ row!(Node, "metalmesh.admin.v1.Node", |n| [
     "mesh": or_dash(n.mesh_addresses.join(",")), "version": or_dash(n.version.clone()),
     "expires": age(n.expires_at.as_ref()), "removed": age(n.removed_at.as_ref()),
 ]);
+
+row!(RestoredMachine, "metalmesh.admin.v1.RestoredMachine", |m| [
+    "machine": m.uuid.clone(), "partition": or_dash(m.partition.clone()),
+    "known as": m.phase.clone(), "project": or_dash(m.project.clone()),
+    "observed": if m.observed { "yes" } else { "no" },
+    "heard": age(m.heard_at.as_ref()), "event": or_dash(m.event.clone()),
+    "power": or_dash(m.power_state.clone()),
+    "locked": if m.locked { "yes" } else { "no" },
+], wide []);
 
 fn ticket_state(ticket: &JoinTicket) -> String {
     if ticket.revoked {

@@ -32,6 +32,7 @@ mod nodes;
 mod policy;
 mod published_agent;
 mod python;
+mod reconcile;
 mod restored;
 mod s3;
 mod schedule;

@@ -355,7 +355,7 @@ def strangers(protocol, codec, admin, who, uuid, token_id, net):
                           health_pb.HealthServiceGetRequest())
     assert all(one.status == health_pb.ServiceStatus.SERVICE_STATUS_HEALTHY
                for one in healthy.health.services)
-    refused(Code.UNAUTHENTICATED, lambda: nobody.call(client, "list", listing))
+    refused(Code.PERMISSION_DENIED, lambda: nobody.call(client, "list", listing))
     wrong = Caller(protocol, codec, who.secret[:-4] + "AAAA")
     refused(Code.UNAUTHENTICATED, lambda: wrong.call(client, "list", listing))
     _, _, secret = tenancy(admin, f"rival-{time.time_ns()}")

@@ -11,7 +11,7 @@ use crate::command::AllocateMachine;
 use crate::entities::{
     Availability, EventKind, EventLog, Liveliness, Machine, Partition, Phase, Size, SizeReservation,
 };
-use crate::life::cables;
+use crate::life::{cables, restored};
 use crate::tables::Tables;
 
 type Result<T> = std::result::Result<T, Error>;
@@ -35,6 +35,10 @@ pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
             format!(" ({})", machine.reason)
         };
         return Some(format!("it is {}{reason}", machine.phase));
+    }
+    let is_of_backup = |made_at| log.is_some_and(|log| log.last_event_time <= made_at);
+    if restored(tables).is_some_and(|restored| is_of_backup(restored.made_at)) {
+        return Some("nothing was heard of it since the cluster was restored".into());
     }
     if machine.dirty {
         return Some("its disks are not clean".into());

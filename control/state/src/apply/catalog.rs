@@ -14,13 +14,13 @@ use crate::command::{
     UpdateSize, UpdateSizeImageConstraint, UpdateSizeReservation,
 };
 use crate::entities::{
-    ImageConstraint, Labels, Machine, NUMBER_COOLDOWN_MAX_S, Network, Partition, PoolNumber,
+    ImageConstraint, Labels, Layout, Machine, NUMBER_COOLDOWN_MAX_S, Network, Partition, PoolNumber,
     Project, Size, SizeConstraint, SizeConstraintType, SizeImageConstraint, SizeReservation,
     Switch, UNKNOWN_MACHINES_MAX, label,
 };
 use crate::hardware::{match_size, overlap};
 use crate::reply::Reply;
-use crate::tables::Tx;
+use crate::tables::{Tables, Tx};
 use crate::version::Requirement;
 
 /// Name servers of a partition.
@@ -146,10 +146,14 @@ pub(super) fn delete_partition(tx: &mut Tx<'_>, op: &DeletePartition) -> Result 
         .all::<Network>()
         .find(|n| n.partition.as_ref() == Some(&op.0));
     let switch = tables.all::<Switch>().find(|s| s.partition == op.0);
+    let reservation = tables
+        .all::<SizeReservation>()
+        .find(|it| it.partitions.contains(&op.0));
     let holds = machine
         .map(|it| ("machine", it.to_string()))
         .or_else(|| network.map(|it| ("network", it.id.to_string())))
-        .or_else(|| switch.map(|it| ("switch", it.id.to_string())));
+        .or_else(|| switch.map(|it| ("switch", it.id.to_string())))
+        .or_else(|| reservation.map(|it| ("size reservation", it.id.to_string())));
     if let Some((kind, by)) = holds {
         return Err(in_use("partition", op.0.as_str(), kind, &by));
     }
@@ -264,11 +268,26 @@ pub(super) fn delete_size(tx: &mut Tx<'_>, op: &DeleteSize) -> Result {
             &it.id.to_string(),
         ));
     }
-    tx.delete::<SizeImageConstraint>(&op.0);
+    check_size_unnamed(tables, &op.0)?;
     tx.delete::<Size>(&op.0);
     // Machines that two sizes matched have one now.
     match_again(tx);
     Ok(Reply::Size(size))
+}
+
+/// Refuses to delete a size that a layout or a size-image constraint names: neither would be of
+/// any use, and a layout could not be changed any more.
+fn check_size_unnamed(tables: &Tables, id: &SizeId) -> Check {
+    let mut layouts = tables.all::<Layout>();
+    if let Some(layout) = layouts.find(|it| it.constraints.sizes.contains(id)) {
+        let by = layout.id.as_str();
+        return Err(in_use("size", id.as_str(), "filesystem layout", by));
+    }
+    if tables.get::<SizeImageConstraint>(id).is_some() {
+        let by = id.as_str();
+        return Err(in_use("size", id.as_str(), "size-image constraint", by));
+    }
+    Ok(())
 }
 
 fn check_reservation(tx: &Tx<'_>, reservation: &SizeReservation) -> Check {

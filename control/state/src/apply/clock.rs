@@ -63,7 +63,7 @@ pub(super) fn advance(tx: &mut Tx<'_>, op: &Tick) -> TickTime {
     let known = clock(tx.tables()).cloned();
     let mut next = known.unwrap_or_else(|| ClusterClock::at(tx.now));
     match time {
-        TickTime::Believed(now) => next = ClusterClock::at(now),
+        TickTime::Believed(now) => next = next.set_to(now),
         TickTime::Held => {
             next.held = Some(HeldJump {
                 node: op.node,
@@ -89,7 +89,9 @@ pub(super) fn accept(tx: &mut Tx<'_>, op: &AcceptTime) -> Result<Reply, Error> {
         );
         return Err(Error::new(ErrorCode::ClocksDiffer, what));
     }
-    Ok(Reply::ClusterClock(tx.save(ClusterClock::at(tx.now))))
+    let known = clock(tx.tables()).cloned();
+    let next = known.unwrap_or_else(|| ClusterClock::at(tx.now));
+    Ok(Reply::ClusterClock(tx.save(next.set_to(tx.now))))
 }
 
 #[cfg(test)]

@@ -120,11 +120,8 @@ fn check_disks(layout: &Layout) -> Check {
         }
         let mut numbers = BTreeSet::new();
         for (at, partition) in disk.partitions.iter().enumerate() {
-            if partition.number == 0 || !numbers.insert(partition.number) {
-                let rule = format!(
-                    "{} of {} is 0 or there twice",
-                    partition.number, disk.device
-                );
+            if !numbers.insert(partition.number) {
+                let rule = format!("{} of {} is there twice", partition.number, disk.device);
                 return Err(Error::invalid("disks.partitions.number", rule));
             }
             if partition.size_mib == 0 && at + 1 != disk.partitions.len() {
@@ -239,6 +236,14 @@ pub(super) fn update_layout(tx: &mut Tx<'_>, op: &UpdateLayout) -> Result {
 }
 
 pub(super) fn delete_layout(tx: &mut Tx<'_>, op: &DeleteLayout) -> Result {
+    let user = tx
+        .tables()
+        .all::<Machine>()
+        .find(|m| m.allocation.as_ref().is_some_and(|a| a.layout.id == op.0));
+    if let Some(machine) = user {
+        let (id, by) = (op.0.as_str(), machine.id.to_string());
+        return Err(in_use("filesystem layout", id, "machine", &by));
+    }
     let old = tx.delete::<Layout>(&op.0);
     old.map(Reply::Layout)
         .ok_or_else(|| Error::not_found("filesystem-layout", &op.0))

@@ -274,25 +274,36 @@ mod tests {
     #[test]
     fn an_invite_ends_with_the_ownership_of_who_made_it() {
         let mut tables = world();
-        run(&mut tables, 2, invite(1, to_project(), DAY_MS)).unwrap();
+        // Not the maker's personal tenant, which it cannot lose.
+        let shared = CreateTenant {
+            owner: Some(login("acme")),
+            ..tenant("shared")
+        };
+        run(&mut tables, 1, shared).unwrap();
+        let to_shared = InviteTo::Tenant {
+            login: login("shared"),
+            role: TenantRole::Viewer,
+        };
+        run(&mut tables, 2, invite(1, to_shared.clone(), DAY_MS)).unwrap();
         for (member, role) in [("guest", TenantRole::Owner), ("acme", TenantRole::Editor)] {
             let op = SetTenantMember {
-                login: login("acme"),
+                login: login("shared"),
                 member: login(member),
                 role,
                 must_be_new: None,
             };
             run(&mut tables, 3, op).unwrap();
         }
-        let refused = run(&mut tables, 4, accept_by("acme", 1)).unwrap_err();
+        run(&mut tables, 4, tenant("late")).unwrap();
+        let refused = run(&mut tables, 4, accept_by("late", 1)).unwrap_err();
         assert_eq!(refused.code, ErrorCode::NotFound);
         // What rests on a standing over the platform needs no ownership.
         let of_operator = CreateInvite {
             warrant: Some(crate::Warrant::Operator),
-            ..invite(2, to_project(), DAY_MS)
+            ..invite(2, to_shared, DAY_MS)
         };
         run(&mut tables, 5, of_operator).unwrap();
-        run(&mut tables, 6, accept_by("guest", 2)).unwrap();
+        run(&mut tables, 6, accept_by("late", 2)).unwrap();
     }
 
     #[test]

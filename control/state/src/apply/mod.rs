@@ -31,6 +31,7 @@ mod policy;
 mod pool;
 mod quota;
 mod reclaim;
+mod restored;
 mod strangers;
 mod switch;
 mod switch_move;
@@ -201,6 +202,7 @@ routes! {
     PhoneHome events::phone_home;
     Tick tick::tick;
     AcceptTime clock::accept;
+    ReconcileRestore restored::reconcile;
     RegisterSwitch switch::register;
     ReportSwitch switch::report;
     UpdateSwitch switch::update;

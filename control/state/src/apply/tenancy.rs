@@ -129,6 +129,7 @@ pub(super) fn set_tenant_member(tx: &mut Tx<'_>, op: &SetTenantMember) -> Result
         op.must_be_new,
         tx.now,
     )?;
+    check_personal(&op.login, &op.member, Some(op.role))?;
     keep_owner(
         &tenant.members,
         TenantRole::Owner,
@@ -138,15 +139,31 @@ pub(super) fn set_tenant_member(tx: &mut Tx<'_>, op: &SetTenantMember) -> Result
     Ok(Reply::Tenant(tx.update(tenant)))
 }
 
+/// A user owns the tenant of its own login as long as there is that tenant.
+fn check_personal(
+    tenant: &TenantId,
+    member: &TenantId,
+    role: Option<TenantRole>,
+) -> std::result::Result<(), Error> {
+    if tenant != member || role == Some(TenantRole::Owner) {
+        return Ok(());
+    }
+    let what = format!("\"{member}\" owns its personal tenant and cannot lose that");
+    Err(Error::new(ErrorCode::LastOwner, what)
+        .object("tenant", tenant)
+        .hint("use another tenant for what others shall own"))
+}
+
 pub(super) fn remove_tenant_member(tx: &mut Tx<'_>, op: &RemoveTenantMember) -> Result {
     let mut tenant: Tenant = tx.require(&op.login)?;
-    take_member(&mut tenant.members, &op.member)?;
-    keep_owner(
-        &tenant.members,
-        TenantRole::Owner,
-        "tenant",
-        op.login.as_str(),
-    )?;
+    let was = take_member(&mut tenant.members, &op.member)?;
+    let key = op.login.as_str();
+    check_personal(&op.login, &op.member, None)?;
+    // Unlike a demotion, a removal may leave nobody at all.
+    if was.role == TenantRole::Owner && tenant.members.is_empty() {
+        return Err(last_owner("tenant", key));
+    }
+    keep_owner(&tenant.members, TenantRole::Owner, "tenant", key)?;
     Ok(Reply::Tenant(tx.update(tenant)))
 }
 
@@ -182,10 +199,9 @@ fn put_member<R>(
 fn take_member<R>(
     members: &mut BTreeMap<TenantId, Member<R>>,
     login: &TenantId,
-) -> std::result::Result<(), Error> {
+) -> std::result::Result<Member<R>, Error> {
     members
         .remove(login)
-        .map(drop)
         .ok_or_else(|| Error::not_found("member", login))
 }
 
@@ -199,16 +215,22 @@ fn keep_owner<R: PartialEq>(
     if members.is_empty() || members.values().any(|member| member.role == owner) {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorCode::LastOwner,
-        format!("{kind} \"{key}\" would be without an owner"),
-    )
-    .object(kind, key))
+    Err(last_owner(kind, key))
+}
+
+fn last_owner(kind: &str, key: &str) -> Error {
+    let what = format!("{kind} \"{key}\" would be without an owner");
+    Error::new(ErrorCode::LastOwner, what).object(kind, key)
 }
 
 /// The owners of its tenant own a project as well. Programs of level 1 did not count them, and
-/// beside one of them all must come to its result.
-fn keep_project_owner(tx: &Tx<'_>, project: &Project) -> std::result::Result<(), Error> {
+/// beside one of them all must come to its result. Where the tenant has no owner, the removal of a
+/// project's owner may not leave the project without members.
+fn keep_project_owner(
+    tx: &Tx<'_>,
+    project: &Project,
+    removes_owner: bool,
+) -> std::result::Result<(), Error> {
     let tenant = tx.get::<Tenant>(&project.tenant);
     let mut lenders = tenant.into_iter().flat_map(|it| it.members.values());
     let is_owned = lenders.any(|member| member.role == TenantRole::Owner);
@@ -216,6 +238,9 @@ fn keep_project_owner(tx: &Tx<'_>, project: &Project) -> std::result::Result<(),
         return Ok(());
     }
     let id = project.id.to_string();
+    if removes_owner && !is_owned && project.members.is_empty() {
+        return Err(last_owner("project", &id));
+    }
     keep_owner(&project.members, ProjectRole::Owner, "project", &id)
 }
 
@@ -322,13 +347,13 @@ pub(super) fn set_project_member(tx: &mut Tx<'_>, op: &SetProjectMember) -> Resu
         op.must_be_new,
         tx.now,
     )?;
-    keep_project_owner(tx, &project)?;
+    keep_project_owner(tx, &project, false)?;
     Ok(Reply::Project(tx.update(project)))
 }
 
 pub(super) fn remove_project_member(tx: &mut Tx<'_>, op: &RemoveProjectMember) -> Result {
     let mut project: Project = tx.require(&op.id)?;
-    take_member(&mut project.members, &op.member)?;
-    keep_project_owner(tx, &project)?;
+    let was = take_member(&mut project.members, &op.member)?;
+    keep_project_owner(tx, &project, was.role == ProjectRole::Owner)?;
     Ok(Reply::Project(tx.update(project)))
 }

@@ -16,6 +16,7 @@ use crate::entities::{
     EventLog, HoldCause, Idempotency, Identity, Invite, JoinTicket, Liveliness, Machine,
     OrderPurpose, OrderState, Phase, Segment, Token,
 };
+use crate::life::{reconciled_at, restored};
 use crate::reply::Reply;
 use crate::tables::{Entity, Record, Tables, Tx};
 
@@ -119,6 +120,9 @@ fn liveliness(tx: &mut Tx<'_>, op: &Tick) {
 
 /// Logs of machines that are not what they were taken for any more.
 fn judged(tables: &Tables, op: &Tick, now: Timestamp) -> impl Iterator<Item = EventLog> {
+    let made_at = restored(tables).map(|restored| restored.made_at);
+    let is_held = made_at.is_some();
+    let since = op.listening_since.max(reconciled_at(tables));
     tables
         .all::<EventLog>()
         .filter(|log| log.liveliness != Liveliness::Unspecified)
@@ -131,13 +135,11 @@ fn judged(tables: &Tables, op: &Tick, now: Timestamp) -> impl Iterator<Item = Ev
                 .unwrap_or_default()
                 .min(now);
             let last = log.last_event_time.max(heard);
-            let judged = if now.since_ms(last.max(op.listening_since)) < DEAD_AFTER_MS {
+            let judged = if now.since_ms(last) < DEAD_AFTER_MS {
+                Liveliness::Alive
+            } else if is_held || now.since_ms(last.max(since)) < DEAD_AFTER_MS {
                 // Silence of before this leader proves nothing, but neither does it prove life.
-                if now.since_ms(last) < DEAD_AFTER_MS {
-                    Liveliness::Alive
-                } else {
-                    log.liveliness
-                }
+                log.liveliness
             } else if !is_observed(machine.partition.as_ref(), op) {
                 log.liveliness
             } else if machine.allocation.is_some() {
@@ -145,7 +147,9 @@ fn judged(tables: &Tables, op: &Tick, now: Timestamp) -> impl Iterator<Item = Ev
             } else {
                 Liveliness::Dead
             };
-            (judged != log.liveliness).then(|| EventLog {
+            // The operator who reconciles a restored state wants to know who was heard at all.
+            let is_first = made_at.is_some_and(|at| log.last_event_time <= at && last > at);
+            (judged != log.liveliness || is_first).then(|| EventLog {
                 liveliness: judged,
                 last_event_time: last,
                 ..EventLog::clone(log)
@@ -175,10 +179,12 @@ fn late<'a>(
     op: &'a Tick,
     now: Timestamp,
 ) -> impl Iterator<Item = OrderId> + 'a {
+    let is_held = restored(tables).is_some();
     let is_judged = move |order: &BmcOrder| {
         order.purpose != OrderPurpose::Life
-            || is_observed(Some(&order.partition), op)
-            || feature_level(tables) < CUT_OFF_LEVEL
+            || (!is_held
+                && (is_observed(Some(&order.partition), op)
+                    || feature_level(tables) < CUT_OFF_LEVEL))
     };
     let open = tables.index().open_orders.values().flatten();
     open.filter_map(|id| tables.get::<BmcOrder>(id))
@@ -193,11 +199,13 @@ fn waiting<'a>(
     op: &'a Tick,
     now: Timestamp,
 ) -> impl Iterator<Item = &'a Machine> {
+    let is_held = restored(tables).is_some();
     tables
         .all::<Machine>()
         .map(AsRef::as_ref)
         .filter(move |machine| {
-            !matches!(machine.phase, Phase::New | Phase::Running | Phase::Held(_))
+            !is_held
+                && !matches!(machine.phase, Phase::New | Phase::Running | Phase::Held(_))
                 && machine.since < now
                 && is_observed(machine.partition.as_ref(), op)
         })
@@ -258,6 +266,7 @@ fn silent_since(tables: &Tables, op: &Tick, machine: &Machine) -> Timestamp {
         .max(planned)
         .max(machine.since)
         .max(op.listening_since)
+        .max(reconciled_at(tables))
 }
 
 /// Reboots a machine that says nothing; holds it when that does not help.
@@ -291,7 +300,10 @@ fn nudge_after(tx: &mut Tx<'_>, op: &Tick, mut machine: Machine, after_ms: u64) 
 /// Machines that were seen, and did not register in their time.
 fn old_strangers(tables: &Tables, now: Timestamp) -> impl Iterator<Item = MachineId> {
     let all = tables.index().strangers.values();
-    let old = move |known: &&(Timestamp, MachineId)| now >= known.0.plus_ms(STRANGER_LIFE_MS);
+    let is_held = restored(tables).is_some();
+    let old = move |known: &&(Timestamp, MachineId)| {
+        !is_held && now >= known.0.plus_ms(STRANGER_LIFE_MS)
+    };
     all.flat_map(move |known| known.iter().take_while(old))
         .map(|(_, id)| *id)
 }

@@ -136,6 +136,12 @@ pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateToken) -> Result {
     set(&mut token.machine_roles, op.machine_roles.as_ref());
     token.admin_role = op.admin_role.or(token.admin_role);
     token.infra_role = op.infra_role.or(token.infra_role);
+    if op.drop_admin_role {
+        token.admin_role = None;
+    }
+    if op.drop_infra_role {
+        token.infra_role = None;
+    }
     token.warrant = op.warrant.clone().or(token.warrant);
     if let Some(labels) = &op.labels {
         labels.apply(&mut token.meta.labels)?;

@@ -38,7 +38,7 @@ pub use vpn::*;
 ///
 /// With the feature `next-level`, which no product is built with, this is a program of the next
 /// level: tests run it beside this one's.
-pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 10 } else { 9 };
+pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 11 } else { 10 };
 
 /// A change to the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -94,6 +94,10 @@ pub const NONCE_LEVEL: u32 = 6;
 /// budgets per caller. Nodes of lower levels judge these differently, so that a cluster is updated
 /// to it at once, not node by node.
 pub const CONFIRMED_LEVEL: u32 = 9;
+/// The feature level that brought the reconciliation after a restore, and updates of tokens that
+/// take a role away. Nodes of lower levels refuse less (last owners, sizes that overlap, what is
+/// still in use), so that a cluster is updated to it at once, not node by node.
+pub const CONTRACT_LEVEL: u32 = 10;
 /// The feature level that brought marks of how far the trail was sent elsewhere.
 pub const EXPORT_LEVEL: u32 = 4;
 
@@ -179,6 +183,7 @@ macro_rules! ops {
                     | Self::KeepBmcAccess(_)
                     | Self::MigrateSwitch(_) => 3,
                     Self::AcceptTime(_) => CONFIRMED_LEVEL,
+                    Self::ReconcileRestore(_) => CONTRACT_LEVEL,
                     Self::MarkAuditExport(_) => EXPORT_LEVEL,
                     Self::SetSettings(_) | Self::ForgetAuditExport(_) => CONFIRMED_LEVEL,
                     Self::ReportVpn(_) | Self::ForgetVpn(_) => 4,
@@ -190,6 +195,7 @@ macro_rules! ops {
                     | Self::ForceCaRotation(_)
                     | Self::CreateComponentToken(_) => CA_LEVEL,
                     Self::CreateToken(op) if op.warrant.is_some() => CONFIRMED_LEVEL,
+                    Self::UpdateToken(op) if op.takes_role() => CONTRACT_LEVEL,
                     Self::UpdateToken(op) if op.warrant.is_some() => CONFIRMED_LEVEL,
                     Self::CreateMachineToken(_) | Self::ConfirmBmc(_) | Self::TakeBmcOrder(_) => {
                         CONFIRMED_LEVEL
@@ -384,6 +390,8 @@ ops! {
     Tick;
     /// Sets the cluster's time by the word of an operator. → `Reply::ClusterClock`
     AcceptTime;
+    /// Ends the hold of a restored state by the word of an operator. → `Reply::ClusterClock`
+    ReconcileRestore;
 
     /// By a core agent. → `Reply::Switch`
     RegisterSwitch;

@@ -62,3 +62,11 @@ pub struct AcceptTime {
     /// The time that the operator's own clock shows.
     pub time: Timestamp,
 }
+
+/// See [`Op::ReconcileRestore`](crate::Op::ReconcileRestore).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReconcileRestore {
+    /// `true` judges free machines that were not heard since, too; otherwise they are locked.
+    #[serde(default)]
+    pub judge_silent: bool,
+}

@@ -291,9 +291,22 @@ pub struct UpdateToken {
     /// Role by machine id.
     #[serde(default)]
     pub machine_roles: Option<BTreeMap<String, EditorViewer>>,
+    /// `true` takes the role over everything away.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drop_admin_role: bool,
+    /// `true` takes the role of infrastructure agents away.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drop_infra_role: bool,
     /// See [`Token::warrant`](crate::Token::warrant).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warrant: Option<Warrant>,
+}
+
+impl UpdateToken {
+    /// `true` if it takes a role away: older programs would leave the token its role.
+    pub(crate) fn takes_role(&self) -> bool {
+        self.drop_admin_role || self.drop_infra_role
+    }
 }
 
 /// See [`Op::RevokeToken`](crate::Op::RevokeToken).

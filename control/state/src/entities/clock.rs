@@ -14,6 +14,22 @@ pub struct ClusterClock {
     /// A jump that waits for an operator's word. `None` when the leader's clock is believed.
     #[serde(default)]
     pub held: Option<HeldJump>,
+    /// The backup that this state is from. `None` when it was never restored, or an operator has
+    /// reconciled it since. Until then nothing is judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<Restored>,
+    /// When an operator reconciled it last: silence counts from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconciled_at: Option<Timestamp>,
+}
+
+/// A backup that was restored. What happened after it is not in the state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restored {
+    /// When the backup was made.
+    pub made_at: Timestamp,
+    /// The revision of the cluster that it was made of.
+    pub revision: u64,
 }
 
 /// A tick that was further ahead than a clock may be. Nothing is judged by it.
@@ -42,6 +58,18 @@ impl ClusterClock {
             name: Self::ONE.into(),
             time,
             held: None,
+            restored: None,
+            reconciled_at: None,
+        }
+    }
+
+    /// The same clock, showing `time` and holding nothing.
+    #[must_use]
+    pub fn set_to(self, time: Timestamp) -> Self {
+        Self {
+            time,
+            held: None,
+            ..self
         }
     }
 

@@ -4,8 +4,17 @@ use std::sync::Arc;
 
 use proto_types::{MachineId, PartitionId};
 
-use crate::entities::{BmcOrder, Machine, OrderState};
+use super::restored::restored;
+use crate::entities::{BmcOrder, Machine, OrderPurpose, OrderState};
 use crate::tables::Tables;
+
+/// `true` for what was ordered before a restore, and for what the life cycle orders until somebody
+/// has reconciled it: the machine may be another tenant's by now.
+fn is_held(tables: &Tables, order: &BmcOrder) -> bool {
+    restored(tables).is_some_and(|restored| {
+        order.purpose == OrderPurpose::Life || order.created_at <= restored.made_at
+    })
+}
 
 /// Open orders of a partition, oldest first. Those of machines that more than one BMC claims are
 /// held: nobody knows which of them is the machine's.
@@ -18,6 +27,7 @@ pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder
         .flatten()
         .filter_map(|id| tables.get::<BmcOrder>(id))
         .filter(|order| order.state == OrderState::Open)
+        .filter(|order| !is_held(tables, order))
         .filter(|order| {
             let machine = tables.get::<Machine>(&order.machine);
             machine.is_none_or(|machine| !machine.is_bmc_contested())

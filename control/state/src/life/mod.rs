@@ -13,6 +13,7 @@ mod layout;
 mod nonce;
 mod orders;
 pub(crate) mod reports;
+mod restored;
 mod switch;
 
 pub use bgp::{BgpFilter, bgp_filter};
@@ -25,6 +26,8 @@ pub use layout::default_layout;
 pub use nonce::{NONCE_LIFE_MS, NONCE_SETTLE_MS, Nonce};
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order};
 pub use reports::{bmc_reading_matters, event_is_heartbeat, switch_report_matters};
+pub(crate) use restored::reconciled_at;
+pub use restored::{RestoredMachine, restored, restored_machines};
 pub use switch::{PortIntent, SegmentIntent, SwitchDesired, port_traces, port_vni};
 
 #[cfg(doc)]

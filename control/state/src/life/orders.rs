@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use proto_types::{AllocationId, Digest, ImageId, MachineId, ProjectId};
 
+use super::restored::restored;
 use crate::entities::{Allocation, AllocationNetwork, Disk, Image, Layout, Machine, Phase};
 use crate::tables::Tables;
 
@@ -85,6 +86,11 @@ pub fn machine_order(tables: &Tables, machine: MachineId) -> MachineOrder {
     let Some(machine) = tables.get::<Machine>(&machine) else {
         return hold("the machine is not known");
     };
+    let would_write = matches!(machine.phase, Phase::Wiping | Phase::Installing)
+        || (machine.phase == Phase::Waiting && machine.dirty);
+    if would_write && restored(tables).is_some() {
+        return hold("the cluster was restored from a backup and waits for its operator");
+    }
     match machine.phase {
         Phase::New => hold("the machine did not register yet"),
         Phase::Wiping => MachineOrder::Wipe,
@@ -144,7 +150,21 @@ fn by_partition(layout: &Layout) -> Layout {
     for device in raids.chain(groups) {
         *device = partition_of(&disks, device);
     }
+    for (disk, wanted) in layout.disks.iter_mut().zip(&disks) {
+        for partition in &mut disk.partitions {
+            partition.number = number_of(wanted, partition.number);
+        }
+    }
     layout
+}
+
+/// The number that a partition gets: 0 stands for the first that no other partition has.
+fn number_of(disk: &Disk, number: u32) -> u32 {
+    let is_free = |number: &u32| disk.partitions.iter().all(|it| it.number != *number);
+    match number {
+        0 => (1..).find(is_free).unwrap_or(0),
+        number => number,
+    }
 }
 
 fn partition_of(disks: &[Disk], device: &str) -> String {
@@ -154,7 +174,7 @@ fn partition_of(disks: &[Disk], device: &str) -> String {
             let rest = device.strip_prefix(disk.device.as_str())?;
             let number = rest.strip_prefix('p').unwrap_or(rest).parse::<u32>().ok()?;
             let known = disk.partitions.iter().any(|p| p.number == number);
-            known.then(|| format!("{}:{number}", disk.device))
+            known.then(|| format!("{}:{}", disk.device, number_of(disk, number)))
         })
         .unwrap_or_else(|| device.to_owned())
 }
@@ -187,5 +207,27 @@ mod tests {
         ] {
             assert_eq!(partition_of(&disks, device), expected, "{device}");
         }
+    }
+
+    #[test]
+    fn the_partition_without_a_number_gets_the_first_free_one() {
+        let partition = |number| DiskPartition {
+            number,
+            label: None,
+            size_mib: 1,
+            gpt_type: None,
+        };
+        let disk = |numbers: &[u32]| Disk {
+            device: "/dev/sda".into(),
+            partitions: numbers.iter().map(|number| partition(*number)).collect(),
+        };
+        for (numbers, expected) in [
+            (&[0][..], "/dev/sda:1"),
+            (&[1, 0, 3], "/dev/sda:2"),
+            (&[0, 1, 2], "/dev/sda:3"),
+        ] {
+            assert_eq!(partition_of(&[disk(numbers)], "/dev/sda0"), expected);
+        }
+        assert_eq!(number_of(&disk(&[0, 7]), 7), 7);
     }
 }

@@ -27,6 +27,7 @@ mod ports;
 mod properties;
 mod quota;
 mod repeats;
+mod restored;
 mod revival;
 mod scale;
 mod storage;

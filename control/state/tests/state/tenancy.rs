@@ -31,10 +31,106 @@ fn members_keep_an_owner() {
         world.refused(set("ann", TenantRole::Owner, Some(true))),
         ErrorCode::AlreadyExists
     );
-    world.ok(remove("acme"));
-    assert_eq!(world.refused(remove("acme")), ErrorCode::NotFound);
+    world.ok(remove("ann"));
+    assert_eq!(world.refused(remove("ann")), ErrorCode::NotFound);
     let tenant = world.tables.get::<Tenant>(&text("acme")).unwrap();
     assert_eq!(tenant.members.len(), 1);
+}
+
+#[test]
+fn the_last_owner_stays() {
+    let mut world = World::new();
+    let tenant = |login: &str, owner: Option<&str>| CreateTenant {
+        login: text(login),
+        name: login.into(),
+        email: String::new(),
+        description: String::new(),
+        avatar_url: String::new(),
+        labels: Labels::new(),
+        owner: owner.map(text),
+    };
+    world.ok(tenant("shared", Some("ann")));
+    world.ok(tenant("nobodys", None));
+    let remove = |login: &str, member: &str| RemoveTenantMember {
+        login: text(login),
+        member: text(member),
+    };
+    let set = |login: &str, member: &str, role| SetTenantMember {
+        login: text(login),
+        member: text(member),
+        role,
+        must_be_new: None,
+    };
+    let last = ErrorCode::LastOwner;
+    assert_eq!(world.refused(remove("shared", "ann")), last);
+    world.ok(set("shared", "bob", TenantRole::Editor));
+    assert_eq!(world.refused(remove("shared", "ann")), last, "an editor");
+    world.ok(set("shared", "bob", TenantRole::Owner));
+    world.ok(remove("shared", "ann"));
+    // Beside another owner too a user keeps its personal tenant.
+    world.ok(set("acme", "bob", TenantRole::Owner));
+    assert_eq!(world.refused(remove("acme", "acme")), last);
+    assert_eq!(
+        world.refused(set("acme", "acme", TenantRole::Viewer)),
+        last
+    );
+
+    // The owners of a tenant own its projects; where there are none, a project keeps its own.
+    for (tenant, number) in [("shared", 11), ("nobodys", 12)] {
+        world.ok(CreateProject {
+            id: id(number),
+            tenant: text(tenant),
+            name: "the-project".into(),
+            description: String::new(),
+            avatar_url: None,
+            labels: Labels::new(),
+            owner: Some(text("cid")),
+        });
+    }
+    let leave = |number| RemoveProjectMember {
+        id: id(number),
+        member: text("cid"),
+    };
+    assert_eq!(world.refused(leave(12)), last);
+    world.ok(leave(11));
+}
+
+#[test]
+fn roles_over_the_platform_are_taken_from_a_token() {
+    let mut world = World::new();
+    let soon = world.now.plus_ms(3_600_000);
+    let role = Some(EditorViewer::Editor);
+    world.ok(CreateToken {
+        admin_role: role,
+        infra_role: role,
+        ..token(1, soon)
+    });
+    let update = |drop_admin_role, drop_infra_role| UpdateToken {
+        id: id(1),
+        lock: Lock::Server,
+        description: None,
+        labels: None,
+        permissions: None,
+        project_roles: None,
+        tenant_roles: None,
+        admin_role: None,
+        infra_role: None,
+        machine_roles: None,
+        drop_admin_role,
+        drop_infra_role,
+        warrant: None,
+    };
+    for ((admin, infra), left) in [
+        ((false, false), (role, role)),
+        ((false, true), (role, None)),
+        ((true, false), (None, None)),
+    ] {
+        let op = Op::from(update(admin, infra));
+        let level = if admin || infra { CONTRACT_LEVEL } else { 1 };
+        assert_eq!(op.level(), level);
+        let token = world.ok(op).token().unwrap();
+        assert_eq!((token.admin_role, token.infra_role), left);
+    }
 }
 
 #[test]
@@ -136,6 +232,8 @@ fn a_token_lists_a_bounded_number_of_subjects_and_methods() {
             admin_role: None,
             infra_role: None,
             machine_roles: None,
+            drop_admin_role: false,
+            drop_infra_role: false,
             warrant: None,
         };
         assert_eq!(world.refused(update), ErrorCode::InvalidField);

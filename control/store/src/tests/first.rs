@@ -68,6 +68,7 @@ async fn its_state_is_restored_and_goes_on() {
         node_id: 1,
         term: head.term,
         revision: head.revision,
+        made_at: None,
     };
     let count = rows.len();
     let rows = rows.into_iter().map(Ok::<_, std::convert::Infallible>);

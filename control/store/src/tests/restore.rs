@@ -23,6 +23,7 @@ fn restore(dir: &Path, export: &crate::Export) -> Restore {
         node_id: 1,
         term: export.term,
         revision: export.revision,
+        made_at: None,
     }
 }
 
@@ -115,6 +116,7 @@ async fn the_old_nodes_are_left_out() {
         node_id: 1,
         term: 1,
         revision: 1,
+        made_at: None,
     };
     new.run(ok(&rows)).await.unwrap();
     let store: Store = Store::open(config(&new.dir)).await.unwrap();

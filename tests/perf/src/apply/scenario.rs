@@ -1,7 +1,9 @@
 //! A state, a clock, and commands written as JSON.
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result, anyhow};
-use control_state::{Command, Op, Tables, apply};
+use control_state::{ClusterClock, Command, Op, Record, Restored, Tables, apply};
 use proto_types::{Digest, MacAddr, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -36,6 +38,23 @@ impl<'a> Scenario<'a> {
 
     pub(super) fn tables(&self) -> &Tables {
         &self.tables
+    }
+
+    /// Marks the state as restored, as only a restore does.
+    ///
+    /// # Errors
+    /// When the mark cannot be written.
+    pub(super) fn restore(&mut self) -> Result<()> {
+        let clock = ClusterClock {
+            restored: Some(Restored {
+                made_at: self.now,
+                revision: self.tables.revision(),
+            }),
+            ..ClusterClock::at(self.now)
+        };
+        let record = Record::ClusterClock(Arc::new(clock));
+        let (bytes, revision) = (record.encode()?, self.tables.revision());
+        Ok(self.tables.load(record.kind(), &bytes, revision)?)
     }
 
     /// Applies a command.

@@ -200,6 +200,13 @@ pub(super) fn time(facts: &Facts) -> Vec<Found> {
             ),
         )];
     }
+    if let Some(made_at) = &time.restored_from {
+        return vec![Found::warn(
+            format!("the cluster was restored from a backup of {made_at}"),
+            "no machine is judged: none counts as silent, none is wiped or reclaimed",
+            "compare first: metalmesh cluster reconcile-after-restore --dry-run",
+        )];
+    }
     let ahead_s = known.seconds - facts.now_s;
     let what = format!("the cluster's time is {ahead_s} s ahead of the clock here");
     if ahead_s <= TIME_AHEAD_WARN_S {

@@ -150,7 +150,7 @@ fn members(facts: &mut Facts) -> &mut Vec<Member> {
 /// What is made wrong, and the one check that has to say so.
 type Case = (&'static str, Level, &'static str, fn(&mut Facts));
 
-const CASES: [Case; 37] = [
+const CASES: [Case; 38] = [
     ("context-file", Level::Fail, "chmod 600", |f| {
         f.context.as_mut().unwrap().mode = 0o644
     }),
@@ -182,12 +182,20 @@ const CASES: [Case; 37] = [
         "metalmesh cluster accept-time",
         |facts| {
             facts.cluster.as_mut().unwrap().time = Some(ClusterTime {
+                restored_from: None,
                 time: at(-10),
                 held: at(86_400),
                 held_node: 2,
             });
         },
     ),
+    ("cluster-time", Level::Warn, "restored from a backup", |facts| {
+        facts.cluster.as_mut().unwrap().time = Some(ClusterTime {
+            time: at(-10),
+            restored_from: at(-86_400),
+            ..Default::default()
+        });
+    }),
     ("cluster-time", Level::Warn, "300 s ahead", |facts| {
         facts.cluster.as_mut().unwrap().time = Some(ClusterTime {
             time: at(300),

@@ -66,6 +66,12 @@ pub(super) fn rows(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(op)
 }
 
+/// The fleet out of a backup of this moment, whose machines nobody has heard since.
+pub(super) fn ends(scenario: &mut Scenario<'_>) -> Result<()> {
+    scenario.restore()?;
+    scenario.row(json!({"ReconcileRestore": {"judge_silent": false}}))
+}
+
 fn nodes(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(json!({"AnnounceNode": {
         "id": 1, "peer_address": "127.0.0.1:1", "mesh_addresses": ["127.0.0.1:2"],

@@ -22,5 +22,6 @@ pub(super) fn all(machines: u32, sink: Sink<'_>) -> Result<()> {
     fleet::fill(&mut scenario, machines)?;
     fleet::rows(&mut scenario)?;
     life::rows(&mut scenario, machines)?;
-    tenancy::ends(&mut scenario)
+    tenancy::ends(&mut scenario)?;
+    control::ends(&mut scenario)
 }

@@ -1,0 +1,73 @@
+//! A restored cluster: its machines as the backup knows them, beside what was observed since.
+
+use control_state::life::{self, RestoredMachine};
+use control_state::{Availability, ErrorCode, ReconcileRestore, Restored, StateError, Tables};
+use proto_public::metalmesh::admin::v1 as mesh;
+use tonic::Status;
+
+use super::Services;
+use crate::caller::Caller;
+use crate::convert::time;
+
+impl Services {
+    /// Compares, and lets the state be judged again unless it is a trial.
+    pub(super) async fn compare_and_reconcile(
+        &self,
+        caller: &Caller,
+        judge_silent: bool,
+    ) -> Result<mesh::ClusterServiceReconcileAfterRestoreResponse, Status> {
+        let compared = self.0.read(|tables| compared(tables, judge_silent)).await?;
+        let op = ReconcileRestore { judge_silent };
+        self.0.propose(caller, op).await?;
+        Ok(compared)
+    }
+}
+
+fn compared(
+    tables: &Tables,
+    judge_silent: bool,
+) -> Result<mesh::ClusterServiceReconcileAfterRestoreResponse, StateError> {
+    let Some(Restored { made_at, revision }) = life::restored(tables).cloned() else {
+        let what = "the state was not restored from a backup, or was reconciled already";
+        return Err(StateError::new(ErrorCode::NotRestored, what));
+    };
+    let machines = life::restored_machines(tables, made_at);
+    Ok(mesh::ClusterServiceReconcileAfterRestoreResponse {
+        backup_made_at: time(made_at),
+        backup_revision: revision,
+        machines: machines
+            .map(|machine| shown(&machine, made_at, judge_silent))
+            .collect(),
+    })
+}
+
+fn shown(
+    restored: &RestoredMachine<'_>,
+    made_at: proto_types::Timestamp,
+    judge_silent: bool,
+) -> mesh::RestoredMachine {
+    let RestoredMachine {
+        machine,
+        log,
+        is_observed,
+    } = restored;
+    let allocation = machine.allocation.as_ref();
+    let events = log.into_iter().flat_map(|log| &log.events);
+    let since = events.filter(|event| event.time > made_at);
+    let is_open = machine.condition.state == Availability::Available;
+    mesh::RestoredMachine {
+        uuid: machine.id.to_string(),
+        partition: machine.partition.as_ref().map_or_else(String::new, ToString::to_string),
+        phase: machine.phase.as_str().to_owned(),
+        project: allocation.map_or_else(String::new, |it| it.project.to_string()),
+        heard_at: log.and_then(|log| time(log.last_event_time)),
+        event: since
+            .last()
+            .map_or_else(String::new, |event| event.kind.to_string()),
+        power_state: (machine.bmc.as_ref())
+            .map(|bmc| bmc.power_state.clone())
+            .unwrap_or_default(),
+        observed: *is_observed,
+        locked: !judge_silent && is_open && restored.may_be_taken(),
+    }
+}
