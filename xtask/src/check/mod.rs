@@ -1,6 +1,7 @@
 //! `./dev check`: format, lints and structure. It reads, and never writes.
 
 mod arrows;
+mod coverage;
 mod dependencies;
 mod metadata;
 mod products;
@@ -21,9 +22,10 @@ pub(crate) type Findings = Vec<String>;
 /// Runs every check and reports all findings, not only the first.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let metadata = Metadata::load(root)?;
-    let structure: [(&str, Findings); 5] = [
+    let structure: [(&str, Findings); 6] = [
         ("arrows", arrows::check(&metadata)),
         ("crates", arrows::check_names(&metadata)),
+        ("coverage", coverage::check(root)?),
         ("dependencies", dependencies::check(root, &metadata)?),
         ("products", products::check(root)?),
         ("tidy", tidy::check(root)?),
