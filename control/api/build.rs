@@ -3,11 +3,6 @@
 //! A packager without the repository sets them in the environment. Development builds tell no
 //! commit: they would be built anew after each one.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "it is how a build script talks to cargo"
-)]
-
 use std::env;
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +22,8 @@ fn main() {
         true => said("git", args).unwrap_or_else(|| UNKNOWN.to_owned()),
         false => DEVELOPMENT.to_owned(),
     };
-    let date = env::var("SOURCE_DATE_EPOCH").map_or_else(|_| "now".to_owned(), |at| format!("@{at}"));
+    let date =
+        env::var("SOURCE_DATE_EPOCH").map_or_else(|_| "now".to_owned(), |at| format!("@{at}"));
     let date = said("date", &["--utc", "--date", &date, "+%Y-%m-%dT%H:%M:%SZ"]);
     for (name, found) in [
         ("METALMESH_GIT_SHA1", of_git(&["rev-parse", "HEAD"])),

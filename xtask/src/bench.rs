@@ -89,7 +89,11 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
             build(root, &["tests-perf", "control-server"])?;
             let ours = || Ok(release(root).join("metalmeshd"));
             let metalmeshd = part("--metalmeshd", args, ours)?;
-            let parts: Vec<Part> = mariadb.into_iter().chain(ironic).chain(metalmeshd).collect();
+            let parts: Vec<Part> = mariadb
+                .into_iter()
+                .chain(ironic)
+                .chain(metalmeshd)
+                .collect();
             hand_over("api", &parts, root, args)
         }
         What::Link { args } => beside_the_product("link", root, args),
@@ -161,12 +165,7 @@ pub(crate) fn release(root: &Path) -> PathBuf {
 }
 
 /// Signals and the exit code are the bench's own.
-fn hand_over(
-    which: &str,
-    parts: &[Part],
-    root: &Path,
-    args: &[OsString],
-) -> Result<()> {
+fn hand_over(which: &str, parts: &[Part], root: &Path, args: &[OsString]) -> Result<()> {
     let program = release(root).join("bench");
     let mut bench = Command::new(&program);
     bench.arg(which);

@@ -330,8 +330,16 @@ mod tests {
         };
         let disk = |pattern: &str, min, max| named(Storage, pattern, min, max);
         let cases = [
-            (vec![disk("/dev/sd*", 1, 9)], vec![disk("/dev/sd*", 9, 20)], true),
-            (vec![disk("/dev/sd*", 1, 9)], vec![disk("/dev/sd*", 10, 20)], false),
+            (
+                vec![disk("/dev/sd*", 1, 9)],
+                vec![disk("/dev/sd*", 9, 20)],
+                true,
+            ),
+            (
+                vec![disk("/dev/sd*", 1, 9)],
+                vec![disk("/dev/sd*", 10, 20)],
+                false,
+            ),
             // The second kind of disk is covered by nothing of the other size.
             (
                 vec![disk("/dev/sd*", 1, 9)],
@@ -403,8 +411,16 @@ mod tests {
                 ..constraint(SizeConstraintType::Cores, 0, 1)
             };
             let (one, other) = (of(one), of(other));
-            assert_eq!(identifiers_meet(&one, &other), expected, "{one:?} {other:?}");
-            assert_eq!(identifiers_meet(&other, &one), expected, "{other:?} {one:?}");
+            assert_eq!(
+                identifiers_meet(&one, &other),
+                expected,
+                "{one:?} {other:?}"
+            );
+            assert_eq!(
+                identifiers_meet(&other, &one),
+                expected,
+                "{other:?} {one:?}"
+            );
         }
     }
 }

@@ -56,8 +56,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     lint::check(&compiler.descriptor_pool())?;
 
     let mut set = compiler.file_descriptor_set();
-    set.file
-        .retain(|f| !DESCRIBED_ONLY.contains(&f.package()));
+    set.file.retain(|f| !DESCRIBED_ONLY.contains(&f.package()));
     tonic_prost_build::configure()
         .generate_default_stubs(true)
         .compile_fds(set)?;

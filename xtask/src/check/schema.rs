@@ -81,7 +81,10 @@ fn lint(buf: &Path, schema: &Path, image: &Path) -> Result<Findings> {
     match output.status.code() {
         Some(0) => Ok(Findings::new()),
         Some(BUF_FOUND) => Ok(lines("proto/schema/", &output.stdout)),
-        _ => bail!("buf lint: {}", String::from_utf8_lossy(&output.stderr).trim()),
+        _ => bail!(
+            "buf lint: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        ),
     }
 }
 
@@ -161,7 +164,10 @@ mod tests {
 
     #[test]
     fn a_failure_is_never_without_a_finding() {
-        let said = lines("proto/schema/", b"a.proto:1:2: wrong\nb.proto:3:4: wrong too\n");
+        let said = lines(
+            "proto/schema/",
+            b"a.proto:1:2: wrong\nb.proto:3:4: wrong too\n",
+        );
         assert_eq!(
             said,
             [

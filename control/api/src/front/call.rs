@@ -58,7 +58,9 @@ impl<S: Inner, G: Gate> Front<S, G> {
             };
             // What a token may see is nobody else's.
             let nowhere = HeaderValue::from_static("no-store");
-            response.headers_mut().insert(http::header::CACHE_CONTROL, nowhere);
+            response
+                .headers_mut()
+                .insert(http::header::CACHE_CONTROL, nowhere);
             return response;
         }
         self.post(parts, body, peer).await
@@ -148,10 +150,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
         {
             connection.belongs_to(token);
         }
-        let bytes_max = match &token {
-            Some(_) => self.message_bytes_max,
-            None => self.message_bytes_max.min(ANONYMOUS_BYTES_MAX),
-        };
+        let bytes_max = self.bytes_max(token.is_some());
         let caller = Caller::of(token, peer);
         let mut running = None;
         let (message, body) = if method.client_streaming {
@@ -207,6 +206,15 @@ impl<S: Inner, G: Gate> Front<S, G> {
         };
         drop(running);
         done
+    }
+
+    /// Longest message of a caller.
+    fn bytes_max(&self, has_token: bool) -> usize {
+        if has_token {
+            self.message_bytes_max
+        } else {
+            self.message_bytes_max.min(ANONYMOUS_BYTES_MAX)
+        }
     }
 
     /// Runs the handler: how it ended, or that its stream began, and the answer.

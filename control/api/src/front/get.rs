@@ -92,11 +92,31 @@ mod tests {
     #[test]
     fn the_message_is_in_the_query() {
         for (query, codec, message) in [
-            ("?encoding=json&message=%7B%7D", "application/json", &b"{}"[..]),
-            ("?message=&encoding=proto&connect=v1", "application/proto", b""),
-            ("?encoding=proto&message=%0a%FF", "application/proto", b"\n\xff"),
-            ("?encoding=proto&base64=1&message=_-8", "application/proto", b"\xff\xef"),
-            ("?encoding=proto&base64=1&message=_-8%3D", "application/proto", b"\xff\xef"),
+            (
+                "?encoding=json&message=%7B%7D",
+                "application/json",
+                &b"{}"[..],
+            ),
+            (
+                "?message=&encoding=proto&connect=v1",
+                "application/proto",
+                b"",
+            ),
+            (
+                "?encoding=proto&message=%0a%FF",
+                "application/proto",
+                b"\n\xff",
+            ),
+            (
+                "?encoding=proto&base64=1&message=_-8",
+                "application/proto",
+                b"\xff\xef",
+            ),
+            (
+                "?encoding=proto&base64=1&message=_-8%3D",
+                "application/proto",
+                b"\xff\xef",
+            ),
         ] {
             let (parts, found) = asked(query);
             assert_eq!(found.unwrap(), message, "{query}");

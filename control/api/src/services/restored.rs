@@ -57,7 +57,10 @@ fn shown(
     let is_open = machine.condition.state == Availability::Available;
     mesh::RestoredMachine {
         uuid: machine.id.to_string(),
-        partition: machine.partition.as_ref().map_or_else(String::new, ToString::to_string),
+        partition: machine
+            .partition
+            .as_ref()
+            .map_or_else(String::new, ToString::to_string),
         phase: machine.phase.as_str().to_owned(),
         project: allocation.map_or_else(String::new, |it| it.project.to_string()),
         heard_at: log.and_then(|log| time(log.last_event_time)),

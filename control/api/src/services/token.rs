@@ -9,10 +9,11 @@ use control_state::{
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::token_service_server::TokenService;
 use proto_public::api::v2::{
-    AdminRole, InfraRole, TokenServiceCreateRequest, TokenServiceCreateResponse, TokenServiceGetRequest,
-    TokenServiceGetResponse, TokenServiceListRequest, TokenServiceListResponse,
-    TokenServiceRefreshRequest, TokenServiceRefreshResponse, TokenServiceRevokeRequest,
-    TokenServiceRevokeResponse, TokenServiceUpdateRequest, TokenServiceUpdateResponse,
+    AdminRole, InfraRole, TokenServiceCreateRequest, TokenServiceCreateResponse,
+    TokenServiceGetRequest, TokenServiceGetResponse, TokenServiceListRequest,
+    TokenServiceListResponse, TokenServiceRefreshRequest, TokenServiceRefreshResponse,
+    TokenServiceRevokeRequest, TokenServiceRevokeResponse, TokenServiceUpdateRequest,
+    TokenServiceUpdateResponse,
 };
 use proto_public::infra::v2::BootServiceMachineTokenRequest;
 use proto_types::{MachineId, Timestamp, TokenId};

@@ -385,7 +385,10 @@ async fn lists_of_a_partition_are_kept_and_emptied() {
     emptied.dns_servers = dns(&["0.0.0.0"]);
     let answer = partitions.update(emptied).await.unwrap().into_inner();
     changed.dns_servers = Vec::new();
-    assert_eq!(without_meta(&answer.partition.unwrap()), without_meta(&changed));
+    assert_eq!(
+        without_meta(&answer.partition.unwrap()),
+        without_meta(&changed)
+    );
     let mut emptied = update(&nothing);
     emptied.ntp_servers = ntp(&["::"]);
     emptied.mgmt_service_addresses = vec!["0.0.0.0:0".into()];

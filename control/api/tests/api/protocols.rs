@@ -356,7 +356,11 @@ async fn connect_reads_by_get() {
         // A read that needs a token needs it here too.
         (format!("{one}?encoding=json&message=%7B%7D"), None, 403),
         (format!("{one}?encoding=json"), Some(&node.admin), 415),
-        (format!("{VERSION}?connect=v2&encoding=json&message=%7B%7D"), None, 400),
+        (
+            format!("{VERSION}?connect=v2&encoding=json&message=%7B%7D"),
+            None,
+            400,
+        ),
         // Others have no GET, whatever the query says.
         (format!("{CREATE}{query}"), Some(&node.admin), 405),
         (
@@ -400,7 +404,15 @@ async fn version_and_health_are_whole() {
     // In the order of their numbers; the VPN only where there is one.
     assert_eq!(
         names,
-        [Ipam, Rethink, TenantApiserver, Machines, Audit, Redis, Tasks]
+        [
+            Ipam,
+            Rethink,
+            TenantApiserver,
+            Machines,
+            Audit,
+            Redis,
+            Tasks
+        ]
     );
     for service in services {
         assert_eq!(service.status(), api::ServiceStatus::Healthy);
@@ -413,9 +425,9 @@ async fn version_and_health_are_whole() {
 #[tokio::test(flavor = "multi_thread")]
 async fn health_and_reflection_for_everybody() {
     use futures::StreamExt;
-    use proto_public::grpc::health::v1::{HealthCheckRequest, HealthListRequest};
     use proto_public::grpc::health::v1::health_check_response::ServingStatus;
     use proto_public::grpc::health::v1::health_client::HealthClient;
+    use proto_public::grpc::health::v1::{HealthCheckRequest, HealthListRequest};
     use tonic_reflection::pb::v1::ServerReflectionRequest;
     use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
     use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;

@@ -10,9 +10,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use proto_public::metalmesh::admin::v1::{
     ClusterServiceAcceptTimeRequest, ClusterServiceInviteRequest, ClusterServicePromoteRequest,
-    ClusterServiceReconcileAfterRestoreRequest,
-    ClusterServiceRemoveRequest, ClusterServiceStatusRequest, ClusterServiceStatusResponse,
-    ClusterServiceTransferLeaderRequest, ClusterTime,
+    ClusterServiceReconcileAfterRestoreRequest, ClusterServiceRemoveRequest,
+    ClusterServiceStatusRequest, ClusterServiceStatusResponse, ClusterServiceTransferLeaderRequest,
+    ClusterTime,
 };
 
 use super::given;

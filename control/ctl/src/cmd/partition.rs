@@ -200,26 +200,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             id,
             fields,
             emptied,
-        } => {
-            let mut request = admin::PartitionServiceUpdateRequest {
-                id,
-                update_meta: server_lock(),
-                description: fields.description.clone(),
-                boot_configuration: fields.boot(),
-                dns_servers: fields.dns(),
-                ntp_servers: fields.ntp(),
-                mgmt_service_addresses: fields.mgmt.clone(),
-                labels: label_patch(&fields.labels())?,
-            };
-            emptied.fill(&mut request);
-            let answer = app
-                .client
-                .admin_partitions()
-                .update(request)
-                .await?
-                .into_inner();
-            app.output.one(&given(answer.partition)?)
-        }
+        } => update(app, id, &fields, &emptied).await,
         Command::Rm { id } => {
             let request = admin::PartitionServiceDeleteRequest { id };
             let answer = app
@@ -232,6 +213,27 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
         }
         Command::Capacity { partition, size } => capacity(app, partition, size).await,
     }
+}
+
+async fn update(app: &App, id: String, fields: &Fields, emptied: &Emptied) -> Result<()> {
+    let mut request = admin::PartitionServiceUpdateRequest {
+        id,
+        update_meta: server_lock(),
+        description: fields.description.clone(),
+        boot_configuration: fields.boot(),
+        dns_servers: fields.dns(),
+        ntp_servers: fields.ntp(),
+        mgmt_service_addresses: fields.mgmt.clone(),
+        labels: label_patch(&fields.labels())?,
+    };
+    emptied.fill(&mut request);
+    let answer = app
+        .client
+        .admin_partitions()
+        .update(request)
+        .await?
+        .into_inner();
+    app.output.one(&given(answer.partition)?)
 }
 
 async fn capacity(app: &App, id: Option<String>, size: Option<String>) -> Result<()> {

@@ -8,10 +8,11 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{
-    AdminPermissions, AdminRole, InfraRole, PermissionsByVisibility, ProjectPermissions, PublicPermissions,
-    SelfPermissions, TenantPermissions, Token, TokenQuery, TokenServiceCreateRequest,
-    TokenServiceGetRequest, TokenServiceListRequest, TokenServiceRefreshRequest,
-    TokenServiceRevokeRequest, TokenServiceUpdateRequest, permissions_by_visibility::Visibility,
+    AdminPermissions, AdminRole, InfraRole, PermissionsByVisibility, ProjectPermissions,
+    PublicPermissions, SelfPermissions, TenantPermissions, Token, TokenQuery,
+    TokenServiceCreateRequest, TokenServiceGetRequest, TokenServiceListRequest,
+    TokenServiceRefreshRequest, TokenServiceRevokeRequest, TokenServiceUpdateRequest,
+    permissions_by_visibility::Visibility,
 };
 use proto_public::metalmesh::admin::v1::{TokenUseServiceAllRequest, TokenUseServiceOwnRequest};
 use proto_public::{Scope, method, methods};

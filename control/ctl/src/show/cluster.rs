@@ -2,7 +2,9 @@
 
 use proto_public::admin::v2::{TaskInfo, VpnServiceAuthKeyResponse};
 use proto_public::api::v2::VpnNode;
-use proto_public::metalmesh::admin::v1::{CaRoot, CaRotation, Identity, JoinTicket, Node, RestoredMachine};
+use proto_public::metalmesh::admin::v1::{
+    CaRoot, CaRotation, Identity, JoinTicket, Node, RestoredMachine,
+};
 
 use crate::cmd::identity::state_of;
 use crate::output::Row;

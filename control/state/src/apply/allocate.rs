@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{LayoutId, MachineId, SizeId, Timestamp, is_hostname};
+use proto_types::{Asn, LayoutId, MachineId, SizeId, Timestamp, is_hostname};
 
 use super::allocate_networks::{check_networks, connect};
 use super::candidates::{best, chosen, not_ready};
@@ -149,6 +149,15 @@ pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
             .get::<EventLog>(&machine.id)
             .map_or(0, |log| log.recorded),
     }));
+    begin(tx, &mut machine, asn);
+    let machine = tx.update(machine);
+    super::vpn::admit(tx, op, &machine);
+    remember(tx, op, machine.id);
+    Ok(Reply::Machine(machine))
+}
+
+/// The machine is its tenant's, and no longer clean.
+fn begin(tx: &Tx<'_>, machine: &mut Machine, asn: Asn) {
     machine
         .meta
         .labels
@@ -157,10 +166,6 @@ pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
     machine.clean_disks.clear();
     machine.enter(Phase::Installing, tx.now, "");
     machine.trace = tx.trace.map(str::to_owned);
-    let machine = tx.update(machine);
-    super::vpn::admit(tx, op, &machine);
-    remember(tx, op, machine.id);
-    Ok(Reply::Machine(machine))
 }
 
 /// The machine of an earlier request with the same key.

@@ -14,9 +14,9 @@ use crate::command::{
     UpdateSize, UpdateSizeImageConstraint, UpdateSizeReservation,
 };
 use crate::entities::{
-    ImageConstraint, Labels, Layout, Machine, NUMBER_COOLDOWN_MAX_S, Network, Partition, PoolNumber,
-    Project, Size, SizeConstraint, SizeConstraintType, SizeImageConstraint, SizeReservation,
-    Switch, UNKNOWN_MACHINES_MAX, label,
+    ImageConstraint, Labels, Layout, Machine, NUMBER_COOLDOWN_MAX_S, Network, Partition,
+    PoolNumber, Project, Size, SizeConstraint, SizeConstraintType, SizeImageConstraint,
+    SizeReservation, Switch, UNKNOWN_MACHINES_MAX, label,
 };
 use crate::hardware::{match_size, overlap};
 use crate::reply::Reply;

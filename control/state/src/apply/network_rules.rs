@@ -134,6 +134,11 @@ pub(super) fn check_fields(op: &CreateNetwork) -> Check {
     ] {
         check_field(op.kind, field, rule, given)?;
     }
+    check_values(op)
+}
+
+/// Whether what is given fits together.
+fn check_values(op: &CreateNetwork) -> Check {
     if op.kind == NetworkType::Underlay
         && op
             .prefixes

@@ -301,9 +301,8 @@ fn nudge_after(tx: &mut Tx<'_>, op: &Tick, mut machine: Machine, after_ms: u64) 
 fn old_strangers(tables: &Tables, now: Timestamp) -> impl Iterator<Item = MachineId> {
     let all = tables.index().strangers.values();
     let is_held = restored(tables).is_some();
-    let old = move |known: &&(Timestamp, MachineId)| {
-        !is_held && now >= known.0.plus_ms(STRANGER_LIFE_MS)
-    };
+    let old =
+        move |known: &&(Timestamp, MachineId)| !is_held && now >= known.0.plus_ms(STRANGER_LIFE_MS);
     all.flat_map(move |known| known.iter().take_while(old))
         .map(|(_, id)| *id)
 }

@@ -100,7 +100,10 @@ fn an_operator_lets_it_be_judged() {
         let op = Op::from(reconcile(judge_silent));
         assert_eq!(op.level(), CONTRACT_LEVEL);
         let clock = world.ok(op).cluster_clock().unwrap();
-        assert_eq!((clock.restored.as_ref(), clock.reconciled_at), (None, Some(world.now)));
+        assert_eq!(
+            (clock.restored.as_ref(), clock.reconciled_at),
+            (None, Some(world.now))
+        );
         assert_eq!(world.refused(reconcile(false)), ErrorCode::NotRestored);
         let state = world.machine(1).condition.state;
         let locked = match judge_silent {

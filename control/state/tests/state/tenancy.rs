@@ -70,10 +70,7 @@ fn the_last_owner_stays() {
     // Beside another owner too a user keeps its personal tenant.
     world.ok(set("acme", "bob", TenantRole::Owner));
     assert_eq!(world.refused(remove("acme", "acme")), last);
-    assert_eq!(
-        world.refused(set("acme", "acme", TenantRole::Viewer)),
-        last
-    );
+    assert_eq!(world.refused(set("acme", "acme", TenantRole::Viewer)), last);
 
     // The owners of a tenant own its projects; where there are none, a project keeps its own.
     for (tenant, number) in [("shared", 11), ("nobodys", 12)] {

@@ -189,13 +189,18 @@ const CASES: [Case; 38] = [
             });
         },
     ),
-    ("cluster-time", Level::Warn, "restored from a backup", |facts| {
-        facts.cluster.as_mut().unwrap().time = Some(ClusterTime {
-            time: at(-10),
-            restored_from: at(-86_400),
-            ..Default::default()
-        });
-    }),
+    (
+        "cluster-time",
+        Level::Warn,
+        "restored from a backup",
+        |facts| {
+            facts.cluster.as_mut().unwrap().time = Some(ClusterTime {
+                time: at(-10),
+                restored_from: at(-86_400),
+                ..Default::default()
+            });
+        },
+    ),
     ("cluster-time", Level::Warn, "300 s ahead", |facts| {
         facts.cluster.as_mut().unwrap().time = Some(ClusterTime {
             time: at(300),
