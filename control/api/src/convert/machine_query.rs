@@ -71,8 +71,9 @@ pub(crate) fn matches(
         && query.not_allocated.is_none_or(|wanted| wanted == allocation.is_none())
 }
 
-fn sub<Q>(query: Option<&Q>, fits: impl FnOnce(&Q) -> bool) -> bool {
-    query.is_none_or(fits)
+/// A part of a query that asks for nothing fits everything, also what has no such part.
+fn sub<Q: Default + PartialEq>(query: Option<&Q>, fits: impl FnOnce(&Q) -> bool) -> bool {
+    query.is_none_or(|query| *query == Q::default() || fits(query))
 }
 
 fn in_allocation(
