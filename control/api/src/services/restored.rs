@@ -52,8 +52,8 @@ fn shown(
         is_observed,
     } = restored;
     let allocation = machine.allocation.as_ref();
-    let events = log.into_iter().flat_map(|log| &log.events);
-    let since = events.filter(|event| event.time > made_at);
+    let events = log.iter().flat_map(|log| &log.events);
+    let mut since = events.filter(|event| event.time > made_at);
     let is_open = machine.condition.state == Availability::Available;
     mesh::RestoredMachine {
         uuid: machine.id.to_string(),
@@ -65,7 +65,7 @@ fn shown(
         project: allocation.map_or_else(String::new, |it| it.project.to_string()),
         heard_at: log.and_then(|log| time(log.last_event_time)),
         event: since
-            .last()
+            .next_back()
             .map_or_else(String::new, |event| event.kind.to_string()),
         power_state: (machine.bmc.as_ref())
             .map(|bmc| bmc.power_state.clone())
