@@ -131,6 +131,7 @@ catalogue! {
     1801 MembershipRefused FailedPrecondition "The control nodes cannot be changed so", "see them: metalmesh cluster status";
     1802 NotEnabled FailedPrecondition "Not every control node knows this yet", "upgrade every control node; see: metalmesh cluster status";
     1803 ClocksDiffer FailedPrecondition "The operator's clock and the control node's do not agree", "set the wrong clock right, for example timedatectl set-ntp true; then repeat it";
+    1805 NotReconciled FailedPrecondition "The restored state was not reconciled yet", "compare and let it go on: metalmesh cluster reconcile-after-restore";
     1804 NotRestored FailedPrecondition "Nothing waits to be reconciled", "it is needed once after metalmeshd restore; see: metalmesh cluster status";
     // 19xx: what stands beside control
     1901 NoVpn FailedPrecondition "No VPN is configured", "set [vpn] in the configuration of metalmeshd";

@@ -444,6 +444,11 @@ impl Node {
 
     /// The BMC agent carries out every open order of a kind, once there is one.
     pub(crate) async fn bmc_obeys(&self, action: BmcAction) {
+        self.bmc_ends(action, None).await;
+    }
+
+    /// The same; the BMC tells what the power is then.
+    pub(crate) async fn bmc_ends(&self, action: BmcAction, power: Option<&str>) {
         let partition: PartitionId = "lab".parse().unwrap();
         let until = Instant::now() + PATIENCE;
         loop {
@@ -460,7 +465,7 @@ impl Node {
                     id,
                     partition,
                     error: None,
-                    power_state: None,
+                    power_state: power.map(str::to_owned),
                     nonce: None,
                 })
                 .await;
