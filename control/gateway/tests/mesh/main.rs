@@ -17,5 +17,6 @@ mod matrix;
 mod nonce;
 mod rates;
 mod reports;
+mod restored;
 mod segment;
 mod tpm;
