@@ -30,7 +30,7 @@ impl std::fmt::Debug for InstallerUrls {
     }
 }
 
-/// What a machine that boots the installer is given now.
+/// The decision for one machine that boots the installer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Installer<'a> {
     /// The files of pixie's configuration.

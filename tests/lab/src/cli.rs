@@ -40,10 +40,10 @@ impl Person {
         output(&mut self.command(line)).with_context(|| self.said(line))
     }
 
-    /// Runs `metalmesh …` with words that may have spaces in them; what it printed.
+    /// Runs `metalmesh …` with words that may have spaces in them; returns its standard output.
     ///
     /// # Errors
-    /// What it said on standard error.
+    /// The text on standard error when it fails.
     pub fn run_words(&self, words: &[&str]) -> Result<String> {
         let mut command = self.command_of(words.iter().copied());
         output(&mut command).with_context(|| self.said(&words.join(" ")))

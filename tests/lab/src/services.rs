@@ -24,7 +24,7 @@ pub const SWITCH: &str = "leaf1";
 pub const MESH_PORT: u16 = 4443;
 const IMAGE_PORT: u16 = 8081;
 const PIXIE_PORT: u16 = 8080;
-/// What the partition boots: the names of kernel and initramfs on the image server.
+/// Names of the partition's kernel and initramfs on the image server.
 pub const BOOT_KERNEL: &str = "hammer-kernel";
 pub const BOOT_IMAGE: &str = "hammer-initramfs";
 const START: Duration = Duration::from_secs(30);
@@ -237,8 +237,8 @@ pub fn bmc(
     Ok(agent)
 }
 
-/// Serves a directory with the image, and with what machines boot, in it; what URL the image has
-/// there.
+/// Serves a directory with the image, and with the partition's kernel and initramfs, in it; returns
+/// the image's URL.
 ///
 /// # Errors
 /// It does not come up.

@@ -1,4 +1,4 @@
-//! What a partition names to boot reaches its boot server.
+//! The kernel, image and command line of a partition reach its boot server.
 
 use control_state::{AgentKind, BootConfiguration, Lock, UpdatePartition};
 use proto_mesh::*;

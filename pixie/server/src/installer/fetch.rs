@@ -77,7 +77,7 @@ impl From<reqwest::Error> for FetchError {
     }
 }
 
-/// What a fetch found.
+/// The outcome of a fetch that worked.
 #[derive(Debug)]
 pub(crate) enum Fetched {
     /// The server has what was fetched before.

@@ -27,7 +27,7 @@ use store::PairStore;
 /// Longest text of an error that is shown, characters; the rest is cut off.
 const ERROR_LEN_MAX: usize = 300;
 
-/// What is wanted, what is there, and why the last try failed.
+/// The source that control wants, the pairs on disk, and why the last try failed.
 #[derive(Debug)]
 pub(crate) struct InstallerState {
     wanted: watch::Sender<InstallerSource>,
@@ -97,7 +97,7 @@ impl InstallerState {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
     }
 
-    /// What `/healthz` tells. No URL is shown with its user, password or query.
+    /// The part of `/healthz` about the installer. No URL is shown with its user, password or query.
     pub(crate) fn health(&self) -> serde_json::Value {
         let source = self.wanted.borrow().clone();
         let name = match source {

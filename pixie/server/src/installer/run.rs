@@ -81,7 +81,7 @@ async fn attend(
     match source {
         InstallerSource::Urls(urls) => refresh(shared, fetcher, urls).await,
         InstallerSource::Own => on_store(shared, |installer| installer.store.keep(None)).await,
-        // What is there may be wanted again when control says more.
+        // A pair on disk may be wanted again when control says more.
         InstallerSource::Unknown | InstallerSource::Incomplete => Ok(()),
     }
 }

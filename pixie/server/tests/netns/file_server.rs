@@ -18,7 +18,7 @@ use crate::world::*;
 const PATIENCE: Duration = Duration::from_secs(60);
 const ACCEPT_AGAIN: Duration = Duration::from_millis(5);
 
-/// What a path answers.
+/// The answer to each request for a path.
 #[derive(Clone)]
 pub(crate) enum Answer {
     /// The file, and 304 to who has it by this `ETag`.

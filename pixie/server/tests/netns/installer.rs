@@ -110,7 +110,7 @@ impl Site {
         assert_eq!(self.key(), None, "{text}");
     }
 
-    /// What is in the directory of pairs.
+    /// Counts the entries of the directory of pairs.
     fn kept(&self) -> usize {
         let dir = self.world.state_dir().join("installer");
         std::fs::read_dir(dir).unwrap().count()
