@@ -102,6 +102,8 @@ impl Fetcher {
         ca_file: Option<&Path>,
         limits: &FetchLimits,
     ) -> Result<Self, FetchSetupError> {
+        // Without one the builder panics.
+        agents_kit::install_crypto_provider();
         let builder = || {
             Client::builder()
                 .user_agent(AGENT)

@@ -158,7 +158,6 @@ fn a_uefi_machine_boots_what_the_partition_names() {
     let Some(booted) = Booted::new(SERVER, Target::Hammer, &args) else {
         return;
     };
-    agents_kit::install_crypto_provider();
     let server = FileServer::http(&booted.world);
     server.set("/kernel", Answer::File(pattern(300_000), "k1"));
     let source = InstallerSource::of(&server.url("/kernel"), &server.url("/image"));
