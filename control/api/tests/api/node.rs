@@ -11,8 +11,8 @@ use control_api::login::{Hasher, Login, LoginSettings, Redirects};
 use control_api::serve::ConnectionLimits;
 use control_api::services::Services;
 use control_api::{
-    CALLS_PER_MINUTE, Core, Policies, Published, Rates, Uses, WatchLimits, Watches, admin_token,
-    is_fresh, serve, tenants, token,
+    CALLS_PER_MINUTE, Core, FetchLimits, ImageDigests, Policies, Published, Rates, Uses,
+    WatchLimits, Watches, admin_token, is_fresh, serve, tenants, token,
 };
 use control_authz::{Permit, SystemActor};
 use control_pki::{Pki, SealingKey};
@@ -171,6 +171,7 @@ impl Node {
             backups: Backups::new(store.clone(), seal.secret()),
             rates: Rates::new(calls),
             uses,
+            image_digests: ImageDigests::new(FetchLimits::default(), stop.clone()),
             hasher: Hasher::default(),
             published: Published::default(),
             vpn: None,
