@@ -17,8 +17,8 @@ use control_api::gate::ApiGate;
 use control_api::login::Hasher;
 use control_api::services::Services;
 use control_api::{
-    Core, FetchLimits, ImageDigests, Policies, Published, Rates, Uses, WatchLimits, Watches, admin_token, serve, tenants,
-    token,
+    Core, FetchLimits, ImageDigests, Policies, Published, Rates, Uses, WatchLimits, Watches,
+    admin_token, serve, tenants, token,
 };
 use control_pki::{Pki, SealingKey};
 use control_state::{BlockDevice, Cpu, Hardware, Neighbour, Nic};

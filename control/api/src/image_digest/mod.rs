@@ -74,7 +74,7 @@ pub(crate) enum FetchError {
     Unreachable,
     #[error("its server is silent for too long")]
     Stalled,
-    #[error("reading it takes longer than {} s", .0.as_secs())]
+    #[error("finding it takes longer than {:?}", .0)]
     TooSlow(Duration),
     #[error("its server answers {0}")]
     Answered(u16),
@@ -247,5 +247,51 @@ impl Fetches {
         for (_, url) in results.drain(..beyond) {
             self.by_url.remove(&url);
         }
+    }
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: FetchLimits = FetchLimits {
+        fetches: 4,
+        results: 2,
+        kept: Duration::from_secs(60),
+        image_bytes_max: 1,
+        stall: Duration::from_secs(1),
+        whole: Duration::from_secs(1),
+    };
+
+    impl Fetches {
+        fn with(&mut self, url: &str, ended: Ended) -> watch::Sender<Ended> {
+            let (sender, receiver) = watch::channel(ended);
+            self.by_url.insert(url.to_owned(), receiver);
+            sender
+        }
+
+        fn urls(&self) -> Vec<&str> {
+            self.by_url.keys().map(String::as_str).collect()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn results_that_nobody_comes_for_are_few_and_end() {
+        let mut fetches = Fetches::default();
+        let result = || Some((Instant::now(), Err(FetchError::Empty)));
+        let mut senders = vec![fetches.with("running", None)];
+        for url in ["c", "b", "a"] {
+            senders.push(fetches.with(url, result()));
+            tokio::time::advance(Duration::from_secs(10)).await;
+        }
+        drop(fetches.with("panicked", None));
+        fetches.tidy(&LIMITS);
+        assert_eq!(fetches.urls(), ["a", "b", "running"], "the oldest went");
+        assert_eq!(fetches.running(), 1);
+        tokio::time::advance(Duration::from_secs(45)).await;
+        fetches.tidy(&LIMITS);
+        assert_eq!(fetches.urls(), ["a", "running"]);
+        tokio::time::advance(Duration::from_secs(10)).await;
+        fetches.tidy(&LIMITS);
+        assert_eq!(fetches.urls(), ["running"]);
     }
 }

@@ -279,6 +279,22 @@ async fn an_image_whose_digest_cannot_be_found_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_fetch_that_takes_too_long_is_given_up() {
+    let limits = FetchLimits {
+        whole: Duration::from_millis(300),
+        ..FetchLimits::default()
+    };
+    let site = Site::start_with(limits).await;
+    site.store.serve("/endless", Served::Endless);
+    let refused = site.create(image(site.store.url("/endless"))).await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+    assert!(refused.message().contains("takes longer"), "{refused}");
+    assert!(site.stored().await.is_none());
+    site.node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_fetched_for_a_given_digest_or_a_refused_call() {
     let site = Site::start().await;
     let url = site.store.url("/a.tar.zst");

@@ -13,7 +13,8 @@ use control_api::services::Services;
 use control_api::token::Issuer;
 use control_api::vpn::VpnHealth;
 use control_api::{
-    CallStats, Core, Ears, FetchLimits, ImageDigests, Policies, Published, Rates, Uses, WatchLimits, Watches, serve,
+    CallStats, Core, Ears, FetchLimits, ImageDigests, Policies, Published, Rates, Uses,
+    WatchLimits, Watches, serve,
 };
 use control_gateway::{FleetView, Gateway};
 use control_pki::{Pki, SealingKey};
