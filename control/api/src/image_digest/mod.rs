@@ -55,7 +55,7 @@ pub struct FetchLimits {
 impl Default for FetchLimits {
     fn default() -> Self {
         Self {
-            fetches: 4,
+            fetches: 8,
             results: 64,
             kept: Duration::from_secs(600),
             image_bytes_max: 64 << 30,
