@@ -11,6 +11,8 @@ mod audit;
 mod catalogue;
 mod contention;
 mod coverage;
+mod image_digests;
+mod image_store;
 mod infra;
 mod invites;
 mod ipam;

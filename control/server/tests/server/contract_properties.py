@@ -19,6 +19,7 @@ from connectrpc.code import Code
 from connectrpc.errors import ConnectError
 from google.protobuf import json_format
 
+import image_server
 from contract import COMBINATIONS
 from world import CONTRACT, NEWEST, Caller, Site
 
@@ -82,6 +83,10 @@ class Thing:
             fields = {**{name: content[name] for name in self.always}, **fields}
         return self.who(self.update_key, **self.named, updateMeta=NEWEST, **fields)
 
+    def labels_of(self, name, value):
+        """The labels that a change of this field sets: an image's digest is that of its URL."""
+        return image_server.labels(value) if self.path == ["image"] and name == "url" else {}
+
     def written_back(self):
         """Each field of the update as it is."""
         content, labels = self.read()
@@ -107,7 +112,7 @@ def another(field, value):
         names = [it.name for it in field.enum_type.values if it.number]
         return next((it for it in names if it != value), None)
     if field.type == field.TYPE_STRING:
-        for part, other in (("url", "http://y.example/z"), ("email", "a@b.example"),
+        for part, other in (("url", image_server.url("other.tar.zst")), ("email", "a@b.example"),
                             ("_ip", "10.9.7.7")):
             if part in field.name:
                 return other
@@ -125,7 +130,8 @@ def a_change_is_what_it_says(thing):
             continue
         _, refused = attempt(lambda: thing.update({name: other}))
         wanted = content if refused else {**content, name: other}
-        assert thing.read() == (wanted, labels), f"{thing} {name}: {thing.read()} not {wanted}"
+        after = labels if refused else {**labels, **thing.labels_of(name, other)}
+        assert thing.read() == (wanted, after), f"{thing} {name}: {thing.read()} not {wanted}"
         counted["changes refused" if refused else "changes made"] += 1
         if not refused and name in content:
             attempt(lambda: thing.update({name: content[name]}))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::cli::{Person, text};
@@ -62,7 +62,6 @@ pub(crate) fn run(lab: &DataCentre) -> Result<Site> {
 
 fn catalogue(lab: &DataCentre) -> Result<()> {
     let admin = &lab.people.admin;
-    let (url, digest) = (&lab.image_url, &lab.artefacts.image_digest);
     let (boot_kernel, boot_image) = (image_url(BOOT_KERNEL), image_url(BOOT_IMAGE));
     let partition = format!(
         "partition create {PARTITION} --label metalmesh.dev/provisioning-vni={PROVISIONING_VNI} \
@@ -75,13 +74,28 @@ fn catalogue(lab: &DataCentre) -> Result<()> {
         "size create {SIZE} --constraint cores=1-4 --constraint memory=256Mi-4Gi \
          --constraint storage=1Gi-100Gi"
     ))?;
-    admin.run(&format!(
-        "image create {IMAGE} --url {url} --digest {digest}"
-    ))?;
+    image(lab)?;
     admin.run(&format!(
         "network create --type super --id tenants --partition {PARTITION} --prefix {TENANTS} \
          --destination 0.0.0.0/0 --child-length-v4 24"
     ))?;
+    Ok(())
+}
+
+/// The image without its digest, as published clients make it: control reads it and pins what it
+/// finds.
+fn image(lab: &DataCentre) -> Result<()> {
+    let (url, digest) = (&lab.image_url, &lab.artefacts.image_digest);
+    let made = lab
+        .people
+        .admin
+        .json(&format!("image create {IMAGE} --url {url}"))?;
+    let label = |key: &str| text(&made, &format!("/meta/labels/labels/metalmesh.dev~1{key}"));
+    let (found, source) = (label("digest")?, label("digest-source")?);
+    ensure!(
+        found == digest && source == "fetched",
+        "control found {found} ({source}), the image has {digest}"
+    );
     Ok(())
 }
 
