@@ -15,7 +15,7 @@ const ACTIVE: u8 = 0x40;
 /// BMCs fill a number that they do not have with ones.
 const UNAVAILABLE: u16 = u16::MAX;
 
-/// What a BMC measured over a period.
+/// The statistics of one period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PowerReading {
     /// At the moment of the answer, W.

@@ -33,7 +33,7 @@ const SENSOR_SPECIFIC: u8 = 0x6f;
 /// The entity id of power supplies (table 43-13).
 const ENTITY_POWER_SUPPLY: u8 = 0x0a;
 
-/// What Get SDR Repository Info tells (33.9): other than before when a record came or went.
+/// The answer to Get SDR Repository Info (33.9): it differs when a record came or went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repository {
     pub records: u16,
@@ -120,7 +120,7 @@ impl SensorWalk {
         self.next == LAST || self.walked >= RECORDS_MAX || self.sensors.len() >= SENSORS_MAX
     }
 
-    /// What was found so far, [`SENSORS_MAX`] at most.
+    /// The sensors found so far, [`SENSORS_MAX`] at most.
     #[must_use]
     pub fn sensors(&self) -> &[SupplySensor] {
         &self.sensors
@@ -149,7 +149,7 @@ impl SupplyStates {
         (flags & 0x60 == 0x40).then_some(Self(u16::from_le_bytes([low, high & 0x7f])))
     }
 
-    /// Those of one supply that several sensors tell of.
+    /// The union of the states that two sensors of one supply assert.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
