@@ -1,4 +1,4 @@
-//! What a machine draws, and the state of its power supplies. Pure.
+//! Power draw and power supplies of a machine. Pure.
 //!
 //! Two generations of resources tell it: `Power` of a chassis, and since 2020.4 `PowerSubsystem`
 //! with `EnvironmentMetrics`, where the numbers of a period are those of a `Sensor`.
@@ -18,7 +18,7 @@ const CONTROLS_MAX: usize = 8;
 /// Longest health or state, characters; the schema's own words have 20 at most.
 const WORD_LEN_MAX: usize = 64;
 
-/// Numbers of a period, finite and not below 0.
+/// Power over a period; the numbers are finite and not below 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PowerMetric {
     pub average_w: f64,
@@ -37,7 +37,7 @@ pub struct PowerSupply {
     pub state: String,
 }
 
-/// What a chassis tells of its power.
+/// Power draw and supplies of one chassis.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Power {
     /// `None` when the BMC measures nothing.
@@ -46,7 +46,7 @@ pub struct Power {
     pub supplies: Vec<PowerSupply>,
 }
 
-/// Where a chassis tells of its power.
+/// Links of a chassis to the resources of its power.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PowerLinks {
     pub(crate) power: Option<String>,

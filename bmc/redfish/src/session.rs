@@ -150,7 +150,7 @@ impl Session {
         let (Some(_), Some(sensor)) = (moment, watts["DataSourceUri"].as_str()) else {
             return Ok(moment);
         };
-        // What a link leads to may be missing; the moment is known without it.
+        // The sensor may be missing; the reading of the moment is known without it.
         let sensor = self.connection.get(sensor).await.ok();
         let metric = sensor.and_then(|sensor| PowerMetric::of_sensor(&sensor.value));
         Ok(metric.or(moment))

@@ -1,5 +1,5 @@
-//! What a machine draws, read from sushy-tools: as it is, and with the resources of DSP0268 that it
-//! lacks added to its chassis.
+//! Power draw and supplies read from sushy-tools: as it is, and with the resources of DSP0268 that
+//! it lacks added to its chassis.
 
 use bmc_redfish::{Power, PowerMetric, PowerSupply, RedfishError, Trust};
 use serde_json::{Value, json};
