@@ -10,6 +10,7 @@
 mod ca;
 mod cables;
 mod catalogue;
+mod draw;
 mod enrol;
 mod fixture;
 mod life;
