@@ -181,9 +181,6 @@ pub(crate) fn from_bmc_report(
     })
 }
 
-/// Supplies of one machine that are kept: more than any chassis has.
-const SUPPLIES_MAX: usize = 32;
-
 /// What a machine draws, where its agent says anything of it.
 fn draw(
     metric: Option<v2::MachinePowerMetric>,
@@ -196,19 +193,16 @@ fn draw(
         health: it.health,
         state: it.state,
     };
-    Some(state::Draw {
+    let draw = state::Draw {
         metric: metric.map(|it| state::PowerMetric {
             average_mw: thousandths(it.average_consumed_watts),
             interval_milliminutes: thousandths(it.interval_in_min),
             max_mw: thousandths(it.max_consumed_watts),
             min_mw: thousandths(it.min_consumed_watts),
         }),
-        supplies: supplies
-            .into_iter()
-            .take(SUPPLIES_MAX)
-            .map(supply)
-            .collect(),
-    })
+        supplies: supplies.into_iter().map(supply).collect(),
+    };
+    Some(draw.clipped())
 }
 
 /// What is no number, or below nothing, is nothing.

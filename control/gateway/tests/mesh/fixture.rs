@@ -41,6 +41,13 @@ impl Control {
         control
     }
 
+    /// As a node of an older program would have it, serving.
+    pub async fn at_level(level: u32) -> Self {
+        let mut control = Self::idle_at(now_ms(), level).await;
+        control.serve();
+        control
+    }
+
     async fn open(dir: tempfile::TempDir, now: Timestamp) -> Self {
         let clock = Arc::new(ManualClock::at(now));
         let mut config = StoreConfig::new(dir.path().join("data"), 1, "test");
@@ -85,13 +92,17 @@ impl Control {
 
     /// At a time of the caller's choice, not serving yet.
     pub async fn idle(now_ms: u64) -> Self {
+        Self::idle_at(now_ms, FEATURE_LEVEL).await
+    }
+
+    async fn idle_at(now_ms: u64, level: u32) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let control = Self::open(dir, Timestamp::from_ms(now_ms)).await;
         let announce = AnnounceNode {
             id: 1,
             peer_address: String::new(),
             mesh_addresses: vec![],
-            level: FEATURE_LEVEL,
+            level,
             version: String::new(),
         };
         control.propose(announce).await.unwrap();

@@ -11,6 +11,7 @@ mod boot;
 mod ca;
 mod cables;
 mod catalogue;
+mod draw;
 mod enrol;
 mod fixture;
 mod life;
