@@ -11,6 +11,7 @@ mod audit;
 mod catalogue;
 mod contention;
 mod coverage;
+mod differences;
 mod infra;
 mod invites;
 mod ipam;
