@@ -31,6 +31,8 @@ mod published_nonce;
 mod published_switch;
 mod quota;
 mod scenario;
+mod shown_fields;
+mod shown_machines;
 mod spelling;
 mod standing;
 mod strangers;
