@@ -207,7 +207,7 @@ fn python_modules(path: &str, text: &str) -> Vec<String> {
         .filter_map(|line| {
             let rest = line
                 .strip_prefix("from ")
-                .or(line.strip_prefix("import "))?;
+                .or_else(|| line.strip_prefix("import "))?;
             rest.split([' ', ',', '.']).next().map(str::to_owned)
         })
         .collect()
