@@ -20,7 +20,8 @@ from connectrpc.errors import ConnectError
 from google.protobuf import json_format
 
 from contract import COMBINATIONS
-from world import CONTRACT, NEWEST, Caller, Site
+from caller import CONTRACT, NEWEST, Caller
+from world import Site
 
 REFUSED = {Code.INVALID_ARGUMENT, Code.FAILED_PRECONDITION, Code.PERMISSION_DENIED}
 # Of an update, beside the object's own fields.

@@ -11,8 +11,9 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from caller import CONTRACT, Caller
 from contract import COMBINATIONS
-from world import CONTRACT, Caller, Site
+from world import Site
 
 # They ask a headscale, which has a test of its own (vpn.rs).
 ELSEWHERE = {"admin.VPNService/AuthKey", "admin.VPNService/ListNodes"}

@@ -4,76 +4,13 @@ calls after it.
 """
 
 import threading
-import time
 import uuid as uuids
 
 from connectrpc.code import Code
-from connectrpc.errors import ConnectError
-from google.protobuf import json_format, message_factory
 
-import metalstack.api.v2.common_pb2 as common_pb
-from contract import methods
+from caller import CONTRACT, HOUR, NEWEST, OF_ONESELF, eventually, refused
 
 GIB = 1 << 30
-NEWEST = {"lockingStrategy": "OPTIMISTIC_LOCKING_STRATEGY_SERVER"}
-HOUR = "3600s"
-# By the short name: the client's class, its method's name, and the method's descriptor.
-CONTRACT = {
-    f"{method.full_name.split('.')[1]}.{method.containing_service.name}/{method.name}":
-        (client, name, method)
-    for client, name, method in methods()
-}
-# What a log-in may call of itself, and a token only where it lists it.
-OF_ONESELF = [
-    f"/{method.containing_service.full_name}/{method.name}"
-    for _, _, method in CONTRACT.values()
-    if method.GetOptions().Extensions[common_pb.visibility] == common_pb.VISIBILITY_SELF
-]
-
-
-class Caller:
-    """Calls with one protocol and codec, and remembers which methods answered."""
-
-    def __init__(self, url, options, secret, served):
-        self.url, self.options, self.secret, self.served = url, options, secret, served
-
-    def as_(self, secret):
-        return Caller(self.url, self.options, secret, self.served)
-
-    def __call__(self, key, **fields):
-        client, name, method = CONTRACT[key]
-        request = message_factory.GetMessageClass(method.input_type)()
-        json_format.ParseDict(fields, request)
-        headers = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
-        try:
-            answer = getattr(client(self.url, **self.options), name)(request, headers=headers)
-            answer = next(iter(answer)) if method.server_streaming else answer
-        except ConnectError as error:
-            error.add_note(f"{key} {fields}")
-            raise
-        self.served.add(key)
-        return answer
-
-
-def eventually(act, code):
-    """Until it is no longer refused with that code."""
-    until = time.monotonic() + 20
-    while True:
-        try:
-            return act()
-        except ConnectError as error:
-            if error.code != code or time.monotonic() > until:
-                raise
-
-
-def refused(code, act):
-    """That a call gets this code."""
-    try:
-        act()
-    except ConnectError as error:
-        assert error.code == code, f"{error.code} {error.message}, {code} expected"
-        return
-    raise AssertionError(f"not refused, {code} expected")
 
 
 class Site:
@@ -279,7 +216,7 @@ class Site:
         self.allocate()
         self.use()
 
-    def allocate(self):
+    def allocate(self, **wanted):
         """The tenant's machine, installed and started."""
         owner, of = self.owner, {"project": self.project}
         orders = []
@@ -290,7 +227,7 @@ class Site:
         made = eventually(lambda: owner(
             "api.MachineService/Create", **of, name="web-1", partition=self.tag, size=self.tag,
             image=self.image, networks=[{"network": self.network}],
-            allocationType="MACHINE_ALLOCATION_TYPE_MACHINE"), Code.RESOURCE_EXHAUSTED)
+            allocationType="MACHINE_ALLOCATION_TYPE_MACHINE", **wanted), Code.RESOURCE_EXHAUSTED)
         assert made.machine.uuid == self.node
         waiting.join(20)
         assert orders[0].allocation.project == self.project
