@@ -1,5 +1,6 @@
 """Calls of the published contract's methods by their short names, and what is expected of them."""
 
+import threading
 import time
 
 from connectrpc.errors import ConnectError
@@ -83,3 +84,14 @@ def refused(code, act):
         assert error.code == code, f"{error.code} {error.message}, {code} expected"
         return
     raise AssertionError(f"not refused, {code} expected")
+
+
+def wait_until(is_met):
+    """What a look gives, as soon as it is true."""
+    until = time.monotonic() + 20
+    while True:
+        found = is_met()
+        if found:
+            return found
+        assert time.monotonic() < until, "not met within 20 s"
+        threading.Event().wait(0.01)
