@@ -50,10 +50,20 @@ class Estate(Site):
         self.layout()
         admin("admin.SizeImageConstraintService/Update", size=tag, updateMeta=NEWEST,
               description="what runs")
+        self.owner("api.TenantService/Update", login=self.tenant, updateMeta=NEWEST,
+                   labels={"replace": TEAM})
+        self.owner("api.ProjectService/Update", project=self.project, updateMeta=NEWEST,
+                   labels={"replace": TEAM})
         self.kept = admin("admin.SizeReservationService/Create", sizeReservation={
             "name": "first", "description": "for the sale", "project": self.project,
             "size": f"{tag}-gpu", "amount": 2, "partitions": [tag, f"{tag}-six"],
             "meta": {"labels": TEAM}}).size_reservation.id
+
+    def used_by(self, image):
+        """The machines that an image is on, as the usage of images shows them."""
+        machines = self.admin("admin.MachineService/List").machines
+        found = sorted(one.uuid for one in machines if one.allocation.image.id == image)
+        return {"used_by": found} if found else {}
 
     def layout(self):
         """A layout with RAID and LVM."""
