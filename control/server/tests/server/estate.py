@@ -5,9 +5,7 @@ address family, machines in each phase, a firewall, tokens with each kind of rig
 import threading
 import uuid as uuids
 
-from connectrpc.code import Code
-
-from caller import HOUR, NEWEST, eventually, request_of, wait_until
+from caller import HOUR, NEWEST, request_of
 from world import GIB, Site
 
 # A public key of nobody's.
@@ -171,13 +169,14 @@ class Estate(Site):
         waits = self.wait_for_orders(self.fire, hammer)
         rule = {"protocol": "IP_PROTOCOL_TCP", "ports": [443], "comment": "out"}
         into = {**rule, "from": ["10.0.0.0/8"], "to": ["10.1.0.0/24"], "comment": ""}
-        eventually(lambda: self.owner(
+        self.until_it_waits(self.fire)
+        self.owner(
             "api.MachineService/Create", project=self.project, name="gate", partition=self.tag,
             size=self.tag, image="firewall-3.0", filesystemLayout="default",
             allocationType="MACHINE_ALLOCATION_TYPE_FIREWALL",
             networks=[{"network": f"external-{self.tag}"}, {"network": self.network}],
             firewallSpec={"firewallRules": {"egress": [{**rule, "to": ["0.0.0.0/0"]}],
-                                            "ingress": [into]}}), Code.RESOURCE_EXHAUSTED)
+                                            "ingress": [into]}})
         waits.join(20)
         hammer("infra.BootService/InstallationSucceeded", uuid=self.fire,
                consolePassword="console")
@@ -187,9 +186,7 @@ class Estate(Site):
         """A machine that nobody has."""
         self.idle = str(uuids.uuid4())
         self.wait_for_orders(self.idle, self.boot(self.idle, 3, "02:00:00:00:01:03"))
-        is_waiting = {"uuid": self.idle, "waiting": True}
-        listed = lambda: self.admin("admin.MachineService/List", query=is_waiting).machines
-        wait_until(listed)
+        self.until_it_waits(self.idle)
 
     def reports(self):
         """The BMC agent tells what it knows."""

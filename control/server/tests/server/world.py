@@ -8,7 +8,7 @@ import uuid as uuids
 
 from connectrpc.code import Code
 
-from caller import CONTRACT, HOUR, NEWEST, OF_ONESELF, eventually, refused
+from caller import CONTRACT, HOUR, NEWEST, OF_ONESELF, refused, wait_until
 
 GIB = 1 << 30
 
@@ -224,10 +224,11 @@ class Site:
             self.hammer("infra.BootService/Wait", uuid=self.node)))
         waiting.start()
         owner("api.SizeImageConstraintService/Try", size=self.tag, image=self.image)
-        made = eventually(lambda: owner(
+        self.until_it_waits(self.node)
+        made = owner(
             "api.MachineService/Create", **of, name="web-1", partition=self.tag, size=self.tag,
             image=self.image, networks=[{"network": self.network}],
-            allocationType="MACHINE_ALLOCATION_TYPE_MACHINE", **wanted), Code.RESOURCE_EXHAUSTED)
+            allocationType="MACHINE_ALLOCATION_TYPE_MACHINE", **wanted)
         assert made.machine.uuid == self.node
         waiting.join(20)
         assert orders[0].allocation.project == self.project
@@ -236,6 +237,11 @@ class Site:
         self.command("MACHINE_BMC_COMMAND_BOOT_FROM_DISK")
         home = {"event": "MACHINE_PROVISIONING_EVENT_TYPE_PHONED_HOME"}
         assert self.agent("infra.EventService/Send", events={self.node: home}).events == 1
+
+    def until_it_waits(self, node):
+        """Until a machine can be allocated."""
+        query = {"uuid": node, "waiting": True}
+        wait_until(lambda: self.admin("admin.MachineService/List", query=query).machines)
 
     def use(self):
         """Changed, looked at, ordered about, given back."""
