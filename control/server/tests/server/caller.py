@@ -45,6 +45,10 @@ class Caller:
     def as_(self, secret):
         return Caller(self.url, self.options, secret, self.served, self.before_call)
 
+    def trial(self):
+        """The same caller; the server says what each call would do, and does nothing."""
+        return Caller(f"{self.url}/dry-run", self.options, self.secret, set())
+
     def __call__(self, key, **fields):
         request = request_of(key, fields)
         if self.before_call:

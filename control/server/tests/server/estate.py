@@ -132,16 +132,20 @@ class Estate(Site):
         self.agent("infra.BootService/Dhcp", uuid=node, partition=self.tag)
         hammer = self.admin.as_(self.agent("infra.BootService/MachineToken", uuid=node,
                                            user="pixiecore", expires=HOUR).secret)
+        hammer("infra.BootService/Register", **self.report(node, number, mac))
+        return hammer
+
+    def report(self, node, number, mac):
+        """What a machine's hammer tells of it."""
         port = {"mac": mac, "name": "eth0", "neighbors": [
             {"name": f"Eth1/{number}", "identifier": f"Eth1/{number}",
-             "mac": f"02:00:00:00:aa:0{number}",
-             "hostname": switch} for switch in (self.leaf, "spare")]}
-        hammer("infra.BootService/Register", uuid=node, partition=self.tag,
-               bmc=self.bmc(number), bios={"version": "2.4"},
-               hardware={"memory": 2 * GIB, "nics": [port],
-                         "disks": [{"name": "/dev/sda", "size": (20 + number) * GIB}],
-                         "cpus": [{"cores": self.number, "threads": self.number}]})
-        return hammer
+             "mac": f"02:00:00:00:aa:0{number}", "hostname": switch}
+            for switch in (self.leaf, "spare")]}
+        hardware = {"memory": 2 * GIB, "nics": [port],
+                    "disks": [{"name": "/dev/sda", "size": (20 + number) * GIB}],
+                    "cpus": [{"cores": self.number, "threads": self.number}]}
+        return {"uuid": node, "partition": self.tag, "bmc": self.bmc(number),
+                "bios": {"version": "2.4"}, "hardware": hardware}
 
     def bmc(self, number):
         return {"address": f"10.9.0.{number}:623", "mac": f"02:00:00:00:09:0{number}",

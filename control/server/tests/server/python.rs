@@ -3,10 +3,14 @@
 //! from the contract.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
 
 use crate::daemon::Daemon;
+use crate::headscale::{Headscale, Node};
 pub(crate) use crate::venv::environment;
 
 /// The client that the contract was published with.
@@ -19,21 +23,26 @@ pub(crate) fn client() -> Option<PathBuf> {
         .ok()
 }
 
+/// A script with the published client against a node, as its administrator.
+fn command(python: &Path, script: &str, daemon: &Daemon) -> Command {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server");
+    let mut command = Command::new(python);
+    command
+        // What it compiles is not left among the sources.
+        .arg("-B")
+        .arg(scripts.join(script))
+        .arg(&daemon.api)
+        .env("ADMIN_TOKEN", daemon.admin_token());
+    command
+}
+
 /// Runs a script with the published client against a fresh node; what it prints, or none where the
 /// client cannot be had.
 fn published(script: &str) -> Option<String> {
     let python = client()?;
     let dir = tempfile::tempdir().unwrap();
     let daemon = Daemon::start(dir.path());
-    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server");
-    let output = Command::new(python)
-        // What it compiles is not left among the sources.
-        .arg("-B")
-        .arg(scripts.join(script))
-        .arg(&daemon.api)
-        .env("ADMIN_TOKEN", daemon.admin_token())
-        .output()
-        .unwrap();
+    let output = command(&python, script, &daemon).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     print!("{text}");
     let error = String::from_utf8_lossy(&output.stderr);
@@ -93,6 +102,53 @@ fn every_method_does_its_work_for_the_published_client() {
             ("methods served in each", 150),
         ],
     );
+}
+
+#[test]
+fn what_published_clients_found_is_refused_as_it_should_be() {
+    published_counts(
+        "refusals.py",
+        &[("rows", 92), ("calls refused", 72), ("calls accepted", 17)],
+    );
+}
+
+#[test]
+fn what_published_clients_found_is_answered_as_it_should_be() {
+    published_counts("answers.py", &[("stories", 10)]);
+}
+
+/// The two methods that the others' node has no VPN for.
+#[test]
+fn the_vpn_is_served_to_the_published_client() {
+    let Some(python) = client() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let Some(headscale) = Headscale::start(dir.path()) else {
+        return;
+    };
+    let config = headscale.section(None);
+    let flags = ["--config", config.to_str().unwrap()];
+    let daemon = Daemon::start_at(dir.path(), "127.0.0.1:0", &flags);
+    let mut child = command(&python, "vpn_methods.py", &daemon)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = lines.next().expect("the script ended").unwrap();
+    let made: Value = serde_json::from_str(&line).unwrap();
+    let keys = made["keys"].as_array().unwrap();
+    let enter = |(at, key): (usize, &Value)| {
+        let name = format!("node-{at}");
+        headscale.node(&name, key.as_str().unwrap()).unwrap()
+    };
+    let _nodes: Vec<Node> = keys.iter().enumerate().map(enter).collect();
+    writeln!(child.stdin.take().unwrap(), "in").unwrap();
+    let summary = lines.map_while(Result::ok).last().unwrap_or_default();
+    assert!(child.wait().unwrap().success(), "{summary}");
+    let found = counts(&summary);
+    for (name, count) in [("methods of the VPN", 2), ("combinations", 6), ("nodes", 6)] {
+        assert_eq!(found.get(name), Some(&count), "{summary}");
+    }
 }
 
 #[test]
