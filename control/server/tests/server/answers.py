@@ -13,30 +13,23 @@ from connectrpc.code import Code
 
 import metalstack.admin.v2.task_pb2 as task_pb
 import metalstack.api.v2.health_pb2 as health_pb
-from caller import CONTRACT, HOUR, NEWEST, Caller, refused, request_of
+from caller import HOUR, NEWEST, Caller, refused
 from contract import COMBINATIONS
 from estate import Estate
 from things import as_dict
 
-WAIT = "infra.BMCService/WaitForBMCCommand"
 PATIENCE_S = 20
 
 
-class Stream:
-    """An open stream of BMC commands; what it is told is put into one queue with its name."""
+def open_stream(site, name, told):
+    """Opens a stream of BMC commands; what it is told is put into a queue with its name."""
+    orders = site.agent.listen("infra.BMCService/WaitForBMCCommand", partition=site.tag)
 
-    def __init__(self, site, name, told):
-        agent = site.agent
-        client, method, _ = CONTRACT[WAIT]
-        headers = {"Authorization": f"Bearer {agent.secret}"}
-        request = request_of(WAIT, {"partition": site.tag})
+    def put_each():
+        for order in orders:
+            told.put((name, order))
 
-        def listen():
-            for order in getattr(client(agent.url, **agent.options), method)(
-                    request, headers=headers):
-                told.put((name, order))
-
-        threading.Thread(target=listen, daemon=True).start()
+    threading.Thread(target=put_each, daemon=True).start()
 
 
 def ordered(site, node, command):
@@ -65,9 +58,9 @@ def one_stream_gets_a_command(site):
     told = queue.Queue()
     first = ordered(site, site.idle, "CYCLE")
     assert task_state(site, first) == "PENDING", task_state(site, first)
-    Stream(site, "one", told)
+    open_stream(site, "one", told)
     done(site, told, first)
-    Stream(site, "two", told)
+    open_stream(site, "two", told)
     for node, command in ((site.idle, "CYCLE"), (site.fire, "IDENTIFY_LED_ON"),
                           (site.node, "RESET"), (site.idle, "IDENTIFY_LED_OFF")):
         done(site, told, ordered(site, node, command))

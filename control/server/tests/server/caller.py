@@ -4,6 +4,7 @@ import json
 import threading
 import time
 
+from connectrpc.code import Code
 from connectrpc.errors import ConnectError
 from google.protobuf import json_format, message_factory
 
@@ -69,6 +70,18 @@ class Caller:
         self.served.add(key)
         return answer
 
+
+    def listen(self, key, **fields):
+        """Messages of a stream, which is opened again when the client's patience ends."""
+        client, name, _ = CONTRACT[key]
+        headers = {"Authorization": f"Bearer {self.secret}"}
+        while True:
+            try:
+                yield from getattr(client(self.url, **self.options), name)(
+                    request_of(key, fields), headers=headers)
+            except ConnectError as error:
+                if error.code != Code.DEADLINE_EXCEEDED:
+                    raise
 
     def post(self, key, content, prefix=""):
         """The code and answer to a request in JSON as it is: fields may be null or empty."""

@@ -4,8 +4,8 @@ from google.protobuf.descriptor import FieldDescriptor
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB" + "B" * 42 + " other@example.com"
 # A part of a field's name, and a value that such a field takes.
-TEXTS = [("url", "http://y.example/z"), ("email", "a@b.example"), ("_ip", "10.9.7.7"),
-         ("ip", "10.9.7.8"), ("address", "10.9.7.9:443"), ("prefix", "10.77.0.0/16"),
+TEXTS = [("url", "http://y.example/z"), ("email", "a@b.example"), ("ip", "10.9.7.8"),
+         ("address", "10.9.7.9:443"), ("prefix", "10.77.0.0/16"),
          ("cidr", "10.77.0.0/16"), ("mac", "02:00:00:00:77:01"), ("key", KEY),
          ("partition", "props-six"), ("device", "/dev/sdx"), ("semver", ">= 11"),
          ("sizes", "props-gpu")]
@@ -21,8 +21,13 @@ def is_map(field):
     return bool(field.message_type and field.message_type.GetOptions().map_entry)
 
 
+def is_about(field, part):
+    """Whether a word of a field's name is this one, also in the plural."""
+    return any(word.startswith(part) for word in field.name.split("_"))
+
+
 def text(field):
-    return next((value for part, value in TEXTS if part in field.name), "something else")
+    return next((value for part, value in TEXTS if is_about(field, part)), "something else")
 
 
 def others(field, value, depth=0):

@@ -5,7 +5,7 @@ address family, machines in each phase, a firewall, tokens with each kind of rig
 import threading
 import uuid as uuids
 
-from caller import HOUR, NEWEST, request_of
+from caller import HOUR, NEWEST
 from world import GIB, Site
 
 # A public key of nobody's.
@@ -20,7 +20,8 @@ class Estate(Site):
     def build(self):
         for part in (self.catalogue, self.people, self.networks, self.agents,
                      self.more_of_the_catalogue, self.more_networks, self.ports,
-                     self.tenants_machine, self.firewall, self.waiting_machine, self.reports, self.more_tokens):
+                     self.tenants_machine, self.firewall, self.waiting_machine, self.reports,
+                     self.more_tokens):
             part()
 
     def more_of_the_catalogue(self):
@@ -153,9 +154,8 @@ class Estate(Site):
 
     def wait_for_orders(self, node, hammer):
         """The machine waits until it is allocated, or for as long as the script lives."""
-        # Its answer is looked at by whoever allocates; an end of the server ends it.
-        thread = threading.Thread(daemon=True, target=lambda: hammer.send(
-            "infra.BootService/Wait", request_of("infra.BootService/Wait", {"uuid": node})))
+        orders = hammer.listen("infra.BootService/Wait", uuid=node)
+        thread = threading.Thread(daemon=True, target=lambda: next(orders))
         thread.start()
         return thread
 

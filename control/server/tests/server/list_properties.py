@@ -25,6 +25,7 @@ from connectrpc.code import Code
 from connectrpc.errors import ConnectError
 
 from caller import CONTRACT, Caller
+from changes import is_about
 from contract import COMBINATIONS
 from estate import Estate
 from filters import EXCEPTIONS, Filters, labels_of
@@ -61,7 +62,7 @@ def absent(field, present):
     if field.type == field.TYPE_STRING:
         if is_uuid(field):
             return str(uuids.uuid4())
-        return next((value for part, value in ABSENT if part in field.name), "nobody-has-this")
+        return next((value for part, value in ABSENT if is_about(field, part)), "nobody-has-this")
     if field.type == field.TYPE_BOOL:
         return None
     return "424242" if field.type in (field.TYPE_UINT64, field.TYPE_INT64) else 424242

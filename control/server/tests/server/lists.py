@@ -97,11 +97,10 @@ def lists(site):
     def get(who, key, attribute, named):
         return lambda entry: as_dict(who(key, **named(entry)))[attribute]
 
-    for kind, attribute, id_field in (("Image", "image", "id"), ("Size", "size", "id"),
-                                      ("Partition", "partition", "id"),
-                                      ("Filesystem", "filesystem_layout", "id")):
-        yield List(owner, f"api.{kind}Service/List", by(id_field),
-                   get(owner, f"api.{kind}Service/Get", attribute, lambda entry: {"id": entry["id"]}))
+    for kind, attribute in (("Image", "image"), ("Size", "size"), ("Partition", "partition"),
+                            ("Filesystem", "filesystem_layout")):
+        yield List(owner, f"api.{kind}Service/List", by("id"), get(
+            owner, f"api.{kind}Service/Get", attribute, lambda entry: {"id": entry["id"]}))
     image = lambda entry: entry["image"]["id"]
     read = get(admin, "api.ImageService/Get", "image", lambda entry: {"id": image(entry)})
     yield List(admin, "admin.ImageService/Usage", image, read, entry_is_object=False,

@@ -17,8 +17,8 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA" + "A" * 42 + " web@example.com"
 
 
 def rows(site):
-    for part in (of_tenants, of_catalogue, of_machines, of_allocation, of_networks, of_super_networks,
-                 of_addresses, of_agents, of_tokens, of_strangers):
+    for part in (of_tenants, of_catalogue, of_machines, of_allocation, of_networks,
+                 of_super_networks, of_addresses, of_agents, of_tokens, of_strangers):
         for row in part(site):
             yield part.__name__, *row
 
