@@ -1,5 +1,5 @@
-"""What published clients found in answers: fields that were lost or respelled, commands that were
-done twice, addresses that nobody could free. Each story goes through the published client.
+"""Answers that published clients found wrong: fields that were lost or respelled, commands
+that were done twice, addresses that nobody could free. Each story goes through the published client.
 
 Usage: ADMIN_TOKEN=... answers.py http://127.0.0.1:PORT
 """

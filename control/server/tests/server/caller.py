@@ -19,7 +19,7 @@ CONTRACT = {
         (client, name, method)
     for client, name, method in methods()
 }
-# What a log-in may call of itself, and a token only where it lists it.
+# Methods that a log-in may call of itself, and a token only where it lists them.
 OF_ONESELF = [
     f"/{method.containing_service.full_name}/{method.name}"
     for _, _, method in CONTRACT.values()
@@ -106,7 +106,7 @@ def refused(code, act):
 
 
 def wait_until(is_met):
-    """What a look gives, as soon as it is true."""
+    """Calls a function until its result is true, and returns that."""
     until = time.monotonic() + 20
     while True:
         found = is_met()

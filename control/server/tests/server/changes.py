@@ -22,7 +22,7 @@ def is_map(field):
 
 
 def is_about(field, part):
-    """Whether a word of a field's name is this one, also in the plural."""
+    """`True` if a word of the field's name begins with the part: `ip` is in `ips`, not in `zip`."""
     return any(word.startswith(part) for word in field.name.split("_"))
 
 

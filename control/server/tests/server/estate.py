@@ -5,7 +5,7 @@ address family, machines in each phase, a firewall, tokens with each kind of rig
 import threading
 import uuid as uuids
 
-from caller import HOUR, NEWEST
+from caller import HOUR, NEWEST, wait_until
 from world import GIB, Site
 
 # A public key of nobody's.
@@ -15,7 +15,7 @@ TEAM = {"labels": {"team": "shop"}}
 
 
 class Estate(Site):
-    """What the properties are tried on. `build` makes all of it."""
+    """The objects that properties are tried on. `build` makes all of them."""
 
     def build(self):
         for part in (self.catalogue, self.people, self.networks, self.agents,
@@ -137,7 +137,7 @@ class Estate(Site):
         return hammer
 
     def report(self, node, number, mac):
-        """What a machine's hammer tells of it."""
+        """The registration that a machine's hammer sends."""
         port = {"mac": mac, "name": "eth0", "neighbors": [
             {"name": f"Eth1/{number}", "identifier": f"Eth1/{number}",
              "mac": f"02:00:00:00:aa:0{number}", "hostname": switch}
@@ -173,10 +173,9 @@ class Estate(Site):
         waits = self.wait_for_orders(self.fire, hammer)
         rule = {"protocol": "IP_PROTOCOL_TCP", "ports": [443], "comment": "out"}
         into = {**rule, "from": ["10.0.0.0/8"], "to": ["10.1.0.0/24"], "comment": ""}
-        self.until_it_waits(self.fire)
-        self.owner(
-            "api.MachineService/Create", project=self.project, name="gate", partition=self.tag,
-            size=self.tag, image="firewall-3.0", filesystemLayout="default",
+        self.create_machine(
+            project=self.project, name="gate", partition=self.tag, size=self.tag,
+            image="firewall-3.0", filesystemLayout="default",
             allocationType="MACHINE_ALLOCATION_TYPE_FIREWALL",
             networks=[{"network": f"external-{self.tag}"}, {"network": self.network}],
             firewallSpec={"firewallRules": {"egress": [{**rule, "to": ["0.0.0.0/0"]}],
@@ -190,7 +189,8 @@ class Estate(Site):
         """A machine that nobody has."""
         self.idle = str(uuids.uuid4())
         self.wait_for_orders(self.idle, self.boot(self.idle, 3, "02:00:00:00:01:03"))
-        self.until_it_waits(self.idle)
+        query = {"uuid": self.idle, "waiting": True}
+        wait_until(lambda: self.admin("admin.MachineService/List", query=query).machines)
 
     def reports(self):
         """The BMC agent tells what it knows."""

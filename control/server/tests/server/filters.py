@@ -1,4 +1,4 @@
-"""What each field of the contract's queries is compared with: a plain filter over what Get answers.
+"""Predicates for the fields of the contract's queries: a plain filter over what Get answers.
 
 A field finds the objects that have its value among those of PREDICATES or, without an entry there,
 in the field of the same name. A list finds the objects that have all its values.

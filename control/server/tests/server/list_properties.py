@@ -187,7 +187,7 @@ def everything_is_tried(listing):
 
 
 def filters_of(site):
-    """What predicates need beside the objects."""
+    """Predicates, with the reports and addresses that they look up."""
     machines = [as_dict(machine) for machine in site.admin("admin.MachineService/List").machines]
     networks = site.admin("admin.NetworkService/List").networks
     reports = {}

@@ -1,5 +1,5 @@
-"""What published clients found to be accepted, or refused with another code, as rows: what it is
-about, the caller, the method, its request, and the code that is expected, or OK.
+"""Calls that published clients found accepted, or refused with another code. A row is the subject,
+the caller, the method, its request, and the expected code, or OK.
 """
 
 import uuid as uuids
@@ -24,6 +24,7 @@ def rows(site):
 
 
 def of_tenants(site):
+    """Owners stay, and so does a personal tenant (issue 20: A2, C7)."""
     owner, tag = site.owner, site.tag
     member = {"login": site.tenant, "member": tag}
     yield ("the last owner leaves", owner, "api.TenantService/RemoveMember", member, PRECONDITION)
@@ -38,6 +39,7 @@ def of_tenants(site):
 
 
 def of_catalogue(site):
+    """Sizes, partitions, images and layouts (issue 20: A6, C2, C4, C13 to C15)."""
     admin, tag = site.admin, site.tag
     limit = lambda kind, low, high: {"type": f"SIZE_CONSTRAINT_TYPE_{kind}", "min": low,
                                      "max": high}
@@ -75,6 +77,7 @@ def of_catalogue(site):
 
 
 def of_machines(site):
+    """Living and locked machines (issue 20: A6, C1, C8, C12)."""
     admin, owner, of = site.admin, site.owner, {"project": site.project}
     for what, node in (("allocated", site.node), ("waiting", site.idle)):
         yield (f"a living machine that is {what} is deleted", admin, "admin.MachineService/Delete",
@@ -99,7 +102,7 @@ def of_machines(site):
 
 
 def of_allocation(site):
-    """Machine creates that fail before anything is allocated."""
+    """Machine creates that fail before anything is allocated (issue 20: A7, C4, C8, C13)."""
     owner, tag = site.owner, site.tag
     good = {"project": site.project, "name": "next", "partition": tag, "size": tag,
             "image": site.image, "allocationType": "MACHINE_ALLOCATION_TYPE_MACHINE",
@@ -138,6 +141,8 @@ def of_allocation(site):
 
 
 def of_networks(site):
+    """Networks without a project, with an id that exists, and nonsense (issue 20: A3, C5, C6, C12,
+    C13, C15)."""
     owner, admin, tag, of = site.owner, site.admin, site.tag, {"project": site.project}
     create = "admin.NetworkService/Create"
     # A tenant is told of no project that it is not in, and it is in none without a name.
@@ -171,6 +176,7 @@ def of_networks(site):
 
 
 def of_super_networks(site):
+    """Super networks of each kind (issue 20: C6)."""
     admin, tag, of = site.admin, site.tag, {"project": site.project}
     create, length = "admin.NetworkService/Create", {"defaultChildPrefixLength": {"ipv4": 24}}
     kind = lambda name: {"type": f"NETWORK_TYPE_{name}", **length}
@@ -186,6 +192,7 @@ def of_super_networks(site):
 
 
 def of_addresses(site):
+    """Addresses of underlays and of absent families (issue 20: A1, A7, C12, C13)."""
     owner, tag, of = site.owner, site.tag, {"project": site.project}
     create = "api.IPService/Create"
     yield ("a tenant takes an underlay's address", owner, create,
@@ -203,6 +210,7 @@ def of_addresses(site):
 
 
 def of_agents(site):
+    """Registrations that are not whole (issue 20: C11)."""
     node, number = str(uuids.uuid4()), 5
     site.agent("infra.BootService/Dhcp", uuid=node, partition=site.tag)
     hammer = site.admin.as_(site.agent("infra.BootService/MachineToken", uuid=node,
@@ -220,6 +228,7 @@ def of_agents(site):
 
 
 def of_tokens(site):
+    """Methods among those of another visibility (issue 20: C10)."""
     create = "api.TokenService/Create"
     permission = lambda kind, *methods: {"expires": HOUR, "permissions": [{kind: {"methods": [
         f"/metalstack.api.v2.{method}" for method in methods]}}]}
@@ -234,6 +243,7 @@ def of_tokens(site):
 
 
 def of_strangers(site):
+    """Calls without a token or about foreign objects (issue 20: C13)."""
     nobody, of = site.admin.as_(None), {"project": site.project}
     wrong = site.admin.as_(site.owner.secret[:-4] + "AAAA")
     yield ("no token", nobody, "api.NetworkService/List", of, DENIED)

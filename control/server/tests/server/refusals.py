@@ -26,7 +26,7 @@ def code_of(who, key, fields):
 
 
 def state(site):
-    """What a refused call might have changed."""
+    """The objects that a refused call might have changed."""
     admin = site.admin
     found = [as_dict(admin(f"admin.{kind}Service/List"))
              for kind in ("Network", "IP", "Tenant", "Project", "Token", "Switch")]
@@ -39,7 +39,7 @@ def main():
     options = COMBINATIONS[0][1]
     site = Estate("shop", 1, Caller(sys.argv[1], options, os.environ["ADMIN_TOKEN"], set()))
     site.build()
-    counted, wrong = Counter(), []
+    counted, parts, wrong = Counter(), Counter(), []
     for part, what, who, key, fields, expected in rows(site):
         before = state(site)
         code, message = code_of(who, key, fields)
@@ -52,6 +52,9 @@ def main():
             counted["calls refused"] += 1
             if state(site) != before and code != OK:
                 wrong.append(f"{part}: {what}: it was refused and changed something")
+        parts[part] += 1
+    for part, count in parts.items():
+        print(f"{part}: {count} rows")
     for line in wrong:
         print(line)
     print(", ".join(f"{count} {name}" for name, count in counted.items()))

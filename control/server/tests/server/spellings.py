@@ -1,4 +1,4 @@
-"""The spellings in which the contract's rules let an id or address through, and those they refuse."""
+"""Spellings of an id or address that the contract's rules accept, and those they refuse."""
 
 import ipaddress
 import re

@@ -29,7 +29,7 @@ def labels_of(content):
 
 
 def kind_of(method):
-    """What a permission for a method is called, and the field that names its subject."""
+    """The kind of permission that a method needs, and the field that names its subject."""
     options = method.GetOptions().Extensions
     visibility = options[common_pb.visibility]
     if visibility:
@@ -49,7 +49,7 @@ def permissions_to_send(shown):
 
 
 def permissions_shown(sent):
-    """What a token shows of permissions that an update sends."""
+    """Permissions that an update sends, as the token shows them."""
     shown = []
     for permission in sent:
         (kind, given), = permission.items()

@@ -48,7 +48,7 @@ def check(rule, *of):
 
 
 def attempt(act):
-    """What a call answers, or the code of its refusal; every other failure is the server's."""
+    """The answer of a call, or the code of its refusal; any other code is a failure."""
     try:
         return act(), None
     except ConnectError as error:
@@ -87,12 +87,14 @@ def settled(thing, whole):
     return whole
 
 
-def generation(thing, whole):
-    return int(thing.content(whole).get("meta", {}).get("generation", 0))
+def version(thing, whole):
+    """An object's generation and the time of its last update."""
+    meta = thing.content(whole).get("meta", {})
+    return int(meta.get("generation", 0)), meta.get("updated_at", "")
 
 
 def change_is_what_it_says(thing, name, other):
-    """Whether the server made the change."""
+    """Sends a change; `True` if the server made it."""
     before = thing.read()
     answer, code = attempt(lambda: thing.update({name: thing.to_send(name, other)}))
     after = thing.read()
@@ -107,7 +109,8 @@ def change_is_what_it_says(thing, name, other):
     for kind, found in (("answer", answer), ("read", after)):
         changed = differences(wanted, settled(thing, found))
         assert not changed, f"{thing} {name}={other} {kind}: {changed}"
-    assert generation(thing, after) == generation(thing, before) + 1, f"{thing} {name}={other}"
+    (old, earlier), (new, later) = version(thing, before), version(thing, after)
+    assert (new, earlier < later) == (old + 1, True), f"{thing} {name}={other}: {before} {after}"
     counted["changes made"] += 1
     return True
 

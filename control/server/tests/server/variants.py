@@ -11,7 +11,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from changes import MOMENTS, is_map
 from spellings import UUID, accepted, refused
 
-# What a field without a value of its own has, in JSON.
+# The zero of a field in JSON, by its type; 0 for numbers.
 ZEROES = {FieldDescriptor.TYPE_STRING: "", FieldDescriptor.TYPE_BYTES: "",
           FieldDescriptor.TYPE_BOOL: False, FieldDescriptor.TYPE_ENUM: 0}
 # Their zero says something where the field is optional.
@@ -29,7 +29,7 @@ def has_rules(field):
 
 
 def may_refuse_empty(field):
-    """Whether the contract's rules, of the field or of what is in it, may refuse its zero."""
+    """`True` if the contract has rules for the field or in it, which may refuse its zero."""
     inner = field.message_type
     in_it = inner and (any(has_rules(one) for one in inner.fields)
                        or any(one.has_options for one in inner.oneofs))

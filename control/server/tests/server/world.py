@@ -1,12 +1,12 @@
-"""What an operator and a tenant of the published contract have, made through the published client:
-a catalogue, people, networks, agents, and the life of a machine. What each call does shows in the
-calls after it.
+"""A site of the published contract, made through the published client: an operator's catalogue,
+people, networks, agents, and the life of a machine. The calls after each call show what it did.
 """
 
 import threading
 import uuid as uuids
 
 from connectrpc.code import Code
+from connectrpc.errors import ConnectError
 
 from caller import CONTRACT, HOUR, NEWEST, OF_ONESELF, refused, wait_until
 
@@ -14,7 +14,7 @@ GIB = 1 << 30
 
 
 class Site:
-    """What one combination works on."""
+    """The objects that one combination of protocol and codec works on."""
 
     def __init__(self, tag, number, admin):
         self.tag, self.number, self.admin = tag, number, admin
@@ -26,7 +26,7 @@ class Site:
         self.leaf = f"leaf-{tag}"
 
     def catalogue(self):
-        """What an operator provides."""
+        """Partition, size, image, layout and super network, which an operator provides."""
         admin, tag = self.admin, self.tag
         boot = {"imageUrl": "http://x.example/i", "kernelUrl": "http://x.example/k"}
         admin("admin.PartitionService/Create", partition={"id": tag, "bootConfiguration": boot})
@@ -224,10 +224,9 @@ class Site:
             self.hammer("infra.BootService/Wait", uuid=self.node)))
         waiting.start()
         owner("api.SizeImageConstraintService/Try", size=self.tag, image=self.image)
-        self.until_it_waits(self.node)
-        made = owner(
-            "api.MachineService/Create", **of, name="web-1", partition=self.tag, size=self.tag,
-            image=self.image, networks=[{"network": self.network}],
+        made = self.create_machine(
+            **of, name="web-1", partition=self.tag, size=self.tag, image=self.image,
+            networks=[{"network": self.network}],
             allocationType="MACHINE_ALLOCATION_TYPE_MACHINE", **wanted)
         assert made.machine.uuid == self.node
         waiting.join(20)
@@ -238,10 +237,18 @@ class Site:
         home = {"event": "MACHINE_PROVISIONING_EVENT_TYPE_PHONED_HOME"}
         assert self.agent("infra.EventService/Send", events={self.node: home}).events == 1
 
-    def until_it_waits(self, node):
-        """Until a machine can be allocated."""
-        query = {"uuid": node, "waiting": True}
-        wait_until(lambda: self.admin("admin.MachineService/List", query=query).machines)
+    def create_machine(self, **wanted):
+        """Creates a machine as soon as one can be allocated, which a trial shows."""
+        def is_there():
+            try:
+                return self.owner.trial()("api.MachineService/Create", **wanted)
+            except ConnectError as error:
+                if error.code != Code.RESOURCE_EXHAUSTED:
+                    raise
+                return None
+
+        wait_until(is_there)
+        return self.owner("api.MachineService/Create", **wanted)
 
     def use(self):
         """Changed, looked at, ordered about, given back."""
@@ -326,7 +333,7 @@ class Site:
         self.admin("admin.ComponentService/Delete", uuid=mine)
 
     def end(self):
-        """What was made is taken away again."""
+        """Takes away again what was made."""
         admin, owner, tag = self.admin, self.owner, self.tag
         queue = admin("admin.TaskService/Queues").queues[0]
         tasks = admin("admin.TaskService/List", queue=queue).tasks
