@@ -401,6 +401,7 @@ def main():
         agents(protocol, codec, admin, who, uuid, name, number)
         strangers(protocol, codec, admin, who, uuid, token_id, net)
         print(f"ok {protocol.name} {text} {time.monotonic() - began:.2f}s", flush=True)
+    print(f"{len(combinations)} combinations served")
 
 
 main()

@@ -1,84 +1,21 @@
-"""What an operator and a tenant of the published contract have, made through the published client:
-a catalogue, people, networks, agents, and the life of a machine. What each call does shows in the
-calls after it.
+"""A site of the published contract, made through the published client: an operator's catalogue,
+people, networks, agents, and the life of a machine. The calls after each call show what it did.
 """
 
 import threading
-import time
 import uuid as uuids
 
 from connectrpc.code import Code
 from connectrpc.errors import ConnectError
-from google.protobuf import json_format, message_factory
 
 import image_server
-import metalstack.api.v2.common_pb2 as common_pb
-from contract import methods
+from caller import CONTRACT, HOUR, NEWEST, OF_ONESELF, refused, wait_until
 
 GIB = 1 << 30
-NEWEST = {"lockingStrategy": "OPTIMISTIC_LOCKING_STRATEGY_SERVER"}
-HOUR = "3600s"
-# By the short name: the client's class, its method's name, and the method's descriptor.
-CONTRACT = {
-    f"{method.full_name.split('.')[1]}.{method.containing_service.name}/{method.name}":
-        (client, name, method)
-    for client, name, method in methods()
-}
-# What a log-in may call of itself, and a token only where it lists it.
-OF_ONESELF = [
-    f"/{method.containing_service.full_name}/{method.name}"
-    for _, _, method in CONTRACT.values()
-    if method.GetOptions().Extensions[common_pb.visibility] == common_pb.VISIBILITY_SELF
-]
-
-
-class Caller:
-    """Calls with one protocol and codec, and remembers which methods answered."""
-
-    def __init__(self, url, options, secret, served):
-        self.url, self.options, self.secret, self.served = url, options, secret, served
-
-    def as_(self, secret):
-        return Caller(self.url, self.options, secret, self.served)
-
-    def __call__(self, key, **fields):
-        client, name, method = CONTRACT[key]
-        request = message_factory.GetMessageClass(method.input_type)()
-        json_format.ParseDict(fields, request)
-        headers = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
-        try:
-            answer = getattr(client(self.url, **self.options), name)(request, headers=headers)
-            answer = next(iter(answer)) if method.server_streaming else answer
-        except ConnectError as error:
-            error.add_note(f"{key} {fields}")
-            raise
-        self.served.add(key)
-        return answer
-
-
-def eventually(act, code):
-    """Until it is no longer refused with that code."""
-    until = time.monotonic() + 20
-    while True:
-        try:
-            return act()
-        except ConnectError as error:
-            if error.code != code or time.monotonic() > until:
-                raise
-
-
-def refused(code, act):
-    """That a call gets this code."""
-    try:
-        act()
-    except ConnectError as error:
-        assert error.code == code, f"{error.code} {error.message}, {code} expected"
-        return
-    raise AssertionError(f"not refused, {code} expected")
 
 
 class Site:
-    """What one combination works on."""
+    """The objects that one combination of protocol and codec works on."""
 
     def __init__(self, tag, number, admin):
         self.tag, self.number, self.admin = tag, number, admin
@@ -91,7 +28,7 @@ class Site:
         self.leaf = f"leaf-{tag}"
 
     def catalogue(self):
-        """What an operator provides."""
+        """Partition, size, image, layout and super network, which an operator provides."""
         admin, tag = self.admin, self.tag
         boot = {"imageUrl": "http://x.example/i", "kernelUrl": "http://x.example/k"}
         admin("admin.PartitionService/Create", partition={"id": tag, "bootConfiguration": boot})
@@ -282,7 +219,7 @@ class Site:
         self.allocate()
         self.use()
 
-    def allocate(self):
+    def allocate(self, **wanted):
         """The tenant's machine, installed and started."""
         owner, of = self.owner, {"project": self.project}
         orders = []
@@ -290,10 +227,10 @@ class Site:
             self.hammer("infra.BootService/Wait", uuid=self.node)))
         waiting.start()
         owner("api.SizeImageConstraintService/Try", size=self.tag, image=self.image)
-        made = eventually(lambda: owner(
-            "api.MachineService/Create", **of, name="web-1", partition=self.tag, size=self.tag,
-            image=self.image, networks=[{"network": self.network}],
-            allocationType="MACHINE_ALLOCATION_TYPE_MACHINE"), Code.RESOURCE_EXHAUSTED)
+        made = self.create_machine(
+            **of, name="web-1", partition=self.tag, size=self.tag, image=self.image,
+            networks=[{"network": self.network}],
+            allocationType="MACHINE_ALLOCATION_TYPE_MACHINE", **wanted)
         assert made.machine.uuid == self.node
         pinned = made.machine.allocation.image.meta.labels.labels
         assert dict(pinned) == image_server.labels(self.image_url), made
@@ -304,6 +241,19 @@ class Site:
         self.command("MACHINE_BMC_COMMAND_BOOT_FROM_DISK")
         home = {"event": "MACHINE_PROVISIONING_EVENT_TYPE_PHONED_HOME"}
         assert self.agent("infra.EventService/Send", events={self.node: home}).events == 1
+
+    def create_machine(self, **wanted):
+        """Creates a machine as soon as one can be allocated, which a trial shows."""
+        def is_there():
+            try:
+                return self.owner.trial()("api.MachineService/Create", **wanted)
+            except ConnectError as error:
+                if error.code != Code.RESOURCE_EXHAUSTED:
+                    raise
+                return None
+
+        wait_until(is_there)
+        return self.owner("api.MachineService/Create", **wanted)
 
     def use(self):
         """Changed, looked at, ordered about, given back."""
@@ -388,7 +338,7 @@ class Site:
         self.admin("admin.ComponentService/Delete", uuid=mine)
 
     def end(self):
-        """What was made is taken away again."""
+        """Takes away again what was made."""
         admin, owner, tag = self.admin, self.owner, self.tag
         queue = admin("admin.TaskService/Queues").queues[0]
         tasks = admin("admin.TaskService/List", queue=queue).tasks
