@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use control_state::life::{self, MachineOrder as Order};
 use control_state::{
-    Bios, BlockDevice, Certificate, Cpu, DiskWipe, ErrorCode, EventKind, Firmware, Fru, Gpu, Hardware,
-    InstallDone, Machine, MachineEvent as Event, Neighbour, Nic, Phase, RegisterMachine,
+    Bios, BlockDevice, Certificate, Cpu, DiskWipe, ErrorCode, EventKind, Firmware, Fru, Gpu,
+    Hardware, InstallDone, Machine, MachineEvent as Event, Neighbour, Nic, Phase, RegisterMachine,
     StateError, WipeDone,
 };
 use proto_link::{LinkStatus, Peer, Sink};

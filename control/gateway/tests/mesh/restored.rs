@@ -26,11 +26,11 @@ async fn a_switch_is_told_nothing_before_it_is_reconciled() {
         ..Default::default()
     };
     core.register(register).await.unwrap();
-    let told = next(&mut core.desired(SwitchDesiredRequest {}).await.unwrap()).await;
+    let told = next(&mut core.desired(SwitchDesiredRequest::default()).await.unwrap()).await;
 
     let control = control.restored().await;
     let core: SwitchServiceClient = control.client(Some(&credential)).into();
-    let mut stream = core.desired(SwitchDesiredRequest {}).await.unwrap();
+    let mut stream = core.desired(SwitchDesiredRequest::default()).await.unwrap();
     let reconcile = || ReconcileRestore {
         judge_silent: false,
     };
@@ -38,7 +38,11 @@ async fn a_switch_is_told_nothing_before_it_is_reconciled() {
     assert!(refused.contains("leaf1"), "it has not reported: {refused}");
     let observed = |port: &PortIntent| PortState {
         name: port.name.clone(),
-        vni: if port.name == "swp1" { OTHERS } else { port.vni },
+        vni: if port.name == "swp1" {
+            OTHERS
+        } else {
+            port.vni
+        },
         admin_up: true,
         oper_up: true,
         ..PortState::default()
@@ -54,7 +58,13 @@ async fn a_switch_is_told_nothing_before_it_is_reconciled() {
     // The first that it is told keeps the port where somebody may need it.
     let first = next(&mut stream).await;
     assert!(first.term > told.term);
-    let ports = first.ports.iter().map(|port| (port.name.as_str(), port.vni));
-    assert_eq!(ports.collect::<Vec<_>>(), [("swp1", OTHERS), ("swp2", 4000)]);
+    let ports = first
+        .ports
+        .iter()
+        .map(|port| (port.name.as_str(), port.vni));
+    assert_eq!(
+        ports.collect::<Vec<_>>(),
+        [("swp1", OTHERS), ("swp2", 4000)]
+    );
     control.stop().await;
 }

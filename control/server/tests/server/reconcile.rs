@@ -86,7 +86,10 @@ async fn a_restored_cluster_waits_for_its_operator() {
     let daemon = Daemon::start(dir.path());
     seen(&daemon, MACHINES[1]).await;
     let told = phones_home(&daemon, MACHINES[0]).await;
-    assert_eq!((told.events, &told.failed[..]), (0, &[MACHINES[0].to_owned()][..]));
+    assert_eq!(
+        (told.events, &told.failed[..]),
+        (0, &[MACHINES[0].to_owned()][..])
+    );
     let refused = boots(&daemon).await.unwrap_err();
     assert!(refused.contains("MM-1805"), "{refused}");
     let status = cli.ok(&["cluster", "status"]);

@@ -11,10 +11,10 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 
 use super::agents::revoke;
+use super::restored::not_reconciled;
 use super::token;
 use crate::command::CreateMachineToken;
 use crate::entities::{BootTicket, Certificate, Identity, Machine, Token};
-use super::restored::not_reconciled;
 use crate::life::{hammer_may_boot, is_left_alone, restored};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};

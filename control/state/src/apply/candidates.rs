@@ -37,7 +37,8 @@ pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
         return Some(format!("it is {}{reason}", machine.phase));
     }
     if restored(tables).is_some() {
-        let why = "the cluster was restored from a backup, and its operator did not reconcile it yet";
+        let why =
+            "the cluster was restored from a backup, and its operator did not reconcile it yet";
         return Some(why.into());
     }
     if machine.dirty {

@@ -160,8 +160,15 @@ pub(super) fn check_is_dead(tables: &Tables, machine: &Machine) -> std::result::
         }
         None if is_silent => return Ok(()),
         Some(allocation) => {
-            let how = if is_silent { "not known to be off" } else { "alive" };
-            format!("machine \"{id}\" is {how}, and project \"{}\" has it", allocation.project)
+            let how = if is_silent {
+                "not known to be off"
+            } else {
+                "alive"
+            };
+            format!(
+                "machine \"{id}\" is {how}, and project \"{}\" has it",
+                allocation.project
+            )
         }
         None => format!("machine \"{id}\" is alive"),
     };

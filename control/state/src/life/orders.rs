@@ -148,7 +148,9 @@ fn by_partition(layout: &Layout) -> Layout {
 /// The layout with a number for each partition that has none (0): the first that is free, in the
 /// table and in the names of devices.
 pub fn numbered(layout: &Layout) -> Layout {
-    renamed(layout, |disk, between, number| format!("{disk}{between}{number}"))
+    renamed(layout, |disk, between, number| {
+        format!("{disk}{between}{number}")
+    })
 }
 
 /// The layout with its partitions numbered, and each device of a partition as `name` writes it: of
@@ -182,11 +184,7 @@ fn number_of(disk: &Disk, number: u32) -> u32 {
 }
 
 /// A device of a partition as `name` writes it; others stay.
-fn device_name(
-    disks: &[Disk],
-    device: &str,
-    name: impl Fn(&str, &str, u32) -> String,
-) -> String {
+fn device_name(disks: &[Disk], device: &str, name: impl Fn(&str, &str, u32) -> String) -> String {
     disks
         .iter()
         .find_map(|disk| {

@@ -89,7 +89,11 @@ fn no_installer_boots_before_it_is_reconciled() {
     }
     assert_eq!(target(&world, 2), life::BootTarget::Disk);
     let targets = life::boot_desired(&world.tables, &text(PARTITION));
-    assert!(targets.iter().all(|it| it.target != life::BootTarget::Hammer));
+    assert!(
+        targets
+            .iter()
+            .all(|it| it.target != life::BootTarget::Hammer)
+    );
     let token = CreateMachineToken {
         machine: id(1),
         token: crate::boots::token(&world, 1, 1),
@@ -162,7 +166,11 @@ fn what_nothing_proves_is_locked_and_left_alone() {
             true => &[BmcAction::PowerOff],
             false => &[],
         };
-        assert_eq!(world.open_orders(), power_off, "a reclaim goes on unless it is locked");
+        assert_eq!(
+            world.open_orders(),
+            power_off,
+            "a reclaim goes on unless it is locked"
+        );
         // Silence counts from now on, not from the backup.
         world.tick(1_000);
         assert_eq!(world.log(1).liveliness, Liveliness::Alive);
@@ -192,7 +200,11 @@ fn a_locked_machine_is_not_wiped() {
     let reason = "locked: look at it first".to_owned();
     assert_eq!(world.order(1), life::MachineOrder::Hold { reason });
     let target = life::boot_target(&world.tables, id(1));
-    assert_eq!(target, life::BootTarget::None, "a published hammer wipes as it boots");
+    assert_eq!(
+        target,
+        life::BootTarget::None,
+        "a published hammer wipes as it boots"
+    );
     world.ok(state(Availability::Available, ""));
     assert_eq!(world.order(1), life::MachineOrder::Wipe);
     let target = life::boot_target(&world.tables, id(1));
@@ -215,7 +227,11 @@ fn ports_stay_where_they_are_seen() {
     let (provisioning, tenants) = (before.port(1), before.port(2));
     let mut world = restored(&before);
     world.later(10_000);
-    assert_eq!(world.refused(reconcile(false)), ErrorCode::NotReconciled, "leaf1 is silent");
+    assert_eq!(
+        world.refused(reconcile(false)),
+        ErrorCode::NotReconciled,
+        "leaf1 is silent"
+    );
     // Since the backup: 1 was given to somebody, 2 to somebody else, and a machine that the backup
     // lacks hangs at port 5.
     for port in ["swp1", "swp2", "swp5"] {
@@ -250,7 +266,10 @@ fn ports_stay_where_they_are_seen() {
         port: "swp5".into(),
         admin_up: true,
     });
-    assert_eq!(ports(&world), [provisioning, tenants, provisioning, provisioning]);
+    assert_eq!(
+        ports(&world),
+        [provisioning, tenants, provisioning, provisioning]
+    );
 }
 
 #[test]
