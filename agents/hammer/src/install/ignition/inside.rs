@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -32,6 +32,12 @@ const STATE: &str = "/run/metalmesh-ignition/state";
 const PRESETS: &str = "/etc/systemd/system-preset/20-ignition.preset";
 /// Bytes of that file.
 const PRESETS_LEN_MAX: u64 = 1 << 20;
+/// Programs that stand in for the image's; empty unless there is a need.
+const PROGRAMS: &str = "/run/metalmesh-ignition/bin";
+const SELINUX: &str = "/etc/selinux";
+const SELINUX_CONFIG: &str = "/etc/selinux/config";
+/// Names a policy, which is all that Ignition reads there.
+const SELINUX_PLACEHOLDER: &[u8] = b"SELINUX=disabled\nSELINUXTYPE=none\n";
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Character devices that programs expect: name and minor number, of major 1.
 const DEVICES: [(&str, u64); 5] = [
@@ -76,8 +82,45 @@ fn carry_out(args: &RunIgnitionArgs) -> Result<()> {
     let merged = bounded(fs::File::open(MERGED)?, MERGED_LEN_MAX).context("merged config")?;
     let merged: Value = serde_json::from_slice(&merged).context("merged config")?;
     user_data::check_merged(&merged)?;
+    let selinux = SelinuxPlaceholder::needed()?;
     stage(&args.program, "files")?;
+    if let Some(placeholder) = selinux {
+        placeholder.remove()?;
+    }
     preset_units()
+}
+
+/// For images without SELinux. Ignition is built with it or without: one that is built with it, as
+/// Debian's is, fails at its end where there is no policy to label files by.
+struct SelinuxPlaceholder {
+    made_dir: bool,
+}
+
+impl SelinuxPlaceholder {
+    /// `None` for an image that has SELinux: its files are labelled.
+    fn needed() -> Result<Option<Self>> {
+        if fs::exists(SELINUX_CONFIG)? {
+            return Ok(None);
+        }
+        let made_dir = !fs::exists(SELINUX)?;
+        fs::create_dir_all(SELINUX)?;
+        fs::write(SELINUX_CONFIG, SELINUX_PLACEHOLDER)?;
+        fs::create_dir(PROGRAMS)?;
+        // The program that labels files, by which Ignition finds it.
+        symlink("/bin/true", Path::new(PROGRAMS).join("setfiles"))?;
+        Ok(Some(Self { made_dir }))
+    }
+
+    /// What the config put there in its place stays.
+    fn remove(self) -> io::Result<()> {
+        if fs::read(SELINUX_CONFIG)? == SELINUX_PLACEHOLDER {
+            fs::remove_file(SELINUX_CONFIG)?;
+            if self.made_dir && fs::read_dir(SELINUX)?.next().is_none() {
+                fs::remove_dir(SELINUX)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn bounded(stream: impl Read, max: u64) -> Result<Vec<u8>> {
@@ -148,7 +191,9 @@ fn stage(program: &Path, stage: &str) -> Result<()> {
         .arg(format!("--state-file={STATE}"))
         .env("IGNITION_CONFIG_FILE", CONFIG)
         // sshd of most systems reads ~/.ssh/authorized_keys, and not Ignition's directory beside.
-        .env("IGNITION_WRITE_AUTHORIZED_KEYS_FRAGMENT", "false");
+        .env("IGNITION_WRITE_AUTHORIZED_KEYS_FRAGMENT", "false")
+        // A failing Ignition prints the whole config there.
+        .stderr(Stdio::null());
     let status = command
         .status()
         .with_context(|| program.display().to_string())?;
@@ -163,7 +208,7 @@ fn in_image(program: &Path) -> Command {
     let mut command = Command::new(program);
     command
         .env_clear()
-        .env("PATH", PATH)
+        .env("PATH", format!("{PROGRAMS}:{PATH}"))
         .env("HOME", "/root")
         .env("LC_ALL", "C")
         .env("SYSTEMD_OFFLINE", "1")

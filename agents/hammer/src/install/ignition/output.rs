@@ -72,6 +72,8 @@ pub(super) fn shown(output: &str) -> Vec<&str> {
     let is_noise = |line: &&str| {
         line.trim().is_empty()
             || line.starts_with("DEBUG")
+            // A line with [finished] or [failed] follows.
+            || line.contains(": [started] ")
             || line.contains("failed to log systemd journal entry")
     };
     let lines: Vec<&str> = output.lines().filter(|line| !is_noise(line)).collect();
