@@ -14,6 +14,7 @@ mod coverage;
 mod infra;
 mod invites;
 mod ipam;
+mod layouts;
 mod lists;
 mod login;
 mod machine_rules;

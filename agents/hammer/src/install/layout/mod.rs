@@ -310,4 +310,6 @@ fn primary_disk(filesystems: &[Fs], chosen: &[(String, Disk)]) -> String {
 }
 
 #[cfg(test)]
+mod refusal_tests;
+#[cfg(test)]
 mod tests;
