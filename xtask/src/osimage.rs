@@ -18,12 +18,13 @@ use crate::debs;
 pub(crate) const SUITE: &str = "bookworm";
 
 /// What the image has beside Debian's minimum.
-const PACKAGES: [&str; 21] = [
+const PACKAGES: [&str; 22] = [
     "ca-certificates",
     "chrony",
     "cloud-init",
     "dbus",
     "e2fsprogs",
+    "ignition",
     "initramfs-tools",
     "iproute2",
     "iputils-ping",

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use agents_hammer::cmdline::Cmdline;
+use agents_hammer::install::ignition::{self, RunIgnitionArgs};
 use agents_hammer::phone_home::{self, PhoneHomeArgs};
 use agents_hammer::{init, life, log};
 use clap::{Parser, Subcommand};
@@ -23,11 +24,18 @@ enum Task {
     Run,
     /// Tell control from an installed system that it runs
     PhoneHome(PhoneHomeArgs),
+    /// Run an image's Ignition in its system, with the config from standard input; the installer
+    /// starts this as the first process of namespaces of its own
+    RunIgnition(RunIgnitionArgs),
 }
 
 fn main() -> ExitCode {
-    // The kernel starts /init without arguments that are ours.
-    if std::process::id() == 1 {
+    // The kernel starts /init without arguments that are ours; the first process of a namespace
+    // has them.
+    let is_ours = std::env::args()
+        .nth(1)
+        .is_some_and(|word| word == "run-ignition");
+    if std::process::id() == 1 && !is_ours {
         return init_process();
     }
     match Args::parse().task {
@@ -37,6 +45,7 @@ fn main() -> ExitCode {
             log::start(false);
             finish(block_on(phone_home::run(&args)))
         }
+        Task::RunIgnition(args) => ignition::run_inside(&args),
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) const PACKAGES: [&str; 21] = [
 ];
 
 /// Programs; all go to /usr/bin.
-const TOOLS: [&str; 23] = [
+const TOOLS: [&str; 24] = [
     "blkdiscard",
     "blkid",
     "blockdev",
@@ -59,6 +59,7 @@ const TOOLS: [&str; 23] = [
     "nvme",
     "partx",
     "sgdisk",
+    "unshare",
     "wipefs",
 ];
 

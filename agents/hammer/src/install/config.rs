@@ -5,6 +5,7 @@ use proto_mesh::Install;
 use super::layout::Fs;
 use super::network::{self, NetworkError};
 use super::rootfs::Owner;
+use super::user_data::{self, Handling};
 use super::users::{self, Accounts, HOME, USER};
 
 /// Where the installed system keeps its identity, and its agent.
@@ -12,7 +13,6 @@ pub(crate) const STATE_DIR: &str = "/var/lib/metalmesh";
 pub(crate) const AGENT: &str = "/usr/lib/metalmesh/metalmesh-machine";
 const UNITS: &str = "/etc/systemd/system";
 const WANTS: &str = "/etc/systemd/system/multi-user.target.wants";
-const SEED: &str = "/var/lib/cloud/seed/nocloud";
 
 /// Something to put into the new system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct Features {
     /// The file that chrony reads, where the image has chrony.
     pub chrony: Option<&'static str>,
     pub sudo: bool,
+    /// Where the image has Ignition.
+    pub ignition: Option<&'static str>,
 }
 
 /// Everything that decides the configuration.
@@ -50,6 +52,8 @@ pub struct Input<'a> {
     pub mac: &'a str,
     pub filesystems: &'a [Fs],
     pub features: Features,
+    /// How the user data is carried out.
+    pub handling: Handling,
     /// As the image has them, with the user added.
     pub accounts: &'a Accounts,
     /// Names in /etc/ssh.
@@ -99,7 +103,11 @@ pub fn items(input: &Input<'_>) -> Result<Vec<Item>, ConfigError> {
     out.extend(time(input)?);
     out.extend(accounts(input));
     out.extend(host_keys(input.ssh_names));
-    out.extend(user_data(input));
+    out.extend(user_data::items(
+        install,
+        input.features.cloud_init,
+        input.handling,
+    ));
     out.extend(phone_home());
     Ok(out)
 }
@@ -107,10 +115,13 @@ pub fn items(input: &Input<'_>) -> Result<Vec<Item>, ConfigError> {
 /// By UUID, parents first; swap at the end.
 fn fstab(filesystems: &[Fs]) -> String {
     let mut out = String::new();
-    for fs in filesystems
-        .iter()
-        .filter(|f| !matches!(f.format.as_str(), "none" | ""))
-    {
+    // Without a mount point only swap has a line; such a line of another would be an error at boot.
+    let has_line = |f: &&Fs| match f.format.as_str() {
+        "none" | "" => false,
+        "swap" => true,
+        _ => !f.path.is_empty(),
+    };
+    for fs in filesystems.iter().filter(has_line) {
         let source = if fs.uuid.is_empty() {
             fs.device.clone()
         } else {
@@ -262,45 +273,6 @@ fn host_keys(ssh_names: &[String]) -> Vec<Item> {
     out
 }
 
-/// cloud-init gets a seed; without user data it stays off, which saves a boot much time. Without
-/// cloud-init the data lies where people and tools find it.
-fn user_data(input: &Input<'_>) -> Vec<Item> {
-    let install = input.install;
-    let data = &install.userdata;
-    match (input.features.cloud_init, data.is_empty()) {
-        (true, true) => vec![file("/etc/cloud/cloud-init.disabled", 0o644, "")],
-        (true, false) => vec![
-            item("/etc/cloud/cloud-init.disabled", What::Absent),
-            item(SEED, What::Dir(Owner::root(0o700))),
-            item(
-                &format!("{SEED}/user-data"),
-                What::File(Owner::root(0o600), data.clone()),
-            ),
-            file(
-                &format!("{SEED}/meta-data"),
-                0o600,
-                format!(
-                    "instance-id: {}\nlocal-hostname: {}\n",
-                    install.allocation_uuid, install.hostname
-                ),
-            ),
-            file(
-                "/etc/cloud/cloud.cfg.d/99-metalmesh.cfg",
-                0o644,
-                "datasource_list: [ NoCloud, None ]\nnetwork:\n  config: disabled\n",
-            ),
-        ],
-        (false, false) => vec![
-            item("/etc/metal", What::Dir(Owner::root(0o755))),
-            item(
-                "/etc/metal/userdata",
-                What::File(Owner::root(0o600), data.clone()),
-            ),
-        ],
-        (false, true) => Vec::new(),
-    }
-}
-
 /// The agent of the installed system; its binary and identity are copied beside.
 fn phone_home() -> Vec<Item> {
     let text = format!(
@@ -336,14 +308,14 @@ fn unit(name: &str) -> String {
     format!("/lib/systemd/system/{name}")
 }
 
-fn item(path: &str, what: What) -> Item {
+pub(super) fn item(path: &str, what: What) -> Item {
     Item {
         path: path.to_string(),
         what,
     }
 }
 
-fn file(path: &str, mode: u32, text: impl Into<String>) -> Item {
+pub(super) fn file(path: &str, mode: u32, text: impl Into<String>) -> Item {
     item(
         path,
         What::File(Owner::root(mode), text.into().into_bytes()),
@@ -371,6 +343,7 @@ mod tests {
         timesyncd: true,
         chrony: None,
         sudo: true,
+        ignition: None,
     };
 
     fn install() -> Install {
@@ -401,6 +374,7 @@ mod tests {
             mac: "52:54:00:00:00:01",
             filesystems: &[],
             features,
+            handling: Handling::Nothing,
             accounts: &accounts,
             ssh_names: &names,
         })
@@ -435,32 +409,6 @@ mod tests {
             get(&items, "/var/lib/metalmesh"),
             Some(&What::Dir(Owner::root(0o700)))
         );
-    }
-
-    #[test]
-    fn user_data_goes_where_the_image_looks() {
-        let disabled = "/etc/cloud/cloud-init.disabled";
-        let seed = "/var/lib/cloud/seed/nocloud/user-data";
-        let mut order = install();
-        let none = run(&order, ALL).unwrap();
-        assert!(matches!(get(&none, disabled), Some(What::File(..))));
-        assert_eq!(get(&none, seed), None);
-        order.userdata = b"#cloud-config\n".to_vec();
-        let some = run(&order, ALL).unwrap();
-        assert_eq!(get(&some, disabled), Some(&What::Absent));
-        assert_eq!(
-            get(&some, seed),
-            Some(&What::File(Owner::root(0o600), order.userdata.clone()))
-        );
-        let plain = run(
-            &order,
-            Features {
-                cloud_init: false,
-                ..ALL
-            },
-        )
-        .unwrap();
-        assert!(get(&plain, "/etc/metal/userdata").is_some() && get(&plain, seed).is_none());
     }
 
     #[test]
@@ -529,6 +477,7 @@ mod tests {
             fs("/dev/vda2", "/boot/efi", "vfat", "ABCD-0001"),
             fs("tmpfs", "/tmp", "tmpfs", ""),
             fs("/dev/vda5", "/raw", "none", ""),
+            fs("/dev/vda6", "", "ext3", "u-3"),
             fs("/dev/vda4", "", "swap", "u-2"),
         ];
         assert_eq!(

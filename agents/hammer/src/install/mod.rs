@@ -6,6 +6,7 @@
 pub mod boot;
 mod bounded;
 pub mod config;
+pub mod ignition;
 pub mod image;
 pub mod layout;
 mod mount;
@@ -13,6 +14,7 @@ pub mod network;
 pub mod rootfs;
 pub mod selector;
 pub mod untar;
+pub mod user_data;
 pub mod users;
 
 use std::fmt;
@@ -33,6 +35,7 @@ use config::{Features, Input, What};
 use image::ImageError;
 use layout::Plan;
 use rootfs::{Owner, Root};
+use user_data::Handling;
 use users::Accounts;
 
 /// Longest that making partitions, arrays and file systems takes.
@@ -113,11 +116,21 @@ async fn steps(
     })
     .await?;
     fetch(cx, order).await?;
+    let carried_out = async {
+        let features = features(&target()?);
+        Ok((features, user_data::handling(order, &features)?))
+    };
+    let (features, handling) = step("userdata", false, carried_out).await?;
     let (hash, console_password) = step("password", false, async { password() }).await?;
-    let configured = async { configure(cx, order, plan, &hash) };
+    let configured = async { configure(cx, order, plan, &hash, features, handling) };
     step("configure", false, configured).await?;
-    step("identity", true, identity(cx, order)).await?;
     step("bootloader", true, bootloader(cx, plan, uefi)).await?;
+    // Between boot loader and identity: grub-install follows links in /boot, so it must not meet
+    // those of a tenant, and the key of the installed system must not be there for them.
+    if let Handling::Ignition(program) = handling {
+        step("userdata", false, ignition::run(program, &order.userdata)).await?;
+    }
+    step("identity", true, identity(cx, order)).await?;
     step("sync", true, async { mount::none(Path::new(TARGET)) }).await?;
     Ok(Installed {
         console_password,
@@ -170,7 +183,7 @@ async fn fetch(cx: &Tools<'_>, order: &Install) -> Result<(), StepError> {
     let image = order.image.clone().unwrap_or_default();
     let mut retryable = true;
     let work = async {
-        let root = Root::open(Path::new(TARGET))?;
+        let root = target()?;
         let done = image::install(cx.http, &image, root)
             .await
             .map_err(|e: ImageError| {
@@ -208,8 +221,19 @@ fn random_text(len: usize) -> String {
         .collect()
 }
 
-fn configure(cx: &Tools<'_>, order: &Install, plan: &Plan, hash: &str) -> Result<()> {
-    let root = Root::open(Path::new(TARGET))?;
+fn target() -> Result<Root> {
+    Ok(Root::open(Path::new(TARGET))?)
+}
+
+fn configure(
+    cx: &Tools<'_>,
+    order: &Install,
+    plan: &Plan,
+    hash: &str,
+    features: Features,
+    handling: Handling,
+) -> Result<()> {
+    let root = target()?;
     let accounts = Accounts {
         passwd: root.text("etc/passwd"),
         shadow: root.text("etc/shadow"),
@@ -222,7 +246,8 @@ fn configure(cx: &Tools<'_>, order: &Install, plan: &Plan, hash: &str) -> Result
         install: order,
         mac: cx.mac,
         filesystems: &plan.filesystems,
-        features: features(&root),
+        features,
+        handling,
         accounts: &accounts,
         ssh_names: &root.names("etc/ssh"),
     };
@@ -248,6 +273,9 @@ fn features(root: &Root) -> Features {
             _ => None,
         },
         sudo: root.exists("usr/bin/sudo"),
+        ignition: user_data::IGNITION_PATHS
+            .into_iter()
+            .find(|path| root.exists(path)),
     }
 }
 
@@ -283,7 +311,7 @@ async fn identity(cx: &Tools<'_>, order: &Install) -> Result<()> {
     };
     let dir = StateDir::open(Path::new(IDENTITY_DIR))?;
     dir.store(&session)?;
-    let root = Root::open(Path::new(TARGET))?;
+    let root = target()?;
     for entry in std::fs::read_dir(IDENTITY_DIR)? {
         let entry = entry?;
         let to = Path::new(config::STATE_DIR).join(entry.file_name());
@@ -294,7 +322,7 @@ async fn identity(cx: &Tools<'_>, order: &Install) -> Result<()> {
 }
 
 async fn bootloader(cx: &Tools<'_>, plan: &Plan, uefi: bool) -> Result<()> {
-    let root = Root::open(Path::new(TARGET))?;
+    let root = target()?;
     let separate = plan.filesystems.iter().find(|f| f.path == "/boot");
     let root_fs = plan
         .filesystems

@@ -1,6 +1,7 @@
 //! hammer on a machine, end to end: an emulated one boots the real kernel and initramfs, is wiped,
 //! meets bad images, is installed, boots from its disk and phones home. Once with BIOS, once with
-//! UEFI and NVMe, once on a mirror with volumes. Control and pixie are stand-ins in this process.
+//! UEFI and NVMe, once on a mirror with volumes, once spread over three disks with every kind of
+//! array, volume and file system. Control and pixie are stand-ins in this process.
 //!
 //! Needs QEMU and what `cargo xtask initramfs` and `cargo xtask osimage` made:
 //! `METALMESH_BOOT_DIR=… METALMESH_IMAGE_DIR=… cargo test -p agents-hammer --test machine`.
@@ -14,24 +15,23 @@
 
 mod control;
 mod files;
+mod layouts;
 mod qemu;
+mod spread;
 mod ssh;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use proto_mesh::machine_order::Order;
-use proto_mesh::{
-    Disk, Filesystem, Firmware, Image, Install, InstallReport, Layout, LogicalVolume,
-    MachineNetwork, Partition, Raid, VolumeGroup, machine_order,
-};
+use proto_mesh::{Firmware, Image, Install, InstallReport, MachineNetwork, machine_order};
 use tokio::sync::Mutex;
 
 use control::{Control, News};
 use qemu::{Machine, Setup};
 
 /// Emulated machines are slow, and the host may be busy.
-const PATIENCE: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_secs(1800);
 const UUID: &str = "6f1c0001-0000-4000-8000-00000000aa01";
 const MAC: &str = "52:54:00:77:01:01";
 /// QEMU's user network, laid out so that the gateway is where every segment has it.
@@ -85,6 +85,11 @@ async fn mirror() {
     Story::tell(Shape::Mirror).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn spread() {
+    Story::tell(Shape::Spread).await;
+}
+
 /// What kind of machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
@@ -92,6 +97,20 @@ enum Shape {
     Uefi,
     /// BIOS with two disks: a RAID 1, a volume group on it, the root file system in that.
     Mirror,
+    /// BIOS with three disks: RAID 1 with a spare, RAID 0, striped and mirrored volumes; its user
+    /// data is for Ignition.
+    Spread,
+}
+
+impl Shape {
+    /// Serial numbers of the disks to install on.
+    fn disks(self) -> &'static [&'static str] {
+        match self {
+            Self::Bios | Self::Uefi => &["DISK-1"],
+            Self::Mirror => &["DISK-1", "DISK-2"],
+            Self::Spread => &["DISK-1", "DISK-2", "DISK-3"],
+        }
+    }
 }
 
 struct Story {
@@ -119,16 +138,18 @@ impl Story {
         qemu::make_disk(&disk, SECRET);
         let stuck = dir.path().join("stuck.raw");
         qemu::make_stuck_disk(&stuck);
-        let second = (shape == Shape::Mirror).then(|| dir.path().join("second.raw"));
-        if let Some(second) = &second {
-            qemu::make_disk(second, SECRET);
-        }
+        let others: Vec<_> = shape.disks().iter().skip(1).collect();
+        let others = others.into_iter().map(|serial| {
+            let path = dir.path().join(format!("{serial}.raw"));
+            qemu::make_disk(&path, SECRET);
+            (*serial, path)
+        });
         let key = ssh::Key::make(dir.path());
         let setup = Setup {
             boot: artifacts.boot,
             disk,
             stuck,
-            second,
+            others: others.collect(),
             ssh_port: ssh::free_port(),
             installed_ip: INSTALLED_IP,
             vars: dir.path().join("vars.fd"),
@@ -180,10 +201,14 @@ impl Story {
     async fn chapters(&mut self, mut machine: Machine) {
         self.joins_and_registers().await;
         self.is_wiped().await;
-        if self.shape == Shape::Mirror {
-            machine = self.loses_power(machine).await;
-        } else {
-            self.refuses_bad_images().await;
+        match self.shape {
+            Shape::Bios | Shape::Uefi => self.refuses_bad_images().await,
+            Shape::Mirror => machine = self.loses_power(machine).await,
+            // Disks of many parts cost time enough.
+            Shape::Spread => {}
+        }
+        if self.shape == Shape::Bios {
+            self.refuses_bad_user_data().await;
         }
         self.is_installed(&mut machine).await;
         self.boots_and_phones_home().await;
@@ -222,13 +247,7 @@ impl Story {
         assert_eq!(r.memory, qemu::MEMORY_MIB << 20);
         let mut serials: Vec<&str> = r.disks.iter().map(|d| d.serial.as_str()).collect();
         serials.sort_unstable();
-        let mirror = self.shape == Shape::Mirror;
-        let want: &[&str] = if mirror {
-            &["DISK-1", "DISK-2", "STUCK"]
-        } else {
-            &["DISK-1", "STUCK"]
-        };
-        assert_eq!(serials, want);
+        assert_eq!(serials, [self.shape.disks(), &["STUCK"]].concat());
         assert_eq!(
             (r.nics.len(), r.nics[0].mac.as_str(), r.nics[0].boot),
             (1, MAC, true)
@@ -298,6 +317,21 @@ impl Story {
         }
     }
 
+    /// Ignition's own refusal of a version that it does not know.
+    async fn refuses_bad_user_data(&mut self) {
+        let digest = self.digest.clone();
+        let mut install = self.install(5, "image", &digest);
+        install.userdata = br#"{"ignition":{"version":"9.0.0"}}"#.to_vec();
+        self.order(Order::Install(install));
+        let report = self.installation().await;
+        assert_eq!(report.step, "userdata", "{}", report.error);
+        let says = "unsupported config version";
+        assert!(report.error.contains(says), "{}", report.error);
+        assert!(!report.retryable && report.log_tail.contains(says));
+        assert!(!qemu::has_partition_table(&self.setup.disk));
+        self.say(&format!("refused: {}", report.error));
+    }
+
     /// In the middle of the image; what is left on the disks must not stop the next attempt.
     async fn loses_power(&mut self, machine: Machine) -> Machine {
         let digest = self.digest.clone();
@@ -334,7 +368,7 @@ impl Story {
 
     async fn is_installed(&mut self, machine: &mut Machine) {
         let digest = self.digest.clone();
-        let install = self.install(5, "image", &digest);
+        let install = self.install(6, "image", &digest);
         self.order(Order::Install(install));
         if self.setup.uefi {
             self.control_is_away_for_a_while().await;
@@ -351,6 +385,7 @@ impl Story {
         );
         assert!(!report.console_password.is_empty());
         println!("{}", report.log_tail);
+        assert!(!spread::is_secret_in(&report.log_tail));
         self.say("installed");
         self.order(Order::Reboot(machine_order::Reboot {}));
         machine.ended().await;
@@ -378,6 +413,12 @@ impl Story {
         );
         self.say(&format!("reached by SSH as {INSTALLED_IP}"));
         assert!(!said.contains(".service"), "failed units: {said}");
+        if self.shape == Shape::Spread {
+            spread::check_disks(&self.key, self.setup.ssh_port).await;
+            self.say("disks are as the layout says");
+            spread::check_user_data(&self.key, self.setup.ssh_port).await;
+            self.say("Ignition did what it was told");
+        }
         assert!(self.dir.path().exists());
     }
 
@@ -391,11 +432,15 @@ impl Story {
                 url: format!("http://{GATEWAY}:{}/{path}", self.files.port),
                 digest: digest.into(),
             }),
-            layout: Some(if self.shape == Shape::Mirror {
-                mirrored()
-            } else {
-                layout()
+            layout: Some(match self.shape {
+                Shape::Bios | Shape::Uefi => layouts::single(),
+                Shape::Mirror => layouts::mirrored(),
+                Shape::Spread => layouts::spread(),
             }),
+            userdata: match self.shape {
+                Shape::Spread => spread::user_data(&self.key),
+                _ => Vec::new(),
+            },
             ssh_public_keys: vec![self.key.public.clone()],
             networks: vec![MachineNetwork {
                 network: "n".into(),
@@ -407,78 +452,6 @@ impl Story {
             attempt,
             ..Install::default()
         }
-    }
-}
-
-fn part(number: u32, label: &str, size_mib: u64, gpt_type: &str) -> Partition {
-    Partition {
-        number,
-        label: label.into(),
-        size_mib,
-        gpt_type: gpt_type.into(),
-    }
-}
-
-fn fs(device: &str, path: &str, format: &str) -> Filesystem {
-    Filesystem {
-        device: device.into(),
-        path: path.into(),
-        format: format.into(),
-        ..Filesystem::default()
-    }
-}
-
-fn layout() -> Layout {
-    Layout {
-        id: "default".into(),
-        disks: vec![Disk {
-            device: "@serial=DISK-1".into(),
-            partitions: vec![
-                part(1, "bios", 1, "ef02"),
-                part(2, "efi", 256, "ef00"),
-                part(3, "root", 0, "8300"),
-            ],
-        }],
-        filesystems: vec![
-            fs("@serial=DISK-1:2", "/boot/efi", "vfat"),
-            fs("@serial=DISK-1:3", "/", "ext4"),
-        ],
-        ..Layout::default()
-    }
-}
-
-fn mirrored() -> Layout {
-    let disk = |device: &str| Disk {
-        device: device.into(),
-        partitions: vec![part(1, "bios", 1, "ef02"), part(2, "raid", 0, "fd00")],
-    };
-    let volume = |name: &str, size_mib| LogicalVolume {
-        name: name.into(),
-        volume_group: "vg0".into(),
-        size_mib,
-        r#type: "linear".into(),
-    };
-    Layout {
-        id: "mirror".into(),
-        disks: vec![disk("@serial=DISK-1"), disk("@serial=DISK-2")],
-        raids: vec![Raid {
-            array_name: "/dev/md0".into(),
-            devices: vec!["@serial=DISK-1:2".into(), "@serial=DISK-2:2".into()],
-            level: 1,
-            // Both are zero: nothing needs to be copied.
-            create_options: vec!["--metadata=1.2".into(), "--assume-clean".into()],
-            spares: 0,
-        }],
-        volume_groups: vec![VolumeGroup {
-            name: "vg0".into(),
-            devices: vec!["/dev/md0".into()],
-            tags: vec![],
-        }],
-        logical_volumes: vec![volume("root", 2048), volume("swap", 256)],
-        filesystems: vec![
-            fs("/dev/vg0/root", "/", "ext4"),
-            fs("/dev/vg0/swap", "", "swap"),
-        ],
     }
 }
 

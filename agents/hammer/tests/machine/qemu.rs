@@ -22,8 +22,8 @@ pub(crate) struct Setup {
     pub(crate) disk: PathBuf,
     /// Attached so that it cannot be written to.
     pub(crate) stuck: PathBuf,
-    /// For a mirror.
-    pub(crate) second: Option<PathBuf>,
+    /// Further disks to install on: serial number and file.
+    pub(crate) others: Vec<(&'static str, PathBuf)>,
     /// Port of this host that leads to the installed system's SSH.
     pub(crate) ssh_port: u16,
     pub(crate) installed_ip: &'static str,
@@ -60,12 +60,14 @@ impl Setup {
         add(&format!(
             "-device {kind},drive=d0,serial=DISK-1,bootindex=1"
         ));
-        if let Some(second) = &self.second {
-            let second = second.display();
+        for (serial, file) in &self.others {
+            let file = file.display();
             add(&format!(
-                "-drive if=none,id=d2,format=raw,discard=unmap,file={second}"
+                "-drive if=none,id={serial},format=raw,discard=unmap,file={file}"
             ));
-            add("-device virtio-blk-pci,drive=d2,serial=DISK-2");
+            add(&format!(
+                "-device virtio-blk-pci,drive={serial},serial={serial}"
+            ));
         }
         let stuck = self.stuck.display();
         add(&format!(

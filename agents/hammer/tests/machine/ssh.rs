@@ -28,6 +28,10 @@ impl Key {
 
     /// What a command prints on the installed system; waits until SSH answers.
     pub(crate) async fn run(&self, port: u16, command: &str) -> String {
+        self.run_as("metal", port, command).await
+    }
+
+    pub(crate) async fn run_as(&self, user: &str, port: u16, command: &str) -> String {
         loop {
             let done = tokio::process::Command::new("ssh")
                 .args([
@@ -46,7 +50,7 @@ impl Key {
                 ])
                 .args(["-F", "none", "-p", &port.to_string(), "-i"])
                 .arg(&self.private)
-                .args(["metal@127.0.0.1", command])
+                .args([&format!("{user}@127.0.0.1"), command])
                 .output()
                 .await
                 .unwrap();

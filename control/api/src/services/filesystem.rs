@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control_state::life::check_installable;
 use control_state::{self as state, CreateLayout, DeleteLayout, UpdateLayout, query};
 use proto_public::admin::v2 as admin;
 use proto_public::admin::v2::filesystem_service_match_request::Match;
@@ -59,9 +60,9 @@ impl admin::filesystem_service_server::FilesystemService for Services {
     ) -> Answer<admin::FilesystemServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let wanted = required("filesystem_layout", request.into_inner().filesystem_layout)?;
-        let made = self
-            .layout_reply(&caller, CreateLayout(from_layout(wanted)?))
-            .await?;
+        let wanted = from_layout(wanted)?;
+        check_installable(&wanted).map_err(of_state)?;
+        let made = self.layout_reply(&caller, CreateLayout(wanted)).await?;
         let filesystem_layout = Some(layout(&made));
         ok(admin::FilesystemServiceCreateResponse { filesystem_layout })
     }
@@ -84,6 +85,7 @@ impl admin::filesystem_service_server::FilesystemService for Services {
             logical_volumes: unless_empty(from_logical_volumes(request.logical_volumes)?),
             constraints: request.constraints.map(from_constraints).transpose()?,
         };
+        self.check_update(&op).await?;
         let changed = self.layout_reply(&caller, op).await?;
         let filesystem_layout = Some(layout(&changed));
         ok(admin::FilesystemServiceUpdateResponse { filesystem_layout })
@@ -131,11 +133,39 @@ impl admin::filesystem_service_server::FilesystemService for Services {
 }
 
 impl Services {
+    /// Judges the layout that an update makes. A name of a layout that breaks the rules from before
+    /// they were there can still be changed, so one that touches nothing of it is let through.
+    async fn check_update(&self, op: &UpdateLayout) -> Result<(), Status> {
+        let touches = op.filesystems.is_some()
+            || op.raids.is_some()
+            || op.volume_groups.is_some()
+            || op.logical_volumes.is_some();
+        if !touches {
+            return Ok(());
+        }
+        // A layout that is not there is refused by the update itself.
+        let found = self.0.read(|tables| Ok(query::layout(tables, &op.id).ok()));
+        let Some(mut changed) = found.await? else {
+            return Ok(());
+        };
+        take(&mut changed.filesystems, op.filesystems.as_ref());
+        take(&mut changed.raids, op.raids.as_ref());
+        take(&mut changed.volume_groups, op.volume_groups.as_ref());
+        take(&mut changed.logical_volumes, op.logical_volumes.as_ref());
+        check_installable(&changed).map_err(of_state)
+    }
+
     async fn layout_reply(
         &self,
         caller: &Caller,
         op: impl Into<state::Op>,
     ) -> Result<Arc<state::Layout>, Status> {
         self.0.propose(caller, op).await?.layout().map_err(of_state)
+    }
+}
+
+fn take<T: Clone>(field: &mut Vec<T>, update: Option<&Vec<T>>) {
+    if let Some(update) = update {
+        field.clone_from(update);
     }
 }

@@ -17,6 +17,7 @@ mod image_store;
 mod infra;
 mod invites;
 mod ipam;
+mod layouts;
 mod lists;
 mod login;
 mod machine_rules;

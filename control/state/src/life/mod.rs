@@ -10,6 +10,7 @@ pub(crate) mod cables;
 pub mod events;
 mod fabric;
 mod layout;
+mod layout_rules;
 mod nonce;
 mod orders;
 pub(crate) mod reports;
@@ -24,6 +25,7 @@ pub use boot::{
 };
 pub use fabric::Fabric;
 pub use layout::default_layout;
+pub use layout_rules::check_installable;
 pub use nonce::{NONCE_LIFE_MS, NONCE_SETTLE_MS, Nonce};
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};
 pub use reports::{bmc_reading_matters, event_is_heartbeat, switch_report_matters};

@@ -44,7 +44,7 @@ pub(crate) struct Create {
     /// File with a public SSH key.
     #[arg(long = "ssh-key", value_name = "FILE")]
     ssh_keys: Vec<PathBuf>,
-    /// File with user data for cloud-init or Ignition.
+    /// File with user data, up to 24 KiB: for Ignition or cloud-init, which the image must have.
     #[arg(long, value_name = "FILE")]
     userdata: Option<PathBuf>,
     #[arg(long = "label", value_name = "NAME=VALUE")]

@@ -1,8 +1,9 @@
-use proto_mesh::Partition;
+use proto_mesh::{LogicalVolume, Partition, Raid, VolumeGroup};
 
 use super::*;
+use crate::install::selector::SelectorError;
 
-fn disk(name: &str, gib: u64) -> Disk {
+pub(super) fn disk(name: &str, gib: u64) -> Disk {
     Disk {
         name: name.into(),
         size: gib << 30,
@@ -19,7 +20,7 @@ fn part(number: u32, label: &str, size_mib: u64, gpt_type: &str) -> Partition {
     }
 }
 
-fn fs(device: &str, path: &str, format: &str, label: &str) -> Filesystem {
+pub(super) fn fs(device: &str, path: &str, format: &str, label: &str) -> Filesystem {
     Filesystem {
         device: device.into(),
         path: path.into(),
@@ -30,7 +31,7 @@ fn fs(device: &str, path: &str, format: &str, label: &str) -> Filesystem {
 }
 
 /// The built-in layout "default".
-fn default_layout() -> Layout {
+pub(super) fn default_layout() -> Layout {
     Layout {
         id: "default".into(),
         disks: vec![proto_mesh::Disk {
@@ -49,7 +50,7 @@ fn default_layout() -> Layout {
     }
 }
 
-fn counter() -> impl FnMut() -> uuid::Uuid {
+pub(super) fn counter() -> impl FnMut() -> uuid::Uuid {
     let mut n = 0xabcd_0000_u128;
     move || {
         n += 1;
@@ -223,4 +224,80 @@ fn what_cannot_work_is_refused() {
     let no_bios = change(&|l| l.disks[0].partitions[0].gpt_type = "8300".into());
     assert_eq!(refuse(&no_bios, false), LayoutError::NoBiosBoot);
     assert!(plan(&no_bios, &vda(), true, counter()).is_ok());
+}
+
+/// Three disks: a mirror with a spare, stripes, and a volume group over all of them.
+pub(super) fn every_kind() -> Layout {
+    let one = |device: &str| proto_mesh::Disk {
+        device: device.into(),
+        partitions: vec![
+            part(1, "", 1, "ef02"),
+            part(2, "", 2048, "fd00"),
+            part(3, "", 256, "fd00"),
+            part(4, "", 0, "8e00"),
+        ],
+    };
+    let on = |number: u32| {
+        ["sda", "sdb", "sdc"]
+            .map(|d| format!("/dev/{d}:{number}"))
+            .to_vec()
+    };
+    let raid = |name: &str, number, level, spares| Raid {
+        array_name: name.into(),
+        devices: on(number),
+        level,
+        create_options: vec![],
+        spares,
+    };
+    let volume = |name: &str, size_mib, kind: &str| LogicalVolume {
+        name: name.into(),
+        volume_group: "vg0".into(),
+        size_mib,
+        r#type: kind.into(),
+    };
+    Layout {
+        disks: vec![one("/dev/sda"), one("/dev/sdb"), one("/dev/sdc")],
+        raids: vec![raid("/dev/md0", 2, 1, 1), raid("/dev/md1", 3, 0, 0)],
+        volume_groups: vec![VolumeGroup {
+            name: "vg0".into(),
+            devices: on(4),
+            tags: vec!["data".into()],
+        }],
+        logical_volumes: vec![
+            volume("striped", 300, "striped"),
+            volume("copied", 100, "raid1"),
+            volume("rest", 0, "linear"),
+        ],
+        filesystems: vec![
+            fs("/dev/md0", "/", "ext4", "root"),
+            fs("/dev/md1", "/scratch", "ext3", "scratch"),
+            fs("/dev/vg0/striped", "/fast", "ext4", ""),
+            fs("/dev/vg0/rest", "", "swap", "swap"),
+            fs("", "/mem", "tmpfs", ""),
+        ],
+        ..Layout::default()
+    }
+}
+
+pub(super) fn three() -> [Disk; 3] {
+    ["sda", "sdb", "sdc"].map(|name| disk(name, 8))
+}
+
+#[test]
+fn spares_stripes_and_copies_become_these_commands() {
+    let plan = plan(&every_kind(), &three(), false, counter()).unwrap();
+    let lines = lines(&plan);
+    for want in [
+        "mdadm --create /dev/md0 --run --force --homehost=any --level=1 --raid-devices=2 \
+         --spare-devices=1 /dev/sda2 /dev/sdb2 /dev/sdc2",
+        "mdadm --create /dev/md1 --run --force --homehost=any --level=0 --raid-devices=3 \
+         /dev/sda3 /dev/sdb3 /dev/sdc3",
+        "vgcreate --yes --addtag data vg0 /dev/sda4 /dev/sdb4 /dev/sdc4",
+        "lvcreate --yes --wipesignatures y --size 300m --type striped --stripes 3 --name striped vg0",
+        "lvcreate --yes --wipesignatures y --size 100m --type raid1 --mirrors 1 --name copied vg0",
+        "mkfs.ext3 -F -q -U 00000000-0000-0000-0000-0000abcd0002 -L scratch \
+         -E lazy_itable_init=1,lazy_journal_init=1 /dev/md1",
+    ] {
+        assert!(lines.iter().any(|line| line == want), "{want}\n{lines:#?}");
+    }
 }

@@ -1,49 +1,25 @@
 //! From a filesystem layout and the disks that are there to commands: partitions, arrays,
 //! volumes, file systems. Pure; every refusal is known before the first byte is written.
 
-use std::collections::BTreeMap;
+mod check;
+mod error;
+mod names;
+mod volumes;
 
-use proto_mesh::{Filesystem, Layout, LogicalVolume, Raid, VolumeGroup};
+use std::collections::BTreeSet;
 
-use super::selector::{self, SelectorError};
+use proto_mesh::{Filesystem, Layout};
+
+use super::selector;
 use crate::cmd::Cmd;
 use crate::inventory::Disk;
+pub use error::LayoutError;
+use names::Names;
 
 const MIB: u64 = 1 << 20;
 /// GPT with its backup, and the alignment of the first and last partition.
 const GPT_OVERHEAD_MIB: u64 = 3;
 const TYPE_BIOS_BOOT: &str = "ef02";
-
-/// Why a layout cannot be put on this machine. None gets better by trying again.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LayoutError {
-    #[error(transparent)]
-    Selector(#[from] SelectorError),
-    #[error("{0:?} and {1:?} of the layout are the same disk")]
-    SameDisk(String, String),
-    #[error("{disk} has {have_mib} MiB, the layout needs {need_mib} MiB")]
-    TooSmall {
-        disk: String,
-        have_mib: u64,
-        need_mib: u64,
-    },
-    #[error("{disk}: partition {number} takes the rest but is not the last")]
-    RestNotLast { disk: String, number: u32 },
-    #[error("{disk}: partition number {number} is not between 1 and 128, or stands there twice")]
-    Number { disk: String, number: u32 },
-    #[error("no device {0:?} in the layout")]
-    Device(String),
-    #[error("no file system for {0}")]
-    Missing(&'static str),
-    #[error("unknown format {format:?} of {device}")]
-    Format { device: String, format: String },
-    #[error("{path:?} is no mount point that can be used")]
-    Path { path: String },
-    #[error("a BIOS machine needs a partition of type ef02 for the boot loader")]
-    NoBiosBoot,
-    #[error("a UEFI machine needs a vfat file system at /boot/efi")]
-    NoEfi,
-}
 
 /// A file system as it is to be made and mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,9 +55,6 @@ pub struct Stage {
     pub creates: Vec<String>,
 }
 
-/// Device path by what the layout calls it.
-type Names = BTreeMap<String, String>;
-
 /// Plans a layout for the disks of this machine. `uuid` gives fresh random UUIDs.
 ///
 /// # Errors
@@ -92,7 +65,7 @@ pub fn plan(
     uefi: bool,
     mut uuid: impl FnMut() -> uuid::Uuid,
 ) -> Result<Plan, LayoutError> {
-    let mut names = Names::new();
+    let mut names = Names::default();
     let mut stages = Vec::new();
     let mut chosen: Vec<(String, Disk)> = Vec::new();
     let mut bios_disks = Vec::new();
@@ -112,23 +85,17 @@ pub fn plan(
         chosen.push((wanted.device.clone(), disk.clone()));
     }
     for raid in &layout.raids {
-        stages.push(array(raid, &mut names)?);
+        stages.push(volumes::array(raid, &mut names)?);
     }
+    volumes::check_group_names(layout)?;
     for group in &layout.volume_groups {
-        stages.push(volume_group(group, &names)?);
+        stages.push(volumes::volume_group(group, &mut names)?);
     }
-    for volume in &layout.logical_volumes {
-        stages.push(logical_volume(volume, &mut names));
+    for (at, volume) in layout.logical_volumes.iter().enumerate() {
+        stages.push(volumes::logical_volume(layout, at, volume, &mut names)?);
     }
-    let mut filesystems = Vec::new();
-    let mut make = Stage::default();
-    for wanted in &layout.filesystems {
-        let fs = filesystem(wanted, &names, &mut uuid)?;
-        make.commands.extend(mkfs(&fs, wanted));
-        filesystems.push(fs);
-    }
+    let (filesystems, make) = filesystems(layout, &mut names, &mut uuid)?;
     stages.push(make);
-    filesystems.sort_by_key(|f| depth(&f.path));
     check_bootable(&filesystems, &bios_disks, uefi)?;
     let primary_disk = primary_disk(&filesystems, &chosen);
     let disks = chosen.iter().map(|(_, d)| d.path()).collect();
@@ -165,7 +132,9 @@ fn partition(
                 number: p.number,
             });
         }
-        need_mib += p.size_mib.max(1);
+        check::gpt_type(&p.gpt_type)?;
+        check::partition_label(&p.label)?;
+        need_mib = need_mib.saturating_add(p.size_mib.max(1));
         let end = if p.size_mib == 0 {
             "0".to_string()
         } else {
@@ -176,8 +145,8 @@ fn partition(
         if !p.label.is_empty() {
             args.push(format!("--change-name={}:{}", p.number, p.label));
         }
-        names.insert(format!("{}:{}", wanted.device, p.number), device.clone());
-        names.insert(device.clone(), device.clone());
+        names.add(&device)?;
+        names.alias(format!("{}:{}", wanted.device, p.number), &device);
         creates.push(device);
     }
     let have_mib = disk.size / MIB;
@@ -198,118 +167,53 @@ fn partition(
     Ok(Stage { commands, creates })
 }
 
-fn array(raid: &Raid, names: &mut Names) -> Result<Stage, LayoutError> {
-    let devices = raid
-        .devices
-        .iter()
-        .map(|d| lookup(names, d))
-        .collect::<Result<Vec<_>, _>>()?;
-    let active = devices.len().saturating_sub(raid.spares as usize);
-    let mut args = vec![
-        "--create".to_string(),
-        raid.array_name.clone(),
-        "--run".to_string(),
-        "--force".to_string(),
-        "--homehost=any".to_string(),
-        format!("--level={}", raid.level),
-        format!("--raid-devices={active}"),
-    ];
-    if raid.spares > 0 {
-        args.push(format!("--spare-devices={}", raid.spares));
+/// The file systems in the order to mount them, and the stage that makes them.
+fn filesystems(
+    layout: &Layout,
+    names: &mut Names,
+    uuid: &mut impl FnMut() -> uuid::Uuid,
+) -> Result<(Vec<Fs>, Stage), LayoutError> {
+    let mut list = Vec::new();
+    let mut make = Stage::default();
+    let mut paths = BTreeSet::new();
+    for wanted in &layout.filesystems {
+        let fs = filesystem(wanted, names, uuid)?;
+        if !fs.path.is_empty() && !paths.insert(fs.path.trim_end_matches('/').to_string()) {
+            return Err(LayoutError::SamePath { path: fs.path });
+        }
+        make.commands.extend(mkfs(&fs, wanted));
+        list.push(fs);
     }
-    args.extend(raid.create_options.iter().cloned());
-    args.extend(devices);
-    names.insert(raid.array_name.clone(), raid.array_name.clone());
-    Ok(Stage {
-        commands: vec![Cmd::new("mdadm", args)],
-        creates: vec![raid.array_name.clone()],
-    })
-}
-
-fn volume_group(group: &VolumeGroup, names: &Names) -> Result<Stage, LayoutError> {
-    let devices = group
-        .devices
-        .iter()
-        .map(|d| lookup(names, d))
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut commands: Vec<Cmd> = devices
-        .iter()
-        .map(|d| {
-            Cmd::new(
-                "pvcreate",
-                ["--yes", "--force", "--force", "--zero", "y", d.as_str()],
-            )
-        })
-        .collect();
-    let mut args = vec!["--yes".to_string()];
-    for tag in &group.tags {
-        args.extend(["--addtag".to_string(), tag.clone()]);
-    }
-    args.push(group.name.clone());
-    args.extend(devices);
-    commands.push(Cmd::new("vgcreate", args));
-    Ok(Stage {
-        commands,
-        creates: Vec::new(),
-    })
-}
-
-fn logical_volume(volume: &LogicalVolume, names: &mut Names) -> Stage {
-    let mut args = vec![
-        "--yes".to_string(),
-        "--wipesignatures".to_string(),
-        "y".to_string(),
-    ];
-    match volume.size_mib {
-        0 => args.extend(["--extents".to_string(), "100%FREE".to_string()]),
-        mib => args.extend(["--size".to_string(), format!("{mib}m")]),
-    }
-    match volume.r#type.as_str() {
-        "" | "linear" => {}
-        "striped" => args.extend([
-            "--type".to_string(),
-            "striped".to_string(),
-            "--stripes".to_string(),
-            "2".to_string(),
-        ]),
-        other => args.extend(["--type".to_string(), other.to_string()]),
-    }
-    args.extend([
-        "--name".to_string(),
-        volume.name.clone(),
-        volume.volume_group.clone(),
-    ]);
-    let device = format!("/dev/{}/{}", volume.volume_group, volume.name);
-    names.insert(device.clone(), device.clone());
-    // Without udev LVM makes its device nodes only when told to.
-    let nodes = Cmd::new("lvm", ["vgmknodes"]);
-    Stage {
-        commands: vec![Cmd::new("lvcreate", args), nodes],
-        creates: vec![device],
-    }
+    list.sort_by_key(|f| depth(&f.path));
+    Ok((list, make))
 }
 
 fn filesystem(
     wanted: &Filesystem,
-    names: &Names,
+    names: &mut Names,
     uuid: &mut impl FnMut() -> uuid::Uuid,
 ) -> Result<Fs, LayoutError> {
-    if !wanted.path.is_empty() && !is_mount_point(&wanted.path) {
-        return Err(LayoutError::Path {
-            path: wanted.path.clone(),
-        });
+    // Memory that is mounted nowhere is of no use, and fstab has no line for it.
+    let needs_path = wanted.format == "tmpfs";
+    let has_path = !wanted.path.is_empty();
+    if (has_path || needs_path) && !check::is_mount_point(&wanted.path) {
+        let path = wanted.path.clone();
+        return Err(LayoutError::Path { path });
     }
+    check::mount_options(&wanted.path, &wanted.mount_options)?;
+    check::create_options(&wanted.device, &wanted.create_options)?;
+    check::label(&wanted.format, &wanted.label)?;
     let (device, id) = match wanted.format.as_str() {
         "tmpfs" => ("tmpfs".to_string(), String::new()),
         "vfat" => {
             let n = uuid().as_u128() & 0xffff_ffff;
             (
-                lookup(names, &wanted.device)?,
+                names.take(&wanted.device)?,
                 format!("{:04X}-{:04X}", n >> 16, n & 0xffff),
             )
         }
-        "ext3" | "ext4" | "swap" => (lookup(names, &wanted.device)?, uuid().to_string()),
-        "none" | "" => (lookup(names, &wanted.device)?, String::new()),
+        "ext3" | "ext4" | "swap" => (names.take(&wanted.device)?, uuid().to_string()),
+        "none" | "" => (names.path(&wanted.device)?, String::new()),
         other => {
             let (device, format) = (wanted.device.clone(), other.to_string());
             return Err(LayoutError::Format { device, format });
@@ -322,12 +226,6 @@ fn filesystem(
         uuid: id,
         mount_options: wanted.mount_options.clone(),
     })
-}
-
-/// Absolute, without `..`, and of characters that fstab takes as they are.
-fn is_mount_point(path: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-    path.starts_with('/') && path.chars().all(plain) && !path.split('/').any(|p| p == "..")
 }
 
 fn mkfs(fs: &Fs, wanted: &Filesystem) -> Option<Cmd> {
@@ -372,13 +270,6 @@ fn mkfs(fs: &Fs, wanted: &Filesystem) -> Option<Cmd> {
     Some(Cmd::new(program, args))
 }
 
-fn lookup(names: &Names, device: &str) -> Result<String, LayoutError> {
-    names
-        .get(device)
-        .cloned()
-        .ok_or_else(|| LayoutError::Device(device.to_string()))
-}
-
 /// Swap and its like last, then by how deep the path goes.
 fn depth(path: &str) -> (bool, usize, String) {
     let parts = path.split('/').filter(|p| !p.is_empty()).count();
@@ -419,5 +310,6 @@ fn primary_disk(filesystems: &[Fs], chosen: &[(String, Disk)]) -> String {
 }
 
 #[cfg(test)]
-#[path = "layout_tests.rs"]
+mod refusal_tests;
+#[cfg(test)]
 mod tests;

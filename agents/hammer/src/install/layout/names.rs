@@ -1,0 +1,48 @@
+//! Devices by what the layout calls them, and which of them something lies on already.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::LayoutError;
+
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// Device path by name.
+    devices: BTreeMap<String, String>,
+    /// Paths that hold an array's part, a physical volume or a file system.
+    taken: BTreeSet<String>,
+}
+
+impl Names {
+    /// A further name of a device.
+    pub(super) fn alias(&mut self, name: String, device: &str) {
+        self.devices.insert(name, device.to_string());
+    }
+
+    /// A device that is made by this layout, under its path.
+    pub(super) fn add(&mut self, device: &str) -> Result<(), LayoutError> {
+        let path = device.to_string();
+        match self.devices.insert(path.clone(), path) {
+            None => Ok(()),
+            Some(path) => Err(LayoutError::UsedTwice(path)),
+        }
+    }
+
+    /// The path of a device.
+    pub(super) fn path(&self, name: &str) -> Result<String, LayoutError> {
+        let path = self.devices.get(name).cloned();
+        path.ok_or_else(|| LayoutError::Device(name.to_string()))
+    }
+
+    /// The path of a device that something shall lie on; each holds one thing only.
+    pub(super) fn take(&mut self, name: &str) -> Result<String, LayoutError> {
+        let path = self.path(name)?;
+        if !self.taken.insert(path.clone()) {
+            return Err(LayoutError::UsedTwice(path));
+        }
+        Ok(path)
+    }
+
+    pub(super) fn take_all(&mut self, names: &[String]) -> Result<Vec<String>, LayoutError> {
+        names.iter().map(|name| self.take(name)).collect()
+    }
+}

@@ -1,0 +1,215 @@
+//! User data: what kind it is, who in the image carries it out, and what is refused.
+//!
+//! Data that somebody must carry out is never left where nobody reads it: the installation fails
+//! with the reason instead. Ignition configs are carried out by the image's own Ignition
+//! ([`super::ignition`]), everything else is cloud-init's, at the first boot.
+
+use proto_mesh::Install;
+use serde_json::Value;
+
+use super::config::{Features, Item, What, file, item};
+use super::rootfs::Owner;
+
+const SEED: &str = "/var/lib/cloud/seed/nocloud";
+const CLOUD_INIT_OFF: &str = "/etc/cloud/cloud-init.disabled";
+/// Places that images have Ignition at: beside other programs, or where dracut looks.
+pub(crate) const IGNITION_PATHS: [&str; 4] = [
+    "/usr/bin/ignition",
+    "/usr/sbin/ignition",
+    "/usr/libexec/ignition",
+    "/usr/lib/dracut/modules.d/30ignition/ignition",
+];
+/// First words of data that only cloud-init understands.
+const CLOUD_INIT_MARKS: [&str; 5] = [
+    "#cloud-config",
+    "#cloud-boothook",
+    "#include",
+    "#part-handler",
+    "## template: jinja",
+];
+
+/// How the data of an order is carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handling {
+    /// There is none.
+    Nothing,
+    /// Seeded for cloud-init.
+    CloudInit,
+    /// By this program of the image, during the installation.
+    Ignition(&'static str),
+    /// Lies in /etc/metal/userdata, for programs of the image.
+    Kept,
+}
+
+/// Why user data is refused. None gets better by trying again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UserDataError {
+    #[error(
+        "the user data is an Ignition config, and image {0:?} has no Ignition: take an image that \
+         has it, or give user data for cloud-init"
+    )]
+    NoIgnition(String),
+    #[error(
+        "the user data is for cloud-init, and image {0:?} has no cloud-init: take an image that \
+         has it, or user data of another kind"
+    )]
+    NoCloudInit(String),
+    #[error("the user data looks like an Ignition config, but it is no JSON: {0}")]
+    NotJson(String),
+    #[error(
+        "the Ignition config names a remote source at {0}, which is not fetched during the \
+         installation: put it into the config as a data: URL, or have a unit fetch it at boot"
+    )]
+    Remote(String),
+    #[error(
+        "the Ignition config has {0}, which the installation does not carry out: disks are laid \
+         out by the filesystem layout, kernel arguments are those of the site"
+    )]
+    Unsupported(&'static str),
+}
+
+/// Decides who carries out the data of an order.
+///
+/// # Errors
+/// When nobody in this image does, or the data has parts that cannot be carried out.
+pub fn handling(install: &Install, features: &Features) -> Result<Handling, UserDataError> {
+    let data = install.userdata.as_slice();
+    if data.is_empty() {
+        return Ok(Handling::Nothing);
+    }
+    let image = || {
+        let image = install.image.as_ref();
+        image.map(|image| image.id.clone()).unwrap_or_default()
+    };
+    if let Some(config) = ignition_config(data)? {
+        let program = features.ignition;
+        let program = program.ok_or_else(|| UserDataError::NoIgnition(image()))?;
+        check_sources(&config)?;
+        return Ok(Handling::Ignition(program));
+    }
+    match features.cloud_init {
+        true => Ok(Handling::CloudInit),
+        false if is_for_cloud_init(data) => Err(UserDataError::NoCloudInit(image())),
+        false => Ok(Handling::Kept),
+    }
+}
+
+/// A JSON object with the member `ignition` is an Ignition config of some version; which versions
+/// it understands, Ignition says itself.
+fn ignition_config(data: &[u8]) -> Result<Option<Value>, UserDataError> {
+    if !data.trim_ascii_start().starts_with(b"{") {
+        return Ok(None);
+    }
+    match serde_json::from_slice::<Value>(data) {
+        Ok(config) if config.get("ignition").is_some() => Ok(Some(config)),
+        Ok(_) => Ok(None),
+        // The message names a position, and nothing of the data.
+        Err(error) if String::from_utf8_lossy(data).contains("\"ignition\"") => {
+            Err(UserDataError::NotJson(error.to_string()))
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+fn is_for_cloud_init(data: &[u8]) -> bool {
+    CLOUD_INIT_MARKS
+        .iter()
+        .any(|mark| data.trim_ascii_start().starts_with(mark.as_bytes()))
+}
+
+/// Ignition runs without a network, since the machine is still in the provisioning segment: a
+/// tenant's config must not choose what is asked for there.
+///
+/// # Errors
+/// `Remote`, with the place of the first source that is no `data:` URL.
+pub(super) fn check_sources(config: &Value) -> Result<(), UserDataError> {
+    match remote_source(config, "$") {
+        Some(at) => Err(UserDataError::Remote(at)),
+        None => Ok(()),
+    }
+}
+
+fn remote_source(value: &Value, at: &str) -> Option<String> {
+    match value {
+        Value::Array(list) => list
+            .iter()
+            .enumerate()
+            .find_map(|(n, value)| remote_source(value, &format!("{at}[{n}]"))),
+        Value::Object(members) => members.iter().find_map(|(name, value)| {
+            let at = format!("{at}.{name}");
+            let source = value.as_str().filter(|_| name == "source");
+            match source {
+                Some(source) if !source.is_empty() && !is_data_url(source) => Some(at),
+                _ => remote_source(value, &at),
+            }
+        }),
+        _ => None,
+    }
+}
+
+fn is_data_url(source: &str) -> bool {
+    let scheme = source.get(..5).unwrap_or_default();
+    scheme.eq_ignore_ascii_case("data:")
+}
+
+/// Checks a config that Ignition has read and merged: what stages other than `files` would do
+/// stays undone, so it is refused.
+///
+/// # Errors
+/// `Unsupported` or `Remote`.
+pub(super) fn check_merged(config: &Value) -> Result<(), UserDataError> {
+    check_sources(config)?;
+    for (pointer, name) in [
+        ("/storage/disks", "storage.disks"),
+        ("/storage/raid", "storage.raid"),
+        ("/storage/filesystems", "storage.filesystems"),
+        ("/storage/luks", "storage.luks"),
+        ("/kernelArguments/shouldExist", "kernelArguments"),
+        ("/kernelArguments/shouldNotExist", "kernelArguments"),
+    ] {
+        let list = config.pointer(pointer).and_then(Value::as_array);
+        if list.is_some_and(|list| !list.is_empty()) {
+            return Err(UserDataError::Unsupported(name));
+        }
+    }
+    Ok(())
+}
+
+/// Files for whoever carries the data out. Without data for it cloud-init stays off, which saves
+/// a boot much time.
+pub(super) fn items(install: &Install, has_cloud_init: bool, handling: Handling) -> Vec<Item> {
+    let secret = |path: &str, data: Vec<u8>| item(path, What::File(Owner::root(0o600), data));
+    let data = || install.userdata.clone();
+    match handling {
+        Handling::CloudInit => vec![
+            item(CLOUD_INIT_OFF, What::Absent),
+            item(SEED, What::Dir(Owner::root(0o700))),
+            secret(&format!("{SEED}/user-data"), data()),
+            file(
+                &format!("{SEED}/meta-data"),
+                0o600,
+                format!(
+                    "instance-id: {}\nlocal-hostname: {}\n",
+                    install.allocation_uuid, install.hostname
+                ),
+            ),
+            file(
+                "/etc/cloud/cloud.cfg.d/99-metalmesh.cfg",
+                0o644,
+                "datasource_list: [ NoCloud, None ]\nnetwork:\n  config: disabled\n",
+            ),
+        ],
+        Handling::Kept => vec![
+            item("/etc/metal", What::Dir(Owner::root(0o755))),
+            secret("/etc/metal/userdata", data()),
+        ],
+        Handling::Nothing | Handling::Ignition(_) if has_cloud_init => {
+            vec![file(CLOUD_INIT_OFF, 0o644, "")]
+        }
+        Handling::Nothing | Handling::Ignition(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+#[path = "user_data_tests.rs"]
+mod tests;
