@@ -103,6 +103,7 @@ catalogue! {
     1411 NumberCooling FailedPrecondition "The number was released a moment ago by another owner", "choose another, or wait until it has cooled down";
     1412 HasMeshAgent FailedPrecondition "An agent of the mesh serves this", "stop it and revoke its identity first, so that one agent speaks for one thing: metalmesh identity ls";
     1413 AddressTaken InvalidArgument "The address is taken", "choose another, or leave it out for any free one";
+    1414 AddressAmbiguous FailedPrecondition "The project has this address in several networks", "name the namespace: metalmesh ip rm <ip> --namespace <project>|none";
     // 15xx: agents, tickets, certificates
     1501 TicketUnknown Unauthenticated "The ticket is unknown or its secret is wrong", "make a new one: metalmesh join create";
     1502 TicketUsed Unauthenticated "The ticket was used before", "make a new one: metalmesh join create";

@@ -5,7 +5,7 @@ use proto_public::api::v2;
 use tonic::Status;
 
 use super::enums::{format, from_format, from_gpt_type, from_lvm_type, gpt_type, lvm_type};
-use super::{meta, new_meta, parse, parse_all};
+use super::{chosen, meta, new_meta, parse, parse_all};
 use crate::refusal::invalid;
 
 /// A layout for the wire.
@@ -99,7 +99,7 @@ pub(crate) fn from_layout(layout: v2::FilesystemLayout) -> Result<state::Layout,
         name: layout.name,
         description: layout.description,
         filesystems: from_filesystems(layout.filesystems)?,
-        disks: from_disks(layout.disks),
+        disks: from_disks(layout.disks)?,
         raids: from_raids(layout.raid)?,
         volume_groups: from_volume_groups(layout.volume_groups),
         logical_volumes: from_logical_volumes(layout.logical_volumes)?,
@@ -136,16 +136,27 @@ pub(crate) fn from_filesystems(
 }
 
 /// Disks from the wire.
-pub(crate) fn from_disks(disks: Vec<v2::Disk>) -> Vec<state::Disk> {
-    let partition = |one: v2::DiskPartition| state::DiskPartition {
-        number: one.number,
-        label: one.label,
-        size_mib: one.size,
-        gpt_type: one.gpt_type.and_then(from_gpt_type),
+///
+/// # Errors
+/// `invalid_argument` for a GPT type that is unspecified.
+pub(crate) fn from_disks(disks: Vec<v2::Disk>) -> Result<Vec<state::Disk>, Status> {
+    let partition = |one: v2::DiskPartition| {
+        Ok(state::DiskPartition {
+            number: one.number,
+            label: one.label,
+            size_mib: one.size,
+            gpt_type: chosen("disks.partitions.gpt_type", one.gpt_type, from_gpt_type)?,
+        })
     };
-    let read = |one: v2::Disk| state::Disk {
-        device: one.device,
-        partitions: one.partitions.into_iter().map(partition).collect(),
+    let read = |one: v2::Disk| {
+        Ok(state::Disk {
+            device: one.device,
+            partitions: one
+                .partitions
+                .into_iter()
+                .map(partition)
+                .collect::<Result<_, Status>>()?,
+        })
     };
     disks.into_iter().map(read).collect()
 }

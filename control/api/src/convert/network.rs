@@ -10,7 +10,7 @@ use proto_types::{NetworkId, ProjectId};
 use tonic::Status;
 
 use super::enums::{family, from_network_family, ip_type, nat_type, network_type};
-use super::{has_labels, is, is_choice, is_opt, meta};
+use super::{has_labels, is, is_choice, is_opt, meta, parse_all};
 use crate::refusal::invalid;
 
 /// How full networks are, counted once for all that are shown.
@@ -202,6 +202,23 @@ pub(crate) fn from_length(
     Ok(state::ChildLength {
         v4: small(length.ipv4)?,
         v6: small(length.ipv6)?,
+    })
+}
+
+/// A list of prefixes that may be emptied: `None` for an empty list, which on the wire cannot be
+/// told from one that is left out, and an empty list for the unspecified address alone
+/// (`0.0.0.0/32` or `::/128`), which is no destination of anybody.
+///
+/// # Errors
+/// `invalid_argument` for what is no prefix.
+pub(crate) fn from_prefixes(field: &str, texts: &[String]) -> Result<Option<Vec<IpNet>>, Status> {
+    let prefixes: Vec<IpNet> = parse_all(field, texts)?;
+    let is_nothing =
+        |net: &IpNet| net.addr().is_unspecified() && net.prefix_len() == net.max_prefix_len();
+    Ok(match prefixes.as_slice() {
+        [] => None,
+        [only] if is_nothing(only) => Some(Vec::new()),
+        _ => Some(prefixes),
     })
 }
 

@@ -17,6 +17,8 @@ use crate::refusal::{invalid, refused};
 
 /// The subject of methods that have none, as published servers keep it.
 const NO_SUBJECT: &str = "";
+/// The subject that stands for all that the user can reach.
+const ALL: &str = "*";
 
 /// A token for the wire; its secret is not in the state.
 pub(crate) fn token(token: &state::Token) -> v2::Token {
@@ -125,10 +127,11 @@ impl WantedRights {
         })
     }
 
-    /// The rights of a token that is there.
+    /// The rights of a token that is there, without methods that an older program misfiled, see
+    /// [`state::Token::by_visibility`].
     pub(crate) fn of(token: &state::Token) -> Self {
         Self {
-            permissions: token.permissions.clone(),
+            permissions: counted(token),
             project_roles: token.project_roles.clone(),
             tenant_roles: token.tenant_roles.clone(),
             machine_roles: token.machine_roles.clone(),
@@ -168,6 +171,22 @@ impl WantedRights {
             component: None,
         }
     }
+}
+
+/// The permissions of a token that count.
+fn counted(token: &state::Token) -> Vec<state::MethodPermission> {
+    let mut permissions = token.permissions.clone();
+    if token.by_visibility {
+        return permissions;
+    }
+    let has_subject = |path: &String| {
+        let method = proto_public::method(path);
+        method.is_some_and(|method| method.scope.subject_field().is_some())
+    };
+    for entry in permissions.iter_mut().filter(|it| it.subject == ALL) {
+        entry.methods.retain(|path| !has_subject(path));
+    }
+    permissions
 }
 
 /// Roles by subject in its one spelling. Of two entries for one id, the weaker counts; the contract
@@ -342,5 +361,38 @@ pub(crate) fn principal(token: &state::Token, directory: &dyn Directory) -> Prin
             component: (token.component.as_ref()).map(|component| component.project.to_string()),
             ..rights
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_of_an_older_program_reaches_no_subject_by_a_star() {
+        const OWN: &str = "/metalstack.api.v2.UserService/Get";
+        const PING: &str = "/metalstack.infra.v2.ComponentService/Ping";
+        const IPS: &str = "/metalstack.api.v2.IPService/List";
+        const TENANT: &str = "/metalstack.api.v2.TenantService/Get";
+        let project = "00000000-0000-4000-8000-000000000001";
+        let mut token: state::Token = serde_json::from_value(serde_json::json!({
+            "id": project, "user": "ann", "meta": {}, "token_type": "api",
+            "issued_at": 0, "expires": 1000,
+            "permissions": [
+                {"subject": "*", "methods": [OWN, PING, IPS, TENANT]},
+                {"subject": project, "methods": [IPS]},
+            ],
+        }))
+        .unwrap();
+        let index = |path| proto_public::method(path).unwrap().index;
+        let allowed = |token: &state::Token, subject: &str| {
+            let rights = WantedRights::of(token).rights();
+            [OWN, PING, IPS, TENANT].map(|path| rights.permissions.allow(subject, index(path)))
+        };
+        assert_eq!(allowed(&token, ""), [true, true, false, false]);
+        assert_eq!(allowed(&token, "another"), [true, true, false, false]);
+        assert_eq!(allowed(&token, project), [true, true, true, false]);
+        token.by_visibility = true;
+        assert_eq!(allowed(&token, "another"), [true; 4]);
     }
 }

@@ -79,7 +79,7 @@ impl admin::filesystem_service_server::FilesystemService for Services {
             name: request.name,
             description: request.description,
             filesystems: unless_empty(from_filesystems(request.filesystems)?),
-            disks: unless_empty(from_disks(request.disks)),
+            disks: unless_empty(from_disks(request.disks)?),
             raids: unless_empty(from_raids(request.raid)?),
             volume_groups: unless_empty(from_volume_groups(request.volume_groups)),
             logical_volumes: unless_empty(from_logical_volumes(request.logical_volumes)?),

@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use control_state::{self as state, CreateIp, DeleteIp, Ip, IpKey, UpdateIp};
+use control_state::{
+    self as state, CreateIp, DeleteIp, ErrorCode, Ip, IpKey, StateError, UpdateIp,
+};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::ip_service_server::IpService;
 use proto_public::api::v2::{
@@ -68,16 +70,18 @@ impl IpService for Services {
         request: Request<IpServiceUpdateRequest>,
     ) -> Answer<IpServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
+        let namespace = namespace_of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
         let op = UpdateIp {
-            key: self.key(&request.ip, project).await?,
+            key: self.key(&request.ip, project, namespace).await?,
             lock: lock(request.update_meta)?,
             project,
             name: request.name,
             description: request.description,
             kind: chosen("type", request.r#type, from_ip_type)?,
             labels: labels_update(request.labels),
+            underlay: caller.is_admin_editor(),
         };
         let changed = self.ip_reply(&caller, op).await?;
         ok(IpServiceUpdateResponse {
@@ -101,11 +105,13 @@ impl IpService for Services {
         request: Request<IpServiceDeleteRequest>,
     ) -> Answer<IpServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
+        let namespace = namespace_of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
         let op = DeleteIp {
-            key: self.key(&request.ip, project).await?,
+            key: self.key(&request.ip, project, namespace).await?,
             project,
+            underlay: caller.is_admin_editor(),
         };
         let gone = self.ip_reply(&caller, op).await?;
         ok(IpServiceDeleteResponse {
@@ -131,22 +137,102 @@ impl admin::ip_service_server::IpService for Services {
     }
 }
 
-/// A project's address. The same one may be in several namespaces, which not every call of the
-/// contract can name: without one, the address of no namespace comes first, then the one of the
-/// project's own, then one out of a network that another project shares.
+/// Metadata of an update or delete request that says in which namespace the address is, for which
+/// these messages have no field: a project's id, or [`NO_NAMESPACE`].
+const NAMESPACE: &str = "metalmesh-namespace";
+/// The value of [`NAMESPACE`] for the address that is in no namespace.
+const NO_NAMESPACE: &str = "none";
+
+/// Where an address is to be looked for.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// Wherever the project has it.
+    Anywhere,
+    /// In the namespace of this project; `None` means in no namespace.
+    Namespace(Option<ProjectId>),
+}
+
+impl Place {
+    fn has(self, ip: &Ip) -> bool {
+        match self {
+            Self::Anywhere => true,
+            Self::Namespace(namespace) => ip.namespace == namespace,
+        }
+    }
+}
+
+/// The namespace that the metadata names.
+///
+/// # Errors
+/// `invalid_argument` for what is neither a project's id nor "none".
+fn namespace_of<T>(request: &Request<T>) -> Result<Place, Status> {
+    let Some(value) = request.metadata().get(NAMESPACE) else {
+        return Ok(Place::Anywhere);
+    };
+    match value.to_str().unwrap_or_default() {
+        NO_NAMESPACE => Ok(Place::Namespace(None)),
+        id => Ok(Place::Namespace(Some(parse(NAMESPACE, id)?))),
+    }
+}
+
+fn fitting(
+    tables: &state::Tables,
+    address: IpAddr,
+    project: ProjectId,
+    place: Place,
+) -> impl Iterator<Item = &Arc<Ip>> {
+    state::query::project_ips(tables, project).filter(move |ip| ip.ip == address && place.has(ip))
+}
+
+/// A project's address to be shown. The same one may be in several namespaces: without one, the
+/// address of no namespace comes first, then the one of the project's own, then one out of a
+/// network that another project shares.
 fn find(
     tables: &state::Tables,
     address: IpAddr,
     project: ProjectId,
     namespace: Option<ProjectId>,
-) -> Result<Arc<Ip>, state::StateError> {
+) -> Result<Arc<Ip>, StateError> {
     let rank = |ip: &Arc<Ip>| (ip.namespace.is_some(), ip.namespace != Some(project));
-    state::query::project_ips(tables, project)
-        .filter(|it| it.ip == address)
-        .filter(|it| namespace.is_none() || it.namespace == namespace)
-        .min_by_key(|it| rank(it))
+    let place = namespace.map_or(Place::Anywhere, |id| Place::Namespace(Some(id)));
+    fitting(tables, address, project, place)
+        .min_by_key(|ip| rank(ip))
         .cloned()
-        .ok_or_else(|| state::StateError::not_found("ip", address))
+        .ok_or_else(|| StateError::not_found("ip", address))
+}
+
+/// A project's address to be changed or deleted: of several none is guessed.
+fn find_only(
+    tables: &state::Tables,
+    address: IpAddr,
+    project: ProjectId,
+    place: Place,
+) -> Result<IpKey, StateError> {
+    let found: Vec<_> = fitting(tables, address, project, place).collect();
+    match found.as_slice() {
+        [only] => Ok(IpKey {
+            namespace: only.namespace,
+            ip: only.ip,
+        }),
+        [] => Err(StateError::not_found("ip", address)),
+        several => Err(ambiguous(address, several)),
+    }
+}
+
+fn ambiguous(address: IpAddr, several: &[&Arc<Ip>]) -> StateError {
+    let place = |ip: &&Arc<Ip>| match ip.namespace {
+        Some(namespace) => format!("network \"{}\" (namespace {namespace})", ip.network),
+        None => format!("network \"{}\" (no namespace)", ip.network),
+    };
+    let places: Vec<_> = several.iter().map(place).collect();
+    let message = format!("address {address} is in {}", places.join(" and in "));
+    let hint = format!(
+        "send the header {NAMESPACE} with the namespace's id, or \"{NO_NAMESPACE}\": \
+         metalmesh ip rm {address} --namespace ID"
+    );
+    StateError::new(ErrorCode::AddressAmbiguous, message)
+        .object("ip", address)
+        .hint(hint)
 }
 
 impl Services {
@@ -154,15 +240,10 @@ impl Services {
         self.0.propose(caller, op).await?.ip().map_err(of_state)
     }
 
-    async fn key(&self, address: &str, project: ProjectId) -> Result<IpKey, Status> {
+    async fn key(&self, address: &str, project: ProjectId, place: Place) -> Result<IpKey, Status> {
         let address: IpAddr = parse("ip", address)?;
-        let found = self
-            .0
-            .read(|tables| find(tables, address, project, None))
-            .await?;
-        Ok(IpKey {
-            namespace: found.namespace,
-            ip: found.ip,
-        })
+        self.0
+            .read(|tables| find_only(tables, address, project, place))
+            .await
     }
 }

@@ -22,7 +22,7 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::enums::{from_nat_type, from_network_family, from_network_type};
 use crate::convert::network::{
-    Fullness, NetworkRow, from_length, is_base_network, network, network_matches,
+    Fullness, NetworkRow, from_length, from_prefixes, is_base_network, network, network_matches,
 };
 use crate::convert::{
     chosen, from_labels, labels_update, lock, parse, parse_all, parse_opt, required,
@@ -190,8 +190,9 @@ impl admin::network_service_server::NetworkService for Services {
         request: Request<admin::NetworkServiceCreateRequest>,
     ) -> Answer<admin::NetworkServiceCreateResponse> {
         let caller = Caller::of(&request)?;
-        let op = create(request.into_inner())?;
-        let made = self.network_reply(&caller, op).await?;
+        let request = request.into_inner();
+        self.check_new(request.id.as_deref()).await?;
+        let made = self.network_reply(&caller, create(request)?).await?;
         ok(admin::NetworkServiceCreateResponse {
             network: Some(self.shown(&made).await?),
         })
@@ -274,7 +275,8 @@ fn create(request: admin::NetworkServiceCreateRequest) -> Result<CreateNetwork, 
         project: parse_opt("project", request.project.as_ref())?,
         labels: from_labels(request.labels),
         prefixes: parse_all("prefixes", &request.prefixes)?,
-        destination_prefixes: parse_all("destination_prefixes", &request.destination_prefixes)?,
+        destination_prefixes: from_prefixes("destination_prefixes", &request.destination_prefixes)?
+            .unwrap_or_default(),
         default_child_length: from_length(
             "default_child_prefix_length",
             request.default_child_prefix_length,
@@ -283,10 +285,11 @@ fn create(request: admin::NetworkServiceCreateRequest) -> Result<CreateNetwork, 
         nat: chosen("nat_type", request.nat_type, from_nat_type)?,
         vrf: request.vrf,
         parent: parse_opt("parent_network", request.parent_network.as_ref())?,
-        additional_announcable_cidrs: parse_all(
+        additional_announcable_cidrs: from_prefixes(
             "additional_announcable_cidrs",
             &request.additional_announcable_cidrs,
-        )?,
+        )?
+        .unwrap_or_default(),
         length: from_length("length", request.length)?,
         family: chosen(
             "address_family",
@@ -297,14 +300,9 @@ fn create(request: admin::NetworkServiceCreateRequest) -> Result<CreateNetwork, 
 }
 
 /// The wire cannot tell an empty list from none, and a rename shall not clear anything: an empty
-/// list keeps what is there. Only announcable prefixes can be taken away entirely, by force.
+/// list keeps what is there, see [`from_prefixes`] for how one is emptied.
 fn update(request: admin::NetworkServiceUpdateRequest) -> Result<UpdateNetwork, Status> {
     let prefixes: Vec<_> = parse_all("prefixes", &request.prefixes)?;
-    let destinations: Vec<_> = parse_all("destination_prefixes", &request.destination_prefixes)?;
-    let announcable: Vec<_> = parse_all(
-        "additional_announcable_cidrs",
-        &request.additional_announcable_cidrs,
-    )?;
     let length = |field, length: Option<api::ChildPrefixLength>| {
         length
             .map(|length| from_length(field, Some(length)))
@@ -318,15 +316,17 @@ fn update(request: admin::NetworkServiceUpdateRequest) -> Result<UpdateNetwork, 
         description: request.description,
         labels: labels_update(request.labels),
         prefixes: (!prefixes.is_empty()).then_some(prefixes),
-        destination_prefixes: (!destinations.is_empty()).then_some(destinations),
+        destination_prefixes: from_prefixes("destination_prefixes", &request.destination_prefixes)?,
         default_child_length: length(
             "default_child_prefix_length",
             request.default_child_prefix_length,
         )?,
         min_child_length: length("min_child_prefix_length", request.min_child_prefix_length)?,
         nat: chosen("nat_type", request.nat_type, from_nat_type)?,
-        additional_announcable_cidrs: (!announcable.is_empty() || request.force)
-            .then_some(announcable),
+        additional_announcable_cidrs: from_prefixes(
+            "additional_announcable_cidrs",
+            &request.additional_announcable_cidrs,
+        )?,
         force: request.force,
     })
 }
@@ -342,6 +342,20 @@ impl Services {
             .await?
             .network()
             .map_err(of_state)
+    }
+
+    /// Refuses an id that is there before anything else of the request is looked at: clients that
+    /// apply a list of networks skip those that exist by this code.
+    async fn check_new(&self, id: Option<&str>) -> Result<(), Status> {
+        let Some(Ok(id)) = id.map(str::parse::<NetworkId>) else {
+            return Ok(());
+        };
+        self.0
+            .read(|tables| match tables.get::<state::Network>(&id) {
+                Some(_) => Err(state::StateError::already_exists("network", &id)),
+                None => Ok(()),
+            })
+            .await
     }
 
     /// A network with how full it is.

@@ -140,7 +140,10 @@ impl TenantService for Services {
             let rule = "is your personal tenant, which lasts as long as you: delete its projects";
             return Err(invalid("login", rule));
         }
-        let op = DeleteTenant { login };
+        let op = DeleteTenant {
+            login,
+            personal: caller.is_admin_editor(),
+        };
         let tenant = self.tenant_reply(&caller, op).await?;
         ok(TenantServiceDeleteResponse {
             tenant: Some(tenancy::tenant(&tenant)),

@@ -94,7 +94,7 @@ impl TokenService for Services {
         let changed = changed(&op);
         let warrant = self.grant(&caller, &caller.user, &changed).await?;
         if warrant.is_some() || changed.rights().are_over_platform() {
-            op.warrant = Some(merged(&found, warrant));
+            op.warrant = merged(&found, warrant);
         }
         let reply = self
             .0

@@ -104,19 +104,21 @@ fn handed_on(
 }
 
 /// What a token rests on whose rights over the platform are changed: on everybody on whom the old
-/// ones and the new ones rest.
-pub(super) fn merged(token: &Token, new: Option<Warrant>) -> Warrant {
+/// ones and the new ones rest. `None` if that is what it rests on already: an update with the same
+/// content changes nothing.
+pub(super) fn merged(token: &Token, new: Option<Warrant>) -> Option<Warrant> {
     let logins = |warrant: Option<Warrant>| match warrant {
         Some(Warrant::Members(logins)) => logins,
         Some(Warrant::Operator) => BTreeSet::new(),
         None => BTreeSet::from([token.user.clone()]),
     };
-    let mut all = logins(token.warrant.clone());
+    let old = logins(token.warrant.clone());
+    let mut all = old.clone();
     all.extend(logins(new));
-    match all.is_empty() {
-        true => Warrant::Operator,
-        false => Warrant::Members(all),
+    if all == old {
+        return None;
     }
+    Some(Warrant::Members(all))
 }
 
 fn too_much(elevation: &Elevation) -> Status {

@@ -249,10 +249,14 @@ async fn what_others_name_is_not_deleted() {
         }],
         ..Default::default()
     };
-    let create = admin::FilesystemServiceCreateRequest {
+    let mut unspecified = layout.clone();
+    unspecified.disks[0].partitions[0].gpt_type = Some(api::GptType::Unspecified.into());
+    let create = |layout| admin::FilesystemServiceCreateRequest {
         filesystem_layout: Some(layout),
     };
-    layouts.create(create).await.unwrap();
+    let refused = layouts.create(create(unspecified)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+    layouts.create(create(layout)).await.unwrap();
     let refused = sizes.delete(delete_size()).await.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
     assert!(refused.message().contains("filesystem layout"), "{refused}");
@@ -279,6 +283,33 @@ async fn what_others_name_is_not_deleted() {
     };
     constraints.delete(delete).await.unwrap();
     sizes.delete(delete_size()).await.unwrap();
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_is_a_preview_until_it_is_said_otherwise() {
+    use api::ImageClassification::{Preview, Supported, Unspecified};
+    let node = Node::start().await;
+    let mut images = admin::image_service_client::ImageServiceClient::new(node.as_admin());
+    let mut image = debian();
+    image.classification = Unspecified.into();
+    let create = admin::ImageServiceCreateRequest { image: Some(image) };
+    let made = images.create(create).await.unwrap().into_inner();
+    let class = |image: Option<api::Image>| image.unwrap().classification();
+    assert_eq!(class(made.image), Preview);
+    for (sent, expected) in [(Supported, Supported), (Unspecified, Supported)] {
+        let update = admin::ImageServiceUpdateRequest {
+            id: debian().id,
+            update_meta: Some(api::UpdateMeta {
+                updated_at: None,
+                locking_strategy: api::OptimisticLockingStrategy::Server.into(),
+            }),
+            classification: sent.into(),
+            ..Default::default()
+        };
+        let changed = images.update(update).await.unwrap().into_inner();
+        assert_eq!(class(changed.image), expected);
+    }
     node.stop().await;
 }
 

@@ -142,10 +142,36 @@ fn in_order(expected: impl Fn(&Method) -> &'static str) -> Vec<&'static Method> 
     all
 }
 
+/// A project of a new tenant, which is nobody's personal one: its owners may delete it.
+async fn founded(node: &Node, tenant: &str, founder: &str) -> String {
+    node.hardware(state::CreateTenant {
+        login: tenant.parse().unwrap(),
+        name: tenant.to_owned(),
+        email: String::new(),
+        description: String::new(),
+        avatar_url: String::new(),
+        labels: Default::default(),
+        owner: Some(founder.parse().unwrap()),
+    })
+    .await;
+    let id = uuid::Uuid::now_v7();
+    node.hardware(state::CreateProject {
+        id: id.into(),
+        tenant: tenant.parse().unwrap(),
+        name: format!("{tenant}-project"),
+        description: String::new(),
+        avatar_url: None,
+        labels: Default::default(),
+        owner: None,
+    })
+    .await;
+    id.to_string()
+}
+
 /// A tenant of its own for each caller, and the caller's token.
 async fn caller(node: &Node, name: &str) -> (World, Option<String>) {
-    let tenant = format!("acme-{name}");
-    let (project, _) = node.tenant(&tenant).await;
+    let (tenant, founder) = (format!("acme-{name}"), format!("founder-{name}"));
+    let project = founded(node, &tenant, &founder).await;
     let world = World {
         tenant: tenant.clone(),
         project: project.clone(),
@@ -179,7 +205,7 @@ async fn caller(node: &Node, name: &str) -> (World, Option<String>) {
                 tenant_roles: [(tenant.clone(), api::TenantRole::Owner.into())].into(),
                 ..Default::default()
             };
-            Some(node.token_of(&tenant, wanted).await.1)
+            Some(node.token_of(&founder, wanted).await.1)
         }
         "admin-v" => {
             rights(api::TokenServiceCreateRequest {

@@ -272,7 +272,12 @@ impl World {
 
     async fn delete_ip(&mut self, key: IpKey) {
         let (_, project) = self.ips.remove(&key).unwrap();
-        self.ok(DeleteIp { key, project }).await;
+        self.ok(DeleteIp {
+            key,
+            project,
+            underlay: false,
+        })
+        .await;
     }
 
     /// All that must hold, of what is there now.

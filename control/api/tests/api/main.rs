@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod addresses;
 mod audit;
 mod catalogue;
 mod contention;
@@ -42,6 +43,7 @@ mod strangers;
 mod tenancy_change;
 mod token_roles;
 mod trial;
+mod unchanged;
 mod validation;
 mod watch;
 mod watch_tenancy;

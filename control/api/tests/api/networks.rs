@@ -29,27 +29,27 @@ pub(crate) async fn admin(node: &Node, method: &str, body: Value) -> Said {
     call(node, &node.admin, method, body).await
 }
 
-async fn create(node: &Node, body: Value) -> Said {
+pub(crate) async fn create(node: &Node, body: Value) -> Said {
     let made = admin(node, "admin.v2.NetworkService/Create", body).await?;
     Ok(made["network"].clone())
 }
 
-fn refused(said: Said) -> String {
+pub(crate) fn refused(said: Said) -> String {
     said.unwrap_err()
 }
 
-fn underlay() -> Value {
+pub(crate) fn underlay() -> Value {
     json!({"id": "underlay", "type": "NETWORK_TYPE_UNDERLAY", "partition": "lab",
         "prefixes": ["192.0.2.0/29"]})
 }
 
-fn internet() -> Value {
+pub(crate) fn internet() -> Value {
     json!({"id": "internet", "type": "NETWORK_TYPE_EXTERNAL", "vrf": 77,
         "prefixes": ["198.51.100.0/24"], "destinationPrefixes": ["0.0.0.0/0"],
         "natType": "NAT_TYPE_IPV4_MASQUERADE"})
 }
 
-fn namespaced() -> Value {
+pub(crate) fn namespaced() -> Value {
     json!({"id": "spaces", "type": "NETWORK_TYPE_SUPER_NAMESPACED", "prefixes": ["10.64.0.0/16"],
         "defaultChildPrefixLength": {"ipv4": 24}, "additionalAnnouncableCidrs": ["10.200.0.0/16"]})
 }
@@ -137,11 +137,49 @@ async fn what_was_read_can_be_written_back() {
     let fewer = json!({"additionalAnnouncableCidrs": ["10.201.0.0/16"]});
     let after = update(&node, "spaces", fewer).await;
     assert_eq!(refused(after), "failed_precondition", "by force only");
-    let after = update(&node, "spaces", json!({"force": true})).await;
-    assert_eq!(after.unwrap().get("additionalAnnouncableCidrs"), None);
+    let other = json!({"description": "renamed by force", "force": true});
+    let after = update(&node, "spaces", other).await.unwrap();
+    assert_eq!(
+        after["additionalAnnouncableCidrs"],
+        json!(["10.200.0.0/16"])
+    );
     let other = json!({"destinationPrefixes": ["::/0"]});
     let after = update(&node, "internet", other).await;
     assert_eq!(refused(after), "invalid_argument", "a version it lacks");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_of_a_network_are_emptied_by_the_unspecified_prefix() {
+    let node = Node::start().await;
+    create(&node, internet()).await.unwrap();
+    create(&node, namespaced()).await.unwrap();
+    for nothing in ["0.0.0.0/32", "::/128"] {
+        let set = json!({"destinationPrefixes": ["198.18.0.0/15"]});
+        update(&node, "internet", set).await.unwrap();
+        let empty = json!({"destinationPrefixes": [nothing]});
+        let after = update(&node, "internet", empty).await.unwrap();
+        assert_eq!(after.get("destinationPrefixes"), None);
+        let set = json!({"additionalAnnouncableCidrs": ["10.200.0.0/16"]});
+        update(&node, "spaces", set).await.unwrap();
+        let mut empty = json!({"additionalAnnouncableCidrs": [nothing]});
+        let after = update(&node, "spaces", empty.clone()).await;
+        assert_eq!(refused(after), "failed_precondition", "by force only");
+        empty["force"] = true.into();
+        let after = update(&node, "spaces", empty).await.unwrap();
+        assert_eq!(after.get("additionalAnnouncableCidrs"), None);
+    }
+    // Beside others it is a prefix like any other; on create it stands for none as well.
+    let both = json!({"destinationPrefixes": ["0.0.0.0/32", "198.18.0.0/15"]});
+    let after = update(&node, "internet", both.clone()).await.unwrap();
+    assert_eq!(after["destinationPrefixes"], both["destinationPrefixes"]);
+    let mut other = internet();
+    other["id"] = "other".into();
+    other["vrf"] = 79.into();
+    other["prefixes"] = json!(["203.0.113.0/24"]);
+    other["destinationPrefixes"] = json!(["0.0.0.0/32"]);
+    let made = create(&node, other).await.unwrap();
+    assert_eq!(made.get("destinationPrefixes"), None);
     node.stop().await;
 }
 
@@ -177,34 +215,6 @@ async fn an_address_in_anothers_namespace_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_equal_addresses_the_plain_one_comes_first() {
-    let node = Node::start().await;
-    node.data_centre().await;
-    let (project, token) = node.tenant("acme").await;
-    create(&node, namespaced()).await.unwrap();
-    let wide = json!({"id": "wide", "type": "NETWORK_TYPE_EXTERNAL", "vrf": 78,
-        "prefixes": ["10.64.0.0/16"]});
-    create(&node, wide).await.unwrap();
-    let own = json!({"project": project, "parentNetwork": "spaces"});
-    let own = call(&node, &token, "api.v2.NetworkService/Create", own).await;
-    let own = own.unwrap()["network"].clone();
-    let mut uuids = Vec::new();
-    for network in [&own["id"], &json!("wide")] {
-        let wanted = json!({"network": network, "project": project, "ip": "10.64.0.9"});
-        let made = call(&node, &token, "api.v2.IPService/Create", wanted).await;
-        uuids.push(made.unwrap()["ip"]["uuid"].clone());
-    }
-    let this = json!({"ip": "10.64.0.9", "project": project});
-    for uuid in uuids.iter().rev() {
-        let got = call(&node, &token, "api.v2.IPService/Get", this.clone()).await;
-        assert_eq!(&got.unwrap()["ip"]["uuid"], uuid);
-        let gone = call(&node, &token, "api.v2.IPService/Delete", this.clone()).await;
-        assert_eq!(&gone.unwrap()["ip"]["uuid"], uuid);
-    }
-    node.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn without_a_project_what_is_nobodys() {
     let node = Node::start().await;
     node.data_centre().await;
@@ -233,8 +243,17 @@ async fn codes_of_what_cannot_be_made() {
     node.data_centre().await;
     let (project, token) = node.tenant("acme").await;
     let child = node.network(&token, &project).await;
-    let there = json!({"id": "super", "type": "NETWORK_TYPE_SUPER"});
-    assert_eq!(refused(create(&node, there).await), "already_exists");
+    for there in [
+        json!({"id": "super", "type": "NETWORK_TYPE_SUPER"}),
+        json!({"id": "super"}),
+        json!({"id": "super", "type": "NETWORK_TYPE_SUPER", "natType": "NAT_TYPE_UNSPECIFIED"}),
+        json!({"id": "super", "addressFamily": "NETWORK_ADDRESS_FAMILY_UNSPECIFIED"}),
+    ] {
+        assert_eq!(refused(create(&node, there).await), "already_exists");
+    }
+    let with_vrf = json!({"type": "NETWORK_TYPE_CHILD", "project": project, "partition": "lab",
+        "vrf": 4711});
+    assert_eq!(refused(create(&node, with_vrf).await), "invalid_argument");
     let mut overlapping = internet();
     overlapping["prefixes"] = json!(["10.128.4.0/24"]);
     assert_eq!(refused(create(&node, overlapping).await), "already_exists");

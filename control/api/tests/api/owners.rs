@@ -94,6 +94,17 @@ async fn a_personal_tenant_is_not_deleted_by_its_user() {
     assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
     assert!(refused.message().contains("personal tenant"), "{refused}");
     tenants.delete(delete(&shared)).await.unwrap();
+    // Nor does anybody else who owns it.
+    let add = api::TenantServiceAddMemberRequest {
+        login: "ann".into(),
+        member: "bob".into(),
+        role: api::TenantRole::Owner.into(),
+    };
+    tenants.add_member(add).await.unwrap();
+    let bob = node.login("bob").await;
+    let mut bobs = TenantServiceClient::new(node.wire(Some(&bob)));
+    let refused = bobs.delete(delete("ann")).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied, "{refused}");
     // An administrator removes the tenant of somebody who is gone.
     let mut admins = TenantServiceClient::new(node.as_admin());
     admins.delete(delete("ann")).await.unwrap();

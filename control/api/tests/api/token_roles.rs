@@ -16,6 +16,9 @@ const PING: &str = "/metalstack.infra.v2.ComponentService/Ping";
 const BOOT: &str = "/metalstack.infra.v2.BootService/Register";
 const TENANT: &str = "/metalstack.api.v2.TenantService/Get";
 
+/// Lists methods under one visibility.
+type List = fn(&[&str]) -> Visibility;
+
 fn methods(paths: &[&str]) -> Vec<String> {
     paths.iter().map(|path| (*path).to_owned()).collect()
 }
@@ -112,6 +115,40 @@ async fn an_update_takes_roles_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_entry_without_methods_takes_all_methods_away() {
+    let node = Node::start().await;
+    let mut tokens = TokenServiceClient::new(node.as_admin());
+    let request = api::TokenServiceCreateRequest {
+        permissions: vec![listed(project(&[IP_LIST])), listed(own(&[USER]))],
+        ..Default::default()
+    };
+    let made = tokens.create(request).await.unwrap().into_inner();
+    let token = made.token.unwrap();
+    let count = |token: &api::Token| -> usize {
+        let methods = token.permissions.iter().map(|entry| entry.methods.len());
+        methods.sum()
+    };
+    for (permissions, left) in [
+        (vec![], 2),
+        (vec![listed(own(&[USER]))], 1),
+        (vec![listed(public(&[]))], 0),
+    ] {
+        let update = api::TokenServiceUpdateRequest {
+            uuid: token.uuid.clone(),
+            permissions,
+            ..Default::default()
+        };
+        let changed = tokens.update(update).await.unwrap().into_inner();
+        assert_eq!(count(&changed.token.unwrap()), left);
+    }
+    let user = api::UserServiceGetRequest::default();
+    let mut users = api::user_service_client::UserServiceClient::new(node.wire(Some(&made.secret)));
+    let refused = users.get(user).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied, "{refused}");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_method_is_listed_under_its_own_visibility() {
     let node = Node::start().await;
     let (own_project, _) = node.tenant("acme").await;
@@ -120,7 +157,7 @@ async fn a_method_is_listed_under_its_own_visibility() {
         permissions: visibilities.iter().cloned().map(listed).collect(),
         ..Default::default()
     };
-    let lists: [(fn(&[&str]) -> Visibility, &[&str]); 7] = [
+    let lists: [(List, &[&str]); 7] = [
         (own, &[USER, IMAGES]),
         (public, &[VERSION]),
         (project, &[IP_LIST]),

@@ -1,16 +1,23 @@
 //! `metalmesh ip`.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{
     Ip, IpAddressFamily, IpQuery, IpServiceCreateRequest, IpServiceDeleteRequest,
     IpServiceGetRequest, IpServiceListRequest, IpServiceUpdateRequest, IpType,
 };
+use tonic::Request;
+use tonic::metadata::MetadataValue;
 
 use super::{given, label_patch, server_lock};
 use crate::app::App;
 use crate::text::labels;
+
+/// Header of a request that says in which namespace its address is.
+const NAMESPACE: &str = "metalmesh-namespace";
+/// The namespace of addresses that are in none.
+const NO_NAMESPACE: &str = "none";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -24,12 +31,51 @@ pub(crate) enum Command {
     },
     /// Show an address.
     #[command(visible_alias = "describe")]
-    Show { ip: String },
+    Show {
+        ip: String,
+        #[command(flatten)]
+        place: Place,
+    },
     /// Change an address.
     Update(Update),
     /// Give an address back.
     #[command(visible_alias = "delete")]
-    Rm { ip: String },
+    Rm {
+        ip: String,
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+/// The namespace that an address is in.
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// Project whose namespace the address is in, or none; needed when the project has the address
+    /// in several networks.
+    #[arg(long, value_name = "PROJECT")]
+    namespace: Option<String>,
+}
+
+impl Place {
+    /// The namespace's id; `None` also for "none".
+    async fn id(&self, app: &App) -> Result<Option<String>> {
+        match self.namespace.as_deref() {
+            None | Some(NO_NAMESPACE) => Ok(None),
+            Some(project) => app.project_id(project).await.map(Some),
+        }
+    }
+
+    /// A request that says where the address is, which its message cannot.
+    async fn request<T>(&self, app: &App, message: T) -> Result<Request<T>> {
+        let mut request = Request::new(message);
+        if self.namespace.is_some() {
+            let id = self.id(app).await?;
+            let value = MetadataValue::try_from(id.as_deref().unwrap_or(NO_NAMESPACE))
+                .context("the namespace has characters that a header cannot carry")?;
+            request.metadata_mut().insert(NAMESPACE, value);
+        }
+        Ok(request)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -66,6 +112,8 @@ pub(crate) struct Update {
     /// Set (`a=b`) or remove (`a-`) a label.
     #[arg(long = "label", value_name = "LABEL")]
     labels: Vec<String>,
+    #[command(flatten)]
+    place: Place,
 }
 
 pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
@@ -85,23 +133,22 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             };
             app.output.list(&ips)
         }
-        Command::Show { ip } => {
+        Command::Show { ip, place } => {
             let project = app.need_project().await?;
             let request = IpServiceGetRequest {
                 ip,
                 project,
-                namespace: None,
+                namespace: place.id(app).await?,
             };
             app.output.one(&given(
                 app.client.ips().get(request).await?.into_inner().ip,
             )?)
         }
         Command::Update(update) => app.output.one(&changed(app, update).await?),
-        Command::Rm { ip } => {
-            let request = IpServiceDeleteRequest {
-                ip,
-                project: app.need_project().await?,
-            };
+        Command::Rm { ip, place } => {
+            let project = app.need_project().await?;
+            let request = place.request(app, IpServiceDeleteRequest { ip, project });
+            let request = request.await?;
             app.output.one(&given(
                 app.client.ips().delete(request).await?.into_inner().ip,
             )?)
@@ -134,5 +181,6 @@ async fn changed(app: &App, update: Update) -> Result<Ip> {
         r#type: update.fixed.then(|| IpType::Static.into()),
         labels: label_patch(&update.labels)?,
     };
+    let request = update.place.request(app, request).await?;
     given(app.client.ips().update(request).await?.into_inner().ip)
 }

@@ -16,6 +16,9 @@ use crate::app::App;
 use crate::output::{Row, print_table};
 use crate::text::{enum_value, labels};
 
+/// The prefix that stands for an empty list in an update.
+const NO_PREFIX: &str = "0.0.0.0/32";
+
 const KIND: &str = "metalstack.api.v2.NetworkType";
 const FAMILY: &str = "metalstack.api.v2.NetworkAddressFamily";
 
@@ -33,17 +36,8 @@ pub(crate) enum Command {
     /// Show a network.
     #[command(visible_alias = "describe")]
     Show { id: String },
-    /// Change a network's name, description or labels.
-    Update {
-        id: String,
-        #[arg(long)]
-        name: Option<String>,
-        #[arg(long)]
-        description: Option<String>,
-        /// Set (`a=b`) or remove (`a-`) a label.
-        #[arg(long = "label", value_name = "LABEL")]
-        labels: Vec<String>,
-    },
+    /// Change a network's name, description or labels; as an administrator empty its lists.
+    Update(Update),
     /// Delete an unused network.
     #[command(visible_alias = "delete")]
     Rm { id: String },
@@ -98,20 +92,57 @@ pub(crate) struct Create {
     labels: Vec<String>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Update {
+    id: String,
+    #[arg(long)]
+    name: Option<String>,
+    #[arg(long)]
+    description: Option<String>,
+    /// Set (`a=b`) or remove (`a-`) a label.
+    #[arg(long = "label", value_name = "LABEL")]
+    labels: Vec<String>,
+    #[command(flatten)]
+    emptied: Emptied,
+}
+
+/// Lists that an administrator's update empties.
+#[derive(Debug, Args)]
+struct Emptied {
+    /// Remove all destination prefixes.
+    #[arg(long)]
+    no_destinations: bool,
+    /// Remove all additional announcable prefixes; needs --force.
+    #[arg(long)]
+    no_announcable: bool,
+    /// Remove announcable prefixes although machines may still announce them.
+    #[arg(long, requires = "no_announcable")]
+    force: bool,
+}
+
+impl Emptied {
+    fn any(&self) -> bool {
+        self.no_destinations || self.no_announcable
+    }
+
+    /// Puts the prefix that stands for an empty list into lists that are to be emptied.
+    fn fill(&self, request: &mut admin::NetworkServiceUpdateRequest) {
+        if self.no_destinations {
+            request.destination_prefixes = vec![NO_PREFIX.to_owned()];
+        }
+        if self.no_announcable {
+            request.additional_announcable_cidrs = vec![NO_PREFIX.to_owned()];
+        }
+        request.force = self.force;
+    }
+}
+
 pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     match command {
         Command::Create(create) => app.output.one(&made(app, *create).await?),
         Command::Ls { base } => list(app, base).await,
         Command::Show { id } => app.output.one_with(&get(app, id).await?, details),
-        Command::Update {
-            id,
-            name,
-            description,
-            labels,
-        } => {
-            let network = update(app, id, name, description, &labels).await?;
-            app.output.one(&network)
-        }
+        Command::Update(change) => app.output.one(&update(app, change).await?),
         Command::Rm { id } => app.output.one(&remove(app, id).await?),
     }
 }
@@ -195,6 +226,10 @@ async fn get(app: &App, id: String) -> Result<Network> {
                 .network,
         );
     }
+    get_as_admin(app, id).await
+}
+
+async fn get_as_admin(app: &App, id: String) -> Result<Network> {
     let request = admin::NetworkServiceGetRequest { id };
     given(
         app.client
@@ -206,15 +241,21 @@ async fn get(app: &App, id: String) -> Result<Network> {
     )
 }
 
-async fn update(
-    app: &App,
-    id: String,
-    name: Option<String>,
-    description: Option<String>,
-    labels: &[String],
-) -> Result<Network> {
-    let labels = label_patch(labels)?;
-    if let Some(project) = app.project().await? {
+async fn update(app: &App, change: Update) -> Result<Network> {
+    let Update {
+        id,
+        name,
+        description,
+        labels,
+        emptied,
+    } = change;
+    let labels = label_patch(&labels)?;
+    // A project's owner has no say over these lists.
+    let project = match emptied.any() {
+        true => None,
+        false => app.project().await?,
+    };
+    if let Some(project) = project {
         let update_meta = server_lock();
         let request = NetworkServiceUpdateRequest {
             id,
@@ -234,8 +275,8 @@ async fn update(
         );
     }
     // An administrator's update replaces the prefixes: send those that are there.
-    let current = get(app, id.clone()).await?;
-    let request = admin::NetworkServiceUpdateRequest {
+    let current = get_as_admin(app, id.clone()).await?;
+    let mut request = admin::NetworkServiceUpdateRequest {
         id,
         update_meta: server_lock(),
         name,
@@ -246,6 +287,7 @@ async fn update(
         additional_announcable_cidrs: current.additional_announcable_cidrs,
         ..Default::default()
     };
+    emptied.fill(&mut request);
     given(
         app.client
             .admin_networks()
@@ -376,6 +418,39 @@ fn details(network: &Network) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_named_lists_are_emptied() {
+        let filled = |no_destinations, no_announcable| {
+            let mut request = admin::NetworkServiceUpdateRequest {
+                destination_prefixes: vec!["0.0.0.0/0".into()],
+                additional_announcable_cidrs: vec!["10.200.0.0/16".into()],
+                ..Default::default()
+            };
+            let emptied = Emptied {
+                no_destinations,
+                no_announcable,
+                force: no_announcable,
+            };
+            emptied.fill(&mut request);
+            assert_eq!(emptied.any(), no_destinations || no_announcable);
+            let [destinations, announcable] = [
+                request.destination_prefixes.concat(),
+                request.additional_announcable_cidrs.concat(),
+            ];
+            (destinations, announcable, request.force)
+        };
+        let expect = |a: &str, b: &str, force| (a.to_owned(), b.to_owned(), force);
+        let all = [("0.0.0.0/0", false), (NO_PREFIX, true)];
+        for (destinations, no_destinations) in all {
+            for (announcable, no_announcable) in [("10.200.0.0/16", false), (NO_PREFIX, true)] {
+                assert_eq!(
+                    filled(no_destinations, no_announcable),
+                    expect(destinations, announcable, no_announcable)
+                );
+            }
+        }
+    }
 
     #[test]
     fn the_tree_shows_every_network_once() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{IpId, MachineId, ProjectId};
 
+use super::node::has_contract_rules;
 use super::pool;
 use super::tenancy::{check_description, check_name};
 use crate::command::{CreateIp, DeleteIp, UpdateIp};
@@ -208,7 +209,28 @@ pub(super) fn bind(
     Ok(())
 }
 
-/// Takes every address from a machine: ephemeral ones go, static ones stay with the project.
+/// `true` if the address is in an underlay, which belongs to the administrators whatever project
+/// the address is taken for.
+fn is_in_underlay(tables: &Tables, ip: &Ip) -> bool {
+    let network = tables.get::<Network>(&ip.network);
+    network.is_some_and(|network| network.kind == NetworkType::Underlay)
+}
+
+/// Refuses to change an address of an underlay for others than administrators: a static one would
+/// outlive its firewall, and few of them would exhaust the underlay.
+fn check_underlay(tables: &Tables, ip: &Ip, is_admin: bool) -> std::result::Result<(), Error> {
+    if is_admin || !is_in_underlay(tables, ip) || !has_contract_rules(tables) {
+        return Ok(());
+    }
+    let message = format!(
+        "only administrators change address {} of underlay network \"{}\"",
+        ip.ip, ip.network
+    );
+    Err(Error::new(ErrorCode::PermissionDenied, message).object("ip", ip.ip))
+}
+
+/// Takes every address from a machine: ephemeral ones and those of an underlay go, static ones
+/// stay with the project.
 pub(super) fn release_all(tx: &mut Tx<'_>, machine: MachineId) {
     let keys = tx
         .tables()
@@ -221,7 +243,9 @@ pub(super) fn release_all(tx: &mut Tx<'_>, machine: MachineId) {
         let Some(mut ip) = tx.get::<Ip>(&key).map(|ip| Ip::clone(ip)) else {
             continue;
         };
-        if ip.kind == IpType::Ephemeral {
+        let goes_with_machine = ip.kind == IpType::Ephemeral
+            || is_in_underlay(tx.tables(), &ip) && has_contract_rules(tx.tables());
+        if goes_with_machine {
             remove(tx, &ip);
         } else {
             ip.machine = None;
@@ -239,7 +263,8 @@ fn own(tx: &Tx<'_>, key: &IpKey, project: ProjectId) -> std::result::Result<Ip, 
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateIp) -> Result {
-    let mut ip = own(tx, &op.key, op.project)?;
+    let before = own(tx, &op.key, op.project)?;
+    let mut ip = before.clone();
     op.lock.check("ip", &op.key.to_string(), &ip.meta)?;
     if let Some(name) = &op.name {
         check_name(name)?;
@@ -267,11 +292,15 @@ pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateIp) -> Result {
             None => ip.meta.labels.remove(label::MACHINE_ID),
         };
     }
+    if ip != before {
+        check_underlay(tx.tables(), &ip, op.underlay)?;
+    }
     Ok(Reply::Ip(tx.update(ip)))
 }
 
 pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteIp) -> Result {
     let ip = own(tx, &op.key, op.project)?;
+    check_underlay(tx.tables(), &ip, op.underlay)?;
     if let Some(machine) = ip.machine {
         return Err(Error::new(
             ErrorCode::AddressInUse,

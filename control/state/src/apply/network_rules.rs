@@ -288,11 +288,7 @@ pub(super) fn check_update(tables: &Tables, network: &Network, op: &UpdateNetwor
     check_changed_fields(network, op)?;
     let prefixes = op.prefixes.as_ref().unwrap_or(&network.prefixes);
     if network.kind.is_super() {
-        let default = op
-            .default_child_length
-            .unwrap_or(network.default_child_length);
-        let min = op.min_child_length.unwrap_or(network.min_child_length);
-        check_lengths(prefixes, &default, &min)?;
+        check_changed_lengths(network, op)?;
     }
     if let Some(prefixes) = changed(op.prefixes.as_ref(), &network.prefixes) {
         check_prefix_change(tables, network, prefixes)?;
@@ -307,6 +303,24 @@ pub(super) fn check_update(tables: &Tables, network: &Network, op: &UpdateNetwor
         Some(cidrs) => check_announcable(network, cidrs, op.force),
         None => Ok(()),
     }
+}
+
+/// Checks lengths against prefixes when either changes: a network that older programs made may
+/// break the rule, and can still get another name.
+fn check_changed_lengths(network: &Network, op: &UpdateNetwork) -> Check {
+    let default = op.default_child_length.as_ref();
+    let min = op.min_child_length.as_ref();
+    let changes = changed(op.prefixes.as_ref(), &network.prefixes).is_some()
+        || changed(default, &network.default_child_length).is_some()
+        || changed(min, &network.min_child_length).is_some();
+    if !changes {
+        return Ok(());
+    }
+    check_lengths(
+        op.prefixes.as_ref().unwrap_or(&network.prefixes),
+        default.unwrap_or(&network.default_child_length),
+        min.unwrap_or(&network.min_child_length),
+    )
 }
 
 /// A value that is given and is not there yet.

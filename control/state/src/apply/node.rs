@@ -3,7 +3,7 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::Timestamp;
 
-use crate::command::{AnnounceNode, Command, InviteNode, JoinNode, RemoveNode};
+use crate::command::{AnnounceNode, CONTRACT_LEVEL, Command, InviteNode, JoinNode, RemoveNode};
 use crate::entities::ControlNode;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
@@ -124,6 +124,12 @@ fn check_level(tx: &Tx<'_>, level: u32) -> std::result::Result<(), Error> {
 /// the first one: such entries of the log may be from when there were no levels.
 pub fn feature_level(tables: &Tables) -> u32 {
     lowest_level(tables).unwrap_or_default().max(1)
+}
+
+/// `true` if every control node judges by the rules of [`CONTRACT_LEVEL`]; beside an older one all
+/// must come to its result.
+pub(crate) fn has_contract_rules(tables: &Tables) -> bool {
+    feature_level(tables) >= CONTRACT_LEVEL
 }
 
 /// The same; none before the first node has said what it knows.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{TenantId, Timestamp, is_description, is_name};
 
-use super::node::feature_level;
+use super::node::{feature_level, has_contract_rules};
 use super::{budget, invite};
 use crate::command::{
     CreateProject, CreateTenant, DeleteProject, DeleteTenant, InvitePlace, RemoveProjectMember,
@@ -13,7 +13,7 @@ use crate::command::{
 };
 use crate::entities::{
     Ip, Member, Meta, Network, Project, ProjectRole, Quota, QuotaSubject, SizeReservation, Tenant,
-    TenantRole,
+    TenantRole, User,
 };
 use crate::reply::Reply;
 use crate::tables::Tx;
@@ -99,6 +99,11 @@ pub(super) fn set<T: Clone>(to: &mut T, from: Option<&T>) {
 
 pub(super) fn delete_tenant(tx: &mut Tx<'_>, op: &DeleteTenant) -> Result {
     let tenant = tx.tables().require::<Tenant>(&op.login)?.clone();
+    if is_personal(tx, &tenant) && !op.personal && has_contract_rules(tx.tables()) {
+        let message = format!("tenant \"{}\" is the personal one of that user", op.login);
+        let error = Error::new(ErrorCode::PermissionDenied, message).object("tenant", &op.login);
+        return Err(error.hint("an administrator can delete it once its user is gone"));
+    }
     let projects = tx.tables().index().tenant_projects.get(&op.login);
     if let Some(project) = projects.and_then(|projects| projects.first()) {
         let project = project.to_string();
@@ -108,6 +113,12 @@ pub(super) fn delete_tenant(tx: &mut Tx<'_>, op: &DeleteTenant) -> Result {
     tx.delete::<Quota>(&QuotaSubject::Tenant(op.login.clone()));
     tx.delete::<Tenant>(&op.login);
     Ok(Reply::Tenant(tenant))
+}
+
+/// `true` if the tenant is the one that its user got with the first log-in: its login is the
+/// user's, who is a member or a user of the cluster's own.
+fn is_personal(tx: &Tx<'_>, tenant: &Tenant) -> bool {
+    tenant.members.contains_key(&tenant.login) || tx.get::<User>(&tenant.login).is_some()
 }
 
 /// `StillInUse`, naming one that uses it.

@@ -3,6 +3,7 @@
 use proto_errors::{Error, ErrorCode};
 
 use super::budget;
+use super::node::has_contract_rules;
 use super::tenancy::{check_description, set};
 use crate::command::{CreateComponentToken, CreateToken, RevokeToken, TouchToken, UpdateToken};
 use crate::entities::{
@@ -67,6 +68,7 @@ fn made(tx: &Tx<'_>, op: &CreateToken) -> std::result::Result<Token, Error> {
         meta: Meta::labelled(op.labels.clone()),
         description: op.description.clone(),
         permissions: op.permissions.clone(),
+        by_visibility: has_contract_rules(tx.tables()),
         expires: op.expires,
         issued_at: tx.now,
         token_type: op.token_type,
@@ -131,6 +133,9 @@ pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateToken) -> Result {
     }
     set(&mut token.description, op.description.as_ref());
     set(&mut token.permissions, op.permissions.as_ref());
+    if op.permissions.is_some() {
+        token.by_visibility = has_contract_rules(tx.tables());
+    }
     set(&mut token.project_roles, op.project_roles.as_ref());
     set(&mut token.tenant_roles, op.tenant_roles.as_ref());
     set(&mut token.machine_roles, op.machine_roles.as_ref());

@@ -203,6 +203,9 @@ pub struct UpdateIp {
     /// Labels.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
+    /// `true` if an administrator asks, who may change addresses of an underlay too.
+    #[serde(default)]
+    pub underlay: bool,
 }
 
 /// See [`Op::DeleteIp`](crate::Op::DeleteIp).
@@ -212,4 +215,7 @@ pub struct DeleteIp {
     pub key: IpKey,
     /// Whose it must be.
     pub project: ProjectId,
+    /// `true` if an administrator asks, who may delete addresses of an underlay too.
+    #[serde(default)]
+    pub underlay: bool,
 }

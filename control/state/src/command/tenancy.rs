@@ -65,6 +65,9 @@ pub struct UpdateTenant {
 pub struct DeleteTenant {
     /// Which.
     pub login: TenantId,
+    /// `true` if an administrator asks, who may delete a user's personal tenant too.
+    #[serde(default)]
+    pub personal: bool,
 }
 
 /// See [`Op::SetTenantMember`](crate::Op::SetTenantMember).

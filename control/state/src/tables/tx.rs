@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::{Builder, Uuid};
 
 use super::{Entity, Kind, Record, Tables};
+use crate::apply::node::has_contract_rules;
 use crate::change::Change;
 use crate::entities::Meta;
 
@@ -104,8 +105,16 @@ impl<'a> Tx<'a> {
         Ok(self.save(value))
     }
 
-    /// A change of intent: counts as a generation.
+    /// A change of intent: counts as a generation. A value that equals what is stored is no
+    /// change: generation and time of the update stay, so that writing back what was read does
+    /// not invalidate what others have read.
     pub(crate) fn update<T: Entity + Headed>(&mut self, mut value: T) -> Arc<T> {
+        if let Some(old) = self.tables.get::<T>(&value.key())
+            && **old == value
+            && has_contract_rules(self.tables)
+        {
+            return Arc::clone(old);
+        }
         value.meta_mut().touch(self.now);
         self.save(value)
     }

@@ -400,7 +400,8 @@ fn given_addresses() {
     assert_eq!(
         world.refused(DeleteIp {
             key,
-            project: id(1)
+            project: id(1),
+            underlay: false
         }),
         ErrorCode::AddressInUse
     );
@@ -417,6 +418,7 @@ fn given_addresses() {
     world.ok(DeleteIp {
         key,
         project: id(1),
+        underlay: false,
     });
 }
 

@@ -218,6 +218,7 @@ fn the_systems_own_labels_do_not_count() {
         description: Some("still".into()),
         kind: None,
         labels: Some(LabelsUpdate::Replace(labels(64))),
+        underlay: false,
     });
     world.ok(child("another", 1));
 }

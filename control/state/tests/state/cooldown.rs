@@ -14,6 +14,7 @@ fn delete_ip(world: &mut World, ip: &Ip) {
     world.ok(DeleteIp {
         key,
         project: ip.project,
+        underlay: false,
     });
 }
 

@@ -17,6 +17,7 @@ mod budgets;
 mod ca;
 mod cables;
 mod clock;
+mod contract_rules;
 mod cooldown;
 mod identity;
 mod life;

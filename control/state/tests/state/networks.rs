@@ -308,13 +308,15 @@ fn namespaces_may_overlap() {
     assert_eq!(
         world.refused(DeleteIp {
             key,
-            project: id(2)
+            project: id(2),
+            underlay: false
         }),
         ErrorCode::NotFound
     );
     world.ok(DeleteIp {
         key,
         project: id(1),
+        underlay: false,
     });
 }
 

@@ -236,6 +236,7 @@ fn op_of(world: &World, step: &Step, counter: u128) -> Vec<Op> {
                 DeleteIp {
                     key: *key,
                     project: id(1),
+                    underlay: false,
                 }
                 .into()
             })

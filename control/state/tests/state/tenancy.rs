@@ -161,7 +161,8 @@ fn projects_come_and_go() {
     world.ok(create(3, "acme", "three"));
     assert_eq!(
         world.refused(DeleteTenant {
-            login: text("acme")
+            login: text("acme"),
+            personal: false
         }),
         ErrorCode::StillInUse
     );

@@ -50,6 +50,7 @@ async fn tables_come_back_equal_from_rows_and_from_the_log() {
         &store,
         DeleteTenant {
             login: gone.clone(),
+            personal: false,
         },
     )
     .await
