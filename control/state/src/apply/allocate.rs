@@ -102,13 +102,7 @@ pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
         tx.tables().require::<Size>(size)?;
         usable_layout(tx.tables(), op, size, &image)?;
     }
-    if restored(tx.tables()).is_some() {
-        return Err(not_reconciled());
-    }
-    let mut machine = match op.machine {
-        Some(id) => chosen(tx.tables(), id)?,
-        None => best(tx.tables(), op)?,
-    };
+    let mut machine = offered(tx.tables(), op)?;
     let (Some(partition), Some(size)) = (machine.partition.clone(), machine.size.clone()) else {
         return Err(not_ready(&machine, "it is in no partition or has no size"));
     };
@@ -158,6 +152,17 @@ pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
     super::vpn::admit(tx, op, &machine);
     remember(tx, op, machine.id);
     Ok(Reply::Machine(machine))
+}
+
+/// The machine that is asked for by its id, or the best one for the request.
+fn offered(tables: &Tables, op: &AllocateMachine) -> Result<Machine> {
+    if restored(tables).is_some() {
+        return Err(not_reconciled());
+    }
+    match op.machine {
+        Some(id) => chosen(tables, id),
+        None => best(tables, op),
+    }
 }
 
 /// The machine is its tenant's, and no longer clean.

@@ -151,7 +151,7 @@ fn judged(tables: &Tables, op: &Tick, now: Timestamp) -> impl Iterator<Item = Ev
             let is_first = made_at.is_some_and(|at| log.last_event_time <= at && last > at);
             // Only credentials that the backup knows are heard while the state is held.
             let is_confirmed = made_at.is_some_and(|at| heard > at);
-            let confirmed_at = log.confirmed_at.or(is_confirmed.then_some(heard));
+            let confirmed_at = log.confirmed_at.or_else(|| is_confirmed.then_some(heard));
             let is_news = is_first || confirmed_at != log.confirmed_at;
             (judged != log.liveliness || is_news).then(|| EventLog {
                 liveliness: judged,
