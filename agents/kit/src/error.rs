@@ -110,7 +110,7 @@ pub enum KitError {
 }
 
 /// An error with its causes, in one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
+pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -34,7 +34,7 @@ pub use cache::{CacheError, LastGood};
 pub use desired::{Fenced, Origin, run_desired};
 pub use disk_spool::{Delivery, DiskSpool, Spooled};
 pub use enrol::{BootClaim, NonceReader, enrol_once};
-pub use error::KitError;
+pub use error::{KitError, chain};
 pub use metrics::{Served, Steps};
 pub use proto_identity::{Credential, Key, Roots, SpiffeId};
 pub use proto_link::{LinkError, LinkStatus, SessionState, Socket, runtime};

@@ -70,7 +70,7 @@ impl Power {
 }
 
 /// What was read of a BMC.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
     /// UUIDs that the machine may have, the likeliest first: IPMI leaves the order of bytes open.
     pub machines: Vec<MachineId>,
@@ -85,6 +85,9 @@ pub struct Reading {
     /// "on", "off", "blinking" or empty.
     pub led: &'static str,
     pub fru: proto_mesh::Fru,
+    /// Power draw and supplies; empty when the BMC does not tell. `None` when they could not be read
+    /// this time, which never makes a reading fail.
+    pub draw: Option<proto_mesh::PowerDraw>,
 }
 
 /// Why a BMC did not do what was asked.

@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use crate::config::{Speech, Target};
 use crate::driver::{DriveError, Power, Reading};
+use crate::look::Look;
 
 /// BMCs taken from control's candidates at most.
 pub(crate) const CANDIDATES_MAX: usize = 10_000;
-
 /// All BMCs, shared by discovery and orders.
 #[derive(Debug)]
 pub(crate) struct Fleet {
@@ -33,15 +33,6 @@ pub(crate) struct Fleet {
 struct Inner {
     candidates: BTreeMap<IpAddr, String>,
     looks: BTreeMap<IpAddr, Look>,
-}
-
-/// The last look at a BMC, and the last good one.
-#[derive(Debug, Default, Clone)]
-struct Look {
-    reading: Option<Reading>,
-    error: String,
-    /// When it was looked at.
-    observed: Option<Instant>,
 }
 
 impl Fleet {
@@ -100,10 +91,7 @@ impl Fleet {
         let look = inner.looks.entry(address).or_default();
         look.observed = Some(Instant::now());
         match result {
-            Ok(reading) => {
-                look.reading = Some(reading);
-                look.error.clear();
-            }
+            Ok(reading) => look.set_reading(reading),
             Err(error) => look.error = error.to_string(),
         }
     }
@@ -244,6 +232,7 @@ fn status(target: &Target, look: &Look, mac: Option<&String>) -> BmcStatus {
         fru: Some(reading.fru),
         error: look.error.clone(),
         age_ms,
+        draw: look.draw(),
     }
 }
 

@@ -23,6 +23,7 @@ mod discovery;
 pub mod driver;
 mod fleet;
 mod journal;
+mod look;
 mod mesh;
 mod nonce;
 pub mod orders;

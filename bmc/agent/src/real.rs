@@ -1,16 +1,19 @@
 //! The driver for real BMCs: Redfish or IPMI by configuration and by what answers.
 
+mod draw;
 mod ipmi;
 mod redfish;
+mod sensors;
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::config::{Credentials, Interface, Login, Target};
 use crate::driver::{Action, DriveError, Driver, Power, Reading};
+use sensors::SensorCache;
 
 /// One BMC is read in this time or not at all.
 const READ_TIME_MAX: Duration = Duration::from_secs(45);
@@ -21,6 +24,7 @@ const POLL: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct RealDriver {
     credentials: Credentials,
+    sensors: SensorCache,
 }
 
 /// Which of the two a BMC is spoken to by.
@@ -32,7 +36,10 @@ enum Way {
 
 impl RealDriver {
     pub(crate) fn new(credentials: Credentials) -> Self {
-        Self { credentials }
+        Self {
+            credentials,
+            sensors: SensorCache::default(),
+        }
     }
 
     fn login(&self, address: IpAddr) -> Result<&Login, DriveError> {
@@ -43,11 +50,16 @@ impl RealDriver {
         })
     }
 
-    async fn read_by(&self, way: Way, target: &Target) -> Result<Reading, DriveError> {
+    async fn read_by(
+        &self,
+        way: Way,
+        target: &Target,
+        until: Instant,
+    ) -> Result<Reading, DriveError> {
         let login = self.login(target.address)?;
         match way {
-            Way::Redfish => redfish::read(target, login).await,
-            Way::Ipmi => ipmi::read(target, login).await,
+            Way::Redfish => redfish::read(target, login, until).await,
+            Way::Ipmi => ipmi::read(target, login, &self.sensors, until).await,
         }
     }
 
@@ -77,17 +89,18 @@ fn ways(target: &Target) -> &'static [Way] {
 impl Driver for RealDriver {
     fn read<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<Reading, DriveError>> {
         Box::pin(async move {
+            let until = Instant::now() + READ_TIME_MAX;
             let read = async {
                 let mut reasons = Vec::new();
                 for way in ways(target) {
-                    match self.read_by(*way, target).await {
+                    match self.read_by(*way, target, until).await {
                         Err(DriveError::Unreached(reason)) => reasons.push(reason),
                         other => return other,
                     }
                 }
                 Err(DriveError::Unreached(reasons.join("; ")))
             };
-            timeout(READ_TIME_MAX, read).await.unwrap_or_else(|_| {
+            timeout_at(until, read).await.unwrap_or_else(|_| {
                 let address = target.address;
                 let reason = format!("BMC {address}: not read within {READ_TIME_MAX:?}");
                 Err(DriveError::Unsure(reason))

@@ -9,7 +9,7 @@ use crate::{IpmiError, Session};
 /// Network function of commands that a group extension defines (IPMI specification, table 5-1).
 pub const GROUP_EXTENSION: u8 = 0x2c;
 /// DCMI's number among them; it leads each request's data and each answer's.
-const DCMI: u8 = 0xdc;
+pub(crate) const DCMI: u8 = 0xdc;
 const GET_ASSET_TAG: u8 = 0x06;
 const SET_ASSET_TAG: u8 = 0x08;
 /// Bytes that one request reads or writes at most.
@@ -20,10 +20,10 @@ pub const ASSET_TAG_MAX: usize = 63;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Completion codes (IPMI specification, table 5-2).
-const DONE: u8 = 0x00;
+pub(crate) const DONE: u8 = 0x00;
 const INVALID_COMMAND: u8 = 0xc1;
 const OUT_OF_RANGE: u8 = 0xc9;
-const INVALID_DATA: u8 = 0xcc;
+pub(crate) const INVALID_DATA: u8 = 0xcc;
 
 /// An answer to Get Asset Tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

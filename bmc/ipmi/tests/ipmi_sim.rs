@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use bmc_ipmi::sdr::{SensorWalk, SupplySensor, SupplyStates};
 use bmc_ipmi::{
     BootDevice, BootOverride, Credentials, IpmiError, PowerControl, Session, SystemGuid, Timing,
 };
@@ -156,10 +157,26 @@ fn write_config(folder: &Path, address: SocketAddr) {
         program.display()
     );
     fs::write(folder.join("lan.conf"), lan).expect("written");
-    let commands = "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02\n\
-                    mc_enable 0x20\n";
-    fs::write(folder.join("commands.emu"), commands).expect("written");
+    fs::write(folder.join("commands.emu"), COMMANDS).expect("written");
 }
+
+/// A BMC with a temperature, two power supplies of which the second has lost its input, and one that
+/// has a record but no sensor. Compact records (specification, 43.2), in hexadecimal.
+const COMMANDS: &str = "\
+mc_setbmc 0x20
+mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02
+main_sdr_add 0x20 0x00 0x00 0x51 0x02 0x1d 0x20 0x00 0x01 0x07 0x01 0x67 0x40 0x01 0x6f 0xff 0x7f 0xff 0x7f 0xff 0x7f 0xc0 0x00 0x00 0x01 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0xc2 0x54 0x31
+main_sdr_add 0x20 0x00 0x00 0x51 0x02 0x1e 0x20 0x00 0x20 0x0a 0x01 0x67 0x40 0x08 0x6f 0xff 0x7f 0xff 0x7f 0xff 0x7f 0xc0 0x00 0x00 0x01 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0xc3 0x50 0x53 0x31
+main_sdr_add 0x20 0x00 0x00 0x51 0xc0 0x03 0x01 0x02 0x03
+main_sdr_add 0x20 0x00 0x00 0x51 0x02 0x1e 0x20 0x00 0x21 0x0a 0x02 0x67 0x40 0x08 0x6f 0xff 0x7f 0xff 0x7f 0xff 0x7f 0xc0 0x00 0x00 0x01 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0xc3 0x50 0x53 0x32
+main_sdr_add 0x20 0x00 0x00 0x51 0x02 0x1e 0x20 0x00 0x22 0x0a 0x03 0x67 0x40 0x08 0x6f 0xff 0x7f 0xff 0x7f 0xff 0x7f 0xc0 0x00 0x00 0x01 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0xc3 0x50 0x53 0x33
+sensor_add 0x20 0 0x20 0x08 0x6f
+sensor_set_bit 0x20 0 0x20 0 1 0
+sensor_add 0x20 0 0x21 0x08 0x6f
+sensor_set_bit 0x20 0 0x21 0 1 0
+sensor_set_bit 0x20 0 0x21 3 1 0
+mc_enable 0x20
+";
 
 #[tokio::test]
 async fn a_chassis_is_switched_and_read() {
@@ -222,6 +239,41 @@ async fn a_bmc_without_dcmi_says_so() {
             .await
             .expect("it is there")
             .power_on
+    );
+    session.close().await.expect("it closes");
+}
+
+#[tokio::test]
+async fn power_supplies_are_found_and_read() {
+    let Some(simulator) = Simulator::start() else {
+        return;
+    };
+    let mut session = simulator.connect().await;
+    let repository = session.repository().await.expect("it keeps records");
+    assert_eq!(repository.records, 5);
+    let mut walk = SensorWalk::default();
+    let walked = session.walk_sensors(&mut walk).await;
+    walked.expect("the records are readable");
+    assert!(walk.is_over());
+    let sensor = |number, supply| SupplySensor {
+        number,
+        supply: Some(supply),
+    };
+    let [first, second, missing] = [sensor(0x20, 1), sensor(0x21, 2), sensor(0x22, 3)];
+    assert_eq!(walk.sensors(), [first, second, missing]);
+    let fine = session.supply_states(first).await.expect("a reading");
+    let lost = session.supply_states(second).await.expect("a reading");
+    assert!(fine.is_some_and(|states| states.is_present() && !states.has_lost_input()));
+    assert!(lost.is_some_and(SupplyStates::has_lost_input));
+    let none = session.supply_states(missing).await;
+    assert!(
+        matches!(none, Err(IpmiError::Completion { .. })),
+        "{none:?}"
+    );
+    let undrawn = session.power_reading().await;
+    assert!(
+        matches!(undrawn, Err(IpmiError::Completion { code: 0xc1, .. })),
+        "it has no DCMI: {undrawn:?}"
     );
     session.close().await.expect("it closes");
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::json::text;
+use crate::power::PowerLinks;
 use crate::system::System;
 
 /// The BMC.
@@ -21,6 +22,7 @@ pub struct Chassis {
     pub model: String,
     pub part_number: String,
     pub serial: String,
+    pub(crate) power: PowerLinks,
 }
 
 /// All of it. Manager and chassis are as complete as the BMC lets them be.
@@ -48,6 +50,7 @@ impl Chassis {
             model: text(value, "Model"),
             part_number: text(value, "PartNumber"),
             serial: text(value, "SerialNumber"),
+            power: PowerLinks::read(value),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! A Redfish client, as much of it as bare metal needs: inventory, power, boot device, locator
-//! light, asset tag.
+//! light, asset tag, what a machine draws and the state of its power supplies.
 //!
 //! Why our own: the published clients skip the check of the BMC's certificate, or follow links to
 //! other hosts with the password in hand, or bring an HTTP stack of their own.
@@ -11,7 +11,8 @@
 //! - power on is `On`: a machine that is off is never "restarted";
 //! - a value that the BMC does not list as allowable is not sent: the error names what it allows.
 //!
-//! Source: DMTF DSP0266 (protocol) and DSP0268 (schema guide: ComputerSystem, Manager, Chassis).
+//! Source: DMTF DSP0266 (protocol) and DSP0268 (schema guide: ComputerSystem, Manager, Chassis,
+//! Power, PowerSubsystem, PowerSupply, EnvironmentMetrics, Sensor).
 //!
 //! Entry point: [`Session`].
 
@@ -19,6 +20,7 @@ mod connection;
 mod error;
 mod inventory;
 mod json;
+mod power;
 mod session;
 mod system;
 mod trust;
@@ -26,6 +28,7 @@ mod trust;
 pub use connection::{Credentials, Endpoint, Timing};
 pub use error::RedfishError;
 pub use inventory::{Chassis, Inventory, Manager};
+pub use power::{Power, PowerMetric, PowerSupply, SUPPLIES_MAX};
 pub use session::Session;
 pub use system::{BootOverride, BootTarget, Led, PowerState, Reset, System};
 pub use trust::Trust;

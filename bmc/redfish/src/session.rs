@@ -6,11 +6,14 @@ use crate::connection::{Answer, Connection, Credentials, Endpoint, Timing};
 use crate::error::RedfishError;
 use crate::inventory::{self, Chassis, Inventory, Manager};
 use crate::json::{link, text, texts};
+use crate::power::{Power, PowerLinks, PowerMetric, PowerSupply, SUPPLIES_MAX};
 use crate::system::{BootOverride, Reset, System};
 
 const ROOT: &str = "/redfish/v1/";
 /// Members of a collection that are looked at.
 const MEMBERS_MAX: usize = 32;
+/// Chassis of a system that are looked at for one that tells of its power.
+const CHASSIS_MAX: usize = 4;
 
 /// A session with one BMC: one connection, one request at a time.
 #[derive(Debug)]
@@ -97,6 +100,73 @@ impl Session {
             manager: manager.map_err(lacking("manager")).unwrap_or_default(),
             chassis: chassis.map_err(lacking("chassis")).unwrap_or_default(),
         })
+    }
+
+    /// Reads what a machine draws and the state of its supplies: of the first of its chassis that
+    /// tells. Of a chassis with `Power` that takes one request; of one with `PowerSubsystem` one for
+    /// each supply, and up to four. `None` when no chassis tells.
+    ///
+    /// # Errors
+    /// When the BMC does not answer or refuses.
+    pub async fn power(&mut self, inventory: &Inventory) -> Result<Option<Power>, RedfishError> {
+        let links = self.power_links(inventory).await?;
+        if let Some(path) = &links.power {
+            let value = self.connection.get(path).await?.value;
+            return Ok(Some(Power::read(&value)));
+        }
+        if links.is_empty() {
+            return Ok(None);
+        }
+        let mut power = Power::default();
+        if let Some(path) = &links.environment {
+            power.metric = self.environment(path).await?;
+        }
+        if let Some(path) = &links.subsystem {
+            power.supplies = self.supplies(path).await?;
+        }
+        Ok(Some(power))
+    }
+
+    /// The first chassis is in the inventory; others are looked at only when it does not tell.
+    async fn power_links(&mut self, inventory: &Inventory) -> Result<PowerLinks, RedfishError> {
+        if !inventory.chassis.power.is_empty() {
+            return Ok(inventory.chassis.power.clone());
+        }
+        for path in inventory.system.chassis.iter().take(CHASSIS_MAX).skip(1) {
+            let links = PowerLinks::read(&self.connection.get(path).await?.value);
+            if !links.is_empty() {
+                return Ok(links);
+            }
+        }
+        Ok(PowerLinks::default())
+    }
+
+    /// Reads `PowerWatts` of `EnvironmentMetrics`, which is of the moment; the sensor behind it may
+    /// know a period.
+    async fn environment(&mut self, path: &str) -> Result<Option<PowerMetric>, RedfishError> {
+        let value = self.connection.get(path).await?.value;
+        let watts = &value["PowerWatts"];
+        let moment = PowerMetric::of_sensor(watts);
+        let (Some(_), Some(sensor)) = (moment, watts["DataSourceUri"].as_str()) else {
+            return Ok(moment);
+        };
+        // The sensor may be missing; the reading of the moment is known without it.
+        let sensor = self.connection.get(sensor).await.ok();
+        let metric = sensor.and_then(|sensor| PowerMetric::of_sensor(&sensor.value));
+        Ok(metric.or(moment))
+    }
+
+    async fn supplies(&mut self, path: &str) -> Result<Vec<PowerSupply>, RedfishError> {
+        let value = self.connection.get(path).await?.value;
+        let Some(collection) = link(&value["PowerSupplies"]) else {
+            return Ok(Vec::new());
+        };
+        let mut supplies = Vec::new();
+        for member in self.members(&collection).await?.iter().take(SUPPLIES_MAX) {
+            let value = self.connection.get(member).await?.value;
+            supplies.push(PowerSupply::read(&value));
+        }
+        Ok(supplies)
     }
 
     /// Switches a machine. The BMC takes the order; whether the machine follows is seen by

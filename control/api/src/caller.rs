@@ -24,7 +24,8 @@ pub struct Caller {
     pub partition: Option<String>,
     /// Where the call comes from.
     pub address: Option<IpAddr>,
-    /// Of a stream, the request without its secrets: what policies look at again.
+    /// Of a stream, or of a call that may take minutes, the request without its secrets: what
+    /// policies look at again.
     pub request: Option<Arc<serde_json::Value>>,
 }
 

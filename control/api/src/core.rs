@@ -16,6 +16,7 @@ use tonic::Status;
 use crate::backup::Backups;
 use crate::caller::Caller;
 use crate::doctor::Surveyor;
+use crate::image_digest::ImageDigests;
 use crate::login::Hasher;
 use crate::policy::Policies;
 use crate::published::Published;
@@ -25,7 +26,7 @@ use crate::token::{Issuer, TokenKind};
 use crate::traces;
 use crate::uses::Uses;
 use crate::vpn::{Vpn, VpnHealth};
-use crate::watch::Watches;
+use crate::watch::{Rights, Watches};
 
 tokio::task_local! {
     /// Whether this node has every write that was acknowledged before the call which this task
@@ -74,6 +75,8 @@ pub struct Core {
     pub rates: Rates,
     /// Where uses of tokens are noted.
     pub uses: Uses,
+    /// Finds the digests of images.
+    pub image_digests: ImageDigests,
     /// Hashes passwords.
     pub hasher: Hasher,
     /// What agents of the published stack need beside the state.
@@ -158,6 +161,27 @@ impl Core {
     fn knows_traces(&self) -> bool {
         let level = self.store.read_local(feature_level);
         level.is_ok_and(|level| level >= TRACE_LEVEL)
+    }
+
+    /// Carries out a caller's change and takes it back at once, to learn of a refusal before work
+    /// that takes long.
+    ///
+    /// # Errors
+    /// As [`Core::propose`].
+    pub(crate) async fn check(&self, caller: &Caller, op: impl Into<Op>) -> Result<(), Status> {
+        let command = Command::new(self.store.now(), &caller.user, op);
+        self.attempt(&command).await.map(drop)
+    }
+
+    /// Decides again whether a caller may make its call, after work that took long: its token may
+    /// have been revoked, or its role taken away, since the gate let it in.
+    ///
+    /// # Errors
+    /// The refusal that the call would get now.
+    pub(crate) async fn still_allows(&self, caller: &Caller) -> Result<(), Status> {
+        let mut rights = Rights::of_method(caller)?;
+        let look = |tables: &Tables| rights.look(tables, self, self.now());
+        self.store.read(look).await.map_err(refusal::of_store)?
     }
 
     /// The answer that a change would get: it is carried out and taken back at once.

@@ -342,7 +342,7 @@ impl Gate for ApiGate {
             user,
             partition,
             address,
-            request: (call.method.server_streaming)
+            request: is_decided_again(call.method)
                 .then(|| request(&message).map(Arc::new))
                 .flatten(),
         });
@@ -368,6 +368,18 @@ const KNOW_TRIALS: [&str; 2] = [
     "/metalmesh.admin.v1.ClusterService/Remove",
     "/metalmesh.admin.v1.ClusterService/ReconcileAfterRestore",
 ];
+
+/// Unary methods that may take minutes, and decide again before they write: see
+/// [`Core::still_allows`].
+const LONG_METHODS: [&str; 2] = [
+    "/metalstack.admin.v2.ImageService/Create",
+    "/metalstack.admin.v2.ImageService/Update",
+];
+
+/// `true` if rights and policies are looked at again after the call was let in.
+fn is_decided_again(method: &Method) -> bool {
+    method.server_streaming || LONG_METHODS.contains(&method.path.as_str())
+}
 
 fn can_be_tried(method: &Method) -> Result<(), Status> {
     let is_known = KNOW_TRIALS.contains(&method.path.as_str());

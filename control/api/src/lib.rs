@@ -6,7 +6,8 @@
 //! be converted when they are sent, [`audit`] says what the trail keeps,
 //! [`doctor`] is what a node tells of where it runs, [`login`] has the pages to log in, [`token`] signs and checks bearer tokens, [`backup`] makes
 //! backups, [`vpn`] is what a VPN must do, `watch` tells what
-//! changes, [`traces`] makes calls parts of traces, [`serve`] listens.
+//! changes, [`traces`] makes calls parts of traces, [`serve`] listens, `image_digest` finds the
+//! digests of images whose caller gives none, `outbound` is the HTTP client for that and for logins.
 //!
 //! Invariants:
 //! - no handler runs before the gate let the call in, in any protocol;
@@ -27,8 +28,10 @@ pub mod doctor;
 mod filing;
 pub mod front;
 pub mod gate;
+mod image_digest;
 mod listing;
 pub mod login;
+mod outbound;
 mod policy;
 mod published;
 mod rate;
@@ -45,6 +48,7 @@ mod watch;
 pub use bootstrap::{ADMIN_USER, BootstrapError, admin_token, is_fresh, tenants};
 pub use calls::CallStats;
 pub use core::Core;
+pub use image_digest::{FetchLimits, ImageDigests};
 pub use policy::{Looked, Policies};
 pub use published::{Ears, Published};
 pub use rate::{CALLS_PER_MINUTE, Rates};

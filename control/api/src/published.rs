@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use control_state::life::restored;
 use control_state::{ErrorCode, EventKind, EventLog, MachineEvent};
 use proto_identity::SpiffeId;
 use proto_types::{MachineId, PartitionId, SwitchId, Timestamp, Vni};
@@ -152,6 +153,17 @@ impl Core {
         }
     }
 
+    /// `true` if a restored state waits for its operator, and it is not the machine itself that
+    /// speaks: what others say of it is no proof that it is what the backup knows.
+    fn is_held(&self, caller: &Caller, machine: MachineId) -> Result<bool, Status> {
+        let roles = &caller.principal.rights.machine_roles;
+        if roles.contains_key(&machine.to_string()) {
+            return Ok(false);
+        }
+        let held = self.store.read_local(|tables| restored(tables).is_some());
+        held.map_err(of_store)
+    }
+
     /// A machine said something. The leader keeps that in memory; what another node heard is
     /// written down now and then.
     ///
@@ -162,6 +174,9 @@ impl Core {
         caller: &Caller,
         machine: MachineId,
     ) -> Result<(), Status> {
+        if self.is_held(caller, machine)? {
+            return Ok(());
+        }
         let now = self.now();
         if let (Some(ears), true) = (&self.published.ears, self.store.is_leader()) {
             ears.machine(machine, now);

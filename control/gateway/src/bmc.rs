@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use control_state::life;
 use control_state::{
-    BmcAction as Action, BmcOrder as Order, BmcOrderDone as Done, BmcReading, Fru, Machine,
-    ReportBmc, Tables, bmc_host,
+    BmcAction as Action, BmcOrder as Order, BmcOrderDone as Done, BmcReading, DRAW_LEVEL, Draw,
+    Fru, Machine, PowerMetric, PowerSupply, ReportBmc, Tables, bmc_host, feature_level,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
     BmcAction, BmcCandidate, BmcDesired, BmcDesiredRequest, BmcOrder, BmcOrderDone,
-    BmcOrderDoneResponse, BmcReport, BmcReportResponse, BmcService, BmcStatus, bmc_service,
+    BmcOrderDoneResponse, BmcReport, BmcReportResponse, BmcService, BmcStatus, PowerDraw,
+    bmc_service,
 };
 use proto_traces::TraceContext;
 use proto_types::{Digest, MachineId, Timestamp};
@@ -79,12 +80,16 @@ impl BmcService for Shared {
                 "too many readings in one report",
             ));
         }
-        let readings = request
+        let mut readings = request
             .bmcs
             .into_iter()
             .map(|status| reading(status, now))
             .collect::<Result<Vec<_>, _>>()?;
         let news: Vec<BmcReading> = self.look(|t| {
+            // A node of a lower level could not read the command: the rest of it matters more.
+            if feature_level(t) < DRAW_LEVEL {
+                readings.iter_mut().for_each(|reading| reading.draw = None);
+            }
             let matters = |r: &BmcReading| life::bmc_reading_matters(t, r, now);
             readings.into_iter().filter(matters).collect()
         })?;
@@ -134,6 +139,21 @@ fn digest(bytes: &[u8]) -> Result<Option<Digest>, LinkStatus> {
         .try_into()
         .map_err(|_| LinkStatus::invalid_argument("nonce_sha256 must have 32 bytes, or none"))?;
     Ok(Some(Digest::sha256(bytes)))
+}
+
+fn draw(draw: PowerDraw) -> Draw {
+    let supply = |supply: proto_mesh::PowerSupply| PowerSupply {
+        health: supply.health,
+        state: supply.state,
+    };
+    let metric = draw.metric.map(|metric| PowerMetric {
+        average_mw: metric.average_mw,
+        interval_milliminutes: metric.interval_ms / 60,
+        max_mw: metric.max_mw,
+        min_mw: metric.min_mw,
+    });
+    let supplies = draw.supplies.into_iter().map(supply).collect();
+    Draw { metric, supplies }.clipped()
 }
 
 /// An order, and the address of the BMC that it is for.
@@ -203,8 +223,7 @@ fn reading(status: BmcStatus, now: Timestamp) -> Result<BmcReading, LinkStatus> 
             product_part_number: fru.product_part_number,
             product_serial: fru.product_serial,
         },
-        // The mesh has no words for it.
-        draw: None,
+        draw: status.draw.map(draw),
         error: convert::non_empty(status.error),
         observed_at: Timestamp::from_ms(now.ms().saturating_sub(status.age_ms)),
     })

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use control_state::life::{self, BootTarget as Target, MachineBoot as Boot};
 use control_state::{
-    CONFIRMED_LEVEL, Machine, MachineSeen, Partition, TO_DISK_LEVEL, feature_level,
+    BootConfiguration, CONFIRMED_LEVEL, Machine, MachineSeen, Partition, TO_DISK_LEVEL,
+    feature_level,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
@@ -37,17 +38,19 @@ impl BootService for Shared {
                 desired::at_tables(self, |tables| {
                     let known = tables.require::<Partition>(&partition);
                     let known = known.map_err(|e| status::refused(&e))?;
-                    let commandline = known.boot.commandline.clone();
-                    Ok(Some((commandline, life::boot_desired(tables, &partition))))
+                    let boot = known.boot.clone();
+                    Ok(Some((boot, life::boot_desired(tables, &partition))))
                 })
             },
-            message: |fence: Fence, content: &(String, Vec<Boot>)| {
+            message: |fence: Fence, (boot, machines): &(BootConfiguration, Vec<Boot>)| {
                 let desired = BootDesired {
                     term: fence.term,
                     generation: fence.generation,
-                    commandline: content.0.clone(),
+                    commandline: boot.commandline.clone(),
+                    kernel_url: boot.kernel_url.clone(),
+                    image_url: boot.image_url.clone(),
                     control: self.control(),
-                    machines: content.1.iter().map(message).collect(),
+                    machines: machines.iter().map(message).collect(),
                     seal: None,
                 };
                 self.sealed(peer, desired)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use control_state::life::{self, MachineOrder as Order};
 use control_state::{
-    Bios, BlockDevice, Cpu, DiskWipe, ErrorCode, EventKind, Firmware, Fru, Gpu, Hardware,
+    Bios, BlockDevice, Certificate, Cpu, DiskWipe, ErrorCode, EventKind, Firmware, Fru, Gpu, Hardware,
     InstallDone, Machine, MachineEvent as Event, Neighbour, Nic, Phase, RegisterMachine,
     StateError, WipeDone,
 };
@@ -33,7 +33,7 @@ impl MachineService for Shared {
         request: MachineRegisterRequest,
     ) -> Result<MachineRegisterResponse, LinkStatus> {
         let id = access::machine(peer)?;
-        self.ears.machine(id, self.store.now());
+        self.hears_hammer(peer, id)?;
         let call = self.begin(&machine_service::REGISTER, peer, format!("machine {id}"));
         let result = match inventory(id, request) {
             Ok(op) => self.within(&call).propose(peer, op).await,
@@ -51,7 +51,7 @@ impl MachineService for Shared {
         out: Sink<'_, MachineOrder>,
     ) -> Result<(), LinkStatus> {
         let id = access::machine(peer)?;
-        self.ears.machine(id, self.store.now());
+        self.hears_hammer(peer, id)?;
         let desire = Desire {
             look: || {
                 desired::at_tables(self, |tables| match life::machine_order(tables, id) {
@@ -83,13 +83,12 @@ impl MachineService for Shared {
             let code = ErrorCode::PermissionDenied;
             return Err(status::refused(&StateError::new(code, code.title())));
         }
-        let now = self.store.now();
-        self.ears.machine(id, now);
+        self.hears_hammer(peer, id)?;
         if self.look(|t| life::event_is_heartbeat(t, id, kind))? {
             return Ok(MachineEventResponse {});
         }
         let time = if request.time_ms == 0 {
-            now
+            self.store.now()
         } else {
             Timestamp::from_ms(request.time_ms)
         };
@@ -112,7 +111,7 @@ impl MachineService for Shared {
         request: WipeReport,
     ) -> Result<WipeReportResponse, LinkStatus> {
         let id = access::machine(peer)?;
-        self.ears.machine(id, self.store.now());
+        self.hears_hammer(peer, id)?;
         let wiped = |disk: proto_mesh::DiskWipe| DiskWipe {
             name: disk.name,
             serial: disk.serial,
@@ -138,7 +137,7 @@ impl MachineService for Shared {
         request: ProjectIdentityRequest,
     ) -> Result<ProjectIdentityResponse, LinkStatus> {
         let id = access::machine(peer)?;
-        self.ears.machine(id, self.store.now());
+        self.hears_hammer(peer, id)?;
         let method = &machine_service::PROJECT_IDENTITY;
         let call = self.begin(method, peer, format!("machine {id}"));
         let this = self.within(&call);
@@ -153,7 +152,7 @@ impl MachineService for Shared {
         request: InstallReport,
     ) -> Result<InstallReportResponse, LinkStatus> {
         let id = access::machine(peer)?;
-        self.ears.machine(id, self.store.now());
+        self.hears_hammer(peer, id)?;
         let what = format!("machine {id} allocation {}", request.allocation_uuid);
         let cut = request.log_tail.len().saturating_sub(LOG_TAIL_MAX);
         let op = InstallDone {
@@ -207,6 +206,20 @@ impl Shared {
             not_after_ms: certificate.not_after_ms,
             identity: certificate.identity,
         })
+    }
+
+    /// Notes that hammer said something. After a restore a boot of after the backup speaks with a
+    /// certificate that the state does not know: it proves nothing about the machine.
+    fn hears_hammer(&self, peer: &Peer, id: MachineId) -> Result<(), LinkStatus> {
+        let is_proof = self.look(|tables| {
+            let serial = peer.identity().map(|identity| &identity.serial);
+            let known = serial.and_then(|serial| tables.get::<Certificate>(serial));
+            life::restored(tables).is_none() || known.is_some()
+        })?;
+        if is_proof {
+            self.ears.machine(id, self.store.now());
+        }
+        Ok(())
     }
 
     fn order(&self, order: &Order) -> Option<WireOrder> {

@@ -54,7 +54,10 @@ impl SwitchService for Shared {
                 self.look(|tables| check_partition(tables, &id, &partition))??;
                 let found = self.wakes.switch(&id);
                 let (intent, revision) = found.map_err(|e| status::refused(&e))?;
-                Ok((Some(intent), revision))
+                // A restored state would move ports that it does not know the machines of: the
+                // switch goes on by what it keeps.
+                let is_held = self.look(|tables| life::restored(tables).is_some())?;
+                Ok(((!is_held).then_some(intent), revision))
             },
             message: |fence: Fence, intent: &Intent| {
                 let traces = self.look(|t| life::port_traces(t, &id)).unwrap_or_default();

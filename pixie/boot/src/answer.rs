@@ -256,8 +256,10 @@ impl Network {
             ClientClass::HttpArm64 => files.http_arm64.as_ref().map(by_http),
             ClientClass::HttpEfi64 => match &files.http_uki {
                 // A unified image runs no script of ours, so the choice has to be made here.
-                Some(uki) => boots_hammer(client, machines).then(|| by_http(uki)),
-                None => files.http_efi64.as_ref().map(by_http),
+                Some(uki) if !machines.needs_script() => {
+                    boots_hammer(client, machines).then(|| by_http(uki))
+                }
+                _ => files.http_efi64.as_ref().map(by_http),
             },
             ClientClass::UnknownBoot | ClientClass::Bmc | ClientClass::Other => None,
         };

@@ -154,6 +154,14 @@ fn a_unified_image_goes_only_to_machines_that_boot_hammer() {
             file,
             "{target:?}"
         );
+        // The partition names its installer by URL: the unified image is another one.
+        machines.set_needs_script(true);
+        let offer = network.answer(&mut book, &machines, &request, 0).unwrap();
+        assert_eq!(
+            offer.message.options.text(code::BOOT_FILE).as_deref(),
+            Some("http://10.77.1.2:8080/assets/snponly.efi"),
+            "{target:?}"
+        );
     }
 }
 

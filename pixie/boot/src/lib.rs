@@ -10,6 +10,8 @@
 //! - one Ethernet address holds at most one lease, one IP address at most one Ethernet address;
 //! - an address that was acknowledged is not given to another client before its time has ended;
 //! - only a client that names itself `PXEClient`, `HTTPClient` or iPXE is told a boot file;
+//! - a machine that boots the installer gets the one that control wants, or none yet
+//!   ([`InstallerSource`]);
 //! - a boot yields at most one ticket, and only to the address that booted.
 //!
 //! Rules come from RFC 2131 (DHCP), RFC 4578 (PXE options), the PXE 2.1 specification (ProxyDHCP)
@@ -18,6 +20,7 @@
 mod answer;
 mod bootlog;
 mod client;
+mod installer;
 mod lease;
 mod machines;
 mod network;
@@ -26,6 +29,7 @@ pub mod script;
 pub use answer::{Answer, NoAnswer};
 pub use bootlog::{BOOT_VALID_MS, BOOTS_MAX, BootLog, TicketRefusal};
 pub use client::{BmcMatch, Client, ClientClass};
+pub use installer::{Installer, InstallerSource, InstallerUrls};
 pub use lease::{Lease, LeaseBook, LeaseError, Pool};
 pub use machines::{Machine, Machines, Target};
 pub use network::{BootFiles, Network, Range, RangeError};

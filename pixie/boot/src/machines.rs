@@ -27,6 +27,7 @@ pub struct Machine {
 pub struct Machines {
     by_id: BTreeMap<MachineId, Target>,
     by_mac: BTreeMap<MacAddr, MachineId>,
+    needs_script: bool,
 }
 
 impl Machines {
@@ -39,6 +40,19 @@ impl Machines {
     ) {
         self.by_id.insert(id, target);
         self.by_mac.extend(macs.into_iter().map(|mac| (mac, id)));
+    }
+
+    /// Sets whether the installer is not the one of pixie's configuration. Then a unified kernel
+    /// image of that configuration would be the wrong installer, and every machine is sent to its
+    /// script.
+    pub fn set_needs_script(&mut self, needs_script: bool) {
+        self.needs_script = needs_script;
+    }
+
+    /// `true` if only a script tells the installer.
+    #[must_use]
+    pub fn needs_script(&self) -> bool {
+        self.needs_script
     }
 
     /// How many machines are known.

@@ -3,8 +3,9 @@
 
 use proto_types::{MacAddr, MachineId};
 
-/// Seconds between two tries of a download, and between two looks of a held machine.
+/// Seconds until a machine asks again whose installer did not load or is not there yet.
 const RETRY_S: u32 = 10;
+/// Seconds between two looks of a held machine.
 const HELD_RETRY_S: u32 = 30;
 
 /// Sends iPXE back with its UUID, its platform and its architecture.
@@ -25,13 +26,14 @@ pub struct Hammer<'a> {
     pub machine: MachineId,
     /// The card that it boots over.
     pub mac: MacAddr,
-    /// Pixie's own kernel command line.
-    pub commandline: &'a str,
-    /// Control's addition to it.
-    pub extra: &'a str,
+    /// Key of the pair of kernel and image; `None` means the files of pixie's configuration.
+    pub pair: Option<&'a str>,
+    /// Kernel command line, in this order. Words with iPXE syntax are left out.
+    pub commandline: [&'a str; 2],
 }
 
-/// Boots the installer: kernel and initramfs by HTTP, tried again until they come.
+/// Boots the installer: kernel and initramfs by HTTP. When one does not come the machine asks for
+/// its script anew: the pair may have been replaced since, and its files are gone then.
 #[must_use]
 pub fn hammer(hammer: &Hammer<'_>) -> String {
     let Hammer {
@@ -40,7 +42,13 @@ pub fn hammer(hammer: &Hammer<'_>) -> String {
         mac,
         ..
     } = hammer;
-    let commandline = [hammer.commandline, hammer.extra]
+    let (kernel, image) = match hammer.pair {
+        Some(key) => (format!("/boot/{key}/kernel"), format!("/boot/{key}/image")),
+        None => ("/kernel".to_owned(), "/initrd".to_owned()),
+    };
+    let again = again(http_base, *mac);
+    let commandline = hammer
+        .commandline
         .iter()
         .flat_map(|text| text.split_whitespace())
         .filter(|word| is_plain(word))
@@ -49,16 +57,24 @@ pub fn hammer(hammer: &Hammer<'_>) -> String {
     format!(
         "#!ipxe\n\
          echo metalmesh: machine {machine} starts the installer\n\
-         :again\n\
          imgfree\n\
-         kernel {http_base}/kernel initrd=initrd.img metalmesh.pixie={http_base} metalmesh.mac={mac} {commandline} \
+         kernel {http_base}{kernel} initrd=initrd.img metalmesh.pixie={http_base} metalmesh.mac={mac} {commandline} \
          || goto failed\n\
-         initrd --name initrd.img {http_base}/initrd || goto failed\n\
+         initrd --name initrd.img {http_base}{image} || goto failed\n\
          boot || goto failed\n\
          :failed\n\
          echo metalmesh: the installer did not load, trying again in {RETRY_S} s\n\
          sleep {RETRY_S}\n\
-         goto again\n"
+         {again} || goto failed\n"
+    )
+}
+
+/// Sends iPXE for its script once more, which is no new boot.
+fn again(http_base: &str, mac: MacAddr) -> String {
+    let mac = mac.to_string().replace(':', "-");
+    format!(
+        "chain --replace {http_base}/v1/boot.ipxe?mac={mac}&uuid=${{uuid}}\
+         &platform=${{platform}}&buildarch=${{buildarch}}&again=1"
     )
 }
 
@@ -79,19 +95,35 @@ pub fn disk(machine: MachineId) -> String {
 /// released.
 #[must_use]
 pub fn nothing(http_base: &str, mac: MacAddr, why: &str) -> String {
-    let mac = mac.to_string().replace(':', "-");
-    let why: String = why
-        .chars()
-        .filter(|c| c.is_ascii_graphic() || *c == ' ')
-        .collect();
-    let why = why.replace(['$', '|', '&'], "");
+    let (why, again) = (plain_text(why), again(http_base, mac));
     format!(
         "#!ipxe\n\
          echo metalmesh: nothing to boot: {why}\n\
          sleep {HELD_RETRY_S}\n\
-         chain --replace {http_base}/v1/boot.ipxe?mac={mac}&uuid=${{uuid}}\
-         &platform=${{platform}}&buildarch=${{buildarch}}&again=1 || exit 1\n"
+         {again} || exit 1\n"
     )
+}
+
+/// Boots nothing yet, and asks again soon: the installer is on its way. It stays here for as long
+/// as pixie does not answer, as a machine does whose installer does not load.
+#[must_use]
+pub fn not_yet(http_base: &str, mac: MacAddr, why: &str) -> String {
+    let (why, again) = (plain_text(why), again(http_base, mac));
+    format!(
+        "#!ipxe\n\
+         :wait\n\
+         echo metalmesh: nothing to boot yet: {why}\n\
+         sleep {RETRY_S}\n\
+         {again} || goto wait\n"
+    )
+}
+
+/// A text without line breaks and without iPXE syntax.
+fn plain_text(text: &str) -> String {
+    text.chars()
+        .filter(|c| c.is_ascii_graphic() || *c == ' ')
+        .filter(|c| !matches!(c, '$' | '|' | '&'))
+        .collect()
 }
 
 /// Whether a word of a command line is no iPXE syntax (`${}`, `||`, `&&`, comments, newlines).
@@ -117,8 +149,11 @@ mod tests {
             http_base: BASE,
             machine: id(),
             mac: MAC,
-            commandline: "console=ttyS0,115200n8  panic=30",
-            extra: "debug=1 evil=${net0/ip} a || b\nexit",
+            pair: None,
+            commandline: [
+                "console=ttyS0,115200n8  panic=30",
+                "debug=1 evil=${net0/ip} a || b\nexit",
+            ],
         });
         assert!(script.starts_with("#!ipxe\n"));
         assert!(script.contains(
@@ -127,6 +162,25 @@ mod tests {
              debug=1 a b exit || goto failed\n"
         ));
         assert!(script.contains("initrd --name initrd.img http://10.77.1.2:8080/initrd ||"));
+    }
+
+    #[test]
+    fn kernel_and_image_are_of_one_pair_and_a_failure_asks_anew() {
+        let script = hammer(&Hammer {
+            http_base: BASE,
+            machine: id(),
+            mac: MAC,
+            pair: Some("0f1e"),
+            commandline: ["console=ttyS1 quiet", ""],
+        });
+        assert!(
+            script.contains("kernel http://10.77.1.2:8080/boot/0f1e/kernel initrd=initrd.img ")
+        );
+        assert!(script.contains("initrd --name initrd.img http://10.77.1.2:8080/boot/0f1e/image "));
+        assert!(script.contains(" metalmesh.mac=52:54:00:77:01:01 console=ttyS1 quiet || goto"));
+        let (_, failed) = script.split_once(":failed\n").unwrap();
+        assert!(failed.contains("chain --replace http://10.77.1.2:8080/v1/boot.ipxe?mac=52-54-00"));
+        assert!(failed.ends_with("&again=1 || goto failed\n"));
     }
 
     #[test]
@@ -144,7 +198,10 @@ mod tests {
         let held = nothing(BASE, MAC, "held: wipe failed\n${x} || boot");
         assert!(held.contains("echo metalmesh: nothing to boot: held: wipe failed{x}  boot\n"));
         assert!(held.contains("&again=1"));
-        for script in [disk(id()), held] {
+        let waits = not_yet(BASE, MAC, "kernel: 404 ${x}\n|| boot");
+        assert!(waits.contains("echo metalmesh: nothing to boot yet: kernel: 404 {x} boot\n"));
+        assert!(waits.ends_with("&again=1 || goto wait\n"));
+        for script in [disk(id()), held, waits] {
             assert!(!script.contains("kernel "));
         }
     }

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ipnet::Ipv4Net;
 use pixie_boot::{BmcMatch, BootFiles, Network, Range, RangeError};
@@ -50,6 +51,38 @@ impl Default for Ports {
     }
 }
 
+/// Bounds of what is fetched when the partition names its installer by URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchLimits {
+    /// Longest kernel, bytes; a longer one is refused.
+    pub kernel_len_max: u64,
+    /// Longest image, bytes; a longer one is refused.
+    pub image_len_max: u64,
+    /// A server that sends nothing for so long is given up.
+    pub stall: Duration,
+    /// Longest download of one file.
+    pub time_max: Duration,
+    /// Pause after a first failure. It doubles with each further one, up to `retry_max`.
+    pub retry_min: Duration,
+    pub retry_max: Duration,
+    /// How often a fetched pair is compared with what its server has.
+    pub recheck: Duration,
+}
+
+impl Default for FetchLimits {
+    fn default() -> Self {
+        Self {
+            kernel_len_max: 256 << 20,
+            image_len_max: 2 << 30,
+            stall: Duration::from_secs(30),
+            time_max: Duration::from_secs(3600),
+            retry_min: Duration::from_secs(1),
+            retry_max: Duration::from_secs(60),
+            recheck: Duration::from_secs(300),
+        }
+    }
+}
+
 /// Everything that is configured.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -60,6 +93,10 @@ pub struct Config {
     pub kernel: PathBuf,
     pub initrd: PathBuf,
     pub commandline: String,
+    /// Authorities, PEM, that alone are trusted when an installer comes by https; without it those
+    /// of the system.
+    pub ca_file: Option<PathBuf>,
+    pub fetch: FetchLimits,
     pub networks: Vec<NetworkConfig>,
 }
 
@@ -101,6 +138,7 @@ struct FileBoot {
     initrd: PathBuf,
     #[serde(default = "default_commandline")]
     commandline: String,
+    ca_file: Option<PathBuf>,
     bios: Option<String>,
     efi64: Option<String>,
     efi32: Option<String>,
@@ -198,6 +236,8 @@ impl Config {
             kernel: file.boot.kernel,
             initrd: file.boot.initrd,
             commandline: file.boot.commandline,
+            ca_file: file.boot.ca_file,
+            fetch: FetchLimits::default(),
             networks,
         })
     }

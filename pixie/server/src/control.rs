@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use futures::future::BoxFuture;
-use pixie_boot::{Machines, Target};
+use pixie_boot::{InstallerSource, Machines, Target};
 use proto_types::{MacAddr, MachineId};
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,9 @@ pub struct BmcLease {
 #[derive(Debug, Clone, Default)]
 pub struct Desired {
     pub generation: u64,
-    /// Added to the kernel command line of hammer.
+    /// Where hammer's kernel and image come from.
+    pub installer: InstallerSource,
+    /// The partition's kernel command line of hammer: [`InstallerSource::commandline`].
     pub commandline: String,
     /// Where machines reach the mesh, `host:port`.
     pub control: Vec<String>,

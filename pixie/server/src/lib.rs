@@ -8,6 +8,8 @@
 //! - a lease is on disk before it is acknowledged;
 //! - known machines boot while control is away, from the last desired state on disk; only the
 //!   boot ticket needs control (503 with `Retry-After` until it is back);
+//! - the installer that the partition names is served only when kernel and image have come whole,
+//!   and never in part another's;
 //! - what pixie serves over plain HTTP is public; the ticket is the one secret, and it goes once,
 //!   to the address that holds the lease of the machine that booted;
 //! - every queue, body, transfer and connection count has a named bound.
@@ -19,6 +21,7 @@ pub mod config;
 pub mod control;
 mod dhcp;
 mod http;
+mod installer;
 mod leasefile;
 pub mod mesh;
 mod netdev;
@@ -30,4 +33,5 @@ mod state;
 mod tftp;
 
 pub use config::Config;
+pub use installer::FetchSetupError;
 pub use service::{DesiredSink, Pixie, PixieError};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agents_kit::{Agent, Origin, Steps, run_desired};
 use futures::future::BoxFuture;
-use pixie_boot::{Machines, Target};
+use pixie_boot::{InstallerSource, Machines, Target};
 use proto_mesh::{
     BmcLease as MeshLease, BootDesired, BootDesiredRequest, BootSeenRequest, BootServiceClient,
     BootTarget, BootTicketRequest, LeaseReport, LinkStatus,
@@ -172,6 +172,7 @@ pub fn desired(message: &BootDesired, fallback: &[String]) -> Desired {
     };
     Desired {
         generation: message.generation,
+        installer: InstallerSource::of(&message.kernel_url, &message.image_url),
         commandline: message.commandline.clone(),
         control,
         machines,
@@ -232,6 +233,8 @@ mod tests {
             Target::Disk
         );
         assert_eq!(desired.control, ["10.90.0.1:4443"]);
+        // A state that an older control signed names no URLs.
+        assert_eq!(desired.installer, InstallerSource::Own);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::control::{Control, Desired};
 use crate::dhcp::Dhcp;
 use crate::http::Http;
+use crate::installer::{FetchSetupError, Fetcher, run_installer};
 use crate::ra::Advertiser;
 use crate::report::run_reports;
 use crate::spool::run_spool;
@@ -22,6 +23,8 @@ use crate::tftp::Tftp;
 pub enum PixieError {
     #[error("cannot use the state directory")]
     State(#[source] io::Error),
+    #[error("cannot fetch installers")]
+    Fetch(#[source] FetchSetupError),
     #[error("cannot open {what} on {interface}")]
     Open {
         what: &'static str,
@@ -59,13 +62,15 @@ impl Pixie {
     /// Opens all sockets and starts the tasks in the background.
     ///
     /// # Errors
-    /// When the state directory or a socket cannot be used.
+    /// When the state directory, the certificate authorities or a socket cannot be used.
     pub async fn spawn(
         config: Config,
         control: Arc<dyn Control>,
         state_dir: &Path,
         stop: CancellationToken,
     ) -> Result<Self, PixieError> {
+        let fetcher = Fetcher::new(config.ca_file.as_deref(), &config.fetch);
+        let fetcher = fetcher.map_err(PixieError::Fetch)?;
         let shared = Arc::new(Shared::open(config, control, state_dir).map_err(PixieError::State)?);
         let mut tasks = JoinSet::new();
         for (network, config) in shared.config.networks.iter().enumerate() {
@@ -100,16 +105,7 @@ impl Pixie {
                 }
             }
         }
-        for background in ["spool", "reports"] {
-            let (shared, stop) = (Arc::clone(&shared), stop.clone());
-            tasks.spawn(async move {
-                match background {
-                    "spool" => run_spool(shared, stop).await,
-                    _ => run_reports(shared, stop).await,
-                }
-                Ok(())
-            });
-        }
+        spawn_background(&shared, fetcher, &mut tasks, &stop);
         Ok(Self {
             shared,
             tasks,
@@ -138,4 +134,28 @@ impl Pixie {
         }
         result
     }
+}
+
+/// Starts what serves no machine itself.
+fn spawn_background(
+    shared: &Arc<Shared>,
+    fetcher: Fetcher,
+    tasks: &mut JoinSet<io::Result<()>>,
+    stop: &CancellationToken,
+) {
+    let spool = run_spool(Arc::clone(shared), stop.clone());
+    let reports = run_reports(Arc::clone(shared), stop.clone());
+    let installer = run_installer(Arc::clone(shared), fetcher, stop.clone());
+    tasks.spawn(async move {
+        spool.await;
+        Ok(())
+    });
+    tasks.spawn(async move {
+        reports.await;
+        Ok(())
+    });
+    tasks.spawn(async move {
+        installer.await;
+        Ok(())
+    });
 }

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use agents_kit::StateDir;
-use pixie_boot::{BootLog, Lease, LeaseBook, Pool};
+use pixie_boot::{BootLog, InstallerSource, Lease, LeaseBook, Pool};
 use proto_types::MacAddr;
 use tokio::sync::Notify;
 
 use crate::clock::now_ms;
 use crate::config::{Config, Mode};
 use crate::control::{BmcLease, Control, Desired};
+use crate::installer::InstallerState;
 use crate::leasefile;
 use crate::spool::{self, Spool};
 
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) control: Arc<dyn Control>,
     pub(crate) spool: Spool,
+    pub(crate) installer: InstallerState,
     /// Rings when a BMC's lease changed.
     pub(crate) bmc_leases_changed: Notify,
     books: Mutex<Vec<LeaseBook>>,
@@ -62,7 +64,13 @@ impl Shared {
                 LeaseBook::from_leases(here.cloned())
             })
             .collect();
-        Ok(Self {
+        // Until control speaks nobody knows which installer is the right one.
+        let unknown = Desired {
+            installer: InstallerSource::Unknown,
+            ..Desired::default()
+        };
+        let shared = Self {
+            installer: InstallerState::open(&state_dir.join("installer"))?,
             spool: spool::open(dir),
             control,
             bmc_leases_changed: Notify::new(),
@@ -74,14 +82,19 @@ impl Shared {
             boots: Mutex::default(),
             control_ms: AtomicU64::new(0),
             config,
-        })
+        };
+        shared.set_desired(unknown);
+        Ok(shared)
     }
 
     pub(crate) fn desired(&self) -> Arc<Desired> {
         Arc::clone(&self.desired.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(crate) fn set_desired(&self, desired: Desired) {
+    pub(crate) fn set_desired(&self, mut desired: Desired) {
+        let needs_script = desired.installer != InstallerSource::Own;
+        desired.machines.set_needs_script(needs_script);
+        self.installer.want(&desired.installer);
         *self.desired.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(desired);
     }
 

@@ -83,11 +83,12 @@ catalogue! {
     // 13xx: images, sizes, layouts
     1301 ImageIdInvalid InvalidArgument "An image id is <os>-<major>[.<minor>[.<patch>]]", "for example debian-12.0.20260101";
     1302 ImageNotUsable FailedPrecondition "The image cannot be installed", "list usable images: metalmesh image ls";
-    1303 ImageWithoutDigest FailedPrecondition "The image has no digest", "give it one: metalmesh image create --digest sha256:<hex>";
+    1303 ImageWithoutDigest FailedPrecondition "The image has no digest", "have control find it: metalmesh image update <id> --url <url>; or give it: metalmesh image update <id> --digest sha256:<hex>";
     1304 SizesOverlap InvalidArgument "Two sizes would match the same machine", "change the constraints so that they exclude each other";
     1305 LayoutDoesNotFit FailedPrecondition "The filesystem layout does not fit the machine", "choose another layout or size";
     1306 LayoutsCollide InvalidArgument "Two layouts would match the same size and image", "change the constraints so that they exclude each other";
     1307 ImageExcluded InvalidArgument "The size does not allow this image", "look at the size's image constraints";
+    1308 ImageDigestNotFound InvalidArgument "The digest of the image cannot be found", "correct the url, or set the label metalmesh.dev/digest to sha256:<hex> of the file: metalmesh image create --digest";
     // 14xx: networks and addresses
     1401 NetworkFieldNotAllowed InvalidArgument "A field does not belong to this type of network", "leave it out";
     1402 NetworkFieldMissing InvalidArgument "A field is missing for this type of network", "give it";
@@ -131,6 +132,7 @@ catalogue! {
     1801 MembershipRefused FailedPrecondition "The control nodes cannot be changed so", "see them: metalmesh cluster status";
     1802 NotEnabled FailedPrecondition "Not every control node knows this yet", "upgrade every control node; see: metalmesh cluster status";
     1803 ClocksDiffer FailedPrecondition "The operator's clock and the control node's do not agree", "set the wrong clock right, for example timedatectl set-ntp true; then repeat it";
+    1805 NotReconciled FailedPrecondition "The restored state was not reconciled yet", "compare and let it go on: metalmesh cluster reconcile-after-restore";
     1804 NotRestored FailedPrecondition "Nothing waits to be reconciled", "it is needed once after metalmeshd restore; see: metalmesh cluster status";
     // 19xx: what stands beside control
     1901 NoVpn FailedPrecondition "No VPN is configured", "set [vpn] in the configuration of metalmeshd";

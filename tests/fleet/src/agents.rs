@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use bmc_agent::{BmcAgent, Config as BmcConfig};
 use control_client::Client;
 use pixie_boot::{BmcMatch, BootFiles, Network, Range};
-use pixie_server::config::{Mode, NetworkConfig, Ports};
+use pixie_server::config::{FetchLimits, Mode, NetworkConfig, Ports};
 use pixie_server::{Config as PixieConfig, Pixie, mesh};
 use proto_public::metalmesh::admin::v1::{self as mesh_admin, JoinServiceCreateRequest};
 use tokio::sync::watch;
@@ -330,6 +330,8 @@ impl Spot {
             initrd: boot.join("initrd"),
             assets: boot,
             commandline: String::new(),
+            ca_file: None,
+            fetch: FetchLimits::default(),
             networks: vec![NetworkConfig {
                 interface: "lo".into(),
                 mode: Mode::Server,

@@ -25,6 +25,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::delays::pass;
+use crate::drawn;
 use crate::machine::{BootDevice, Machine};
 use crate::plan::partition_name;
 use crate::world::World;
@@ -176,7 +177,9 @@ fn read(machine: &Machine, path: &str) -> Option<Value> {
         "/redfish/v1/Chassis/1" => json!({
             "Manufacturer": "Fleet", "Model": "1U",
             "SerialNumber": format!("C{}", machine.plan.number),
+            "Power": link("/redfish/v1/Chassis/1/Power"),
         }),
+        "/redfish/v1/Chassis/1/Power" => drawn::resource(machine),
         _ => return None,
     })
 }

@@ -3,12 +3,15 @@
 
 use bmc_ipmi::dcmi::GROUP_EXTENSION;
 use bmc_ipmi::packet::Request;
+use bmc_ipmi::power::GET_POWER_READING;
 
 use crate::bmc::{self, Switching};
+use crate::drawn;
 use crate::machine::{BootDevice, Machine};
 use crate::world::World;
 
 const CHASSIS: u8 = 0x00;
+const SENSOR: u8 = 0x04;
 const APP: u8 = 0x06;
 const STORAGE: u8 = 0x0a;
 const TRANSPORT: u8 = 0x0c;
@@ -65,16 +68,21 @@ pub(crate) fn obey(world: &World, machine: &Machine, request: &Request) -> Done 
             told([&size.to_le_bytes()[..], &[0]].concat())
         }
         (STORAGE, 0x11) => read_fru(machine, data),
-        (GROUP_EXTENSION, command) => {
-            let (completion, data) = machine.tag.answer(command, data);
-            (completion, data, Effect::Nothing)
-        }
+        (STORAGE, 0x20) => told(drawn::repository()),
+        (STORAGE, 0x23) => answered(drawn::record(data)),
+        (SENSOR, 0x2d) => answered(drawn::sensor(machine, data)),
+        (GROUP_EXTENSION, GET_POWER_READING) => answered(drawn::reading(machine).answer(data)),
+        (GROUP_EXTENSION, command) => answered(machine.tag.answer(command, data)),
         _ => (INVALID_COMMAND, Vec::new(), Effect::Nothing),
     }
 }
 
 fn told(data: Vec<u8>) -> Done {
     (DONE, data, Effect::Nothing)
+}
+
+fn answered((completion, data): (u8, Vec<u8>)) -> Done {
+    (completion, data, Effect::Nothing)
 }
 
 fn refused(completion: u8) -> Done {

@@ -21,6 +21,7 @@ mod catalogue;
 mod chaos;
 mod control;
 mod delays;
+mod drawn;
 mod fabric;
 mod hammer;
 mod http;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use agents_kit::Socket;
 use anyhow::{Context, Result, bail, ensure};
 use control_client::Client;
-use proto_public::admin::v2::MachineServiceListRequest;
+use proto_public::admin::v2::{MachineServiceListBmcRequest, MachineServiceListRequest};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
@@ -27,10 +27,12 @@ use crate::relay::Relay;
 use crate::report::{Part, Report};
 use crate::tenants::{self, Deeds, Tenants};
 use crate::world::{Ports, SOCKETS, Times, World};
-use crate::{bmc, catalogue, ipmi};
+use crate::{bmc, catalogue, drawn, ipmi};
 
 /// Between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
+/// Between two looks at what the public API shows of power.
+const POWER_LOOK: Duration = Duration::from_millis(500);
 
 /// Plays the data centre; `tell` gets a line of progress now and then.
 ///
@@ -338,10 +340,33 @@ impl<T: Fn(String)> Run<'_, T> {
             self.plan.machines
         );
         tenants::compare(self.world, &answer.machines);
+        // After faults a BMC may be unread until its agent's next round.
+        if !self.options.chaos {
+            self.compare_power().await?;
+        }
         if self.world.truth.violated.is_cancelled() {
             return Err(self.violation());
         }
         Ok(())
+    }
+
+    /// Waits until the public API shows what each BMC tells of power.
+    async fn compare_power(&self) -> Result<()> {
+        let end = Instant::now() + self.patience;
+        loop {
+            let request = MachineServiceListBmcRequest::default();
+            let answer = self.admin.admin_machines().list_bmc(request).await?;
+            let Some(difference) = drawn::difference(self.world, &answer.into_inner().bmc_details)
+            else {
+                self.world.truth.power_is_shown();
+                return Ok(());
+            };
+            ensure!(
+                Instant::now() < end,
+                "power is not shown in time: {difference}"
+            );
+            sleep(POWER_LOOK).await;
+        }
     }
 
     async fn report(

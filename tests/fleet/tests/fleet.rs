@@ -52,6 +52,8 @@ async fn machines_come_are_rented_and_come_back_clean() {
     ] {
         assert!(json["checks"][check].as_u64().unwrap() >= 18, "{check}");
     }
+    // Over both Redfish and IPMI, from the BMC by the agent and control to the public API.
+    assert_eq!(json["checks"]["power as the BMC tells it"], 60);
 }
 
 #[tokio::test(flavor = "multi_thread")]

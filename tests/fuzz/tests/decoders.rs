@@ -9,7 +9,9 @@ use bmc_ipmi::CipherSuite;
 use bmc_ipmi::dcmi::{ASSET_TAG_MAX, AssetTag, Piece};
 use bmc_ipmi::managed::Managed;
 use bmc_ipmi::packet::Response;
+use bmc_ipmi::power::PowerReading;
 use bmc_ipmi::rakp::Keys;
+use bmc_ipmi::sdr::{Repository, SupplySensor, SupplyStates};
 use bolero::check;
 use proto_public::json;
 use proto_traces::TraceContext;
@@ -78,6 +80,30 @@ fn fuzz_ipmi_asset_tag() {
             assert_eq!(completion == 0, Piece::decode(&data).is_some());
         }
         assert!(tag.text().chars().count() <= ASSET_TAG_MAX);
+    });
+}
+
+#[test]
+fn fuzz_ipmi_power_reading() {
+    check!().for_each(|bytes: &[u8]| {
+        if let Some(reading) = PowerReading::decode(bytes) {
+            assert_eq!(PowerReading::decode(&reading.encode()), Some(reading));
+            let (completion, data) = reading.answer(bytes);
+            assert_eq!(completion == 0, PowerReading::decode(&data).is_some());
+        }
+    });
+}
+
+#[test]
+fn fuzz_ipmi_sensors() {
+    check!().for_each(|bytes: &[u8]| {
+        let _ = Repository::decode(bytes);
+        if let Some(sensor) = SupplySensor::decode(bytes) {
+            assert_eq!(sensor.number, bytes[7]);
+        }
+        if let Some(states) = SupplyStates::decode(bytes) {
+            assert_eq!(states.and(states), states);
+        }
     });
 }
 

@@ -11,8 +11,8 @@ use crate::netns::Namespace;
 use crate::process::output;
 use crate::wait::{Interrupted, interrupted};
 
-/// One person with a context file and a place in the network. Commands are given as one line;
-/// nothing in a lab has a space in its name.
+/// One person with a context file and a place in the network. Commands are given as one line, as
+/// nothing in a lab has a space in its name, or as words.
 #[derive(Clone, Debug)]
 pub struct Person {
     pub name: &'static str,
@@ -23,11 +23,12 @@ pub struct Person {
 
 impl Person {
     fn command(&self, line: &str) -> Command {
+        self.command_of(line.split_whitespace())
+    }
+
+    fn command_of<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = self.namespace.command(&self.program);
-        command
-            .arg("--config")
-            .arg(&self.config)
-            .args(line.split_whitespace());
+        command.arg("--config").arg(&self.config).args(words);
         command
     }
 
@@ -37,6 +38,15 @@ impl Person {
     /// What it said on standard error.
     pub fn run(&self, line: &str) -> Result<String> {
         output(&mut self.command(line)).with_context(|| self.said(line))
+    }
+
+    /// Runs `metalmesh …` with words that may have spaces in them; returns its standard output.
+    ///
+    /// # Errors
+    /// The text on standard error when it fails.
+    pub fn run_words(&self, words: &[&str]) -> Result<String> {
+        let mut command = self.command_of(words.iter().copied());
+        output(&mut command).with_context(|| self.said(&words.join(" ")))
     }
 
     /// Runs `metalmesh … -o json`.

@@ -24,6 +24,9 @@ pub const SWITCH: &str = "leaf1";
 pub const MESH_PORT: u16 = 4443;
 const IMAGE_PORT: u16 = 8081;
 const PIXIE_PORT: u16 = 8080;
+/// Names of the partition's kernel and initramfs on the image server.
+pub const BOOT_KERNEL: &str = "hammer-kernel";
+pub const BOOT_IMAGE: &str = "hammer-initramfs";
 const START: Duration = Duration::from_secs(30);
 
 /// An agent's program, namespace and way of being started.
@@ -171,7 +174,8 @@ fn core_config(address: Ipv4Addr, vtep: Ipv4Addr) -> String {
     )
 }
 
-/// metalmesh-pixie on the services host.
+/// metalmesh-pixie on the services host. The kernel and the initramfs of its configuration do not
+/// exist: a machine that boots has those that the partition names by URL.
 ///
 /// # Errors
 /// Its configuration cannot be written.
@@ -179,11 +183,9 @@ pub fn pixie(record: &Record, topology: &Topology, artefacts: &Artefacts) -> Res
     let program = artefacts.program(Program::Pixie);
     let agent = Agent::new(record, "pixie", "pixie1", program, &topology.services)?;
     let text = format!(
-        "http_port = {PIXIE_PORT}\n[boot]\nkernel = \"{}\"\ninitrd = \"{}\"\n\
+        "http_port = {PIXIE_PORT}\n[boot]\nkernel = \"/nonexistent\"\ninitrd = \"/nonexistent\"\n\
          [[network]]\ninterface = \"prov0\"\naddress = \"{pixie}\"\nsubnet = \"{}\"\n\
          range = [\"10.77.1.100\", \"10.77.1.199\"]\nrouter = \"{pixie}\"\n",
-        artefacts.kernel.display(),
-        artefacts.initrd.display(),
         topology::PROVISIONING,
         pixie = topology::PIXIE,
     );
@@ -235,15 +237,22 @@ pub fn bmc(
     Ok(agent)
 }
 
-/// Serves a directory with the image in it; what URL it has there.
+/// Serves a directory with the image, and with the partition's kernel and initramfs, in it; returns
+/// the image's URL.
 ///
 /// # Errors
 /// It does not come up.
 pub fn images(record: &Record, topology: &Topology, artefacts: &Artefacts) -> Result<String> {
     let dir = record.path("images/x")?.with_file_name("");
     let name = "debian-12.tar.zst";
-    // A link costs nothing, a copy a hundred megabytes.
-    std::os::unix::fs::symlink(fs::canonicalize(&artefacts.image)?, dir.join(name))?;
+    for (file, name) in [
+        (&artefacts.image, name),
+        (&artefacts.kernel, BOOT_KERNEL),
+        (&artefacts.initrd, BOOT_IMAGE),
+    ] {
+        // A link costs nothing, a copy a hundred megabytes.
+        std::os::unix::fs::symlink(fs::canonicalize(file)?, dir.join(name))?;
+    }
     let mut command = topology.services.command(record.state().program);
     command
         .args(["lab", "images"])

@@ -17,8 +17,8 @@ use control_api::gate::ApiGate;
 use control_api::login::Hasher;
 use control_api::services::Services;
 use control_api::{
-    Core, Policies, Published, Rates, Uses, WatchLimits, Watches, admin_token, serve, tenants,
-    token,
+    Core, FetchLimits, ImageDigests, Policies, Published, Rates, Uses, WatchLimits, Watches,
+    admin_token, serve, tenants, token,
 };
 use control_pki::{Pki, SealingKey};
 use control_state::{BlockDevice, Cpu, Hardware, Neighbour, Nic};
@@ -291,6 +291,7 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
         backups,
         rates: Rates::new(0),
         uses,
+        image_digests: ImageDigests::new(FetchLimits::default(), stop.clone()),
         hasher: Hasher::default(),
         mesh_addresses: Vec::new(),
         peer_address: String::new(),

@@ -4,6 +4,8 @@ mod arrows;
 mod coverage;
 mod dependencies;
 mod metadata;
+mod named_tests;
+mod pages;
 mod products;
 mod schema;
 mod tidy;
@@ -22,11 +24,12 @@ pub(crate) type Findings = Vec<String>;
 /// Runs every check and reports all findings, not only the first.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let metadata = Metadata::load(root)?;
-    let structure: [(&str, Findings); 6] = [
+    let structure: [(&str, Findings); 7] = [
         ("arrows", arrows::check(&metadata)),
         ("crates", arrows::check_names(&metadata)),
         ("coverage", coverage::check(root)?),
         ("dependencies", dependencies::check(root, &metadata)?),
+        ("pages", pages::check(root)?),
         ("products", products::check(root)?),
         ("tidy", tidy::check(root)?),
     ];

@@ -5,7 +5,8 @@ use bmc_ipmi::{
 };
 use tokio::time::Instant;
 
-use super::{PowerView, Way, chain, power_becomes, socket, untaggable};
+use super::sensors::{self, SensorCache};
+use super::{PowerView, Way, chain, draw, power_becomes, socket, untaggable};
 use crate::config::{Login, Target};
 use crate::driver::{Action, DriveError, Power, Reading};
 
@@ -62,9 +63,23 @@ impl PowerView for Work<'_> {
 }
 
 /// Reads a BMC. Without power it is no reading; what only decorates may be missing.
-pub(super) async fn read(target: &Target, login: &Login) -> Result<Reading, DriveError> {
+pub(super) async fn read(
+    target: &Target,
+    login: &Login,
+    cache: &SensorCache,
+    until: Instant,
+) -> Result<Reading, DriveError> {
     let mut session = open(target, login).await?;
-    let reading = read_all(&mut session, target).await;
+    let mut reading = read_all(&mut session, target).await;
+    if let Ok(reading) = &mut reading {
+        let address = socket(target, Way::Ipmi);
+        let mut sensors = cache.take(address);
+        let read = sensors::read(&mut session, &mut sensors);
+        reading.draw = draw::in_time(until, read).await;
+        if let Some(sensors) = sensors {
+            cache.put(address, sensors);
+        }
+    }
     close(session).await;
     reading.map_err(|error| failed(target, &error))
 }

@@ -6,7 +6,7 @@ use bmc_redfish::{
 };
 use tokio::time::{Instant, sleep};
 
-use super::{POLL, PowerView, Way, chain, power_becomes, socket, untaggable};
+use super::{POLL, PowerView, Way, chain, draw, power_becomes, socket, untaggable};
 use crate::config::{Login, Target};
 use crate::driver::{Action, DriveError, Power, Reading};
 
@@ -46,10 +46,16 @@ fn power(system: &System) -> Power {
 }
 
 /// Reads a BMC.
-pub(super) async fn read(target: &Target, login: &Login) -> Result<Reading, DriveError> {
+pub(super) async fn read(
+    target: &Target,
+    login: &Login,
+    until: Instant,
+) -> Result<Reading, DriveError> {
     let mut session = open(target, login)?;
     let inventory = session.inventory().await;
     let inventory = inventory.map_err(|e| failed(target, &e, DriveError::Unreached))?;
+    // Last, since a request that is given up in the middle leaves the connection unusable.
+    let told = draw::in_time(until, session.power(&inventory)).await;
     let (system, chassis) = (inventory.system, inventory.chassis);
     Ok(Reading {
         machines: system.uuid.parse().into_iter().collect(),
@@ -77,6 +83,7 @@ pub(super) async fn read(target: &Target, login: &Login) -> Result<Reading, Driv
             product_serial: system.serial,
             ..proto_mesh::Fru::default()
         },
+        draw: told.map(|told| told.map(draw::of_redfish).unwrap_or_default()),
     })
 }
 

@@ -19,7 +19,7 @@ use agents_kit::StateDir;
 use bmc_agent::{BmcAgent, Config};
 use control::{Control, now_ms};
 use emulator::Emulator;
-use proto_mesh::BmcAction;
+use proto_mesh::{BmcAction, PowerMetric, PowerSupply};
 use simulator::{PASSWORD, Simulator};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -177,6 +177,95 @@ async fn silent_and_unwilling_bmcs_are_told_with_address_and_reason() {
     assert!(done.error.starts_with(&reason), "{}", done.error);
     assert!(now_ms() - began < 20_000, "before control gives up");
     refuses_nonces(&control, M1).await;
+    agent.stop().await;
+    control.stop().await;
+}
+
+fn supply(health: &str, state: &str) -> PowerSupply {
+    PowerSupply {
+        health: health.into(),
+        state: state.into(),
+    }
+}
+
+#[tokio::test]
+async fn control_is_told_of_power_supplies_behind_ipmi() {
+    let Some(simulator) = Simulator::start(M1) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let port = simulator.port;
+    let bmcs = format!("[[bmc]]\naddress = \"127.0.0.1\"\nipmi_port = {port}\n");
+    let control = Control::start();
+    let agent = Running::start(&control, dir.path(), config(dir.path(), &bmcs));
+    let address = format!("127.0.0.1:{port}");
+    let status = control
+        .status(&address, |status| status.draw.is_some())
+        .await;
+    let draw = status.draw.unwrap();
+    assert_eq!(draw.metric, None, "ipmi_sim has no DCMI");
+    let expected = [supply("OK", "Enabled"), supply("Critical", "Enabled")];
+    assert_eq!(draw.supplies, expected);
+    agent.stop().await;
+    control.stop().await;
+}
+
+#[tokio::test]
+async fn control_is_told_what_a_machine_behind_redfish_draws() {
+    let Some(emulator) = Emulator::start_with(M2, emulator::power()) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let bmcs = format!(
+        "[[bmc]]\naddress = \"127.0.0.1\"\nredfish_port = {}\ntls_sha256 = \"{}\"\n",
+        emulator.address.port(),
+        hex::encode(emulator.pin)
+    );
+    let control = Control::start();
+    let config = config_with(dir.path(), &bmcs, emulator::PASSWORD);
+    let agent = Running::start(&control, dir.path(), config);
+    let address = emulator.address.to_string();
+    let status = control
+        .status(&address, |status| status.draw.is_some())
+        .await;
+    let draw = status.draw.unwrap();
+    let metric = PowerMetric {
+        average_mw: 230_500,
+        min_mw: 198_000,
+        max_mw: 305_250,
+        interval_ms: 1_200_000,
+    };
+    assert_eq!(draw.metric, Some(metric));
+    let expected = [
+        supply("OK", "Enabled"),
+        supply("Critical", "UnavailableOffline"),
+        supply("", "Absent"),
+    ];
+    assert_eq!(draw.supplies, expected);
+    agent.stop().await;
+    control.stop().await;
+}
+
+/// A link to a resource that is not there: the rest of the reading counts.
+#[tokio::test]
+async fn power_that_cannot_be_read_leaves_the_rest_of_a_reading() {
+    let [links, _] = emulator::power();
+    let Some(emulator) = Emulator::start_with(M2, [links, serde_json::json!({})]) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let bmcs = format!(
+        "[[bmc]]\naddress = \"127.0.0.1\"\nredfish_port = {}\ntls_sha256 = \"{}\"\n",
+        emulator.address.port(),
+        hex::encode(emulator.pin)
+    );
+    let control = Control::start();
+    let config = config_with(dir.path(), &bmcs, emulator::PASSWORD);
+    let agent = Running::start(&control, dir.path(), config);
+    let address = emulator.address.to_string();
+    let status = control.status(&address, |_| true).await;
+    assert_eq!((status.error.as_str(), status.draw), ("", None));
+    assert_eq!(status.power_state, "off");
     agent.stop().await;
     control.stop().await;
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 const PACKAGE: &str = "sushy-tools==2.2.0";
@@ -48,8 +49,57 @@ pub(crate) struct Emulator {
     _folder: tempfile::TempDir,
 }
 
+/// sushy-tools' chassis tell nothing of power: this adds links to them, and resources by path.
+const ADD: &str = "\
+import flask, json
+from sushy_tools.emulator.main import app
+@app.before_request
+def serve_added():
+    if flask.request.path in resources:
+        return flask.jsonify(resources[flask.request.path])
+@app.after_request
+def link_added(answer):
+    body = answer.get_json(silent=True) if flask.request.method == 'GET' else None
+    if isinstance(body, dict) and '#Chassis.' in body.get('@odata.type', ''):
+        answer.set_data(flask.json.dumps({**body, **links}))
+    return answer
+";
+
+/// The resource `Power` as DSP0268 describes it: numbers of 20 minutes, two supplies, and a place for
+/// a third.
+#[allow(dead_code, reason = "not every test that has this module needs it")]
+pub(crate) fn power() -> [Value; 2] {
+    let path = "/redfish/v1/Chassis/added/Power";
+    let supply = |health: Value, state: &str| json!({"Status": {"Health": health, "State": state}});
+    let resource = json!({
+        "@odata.type": "#Power.v1_7_0.Power",
+        "PowerControl": [{
+            "PowerConsumedWatts": 210,
+            "PowerMetrics": {
+                "IntervalInMin": 20, "MinConsumedWatts": 198,
+                "MaxConsumedWatts": 305.25, "AverageConsumedWatts": 230.5,
+            },
+        }],
+        "PowerSupplies": [
+            supply(json!("OK"), "Enabled"),
+            supply(json!("Critical"), "UnavailableOffline"),
+            supply(json!(null), "Absent"),
+        ],
+    });
+    [
+        json!({"Power": {"@odata.id": path}}),
+        json!({path: resource}),
+    ]
+}
+
 impl Emulator {
+    /// As sushy-tools is.
     pub(crate) fn start(uuid: &str) -> Option<Self> {
+        Self::start_with(uuid, [json!({}), json!({})])
+    }
+
+    /// With links added to its chassis, and resources by path.
+    pub(crate) fn start_with(uuid: &str, [links, resources]: [Value; 2]) -> Option<Self> {
         let environment = environment()?;
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).display().to_string();
@@ -63,7 +113,8 @@ impl Emulator {
         fs::write(path("users"), user_line(&environment, PASSWORD)).unwrap();
         // The fake driver takes one to eleven seconds for a change of power; here one.
         let config = format!(
-            "import random\nrandom.randint = lambda low, high: low\n\
+            "import json\nlinks = json.loads('{links}')\nresources = json.loads('{resources}')\n{ADD}\
+             import random\nrandom.randint = lambda low, high: low\n\
              SUSHY_EMULATOR_LISTEN_IP = '127.0.0.1'\nSUSHY_EMULATOR_LISTEN_PORT = {port}\n\
              SUSHY_EMULATOR_SSL_CERT = '{cert}'\nSUSHY_EMULATOR_SSL_KEY = '{key}'\n\
              SUSHY_EMULATOR_AUTH_FILE = '{users}'\nSUSHY_EMULATOR_FAKE_DRIVER = True\n\

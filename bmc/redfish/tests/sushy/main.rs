@@ -6,6 +6,7 @@
 )]
 
 mod emulator;
+mod power;
 
 use std::time::{Duration, Instant};
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use control_state::{self as state, BmcReading, Segment, Switch, Tables};
 use proto_public::api::v2;
-use proto_types::{MacAddr, PartitionId, Timestamp};
+use proto_types::{MacAddr, PartitionId, Timestamp, Vni};
 use tonic::Status;
 
 use super::machine::allocation;
@@ -181,9 +181,6 @@ pub(crate) fn from_bmc_report(
     })
 }
 
-/// Supplies of one machine that are kept: more than any chassis has.
-const SUPPLIES_MAX: usize = 32;
-
 /// What a machine draws, where its agent says anything of it.
 fn draw(
     metric: Option<v2::MachinePowerMetric>,
@@ -196,19 +193,16 @@ fn draw(
         health: it.health,
         state: it.state,
     };
-    Some(state::Draw {
+    let draw = state::Draw {
         metric: metric.map(|it| state::PowerMetric {
             average_mw: thousandths(it.average_consumed_watts),
             interval_milliminutes: thousandths(it.interval_in_min),
             max_mw: thousandths(it.max_consumed_watts),
             min_mw: thousandths(it.min_consumed_watts),
         }),
-        supplies: supplies
-            .into_iter()
-            .take(SUPPLIES_MAX)
-            .map(supply)
-            .collect(),
-    })
+        supplies: supplies.into_iter().map(supply).collect(),
+    };
+    Some(draw.clipped())
 }
 
 /// What is no number, or below nothing, is nothing.
@@ -235,7 +229,11 @@ pub(crate) fn order(
     of: &state::Allocation,
     vpn_key: impl Fn(&state::VpnMember) -> String,
 ) -> v2::MachineAllocation {
-    let mut order = allocation(tables, of);
+    let numbered = state::Allocation {
+        layout: state::life::numbered(&of.layout),
+        ..of.clone()
+    };
+    let mut order = allocation(tables, &numbered);
     let member = tables.get::<state::VpnMember>(&of.id);
     if let (Some(vpn), Some(member)) = (&mut order.vpn, member) {
         vpn.auth_key = vpn_key(member);
@@ -287,7 +285,12 @@ pub(crate) fn switch_order(tables: &Tables, of: &Switch) -> v2::Switch {
     let connected = connected.filter_map(|it| it.nic.as_mut());
     for nic in order.nics.iter_mut().chain(connected) {
         let machine = machines.get(nic.name.as_str());
-        match machine.map(|it| it.segment).unwrap_or_default() {
+        let port = of.ports.get(&nic.name);
+        let segment = match port.and_then(|port| port.kept) {
+            Some(Vni::NONE) => Segment::Isolated,
+            _ => machine.map(|machine| machine.segment).unwrap_or_default(),
+        };
+        match segment {
             Segment::Provisioning => nic.vrf = None,
             Segment::Tenant => {}
             Segment::Isolated => {

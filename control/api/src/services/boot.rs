@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use control_state::life::{BootTarget, Nonce, boot_target, restored};
+use control_state::life::{BootTarget, Nonce, boot_target, is_left_alone, restored};
 use control_state::{
     self as state, DiskWipe, ErrorCode, EventKind, EventLog, Hardware, InstallDone, Kind, Machine,
     MachineEvent, MachineSeen, Partition, Phase, RegisterMachine, SEEN_IN_LEVEL, StateError,
@@ -73,6 +73,10 @@ impl BootService for Services {
             .read(|tables| {
                 let known = tables.require::<Partition>(&partition)?;
                 let machine = state::query::machine_of_mac(tables, &partition, mac);
+                if restored(tables).is_some() {
+                    let what = "no installer boots before the restored state is reconciled";
+                    return Err(StateError::new(ErrorCode::NotReconciled, what));
+                }
                 let target = machine.map_or(BootTarget::Hammer, |it| boot_target(tables, it.id));
                 Ok((target, known.boot.clone()))
             })
@@ -282,7 +286,7 @@ fn installation(
     let machine = tables.get::<Machine>(&id)?;
     let allocation = machine.allocation.as_ref()?;
     // After a restore the disks may be another tenant's.
-    let is_held = restored(tables).is_some();
+    let is_held = restored(tables).is_some() || is_left_alone(tables, machine);
     (machine.phase == Phase::Installing && !is_held).then(|| {
         (
             allocation.install.attempt,

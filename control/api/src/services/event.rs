@@ -1,18 +1,18 @@
 //! Events of machines that others saw: the published switch agent hears machines phone home.
 
-use control_state::life::event_is_heartbeat;
+use control_state::life::{event_is_heartbeat, restored};
 use control_state::{self as state, ErrorCode, EventKind, MachineEvent, PhoneHome};
 use proto_public::api::v2::MachineProvisioningEvent;
 use proto_public::infra::v2 as infra;
 use proto_public::infra::v2::event_service_server::EventService;
-use proto_types::MachineId;
+use proto_types::{MachineId, ProjectId};
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::enums::from_event_kind;
 use crate::convert::{from_time, parse, required};
-use crate::refusal::{invalid, refused};
+use crate::refusal::invalid;
 
 /// Events in one call.
 const EVENTS_MAX: usize = 10_000;
@@ -47,6 +47,24 @@ impl EventService for Services {
     }
 }
 
+/// Refuses, before it counts as a sign of life, that nobody's machine phones home, and that one does
+/// whose tenant is not known for certain since a restore.
+fn check_may_phone_home(
+    tables: &state::Tables,
+    id: MachineId,
+    project: Option<ProjectId>,
+) -> Result<(), state::StateError> {
+    if restored(tables).is_some() {
+        let what = format!("nobody knows whose machine \"{id}\" is since the cluster was restored");
+        return Err(state::StateError::new(ErrorCode::NotReconciled, what));
+    }
+    if project.is_none() {
+        let what = format!("machine \"{id}\" is nobody's and cannot phone home");
+        return Err(state::StateError::new(ErrorCode::WrongPhase, what));
+    }
+    Ok(())
+}
+
 impl Services {
     /// Writes an event of a machine; what says nothing new is not written.
     pub(super) async fn take_event(
@@ -67,6 +85,9 @@ impl Services {
                     .filter(|it| caller.reaches(it.partition.as_ref()))
                     .ok_or_else(|| state::StateError::not_found("machine", id))?;
                 let project = found.allocation.as_ref().map(|it| it.project);
+                if kind == EventKind::PhonedHome {
+                    check_may_phone_home(tables, id, project)?;
+                }
                 Ok((event_is_heartbeat(tables, id, kind), project))
             })
             .await?;
@@ -85,10 +106,6 @@ impl Services {
                     time,
                 };
                 self.0.propose(caller, op).await.map(drop)
-            }
-            (EventKind::PhonedHome, None) => {
-                let what = format!("machine \"{id}\" is nobody's and cannot phone home");
-                Err(refused(ErrorCode::WrongPhase, what))
             }
             _ => {
                 let op = MachineEvent {

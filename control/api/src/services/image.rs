@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use control_state::{
-    self as state, CreateImage, DeleteImage, UpdateImage, newest_image, parse_image_id,
+    self as state, CreateImage, DeleteImage, Lock, UpdateImage, label, newest_image, parse_image_id,
 };
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::image_service_server::ImageService;
@@ -12,15 +12,20 @@ use proto_public::api::v2::{
     ImageServiceLatestResponse, ImageServiceListRequest, ImageServiceListResponse, ImageUsage,
 };
 use proto_types::{ImageId, Timestamp};
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
 
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::catalog::{self, from_features, from_image, image_matches};
 use crate::convert::enums::from_classification;
 use crate::convert::{from_time, labels_update, lock, parse, required};
+use crate::image_digest::{self, DigestPlan, FoundDigest};
 use crate::listing::{EncodedItems, listing, listing_encoded};
 use crate::refusal::of_state;
+
+/// How often an update without a lock of its own is planned anew when others change the image in
+/// between; then the caller is told of the conflict.
+const PLANS_MAX: u32 = 3;
 
 #[tonic::async_trait]
 impl ImageService for Services {
@@ -75,8 +80,9 @@ impl admin::image_service_server::ImageService for Services {
     ) -> Answer<admin::ImageServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let image = required("image", request.into_inner().image)?;
-        let op = CreateImage(from_image(image, self.0.now())?);
-        let made = self.image_reply(&caller, op).await?;
+        let image = from_image(image, self.0.now())?;
+        let image = self.with_digest(&caller, image).await?;
+        let made = self.image_reply(&caller, CreateImage(image)).await?;
         ok(admin::ImageServiceCreateResponse {
             image: Some(catalog::image(&made)),
         })
@@ -100,7 +106,7 @@ impl admin::image_service_server::ImageService for Services {
             expires_at: request.expires_at.as_ref().map(from_time),
             labels: labels_update(request.labels),
         };
-        let changed = self.image_reply(&caller, op).await?;
+        let changed = self.update_with_digest(&caller, op).await?;
         ok(admin::ImageServiceUpdateResponse {
             image: Some(catalog::image(&changed)),
         })
@@ -169,6 +175,101 @@ fn latest<'a>(
 }
 
 impl Services {
+    /// A new image with the digest that the request gives or that control finds.
+    async fn with_digest(
+        &self,
+        caller: &Caller,
+        mut image: state::Image,
+    ) -> Result<state::Image, Status> {
+        match image_digest::on_create(&image) {
+            DigestPlan::Find { url } => {
+                let found = self.find_digest(caller, &image.id, &url, CreateImage(image.clone()));
+                found.await?.label(&mut image.meta.labels);
+            }
+            _ => {
+                image.meta.labels.remove(label::DIGEST_SOURCE);
+            }
+        }
+        Ok(image)
+    }
+
+    /// Changes an image and, where its digest is not that of its URL any more, the digest too.
+    async fn update_with_digest(
+        &self,
+        caller: &Caller,
+        op: UpdateImage,
+    ) -> Result<Arc<state::Image>, Status> {
+        if op.url.is_none() && op.labels.is_none() {
+            return self.image_reply(caller, op).await;
+        }
+        let mut known: Option<(String, FoundDigest)> = None;
+        let mut tries = 1;
+        loop {
+            let changed = self.planned_update(caller, op.clone(), &mut known).await;
+            match changed {
+                // The plan is for the image as it was read.
+                Err(status)
+                    if status.code() == Code::Aborted
+                        && op.lock == Lock::Server
+                        && tries < PLANS_MAX =>
+                {
+                    tries += 1;
+                }
+                changed => return changed,
+            }
+        }
+    }
+
+    /// Applies a change to the image that it was planned for. `known` is the digest that an earlier
+    /// try found, and the URL that it is of.
+    async fn planned_update(
+        &self,
+        caller: &Caller,
+        mut op: UpdateImage,
+        known: &mut Option<(String, FoundDigest)>,
+    ) -> Result<Arc<state::Image>, Status> {
+        let old = (self.0)
+            .read(|tables| tables.require::<state::Image>(&op.id).cloned())
+            .await?;
+        let plan = image_digest::on_update(&old, &op);
+        if op.lock == Lock::Server {
+            op.lock = Lock::Client(old.meta.updated_at);
+        }
+        op.labels = match plan {
+            DigestPlan::AsStated => op.labels,
+            DigestPlan::Given => image_digest::without_source(op.labels),
+            DigestPlan::Keep { digest, source } => {
+                Some(image_digest::with_digest(op.labels, digest, source))
+            }
+            DigestPlan::Find { url } => {
+                let found = match known.take() {
+                    Some((of, found)) if of == url => found,
+                    _ => self.find_digest(caller, &op.id, &url, op.clone()).await?,
+                };
+                let (digest, source) = (found.digest.to_string(), found.source.text().to_owned());
+                *known = Some((url, found));
+                Some(image_digest::with_digest(op.labels, digest, source))
+            }
+        };
+        self.image_reply(caller, op).await
+    }
+
+    /// The digest of the file at `url`, which may take minutes. `op` is the change that needs it:
+    /// it is tried first, so that a change that would be refused fetches nothing.
+    async fn find_digest(
+        &self,
+        caller: &Caller,
+        image: &ImageId,
+        url: &str,
+        op: impl Into<state::Op>,
+    ) -> Result<FoundDigest, Status> {
+        self.0.check(caller, op).await?;
+        let found = self.0.image_digests.find(url).await;
+        let found = found.map_err(|error| error.status(image))?;
+        self.0.still_allows(caller).await?;
+        Ok(found)
+    }
+
     async fn image_reply(
         &self,
         caller: &Caller,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use control_state::life::{port_vni, switch_report_matters};
+use control_state::life::{port_vni, restored, switch_report_matters};
 use control_state::{
     self as state, ErrorCode, Lock, PortObserved, RegisterSwitch, ReportSwitch, StateError, Switch,
     SwitchPort, Tables, UpdateSwitch,
@@ -35,6 +35,10 @@ impl SwitchService for Services {
             .0
             .read(|tables| {
                 let found = self.reached(tables, &caller, &id)?;
+                if restored(tables).is_some() {
+                    let what = "no switch is told anything before the restored state is reconciled";
+                    return Err(StateError::new(ErrorCode::NotReconciled, what));
+                }
                 let told = told(tables, found, term);
                 Ok((switch_order(tables, found), told, found.partition.clone()))
             })

@@ -50,6 +50,18 @@ async fn an_admin_deletes_only_machines_that_give_no_sign_of_life() {
 
     node.silence(DEAD_AFTER_MS).await;
     delete(&node, spare).await.unwrap();
+    // A tenant may silence its machine: what counts is that its BMC sees it off.
+    let silent = delete(&node, &uuid).await.unwrap_err();
+    assert!(silent.message().starts_with("MM-1217"), "{silent}");
+    assert!(silent.message().contains("not known to be off"), "{silent}");
+    let off = admin::MachineServiceBmcCommandRequest {
+        uuid: uuid.clone(),
+        command: api::MachineBmcCommand::Off.into(),
+    };
+    let mut admins = Admins::new(node.as_admin());
+    let powered_off = node.bmc_ends(BmcAction::PowerOff, Some("off"));
+    let (ordered, ()) = tokio::join!(admins.bmc_command(off), powered_off);
+    ordered.unwrap();
     let (deleted, ()) = tokio::join!(delete(&node, &uuid), node.bmc_obeys(BmcAction::PowerOff));
     deleted.unwrap();
     let gone = machines.get(get()).await.unwrap_err();

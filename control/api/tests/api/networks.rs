@@ -6,10 +6,10 @@ use crate::node::Node;
 use crate::protocols::post;
 
 /// An answer, or the code of the refusal.
-type Said = Result<Value, String>;
+pub(crate) type Said = Result<Value, String>;
 
 /// A call with JSON, by a token; `method` without the package's owner: `api.v2.IPService/Get`.
-async fn call(node: &Node, token: &str, method: &str, body: Value) -> Said {
+pub(crate) async fn call(node: &Node, token: &str, method: &str, body: Value) -> Said {
     let bearer = format!("Bearer {token}");
     let headers = [
         ("authorization", bearer.as_str()),
@@ -25,7 +25,7 @@ async fn call(node: &Node, token: &str, method: &str, body: Value) -> Said {
     }
 }
 
-async fn admin(node: &Node, method: &str, body: Value) -> Said {
+pub(crate) async fn admin(node: &Node, method: &str, body: Value) -> Said {
     call(node, &node.admin, method, body).await
 }
 

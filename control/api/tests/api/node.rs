@@ -11,8 +11,8 @@ use control_api::login::{Hasher, Login, LoginSettings, Redirects};
 use control_api::serve::ConnectionLimits;
 use control_api::services::Services;
 use control_api::{
-    CALLS_PER_MINUTE, Core, Policies, Published, Rates, Uses, WatchLimits, Watches, admin_token,
-    is_fresh, serve, tenants, token,
+    CALLS_PER_MINUTE, Core, FetchLimits, ImageDigests, Policies, Published, Rates, Uses,
+    WatchLimits, Watches, admin_token, is_fresh, serve, tenants, token,
 };
 use control_authz::{Permit, SystemActor};
 use control_pki::{Pki, SealingKey};
@@ -96,6 +96,27 @@ pub(crate) fn wanted_machine(
     }
 }
 
+/// Bounds of a node.
+struct NodeBounds {
+    watches: WatchLimits,
+    watch_history: usize,
+    calls_per_minute: u32,
+    connections: ConnectionLimits,
+    fetches: FetchLimits,
+}
+
+impl Default for NodeBounds {
+    fn default() -> Self {
+        Self {
+            watches: WatchLimits::default(),
+            watch_history: WATCH_HISTORY_CHANGES,
+            calls_per_minute: CALLS_PER_MINUTE,
+            connections: ConnectionLimits::default(),
+            fetches: FetchLimits::default(),
+        }
+    }
+}
+
 /// A running node.
 pub(crate) struct Node {
     pub(crate) address: SocketAddr,
@@ -114,32 +135,45 @@ impl Node {
 
     /// A node with other bounds of its watches.
     pub(crate) async fn start_with(limits: WatchLimits, watch_history: usize) -> Self {
-        let connections = ConnectionLimits::default();
-        Self::start_whole(limits, watch_history, CALLS_PER_MINUTE, connections).await
+        let bounds = NodeBounds {
+            watches: limits,
+            watch_history,
+            ..NodeBounds::default()
+        };
+        Self::start_whole(bounds).await
     }
 
     /// A node with other bounds on connections.
     pub(crate) async fn start_bounded_connections(connections: ConnectionLimits) -> Self {
-        let (limits, history) = (WatchLimits::default(), WATCH_HISTORY_CHANGES);
-        Self::start_whole(limits, history, CALLS_PER_MINUTE, connections).await
+        let bounds = NodeBounds {
+            connections,
+            ..NodeBounds::default()
+        };
+        Self::start_whole(bounds).await
+    }
+
+    /// A node with other bounds of what it fetches.
+    pub(crate) async fn start_fetching(fetches: FetchLimits) -> Self {
+        let bounds = NodeBounds {
+            fetches,
+            ..NodeBounds::default()
+        };
+        Self::start_whole(bounds).await
     }
 
     /// A node with another bound of calls.
     pub(crate) async fn start_bounded(calls_per_minute: u32) -> Self {
-        let limits = WatchLimits::default();
-        let connections = ConnectionLimits::default();
-        Self::start_whole(limits, WATCH_HISTORY_CHANGES, calls_per_minute, connections).await
+        let bounds = NodeBounds {
+            calls_per_minute,
+            ..NodeBounds::default()
+        };
+        Self::start_whole(bounds).await
     }
 
-    async fn start_whole(
-        limits: WatchLimits,
-        watch_history: usize,
-        calls: u32,
-        connections: ConnectionLimits,
-    ) -> Self {
+    async fn start_whole(bounds: NodeBounds) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let config = StoreConfig {
-            watch_history,
+            watch_history: bounds.watch_history,
             ..StoreConfig::new(dir.path(), 1, "test")
         };
         let store = Store::open(config).await.unwrap();
@@ -166,11 +200,12 @@ impl Node {
             pki,
             mesh_addresses: vec!["control.example:4443".to_owned()],
             peer_address: String::new(),
-            watches: Watches::new(limits, stop.clone()),
+            watches: Watches::new(bounds.watches, stop.clone()),
             policies: Policies::default(),
             backups: Backups::new(store.clone(), seal.secret()),
-            rates: Rates::new(calls),
+            rates: Rates::new(bounds.calls_per_minute),
             uses,
+            image_digests: ImageDigests::new(bounds.fetches, stop.clone()),
             hasher: Hasher::default(),
             published: Published::default(),
             vpn: None,
@@ -189,7 +224,7 @@ impl Node {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut tasks = JoinSet::new();
-        let served = serve::serve_within(connections, listener, None, front, stop.clone());
+        let served = serve::serve_within(bounds.connections, listener, None, front, stop.clone());
         tasks.spawn(served);
         tasks.spawn(writer.run(stop.clone()));
         tasks.spawn(use_writer.run(stop.clone()));
@@ -444,6 +479,11 @@ impl Node {
 
     /// The BMC agent carries out every open order of a kind, once there is one.
     pub(crate) async fn bmc_obeys(&self, action: BmcAction) {
+        self.bmc_ends(action, None).await;
+    }
+
+    /// The same; the BMC tells what the power is then.
+    pub(crate) async fn bmc_ends(&self, action: BmcAction, power: Option<&str>) {
         let partition: PartitionId = "lab".parse().unwrap();
         let until = Instant::now() + PATIENCE;
         loop {
@@ -460,7 +500,7 @@ impl Node {
                     id,
                     partition,
                     error: None,
-                    power_state: None,
+                    power_state: power.map(str::to_owned),
                     nonce: None,
                 })
                 .await;

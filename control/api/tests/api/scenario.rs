@@ -5,6 +5,7 @@ use proto_public::api::v2 as api;
 use proto_public::metalmesh::admin::v1 as mesh;
 use tonic::Code;
 
+use crate::image_store::ImageStore;
 use crate::node::Node;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -135,6 +136,8 @@ async fn an_update_must_have_seen_the_newest() {
 #[tokio::test(flavor = "multi_thread")]
 async fn images_as_published_clients_send_them() {
     let node = Node::start().await;
+    let store = ImageStore::start().await;
+    store.file("/ubuntu.tar.zst", "a system");
     let mut images = admin::image_service_client::ImageServiceClient::new(node.as_admin());
     for id in [
         "ubuntu-24.04.20260101",
@@ -144,7 +147,7 @@ async fn images_as_published_clients_send_them() {
         // No expiry.
         let image = |features: &[api::ImageFeature]| api::Image {
             id: id.into(),
-            url: "http://images.example/ubuntu.tar.zst".into(),
+            url: store.url("/ubuntu.tar.zst"),
             features: features.iter().map(|one| i32::from(*one)).collect(),
             classification: api::ImageClassification::Supported.into(),
             ..Default::default()

@@ -37,8 +37,12 @@ fn public(paths: &[&str]) -> Visibility {
 }
 
 fn project(paths: &[&str]) -> Visibility {
+    project_of("*", paths)
+}
+
+fn project_of(project: &str, paths: &[&str]) -> Visibility {
     Visibility::Project(api::ProjectPermissions {
-        project: "*".into(),
+        project: project.to_owned(),
         methods: methods(paths),
     })
 }
@@ -179,5 +183,67 @@ async fn a_method_is_listed_under_its_own_visibility() {
     };
     let unseen = ips.list(list).await.unwrap_err();
     assert_eq!(unseen.code(), Code::NotFound, "{unseen}");
+    node.stop().await;
+}
+
+/// On the wire an empty map is the same as none, so that only another map takes an entry away.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_changes_roles_by_map() {
+    let node = Node::start().await;
+    let (project, _) = node.tenant("acme").await;
+    let mut tokens = TokenServiceClient::new(node.wire(Some(&node.login("acme").await)));
+    let request = api::TokenServiceCreateRequest {
+        project_roles: [
+            (project.clone(), api::ProjectRole::Owner.into()),
+            ("*".to_owned(), api::ProjectRole::Viewer.into()),
+        ]
+        .into(),
+        tenant_roles: [("acme".to_owned(), api::TenantRole::Owner.into())].into(),
+        permissions: vec![listed(project_of(&project, &[IP_LIST]))],
+        ..Default::default()
+    };
+    let made = tokens.create(request).await.unwrap().into_inner();
+    let made = made.token.unwrap();
+    let update = |projects: &[(&str, api::ProjectRole)]| api::TokenServiceUpdateRequest {
+        uuid: made.uuid.clone(),
+        update_meta: Some(api::UpdateMeta {
+            updated_at: None,
+            locking_strategy: api::OptimisticLockingStrategy::Server.into(),
+        }),
+        project_roles: projects
+            .iter()
+            .map(|(project, role)| ((*project).to_owned(), (*role).into()))
+            .collect(),
+        ..Default::default()
+    };
+    for (projects, left) in [
+        (vec![], made.project_roles.clone()),
+        (
+            vec![(project.as_str(), api::ProjectRole::Viewer)],
+            [(project.clone(), api::ProjectRole::Viewer.into())].into(),
+        ),
+        (
+            vec![],
+            [(project.clone(), api::ProjectRole::Viewer.into())].into(),
+        ),
+    ] {
+        let changed = tokens.update(update(&projects)).await.unwrap();
+        let changed = changed.into_inner().token.unwrap();
+        assert_eq!(changed.project_roles, left);
+        assert_eq!(changed.tenant_roles, made.tenant_roles, "left out");
+        assert_eq!(changed.permissions, made.permissions, "left out");
+    }
+    // Permissions and roles in tenants are changed the same way.
+    let other = api::TokenServiceUpdateRequest {
+        permissions: vec![listed(own(&[USER]))],
+        tenant_roles: [("acme".to_owned(), api::TenantRole::Viewer.into())].into(),
+        ..update(&[])
+    };
+    let changed = tokens.update(other).await.unwrap().into_inner();
+    let changed = changed.token.unwrap();
+    assert_eq!(changed.permissions[0].methods, methods(&[USER]));
+    assert_eq!(changed.permissions.len(), 1);
+    let viewer = i32::from(api::TenantRole::Viewer);
+    assert_eq!(changed.tenant_roles, [("acme".to_owned(), viewer)].into());
     node.stop().await;
 }

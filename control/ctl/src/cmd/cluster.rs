@@ -49,11 +49,12 @@ pub(crate) enum Command {
     AcceptTime,
     /// Compare a restored state with what was observed since, and let it be judged again.
     ///
-    /// After metalmeshd restore no machine counts as silent, and none is power-cycled, wiped or
-    /// reclaimed, until this ran. Free machines that were not heard since are locked: a tenant may
-    /// have got them after the backup. With --dry-run it only compares.
+    /// After metalmeshd restore no machine counts as silent, none is power-cycled, wiped, installed
+    /// or given out, and no switch port moves, until this ran. Machines that nothing proves to be what
+    /// the backup knows are locked, since a tenant may have got them after it, and their ports stay
+    /// in the segments that the switches report. With --dry-run it only compares.
     ReconcileAfterRestore {
-        /// Judge free machines that were not heard since like others, instead of locking them.
+        /// Judge all machines by what the backup knows: lock none, and move ports to what it has.
         #[arg(long)]
         judge_silent: bool,
     },
@@ -177,6 +178,15 @@ async fn reconcile(app: &App, judge_silent: bool) -> Result<()> {
         );
         outln!();
         drop(app.output.list(&answer.machines));
+        if !answer.ports.is_empty() {
+            outln!("\nports that stay where they are until their machine is made available, or an");
+            outln!("administrator switches them (metalmesh switch port SWITCH PORT up):\n");
+            drop(app.output.list(&answer.ports));
+        }
+        if !answer.silent_switches.is_empty() {
+            let silent = answer.silent_switches.join(", ");
+            outln!("\nnot heard since the restore, and waited for: switch {silent}");
+        }
     })
 }
 

@@ -16,6 +16,8 @@ use crate::text::{enum_value, from_now, pairs, parse_duration};
 
 /// Label that holds the digest of the image's file.
 const DIGEST_LABEL: &str = "metalmesh.dev/digest";
+/// Label that says where control found it.
+const SOURCE_LABEL: &str = "metalmesh.dev/digest-source";
 const FEATURE: &str = "metalstack.api.v2.ImageFeature";
 const CLASS: &str = "metalstack.api.v2.ImageClassification";
 
@@ -46,7 +48,8 @@ pub(crate) struct Create {
     /// Where machines load it from: a tar archive, zstd.
     #[arg(long)]
     url: String,
-    /// sha256:HEX or sha512:HEX of the file; without it no machine can be installed with it.
+    /// sha256:HEX or sha512:HEX of the file. Without it control takes the one at URL.sha256 or
+    /// URL.sha512, or reads the file, which may take minutes.
     #[arg(long)]
     digest: Option<String>,
     #[arg(long)]
@@ -71,7 +74,8 @@ pub(crate) struct Update {
     id: String,
     #[arg(long)]
     url: Option<String>,
-    /// sha256:HEX or sha512:HEX of the file at the URL.
+    /// sha256:HEX or sha512:HEX of the file at the URL. Without it control finds that of a new
+    /// URL; to have it look at the same URL again: --label metalmesh.dev/digest-
     #[arg(long)]
     digest: Option<String>,
     #[arg(long)]
@@ -101,7 +105,9 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .create(request)
                 .await?
                 .into_inner();
-            app.output.one(&given(answer.image)?)
+            let image = given(answer.image)?;
+            note_digest(&image);
+            app.output.one(&image)
         }
         Command::Ls => {
             let request = ImageServiceListRequest { query: None };
@@ -124,7 +130,11 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.images().latest(request).await?.into_inner();
             app.output.one(&given(answer.image)?)
         }
-        Command::Update(update) => app.output.one(&changed(app, update).await?),
+        Command::Update(update) => {
+            let image = changed(app, update).await?;
+            note_digest(&image);
+            app.output.one(&image)
+        }
         Command::Usage { id } => usage(app, id).await,
         Command::Rm { id } => {
             let request = admin::ImageServiceDeleteRequest { id };
@@ -136,6 +146,15 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .into_inner();
             app.output.one(&given(answer.image)?)
         }
+    }
+}
+
+/// Says which digest control found, and where.
+fn note_digest(image: &Image) {
+    let labels = image.meta.as_ref().and_then(|meta| meta.labels.as_ref());
+    let label = |key| labels.and_then(|labels| labels.labels.get(key));
+    if let (Some(digest), Some(source)) = (label(DIGEST_LABEL), label(SOURCE_LABEL)) {
+        noteln!("digest found by control ({source}): {digest}");
     }
 }
 
@@ -185,12 +204,9 @@ fn check_digest(digest: &str) -> Result<()> {
 
 fn made(create: Create) -> Result<Image> {
     let mut labels = pairs(&create.labels)?;
-    match create.digest {
-        Some(digest) => {
-            check_digest(&digest)?;
-            labels.insert(DIGEST_LABEL.to_owned(), digest);
-        }
-        None => noteln!("warning: without --digest no machine can be installed with this image"),
+    if let Some(digest) = create.digest {
+        check_digest(&digest)?;
+        labels.insert(DIGEST_LABEL.to_owned(), digest);
     }
     let features = create.features.iter().map(|text| enum_value(FEATURE, text));
     Ok(Image {

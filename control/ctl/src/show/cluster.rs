@@ -3,7 +3,7 @@
 use proto_public::admin::v2::{TaskInfo, VpnServiceAuthKeyResponse};
 use proto_public::api::v2::VpnNode;
 use proto_public::metalmesh::admin::v1::{
-    CaRoot, CaRotation, Identity, JoinTicket, Node, RestoredMachine,
+    CaRoot, CaRotation, Identity, JoinTicket, Node, RestoredMachine, RestoredPort,
 };
 
 use crate::cmd::identity::state_of;
@@ -57,10 +57,24 @@ row!(RestoredMachine, "metalmesh.admin.v1.RestoredMachine", |m| [
     "machine": m.uuid.clone(), "partition": or_dash(m.partition.clone()),
     "known as": m.phase.clone(), "project": or_dash(m.project.clone()),
     "observed": if m.observed { "yes" } else { "no" },
+    "proven": if m.proven { "yes" } else { "no" },
     "heard": age(m.heard_at.as_ref()), "event": or_dash(m.event.clone()),
     "power": or_dash(m.power_state.clone()),
     "locked": if m.locked { "yes" } else { "no" },
 ], wide []);
+
+row!(RestoredPort, "metalmesh.admin.v1.RestoredPort", |p| [
+    "switch": p.switch.clone(), "port": p.port.clone(), "machine": or_dash(p.machine.clone()),
+    "known vni": segment(p.known_vni), "stays in": segment(p.kept_vni),
+], wide []);
+
+/// A segment of a port; 0 is none.
+fn segment(vni: u32) -> String {
+    match vni {
+        0 => "none".into(),
+        vni => vni.to_string(),
+    }
+}
 
 fn ticket_state(ticket: &JoinTicket) -> String {
     if ticket.revoked {

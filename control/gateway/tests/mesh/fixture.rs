@@ -10,7 +10,7 @@ use control_pki::{NewJoinTicket, Pki, SealingKey};
 use control_state::{
     AgentKind, AnnounceNode, Command, CreatePartition, FEATURE_LEVEL, Machine, Op, Partition, Reply,
 };
-use control_store::{ManualClock, Store, StoreConfig};
+use control_store::{ManualClock, Restore, Store, StoreConfig};
 use proto_identity::ticket::JoinTicket;
 use proto_identity::{CertificateDer, Credential, Key, Roots, tls};
 use proto_link::{ALPN, LinkStatus, MeshClient, MeshClientConfig, Streaming, now_ms};
@@ -30,7 +30,7 @@ pub struct Control {
     addr: Option<SocketAddr>,
     stop: CancellationToken,
     tasks: JoinSet<()>,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Control {
@@ -41,29 +41,68 @@ impl Control {
         control
     }
 
-    /// At a time of the caller's choice, not serving yet.
-    pub async fn idle(now_ms: u64) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let clock = Arc::new(ManualClock::at(Timestamp::from_ms(now_ms)));
+    /// As a node of an older program would have it, serving.
+    pub async fn at_level(level: u32) -> Self {
+        let mut control = Self::idle_at(now_ms(), level).await;
+        control.serve();
+        control
+    }
+
+    async fn open(dir: tempfile::TempDir, now: Timestamp) -> Self {
+        let clock = Arc::new(ManualClock::at(now));
         let mut config = StoreConfig::new(dir.path().join("data"), 1, "test");
         config.clock = clock.clone();
         let store = Store::open(config).await.unwrap();
         let seal = SealingKey::load_or_create(&dir.path().join("seal.key")).unwrap();
         let pki = Pki::open(store.clone(), &seal, "mesh.test").await.unwrap();
-        let control = Self {
+        Self {
             store,
             pki,
             clock,
             addr: None,
             stop: CancellationToken::new(),
             tasks: JoinSet::new(),
-            _dir: dir,
+            dir,
+        }
+    }
+
+    /// Another cluster, restored from a backup of this moment, a minute later; it serves.
+    pub async fn restored(self) -> Self {
+        let now = self.store.now();
+        let export = self.store.export().await.unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let keys = self.dir.path().join("seal.key");
+        std::fs::copy(keys, dir.path().join("seal.key")).unwrap();
+        let restore = Restore {
+            dir: dir.path().join("data"),
+            cluster: "test".into(),
+            node_id: 1,
+            term: export.term,
+            revision: export.revision,
+            made_at: Some(now),
         };
+        let rows: Vec<_> = export.rows().map(Result::unwrap).collect();
+        let rows = rows.into_iter().map(Ok::<_, std::convert::Infallible>);
+        restore.run(rows).await.unwrap();
+        self.stop().await;
+        let mut control = Self::open(dir, now.plus_ms(60_000)).await;
+        control.serve();
+        control
+    }
+
+    /// At a time of the caller's choice, not serving yet.
+    pub async fn idle(now_ms: u64) -> Self {
+        Self::idle_at(now_ms, FEATURE_LEVEL).await
+    }
+
+    async fn idle_at(now_ms: u64, level: u32) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let control = Self::open(dir, Timestamp::from_ms(now_ms)).await;
         let announce = AnnounceNode {
             id: 1,
             peer_address: String::new(),
             mesh_addresses: vec![],
-            level: FEATURE_LEVEL,
+            level,
             version: String::new(),
         };
         control.propose(announce).await.unwrap();

@@ -7,9 +7,11 @@
     reason = "modules of one test"
 )]
 
+mod boot;
 mod ca;
 mod cables;
 mod catalogue;
+mod draw;
 mod enrol;
 mod fixture;
 mod life;
@@ -17,5 +19,6 @@ mod matrix;
 mod nonce;
 mod rates;
 mod reports;
+mod restored;
 mod segment;
 mod tpm;

@@ -13,7 +13,8 @@ use control_api::services::Services;
 use control_api::token::Issuer;
 use control_api::vpn::VpnHealth;
 use control_api::{
-    CallStats, Core, Ears, Policies, Published, Rates, Uses, WatchLimits, Watches, serve,
+    CallStats, Core, Ears, FetchLimits, ImageDigests, Policies, Published, Rates, Uses,
+    WatchLimits, Watches, serve,
 };
 use control_gateway::{FleetView, Gateway};
 use control_pki::{Pki, SealingKey};
@@ -103,6 +104,7 @@ impl Parts<'_> {
             backups: self.backups.clone(),
             rates: Rates::new(self.config.calls_per_minute),
             uses,
+            image_digests: ImageDigests::new(FetchLimits::default(), stop.clone()),
             hasher: Hasher::default(),
             watches,
             policies: Policies::default(),

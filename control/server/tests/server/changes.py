@@ -2,9 +2,11 @@
 
 from google.protobuf.descriptor import FieldDescriptor
 
+import image_server
+
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB" + "B" * 42 + " other@example.com"
 # A part of a field's name, and a value that such a field takes.
-TEXTS = [("url", "http://y.example/z"), ("email", "a@b.example"), ("ip", "10.9.7.8"),
+TEXTS = [("url", image_server.url("other.tar.zst")), ("email", "a@b.example"), ("ip", "10.9.7.8"),
          ("address", "10.9.7.9:443"), ("prefix", "10.77.0.0/16"),
          ("cidr", "10.77.0.0/16"), ("mac", "02:00:00:00:77:01"), ("key", KEY),
          ("partition", "props-six"), ("device", "/dev/sdx"), ("semver", ">= 11"),

@@ -17,6 +17,7 @@ from connectrpc.errors import ConnectError
 from connectrpc.protocol import ProtocolType
 from google.protobuf import duration_pb2
 
+import image_server
 import metalstack.admin.v2.image_connect as admin_image
 import metalstack.admin.v2.image_pb2 as admin_image_pb
 import metalstack.admin.v2.machine_connect as admin_machine
@@ -118,15 +119,16 @@ def catalogue(admin, name, number):
             id=name, constraints=[size_pb.SizeConstraint(type=t, min=a, max=b)
                                   for t, a, b in limits])))
     assert made.size.constraints[1].max == 4 * GIB
-    labels = common_pb.Labels(labels={"metalmesh.dev/digest": "sha256:" + "ab" * 32})
+    # Without a label for its digest, of which this client knows nothing.
+    url = image_server.url(f"published-{name}.tar.zst")
     made = admin.call(
         admin_image.ImageServiceClientSync, "create",
         admin_image_pb.ImageServiceCreateRequest(image=image_pb.Image(
-            id=f"{name}-12.0.{number}", url="http://images.example/debian.tar.zst",
-            meta=common_pb.Meta(labels=labels),
+            id=f"{name}-12.0.{number}", url=url,
             features=[image_pb.ImageFeature.IMAGE_FEATURE_MACHINE],
             classification=image_pb.ImageClassification.IMAGE_CLASSIFICATION_SUPPORTED)))
     assert made.image.HasField("expires_at")
+    assert dict(made.image.meta.labels.labels) == image_server.labels(url), made
     made = admin.call(
         admin_network.NetworkServiceClientSync, "create",
         admin_network_pb.NetworkServiceCreateRequest(
@@ -308,7 +310,10 @@ def agents(protocol, codec, admin, who, uuid, name, number):
     net = who.call(network.NetworkServiceClientSync, "create",
                    network_pb.NetworkServiceCreateRequest(
                        project=uuid, name="agents", partition=name)).network.id
-    assert allocated(who, uuid, name, net).uuid == node
+    made = allocated(who, uuid, name, net)
+    assert made.uuid == node
+    image_of = made.allocation.image
+    assert dict(image_of.meta.labels.labels) == image_server.labels(image_of.url), made
     waiting.join(20)
     assert orders[0].allocation.project == uuid
     machine_itself.call(infra_boot.BootServiceClientSync, "installation_succeeded",

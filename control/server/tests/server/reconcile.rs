@@ -3,7 +3,11 @@
 use std::process::Command;
 
 use prost::Message;
-use proto_public::infra::v2::BootServiceDhcpRequest;
+use proto_public::api::v2::{MachineProvisioningEvent, MachineProvisioningEventType};
+use proto_public::infra::v2::{
+    BootServiceBootRequest, BootServiceDhcpRequest, EventServiceSendRequest,
+    EventServiceSendResponse,
+};
 use serde_json::Value;
 
 use crate::cli::Cli;
@@ -24,6 +28,33 @@ async fn seen(daemon: &Daemon, uuid: &str) {
     let message = request.encode_to_vec().into();
     let path = "/metalstack.infra.v2.BootService/Dhcp";
     daemon.client().call(path, message).await.unwrap();
+}
+
+/// A switch agent of the published stack says that the system of a machine runs.
+async fn phones_home(daemon: &Daemon, uuid: &str) -> EventServiceSendResponse {
+    let event = MachineProvisioningEvent {
+        event: MachineProvisioningEventType::PhonedHome.into(),
+        ..MachineProvisioningEvent::default()
+    };
+    let request = EventServiceSendRequest {
+        events: [(uuid.to_owned(), event)].into(),
+    };
+    let message = request.encode_to_vec().into();
+    let path = "/metalstack.infra.v2.EventService/Send";
+    let answer = daemon.client().call(path, message).await.unwrap();
+    EventServiceSendResponse::decode(answer).unwrap()
+}
+
+/// A machine that nobody knows asks what to boot.
+async fn boots(daemon: &Daemon) -> Result<(), String> {
+    let request = BootServiceBootRequest {
+        mac: "52:54:00:00:00:09".to_owned(),
+        partition: "lab".to_owned(),
+    };
+    let message = request.encode_to_vec().into();
+    let path = "/metalstack.infra.v2.BootService/Boot";
+    let answer = daemon.client().call(path, message).await;
+    answer.map(drop).map_err(|error| error.to_string())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,6 +85,10 @@ async fn a_restored_cluster_waits_for_its_operator() {
 
     let daemon = Daemon::start(dir.path());
     seen(&daemon, MACHINES[1]).await;
+    let told = phones_home(&daemon, MACHINES[0]).await;
+    assert_eq!((told.events, &told.failed[..]), (0, &[MACHINES[0].to_owned()][..]));
+    let refused = boots(&daemon).await.unwrap_err();
+    assert!(refused.contains("MM-1805"), "{refused}");
     let status = cli.ok(&["cluster", "status"]);
     assert!(status.contains("nothing is judged until"), "{status}");
     // A dry run compares, as often as one likes.
@@ -66,6 +101,9 @@ async fn a_restored_cluster_waits_for_its_operator() {
             .map(|it| (it["uuid"].as_str().unwrap(), it["observed"] == true))
             .collect();
         assert_eq!(observed, [(MACHINES[0], false), (MACHINES[1], true)]);
+        // That a machine booted does not prove whose it is.
+        let is_unproven = |machine: &Value| machine["locked"] == true && machine["proven"] != true;
+        assert!(machines.iter().all(is_unproven), "{compared}");
         assert!(compared["backupMadeAt"].is_string(), "{compared}");
     }
     // The hold outlives a restart.
@@ -76,5 +114,10 @@ async fn a_restored_cluster_waits_for_its_operator() {
     let status = cli.ok(&["cluster", "status"]);
     assert!(!status.contains("nothing is judged"), "{status}");
     assert!(cli.refused(&RECONCILE).contains("MM-1804"));
+    for uuid in MACHINES {
+        let machine = cli.ok(&["machine", "show", uuid]);
+        assert!(machine.contains("nothing proves what it is"), "{machine}");
+    }
+    boots(&daemon).await.unwrap();
     drop(daemon);
 }

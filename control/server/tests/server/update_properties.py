@@ -105,6 +105,7 @@ def change_is_what_it_says(thing, name, other):
         return False
     wanted = settled(thing, before)
     thing.content(wanted)[name] = other
+    labels_of(thing.content(wanted)).update(thing.follows(name, other))
     wanted = settled(thing, wanted)
     for kind, found in (("answer", answer), ("read", after)):
         changed = differences(wanted, settled(thing, found))

@@ -8,6 +8,7 @@ import uuid as uuids
 from connectrpc.code import Code
 from connectrpc.errors import ConnectError
 
+import image_server
 from caller import CONTRACT, HOUR, NEWEST, OF_ONESELF, refused, wait_until
 
 GIB = 1 << 30
@@ -23,6 +24,7 @@ class Site:
         self.silent = str(uuids.uuid4())
         self.mac = f"02:00:00:00:00:0{number}"
         self.image = f"{tag}-12.0.1"
+        self.image_url = image_server.url(f"{tag}.tar.zst")
         self.leaf = f"leaf-{tag}"
 
     def catalogue(self):
@@ -39,11 +41,12 @@ class Site:
         admin("admin.SizeService/Create", size={"id": tag, "constraints": limits})
         admin("admin.SizeService/Update", id=tag, updateMeta=NEWEST, name="small")
         assert admin("api.SizeService/Get", id=tag).size.name == "small"
-        labels = {"labels": {"metalmesh.dev/digest": "sha256:" + "ab" * 32}}
-        admin("admin.ImageService/Create", image={
-            "id": self.image, "url": "http://x.example/debian", "meta": {"labels": labels},
+        # Without a label for its digest, of which the contract knows nothing.
+        made = admin("admin.ImageService/Create", image={
+            "id": self.image, "url": self.image_url,
             "features": ["IMAGE_FEATURE_MACHINE"],
             "classification": "IMAGE_CLASSIFICATION_SUPPORTED"})
+        assert dict(made.image.meta.labels.labels) == image_server.labels(self.image_url), made
         admin("admin.ImageService/Update", id=self.image, updateMeta=NEWEST, name="Debian")
         assert admin("api.ImageService/Get", id=self.image).image.name == "Debian"
         disk = {"device": "/dev/sda", "partitions": [
@@ -229,6 +232,8 @@ class Site:
             networks=[{"network": self.network}],
             allocationType="MACHINE_ALLOCATION_TYPE_MACHINE", **wanted)
         assert made.machine.uuid == self.node
+        pinned = made.machine.allocation.image.meta.labels.labels
+        assert dict(pinned) == image_server.labels(self.image_url), made
         waiting.join(20)
         assert orders[0].allocation.project == self.project
         self.hammer("infra.BootService/InstallationSucceeded", uuid=self.node,

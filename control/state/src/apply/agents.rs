@@ -182,7 +182,7 @@ pub(super) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result
         )
         .object("machine", op.machine));
     }
-    boots::check_phase(&machine)?;
+    boots::check_phase(tx.tables(), &machine)?;
     let life = op.expires_at.since_ms(tx.now);
     if life == 0 || life > BOOT_LIFE_MAX_MS {
         return Err(Error::invalid(
@@ -230,7 +230,7 @@ pub(super) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> Resu
         ));
     }
     let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
-    boots::check_phase(&machine)?;
+    boots::check_phase(tx.tables(), &machine)?;
     nonce::redeem(tx, op.machine, op.nonce.as_ref())?;
     boots::end_credentials(tx, op.machine, "the machine booted again");
     ticket.redeemed_at = Some(tx.now);

@@ -10,15 +10,16 @@ use super::candidates::{best, chosen, not_ready};
 use super::catalog::{DNS_MAX, NTP_MAX};
 use super::node::feature_level;
 use super::pool;
+use super::restored::not_reconciled;
 use super::tenancy::{check_description, check_name};
-use crate::command::{AllocateMachine, CONFIRMED_LEVEL};
+use crate::command::{AllocateMachine, CONTRACT_LEVEL};
 use crate::entities::{
     Allocation, AllocationType, Classification, EventLog, Idempotency, IdempotencyKey, Image,
     ImageFeature, Install, LAYOUT_DEFAULT, Layout, Machine, Partition, Phase, Project, Size,
     SizeImageConstraint, label,
 };
 use crate::hardware::check_layout;
-use crate::life::default_layout;
+use crate::life::{default_layout, restored};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 use crate::version::{Requirement, newest_image, parse_image_id};
@@ -100,6 +101,9 @@ pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
     if let Some(size) = &op.size {
         tx.tables().require::<Size>(size)?;
         usable_layout(tx.tables(), op, size, &image)?;
+    }
+    if restored(tx.tables()).is_some() {
+        return Err(not_reconciled());
     }
     let mut machine = match op.machine {
         Some(id) => chosen(tx.tables(), id)?,
@@ -300,7 +304,7 @@ fn usable_layout(
                 .require::<Layout>(&id)
                 .map(|layout| Layout::clone(layout)),
             // Entries of older programs come to what they came to then.
-            Err(_) if feature_level(tables) < CONFIRMED_LEVEL => default_layout(),
+            Err(_) if feature_level(tables) < CONTRACT_LEVEL => default_layout(),
             Err(error) => Err(error),
         },
     }

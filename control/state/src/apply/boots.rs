@@ -14,16 +14,25 @@ use super::agents::revoke;
 use super::token;
 use crate::command::CreateMachineToken;
 use crate::entities::{BootTicket, Certificate, Identity, Machine, Token};
-use crate::life::hammer_may_boot;
+use super::restored::not_reconciled;
+use crate::life::{hammer_may_boot, is_left_alone, restored};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
 type Check = std::result::Result<(), Error>;
 
 /// Refuses tickets and tokens in phases in which pixie does not boot hammer.
-pub(super) fn check_phase(machine: &Machine) -> Check {
-    if hammer_may_boot(machine) {
+pub(super) fn check_phase(tables: &Tables, machine: &Machine) -> Check {
+    if hammer_may_boot(tables, machine) {
         return Ok(());
+    }
+    if restored(tables).is_some() {
+        return Err(not_reconciled().object("machine", machine.id));
+    }
+    if is_left_alone(tables, machine) {
+        let why = &machine.condition.description;
+        let text = format!("machine \"{}\" is locked: {why}", machine.id);
+        return Err(Error::new(ErrorCode::MachineLocked, text).object("machine", machine.id));
     }
     let text = format!(
         "machine \"{}\" is {}: hammer does not boot on it now",
@@ -124,7 +133,7 @@ pub(super) fn create_token(
     op: &CreateMachineToken,
 ) -> std::result::Result<Reply, Error> {
     let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
-    check_phase(&machine)?;
+    check_phase(tx.tables(), &machine)?;
     end(tx, op.machine, "the machine booted again");
     token::create(tx, &op.token)
 }

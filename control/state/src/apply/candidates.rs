@@ -36,9 +36,9 @@ pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
         };
         return Some(format!("it is {}{reason}", machine.phase));
     }
-    let is_of_backup = |made_at| log.is_some_and(|log| log.last_event_time <= made_at);
-    if restored(tables).is_some_and(|restored| is_of_backup(restored.made_at)) {
-        return Some("nothing was heard of it since the cluster was restored".into());
+    if restored(tables).is_some() {
+        let why = "the cluster was restored from a backup, and its operator did not reconcile it yet";
+        return Some(why.into());
     }
     if machine.dirty {
         return Some("its disks are not clean".into());

@@ -11,7 +11,7 @@ use super::{boots, lifecycle, reclaim, strangers};
 use crate::command::{MachineEvent, MachineSeen, PhoneHome, REPEAT_LEVEL};
 use crate::entities::{EVENTS_TOLD_MAX, EventKind, EventLog, Machine, Partition, Phase, Segment};
 use crate::life::events::{advance, failed};
-use crate::life::{BootTarget, boot_target};
+use crate::life::{BootTarget, boot_target, restored};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -139,7 +139,7 @@ pub(super) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
     if op.seen_at >= last {
         record(tx, op.id, EventKind::PxeBooting, "", op.seen_at);
     }
-    if is_astray {
+    if is_astray && restored(tx.tables()).is_none() {
         reclaim::astray(tx, op.id)?;
     }
     Ok(Reply::Machine(machine))

@@ -37,9 +37,17 @@ pub(super) fn sign_of_life(tx: &mut Tx<'_>, machine: MachineId) {
 /// A machine that nobody has is heard again: its revivals count anew, and what was said of its silence
 /// is over.
 pub(super) fn came_back(machine: &mut Machine) {
-    if matches!(machine.phase, Phase::Wiping | Phase::Waiting) && machine.step_attempts > 0 {
-        machine.step_attempts = 0;
-        machine.reason = resting_reason(machine).to_owned();
+    if machine.step_attempts == 0 {
+        return;
+    }
+    match machine.phase {
+        Phase::Wiping | Phase::Waiting => {
+            machine.step_attempts = 0;
+            machine.reason = resting_reason(machine).to_owned();
+        }
+        // A tenant waits for it: one that comes up again and again is held in the end.
+        Phase::Installing => machine.reason.clear(),
+        _ => {}
     }
 }
 

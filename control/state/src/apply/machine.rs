@@ -3,10 +3,11 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 
+use super::node::feature_level;
 use super::tenancy::check_description;
 use super::tick::DEAD_AFTER_MS;
-use super::{allocate, boots, links, orders, reclaim};
-use crate::command::{DeleteMachine, SetMachineState, UpdateMachine};
+use super::{allocate, boots, links, orders, reclaim, restored};
+use crate::command::{CONTRACT_LEVEL, DeleteMachine, SetMachineState, UpdateMachine};
 use crate::entities::{
     Availability, BmcOrder, Condition, EventLog, HoldCause, Liveliness, Machine, Phase, Segment,
 };
@@ -85,6 +86,10 @@ pub(super) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result {
     // A locked machine's word counts no more, that of others does.
     let concerned = links::concerned(tx.tables(), &machine);
     links::take_again(tx, concerned);
+    if op.state == Availability::Available {
+        let known: Machine = tx.require(&op.id)?;
+        restored::release_ports(tx, &known);
+    }
     if restarts {
         reclaim::power_off(tx, op.id)?;
         machine = tx.save(tx.require(&op.id)?);
@@ -146,15 +151,18 @@ pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result {
 /// Refuses what an administrator may do only to a machine that gives no sign of life.
 pub(super) fn check_is_dead(tables: &Tables, machine: &Machine) -> std::result::Result<(), Error> {
     let log = tables.get::<EventLog>(&machine.id);
-    if log.is_none_or(|log| log.liveliness != Liveliness::Alive) {
-        return Ok(());
-    }
+    let is_silent = log.is_none_or(|log| log.liveliness != Liveliness::Alive);
     let id = machine.id;
     let message = match &machine.allocation {
-        Some(allocation) => format!(
-            "machine \"{id}\" is alive, and project \"{}\" has it",
-            allocation.project
-        ),
+        // A tenant may silence its machine: only its BMC knows that it does not run.
+        Some(_) if is_silent && (is_off(machine) || feature_level(tables) < CONTRACT_LEVEL) => {
+            return Ok(());
+        }
+        None if is_silent => return Ok(()),
+        Some(allocation) => {
+            let how = if is_silent { "not known to be off" } else { "alive" };
+            format!("machine \"{id}\" is {how}, and project \"{}\" has it", allocation.project)
+        }
         None => format!("machine \"{id}\" is alive"),
     };
     let hint = format!(
@@ -164,6 +172,12 @@ pub(super) fn check_is_dead(tables: &Tables, machine: &Machine) -> std::result::
     );
     let error = Error::new(ErrorCode::MachineAlive, message).object("machine", id);
     Err(error.hint(hint))
+}
+
+/// `true` if its BMC told last that its power is off.
+fn is_off(machine: &Machine) -> bool {
+    let bmc = machine.bmc.as_ref();
+    bmc.is_some_and(|bmc| bmc.power_state.eq_ignore_ascii_case("off"))
 }
 
 /// Without its record the port of an isolated machine would go back to the provisioning segment.

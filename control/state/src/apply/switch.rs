@@ -109,6 +109,7 @@ fn merge_ports(
                 identifier: op.identifiers.get(name).cloned(),
                 admin_up: known.is_none_or(|port| port.admin_up),
                 observed: known.and_then(|port| port.observed.clone()),
+                kept: known.and_then(|port| port.kept),
             };
             (name.clone(), port)
         })
@@ -205,7 +206,9 @@ pub(super) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> Result {
     let mut switch: Switch = tx.require(&op.id)?;
     let port = switch.ports.get_mut(&op.port);
     let port = port.ok_or_else(|| Error::not_found("switch port", &op.port))?;
-    if port.admin_up == op.admin_up {
+    // An administrator who switches a port knows what hangs there.
+    let is_released = port.kept.take().is_some();
+    if port.admin_up == op.admin_up && !is_released {
         return Ok(Reply::Switch(tx.save(switch)));
     }
     port.admin_up = op.admin_up;

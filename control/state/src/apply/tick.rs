@@ -16,7 +16,7 @@ use crate::entities::{
     EventLog, HoldCause, Idempotency, Identity, Invite, JoinTicket, Liveliness, Machine,
     OrderPurpose, OrderState, Phase, Segment, Token,
 };
-use crate::life::{reconciled_at, restored};
+use crate::life::{is_left_alone, reconciled_at, restored};
 use crate::reply::Reply;
 use crate::tables::{Entity, Record, Tables, Tx};
 
@@ -149,9 +149,14 @@ fn judged(tables: &Tables, op: &Tick, now: Timestamp) -> impl Iterator<Item = Ev
             };
             // The operator who reconciles a restored state wants to know who was heard at all.
             let is_first = made_at.is_some_and(|at| log.last_event_time <= at && last > at);
-            (judged != log.liveliness || is_first).then(|| EventLog {
+            // Only credentials that the backup knows are heard while the state is held.
+            let is_confirmed = made_at.is_some_and(|at| heard > at);
+            let confirmed_at = log.confirmed_at.or(is_confirmed.then_some(heard));
+            let is_news = is_first || confirmed_at != log.confirmed_at;
+            (judged != log.liveliness || is_news).then(|| EventLog {
                 liveliness: judged,
                 last_event_time: last,
+                confirmed_at,
                 ..EventLog::clone(log)
             })
         })
@@ -189,8 +194,15 @@ fn late<'a>(
     let open = tables.index().open_orders.values().flatten();
     open.filter_map(|id| tables.get::<BmcOrder>(id))
         .filter(move |order| order.state == OrderState::Open && now >= order.deadline)
-        .filter(move |order| is_judged(order))
+        .filter(move |order| is_judged(order) && !is_spared(tables, order))
         .map(|order| order.id)
+}
+
+/// `true` if the life cycle ordered it of a machine that is locked now: it waits for the operator.
+fn is_spared(tables: &Tables, order: &BmcOrder) -> bool {
+    let machine = tables.get::<Machine>(&order.machine);
+    let is_locked = machine.is_some_and(|machine| is_left_alone(tables, machine));
+    is_locked && order.purpose == OrderPurpose::Life
 }
 
 /// Machines in a phase that has an end, and may have come to it.
@@ -207,6 +219,7 @@ fn waiting<'a>(
             !is_held
                 && !matches!(machine.phase, Phase::New | Phase::Running | Phase::Held(_))
                 && machine.since < now
+                && !is_left_alone(tables, machine)
                 && is_observed(machine.partition.as_ref(), op)
         })
 }

@@ -154,6 +154,11 @@ pub struct EventLog {
     /// Number of events that were ever recorded, also of those that are not kept any more.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub recorded: u64,
+    /// After a restore: when a credential that the backup knows last spoke for this machine, that of
+    /// its hammer's boot or of its installed system. `None` before, and in states that were not
+    /// restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed_at: Option<Timestamp>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
@@ -175,6 +180,7 @@ impl EventLog {
             failed_reclaim: false,
             told: Vec::new(),
             recorded: 0,
+            confirmed_at: None,
         }
     }
 

@@ -4,6 +4,7 @@ use proto_types::{MacAddr, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::records::blob;
+use crate::bounds;
 
 /// A CPU socket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -276,6 +277,41 @@ pub struct Draw {
     pub metric: Option<PowerMetric>,
     /// Of the machine or of the chassis it shares.
     pub supplies: Vec<PowerSupply>,
+}
+
+impl Draw {
+    /// Power supplies of one machine that are kept: more than any chassis has.
+    pub const SUPPLIES_MAX: usize = 32;
+    /// Longest health or state of a supply that is kept, bytes; Redfish's own words have 20 at most.
+    pub const WORD_LEN_MAX: usize = 64;
+    /// Largest power that is kept, mW: a megawatt.
+    pub const MW_MAX: u64 = 1_000_000_000;
+    /// Longest interval that is kept, thousandths of a minute: a year.
+    pub const MILLIMINUTES_MAX: u64 = 525_600_000;
+
+    /// The same within its bounds. Reports are cut before they are compared with what is stored: one
+    /// that is cut later would differ each time, and be written each time.
+    #[must_use]
+    pub fn clipped(mut self) -> Self {
+        if let Some(metric) = &mut self.metric {
+            for power in [
+                &mut metric.average_mw,
+                &mut metric.max_mw,
+                &mut metric.min_mw,
+            ] {
+                *power = Self::MW_MAX.min(*power);
+            }
+            let interval = &mut metric.interval_milliminutes;
+            *interval = Self::MILLIMINUTES_MAX.min(*interval);
+        }
+        self.supplies.truncate(Self::SUPPLIES_MAX);
+        for supply in &mut self.supplies {
+            for word in [&mut supply.health, &mut supply.state] {
+                word.truncate(bounds::clip(word, Self::WORD_LEN_MAX).len());
+            }
+        }
+        self
+    }
 }
 
 /// What a BMC measured over some time, as Redfish's `PowerMetrics` (DSP0268, Power): in

@@ -88,7 +88,10 @@ pub enum LabelsUpdate {
 
 impl LabelsUpdate {
     /// Changes labels, unless they would be too many then.
-    pub(crate) fn apply(&self, labels: &mut Labels) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// `invalid_argument` for too many.
+    pub fn apply(&self, labels: &mut Labels) -> Result<(), Error> {
         match self {
             Self::Replace(new) => labels.clone_from(new),
             Self::Patch { update, remove } => {
@@ -126,6 +129,10 @@ pub mod label {
     pub const SEGMENT_MTU: &str = "metalmesh.dev/segment-mtu";
     /// On an image: `sha256:<hex>` or `sha512:<hex>` of the compressed file.
     pub const DIGEST: &str = "metalmesh.dev/digest";
+    /// On an image: where control found the digest. `published` stands for a checksum file beside
+    /// the image, `fetched` for the image itself, `fetched, md5 agrees` for the image and a
+    /// published MD5 that it has. Absent when a caller gave the digest.
+    pub const DIGEST_SOURCE: &str = "metalmesh.dev/digest-source";
     /// On an address: the machine that has it.
     pub const MACHINE_ID: &str = "machine.metal-stack.io/id";
     /// On a machine: its AS number while allocated.

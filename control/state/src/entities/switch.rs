@@ -97,6 +97,10 @@ pub struct SwitchPort {
     /// What it really is; none before the first report.
     #[serde(default)]
     pub observed: Option<PortObserved>,
+    /// The segment that it stays in whatever the machine at it is known as, because nobody knows
+    /// whose machine hangs there since a backup was restored. `None` when it follows its machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Vni>,
 }
 
 /// What the core agent reports about its work.

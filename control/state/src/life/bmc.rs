@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use proto_types::{MachineId, PartitionId};
 
+use super::boot::is_left_alone;
 use super::restored::restored;
 use crate::entities::{BmcOrder, Machine, OrderPurpose, OrderState};
 use crate::tables::Tables;
@@ -16,8 +17,14 @@ fn is_held(tables: &Tables, order: &BmcOrder) -> bool {
     })
 }
 
-/// Open orders of a partition, oldest first. Those of machines that more than one BMC claims are
-/// held: nobody knows which of them is the machine's.
+/// `true` for orders to a machine that more than one BMC claims, as nobody knows which of them is
+/// the machine's, and for those of the life cycle to a machine that is locked.
+fn is_machine_held(tables: &Tables, machine: &Machine, order: &BmcOrder) -> bool {
+    let is_life = order.purpose == OrderPurpose::Life;
+    machine.is_bmc_contested() || (is_life && is_left_alone(tables, machine))
+}
+
+/// Open orders of a partition that are not held, oldest first.
 pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder>> {
     let mut orders: Vec<_> = tables
         .index()
@@ -30,7 +37,7 @@ pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder
         .filter(|order| !is_held(tables, order))
         .filter(|order| {
             let machine = tables.get::<Machine>(&order.machine);
-            machine.is_none_or(|machine| !machine.is_bmc_contested())
+            machine.is_none_or(|machine| !is_machine_held(tables, machine, order))
         })
         .cloned()
         .collect();

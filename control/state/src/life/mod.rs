@@ -20,14 +20,17 @@ pub use bgp::{BgpFilter, bgp_filter};
 pub use bmc::{bmc_desired, machine_orders};
 pub use boot::{
     BootTarget, MachineBoot, boot_desired, boot_target, hammer_may_boot, hammer_may_run,
+    is_left_alone,
 };
 pub use fabric::Fabric;
 pub use layout::default_layout;
 pub use nonce::{NONCE_LIFE_MS, NONCE_SETTLE_MS, Nonce};
-pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order};
+pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};
 pub use reports::{bmc_reading_matters, event_is_heartbeat, switch_report_matters};
 pub(crate) use restored::reconciled_at;
-pub use restored::{RestoredMachine, restored, restored_machines};
+pub use restored::{
+    KeptPort, RestoredMachine, kept_ports, restored, restored_machines, silent_switches,
+};
 pub use switch::{PortIntent, SegmentIntent, SwitchDesired, port_traces, port_vni};
 
 #[cfg(doc)]

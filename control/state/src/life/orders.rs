@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use proto_types::{AllocationId, Digest, ImageId, MachineId, ProjectId};
 
+use super::boot::is_left_alone;
 use super::restored::restored;
 use crate::entities::{Allocation, AllocationNetwork, Disk, Image, Layout, Machine, Phase};
 use crate::tables::Tables;
@@ -91,6 +92,10 @@ pub fn machine_order(tables: &Tables, machine: MachineId) -> MachineOrder {
     if would_write && restored(tables).is_some() {
         return hold("the cluster was restored from a backup and waits for its operator");
     }
+    let may_act = would_write || machine.phase.is_reclaim();
+    if may_act && is_left_alone(tables, machine) {
+        return hold(&format!("locked: {}", machine.condition.description));
+    }
     match machine.phase {
         Phase::New => hold("the machine did not register yet"),
         Phase::Wiping => MachineOrder::Wipe,
@@ -137,18 +142,27 @@ fn install(tables: &Tables, allocation: &Allocation) -> MachineOrder {
 
 /// The layout with `/dev/sda2` written as `/dev/sda:2`, so that hammer need not guess.
 fn by_partition(layout: &Layout) -> Layout {
+    renamed(layout, |disk, _, number| format!("{disk}:{number}"))
+}
+
+/// The layout with a number for each partition that has none (0): the first that is free, in the
+/// table and in the names of devices.
+pub fn numbered(layout: &Layout) -> Layout {
+    renamed(layout, |disk, between, number| format!("{disk}{between}{number}"))
+}
+
+/// The layout with its partitions numbered, and each device of a partition as `name` writes it: of
+/// its disk, of what stands between disk and number, and of the number.
+fn renamed(layout: &Layout, name: impl Fn(&str, &str, u32) -> String) -> Layout {
     let mut layout = layout.clone();
     let disks = layout.disks.clone();
-    for filesystem in &mut layout.filesystems {
-        filesystem.device = partition_of(&disks, &filesystem.device);
-    }
+    let filesystems = layout.filesystems.iter_mut();
+    let filesystems = filesystems.map(|filesystem| &mut filesystem.device);
     let raids = layout.raids.iter_mut().flat_map(|raid| &mut raid.devices);
-    let groups = layout
-        .volume_groups
-        .iter_mut()
-        .flat_map(|group| &mut group.devices);
-    for device in raids.chain(groups) {
-        *device = partition_of(&disks, device);
+    let groups = layout.volume_groups.iter_mut();
+    let groups = groups.flat_map(|group| &mut group.devices);
+    for device in filesystems.chain(raids).chain(groups) {
+        *device = device_name(&disks, device, &name);
     }
     for (disk, wanted) in layout.disks.iter_mut().zip(&disks) {
         for partition in &mut disk.partitions {
@@ -167,14 +181,21 @@ fn number_of(disk: &Disk, number: u32) -> u32 {
     }
 }
 
-fn partition_of(disks: &[Disk], device: &str) -> String {
+/// A device of a partition as `name` writes it; others stay.
+fn device_name(
+    disks: &[Disk],
+    device: &str,
+    name: impl Fn(&str, &str, u32) -> String,
+) -> String {
     disks
         .iter()
         .find_map(|disk| {
             let rest = device.strip_prefix(disk.device.as_str())?;
-            let number = rest.strip_prefix('p').unwrap_or(rest).parse::<u32>().ok()?;
-            let known = disk.partitions.iter().any(|p| p.number == number);
-            known.then(|| format!("{}:{}", disk.device, number_of(disk, number)))
+            let digits = rest.strip_prefix(['p', ':']).unwrap_or(rest);
+            let number = digits.parse::<u32>().ok()?;
+            let is_known = disk.partitions.iter().any(|p| p.number == number);
+            let between = &rest[..rest.len() - digits.len()];
+            is_known.then(|| name(&disk.device, between, number_of(disk, number)))
         })
         .unwrap_or_else(|| device.to_owned())
 }
@@ -183,6 +204,7 @@ fn partition_of(disks: &[Disk], device: &str) -> String {
 mod tests {
     use super::*;
     use crate::entities::DiskPartition;
+    use crate::life::default_layout;
 
     #[test]
     fn partitions_are_named_by_disk_and_number() {
@@ -205,7 +227,8 @@ mod tests {
             ("/dev/sda:2", "/dev/sda:2"),
             ("@first:1", "@first:1"),
         ] {
-            assert_eq!(partition_of(&disks, device), expected, "{device}");
+            let name = |disk: &str, _: &str, number| format!("{disk}:{number}");
+            assert_eq!(device_name(&disks, device, name), expected, "{device}");
         }
     }
 
@@ -226,7 +249,14 @@ mod tests {
             (&[1, 0, 3], "/dev/sda:2"),
             (&[0, 1, 2], "/dev/sda:3"),
         ] {
-            assert_eq!(partition_of(&[disk(numbers)], "/dev/sda0"), expected);
+            let mut layout = default_layout().unwrap();
+            layout.disks = vec![disk(numbers)];
+            layout.filesystems.truncate(1);
+            layout.filesystems[0].device = "/dev/sda0".into();
+            let device = |layout: Layout| layout.filesystems[0].device.clone();
+            assert_eq!(device(by_partition(&layout)), expected);
+            let path = expected.replace(':', "");
+            assert_eq!(device(numbered(&layout)), path, "for the published hammer");
         }
         assert_eq!(number_of(&disk(&[0, 7]), 7), 7);
     }

@@ -2,6 +2,7 @@
 
 use proto_types::{MachineId, Timestamp};
 
+use super::restored::restored;
 use crate::command::{BmcReading, ReportSwitch};
 use crate::entities::{Bmc, BmcClaim, EventKind, EventLog, Liveliness, Machine, Switch};
 use crate::tables::Tables;
@@ -52,7 +53,10 @@ pub fn switch_report_matters(tables: &Tables, report: &ReportSwitch) -> bool {
             .and_then(|port| port.observed.as_ref())
             .is_none_or(|known| !known.is_like(seen))
     });
+    // A restored state is compared with what switches say now: that nothing changed is news, too.
+    let is_unheard = restored(tables).is_some_and(|it| switch.sync.at <= it.made_at);
     ports_differ
+        || is_unheard
         || error != report.error.as_ref()
         || switch.sync.applied_generation != report.applied_generation
         || switch.sync.applied_term != report.applied_term

@@ -64,7 +64,14 @@ pub fn port_traces(tables: &Tables, switch: &SwitchId) -> BTreeMap<String, Strin
 }
 
 /// The segment that a port belongs in: that of its machine, or provisioning for one that is free.
+/// One that is kept since a restore stays where it was seen.
 pub fn port_vni(tables: &Tables, switch: &Switch, port: &str) -> Vni {
+    let kept = switch.ports.get(port).and_then(|port| port.kept);
+    kept.unwrap_or_else(|| vni_of_machine(tables, switch, port))
+}
+
+/// The segment that the machine at a port belongs in.
+pub(super) fn vni_of_machine(tables: &Tables, switch: &Switch, port: &str) -> Vni {
     let provisioning = || {
         let partition = tables.get::<Partition>(&switch.partition);
         partition.map(|p| p.provisioning_vni()).unwrap_or_default()

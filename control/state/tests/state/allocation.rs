@@ -248,6 +248,8 @@ fn layouts() {
     let mut without = World::new();
     level(&mut without, CONFIRMED_LEVEL);
     without.waiting(1);
+    assert_eq!(chosen(&without, matching.clone()), LAYOUT_DEFAULT, "of older nodes");
+    level(&mut without, CONTRACT_LEVEL);
     assert_eq!(without.refused(matching), ErrorCode::InvalidField);
     assert_eq!(chosen(&world, with(LAYOUT_DEFAULT)), LAYOUT_DEFAULT);
     assert_eq!(
@@ -286,6 +288,39 @@ fn racks_are_filled_evenly() {
         world.refused(allocation_of(5)),
         ErrorCode::NoMachineAvailable
     );
+}
+
+#[test]
+fn racks_are_filled_evenly_by_placement_labels() {
+    let mut world = World::new();
+    for (name, rack) in [("leaf1", "rack-1"), ("leaf2", "rack-2")] {
+        world.ok(leaf(name, rack));
+    }
+    for number in 1..=6 {
+        world.waiting(number);
+        let mut registration = registration(number, "boot-1");
+        let leaf = if number <= 3 { "leaf1" } else { "leaf2" };
+        registration.hardware.nics[0].neighbours[0].system_name = leaf.into();
+        world.hear("leaf1", &format!("swp{number}"), &[]);
+        world.hear(leaf, &format!("swp{number}"), &[mac(number)]);
+        world.ok(registration);
+    }
+    let front: Labels = [("tier".to_owned(), "front".to_owned())].into();
+    let of = |allocation, machine: Option<u128>, placement_labels: &Labels| AllocateMachine {
+        machine: machine.map(id),
+        partition: machine.is_none().then(|| text(PARTITION)),
+        size: machine.is_none().then(|| text(SIZE)),
+        placement_labels: placement_labels.clone(),
+        ..allocation_of(allocation)
+    };
+    world.ok(of(1, Some(1), &front));
+    world.ok(of(2, Some(4), &Labels::new()));
+    world.ok(of(3, Some(5), &Labels::new()));
+    // The second rack has more of the project, but none with these labels.
+    let labelled = world.ok(of(4, None, &front)).machine().unwrap();
+    assert_eq!(labelled.rack, "rack-2");
+    let plain = world.ok(of(5, None, &Labels::new())).machine().unwrap();
+    assert_eq!(plain.rack, "rack-1");
 }
 
 #[test]

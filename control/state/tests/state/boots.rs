@@ -78,7 +78,7 @@ fn good(world: &World, serial: &str) -> bool {
     query::is_certificate_good(&world.tables, serial, world.now)
 }
 
-fn token(world: &World, token: u128, machine: u128) -> CreateToken {
+pub(crate) fn token(world: &World, token: u128, machine: u128) -> CreateToken {
     let machine: proto_types::MachineId = id(machine);
     CreateToken {
         id: id(token),

@@ -32,6 +32,7 @@ fn reconcile(judge_silent: bool) -> ReconcileRestore {
 /// Machine 1 waits, 2 is a tenant's, 3 is being wiped, 4 is on its way back from a tenant.
 fn data_centre() -> World {
     let mut world = World::new();
+    level(&mut world, FEATURE_LEVEL);
     world.ok(Tick::default());
     world.waiting(1);
     world.running(2, 2);
@@ -63,6 +64,7 @@ fn nothing_is_judged_before_it_is_reconciled() {
     }
     let free = query::machine_obstacle(&world.tables, id(1)).unwrap();
     assert!(free.contains("restored"), "{free}");
+    assert_eq!(world.refused(allocation_of(7)), ErrorCode::NotReconciled);
     // The same without a restore.
     let mut judged = before;
     for _ in 0..4 {
@@ -72,31 +74,73 @@ fn nothing_is_judged_before_it_is_reconciled() {
 }
 
 #[test]
-fn what_was_heard_is_told_from_what_was_not() {
+fn no_installer_boots_before_it_is_reconciled() {
     let mut world = restored(&data_centre());
-    let made_at = life::restored(&world.tables).unwrap().made_at;
     world.later(10_000);
-    let heard = [(id(2), world.now)].into();
+    let target = |world: &World, number| life::boot_target(&world.tables, id(number));
+    let none = life::BootTarget::None;
+    assert_eq!(target(&world, 9), none, "a machine that the backup lacks");
+    // A free machine of the backup that boots may be a tenant's by now.
+    for number in [1, 3] {
+        world.seen(number);
+        assert_eq!(target(&world, number), none);
+        let phase = world.phase(number);
+        assert!(matches!(phase, Phase::Waiting | Phase::Wiping), "{phase}");
+    }
+    assert_eq!(target(&world, 2), life::BootTarget::Disk);
+    let targets = life::boot_desired(&world.tables, &text(PARTITION));
+    assert!(targets.iter().all(|it| it.target != life::BootTarget::Hammer));
+    let token = CreateMachineToken {
+        machine: id(1),
+        token: crate::boots::token(&world, 1, 1),
+    };
+    assert_eq!(world.refused(token), ErrorCode::NotReconciled);
+}
+
+/// What the machines speak with is what the backup knows.
+fn heard(world: &mut World, numbers: &[u128]) {
+    let heard = numbers.iter().map(|number| (id(*number), world.now));
+    let heard = heard.collect();
     world.ok(Tick {
         heard,
         ..Tick::default()
     });
-    world.event(3, EventKind::Alive);
-    let compared: Vec<(bool, bool)> = life::restored_machines(&world.tables, made_at)
-        .map(|it| (it.is_observed, it.may_be_taken()))
-        .collect();
-    // A machine that comes back from a tenant is the tenant's no more.
-    assert_eq!(
-        compared,
-        [(false, true), (true, false), (true, false), (false, false)]
-    );
+}
+
+fn proven(world: &World) -> Vec<bool> {
+    let made_at = life::restored(&world.tables).unwrap().made_at;
+    let machines = life::restored_machines(&world.tables, made_at);
+    machines.map(|found| found.is_proven).collect()
 }
 
 #[test]
-fn an_operator_lets_it_be_judged() {
+fn what_others_say_proves_nothing() {
+    let mut world = restored(&data_centre());
+    world.later(10_000);
+    // A switch agent or a boot server may say all of this of a tenant's machine.
+    world.event(3, EventKind::Alive);
+    world.seen(1);
+    world.seen(4);
+    assert_eq!(proven(&world), [false; 4]);
+    let made_at = life::restored(&world.tables).unwrap().made_at;
+    let observed: Vec<bool> = life::restored_machines(&world.tables, made_at)
+        .map(|found| found.is_observed)
+        .collect();
+    assert_eq!(observed, [true, false, true, true]);
+    heard(&mut world, &[1, 3]);
+    assert_eq!(proven(&world), [true, false, true, false]);
+    // A tenant's machine without an agent of ours is known by its ports.
+    world.switch_obeys();
+    assert_eq!(proven(&world), [true, true, true, false]);
+}
+
+#[test]
+fn what_nothing_proves_is_locked_and_left_alone() {
     for judge_silent in [false, true] {
         let mut world = restored(&data_centre());
         world.tick(50 * HOUR_MS);
+        world.switch_obeys();
+        heard(&mut world, &[3]);
         let op = Op::from(reconcile(judge_silent));
         assert_eq!(op.level(), CONTRACT_LEVEL);
         let clock = world.ok(op).cluster_clock().unwrap();
@@ -105,14 +149,20 @@ fn an_operator_lets_it_be_judged() {
             (None, Some(world.now))
         );
         assert_eq!(world.refused(reconcile(false)), ErrorCode::NotRestored);
-        let state = world.machine(1).condition.state;
-        let locked = match judge_silent {
-            true => Availability::Available,
-            false => Availability::Locked,
+        let locked: Vec<bool> = [1, 2, 3, 4]
+            .map(|number| world.machine(number).condition.state == Availability::Locked)
+            .to_vec();
+        let wanted = match judge_silent {
+            true => [false; 4],
+            false => [true, false, false, true],
         };
-        assert_eq!(state, locked);
-        assert_eq!(world.order(3), life::MachineOrder::Wipe);
-        assert_eq!(world.open_orders(), [BmcAction::PowerOff], "goes on");
+        assert_eq!(locked, wanted);
+        assert_eq!(world.order(3), life::MachineOrder::Wipe, "it was heard");
+        let power_off: &[BmcAction] = match judge_silent {
+            true => &[BmcAction::PowerOff],
+            false => &[],
+        };
+        assert_eq!(world.open_orders(), power_off, "a reclaim goes on unless it is locked");
         // Silence counts from now on, not from the backup.
         world.tick(1_000);
         assert_eq!(world.log(1).liveliness, Liveliness::Alive);
@@ -122,7 +172,99 @@ fn an_operator_lets_it_be_judged() {
         assert_eq!(world.log(1).liveliness, Liveliness::Dead);
         let rebooted = world.machine(1).step_attempts > 0;
         assert_eq!(rebooted, judge_silent, "a locked machine is left alone");
+        let reclaimed = world.phase(4) != Phase::ReclaimPowerOff;
+        assert_eq!(reclaimed, judge_silent, "a locked machine is left alone");
     }
+}
+
+#[test]
+fn a_locked_machine_is_not_wiped() {
+    let mut world = World::new();
+    level(&mut world, FEATURE_LEVEL);
+    world.boot(1, "boot-1");
+    assert_eq!(world.order(1), life::MachineOrder::Wipe);
+    let state = |state, description: &str| SetMachineState {
+        id: id(1),
+        state,
+        description: description.into(),
+    };
+    world.ok(state(Availability::Locked, "look at it first"));
+    let reason = "locked: look at it first".to_owned();
+    assert_eq!(world.order(1), life::MachineOrder::Hold { reason });
+    let target = life::boot_target(&world.tables, id(1));
+    assert_eq!(target, life::BootTarget::None, "a published hammer wipes as it boots");
+    world.ok(state(Availability::Available, ""));
+    assert_eq!(world.order(1), life::MachineOrder::Wipe);
+    let target = life::boot_target(&world.tables, id(1));
+    assert_eq!(target, life::BootTarget::Hammer);
+}
+
+/// What leaf1 reports of a port.
+fn reports(world: &mut World, port: &str, vni: u32) {
+    let mut report = world.hearing("leaf1", port, vec![]).unwrap();
+    for seen in report.ports.values_mut() {
+        seen.vni = vni.try_into().unwrap();
+    }
+    world.ok(report);
+}
+
+#[test]
+fn ports_stay_where_they_are_seen() {
+    const OTHERS: u32 = 4711;
+    let before = data_centre();
+    let (provisioning, tenants) = (before.port(1), before.port(2));
+    let mut world = restored(&before);
+    world.later(10_000);
+    assert_eq!(world.refused(reconcile(false)), ErrorCode::NotReconciled, "leaf1 is silent");
+    // Since the backup: 1 was given to somebody, 2 to somebody else, and a machine that the backup
+    // lacks hangs at port 5.
+    for port in ["swp1", "swp2", "swp5"] {
+        reports(&mut world, port, OTHERS);
+    }
+    reports(&mut world, "swp3", provisioning);
+    heard(&mut world, &[3]);
+    let made_at = life::restored(&world.tables).unwrap().made_at;
+    let kept: Vec<(String, u32)> = life::kept_ports(&world.tables, made_at)
+        .iter()
+        .filter(|port| port.known != port.kept)
+        .map(|port| (port.port.to_owned(), port.kept.get()))
+        .collect();
+    let at = |port: &str| (port.to_owned(), OTHERS);
+    let isolated = ("swp4".to_owned(), 0);
+    assert_eq!(kept, [at("swp1"), at("swp2"), isolated, at("swp5")]);
+    world.ok(reconcile(false));
+    let ports = |world: &World| [1, 2, 3, 5].map(|number| world.port(number));
+    assert_eq!(ports(&world), [OTHERS, OTHERS, provisioning, OTHERS]);
+    world.tick(HOUR_MS / 2);
+    assert_eq!(ports(&world), [OTHERS, OTHERS, provisioning, OTHERS]);
+    // An operator says what they are.
+    for number in [1, 2] {
+        world.ok(SetMachineState {
+            id: id(number),
+            state: Availability::Available,
+            description: String::new(),
+        });
+    }
+    world.ok(SetSwitchPort {
+        id: text("leaf1"),
+        port: "swp5".into(),
+        admin_up: true,
+    });
+    assert_eq!(ports(&world), [provisioning, tenants, provisioning, provisioning]);
+}
+
+#[test]
+fn ports_of_agents_that_tell_no_segment_are_isolated_for_free_machines() {
+    let mut before = data_centre();
+    before.ok(RegisterSwitch {
+        hears: false,
+        ..leaf("leaf1", "rack-1")
+    });
+    let tenants = before.port(2);
+    let mut world = restored(&before);
+    world.later(10_000);
+    world.ok(reconcile(false));
+    assert_eq!([1, 2].map(|number| world.port(number)), [0, tenants]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod tickets;
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::now_ms;
+use crate::installer::PairFile;
 use crate::state::Shared;
 
 /// Connections at once; more wait in the listen queue.
@@ -145,16 +147,29 @@ async fn respond(context: &Context, request: Request<Incoming>) -> Response<Body
         "/kernel" if read => files::file(&config.kernel, &request).await,
         "/initrd" if read => files::file(&config.initrd, &request).await,
         "/healthz" if read => health(context),
-        path => match path.strip_prefix("/assets/") {
-            Some(name) if read && is_asset_name(name) => {
-                files::file(&config.assets.join(name), &request).await
-            }
-            _ => plain(StatusCode::NOT_FOUND, "no such thing here\n"),
+        path if read => match named_file(context, path) {
+            Some(file) => files::file(&file, &request).await,
+            None => plain(StatusCode::NOT_FOUND, "no such thing here\n"),
         },
+        _ => plain(StatusCode::NOT_FOUND, "no such thing here\n"),
     };
     let status = response.status().as_u16();
     tracing::info!(from = %context.from, %method, path, status, "HTTP");
     response
+}
+
+/// A boot program, or a file of a fetched pair.
+fn named_file(context: &Context, path: &str) -> Option<PathBuf> {
+    let shared = &context.shared;
+    if let Some(name) = path.strip_prefix("/assets/") {
+        return is_asset_name(name).then(|| shared.config.assets.join(name));
+    }
+    let (key, name) = path.strip_prefix("/boot/")?.split_once('/')?;
+    let is_named = |file: &PairFile| file.name() == name;
+    let file = [PairFile::Kernel, PairFile::Image]
+        .into_iter()
+        .find(is_named)?;
+    shared.installer.path(key, file)
 }
 
 /// A bare file name of letters, digits, dots, dashes and underscores that starts with no dot.
@@ -175,6 +190,7 @@ fn health(context: &Context) -> Response<Body> {
         "control_answered_s_ago": age_s,
         "generation": desired.generation,
         "machines": desired.machines.len(),
+        "installer": shared.installer.health(),
         "leases": shared.lease_count(),
         "events_waiting": shared.spool.len(),
         "events_dropped": shared.spool.dropped(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyper::{Response, StatusCode};
-use pixie_boot::{Target, script};
+use pixie_boot::{Installer, Target, script};
 use proto_types::{MacAddr, MachineId};
 use tokio::time::timeout;
 
@@ -98,13 +98,7 @@ pub(super) async fn script(context: &Context, query: &str) -> Response<Body> {
         .note(machine, mac, target == Target::Hammer, now_ms());
     tracing::info!(%machine, %mac, ?target, "script");
     let text = match target {
-        Target::Hammer => script::hammer(&script::Hammer {
-            http_base: &base,
-            machine,
-            mac,
-            commandline: &context.shared.config.commandline,
-            extra: &context.shared.desired().commandline,
-        }),
+        Target::Hammer => hammer(context, &base, machine, mac),
         Target::Disk => script::disk(machine),
         Target::Nothing => script::nothing(
             &base,
@@ -113,6 +107,33 @@ pub(super) async fn script(context: &Context, query: &str) -> Response<Body> {
         ),
     };
     plain(StatusCode::OK, text)
+}
+
+/// The script of the installer that control wants; one that waits when it is not there yet.
+fn hammer(context: &Context, base: &str, machine: MachineId, mac: MacAddr) -> String {
+    let (shared, desired) = (&context.shared, context.shared.desired());
+    let fetched = shared.installer.pair_of(&desired.installer);
+    let trouble = shared.installer.trouble();
+    let (fetched, trouble) = (
+        fetched.as_ref().map(|pair| pair.key.as_str()),
+        trouble.as_ref().map(|trouble| trouble.text.as_str()),
+    );
+    let pair = match desired.installer.installer(fetched, trouble) {
+        Installer::Own => None,
+        Installer::Pair(key) => Some(key),
+        Installer::Waits(why) => {
+            tracing::warn!(%machine, %mac, why, "no installer yet");
+            return script::not_yet(base, mac, &why);
+        }
+    };
+    let own = &shared.config.commandline;
+    script::hammer(&script::Hammer {
+        http_base: base,
+        machine,
+        mac,
+        pair,
+        commandline: desired.installer.commandline(own, &desired.commandline),
+    })
 }
 
 /// Which machine asks: by its UUID, else, when that is blank, by its Ethernet address.

@@ -4,9 +4,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pixie_boot::Target;
-use pixie_server::control::Seen;
+use pixie_boot::{InstallerSource, Target};
+use pixie_server::control::{Desired, Seen};
 
+use crate::file_server::{Answer, FileServer};
 use crate::world::*;
 
 const BOOT_TIME_MAX: Duration = Duration::from_secs(150);
@@ -45,6 +46,7 @@ impl Booted {
             args.extend(["-drive".into(), drive]);
         }
         let pixie = Running::start(&world, world.config(config));
+        pixie.sink.set(Desired::default(), true);
         *pixie.control.target.lock().unwrap() = Some(target);
         world.bridge();
         let mut running = Vec::new();
@@ -146,6 +148,26 @@ fn a_uefi_machine_by_http_beside_another_dhcp_server() {
     if have("dnsmasq") {
         boots(PROXY, &[&OVMF[..], &HTTP_ONLY[..]].concat(), ",romfile=");
     }
+}
+
+/// The partition names its installer: real firmware waits until it has come, and loads that one.
+#[test]
+fn a_uefi_machine_boots_what_the_partition_names() {
+    let nic = nic(",romfile=");
+    let args = [&OVMF[..], &["-device", &nic]].concat();
+    let Some(booted) = Booted::new(SERVER, Target::Hammer, &args) else {
+        return;
+    };
+    let server = FileServer::http(&booted.world);
+    server.set("/kernel", Answer::File(pattern(300_000), "k1"));
+    let source = InstallerSource::of(&server.url("/kernel"), &server.url("/image"));
+    booted.pixie.set_installer(Target::Hammer, source);
+    booted.wait_for_script();
+    booted.wait_for_serial("nothing to boot yet: the installer cannot be fetched");
+    server.set("/image", Answer::File(pattern(500_000), "i1"));
+    booted.wait_for_serial("/boot/");
+    let serial = booted.serial();
+    assert!(!serial.contains(":8080/kernel"), "no other one: {serial}");
 }
 
 /// A boot sector that writes `DISKBOOT` to the first serial port.

@@ -8,7 +8,9 @@
 )]
 
 mod dhcp;
+mod file_server;
 mod firmware;
 mod http;
+mod installer;
 mod tftp;
 mod world;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use nix::sched::{CloneFlags, setns};
-use pixie_boot::Target;
+use pixie_boot::{InstallerSource, Target};
 use pixie_server::control::{BmcLease, Control, ControlError, Desired, Seen, Ticket};
 use pixie_server::{Config, DesiredSink, Pixie};
 use pixie_wire::dhcp::{BOOTP_REQUEST, Kind, Message, Options, code};
@@ -320,7 +320,11 @@ pub(crate) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i / 7 + i % 251) as u8).collect()
 }
 
-fn on_thread<T: Send + 'static>(ns: &str, f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+/// Runs a closure on a thread of its own inside a namespace.
+pub(crate) fn on_thread<T: Send + 'static>(
+    ns: &str,
+    f: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T> {
     let file = File::open(Path::new("/var/run/netns").join(ns)).unwrap();
     std::thread::spawn(move || {
         setns(file, CloneFlags::CLONE_NEWNET).unwrap();
@@ -422,8 +426,14 @@ impl Running {
     }
 
     pub(crate) fn set_target(&self, target: Target) {
+        self.set_installer(target, InstallerSource::Own);
+    }
+
+    /// Control names an installer; the machine boots `target`.
+    pub(crate) fn set_installer(&self, target: Target, installer: InstallerSource) {
         let mut desired = Desired {
             generation: 1,
+            installer,
             commandline: "extra=1".into(),
             control: vec!["10.90.0.1:4443".into()],
             ..Desired::default()

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::events::newest;
-use super::setup::{DNS_SERVER, IMAGE, NTP_SERVER, PROVISIONING_VNI, SIZE};
+use super::setup::{COMMANDLINE_WORD, DNS_SERVER, IMAGE, NTP_SERVER, PROVISIONING_VNI, SIZE};
 use super::{Site, each};
 use crate::cli::text;
 use crate::datacentre::DataCentre;
@@ -73,9 +73,24 @@ pub(crate) fn machines_wait(lab: &DataCentre) -> Result<()> {
                     .filter(|m| newest(m) == "waiting")
                     .count();
                 Ok((waiting == lab.machines.len()).then_some(()))
-            })
+            })?;
+            lab.machines
+                .iter()
+                .try_for_each(booted_what_the_partition_names)
         },
     )
+}
+
+/// The kernel that runs was started with the partition's command line. Its files come from the
+/// partition's URLs, as pixie's configuration names none that exist.
+fn booted_what_the_partition_names(machine: &Machine) -> Result<()> {
+    let log = std::fs::read(&machine.serial_log)?;
+    ensure!(
+        String::from_utf8_lossy(&log).contains(COMMANDLINE_WORD),
+        "{} runs without the partition's command line",
+        machine.name
+    );
+    Ok(())
 }
 
 /// Tenant A gets every machine and has Debian on it. The last one is waited for by the command

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::cli::{Person, text};
 use crate::control::add_context;
 use crate::datacentre::DataCentre;
 use crate::process::Process;
-use crate::services::{PARTITION, SWITCH, ssh_key};
+use crate::services::{BOOT_IMAGE, BOOT_KERNEL, PARTITION, SWITCH, image_url, ssh_key};
 use crate::topology::TENANTS;
 use crate::wait::wait_for;
 
@@ -21,6 +21,11 @@ pub(crate) const DNS_SERVER: &str = "192.0.2.53";
 pub(crate) const NTP_SERVER: &str = "192.0.2.123";
 /// The provisioning segment of the lab's partition.
 pub(crate) const PROVISIONING_VNI: u64 = 4000;
+/// Kernel command line of the partition's installer: a serial console, what keeps slow virtual
+/// machines alive, and a word that nothing else has.
+const COMMANDLINE: &str = "console=ttyS0,115200n8 no_timer_check panic=30 lab.partition=named";
+/// The word in the log of a kernel that was started with that line.
+pub(crate) const COMMANDLINE_WORD: &str = "lab.partition=named";
 const JOIN: Duration = Duration::from_secs(30);
 
 /// What was set up.
@@ -57,22 +62,40 @@ pub(crate) fn run(lab: &DataCentre) -> Result<Site> {
 
 fn catalogue(lab: &DataCentre) -> Result<()> {
     let admin = &lab.people.admin;
-    let (url, digest) = (&lab.image_url, &lab.artefacts.image_digest);
-    admin.run(&format!(
+    let (boot_kernel, boot_image) = (image_url(BOOT_KERNEL), image_url(BOOT_IMAGE));
+    let partition = format!(
         "partition create {PARTITION} --label metalmesh.dev/provisioning-vni={PROVISIONING_VNI} \
-         --dns {DNS_SERVER} --ntp {NTP_SERVER}"
-    ))?;
+         --dns {DNS_SERVER} --ntp {NTP_SERVER} \
+         --boot-kernel {boot_kernel} --boot-image {boot_image} --boot-cmdline"
+    );
+    let words: Vec<&str> = partition.split_whitespace().chain([COMMANDLINE]).collect();
+    admin.run_words(&words)?;
     admin.run(&format!(
         "size create {SIZE} --constraint cores=1-4 --constraint memory=256Mi-4Gi \
          --constraint storage=1Gi-100Gi"
     ))?;
-    admin.run(&format!(
-        "image create {IMAGE} --url {url} --digest {digest}"
-    ))?;
+    image(lab)?;
     admin.run(&format!(
         "network create --type super --id tenants --partition {PARTITION} --prefix {TENANTS} \
          --destination 0.0.0.0/0 --child-length-v4 24"
     ))?;
+    Ok(())
+}
+
+/// The image without its digest, as published clients make it: control reads it and pins what it
+/// finds.
+fn image(lab: &DataCentre) -> Result<()> {
+    let (url, digest) = (&lab.image_url, &lab.artefacts.image_digest);
+    let made = lab
+        .people
+        .admin
+        .json(&format!("image create {IMAGE} --url {url}"))?;
+    let label = |key: &str| text(&made, &format!("/meta/labels/labels/metalmesh.dev~1{key}"));
+    let (found, source) = (label("digest")?, label("digest-source")?);
+    ensure!(
+        found == digest && source == "fetched",
+        "control found {found} ({source}), the image has {digest}"
+    );
     Ok(())
 }
 

@@ -14,6 +14,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use proto_types::Timestamp;
+use reqwest::redirect::Policy;
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -23,6 +24,7 @@ use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::flow::Flow;
+use crate::outbound::{self, BodyError};
 use claims::{Foreign, IdClaims};
 use keys::{Keys, Unsigned};
 
@@ -157,13 +159,8 @@ impl Provider {
     /// A provider; nothing is asked yet, so that a server starts without it.
     pub(super) fn new(settings: ProviderSettings) -> Result<Self, ProviderError> {
         let failed = |error: reqwest::Error| ProviderError::Client(error.to_string());
-        let mut http = reqwest::Client::builder()
-            .timeout(TIMEOUT)
-            .redirect(reqwest::redirect::Policy::none());
-        if let Some(pem) = &settings.ca {
-            let all = reqwest::Certificate::from_pem_bundle(pem).map_err(failed)?;
-            http = http.tls_certs_only(all);
-        }
+        let http = outbound::client(settings.ca.as_deref(), Policy::none()).map_err(failed)?;
+        let http = http.timeout(TIMEOUT);
         let callback = settings
             .url
             .join("/auth/openid-connect/callback")
@@ -343,21 +340,16 @@ async fn read<T: DeserializeOwned>(
     request: reqwest::RequestBuilder,
     what: &'static str,
 ) -> Result<T, ProviderError> {
-    // The URL of a request may hold what is not for a log.
-    let failed = |error: reqwest::Error| ProviderError::Unreachable {
-        what,
-        reason: chain(&error.without_url()),
-    };
     let odd = |reason: String| ProviderError::Unreachable { what, reason };
+    let failed = |error: reqwest::Error| odd(outbound::reason(error));
     let mut answer = request.send().await.map_err(failed)?;
     let status = answer.status();
-    let mut body = Vec::new();
-    while let Some(piece) = answer.chunk().await.map_err(failed)? {
-        body.extend_from_slice(&piece);
-        if body.len() > ANSWER_BYTES_MAX {
-            return Err(odd("the answer is too long".to_owned()));
-        }
-    }
+    let body = outbound::body(&mut answer, ANSWER_BYTES_MAX)
+        .await
+        .map_err(|error| match error {
+            BodyError::Broken(error) => failed(error),
+            BodyError::TooLong => odd(error.to_string()),
+        })?;
     if !status.is_success() {
         let said: Option<Value> = serde_json::from_slice(&body).ok();
         let said = said.and_then(|it| Some(it.get("error")?.as_str()?.chars().take(64).collect()));
@@ -365,16 +357,6 @@ async fn read<T: DeserializeOwned>(
         return Err(odd(format!("it answered {status} {said}")));
     }
     serde_json::from_slice(&body).map_err(|error| odd(format!("the answer is odd: {error}")))
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
 }
 
 /// Who the claims are about.
