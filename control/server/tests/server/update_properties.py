@@ -134,12 +134,12 @@ def each_change(thing, name):
 
 
 def labels_are_replaced_and_patched(thing):
-    before = thing.read()
-    labels = labels_of(thing.content(before))
+    before = thing.content(thing.read())
+    labels, kept = labels_of(before), thing.follows("url", before.get("url"))
     for change, wanted in (
             ({"patch": {"update": {"labels": {"a": "b"}}}}, {**labels, "a": "b"}),
             ({"patch": {"remove": ["a"]}}, labels),
-            ({"replace": {"labels": {"c": "d"}}}, {"c": "d"}),
+            ({"replace": {"labels": {"c": "d"}}}, {"c": "d", **kept}),
             ({"replace": {"labels": labels}}, labels)):
         for found in (thing.update({"labels": change}), thing.read()):
             assert labels_of(thing.content(found)) == wanted, f"{thing} {change}: {found}"
