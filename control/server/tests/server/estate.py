@@ -5,12 +5,12 @@ address family, machines in each phase, a firewall, tokens with each kind of rig
 import threading
 import uuid as uuids
 
+import image_server
 from caller import HOUR, NEWEST, wait_until
 from world import GIB, Site
 
 # A public key of nobody's.
 SSH_KEY = ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA" + "A" * 42 + " web@example.com")
-DIGEST = {"labels": {"labels": {"metalmesh.dev/digest": "sha256:" + "ab" * 32}}}
 TEAM = {"labels": {"team": "shop"}}
 
 
@@ -39,11 +39,11 @@ class Estate(Site):
         limit = {"type": "SIZE_CONSTRAINT_TYPE_GPU", "min": 4, "max": 8, "identifier": "H100*"}
         admin("admin.SizeService/Create", size={"id": f"{tag}-gpu", "constraints": [limit]})
         admin("admin.ImageService/Update", id=self.image, updateMeta=NEWEST,
-              description="stable", labels={"patch": {"update": TEAM}})
+              description="stable")
         for name, feature, kind in (("firewall-3.0.1", "FIREWALL", "SUPPORTED"),
                                     (f"{tag}-13.0.0", "MACHINE", "PREVIEW")):
             admin("admin.ImageService/Create", image={
-                "id": name, "url": f"http://x.example/{name}", "meta": DIGEST,
+                "id": name, "url": image_server.url(name), "meta": {"labels": TEAM},
                 "features": [f"IMAGE_FEATURE_{feature}"],
                 "classification": f"IMAGE_CLASSIFICATION_{kind}"})
         self.layout()

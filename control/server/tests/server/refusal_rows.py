@@ -6,8 +6,8 @@ import uuid as uuids
 
 from connectrpc.code import Code
 
+import image_server
 from caller import HOUR, NEWEST
-from estate import DIGEST
 from world import GIB
 
 OK = "OK"
@@ -59,7 +59,7 @@ def of_catalogue(site):
     yield ("a partition with reservations is deleted", admin, "admin.PartitionService/Delete",
            {"id": f"{tag}-six"}, PRECONDITION)
     yield ("an image without features", admin, "admin.ImageService/Create",
-           {"image": {"id": f"{tag}-14.0.0", "url": "http://x.example/i"}}, INVALID)
+           {"image": {"id": f"{tag}-14.0.0", "url": image_server.url("i")}}, INVALID)
     yield ("an image that machines have is deleted", admin, "admin.ImageService/Delete",
            {"id": site.image}, PRECONDITION)
     yield ("a size without a constraint of images is tried", site.owner,
@@ -128,7 +128,7 @@ def of_allocation(site):
         ("a machine that is allocated", {"uuid": site.node}, DENIED),
     ]
     site.admin("admin.ImageService/Create", image={
-        "id": f"{tag}-11.0.0", "url": "http://x.example/old", "meta": DIGEST,
+        "id": f"{tag}-11.0.0", "url": image_server.url("old"),
         "features": ["IMAGE_FEATURE_MACHINE"],
         "classification": "IMAGE_CLASSIFICATION_SUPPORTED"})
     for what, fields, code in cases:

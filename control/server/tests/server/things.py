@@ -5,6 +5,7 @@ called and sends. The methods are held against the contract: a new update needs 
 from connectrpc.code import Code
 from google.protobuf import json_format
 
+import image_server
 import metalstack.api.v2.common_pb2 as common_pb
 from caller import CONTRACT, NEWEST, refused
 
@@ -103,6 +104,11 @@ class Thing:
     def to_send(self, name, value):
         """A field's value as an update has it."""
         return permissions_to_send(value) if name == "permissions" else value
+
+    def follows(self, name, value):
+        """Labels that control sets with a field: an image's digest is that of its URL."""
+        is_image = self.path == ["image"] and name == "url"
+        return image_server.labels(value) if is_image else {}
 
     @staticmethod
     def can_send(name, value):

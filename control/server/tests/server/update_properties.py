@@ -105,6 +105,7 @@ def change_is_what_it_says(thing, name, other):
         return False
     wanted = settled(thing, before)
     thing.content(wanted)[name] = other
+    labels_of(thing.content(wanted)).update(thing.follows(name, other))
     wanted = settled(thing, wanted)
     for kind, found in (("answer", answer), ("read", after)):
         changed = differences(wanted, settled(thing, found))
@@ -133,12 +134,12 @@ def each_change(thing, name):
 
 
 def labels_are_replaced_and_patched(thing):
-    before = thing.read()
-    labels = labels_of(thing.content(before))
+    before = thing.content(thing.read())
+    labels, kept = labels_of(before), thing.follows("url", before.get("url"))
     for change, wanted in (
             ({"patch": {"update": {"labels": {"a": "b"}}}}, {**labels, "a": "b"}),
             ({"patch": {"remove": ["a"]}}, labels),
-            ({"replace": {"labels": {"c": "d"}}}, {"c": "d"}),
+            ({"replace": {"labels": {"c": "d"}}}, {"c": "d", **kept}),
             ({"replace": {"labels": labels}}, labels)):
         for found in (thing.update({"labels": change}), thing.read()):
             assert labels_of(thing.content(found)) == wanted, f"{thing} {change}: {found}"
