@@ -79,6 +79,8 @@ pub struct Reading {
     /// The port that answered.
     pub port: u16,
     pub mac: String,
+    /// The user that it was read as.
+    pub user: String,
     pub bmc_version: String,
     pub bios_version: String,
     pub power: Power,

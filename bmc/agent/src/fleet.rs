@@ -232,6 +232,7 @@ fn status(target: &Target, look: &Look, mac: Option<&String>) -> BmcStatus {
         fru: Some(reading.fru),
         error: look.error.clone(),
         age_ms,
+        user: reading.user,
         draw: look.draw(),
     }
 }

@@ -57,10 +57,14 @@ impl RealDriver {
         until: Instant,
     ) -> Result<Reading, DriveError> {
         let login = self.login(target.address)?;
-        match way {
+        let read = match way {
             Way::Redfish => redfish::read(target, login, until).await,
             Way::Ipmi => ipmi::read(target, login, &self.sensors, until).await,
-        }
+        };
+        read.map(|reading| Reading {
+            user: login.user.clone(),
+            ..reading
+        })
     }
 
     async fn act_by(

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use control_state::life;
 use control_state::{
-    BmcAction as Action, BmcOrder as Order, BmcOrderDone as Done, BmcReading, DRAW_LEVEL, Draw,
-    Fru, Machine, PowerMetric, PowerSupply, ReportBmc, Tables, bmc_host, feature_level,
+    BmcAction as Action, BmcOrder as Order, BmcOrderDone as Done, BmcReading, CONTRACT_LEVEL,
+    DRAW_LEVEL, Draw, Fru, Machine, PowerMetric, PowerSupply, ReportBmc, Tables, bmc_host,
+    feature_level,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
@@ -89,6 +90,9 @@ impl BmcService for Shared {
             // A node of a lower level could not read the command: the rest of it matters more.
             if feature_level(t) < DRAW_LEVEL {
                 readings.iter_mut().for_each(|reading| reading.draw = None);
+            }
+            if feature_level(t) < CONTRACT_LEVEL {
+                readings.iter_mut().for_each(|reading| reading.user.clear());
             }
             let matters = |r: &BmcReading| life::bmc_reading_matters(t, r, now);
             readings.into_iter().filter(matters).collect()
@@ -223,6 +227,7 @@ fn reading(status: BmcStatus, now: Timestamp) -> Result<BmcReading, LinkStatus> 
             product_part_number: fru.product_part_number,
             product_serial: fru.product_serial,
         },
+        user: status.user,
         draw: status.draw.map(draw),
         error: convert::non_empty(status.error),
         observed_at: Timestamp::from_ms(now.ms().saturating_sub(status.age_ms)),

@@ -84,6 +84,7 @@ pub(super) async fn read(
             ..proto_mesh::Fru::default()
         },
         draw: told.map(|told| told.map(draw::of_redfish).unwrap_or_default()),
+        ..Reading::default()
     })
 }
 

@@ -202,6 +202,7 @@ async fn control_is_told_of_power_supplies_behind_ipmi() {
     let status = control
         .status(&address, |status| status.draw.is_some())
         .await;
+    assert_eq!(status.user, "admin");
     let draw = status.draw.unwrap();
     assert_eq!(draw.metric, None, "ipmi_sim has no DCMI");
     let expected = [supply("OK", "Enabled"), supply("Critical", "Enabled")];

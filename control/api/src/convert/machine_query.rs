@@ -166,11 +166,19 @@ fn in_bmc(machine: &Machine, query: &v2::MachineBmcQuery) -> bool {
     let address = query.address.as_ref();
     address.is_none_or(|wanted| *wanted == bmc.address || wanted == host)
         && is(query.mac.as_ref(), &bmc.mac)
-        && is_opt(
-            query.user.as_ref(),
-            machine.bmc_access.as_ref().map(|it| &it.user),
-        )
+        && query
+            .user
+            .as_ref()
+            .is_none_or(|user| is_user(machine, user))
         && is(query.interface.as_ref(), &bmc.interface)
+}
+
+/// Whether agents log in to the machine's BMC as this user: ours, or those of the published stack.
+fn is_user(machine: &Machine, user: &str) -> bool {
+    let ours = machine.bmc.as_ref().map(|bmc| bmc.user.as_str());
+    let published = machine.bmc_access.as_ref();
+    let published = published.map(|access| access.user.as_str());
+    !user.is_empty() && [ours, published].contains(&Some(user))
 }
 
 fn in_fru(machine: &Machine, query: &v2::MachineFruQuery) -> bool {

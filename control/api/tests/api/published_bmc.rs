@@ -1,6 +1,6 @@
 //! The published stack's BMC agent against a node: what it reports, and who reads it.
 
-use control_state::Machine;
+use control_state::{BmcReading, Machine, ReportBmc};
 use infra::bmc_service_client::BmcServiceClient;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
@@ -108,17 +108,46 @@ async fn bmcs_are_reported() {
     let led = status.unwrap().status.unwrap().led_state.unwrap();
     assert_eq!(led.value, "LED-OFF");
     for (user, count) in [("metal", 1), ("root", 0)] {
-        let query = api::MachineQuery {
-            uuid: Some(known.clone()),
-            bmc: Some(api::MachineBmcQuery {
-                user: Some(user.into()),
-                ..Default::default()
-            }),
+        assert_eq!(with_bmc_user(&node, user).await.len(), count, "{user}");
+    }
+    node.stop().await;
+}
+
+/// Machines whose BMC is logged in to as this user, by UUID.
+async fn with_bmc_user(node: &Node, user: &str) -> Vec<String> {
+    let query = api::MachineQuery {
+        bmc: Some(api::MachineBmcQuery {
+            user: Some(user.into()),
             ..Default::default()
-        };
-        let request = admin::MachineServiceListBmcRequest { query: Some(query) };
-        let listed = machines.list_bmc(request).await.unwrap().into_inner();
-        assert_eq!(listed.bmc_details.len(), count, "{user}");
+        }),
+        ..Default::default()
+    };
+    let mut machines = admin::machine_service_client::MachineServiceClient::new(node.as_admin());
+    let request = admin::MachineServiceListBmcRequest { query: Some(query) };
+    let listed = machines.list_bmc(request).await.unwrap().into_inner();
+    let found = listed.bmc_details.into_iter();
+    found.map(|details| details.uuid).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bmc_is_found_by_the_user_of_our_agent() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let uuid = node.waiting_machine(1).await;
+    let reading = BmcReading {
+        machine: uuid.parse().ok(),
+        address: "10.9.0.1:623".into(),
+        user: "operator".into(),
+        ..BmcReading::default()
+    };
+    node.hardware(ReportBmc {
+        partition: "lab".parse().unwrap(),
+        readings: vec![reading],
+    })
+    .await;
+    assert_eq!(with_bmc_user(&node, "operator").await, [uuid]);
+    for other in ["root", ""] {
+        assert_eq!(with_bmc_user(&node, other).await, [""; 0], "{other:?}");
     }
     node.stop().await;
 }

@@ -57,6 +57,7 @@ fn cut_reading(reading: &mut BmcReading) {
         &mut reading.bmc_version,
         &mut reading.bios_version,
         &mut reading.bios_vendor,
+        &mut reading.user,
         &mut reading.power_state,
         &mut reading.led_state,
         &mut fru.chassis_part_number,

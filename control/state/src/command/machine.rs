@@ -262,6 +262,9 @@ pub struct BmcReading {
     pub led_state: String,
     /// Field-replaceable-unit data.
     pub fru: Fru,
+    /// The user that the agent logs in as; empty when it does not tell.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub user: String,
     /// What the machine draws; none when the agent does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draw: Option<Draw>,
@@ -285,6 +288,12 @@ impl ReportBmc {
     /// leave out.
     pub(crate) fn tells_draw(&self) -> bool {
         self.readings.iter().any(|it| it.draw.is_some())
+    }
+
+    /// `true` if it names users, which nodes below [`CONTRACT_LEVEL`](crate::CONTRACT_LEVEL) leave
+    /// out.
+    pub(crate) fn tells_users(&self) -> bool {
+        self.readings.iter().any(|reading| !reading.user.is_empty())
     }
 }
 

@@ -211,6 +211,7 @@ macro_rules! ops {
                     Self::AllocateMachine(op) if op.vpn.is_some() => 4,
                     Self::MachineSeen(op) if op.stated_at.is_some() => CONFIRMED_LEVEL,
                     Self::MachineSeen(op) if op.to_disk => TO_DISK_LEVEL,
+                    Self::ReportBmc(op) if op.tells_users() => CONTRACT_LEVEL,
                     Self::ReportBmc(op) if op.tells_draw() => DRAW_LEVEL,
                     Self::MachineSeen(op) if op.mac.is_none() => 3,
                     Self::RegisterSwitch(op) if op.hears => CONFIRMED_LEVEL,

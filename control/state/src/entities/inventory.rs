@@ -243,6 +243,10 @@ pub struct Bmc {
     pub version: String,
     /// `on`, `off` or `unknown`.
     pub power_state: String,
+    /// The user that our agent logs in as; empty when unknown. Those of the published agents are
+    /// kept with their passwords.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub user: String,
     /// What the machine draws; none when its agent does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draw: Option<Draw>,

@@ -120,6 +120,7 @@ pub(crate) fn bmc_of(reading: &BmcReading) -> Bmc {
         interface: reading.interface.clone(),
         version: reading.bmc_version.clone(),
         power_state: reading.power_state.clone(),
+        user: reading.user.clone(),
         draw: reading.draw.clone(),
         error: reading.error.clone(),
         updated_at: reading.observed_at,
