@@ -39,12 +39,16 @@ class Caller:
     `before_call` gets the caller, the method and the request ahead of each call.
     """
 
-    def __init__(self, url, options, secret, served, before_call=None):
+    def __init__(self, url, options, secret, served, before_call=None, headers=None):
         self.url, self.options, self.secret, self.served = url, options, secret, served
-        self.before_call = before_call
+        self.before_call, self.headers = before_call, headers or {}
 
     def as_(self, secret):
         return Caller(self.url, self.options, secret, self.served, self.before_call)
+
+    def with_header(self, name, value):
+        headers = {**self.headers, name: value}
+        return Caller(self.url, self.options, self.secret, self.served, self.before_call, headers)
 
     def trial(self):
         """The same caller; the server says what each call would do, and does nothing."""
@@ -59,7 +63,9 @@ class Caller:
     def send(self, key, request, prefix=""):
         """The answer to a request; of a stream its first message."""
         client, name, method = CONTRACT[key]
-        headers = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
+        headers = dict(self.headers)
+        if self.secret:
+            headers["Authorization"] = f"Bearer {self.secret}"
         try:
             answer = getattr(client(f"{self.url}{prefix}", **self.options), name)(
                 request, headers=headers)
