@@ -13,12 +13,11 @@ from connectrpc.code import Code
 
 import metalstack.admin.v2.task_pb2 as task_pb
 import metalstack.api.v2.health_pb2 as health_pb
-from caller import HOUR, NEWEST, Caller, refused
+from caller import HOUR, NEWEST, PATIENCE_S, Caller, refused
 from contract import COMBINATIONS
 from estate import Estate
 from things import as_dict
 
-PATIENCE_S = 20
 
 
 def open_stream(site, name, told):

@@ -13,6 +13,8 @@ from contract import http, methods
 
 NEWEST = {"lockingStrategy": "OPTIMISTIC_LOCKING_STRATEGY_SERVER"}
 HOUR = "3600s"
+# Longest wait for anything.
+PATIENCE_S = 60
 # By the short name: the client's class, its method's name, and the method's descriptor.
 CONTRACT = {
     f"{method.full_name.split('.')[1]}.{method.containing_service.name}/{method.name}":
@@ -113,10 +115,10 @@ def refused(code, act):
 
 def wait_until(is_met):
     """Calls a function until its result is true, and returns that."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE_S
     while True:
         found = is_met()
         if found:
             return found
-        assert time.monotonic() < until, "not met within 20 s"
+        assert time.monotonic() < until, f"not met within {PATIENCE_S} s"
         threading.Event().wait(0.01)
