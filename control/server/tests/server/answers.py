@@ -13,12 +13,11 @@ from connectrpc.code import Code
 
 import metalstack.admin.v2.task_pb2 as task_pb
 import metalstack.api.v2.health_pb2 as health_pb
-from caller import HOUR, NEWEST, Caller, refused
+from caller import HOUR, NEWEST, PATIENCE_S, Caller, refused
 from contract import COMBINATIONS
 from estate import Estate
 from things import as_dict
 
-PATIENCE_S = 20
 
 
 def open_stream(site, name, told):
@@ -159,7 +158,8 @@ def addresses_in_a_foreign_namespace_can_be_freed(site):
     refused(Code.NOT_FOUND, lambda: owner("api.IPService/Get", **named, namespace=sharing))
 
 
-def of_two_equal_addresses_the_plain_one_comes_first(site):
+def of_two_equal_addresses_one_is_named(site):
+    """An address that a project has twice is freed only when a header says which is meant."""
     owner, of = site.owner, {"project": site.project}
     site.admin("admin.NetworkService/Create", id=f"twin-{site.tag}", vrf=500, partition=site.tag,
                type="NETWORK_TYPE_EXTERNAL", prefixes=["172.16.0.0/16"],
@@ -167,9 +167,13 @@ def of_two_equal_addresses_the_plain_one_comes_first(site):
     ip = owner("api.IPService/Create", **of, network=site.space).ip
     twin = owner("api.IPService/Create", **of, network=f"twin-{site.tag}", ip=ip.ip).ip
     assert ip.ip == twin.ip and ip.uuid != twin.uuid
-    for expected in (twin, ip):
-        freed = owner("api.IPService/Delete", **of, ip=ip.ip).ip
-        assert freed.uuid == expected.uuid, f"{freed} was freed, not {expected}"
+    refused(Code.FAILED_PRECONDITION, lambda: owner("api.IPService/Delete", **of, ip=ip.ip))
+    named = owner.with_header("metalmesh-namespace", site.project)
+    freed = named("api.IPService/Delete", **of, ip=ip.ip).ip
+    assert freed.uuid == ip.uuid, f"{freed} was freed, not {ip}"
+    # No other has the address now.
+    freed = owner("api.IPService/Delete", **of, ip=ip.ip).ip
+    assert freed.uuid == twin.uuid, f"{freed} was freed, not {twin}"
 
 
 def roles_and_lists_can_be_taken_away(site):
@@ -204,7 +208,7 @@ def an_allocation_counts_its_changes(site):
 STORIES = (one_stream_gets_a_command, reports_keep_their_spelling, bmcs_are_found_by_their_user,
            switches_are_shown_as_they_tell, version_and_health_are_whole,
            a_partition_number_may_be_zero, addresses_in_a_foreign_namespace_can_be_freed,
-           of_two_equal_addresses_the_plain_one_comes_first, roles_and_lists_can_be_taken_away,
+           of_two_equal_addresses_one_is_named, roles_and_lists_can_be_taken_away,
            an_allocation_counts_its_changes)
 
 

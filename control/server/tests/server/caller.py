@@ -13,6 +13,8 @@ from contract import http, methods
 
 NEWEST = {"lockingStrategy": "OPTIMISTIC_LOCKING_STRATEGY_SERVER"}
 HOUR = "3600s"
+# Longest wait for anything.
+PATIENCE_S = 60
 # By the short name: the client's class, its method's name, and the method's descriptor.
 CONTRACT = {
     f"{method.full_name.split('.')[1]}.{method.containing_service.name}/{method.name}":
@@ -39,12 +41,16 @@ class Caller:
     `before_call` gets the caller, the method and the request ahead of each call.
     """
 
-    def __init__(self, url, options, secret, served, before_call=None):
+    def __init__(self, url, options, secret, served, before_call=None, headers=None):
         self.url, self.options, self.secret, self.served = url, options, secret, served
-        self.before_call = before_call
+        self.before_call, self.headers = before_call, headers or {}
 
     def as_(self, secret):
         return Caller(self.url, self.options, secret, self.served, self.before_call)
+
+    def with_header(self, name, value):
+        headers = {**self.headers, name: value}
+        return Caller(self.url, self.options, self.secret, self.served, self.before_call, headers)
 
     def trial(self):
         """The same caller; the server says what each call would do, and does nothing."""
@@ -59,7 +65,9 @@ class Caller:
     def send(self, key, request, prefix=""):
         """The answer to a request; of a stream its first message."""
         client, name, method = CONTRACT[key]
-        headers = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
+        headers = dict(self.headers)
+        if self.secret:
+            headers["Authorization"] = f"Bearer {self.secret}"
         try:
             answer = getattr(client(f"{self.url}{prefix}", **self.options), name)(
                 request, headers=headers)
@@ -107,10 +115,10 @@ def refused(code, act):
 
 def wait_until(is_met):
     """Calls a function until its result is true, and returns that."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE_S
     while True:
         found = is_met()
         if found:
             return found
-        assert time.monotonic() < until, "not met within 20 s"
+        assert time.monotonic() < until, f"not met within {PATIENCE_S} s"
         threading.Event().wait(0.01)

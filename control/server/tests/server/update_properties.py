@@ -121,6 +121,9 @@ def each_change(thing, name):
     field, taken = thing.fields[name], False
     value = thing.content(thing.read()).get(name)
     for other in filter(lambda other: thing.can_send(name, other), others(field, value)):
+        if thing.content(thing.read()).get(name) == other:
+            # An empty list could not be put back.
+            continue
         made = False
         try:
             made = change_is_what_it_says(thing, name, other)
