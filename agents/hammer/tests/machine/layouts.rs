@@ -86,6 +86,10 @@ pub(crate) fn mirrored() -> Layout {
     }
 }
 
+/// For devices that udev assembles. systemd gives up after 90 s, in which an emulated machine on a
+/// busy host has hardly started udev.
+const SLOW_DEVICE: &str = "x-systemd.device-timeout=900";
+
 /// Three disks with a part in each of: RAID 1 with a spare, RAID 0, a volume group.
 pub(crate) fn spread() -> Layout {
     const DISKS: [&str; 3] = ["@serial=DISK-1", "@serial=DISK-2", "@serial=DISK-3"];
@@ -105,6 +109,10 @@ pub(crate) fn spread() -> Layout {
         level,
         create_options: texts(options),
         spares,
+    };
+    let slow = |filesystem: Filesystem| Filesystem {
+        mount_options: texts(&[SLOW_DEVICE]),
+        ..filesystem
     };
     let labelled = |device: &str, path: &str, format: &str, label: &str| Filesystem {
         label: label.into(),
@@ -130,13 +138,13 @@ pub(crate) fn spread() -> Layout {
         filesystems: vec![
             labelled("/dev/md0", "/", "ext4", "root"),
             Filesystem {
-                mount_options: texts(&["noatime", "commit=17"]),
+                mount_options: texts(&["noatime", "commit=17", SLOW_DEVICE]),
                 create_options: texts(&["-I", "128"]),
                 ..labelled("/dev/md1", "/scratch", "ext3", "scratch")
             },
-            fs("/dev/vg0/fast", "/srv/fast", "ext4"),
-            fs("/dev/vg0/copied", "/srv/copied", "ext4"),
-            labelled("/dev/vg0/swap", "", "swap", "pages"),
+            slow(fs("/dev/vg0/fast", "/srv/fast", "ext4")),
+            slow(fs("/dev/vg0/copied", "/srv/copied", "ext4")),
+            slow(labelled("/dev/vg0/swap", "", "swap", "pages")),
             Filesystem {
                 mount_options: texts(&["size=64m", "mode=0700", "nosuid"]),
                 ..fs("", "/mem", "tmpfs")
