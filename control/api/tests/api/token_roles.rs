@@ -16,6 +16,9 @@ const PING: &str = "/metalstack.infra.v2.ComponentService/Ping";
 const BOOT: &str = "/metalstack.infra.v2.BootService/Register";
 const TENANT: &str = "/metalstack.api.v2.TenantService/Get";
 
+/// Makes an entry of one visibility out of methods.
+type List = fn(&[&str]) -> Visibility;
+
 fn methods(paths: &[&str]) -> Vec<String> {
     paths.iter().map(|path| (*path).to_owned()).collect()
 }
@@ -120,7 +123,7 @@ async fn a_method_is_listed_under_its_own_visibility() {
         permissions: visibilities.iter().cloned().map(listed).collect(),
         ..Default::default()
     };
-    let lists: [(fn(&[&str]) -> Visibility, &[&str]); 7] = [
+    let lists: [(List, &[&str]); 7] = [
         (own, &[USER, IMAGES]),
         (public, &[VERSION]),
         (project, &[IP_LIST]),
