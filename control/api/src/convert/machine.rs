@@ -6,6 +6,7 @@ use std::sync::Arc;
 use control_state::{self as state, Machine, Tables};
 use proto_public::MachinePlace;
 use proto_public::api::v2;
+use proto_types::SizeId;
 use tonic::Status;
 
 use super::enums::{allocation_type, from_protocol, liveliness, nat_type, network_type, protocol};
@@ -118,12 +119,17 @@ fn partition(tables: &Tables, machine: &Machine) -> v2::Partition {
     )
 }
 
+/// The size's id as clients are shown it: that of a machine without one is `unknown`.
+pub(super) fn shown_size(id: Option<&SizeId>) -> String {
+    id.map_or_else(|| "unknown".to_owned(), ToString::to_string)
+}
+
 fn size(tables: &Tables, machine: &Machine) -> v2::Size {
     let id = machine.size.as_ref();
     let found = id.and_then(|id| tables.get::<state::Size>(id));
     found.map_or_else(
         || v2::Size {
-            id: id.map_or_else(|| "unknown".to_owned(), ToString::to_string),
+            id: shown_size(id),
             meta: Some(v2::Meta::default()),
             ..Default::default()
         },

@@ -9,7 +9,7 @@ use proto_public::api::v2;
 use proto_types::PartitionId;
 
 use super::enums::{allocation_type, availability};
-use super::machine::shown_labels;
+use super::machine::{shown_labels, shown_size};
 use super::{has_labels, is, is_choice, is_opt};
 
 /// The machines that a query asks for. One that names a partition does not look at the others.
@@ -53,11 +53,12 @@ pub(crate) fn matches(
             .as_ref()
             .is_none_or(|name| allocation.is_some_and(|it| it.name == *name))
         && is_opt(query.partition.as_ref(), machine.partition.as_ref())
-        && is_opt(query.size.as_ref(), machine.size.as_ref())
+        && is(query.size.as_ref(), &shown_size(machine.size.as_ref()))
         && is(query.rack.as_ref(), &machine.rack)
         && is(query.room.as_ref(), &machine.room)
         && (query.labels.is_none() || has_labels(&shown_labels(machine), query.labels.as_ref()))
-        && sub(query.allocation.as_ref(), |q| allocation.is_some_and(|it| in_allocation(tables, it, q)))
+        && asked(query.allocation.as_ref())
+            .is_none_or(|q| allocation.is_some_and(|it| in_allocation(tables, it, &q)))
         && sub(query.network.as_ref(), |q| allocation.is_some_and(|it| in_networks(it, q)))
         && sub(query.nic.as_ref(), |q| in_nics(&machine.hardware, q))
         && sub(query.disk.as_ref(), |q| in_disks(&machine.hardware, q))
@@ -74,6 +75,16 @@ pub(crate) fn matches(
 /// A part of a query that asks for nothing fits everything, also what has no such part.
 fn sub<Q: Default + PartialEq>(query: Option<&Q>, fits: impl FnOnce(&Q) -> bool) -> bool {
     query.is_none_or(|query| *query == Q::default() || fits(query))
+}
+
+/// A query for allocations that asks for something. An unspecified type and no labels ask for
+/// nothing.
+fn asked(query: Option<&v2::MachineAllocationQuery>) -> Option<v2::MachineAllocationQuery> {
+    let mut query = query?.clone();
+    query.allocation_type = query.allocation_type.filter(|kind| *kind != 0);
+    query.labels = query.labels.filter(|wanted| !wanted.labels.is_empty());
+    query.vpn = query.vpn.filter(|vpn| *vpn != v2::MachineVpn::default());
+    Some(query).filter(|query| *query != v2::MachineAllocationQuery::default())
 }
 
 fn in_allocation(

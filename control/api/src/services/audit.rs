@@ -173,6 +173,7 @@ fn find(
     phase: Option<i32>,
     tenant: Option<&TenantId>,
 ) -> Result<AuditTrace, StateError> {
+    let phase = phase.filter(|phase| *phase != AuditPhase::Unspecified as i32);
     let phase = phase.unwrap_or(AuditPhase::Request as i32);
     let half = tables
         .all::<AuditEntry>()

@@ -124,7 +124,7 @@ def of_allocation(site):
         ("a layout that is not there", {"filesystemLayout": "absent"}, Code.NOT_FOUND),
         ("a partition that is not there", {"partition": "absent"}, Code.NOT_FOUND),
         ("an image that the size excludes", {"image": f"{tag}-11.0.0",
-                                             "filesystemLayout": "default"}, PRECONDITION),
+                                             "filesystemLayout": "default"}, INVALID),
         ("a machine that is allocated", {"uuid": site.node}, DENIED),
     ]
     site.admin("admin.ImageService/Create", image={
