@@ -16,11 +16,7 @@ const PING: &str = "/metalstack.infra.v2.ComponentService/Ping";
 const BOOT: &str = "/metalstack.infra.v2.BootService/Register";
 const TENANT: &str = "/metalstack.api.v2.TenantService/Get";
 
-<<<<<<< .merge_file_odhqqz
-/// Lists methods under one visibility.
-=======
 /// Makes an entry of one visibility out of methods.
->>>>>>> .merge_file_jWe8vg
 type List = fn(&[&str]) -> Visibility;
 
 fn methods(paths: &[&str]) -> Vec<String> {
