@@ -292,6 +292,9 @@ class Site:
         admin("admin.MachineService/GetBMC", **one)
         why = {"reason": "somebody asked for it"}
         assert admin("admin.MachineService/ConsolePassword", **one, **why).password == "console"
+        asked = {"method": "/metalstack.admin.v2.MachineService/ConsolePassword",
+                 "body": why["reason"]}
+        wait_until(lambda: admin("admin.AuditService/List", query=asked).traces)
         admin("admin.MachineService/Issues")
         admin("admin.MachineService/SetState", **one, state="MACHINE_STATE_LOCKED",
               description="looked at")
