@@ -1,6 +1,6 @@
 //! A stand-in for control: a CA, and the services that a machine calls.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ impl Control {
             orders,
             fake,
             own,
-            port: 0,
+            port: free_port(),
             stop: CancellationToken::new(),
             tasks: JoinSet::new(),
         };
@@ -137,6 +137,15 @@ impl Control {
             now_ms(),
         )
     }
+}
+
+/// A port that no outgoing socket takes while nobody serves there: those of the emulated machine's
+/// network have one of the ephemeral range, which begins above.
+fn free_port() -> u16 {
+    let first = rand::random_range(20_000..30_000);
+    (first..32_000)
+        .find(|port| UdpSocket::bind(("127.0.0.1", *port)).is_ok())
+        .unwrap()
 }
 
 fn issue(root: &Authority, by: &Authority, id: &str) -> Credential {

@@ -62,6 +62,8 @@ async fn an_admin_deletes_only_machines_that_give_no_sign_of_life() {
     let powered_off = node.bmc_ends(BmcAction::PowerOff, Some("off"));
     let (ordered, ()) = tokio::join!(admins.bmc_command(off), powered_off);
     ordered.unwrap();
+    // The order itself is on record as an event.
+    node.silence(DEAD_AFTER_MS).await;
     let (deleted, ()) = tokio::join!(delete(&node, &uuid), node.bmc_obeys(BmcAction::PowerOff));
     deleted.unwrap();
     let gone = machines.get(get()).await.unwrap_err();
