@@ -86,8 +86,21 @@ impl Control {
         restore.run(rows).await.unwrap();
         self.stop().await;
         let mut control = Self::open(dir, now.plus_ms(60_000)).await;
+        control.announce(FEATURE_LEVEL).await;
         control.serve();
         control
+    }
+
+    /// The node says what it knows, as it does at each start.
+    async fn announce(&self, level: u32) {
+        let announce = AnnounceNode {
+            id: 1,
+            peer_address: String::new(),
+            mesh_addresses: vec![],
+            level,
+            version: String::new(),
+        };
+        self.propose(announce).await.unwrap();
     }
 
     /// At a time of the caller's choice, not serving yet.
@@ -98,14 +111,7 @@ impl Control {
     async fn idle_at(now_ms: u64, level: u32) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let control = Self::open(dir, Timestamp::from_ms(now_ms)).await;
-        let announce = AnnounceNode {
-            id: 1,
-            peer_address: String::new(),
-            mesh_addresses: vec![],
-            level,
-            version: String::new(),
-        };
-        control.propose(announce).await.unwrap();
+        control.announce(level).await;
         for id in ["p1", "p2"] {
             control
                 .propose(CreatePartition(partition(id)))
