@@ -11,6 +11,7 @@ Usage: ADMIN_TOKEN=... update_properties.py http://127.0.0.1:PORT
 """
 
 import copy
+import datetime
 import os
 import sys
 from collections import Counter
@@ -90,7 +91,9 @@ def settled(thing, whole):
 def version(thing, whole):
     """An object's generation and the time of its last update."""
     meta = thing.content(whole).get("meta", {})
-    return int(meta.get("generation", 0)), meta.get("updated_at", "")
+    # As texts a whole second would be later than its parts.
+    updated_at = datetime.datetime.fromisoformat(meta.get("updated_at", "1970-01-01T00:00:00Z"))
+    return int(meta.get("generation", 0)), updated_at
 
 
 def change_is_what_it_says(thing, name, other):
