@@ -133,5 +133,5 @@ pub(super) fn ends(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(json!({"RemoveProjectMember": {"id": id(1), "member": "beta"}}))?;
     scenario.row(json!({"RemoveTenantMember": {"login": "acme", "member": "beta"}}))?;
     scenario.row(json!({"DeleteProject": {"id": id(2)}}))?;
-    scenario.row(json!({"DeleteTenant": {"login": "beta"}}))
+    scenario.row(json!({"DeleteTenant": {"login": "beta", "personal": true}}))
 }
