@@ -246,7 +246,8 @@ fn moved_bmc(change: &Change) -> Option<PartitionId> {
         return None;
     };
     let address = |machine: &Machine| machine.bmc.as_ref().map(|bmc| bmc.address.clone());
-    let is_same =
-        before.is_bmc_contested() == after.is_bmc_contested() && address(before) == address(after);
+    let is_same = before.is_bmc_contested() == after.is_bmc_contested()
+        && before.condition.state == after.condition.state
+        && address(before) == address(after);
     after.partition.clone().filter(|_| !is_same)
 }

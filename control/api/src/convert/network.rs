@@ -210,16 +210,33 @@ pub(crate) fn from_length(
 /// (`0.0.0.0/32` or `::/128`), which is no destination of anybody.
 ///
 /// # Errors
-/// `invalid_argument` for what is no prefix.
+/// `invalid_argument` for what is no prefix, and for the unspecified address among others.
 pub(crate) fn from_prefixes(field: &str, texts: &[String]) -> Result<Option<Vec<IpNet>>, Status> {
     let prefixes: Vec<IpNet> = parse_all(field, texts)?;
-    let is_nothing =
-        |net: &IpNet| net.addr().is_unspecified() && net.prefix_len() == net.max_prefix_len();
-    Ok(match prefixes.as_slice() {
-        [] => None,
-        [only] if is_nothing(only) => Some(Vec::new()),
-        _ => Some(prefixes),
-    })
+    match prefixes.as_slice() {
+        [only] if is_nothing(only) => Ok(Some(Vec::new())),
+        _ => specified(field, prefixes).map(|prefixes| (!prefixes.is_empty()).then_some(prefixes)),
+    }
+}
+
+/// The prefixes of a network's own addresses.
+///
+/// # Errors
+/// `invalid_argument` for what is no prefix, and for the unspecified address, which nobody can have.
+pub(crate) fn own_prefixes(field: &str, texts: &[String]) -> Result<Vec<IpNet>, Status> {
+    specified(field, parse_all(field, texts)?)
+}
+
+fn specified(field: &str, prefixes: Vec<IpNet>) -> Result<Vec<IpNet>, Status> {
+    match prefixes.iter().find(|prefix| is_nothing(prefix)) {
+        Some(nothing) => Err(invalid(field, format!("must not hold {nothing}"))),
+        None => Ok(prefixes),
+    }
+}
+
+/// `true` for the unspecified address as a prefix.
+fn is_nothing(prefix: &IpNet) -> bool {
+    prefix.addr().is_unspecified() && prefix.prefix_len() == prefix.max_prefix_len()
 }
 
 /// Whether a query asks for this network.

@@ -382,6 +382,10 @@ impl Services {
             .0
             .read(|tables| {
                 let found = tables.require::<Machine>(&id)?;
+                if restored(tables).is_some() {
+                    // It may be another machine's hammer by now, with a token of the backup.
+                    return Ok(None);
+                }
                 let fixed = found.hardware.disks.iter().filter(|disk| disk.is_fixed());
                 let wiped = fixed.map(|disk| DiskWipe {
                     name: disk.name.clone(),

@@ -23,10 +23,9 @@ use crate::caller::Caller;
 use crate::convert::enums::{from_nat_type, from_network_family, from_network_type};
 use crate::convert::network::{
     Fullness, NetworkRow, from_length, from_prefixes, is_base_network, network, network_matches,
+    own_prefixes,
 };
-use crate::convert::{
-    chosen, from_labels, labels_update, lock, parse, parse_all, parse_opt, required,
-};
+use crate::convert::{chosen, from_labels, labels_update, lock, parse, parse_opt, required};
 use crate::listing::listing;
 use crate::refusal::of_state;
 
@@ -274,7 +273,7 @@ fn create(request: admin::NetworkServiceCreateRequest) -> Result<CreateNetwork, 
         partition: parse_opt("partition", request.partition.as_ref())?,
         project: parse_opt("project", request.project.as_ref())?,
         labels: from_labels(request.labels),
-        prefixes: parse_all("prefixes", &request.prefixes)?,
+        prefixes: own_prefixes("prefixes", &request.prefixes)?,
         destination_prefixes: from_prefixes("destination_prefixes", &request.destination_prefixes)?
             .unwrap_or_default(),
         default_child_length: from_length(
@@ -302,7 +301,7 @@ fn create(request: admin::NetworkServiceCreateRequest) -> Result<CreateNetwork, 
 /// The wire cannot tell an empty list from none, and a rename shall not clear anything: an empty
 /// list keeps what is there, see [`from_prefixes`] for how one is emptied.
 fn update(request: admin::NetworkServiceUpdateRequest) -> Result<UpdateNetwork, Status> {
-    let prefixes: Vec<_> = parse_all("prefixes", &request.prefixes)?;
+    let prefixes: Vec<_> = own_prefixes("prefixes", &request.prefixes)?;
     let length = |field, length: Option<api::ChildPrefixLength>| {
         length
             .map(|length| from_length(field, Some(length)))

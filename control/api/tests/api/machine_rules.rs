@@ -1,7 +1,7 @@
 //! What may not be done to machines, and which requests for one are refused: the rules of the
 //! published contract and of the reference server.
 
-use control_state::{BmcAction, DEAD_AFTER_MS, EventKind};
+use control_state::{BmcAction, BmcReading, DEAD_AFTER_MS, EventKind, ReportBmc};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use tonic::{Code, Status};
@@ -54,16 +54,17 @@ async fn an_admin_deletes_only_machines_that_give_no_sign_of_life() {
     let silent = delete(&node, &uuid).await.unwrap_err();
     assert!(silent.message().starts_with("MM-1217"), "{silent}");
     assert!(silent.message().contains("not known to be off"), "{silent}");
-    let off = admin::MachineServiceBmcCommandRequest {
-        uuid: uuid.clone(),
-        command: api::MachineBmcCommand::Off.into(),
+    let off = BmcReading {
+        machine: uuid.parse().ok(),
+        address: "10.9.0.1:623".into(),
+        power_state: "off".into(),
+        ..BmcReading::default()
     };
-    let mut admins = Admins::new(node.as_admin());
-    let powered_off = node.bmc_ends(BmcAction::PowerOff, Some("off"));
-    let (ordered, ()) = tokio::join!(admins.bmc_command(off), powered_off);
-    ordered.unwrap();
-    // The order itself is on record as an event.
-    node.silence(DEAD_AFTER_MS).await;
+    node.hardware(ReportBmc {
+        partition: "lab".parse().unwrap(),
+        readings: vec![off],
+    })
+    .await;
     let (deleted, ()) = tokio::join!(delete(&node, &uuid), node.bmc_obeys(BmcAction::PowerOff));
     deleted.unwrap();
     let gone = machines.get(get()).await.unwrap_err();

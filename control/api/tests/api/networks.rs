@@ -169,10 +169,21 @@ async fn lists_of_a_network_are_emptied_by_the_unspecified_prefix() {
         let after = update(&node, "spaces", empty).await.unwrap();
         assert_eq!(after.get("additionalAnnouncableCidrs"), None);
     }
-    // Beside others it is a prefix like any other; on create it stands for none as well.
-    let both = json!({"destinationPrefixes": ["0.0.0.0/32", "198.18.0.0/15"]});
-    let after = update(&node, "internet", both.clone()).await.unwrap();
-    assert_eq!(after["destinationPrefixes"], both["destinationPrefixes"]);
+    // Beside others, and as an address of the network, it means nothing.
+    for field in [
+        "destinationPrefixes",
+        "additionalAnnouncableCidrs",
+        "prefixes",
+    ] {
+        let both = json!({field: ["0.0.0.0/32", "198.18.0.0/15"]});
+        let after = update(&node, "internet", both).await;
+        assert_eq!(refused(after), "invalid_argument", "{field}");
+    }
+    let mut other = internet();
+    other["id"] = "nothing".into();
+    other["prefixes"] = json!(["::/128"]);
+    assert_eq!(refused(create(&node, other).await), "invalid_argument");
+    // On create it stands for none as well.
     let mut other = internet();
     other["id"] = "other".into();
     other["vrf"] = 79.into();

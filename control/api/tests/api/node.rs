@@ -479,11 +479,6 @@ impl Node {
 
     /// The BMC agent carries out every open order of a kind, once there is one.
     pub(crate) async fn bmc_obeys(&self, action: BmcAction) {
-        self.bmc_ends(action, None).await;
-    }
-
-    /// The same; the BMC tells what the power is then.
-    pub(crate) async fn bmc_ends(&self, action: BmcAction, power: Option<&str>) {
         let partition: PartitionId = "lab".parse().unwrap();
         let until = Instant::now() + PATIENCE;
         loop {
@@ -500,7 +495,7 @@ impl Node {
                     id,
                     partition,
                     error: None,
-                    power_state: power.map(str::to_owned),
+                    power_state: None,
                     nonce: None,
                 })
                 .await;

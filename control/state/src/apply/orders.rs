@@ -7,6 +7,7 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, OrderId, PartitionId};
 use uuid::Uuid;
 
+use super::restored::not_reconciled;
 use super::{bmc_claims, events, reclaim, strangers};
 use crate::command::{
     BmcOrderDone, DeleteBmcOrder, KeepBmcAccess, OrderBmc, ReportBmc, TakeBmcOrder,
@@ -16,6 +17,7 @@ use crate::entities::{
     ORDERS_KEPT_MAX, ORDERS_OPEN_MAX, OrderPurpose, OrderState, Phase,
 };
 use crate::life::reports::bmc_of;
+use crate::life::restored;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -37,6 +39,10 @@ pub(super) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result {
     );
     if busy && !is_led {
         return Err(super::lifecycle::wrong_phase(&machine, "ordered about"));
+    }
+    // The machine may be somebody else's by now.
+    if restored(tx.tables()).is_some() && !is_led {
+        return Err(not_reconciled().object("machine", op.machine));
     }
     // A lamp helps to find the machine that somebody looks at.
     if machine.condition.state == Availability::Locked && !is_led {

@@ -6,7 +6,7 @@ use proto_types::{MachineId, PartitionId};
 
 use super::boot::is_left_alone;
 use super::restored::restored;
-use crate::entities::{BmcOrder, Machine, OrderPurpose, OrderState};
+use crate::entities::{BmcAction, BmcOrder, Machine, OrderPurpose, OrderState};
 use crate::tables::Tables;
 
 /// `true` for what was ordered before a restore, and for what the life cycle orders until somebody
@@ -18,10 +18,10 @@ fn is_held(tables: &Tables, order: &BmcOrder) -> bool {
 }
 
 /// `true` for orders to a machine that more than one BMC claims, as nobody knows which of them is
-/// the machine's, and for those of the life cycle to a machine that is locked.
+/// the machine's, and for all but those of its light to a machine that was locked meanwhile.
 fn is_machine_held(tables: &Tables, machine: &Machine, order: &BmcOrder) -> bool {
-    let is_life = order.purpose == OrderPurpose::Life;
-    machine.is_bmc_contested() || (is_life && is_left_alone(tables, machine))
+    let is_led = matches!(order.action, BmcAction::LedOn | BmcAction::LedOff);
+    machine.is_bmc_contested() || (!is_led && is_left_alone(tables, machine))
 }
 
 /// Open orders of a partition that are not held, oldest first.

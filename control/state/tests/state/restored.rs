@@ -185,6 +185,40 @@ fn what_nothing_proves_is_locked_and_left_alone() {
     }
 }
 
+fn order_of(machine: u128, action: BmcAction) -> OrderBmc {
+    OrderBmc {
+        machine: id(machine),
+        project: None,
+        action,
+        description: String::new(),
+    }
+}
+
+#[test]
+fn nobody_powers_a_machine_before_it_is_reconciled() {
+    let mut world = restored(&data_centre());
+    let cycle = || order_of(2, BmcAction::PowerCycle);
+    assert_eq!(world.refused(cycle()), ErrorCode::NotReconciled);
+    world.ok(order_of(1, BmcAction::LedOn));
+    world.ok(reconcile(true));
+    world.ok(cycle());
+}
+
+#[test]
+fn an_order_waits_while_its_machine_is_locked() {
+    let mut world = World::new();
+    level(&mut world, FEATURE_LEVEL);
+    world.running(1, 1);
+    world.ok(order_of(1, BmcAction::PowerCycle));
+    assert_eq!(world.open_orders(), [BmcAction::PowerCycle]);
+    world.ok(SetMachineState {
+        id: id(1),
+        state: Availability::Locked,
+        description: "in repair".into(),
+    });
+    assert_eq!(world.open_orders(), []);
+}
+
 #[test]
 fn a_locked_machine_is_not_wiped() {
     let mut world = World::new();
