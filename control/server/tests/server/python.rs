@@ -159,8 +159,8 @@ fn every_update_changes_what_it_says() {
             ("objects", 50),
             ("fields", 76),
             ("updates that change nothing", 290),
-            ("changes made", 450),
-            ("changes refused", 340),
+            ("changes made", 440),
+            ("changes refused", 390),
             ("kinds refused to owners", 8),
         ],
     );
