@@ -1,4 +1,4 @@
-//! What `VersionService` tells of the program: commit, revision and date of the build.
+//! The program as `VersionService` tells it: commit, revision and date of the build.
 //!
 //! A packager without the repository sets them in the environment. Development builds tell no
 //! commit: they would be built anew after each one.

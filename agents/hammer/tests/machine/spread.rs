@@ -78,7 +78,7 @@ pub(crate) async fn check_disks(key: &Key, port: u16) {
     check_mounts(key, port).await;
 }
 
-/// What mdadm tells of the array under a mount point.
+/// The array under a mount point, as mdadm tells it.
 async fn array(key: &Key, port: u16, path: &str) -> Vec<String> {
     let command = format!("sudo mdadm --detail $(findmnt -no SOURCE {path})");
     lines(key, port, &command).await

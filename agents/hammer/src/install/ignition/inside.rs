@@ -48,7 +48,7 @@ const DEVICES: [(&str, u64); 5] = [
     ("urandom", 9),
 ];
 
-/// What to run, and where.
+/// The program to run, and where.
 #[derive(Debug, Args)]
 pub struct RunIgnitionArgs {
     /// Mount point of the new system
@@ -111,7 +111,7 @@ impl SelinuxPlaceholder {
         Ok(Some(Self { made_dir }))
     }
 
-    /// What the config put there in its place stays.
+    /// Leaves whatever the config put in its place.
     fn remove(self) -> io::Result<()> {
         if fs::read(SELINUX_CONFIG)? == SELINUX_PLACEHOLDER {
             fs::remove_file(SELINUX_CONFIG)?;

@@ -50,7 +50,7 @@ pub(super) async fn run(program: &str, config: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Whether it succeeded, and all that it said.
+/// `true` if it succeeded, and its output.
 async fn execute(program: &str, config: &[u8]) -> Result<(bool, String)> {
     let hammer = std::env::current_exe()?;
     // When unshare is killed, so is process 1 of the namespaces, and with it everything in them.

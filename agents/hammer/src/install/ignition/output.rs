@@ -14,7 +14,7 @@ const ERROR_LEN_MAX: usize = 600;
 const SECRET_MEMBERS: [&str; 5] = ["contents", "inline", "passwordHash", "source", "value"];
 /// Shorter values are words that stand everywhere.
 const SECRET_LEN_MIN: usize = 4;
-/// What stands for a secret.
+/// Stands for a secret.
 const MASK: &str = "[masked]";
 /// Ignition prints commands with their arguments, and this one's value is a password's hash.
 const PASSWORD_ARGUMENT: &str = "\"--password\" \"";
