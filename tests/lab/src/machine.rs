@@ -10,7 +10,7 @@ use crate::bmc::{self, Front};
 use crate::chassis::{self, Accelerator, BmcWire, Boot, Disk, Fault, Firmware, PowerChange};
 use crate::process::Process;
 use crate::state::{Record, write_private};
-use crate::topology::{Topology, bmc_address, port};
+use crate::topology::{Plug, Topology, bmc_address};
 use crate::wait::wait_for;
 
 const MEMORY_MIB: u32 = 768;
@@ -84,11 +84,27 @@ impl Machine {
         accelerator: Accelerator,
         sushy: Option<&Path>,
     ) -> Result<()> {
+        let plug = topology.add_port(self.number)?;
+        self.build_at(&plug, record, topology, accelerator, sushy)
+    }
+
+    /// The same at a port that is there.
+    ///
+    /// # Errors
+    /// A part does not come up.
+    pub fn build_at(
+        &self,
+        plug: &Plug,
+        record: &Record,
+        topology: &Topology,
+        accelerator: Accelerator,
+        sushy: Option<&Path>,
+    ) -> Result<()> {
         for (number, disk) in self.disks.iter().enumerate() {
             let size = if number == 0 { DISK_BYTES } else { SPARE_BYTES };
             fs::File::create(disk)?.set_len(size)?;
         }
-        let namespace = topology.add_machine(record, self.number)?;
+        let namespace = topology.add_bmc(record, self.number)?;
         let wire = match self.front {
             Front::Ipmi => BmcWire::Ipmi {
                 namespace: namespace.path(),
@@ -99,7 +115,7 @@ impl Machine {
                 port: bmc::NOTIFY_PORT,
             },
         };
-        self.start_chassis(record, topology, accelerator, wire)?;
+        self.start_chassis(record, plug, accelerator, wire)?;
         let machine = bmc::Machine {
             name: &self.name,
             uuid: &self.uuid,
@@ -122,7 +138,7 @@ impl Machine {
     fn start_chassis(
         &self,
         record: &Record,
-        topology: &Topology,
+        plug: &Plug,
         accelerator: Accelerator,
         wire: BmcWire,
     ) -> Result<()> {
@@ -134,8 +150,8 @@ impl Machine {
             memory_mib: MEMORY_MIB,
             accelerator,
             mac: self.mac.clone(),
-            switch_namespace: topology.leaf.name().to_owned(),
-            port: port(self.number),
+            switch_namespace: plug.namespace.name().to_owned(),
+            port: plug.port.clone(),
             disks: self
                 .disks
                 .iter()

@@ -54,6 +54,22 @@ pub struct Topology {
     pub admin: Namespace,
 }
 
+/// Where a machine is plugged in.
+#[derive(Clone, Debug)]
+pub struct Plug {
+    pub namespace: Namespace,
+    pub port: String,
+}
+
+impl Plug {
+    fn add(namespace: &Namespace, port: String) -> Result<Self> {
+        namespace.ip(&format!("tuntap add dev {port} mode tap"))?;
+        namespace.ip(&format!("link set {port} up"))?;
+        let namespace = namespace.clone();
+        Ok(Self { namespace, port })
+    }
+}
+
 /// Name of the switch port of a machine, counted from 1.
 #[must_use]
 pub fn port(machine: usize) -> String {
@@ -147,17 +163,39 @@ impl Topology {
         Ok(())
     }
 
-    /// Makes the switch port of a machine and the namespace of its BMC.
+    /// Makes the switch port of a machine.
     ///
     /// # Errors
     /// What `ip` says.
-    pub fn add_machine(&self, record: &Record, machine: usize) -> Result<Namespace> {
-        let port = port(machine);
-        self.leaf.ip(&format!("tuntap add dev {port} mode tap"))?;
-        self.leaf.ip(&format!("link set {port} up"))?;
+    pub fn add_port(&self, machine: usize) -> Result<Plug> {
+        Plug::add(&self.leaf, port(machine))
+    }
+
+    /// Makes the namespace of a machine's BMC.
+    ///
+    /// # Errors
+    /// What `ip` says.
+    pub fn add_bmc(&self, record: &Record, machine: usize) -> Result<Namespace> {
         let bmc = Namespace::create(record, &format!("bmc{machine}"))?;
         self.attach(&bmc, bmc_address(machine))?;
         Ok(bmc)
+    }
+
+    /// Makes a bridge at the switch port of a machine, and the port behind it. Like every bridge it
+    /// passes no LLDP on (IEEE 802.1Q, 8.6.3), so that whoever holds it can speak as the switch.
+    ///
+    /// # Errors
+    /// What `ip` says.
+    pub fn add_bridged_port(&self, record: &Record, machine: usize) -> Result<Plug> {
+        let bridge = Namespace::create(record, &format!("bridge{machine}"))?;
+        cable(&self.leaf, &port(machine), &bridge, "leaf0")?;
+        bridge.ip("link add br0 type bridge")?;
+        bridge.ip("link set br0 up")?;
+        let plug = Plug::add(&bridge, "host0".to_owned())?;
+        for port in ["leaf0", "host0"] {
+            bridge.ip(&format!("link set {port} master br0"))?;
+        }
+        Ok(plug)
     }
 
     /// Makes the namespace of a second leaf, without ports.

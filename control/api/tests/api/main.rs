@@ -32,6 +32,7 @@ mod protocols;
 mod published;
 mod published_bmc;
 mod published_nonce;
+mod published_restored;
 mod published_switch;
 mod quota;
 mod scenario;

@@ -7,65 +7,68 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::STEP;
-use crate::control::{api_url, certificate};
+use crate::chassis::{Boot, PowerChange};
 use crate::datacentre::DataCentre;
+use crate::machine::Machine;
 use crate::netns::{Namespace, cable};
 use crate::process::output;
 use crate::scenario::life::{self, Allocated};
 use crate::scenario::setup::Site;
-use crate::services::{PARTITION, SWITCH};
+use crate::services::SWITCH;
 use crate::topology::{OTHER_SWITCH, port};
 use crate::wait::wait_for;
 
 /// What it takes a machine to count as dead, and some more: control waits five minutes.
 const SILENCE: Duration = Duration::from_secs(420);
-const LIAR: &str = include_str!("liar.py");
-const LIAR_UUID: &str = "6f1c0bad-0000-4000-8000-525400770909";
-/// Sends what a machine would say of itself by LLDP, with its address.
+/// Number of the machine that lies, and of its port.
+const LIAR: usize = 9;
+/// Sends an LLDP frame (IEEE 802.1AB) by an interface, with the address, port and name of somebody.
 const FORGE: &str = "
 import socket, sys
-port, mac = sys.argv[1], bytes.fromhex(sys.argv[2].replace(':', ''))
+interface, mac, port, name = sys.argv[1:]
+mac = bytes.fromhex(mac.replace(':', ''))
 tlv = lambda kind, value: (kind << 9 | len(value)).to_bytes(2, 'big') + value
-body = tlv(1, b'\\x04' + mac) + tlv(2, b'\\x05eth0') + tlv(3, b'\\x00\\x78') + tlv(0, b'')
+body = tlv(1, b'\\x04' + mac) + tlv(2, b'\\x05' + port.encode()) + tlv(3, b'\\x00\\x78')
+body += tlv(5, name.encode()) + tlv(0, b'') if name else tlv(0, b'')
 wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-wire.bind((port, 0))
+wire.bind((interface, 0))
 wire.send(bytes.fromhex('0180c200000e') + mac + bytes.fromhex('88cc') + body)
 ";
+/// The address from which the forged frames of the switch come.
+const FORGER: &str = "52:54:00:77:09:99";
 
-/// A machine that does not exist claims the port of a tenant's.
+/// A machine says that it is at the port of a tenant's: a bridge on its cable speaks as the switch,
+/// and its installer tells what it hears.
 pub(super) fn machine_lies(lab: &DataCentre, site: &Site) -> Result<()> {
     let machines = reached(lab, site)?;
     let tenants = machines.first().context("no machine")?;
     let at = port(tenants.hardware.number);
-    let token = lab.record.path("drill/infra-token")?;
-    lab.people.admin.run(&format!(
-        "token create --user metal-stack --infra-role editor \
-         --label metalmesh.dev/partition={PARTITION} --out {}",
-        token.display()
-    ))?;
-    let mut script = lab.people.admin.namespace.command("python3");
-    script
-        .args(["-c", LIAR, &api_url()])
-        .arg(certificate(&lab.record)?)
-        .arg(&token)
-        .args([PARTITION, LIAR_UUID, SWITCH, &at]);
-    output(&mut script).context("the machine that lies")?;
+    let liar = Machine::describe(&lab.record, LIAR, false)?;
+    let (record, topology) = (&lab.record, &lab.topology);
+    let plug = topology.add_bridged_port(record, LIAR)?;
+    liar.build_at(&plug, record, topology, lab.accelerator, None)?;
+    liar.set_boot(Boot::Pxe)?;
+    liar.power(PowerChange::On)?;
     lab.time.note(&format!(
-        "an invented machine says that it is at {SWITCH} {at}"
+        "{} at {SWITCH} {} says that it is at {at}",
+        liar.uuid,
+        port(LIAR)
     ));
-    let told = disputed(lab, LIAR_UUID)?;
+    let told = wait_for("the dispute over the cable", STEP, || {
+        forge(&plug.namespace, &plug.port, FORGER, &at, SWITCH)?;
+        issue(lab, &liar.uuid)
+    })?;
+    lab.time.note(&format!("the admin reads: {told}"));
     ensure!(
         told.contains(&at) && told.contains(&tenants.uuid),
         "the issue does not tell both stories: {told}"
     );
     unmoved(lab, site, tenants)?;
+    liar.power(PowerChange::Off)?;
     // The record goes as soon as the machine counts as dead; the tenant stays.
-    wait_for("the end of the invented machine", SILENCE, || {
-        let forgotten = lab
-            .people
-            .admin
-            .run(&format!("machine free {LIAR_UUID} -A"));
-        forgotten.map(Some)
+    wait_for("the end of the machine that lies", SILENCE, || {
+        let line = format!("machine free {} -A", liar.uuid);
+        lab.people.admin.run(&line).map(Some)
     })?;
     unmoved(lab, site, tenants)?;
     life::free(lab, site, &machines)
@@ -83,7 +86,7 @@ pub(super) fn leaf_lies(lab: &DataCentre, site: &Site) -> Result<()> {
     let mac = &tenants.hardware.mac;
     let told = wait_for("the dispute over the cable", STEP, || {
         process.check()?;
-        output(host.command("python3").args(["-c", FORGE, "eth0", mac]))?;
+        forge(&host, "eth0", mac, "eth0", "")?;
         issue(lab, &tenants.uuid)
     })?;
     lab.time.note(&format!("the admin reads: {told}"));
@@ -123,13 +126,14 @@ fn unmoved(lab: &DataCentre, site: &Site, machine: &Allocated<'_>) -> Result<()>
     life::ssh(lab, site, machine, "true").map(drop)
 }
 
-/// What an admin reads of a disputed cable of the machine, once there is one.
-fn disputed(lab: &DataCentre, uuid: &str) -> Result<String> {
-    let told = wait_for("the dispute over the cable", STEP, || issue(lab, uuid))?;
-    lab.time.note(&format!("the admin reads: {told}"));
-    Ok(told)
+/// Sends an LLDP frame by an interface of a namespace.
+fn forge(from: &Namespace, interface: &str, mac: &str, port: &str, name: &str) -> Result<()> {
+    let mut script = from.command("python3");
+    script.args(["-c", FORGE, interface, mac, port, name]);
+    output(&mut script).map(drop)
 }
 
+/// What an admin reads of a disputed cable of the machine, once there is one.
 fn issue(lab: &DataCentre, uuid: &str) -> Result<Option<String>> {
     let issues = lab.people.admin.json(&format!("machine issues {uuid}"))?;
     let is_disputed = |issue: &&Value| issue.get("code").is_some_and(|it| it == "cable-disputed");

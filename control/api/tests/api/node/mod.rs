@@ -1,0 +1,307 @@
+//! A node to test with.
+
+mod people;
+mod rack;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use control_api::backup::Backups;
+use control_api::front::Front;
+use control_api::gate::ApiGate;
+use control_api::login::{Hasher, Login, LoginSettings, Redirects};
+use control_api::serve::ConnectionLimits;
+use control_api::services::Services;
+use control_api::{
+    CALLS_PER_MINUTE, Core, Ears, FetchLimits, ImageDigests, Policies, Published, Rates, Uses,
+    WatchLimits, Watches, admin_token, is_fresh, serve, tenants, token,
+};
+use control_authz::{Permit, SystemActor};
+use control_pki::{Pki, SealingKey};
+use control_state::{AnnounceNode, Command, FEATURE_LEVEL, Op, Reply, Tick};
+use control_store::{AuditTrail, Restore, Store, StoreConfig, WATCH_HISTORY_CHANGES};
+use http::HeaderValue;
+use proto_public::api::v2 as api;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status};
+
+pub(crate) use rack::debian;
+
+/// Provider's tenant.
+pub(crate) const PROVIDER: &str = "metal-stack";
+/// Life of tokens in tests.
+const LIFE_MS: u64 = 3_600_000;
+/// Adds a bearer token.
+#[derive(Clone)]
+pub(crate) struct Bearer(Option<String>);
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(token) = &self.0 {
+            let value = HeaderValue::from_str(&format!("Bearer {token}")).unwrap();
+            let value = tonic::metadata::MetadataValue::try_from(value.to_str().unwrap()).unwrap();
+            request.metadata_mut().insert("authorization", value);
+        }
+        Ok(request)
+    }
+}
+
+pub(crate) type Wire = InterceptedService<Channel, Bearer>;
+
+/// Tells what the node knows, as `metalmeshd` does at its start.
+async fn announce(store: &Store) {
+    let announce = AnnounceNode {
+        id: 1,
+        peer_address: String::new(),
+        mesh_addresses: Vec::new(),
+        level: FEATURE_LEVEL,
+        version: String::new(),
+    };
+    let permit = Permit::system(SystemActor::Bootstrap);
+    let command = Command::new(store.now(), "test", announce);
+    store.propose(&permit, &command).await.unwrap();
+}
+
+/// A machine as [`Node::data_centre`] has them, in one network.
+pub(crate) fn wanted_machine(
+    project: &str,
+    network: &str,
+    name: &str,
+) -> api::MachineServiceCreateRequest {
+    api::MachineServiceCreateRequest {
+        project: project.to_owned(),
+        name: name.to_owned(),
+        partition: Some("lab".into()),
+        size: Some("small".into()),
+        image: "debian-12.0".into(),
+        filesystem_layout: Some("default".into()),
+        networks: vec![api::MachineAllocationNetwork {
+            network: network.to_owned(),
+            ips: Vec::new(),
+        }],
+        allocation_type: api::MachineAllocationType::Machine.into(),
+        ..Default::default()
+    }
+}
+
+/// Bounds of a node, and what hears agents of the published stack there.
+struct NodeBounds {
+    watches: WatchLimits,
+    watch_history: usize,
+    calls_per_minute: u32,
+    connections: ConnectionLimits,
+    fetches: FetchLimits,
+    published: Published,
+}
+
+impl Default for NodeBounds {
+    fn default() -> Self {
+        Self {
+            watches: WatchLimits::default(),
+            watch_history: WATCH_HISTORY_CHANGES,
+            calls_per_minute: CALLS_PER_MINUTE,
+            connections: ConnectionLimits::default(),
+            fetches: FetchLimits::default(),
+            published: Published::default(),
+        }
+    }
+}
+
+/// A running node.
+pub(crate) struct Node {
+    pub(crate) address: SocketAddr,
+    pub(crate) admin: String,
+    pub(crate) store: Store,
+    seal: SealingKey,
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+    dir: TempDir,
+}
+
+impl Node {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(WatchLimits::default(), WATCH_HISTORY_CHANGES).await
+    }
+
+    /// A node with other bounds of its watches.
+    pub(crate) async fn start_with(limits: WatchLimits, watch_history: usize) -> Self {
+        let bounds = NodeBounds {
+            watches: limits,
+            watch_history,
+            ..NodeBounds::default()
+        };
+        Self::start_whole(bounds).await
+    }
+
+    /// A node with other bounds on connections.
+    pub(crate) async fn start_bounded_connections(connections: ConnectionLimits) -> Self {
+        let bounds = NodeBounds {
+            connections,
+            ..NodeBounds::default()
+        };
+        Self::start_whole(bounds).await
+    }
+
+    /// A node with other bounds of what it fetches.
+    pub(crate) async fn start_fetching(fetches: FetchLimits) -> Self {
+        let bounds = NodeBounds {
+            fetches,
+            ..NodeBounds::default()
+        };
+        Self::start_whole(bounds).await
+    }
+
+    /// A node with another bound of calls.
+    pub(crate) async fn start_bounded(calls_per_minute: u32) -> Self {
+        let bounds = NodeBounds {
+            calls_per_minute,
+            ..NodeBounds::default()
+        };
+        Self::start_whole(bounds).await
+    }
+
+    async fn start_whole(bounds: NodeBounds) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let config = StoreConfig {
+            watch_history: bounds.watch_history,
+            ..StoreConfig::new(dir.path(), 1, "test")
+        };
+        Self::serve(dir, Store::open(config).await.unwrap(), bounds).await
+    }
+
+    /// Another node, with the state that this one would leave in a backup, and `ears` for agents
+    /// of the published stack.
+    pub(crate) async fn restored(self, ears: Arc<dyn Ears>) -> Self {
+        let export = self.store.export().await.unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::copy(
+            self.dir.path().join("seal.key"),
+            dir.path().join("seal.key"),
+        )
+        .unwrap();
+        let restore = Restore {
+            dir: dir.path().join("data"),
+            cluster: "test".into(),
+            node_id: 1,
+            term: export.term,
+            revision: export.revision,
+            made_at: Some(self.store.now()),
+        };
+        let rows: Vec<_> = export.rows().map(Result::unwrap).collect();
+        let rows = rows.into_iter().map(Ok::<_, std::convert::Infallible>);
+        restore.run(rows).await.unwrap();
+        let config = StoreConfig::new(&restore.dir, 1, "test");
+        self.stop().await;
+        let store = Store::open(config).await.unwrap();
+        let bounds = NodeBounds {
+            published: Published::new(ears),
+            ..NodeBounds::default()
+        };
+        Self::serve(dir, store, bounds).await
+    }
+
+    async fn serve(dir: TempDir, store: Store, bounds: NodeBounds) -> Self {
+        let seal = SealingKey::load_or_create(&dir.path().join("seal.key")).unwrap();
+        let pki = Pki::open(store.clone(), &seal, "test.example")
+            .await
+            .unwrap();
+        let issuer = token::issuer(&store, &seal, "https://test.example")
+            .await
+            .unwrap();
+        announce(&store).await;
+        if is_fresh(&store, PROVIDER).await.unwrap() {
+            tenants(&store, PROVIDER).await.unwrap();
+        }
+        assert!(!is_fresh(&store, PROVIDER).await.unwrap());
+        let admin = admin_token(&store, &issuer, "test", LIFE_MS).await.unwrap();
+        let (audit, writer) = AuditTrail::new(store.clone());
+        let (uses, use_writer) = Uses::new(store.clone());
+        let stop = CancellationToken::new();
+        let core = Arc::new(Core {
+            store: store.clone(),
+            issuer,
+            audit,
+            provider: PROVIDER.to_owned(),
+            pki,
+            mesh_addresses: vec!["control.example:4443".to_owned()],
+            peer_address: String::new(),
+            watches: Watches::new(bounds.watches, stop.clone()),
+            policies: Policies::default(),
+            backups: Backups::new(store.clone(), seal.secret()),
+            rates: Rates::new(bounds.calls_per_minute),
+            uses,
+            image_digests: ImageDigests::new(bounds.fetches, stop.clone()),
+            hasher: Hasher::default(),
+            published: bounds.published,
+            vpn: None,
+            vpn_health: control_api::vpn::VpnHealth::default(),
+            surveyor: Arc::new(control_api::doctor::Nowhere),
+        });
+        let routes = Services::new(Arc::clone(&core)).routes();
+        let settings = LoginSettings {
+            redirects: Redirects::default(),
+            token_life_ms: LIFE_MS,
+            is_secure: false,
+            provider: None,
+        };
+        let login = Login::new(Arc::clone(&core), seal.clone(), settings).unwrap();
+        let front = Front::new(Arc::new(ApiGate::new(core)), routes).with_pages(Arc::new(login));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut tasks = JoinSet::new();
+        let served = serve::serve_within(bounds.connections, listener, None, front, stop.clone());
+        tasks.spawn(served);
+        tasks.spawn(writer.run(stop.clone()));
+        tasks.spawn(use_writer.run(stop.clone()));
+        Self {
+            address,
+            admin,
+            store,
+            seal,
+            stop,
+            tasks,
+            dir,
+        }
+    }
+
+    /// Stops in order; proves that everything ends.
+    pub(crate) async fn stop(mut self) {
+        self.stop.cancel();
+        while let Some(ended) = self.tasks.join_next().await {
+            ended.unwrap();
+        }
+        self.store.shutdown().await;
+    }
+
+    /// A connection with a token.
+    pub(crate) fn wire(&self, token: Option<&str>) -> Wire {
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.address)).unwrap();
+        let bearer = Bearer(token.map(str::to_owned));
+        InterceptedService::new(endpoint.connect_lazy(), bearer)
+    }
+
+    pub(crate) fn as_admin(&self) -> Wire {
+        self.wire(Some(&self.admin))
+    }
+
+    /// Has a command of hardware or agents applied.
+    pub(crate) async fn hardware(&self, op: impl Into<Op>) -> Reply {
+        let permit = Permit::system(SystemActor::Gateway);
+        let command = Command::new(self.store.now(), "test", op);
+        self.store.propose(&permit, &command).await.unwrap()
+    }
+
+    /// Lets so much time pass without a sign of life of any machine, milliseconds.
+    pub(crate) async fn silence(&self, ms: u64) {
+        let permit = Permit::system(SystemActor::Gateway);
+        let later = self.store.now().plus_ms(ms);
+        let command = Command::new(later, "test", Tick::default());
+        self.store.propose(&permit, &command).await.unwrap();
+    }
+}
