@@ -101,6 +101,6 @@ async fn a_token_of_the_backup_proves_no_machine() {
     node.hardware(reconcile).await;
     let request = infra::BootServiceWaitRequest { uuid: UUID.into() };
     hammer.wait(request).await.unwrap();
-    assert_eq!(heard.0.load(Ordering::Relaxed), 1);
+    assert!(heard.0.load(Ordering::Relaxed) > 0);
     node.stop().await;
 }
