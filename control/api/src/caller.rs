@@ -9,6 +9,7 @@ use proto_public::api::v2::AdminRole;
 use proto_types::{PartitionId, TenantId};
 use tonic::{Request, Status};
 
+use crate::freshness::Freshness;
 use crate::refusal::refused;
 
 /// The caller of a method that was allowed to call it.
@@ -27,6 +28,8 @@ pub struct Caller {
     /// Of a stream, or of a call that may take minutes, the request without its secrets: what
     /// policies look at again.
     pub request: Option<Arc<serde_json::Value>>,
+    /// Whether the first read of the call may rely on the gate's.
+    pub freshness: Freshness,
 }
 
 /// Label of a token that binds an agent to the partition of that id.

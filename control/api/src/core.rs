@@ -1,6 +1,5 @@
 //! What every service works with: the store, the token issuer, the audit trail.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use control_authz::Permit;
@@ -27,23 +26,6 @@ use crate::traces;
 use crate::uses::Uses;
 use crate::vpn::{Vpn, VpnHealth};
 use crate::watch::{Rights, Watches};
-
-tokio::task_local! {
-    /// Whether this node has every write that was acknowledged before the call which this task
-    /// carries out, and the call itself wrote nothing yet.
-    static UP_TO_DATE: Cell<bool>;
-}
-
-/// Carries out a call right after the gate has read for it: what the handler reads first need not
-/// be asked for again. What it leaves to other tasks, streams among it, asks for itself.
-pub(crate) async fn admitted<F: Future>(work: F) -> F::Output {
-    UP_TO_DATE.scope(Cell::new(true), work).await
-}
-
-/// Whether the gate has asked for the call; from here on it has to ask itself.
-fn take_up_to_date() -> bool {
-    UP_TO_DATE.try_with(Cell::take).unwrap_or(false)
-}
 
 /// Most addresses in a ticket.
 const ADDRESSES_MAX: usize = 16;
@@ -90,19 +72,31 @@ pub struct Core {
 }
 
 impl Core {
-    /// Reads a state that has every acknowledged write.
+    /// Reads a state that has every write that was acknowledged before the call, for its caller.
     ///
     /// # Errors
     /// The refusal of the closure, or `unavailable`.
     pub async fn read<T>(
         &self,
+        caller: &Caller,
         read: impl FnOnce(&Tables) -> Result<T, StateError>,
     ) -> Result<T, Status> {
-        let read = if take_up_to_date() {
-            self.store.read_local(read)
-        } else {
-            self.store.read(read).await
-        };
+        if !caller.freshness.take() {
+            return self.read_latest(read).await;
+        }
+        let read = self.store.read_local(read);
+        read.map_err(refusal::of_store)?.map_err(refusal::of_state)
+    }
+
+    /// Reads a state that has every write that was acknowledged before now.
+    ///
+    /// # Errors
+    /// As [`Core::read`].
+    pub async fn read_latest<T>(
+        &self,
+        read: impl FnOnce(&Tables) -> Result<T, StateError>,
+    ) -> Result<T, Status> {
+        let read = self.store.read(read).await;
         read.map_err(refusal::of_store)?.map_err(refusal::of_state)
     }
 
@@ -128,6 +122,7 @@ impl Core {
     /// # Errors
     /// The state's refusal, or `unavailable`.
     pub async fn propose(&self, caller: &Caller, op: impl Into<Op>) -> Result<Reply, Status> {
+        caller.freshness.take();
         self.propose_as(&caller.permit, &caller.user, op).await
     }
 
@@ -141,7 +136,6 @@ impl Core {
         actor: &str,
         op: impl Into<Op>,
     ) -> Result<Reply, Status> {
-        take_up_to_date();
         let mut op = op.into();
         bounds::clip_reports(&mut op);
         let mut command = Command::new(self.store.now(), actor, op);
@@ -190,7 +184,7 @@ impl Core {
     /// As [`Core::propose`].
     pub(crate) async fn attempt(&self, command: &Command) -> Result<Reply, Status> {
         // The read brings this node up to date.
-        self.read(|_| Ok(())).await?;
+        self.read_latest(|_| Ok(())).await?;
         let tried = self.store.attempt_local(command);
         tried.map_err(refusal::of_store)?.map_err(refusal::of_state)
     }
@@ -216,24 +210,5 @@ impl Core {
     /// The time to compare with times in the state.
     pub fn now(&self) -> Timestamp {
         self.store.now()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn only_the_first_read_of_a_call_relies_on_the_gate() {
-        assert!(!take_up_to_date(), "outside of a call");
-        admitted(async {
-            let mut elsewhere = tokio::task::JoinSet::new();
-            elsewhere.spawn(async { take_up_to_date() });
-            assert_eq!(elsewhere.join_all().await, [false], "in another task");
-            assert!(take_up_to_date());
-            assert!(!take_up_to_date());
-        })
-        .await;
-        assert!(!take_up_to_date(), "after the call");
     }
 }

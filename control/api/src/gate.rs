@@ -22,6 +22,7 @@ use crate::convert::token::{principal, standing};
 use crate::core::Core;
 use crate::directory::StateDirectory;
 use crate::filing::{Filing, RecordPlace};
+use crate::freshness::Freshness;
 use crate::front::{Call, Gate, Respelled};
 use crate::policy::{Asked, Judged, request};
 use crate::refusal::{of_denied, of_store, of_violations, refused, too_often};
@@ -345,6 +346,9 @@ impl Gate for ApiGate {
             request: is_decided_again(call.method)
                 .then(|| request(&message).map(Arc::new))
                 .flatten(),
+            freshness: Freshness::of_call(
+                call.method.client_streaming || call.method.server_streaming,
+            ),
         });
         Ok((extensions, ticket))
     }

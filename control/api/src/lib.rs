@@ -26,6 +26,7 @@ mod core;
 mod directory;
 pub mod doctor;
 mod filing;
+mod freshness;
 pub mod front;
 pub mod gate;
 mod image_digest;

@@ -25,7 +25,6 @@ use super::requests::Incoming;
 use super::rooms::{ANONYMOUS_BYTES_MAX, Caller};
 use super::sending::ListReply;
 use super::{Call, Front, Gate, Inner, Respelled, envelope, get, inner, requests};
-use crate::core::admitted;
 use crate::listing::Listing;
 use crate::serve::Connection;
 use crate::traces::CallSpan;
@@ -226,13 +225,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
         deadline: Option<Instant>,
     ) -> (Code, Response<ReplyBody>) {
         let handler = self.inner.clone().oneshot(request);
-        // A stream goes on long after what the gate read.
-        let response = if method.client_streaming || method.server_streaming {
-            handler.await
-        } else {
-            admitted(handler).await
-        };
-        let mut response = match response {
+        let mut response = match handler.await {
             Ok(response) => response,
             Err(never) => match never {},
         };

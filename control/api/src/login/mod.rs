@@ -248,7 +248,7 @@ impl Login {
         let find = |tables: &control_state::Tables| {
             Ok(login.and_then(|login| tables.get::<User>(&login).cloned()))
         };
-        self.core.read(find).await
+        self.core.read_latest(find).await
     }
 
     /// Makes the token and sends the browser on with it.

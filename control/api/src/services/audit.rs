@@ -14,6 +14,7 @@ use tonic::Request;
 
 use super::{Answer, Services, ok};
 use crate::audit::belongs_to;
+use crate::caller::Caller;
 use crate::convert::{from_time, is, is_choice, is_opt, parse, time};
 use crate::listing::listing;
 
@@ -28,12 +29,13 @@ impl AuditService for Services {
         &self,
         request: Request<AuditServiceGetRequest>,
     ) -> Answer<AuditServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let tenant: TenantId = parse("login", &request.login)?;
         let phase = request.phase;
-        let found = self
-            .0
-            .read(|tables| find(tables, &request.uuid, phase, Some(&tenant)));
+        let found = self.0.read(&caller, |tables| {
+            find(tables, &request.uuid, phase, Some(&tenant))
+        });
         ok(AuditServiceGetResponse {
             trace: Some(found.await?),
         })
@@ -43,11 +45,12 @@ impl AuditService for Services {
         &self,
         request: Request<AuditServiceListRequest>,
     ) -> Answer<AuditServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let tenant: TenantId = parse("login", &request.login)?;
-        let found = self
-            .0
-            .read(|tables| Ok(list(tables, request.query.as_ref(), Some(&tenant))));
+        let found = self.0.read(&caller, |tables| {
+            Ok(list(tables, request.query.as_ref(), Some(&tenant)))
+        });
         listing(found.await?, TraceRow::trace)
     }
 }
@@ -58,10 +61,11 @@ impl admin::audit_service_server::AuditService for Services {
         &self,
         request: Request<admin::AuditServiceGetRequest>,
     ) -> Answer<admin::AuditServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let found = self
-            .0
-            .read(|tables| find(tables, &request.uuid, request.phase, None));
+        let found = self.0.read(&caller, |tables| {
+            find(tables, &request.uuid, request.phase, None)
+        });
         ok(admin::AuditServiceGetResponse {
             trace: Some(found.await?),
         })
@@ -71,8 +75,11 @@ impl admin::audit_service_server::AuditService for Services {
         &self,
         request: Request<admin::AuditServiceListRequest>,
     ) -> Answer<admin::AuditServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let found = self.0.read(|tables| Ok(list(tables, query.as_ref(), None)));
+        let found = self
+            .0
+            .read(&caller, |tables| Ok(list(tables, query.as_ref(), None)));
         listing(found.await?, TraceRow::trace)
     }
 }

@@ -27,13 +27,14 @@ impl AuditTrailService for Services {
         &self,
         request: Request<AuditTrailServiceListRequest>,
     ) -> Answer<AuditTrailServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let limit = match usize::try_from(request.limit) {
             Ok(limit) if (1..PAGE_MAX).contains(&limit) => limit,
             _ => PAGE_MAX,
         };
         let behind = (Bound::Excluded(request.after), Bound::Unbounded);
-        let page = self.0.read(|tables| {
+        let page = self.0.read(&caller, |tables| {
             let anchor = tables.get::<state::AuditAnchor>(&state::AuditAnchor::TRAIL.to_owned());
             let entries = tables.table::<AuditEntry>().range(behind).take(limit);
             let answer = AuditTrailServiceListResponse {
@@ -49,9 +50,10 @@ impl AuditTrailService for Services {
 
     async fn exports(
         &self,
-        _request: Request<AuditTrailServiceExportsRequest>,
+        request: Request<AuditTrailServiceExportsRequest>,
     ) -> Answer<AuditTrailServiceExportsResponse> {
-        let exports = self.0.read(|tables| {
+        let caller = Caller::of(&request)?;
+        let exports = self.0.read(&caller, |tables| {
             let all = tables.all::<state::AuditExport>();
             let shown = all.map(|export| exported(tables, export));
             Ok(shown.collect::<EncodedItems>())

@@ -66,7 +66,7 @@ impl BmcService for Services {
         let partition: PartitionId = parse("partition", &request.partition)?;
         caller.speaks_for(&partition)?;
         let alone = |tables: &Tables| self.alone_in_partition(tables, &partition, AgentRole::Bmc);
-        self.0.read(alone).await?;
+        self.0.read(&caller, alone).await?;
         self.0.hears_partition(&partition);
         if request.bmc_reports.len() > READINGS_MAX {
             let rule = format!("must be at most {READINGS_MAX}");
@@ -87,9 +87,9 @@ impl BmcService for Services {
         }
         let created = self.report(&caller, &partition, readings.clone()).await?;
         let reported: Vec<MachineId> = readings.iter().filter_map(|it| it.machine).collect();
-        let updated = self.in_partition(&partition, &reported).await?;
+        let updated = self.in_partition(&caller, &partition, &reported).await?;
         for access in accesses {
-            if updated.contains(&access.machine) && self.is_believed(&access).await? {
+            if updated.contains(&access.machine) && self.is_believed(&caller, &access).await? {
                 self.keep_bmc_access(&caller, access).await?;
             }
         }
@@ -112,7 +112,7 @@ impl BmcService for Services {
             tables.require::<Partition>(&partition)?;
             self.alone_in_partition(tables, &partition, AgentRole::Bmc)
         };
-        self.0.read(read).await?;
+        self.0.read(&caller, read).await?;
         let place = self.0.published.place(partition.as_str())?;
         let (stream, wakes) = self.0.published.bmc_streams.open(&partition);
         let taker = Arc::new(Taker {
@@ -155,7 +155,7 @@ impl BmcService for Services {
         let id: OrderId = parse("command_id", &request.command_id)?;
         let partition = self
             .0
-            .read(|tables| {
+            .read(&caller, |tables| {
                 let found = tables.get::<BmcOrder>(&id);
                 let partition = found
                     .filter(|it| caller.reaches(Some(&it.partition)))
@@ -296,7 +296,7 @@ impl Services {
         let now = self.0.now();
         let news: Vec<BmcReading> = self
             .0
-            .read(|tables| {
+            .read(caller, |tables| {
                 tables.require::<Partition>(partition)?;
                 if feature_level(tables) < DRAW_LEVEL {
                     readings.iter_mut().for_each(|it| it.draw = None);
@@ -321,6 +321,7 @@ impl Services {
     /// Those machines that are in the partition.
     async fn in_partition(
         &self,
+        caller: &Caller,
         partition: &PartitionId,
         ids: &[MachineId],
     ) -> Result<BTreeSet<MachineId>, Status> {
@@ -332,19 +333,19 @@ impl Services {
             let here = ids.iter().filter(|id| is_here(tables, id));
             Ok(here.copied().collect())
         };
-        self.0.read(here).await
+        self.0.read(caller, here).await
     }
 
     /// Whether a password was reported of the BMC that is believed to be the machine's. Another one
     /// that claims the machine must not be told the password of the right one, nor replace it.
-    async fn is_believed(&self, access: &Access) -> Result<bool, Status> {
+    async fn is_believed(&self, caller: &Caller, access: &Access) -> Result<bool, Status> {
         let is_at = |tables: &Tables| {
             let bmc = tables
                 .get::<Machine>(&access.machine)
                 .and_then(|machine| machine.bmc.as_ref());
             Ok(bmc.is_some_and(|bmc| bmc.is_at(&access.address)))
         };
-        self.0.read(is_at).await
+        self.0.read(caller, is_at).await
     }
 
     /// Keeps how a BMC lets somebody in, if that was told and is new.
@@ -358,7 +359,7 @@ impl Services {
         }
         let core = &self.0;
         let machine = access.machine;
-        let is_known = core.read(|tables| {
+        let is_known = core.read(caller, |tables| {
             let found = tables.require::<Machine>(&machine)?;
             let same = found.bmc_access.as_ref().filter(|it| {
                 let password = open(core, machine, it);

@@ -49,7 +49,7 @@ impl BootService for Services {
         let partition: PartitionId = parse("partition", &request.partition)?;
         caller.speaks_for(&partition)?;
         let alone = |tables: &Tables| self.alone_in_partition(tables, &partition, AgentRole::Pixie);
-        self.0.read(alone).await?;
+        self.0.read(&caller, alone).await?;
         self.0.hears_partition(&partition);
         self.seen(&caller, id, partition).await?;
         ok(infra::BootServiceDhcpResponse {})
@@ -66,11 +66,11 @@ impl BootService for Services {
         let partition: PartitionId = parse("partition", &request.partition)?;
         caller.speaks_for(&partition)?;
         let alone = |tables: &Tables| self.alone_in_partition(tables, &partition, AgentRole::Pixie);
-        self.0.read(alone).await?;
+        self.0.read(&caller, alone).await?;
         self.0.hears_partition(&partition);
         let (target, boot) = self
             .0
-            .read(|tables| {
+            .read(&caller, |tables| {
                 let known = tables.require::<Partition>(&partition)?;
                 let machine = state::query::machine_of_mac(tables, &partition, mac);
                 if restored(tables).is_some() {
@@ -107,8 +107,8 @@ impl BootService for Services {
                 self.alone_in_partition(tables, partition, AgentRole::Pixie)
             })
         };
-        self.0.read(alone).await?;
-        self.check_nonce(id).await?;
+        self.0.read(&caller, alone).await?;
+        self.check_nonce(&caller, id).await?;
         let (made, secret) = Services::machine_token(self, &caller, id, request).await?;
         ok(infra::BootServiceMachineTokenResponse {
             token: Some(token(&made)),
@@ -137,7 +137,9 @@ impl BootService for Services {
         let partition: PartitionId = parse("partition", &request.partition)?;
         let place = self
             .0
-            .read(|tables| Ok(tables.get::<Machine>(&id).map(|it| it.partition.clone())))
+            .read(&caller, |tables| {
+                Ok(tables.get::<Machine>(&id).map(|it| it.partition.clone()))
+            })
             .await?;
         let is_new = place.is_none();
         if place.flatten().is_some_and(|place| place != partition) {
@@ -145,8 +147,11 @@ impl BootService for Services {
             return Err(refused(ErrorCode::MachineForeign, message));
         }
         let access = request.bmc.as_ref().map(|it| Access::of(id, it));
-        let mut op = self.registration(id, &partition, request).await?;
-        let level = self.0.read(|tables| Ok(feature_level(tables))).await?;
+        let mut op = self.registration(&caller, id, &partition, request).await?;
+        let level = self
+            .0
+            .read(&caller, |tables| Ok(feature_level(tables)))
+            .await?;
         if is_new && level < SEEN_IN_LEVEL {
             self.seen(&caller, id, partition.clone()).await?;
         }
@@ -215,7 +220,7 @@ impl BootService for Services {
         let id: MachineId = parse("uuid", &request.uuid)?;
         let allocation = self
             .0
-            .read(|tables| {
+            .read(&caller, |tables| {
                 let found = tables.require::<Machine>(&id)?;
                 let allocation = found.allocation.as_ref().map(|it| it.id);
                 let message = || format!("machine \"{id}\" is not allocated");
@@ -317,7 +322,7 @@ impl Services {
 
     /// A machine that is there for the caller's token.
     pub(super) async fn reach(&self, caller: &Caller, id: MachineId) -> Result<(), Status> {
-        let found = self.0.read(|tables| {
+        let found = self.0.read(caller, |tables| {
             let found = tables.get::<Machine>(&id);
             found
                 .filter(|it| caller.reaches(it.partition.as_ref()))
@@ -329,8 +334,10 @@ impl Services {
 
     /// The contract has no field for what a machine reads in its BMC: where the partition demands
     /// that, a hammer of the published stack gets no token.
-    async fn check_nonce(&self, id: MachineId) -> Result<(), Status> {
-        let is_demanded = self.0.read(|tables| Ok(Nonce::of(tables, id).is_demanded));
+    async fn check_nonce(&self, caller: &Caller, id: MachineId) -> Result<(), Status> {
+        let is_demanded = self
+            .0
+            .read(caller, |tables| Ok(Nonce::of(tables, id).is_demanded));
         if !is_demanded.await? {
             return Ok(());
         }
@@ -345,6 +352,7 @@ impl Services {
 
     async fn registration(
         &self,
+        caller: &Caller,
         id: MachineId,
         partition: &PartitionId,
         request: infra::BootServiceRegisterRequest,
@@ -359,7 +367,7 @@ impl Services {
             check_switches(tables, id, partition, &hardware)?;
             Ok(Ok(hardware))
         };
-        let hardware = self.0.read(read).await??;
+        let hardware = self.0.read(caller, read).await??;
         let bmc = request.bmc.unwrap_or_default();
         Ok(RegisterMachine {
             id,
@@ -380,7 +388,7 @@ impl Services {
         self.0.hears_machine(caller, id).await?;
         let wiped = self
             .0
-            .read(|tables| {
+            .read(caller, |tables| {
                 let found = tables.require::<Machine>(&id)?;
                 if restored(tables).is_some() {
                     // It may be another machine's hammer by now, with a token of the backup.
@@ -399,7 +407,7 @@ impl Services {
         if let Some(disks) = wiped {
             self.0.propose(caller, WipeDone { id, disks }).await?;
         }
-        let is_news = self.0.read(|tables| {
+        let is_news = self.0.read(caller, |tables| {
             let found = tables.require::<Machine>(&id)?;
             let log = tables.get::<EventLog>(&id).and_then(|log| log.state);
             Ok(found.phase == Phase::Waiting && log != Some(EventKind::Waiting))

@@ -26,10 +26,11 @@ const OVERLAP_FORCED: Duration = Duration::from_secs(3600);
 impl CaService for Services {
     async fn get(
         &self,
-        _request: Request<mesh::CaServiceGetRequest>,
+        request: Request<mesh::CaServiceGetRequest>,
     ) -> Answer<mesh::CaServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let now = self.0.now();
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             Ok(mesh::CaServiceGetResponse {
                 roots: roots(tables),
                 rotation: current(tables).map(|it| rotation(tables, it, now)),
@@ -51,7 +52,9 @@ impl CaService for Services {
         };
         let is_open = self
             .0
-            .read(|tables| Ok(current(tables).is_some_and(|it| it.phase != state::CaPhase::Done)))
+            .read(&caller, |tables| {
+                Ok(current(tables).is_some_and(|it| it.phase != state::CaPhase::Done))
+            })
             .await?;
         let reply = if request.force && is_open {
             let life = u64::try_from(overlap.as_millis()).unwrap_or(u64::MAX);
@@ -65,7 +68,7 @@ impl CaService for Services {
         let now = self.0.now();
         let shown = self
             .0
-            .read(|tables| Ok(rotation(tables, &begun, now)))
+            .read(&caller, |tables| Ok(rotation(tables, &begun, now)))
             .await?;
         ok(mesh::CaServiceRotateResponse {
             rotation: Some(shown),

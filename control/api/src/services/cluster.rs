@@ -135,7 +135,7 @@ impl ClusterService for Services {
         }
         let record = self
             .0
-            .read(|t| Ok(t.get::<ControlNode>(&id).cloned()))
+            .read(&caller, |t| Ok(t.get::<ControlNode>(&id).cloned()))
             .await?;
         if record.is_none() && !is_member {
             return Err(of_membership(MembershipError::Unknown { node: id }));
@@ -231,7 +231,7 @@ impl Services {
         let view = self.0.store.cluster_view().await;
         let record = self
             .0
-            .read(|t| Ok(t.get::<ControlNode>(&id).cloned()))
+            .read_latest(|t| Ok(t.get::<ControlNode>(&id).cloned()))
             .await?;
         let member = view.members.iter().find(|m| m.node == id);
         let record = record.as_ref().map(AsRef::as_ref);

@@ -28,8 +28,9 @@ impl ComponentService for Services {
         &self,
         request: Request<admin::ComponentServiceGetRequest>,
     ) -> Answer<admin::ComponentServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let id: ComponentId = parse("uuid", &request.get_ref().uuid)?;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let found = tables.require::<state::Component>(&id)?;
             Ok(component(tables, found))
         });
@@ -47,7 +48,7 @@ impl ComponentService for Services {
         let id = parse("uuid", &request.get_ref().uuid)?;
         let reply = self.0.propose(&caller, DeleteComponent { id }).await?;
         let gone = reply.component().map_err(of_state)?;
-        let shown = self.0.read(|tables| Ok(component(tables, &gone)));
+        let shown = self.0.read(&caller, |tables| Ok(component(tables, &gone)));
         ok(admin::ComponentServiceDeleteResponse {
             component: Some(shown.await?),
         })
@@ -57,8 +58,9 @@ impl ComponentService for Services {
         &self,
         request: Request<admin::ComponentServiceListRequest>,
     ) -> Answer<admin::ComponentServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Component>()
                 .filter(|it| component_matches(it, query.as_ref()));
@@ -94,9 +96,9 @@ impl infra::component_service_server::ComponentService for Services {
             token: parse("token", &caller.principal.token)?,
         };
         let now = self.0.now();
-        let matters = self
-            .0
-            .read(|tables| Ok(component_report_matters(tables, &op, now)));
+        let matters = self.0.read(&caller, |tables| {
+            Ok(component_report_matters(tables, &op, now))
+        });
         if matters.await? {
             self.0.propose(&caller, op).await?;
         }

@@ -79,7 +79,7 @@ impl Services {
         let time = event.time.as_ref().map_or(now, from_time);
         let (is_heartbeat, project) = self
             .0
-            .read(|tables| {
+            .read(caller, |tables| {
                 let found = tables.get::<state::Machine>(&id);
                 let found = found
                     .filter(|it| caller.reaches(it.partition.as_ref()))

@@ -30,8 +30,12 @@ impl FilesystemService for Services {
         &self,
         request: Request<FilesystemServiceGetRequest>,
     ) -> Answer<FilesystemServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let id: LayoutId = parse("id", &request.get_ref().id)?;
-        let found = self.0.read(|tables| query::layout(tables, &id)).await?;
+        let found = self
+            .0
+            .read(&caller, |tables| query::layout(tables, &id))
+            .await?;
         ok(FilesystemServiceGetResponse {
             filesystem_layout: Some(layout(&found)),
         })
@@ -41,8 +45,9 @@ impl FilesystemService for Services {
         &self,
         request: Request<FilesystemServiceListRequest>,
     ) -> Answer<FilesystemServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let wanted = request.into_inner().id;
-        let layouts = self.0.read(|tables| {
+        let layouts = self.0.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Layout>()
                 .filter(|it| is(wanted.as_ref(), it.id.as_str()));
@@ -85,7 +90,7 @@ impl admin::filesystem_service_server::FilesystemService for Services {
             logical_volumes: unless_empty(from_logical_volumes(request.logical_volumes)?),
             constraints: request.constraints.map(from_constraints).transpose()?,
         };
-        self.check_update(&op).await?;
+        self.check_update(&caller, &op).await?;
         let changed = self.layout_reply(&caller, op).await?;
         let filesystem_layout = Some(layout(&changed));
         ok(admin::FilesystemServiceUpdateResponse { filesystem_layout })
@@ -108,10 +113,11 @@ impl admin::filesystem_service_server::FilesystemService for Services {
         &self,
         request: Request<admin::FilesystemServiceMatchRequest>,
     ) -> Answer<admin::FilesystemServiceMatchResponse> {
+        let caller = Caller::of(&request)?;
         let found = match required("match", request.into_inner().r#match)? {
             Match::SizeAndImage(wanted) => {
                 let (size, image) = (parse("size", &wanted.size)?, parse("image", &wanted.image)?);
-                let read = self.0.read(|tables| {
+                let read = self.0.read(&caller, |tables| {
                     query::layout(tables, &query::match_layout(tables, &size, &image)?)
                 });
                 read.await?
@@ -119,7 +125,7 @@ impl admin::filesystem_service_server::FilesystemService for Services {
             Match::MachineAndFilesystemlayout(wanted) => {
                 let machine: MachineId = parse("machine", &wanted.machine)?;
                 let id: LayoutId = parse("filesystem_layout", &wanted.filesystem_layout)?;
-                let read = self.0.read(|tables| {
+                let read = self.0.read(&caller, |tables| {
                     let found = query::layout(tables, &id)?;
                     query::check_layout(tables, machine, &found)?;
                     Ok(found)
@@ -135,7 +141,7 @@ impl admin::filesystem_service_server::FilesystemService for Services {
 impl Services {
     /// Judges the layout that an update makes. A name of a layout that breaks the rules from before
     /// they were there can still be changed, so one that touches nothing of it is let through.
-    async fn check_update(&self, op: &UpdateLayout) -> Result<(), Status> {
+    async fn check_update(&self, caller: &Caller, op: &UpdateLayout) -> Result<(), Status> {
         let touches = op.filesystems.is_some()
             || op.raids.is_some()
             || op.volume_groups.is_some()
@@ -144,7 +150,9 @@ impl Services {
             return Ok(());
         }
         // A layout that is not there is refused by the update itself.
-        let found = self.0.read(|tables| Ok(query::layout(tables, &op.id).ok()));
+        let found = self
+            .0
+            .read(caller, |tables| Ok(query::layout(tables, &op.id).ok()));
         let Some(mut changed) = found.await? else {
             return Ok(());
         };

@@ -26,9 +26,10 @@ impl IdentityService for Services {
         &self,
         request: Request<mesh::IdentityServiceListRequest>,
     ) -> Answer<mesh::IdentityServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let wanted = request.into_inner();
         let now = self.0.now();
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let all = known(tables);
             let shown = all
                 .iter()
@@ -44,8 +45,9 @@ impl IdentityService for Services {
         &self,
         request: Request<mesh::IdentityServiceGetRequest>,
     ) -> Answer<mesh::IdentityServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let id = self.identity_id(&request.get_ref().id)?;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let all = known(tables);
             let found = all.iter().find(|it| it.id == id);
             let found = found.ok_or_else(|| state::StateError::not_found("identity", &id))?;
@@ -108,7 +110,9 @@ impl Services {
 
     async fn reply(&self, reply: state::Reply) -> Result<Identity, Status> {
         let it = reply.identity().map_err(of_state)?;
-        self.0.read(|tables| Ok(shown(&self.0, tables, &it))).await
+        self.0
+            .read_latest(|tables| Ok(shown(&self.0, tables, &it)))
+            .await
     }
 }
 

@@ -33,10 +33,11 @@ impl ImageService for Services {
         &self,
         request: Request<ImageServiceGetRequest>,
     ) -> Answer<ImageServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let id: ImageId = parse("id", &request.get_ref().id)?;
-        let found = self
-            .0
-            .read(|tables| tables.require::<state::Image>(&id).cloned());
+        let found = self.0.read(&caller, |tables| {
+            tables.require::<state::Image>(&id).cloned()
+        });
         ok(ImageServiceGetResponse {
             image: Some(catalog::image(&*found.await?)),
         })
@@ -46,8 +47,9 @@ impl ImageService for Services {
         &self,
         request: Request<ImageServiceListRequest>,
     ) -> Answer<ImageServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let images = self.0.read(|tables| {
+        let images = self.0.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Image>()
                 .filter(|image| image_matches(image, query.as_ref()));
@@ -60,12 +62,13 @@ impl ImageService for Services {
         &self,
         request: Request<ImageServiceLatestRequest>,
     ) -> Answer<ImageServiceLatestResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let class = request.classification.and_then(from_classification);
         let now = self.0.now();
-        let found = self
-            .0
-            .read(|tables| latest(tables, &request.os, class, now).cloned());
+        let found = self.0.read(&caller, |tables| {
+            latest(tables, &request.os, class, now).cloned()
+        });
         ok(ImageServiceLatestResponse {
             image: Some(catalog::image(&*found.await?)),
         })
@@ -128,8 +131,9 @@ impl admin::image_service_server::ImageService for Services {
         &self,
         request: Request<admin::ImageServiceUsageRequest>,
     ) -> Answer<admin::ImageServiceUsageResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let usage = self.0.read(|tables| {
+        let usage = self.0.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Image>()
                 .filter(|image| image_matches(image, query.as_ref()));
@@ -229,7 +233,9 @@ impl Services {
         known: &mut Option<(String, FoundDigest)>,
     ) -> Result<Arc<state::Image>, Status> {
         let old = (self.0)
-            .read(|tables| tables.require::<state::Image>(&op.id).cloned())
+            .read(caller, |tables| {
+                tables.require::<state::Image>(&op.id).cloned()
+            })
             .await?;
         let plan = image_digest::on_update(&old, &op);
         if op.lock == Lock::Server {

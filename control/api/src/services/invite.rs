@@ -29,7 +29,9 @@ impl Services {
     /// Makes an invite.
     pub(super) async fn make_invite(&self, caller: &Caller, to: InviteTo) -> Result<Shown, Status> {
         let place = to.place();
-        let warrant = self.0.read(|tables| Ok(rests_on(tables, caller, &place)));
+        let warrant = self
+            .0
+            .read(caller, |tables| Ok(rests_on(tables, caller, &place)));
         let warrant = warrant.await?;
         let pki = &self.0.pki;
         let made = pki.create_invite(&caller.permit, &caller.user, to, warrant);
@@ -38,11 +40,15 @@ impl Services {
     }
 
     /// The open invites into a place, with their secrets.
-    pub(super) async fn invites(&self, place: &InvitePlace) -> Result<Vec<Shown>, Status> {
+    pub(super) async fn invites(
+        &self,
+        caller: &Caller,
+        place: &InvitePlace,
+    ) -> Result<Vec<Shown>, Status> {
         let now = self.0.now();
         let found: Vec<Arc<Invite>> = self
             .0
-            .read(|tables| {
+            .read(caller, |tables| {
                 let all = tables.all::<Invite>();
                 let open = all.filter(|it| it.to.place() == *place && now < it.expires_at);
                 let open = open.filter(|it| is_backed(tables, &self.0.provider, it));
@@ -60,11 +66,12 @@ impl Services {
     /// secret's invite or one of the kind asked for, nobody learns.
     pub(super) async fn invite_of<T>(
         &self,
+        caller: &Caller,
         secret: &str,
         show: impl FnOnce(&Tables, &Shown) -> Option<T>,
     ) -> Result<T, Status> {
         let (id, now) = (invite_id(secret), self.0.now());
-        let found = self.0.read(|tables| {
+        let found = self.0.read(caller, |tables| {
             let is_open =
                 |it: &&Arc<Invite>| now < it.expires_at && is_backed(tables, &self.0.provider, it);
             let invite = tables.get::<Invite>(&id).filter(is_open);

@@ -28,13 +28,14 @@ use crate::refusal::of_state;
 #[tonic::async_trait]
 impl IpService for Services {
     async fn get(&self, request: Request<IpServiceGetRequest>) -> Answer<IpServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
         let address: IpAddr = parse("ip", &request.ip)?;
         let namespace: Option<ProjectId> = parse_opt("namespace", request.namespace.as_ref())?;
-        let found = self
-            .0
-            .read(|tables| Ok(ip(&*find(tables, address, project, namespace)?)));
+        let found = self.0.read(&caller, |tables| {
+            Ok(ip(&*find(tables, address, project, namespace)?))
+        });
         ok(IpServiceGetResponse {
             ip: Some(found.await?),
         })
@@ -74,7 +75,7 @@ impl IpService for Services {
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
         let op = UpdateIp {
-            key: self.key(&request.ip, project, namespace).await?,
+            key: self.key(&caller, &request.ip, project, namespace).await?,
             lock: lock(request.update_meta)?,
             project,
             name: request.name,
@@ -90,9 +91,10 @@ impl IpService for Services {
     }
 
     async fn list(&self, request: Request<IpServiceListRequest>) -> Answer<IpServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
-        let ips = self.0.read(|tables| {
+        let ips = self.0.read(&caller, |tables| {
             let own = state::query::project_ips(tables, project);
             let fitting = own.filter(|it| ip_matches(tables, it, request.query.as_ref()));
             Ok(fitting.cloned().collect())
@@ -109,7 +111,7 @@ impl IpService for Services {
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
         let op = DeleteIp {
-            key: self.key(&request.ip, project, namespace).await?,
+            key: self.key(&caller, &request.ip, project, namespace).await?,
             project,
             underlay: caller.is_admin_editor(),
         };
@@ -126,8 +128,9 @@ impl admin::ip_service_server::IpService for Services {
         &self,
         request: Request<admin::IpServiceListRequest>,
     ) -> Answer<admin::IpServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let ips = self.0.read(|tables| {
+        let ips = self.0.read(&caller, |tables| {
             let fitting = tables
                 .all::<Ip>()
                 .filter(|it| ip_matches(tables, it, query.as_ref()));
@@ -240,10 +243,16 @@ impl Services {
         self.0.propose(caller, op).await?.ip().map_err(of_state)
     }
 
-    async fn key(&self, address: &str, project: ProjectId, place: Place) -> Result<IpKey, Status> {
+    async fn key(
+        &self,
+        caller: &Caller,
+        address: &str,
+        project: ProjectId,
+        place: Place,
+    ) -> Result<IpKey, Status> {
         let address: IpAddr = parse("ip", address)?;
         self.0
-            .read(|tables| find_only(tables, address, project, place))
+            .read(caller, |tables| find_only(tables, address, project, place))
             .await
     }
 }

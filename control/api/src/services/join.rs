@@ -70,11 +70,12 @@ impl JoinService for Services {
 
     async fn list(
         &self,
-        _request: Request<JoinServiceListRequest>,
+        request: Request<JoinServiceListRequest>,
     ) -> Answer<JoinServiceListResponse> {
-        let tickets = self
-            .0
-            .read(|tables| Ok(tables.all::<state::JoinTicket>().cloned().collect()));
+        let caller = Caller::of(&request)?;
+        let tickets = self.0.read(&caller, |tables| {
+            Ok(tables.all::<state::JoinTicket>().cloned().collect())
+        });
         listing(tickets.await?, ticket)
     }
 

@@ -65,7 +65,7 @@ impl LoginUserService for Services {
         let text = "the old password was tried too often";
         taken.map_err(|wait_ms| too_often(text, wait_ms))?;
         let find = |tables: &state::Tables| Ok(tables.get::<state::User>(&login).cloned());
-        let Some(user) = self.0.read(find).await? else {
+        let Some(user) = self.0.read(&caller, find).await? else {
             let hint = "who logs in with a provider of OpenID Connect has the password there";
             return Err(of_state(StateError::not_found("user", &login).hint(hint)));
         };
@@ -97,11 +97,12 @@ impl LoginUserService for Services {
 
     async fn list(
         &self,
-        _request: Request<mesh::LoginUserServiceListRequest>,
+        request: Request<mesh::LoginUserServiceListRequest>,
     ) -> Answer<mesh::LoginUserServiceListResponse> {
-        let users = self
-            .0
-            .read(|tables| Ok(tables.all::<state::User>().cloned().collect()));
+        let caller = Caller::of(&request)?;
+        let users = self.0.read(&caller, |tables| {
+            Ok(tables.all::<state::User>().cloned().collect())
+        });
         listing(users.await?, shown)
     }
 }

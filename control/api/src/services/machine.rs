@@ -45,12 +45,13 @@ impl MachineService for Services {
         &self,
         request: Request<MachineServiceGetRequest>,
     ) -> Answer<MachineServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let (id, project) = (
             parse("uuid", &request.uuid)?,
             parse("project", &request.project)?,
         );
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             Ok(machine(
                 tables,
                 own(tables, id, Some(project))?,
@@ -98,9 +99,10 @@ impl MachineService for Services {
         &self,
         request: Request<MachineServiceListRequest>,
     ) -> Answer<MachineServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
-        let listed = self.0.read(|tables| {
+        let listed = self.0.read(&caller, |tables| {
             let own = state::query::project_machines(tables, project)
                 .filter(|it| matches(tables, it, request.query.as_ref()));
             Ok(machines(tables, own, Viewer::Tenant))
@@ -145,14 +147,15 @@ impl MachineService for Services {
         &self,
         request: Request<MachineServiceGetBmcRequest>,
     ) -> Answer<MachineServiceGetBmcResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let (id, project) = (
             parse("uuid", &request.uuid)?,
             parse("project", &request.project)?,
         );
-        let found = self
-            .0
-            .read(|tables| Ok(bmc_details(own(tables, id, Some(project))?)));
+        let found = self.0.read(&caller, |tables| {
+            Ok(bmc_details(own(tables, id, Some(project))?))
+        });
         ok(MachineServiceGetBmcResponse {
             bmc_details: Some(found.await?),
         })
@@ -165,10 +168,11 @@ impl admin::machine_service_server::MachineService for Services {
         &self,
         request: Request<admin::MachineServiceGetRequest>,
     ) -> Answer<admin::MachineServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
-        let found = self
-            .0
-            .read(|tables| Ok(machine(tables, own(tables, id, None)?, Viewer::Admin)));
+        let found = self.0.read(&caller, |tables| {
+            Ok(machine(tables, own(tables, id, None)?, Viewer::Admin))
+        });
         ok(admin::MachineServiceGetResponse {
             machine: Some(found.await?),
         })
@@ -178,8 +182,9 @@ impl admin::machine_service_server::MachineService for Services {
         &self,
         request: Request<admin::MachineServiceListRequest>,
     ) -> Answer<admin::MachineServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let listed = self.0.read(|tables| {
+        let listed = self.0.read(&caller, |tables| {
             let fitting = fitting(tables, query.as_ref()).into_iter();
             Ok(machines(tables, fitting, Viewer::Admin))
         });
@@ -196,14 +201,16 @@ impl admin::machine_service_server::MachineService for Services {
         let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
         let is_allocated = self
             .0
-            .read(|tables| Ok(own(tables, id, None)?.allocation.is_some()))
+            .read(&caller, |tables| {
+                Ok(own(tables, id, None)?.allocation.is_some())
+            })
             .await?;
         let gone = if is_allocated {
             self.free(&caller, id, None).await?
         } else {
             let gone = self.machine_reply(&caller, DeleteMachine { id }).await?;
             let read = |tables: &state::Tables| Ok(machine(tables, &gone, Viewer::Admin));
-            self.0.read(read).await?
+            self.0.read(&caller, read).await?
         };
         ok(admin::MachineServiceDeleteResponse {
             machine: Some(gone),
@@ -225,10 +232,11 @@ impl admin::machine_service_server::MachineService for Services {
         &self,
         request: Request<admin::MachineServiceGetBmcRequest>,
     ) -> Answer<admin::MachineServiceGetBmcResponse> {
+        let caller = Caller::of(&request)?;
         let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
         let found = self
             .0
-            .read(|tables| Ok(bmc_details(own(tables, id, None)?)));
+            .read(&caller, |tables| Ok(bmc_details(own(tables, id, None)?)));
         ok(admin::MachineServiceGetBmcResponse {
             bmc_details: Some(found.await?),
         })
@@ -238,8 +246,9 @@ impl admin::machine_service_server::MachineService for Services {
         &self,
         request: Request<admin::MachineServiceListBmcRequest>,
     ) -> Answer<admin::MachineServiceListBmcResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let fitting = fitting(tables, query.as_ref()).into_iter();
             Ok(fitting.cloned().collect())
         });
@@ -250,8 +259,9 @@ impl admin::machine_service_server::MachineService for Services {
         &self,
         request: Request<admin::MachineServiceConsolePasswordRequest>,
     ) -> Answer<admin::MachineServiceConsolePasswordResponse> {
+        let caller = Caller::of(&request)?;
         let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
-        let password = self.0.read(|tables| {
+        let password = self.0.read(&caller, |tables| {
             let found = own(tables, id, None)?;
             let allocation = found.allocation.as_ref();
             let password = allocation.map(|it| it.install.console_password.clone());
@@ -288,11 +298,12 @@ impl admin::machine_service_server::MachineService for Services {
         &self,
         request: Request<admin::MachineServiceIssuesRequest>,
     ) -> Answer<admin::MachineServiceIssuesResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query.unwrap_or_default();
         let now = self.0.now();
         let issues = self
             .0
-            .read(|tables| Ok(issues::evaluate(tables, &query, now)));
+            .read(&caller, |tables| Ok(issues::evaluate(tables, &query, now)));
         ok(admin::MachineServiceIssuesResponse {
             issues: issues.await?,
         })
@@ -329,7 +340,9 @@ impl Services {
 
     /// A machine with what belongs to it.
     async fn machine_now(&self, it: &Machine, viewer: Viewer) -> Result<api::Machine, Status> {
-        self.0.read(|tables| Ok(machine(tables, it, viewer))).await
+        self.0
+            .read_latest(|tables| Ok(machine(tables, it, viewer)))
+            .await
     }
 
     /// Begins the way back and waits a while for the machine to have left its project. What the

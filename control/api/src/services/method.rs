@@ -95,7 +95,7 @@ impl Services {
         let rights = &caller.principal.rights;
         let subject = |field, name, role| Subject { field, name, role };
         let provider = &self.0.provider;
-        let members = self.0.read(|tables| {
+        let members = self.0.read(caller, |tables| {
             let directory = StateDirectory { tables, provider };
             let tenants = tables.all::<state::Tenant>().filter_map(|it| {
                 let role = tenant_role(&directory, &caller.user, it.login.as_str())?;

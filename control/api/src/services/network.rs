@@ -35,10 +35,11 @@ impl NetworkService for Services {
         &self,
         request: Request<NetworkServiceGetRequest>,
     ) -> Answer<NetworkServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: NetworkId = parse("id", &request.id)?;
         let project = project_of(&request.project)?;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let found = tables.get::<state::Network>(&id);
             match found {
                 Some(own) if own.project == project => {
@@ -112,9 +113,10 @@ impl NetworkService for Services {
         &self,
         request: Request<NetworkServiceListRequest>,
     ) -> Answer<NetworkServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project = project_of(&request.project)?;
-        let networks = self.0.read(|tables| {
+        let networks = self.0.read(&caller, |tables| {
             let fullness = Fullness::of(tables);
             let own = tables
                 .all::<state::Network>()
@@ -129,6 +131,7 @@ impl NetworkService for Services {
         &self,
         request: Request<NetworkServiceListBaseNetworksRequest>,
     ) -> Answer<NetworkServiceListBaseNetworksResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project = project_of(&request.project)?;
         // The project names who asks, not whose networks are wanted.
@@ -136,7 +139,7 @@ impl NetworkService for Services {
             project: None,
             ..query
         });
-        let networks = self.0.read(|tables| {
+        let networks = self.0.read(&caller, |tables| {
             let fullness = Fullness::of(tables);
             let base = tables
                 .all::<state::Network>()
@@ -174,8 +177,9 @@ impl admin::network_service_server::NetworkService for Services {
         &self,
         request: Request<admin::NetworkServiceGetRequest>,
     ) -> Answer<admin::NetworkServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let id: NetworkId = parse("id", &request.get_ref().id)?;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let found = tables.require::<state::Network>(&id)?;
             Ok(network(found, Some(&Fullness::of(tables))))
         });
@@ -190,7 +194,7 @@ impl admin::network_service_server::NetworkService for Services {
     ) -> Answer<admin::NetworkServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        self.check_new(request.id.as_deref()).await?;
+        self.check_new(&caller, request.id.as_deref()).await?;
         let made = self.network_reply(&caller, create(request)?).await?;
         ok(admin::NetworkServiceCreateResponse {
             network: Some(self.shown(&made).await?),
@@ -228,8 +232,9 @@ impl admin::network_service_server::NetworkService for Services {
         &self,
         request: Request<admin::NetworkServiceListRequest>,
     ) -> Answer<admin::NetworkServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let networks = self.0.read(|tables| {
+        let networks = self.0.read(&caller, |tables| {
             let fullness = Fullness::of(tables);
             let fitting = tables
                 .all::<state::Network>()
@@ -345,12 +350,12 @@ impl Services {
 
     /// Refuses an id that is there before anything else of the request is looked at: clients that
     /// apply a list of networks skip those that exist by this code.
-    async fn check_new(&self, id: Option<&str>) -> Result<(), Status> {
+    async fn check_new(&self, caller: &Caller, id: Option<&str>) -> Result<(), Status> {
         let Some(Ok(id)) = id.map(str::parse::<NetworkId>) else {
             return Ok(());
         };
         self.0
-            .read(|tables| match tables.get::<state::Network>(&id) {
+            .read(caller, |tables| match tables.get::<state::Network>(&id) {
                 Some(_) => Err(state::StateError::already_exists("network", &id)),
                 None => Ok(()),
             })
@@ -360,7 +365,7 @@ impl Services {
     /// A network with how full it is.
     async fn shown(&self, it: &state::Network) -> Result<api::Network, Status> {
         self.0
-            .read(|tables| Ok(network(it, Some(&Fullness::of(tables)))))
+            .read_latest(|tables| Ok(network(it, Some(&Fullness::of(tables)))))
             .await
     }
 }

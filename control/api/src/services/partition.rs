@@ -32,10 +32,11 @@ impl PartitionService for Services {
         &self,
         request: Request<PartitionServiceGetRequest>,
     ) -> Answer<PartitionServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let id: PartitionId = parse("id", &request.get_ref().id)?;
-        let found = self
-            .0
-            .read(|tables| tables.require::<state::Partition>(&id).cloned());
+        let found = self.0.read(&caller, |tables| {
+            tables.require::<state::Partition>(&id).cloned()
+        });
         ok(PartitionServiceGetResponse {
             partition: Some(catalog::partition(&*found.await?)),
         })
@@ -45,8 +46,9 @@ impl PartitionService for Services {
         &self,
         request: Request<PartitionServiceListRequest>,
     ) -> Answer<PartitionServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query.unwrap_or_default();
-        let partitions = self.0.read(|tables| {
+        let partitions = self.0.read(&caller, |tables| {
             let fitting = tables.all::<state::Partition>().filter(|partition| {
                 is(query.id.as_ref(), partition.id.as_str())
                     && has_labels(&partition.meta.labels, query.labels.as_ref())
@@ -110,11 +112,12 @@ impl admin::partition_service_server::PartitionService for Services {
         &self,
         request: Request<admin::PartitionServiceCapacityRequest>,
     ) -> Answer<admin::PartitionServiceCapacityResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: Option<ProjectId> = parse_opt("project", request.project.as_ref())?;
         let capacity = self
             .0
-            .read(|tables| Ok(capacities(tables, &request, project)));
+            .read(&caller, |tables| Ok(capacities(tables, &request, project)));
         ok(admin::PartitionServiceCapacityResponse {
             partition_capacity: capacity.await?,
         })

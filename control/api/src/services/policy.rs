@@ -71,10 +71,11 @@ impl PolicyService for Services {
         &self,
         request: Request<mesh::PolicyServiceGetRequest>,
     ) -> Answer<mesh::PolicyServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let name = &request.get_ref().name;
-        let found = self
-            .0
-            .read(|tables| tables.require::<state::Policy>(name).cloned());
+        let found = self.0.read(&caller, |tables| {
+            tables.require::<state::Policy>(name).cloned()
+        });
         let found = found.await?;
         ok(mesh::PolicyServiceGetResponse {
             policy: Some(self.used(&found)),
@@ -83,9 +84,10 @@ impl PolicyService for Services {
 
     async fn list(
         &self,
-        _request: Request<mesh::PolicyServiceListRequest>,
+        request: Request<mesh::PolicyServiceListRequest>,
     ) -> Answer<mesh::PolicyServiceListResponse> {
-        let all = self.0.read(|tables| {
+        let caller = Caller::of(&request)?;
+        let all = self.0.read(&caller, |tables| {
             let all = tables.all::<state::Policy>().cloned();
             Ok(all.collect::<Vec<_>>())
         });

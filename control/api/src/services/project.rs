@@ -36,7 +36,7 @@ impl ProjectService for Services {
     ) -> Answer<ProjectServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let projects = self.0.read(|tables| {
+        let projects = self.0.read(&caller, |tables| {
             let directory = StateDirectory {
                 tables,
                 provider: &self.0.provider,
@@ -54,8 +54,9 @@ impl ProjectService for Services {
         &self,
         request: Request<ProjectServiceGetRequest>,
     ) -> Answer<ProjectServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let id: ProjectId = parse("project", &request.get_ref().project)?;
-        let answer = self.0.read(|tables| {
+        let answer = self.0.read(&caller, |tables| {
             let project = tables.require::<state::Project>(&id)?;
             Ok(ProjectServiceGetResponse {
                 project: Some(tenancy::project(project)),
@@ -201,7 +202,9 @@ impl ProjectService for Services {
             role: required("role", tenancy::from_project_role(request.role))?,
         };
         let made = self.make_invite(&caller, to).await?;
-        let shown = self.0.read(|tables| Ok(project_invite(tables, &made)));
+        let shown = self
+            .0
+            .read(&caller, |tables| Ok(project_invite(tables, &made)));
         ok(api::ProjectServiceInviteResponse {
             invite: shown.await?,
         })
@@ -211,9 +214,10 @@ impl ProjectService for Services {
         &self,
         request: Request<api::ProjectServiceInvitesListRequest>,
     ) -> Answer<api::ProjectServiceInvitesListResponse> {
+        let caller = Caller::of(&request)?;
         let place = InvitePlace::Project(parse("project", &request.get_ref().project)?);
-        let invites = self.invites(&place).await?;
-        let shown = self.0.read(|tables| {
+        let invites = self.invites(&caller, &place).await?;
+        let shown = self.0.read(&caller, |tables| {
             let shown = invites.iter().filter_map(|it| project_invite(tables, it));
             Ok(shown.collect::<EncodedItems>())
         });
@@ -225,7 +229,8 @@ impl ProjectService for Services {
         &self,
         request: Request<api::ProjectServiceInviteGetRequest>,
     ) -> Answer<api::ProjectServiceInviteGetResponse> {
-        let found = self.invite_of(&request.get_ref().secret, project_invite);
+        let caller = Caller::of(&request)?;
+        let found = self.invite_of(&caller, &request.get_ref().secret, project_invite);
         ok(api::ProjectServiceInviteGetResponse {
             invite: Some(found.await?),
         })
@@ -237,7 +242,7 @@ impl ProjectService for Services {
     ) -> Answer<api::ProjectServiceInviteAcceptResponse> {
         let caller = Caller::of(&request)?;
         let secret = request.into_inner().secret;
-        let into = self.invite_of(&secret, project_invite).await?;
+        let into = self.invite_of(&caller, &secret, project_invite).await?;
         self.accept(&caller, &secret).await?;
         ok(api::ProjectServiceInviteAcceptResponse {
             project: into.project,
@@ -263,8 +268,9 @@ impl admin::project_service_server::ProjectService for Services {
         &self,
         request: Request<admin::ProjectServiceListRequest>,
     ) -> Answer<admin::ProjectServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let projects = self.0.read(|tables| {
+        let projects = self.0.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Project>()
                 .filter(|project| tenancy::project_matches(project, query.as_ref()));

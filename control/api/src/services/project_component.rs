@@ -83,9 +83,10 @@ impl ProjectComponentService for Services {
         &self,
         request: Request<mesh::ProjectComponentServiceListRequest>,
     ) -> Answer<mesh::ProjectComponentServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let project: ProjectId = parse("project", &request.get_ref().project)?;
         let now = self.0.now();
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let valid = tables.all::<state::Token>().filter(|it| it.is_valid(now));
             let of_it = valid.filter(|it| is_of(it, project));
             Ok(of_it.cloned().collect())
@@ -103,7 +104,7 @@ impl ProjectComponentService for Services {
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
         let id: TokenId = parse("id", &request.id)?;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let found = tables.get::<state::Token>(&id).map(AsRef::as_ref);
             match found.filter(|it| is_of(it, project)) {
                 Some(_) => Ok(()),

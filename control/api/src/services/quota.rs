@@ -33,7 +33,7 @@ impl QuotaService for Services {
         };
         let reply = self.0.propose(&caller, op).await?;
         let set = reply.quota().map_err(of_state)?;
-        let shown = self.0.read(|tables| Ok(shown(tables, &set)));
+        let shown = self.0.read(&caller, |tables| Ok(shown(tables, &set)));
         ok(mesh::QuotaServiceSetResponse {
             quota: Some(shown.await?),
         })
@@ -50,7 +50,7 @@ impl QuotaService for Services {
         };
         let reply = self.0.propose(&caller, RemoveQuota { subject }).await?;
         let gone = reply.quota().map_err(of_state)?;
-        let shown = self.0.read(|tables| Ok(shown(tables, &gone)));
+        let shown = self.0.read(&caller, |tables| Ok(shown(tables, &gone)));
         ok(mesh::QuotaServiceRemoveResponse {
             quota: Some(shown.await?),
         })
@@ -58,9 +58,10 @@ impl QuotaService for Services {
 
     async fn list(
         &self,
-        _request: Request<mesh::QuotaServiceListRequest>,
+        request: Request<mesh::QuotaServiceListRequest>,
     ) -> Answer<mesh::QuotaServiceListResponse> {
-        let quotas = self.0.read(|tables| {
+        let caller = Caller::of(&request)?;
+        let quotas = self.0.read(&caller, |tables| {
             let all = tables.all::<state::Quota>();
             let shown = all.map(|it| shown(tables, it));
             Ok(shown.collect::<EncodedItems>())
@@ -72,8 +73,9 @@ impl QuotaService for Services {
         &self,
         request: Request<mesh::QuotaServiceTenantRequest>,
     ) -> Answer<mesh::QuotaServiceTenantResponse> {
+        let caller = Caller::of(&request)?;
         let subject = tenant(&request.get_ref().login)?;
-        let found = self.0.read(|tables| Ok(find(tables, &subject)));
+        let found = self.0.read(&caller, |tables| Ok(find(tables, &subject)));
         ok(mesh::QuotaServiceTenantResponse {
             quota: found.await?,
         })
@@ -83,8 +85,9 @@ impl QuotaService for Services {
         &self,
         request: Request<mesh::QuotaServiceProjectRequest>,
     ) -> Answer<mesh::QuotaServiceProjectResponse> {
+        let caller = Caller::of(&request)?;
         let id: ProjectId = parse("project", &request.get_ref().project)?;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let project = tables.require::<state::Project>(&id)?;
             let tenant = QuotaSubject::Tenant(project.tenant.clone());
             Ok::<_, StateError>(mesh::QuotaServiceProjectResponse {

@@ -16,7 +16,10 @@ impl Services {
         caller: &Caller,
         judge_silent: bool,
     ) -> Result<mesh::ClusterServiceReconcileAfterRestoreResponse, Status> {
-        let compared = self.0.read(|tables| compared(tables, judge_silent)).await?;
+        let compared = self
+            .0
+            .read(caller, |tables| compared(tables, judge_silent))
+            .await?;
         if caller.permit.is_trial() && !compared.silent_switches.is_empty() {
             // Who compares wants to see for whom it would be refused.
             return Ok(compared);

@@ -15,9 +15,10 @@ use crate::refusal::of_state;
 impl SettingsService for Services {
     async fn get(
         &self,
-        _request: Request<mesh::SettingsServiceGetRequest>,
+        request: Request<mesh::SettingsServiceGetRequest>,
     ) -> Answer<mesh::SettingsServiceGetResponse> {
-        let settings = self.0.read(|tables| Ok(query::settings(tables)));
+        let caller = Caller::of(&request)?;
+        let settings = self.0.read(&caller, |tables| Ok(query::settings(tables)));
         ok(mesh::SettingsServiceGetResponse {
             settings: Some(shown(&settings.await?)),
         })
@@ -29,7 +30,10 @@ impl SettingsService for Services {
     ) -> Answer<mesh::SettingsServiceSetResponse> {
         let caller = Caller::of(&request)?;
         let wanted = required("settings", request.into_inner().settings)?;
-        let before = self.0.read(|tables| Ok(query::settings(tables))).await?;
+        let before = self
+            .0
+            .read(&caller, |tables| Ok(query::settings(tables)))
+            .await?;
         let op = SetSettings {
             audit: wanted.audit.map(|audit| retention(before.audit, &audit)),
             budgets: wanted

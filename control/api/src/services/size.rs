@@ -21,10 +21,11 @@ use crate::refusal::of_state;
 #[tonic::async_trait]
 impl SizeService for Services {
     async fn get(&self, request: Request<SizeServiceGetRequest>) -> Answer<SizeServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let id: SizeId = parse("id", &request.get_ref().id)?;
-        let found = self
-            .0
-            .read(|tables| tables.require::<state::Size>(&id).cloned());
+        let found = self.0.read(&caller, |tables| {
+            tables.require::<state::Size>(&id).cloned()
+        });
         ok(SizeServiceGetResponse {
             size: Some(catalog::size(&*found.await?)),
         })
@@ -34,8 +35,9 @@ impl SizeService for Services {
         &self,
         request: Request<SizeServiceListRequest>,
     ) -> Answer<SizeServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let sizes = self.0.read(|tables| {
+        let sizes = self.0.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Size>()
                 .filter(|size| size_matches(size, query.as_ref()));

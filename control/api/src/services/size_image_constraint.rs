@@ -29,11 +29,14 @@ impl SizeImageConstraintService for Services {
         &self,
         request: Request<SizeImageConstraintServiceTryRequest>,
     ) -> Answer<SizeImageConstraintServiceTryResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let size: SizeId = parse("size", &request.size)?;
         let image: ImageId = parse("image", &request.image)?;
         self.0
-            .read(|tables| state::query::try_image(tables, &size, &image))
+            .read(&caller, |tables| {
+                state::query::try_image(tables, &size, &image)
+            })
             .await?;
         ok(SizeImageConstraintServiceTryResponse {})
     }
@@ -95,8 +98,9 @@ impl admin::size_image_constraint_service_server::SizeImageConstraintService for
         &self,
         request: Request<admin::SizeImageConstraintServiceGetRequest>,
     ) -> Answer<admin::SizeImageConstraintServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let size: SizeId = parse("size", &request.get_ref().size)?;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let found = tables.require::<state::SizeImageConstraint>(&size)?;
             Ok(image_constraint(found))
         });
@@ -109,8 +113,9 @@ impl admin::size_image_constraint_service_server::SizeImageConstraintService for
         &self,
         request: Request<admin::SizeImageConstraintServiceListRequest>,
     ) -> Answer<admin::SizeImageConstraintServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::SizeImageConstraint>()
                 .filter(|it| image_constraint_matches(it, query.as_ref()));

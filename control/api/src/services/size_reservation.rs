@@ -29,10 +29,11 @@ impl SizeReservationService for Services {
         &self,
         request: Request<SizeReservationServiceGetRequest>,
     ) -> Answer<SizeReservationServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: ReservationId = parse("id", &request.id)?;
         let project: ProjectId = parse("project", &request.project)?;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let found = tables.get::<state::SizeReservation>(&id);
             found
                 .filter(|it| it.project == project)
@@ -48,9 +49,10 @@ impl SizeReservationService for Services {
         &self,
         request: Request<SizeReservationServiceListRequest>,
     ) -> Answer<SizeReservationServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let own = tables.all::<state::SizeReservation>().filter(|it| {
                 it.project == project && reservation_matches(it, request.query.as_ref())
             });
@@ -112,8 +114,9 @@ impl admin::size_reservation_service_server::SizeReservationService for Services
         &self,
         request: Request<admin::SizeReservationServiceListRequest>,
     ) -> Answer<admin::SizeReservationServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::SizeReservation>()
                 .filter(|it| reservation_matches(it, query.as_ref()));

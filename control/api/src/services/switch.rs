@@ -25,10 +25,11 @@ impl SwitchService for Services {
         &self,
         request: Request<admin::SwitchServiceGetRequest>,
     ) -> Answer<admin::SwitchServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let id: SwitchId = parse("id", &request.get_ref().id)?;
-        let found = self
-            .0
-            .read(|tables| Ok(switch(tables, tables.require::<state::Switch>(&id)?)));
+        let found = self.0.read(&caller, |tables| {
+            Ok(switch(tables, tables.require::<state::Switch>(&id)?))
+        });
         ok(admin::SwitchServiceGetResponse {
             switch: Some(found.await?),
         })
@@ -38,8 +39,9 @@ impl SwitchService for Services {
         &self,
         request: Request<admin::SwitchServiceListRequest>,
     ) -> Answer<admin::SwitchServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let switches = self.0.read(|tables| {
+        let switches = self.0.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Switch>()
                 .filter(|it| matches(tables, it, query.as_ref()));
@@ -56,7 +58,7 @@ impl SwitchService for Services {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: SwitchId = parse("id", &request.id)?;
-        self.refuse_reported(&id, &request).await?;
+        self.refuse_reported(&caller, &id, &request).await?;
         let op = UpdateSwitch {
             id,
             lock: lock(request.update_meta)?,
@@ -131,8 +133,9 @@ impl SwitchService for Services {
         &self,
         request: Request<admin::SwitchServiceConnectedMachinesRequest>,
     ) -> Answer<admin::SwitchServiceConnectedMachinesResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Switch>()
                 .filter(|it| matches(tables, it, request.query.as_ref()));
@@ -175,6 +178,7 @@ impl Services {
     /// What the switch's agent reports can be written back as it is, and not changed.
     async fn refuse_reported(
         &self,
+        caller: &Caller,
         id: &SwitchId,
         request: &admin::SwitchServiceUpdateRequest,
     ) -> Result<(), Status> {
@@ -183,7 +187,9 @@ impl Services {
         }
         let own = self
             .0
-            .read(|tables| Ok(switch(tables, tables.require::<state::Switch>(id)?)))
+            .read(caller, |tables| {
+                Ok(switch(tables, tables.require::<state::Switch>(id)?))
+            })
             .await?;
         let same_os = request.os.is_none() || request.os == own.os;
         if same_os && (request.nics.is_empty() || request.nics == own.nics) {
@@ -203,6 +209,8 @@ impl Services {
             .await?
             .switch()
             .map_err(of_state)?;
-        self.0.read(|tables| Ok(switch(tables, &changed))).await
+        self.0
+            .read(caller, |tables| Ok(switch(tables, &changed)))
+            .await
     }
 }

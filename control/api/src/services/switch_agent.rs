@@ -33,7 +33,7 @@ impl SwitchService for Services {
         let term = self.0.store.term();
         let (shown, told, partition) = self
             .0
-            .read(|tables| {
+            .read(&caller, |tables| {
                 let found = self.reached(tables, &caller, &id)?;
                 if restored(tables).is_some() {
                     let what = "no switch is told anything before the restored state is reconciled";
@@ -65,7 +65,7 @@ impl SwitchService for Services {
         let op = registration(wanted)?;
         caller.speaks_for(&op.partition)?;
         let is_ours = |tables: &Tables| self.alone_at_switch(tables, &op.id, &op.partition);
-        self.0.read(is_ours).await?;
+        self.0.read(&caller, is_ours).await?;
         self.0.hears_partition(&op.partition);
         let mut registered = self.agent_switch(&caller, op).await?;
         let differs = |new: &Option<String>, old: &Option<String>| new.is_some() && new != old;
@@ -85,7 +85,9 @@ impl SwitchService for Services {
             };
             registered = self.agent_switch(&caller, op).await?;
         }
-        let shown = self.0.read(|tables| Ok(switch_order(tables, &registered)));
+        let shown = self
+            .0
+            .read(&caller, |tables| Ok(switch_order(tables, &registered)));
         ok(infra::SwitchServiceRegisterResponse {
             switch: Some(shown.await?),
         })
@@ -101,7 +103,7 @@ impl SwitchService for Services {
         let told = self.0.published.told(&id);
         let (op, matters, partition) = self
             .0
-            .read(|tables| {
+            .read(&caller, |tables| {
                 let found = self.reached(tables, &caller, &id)?;
                 let op = report(found, told.as_ref(), request);
                 let matters = switch_report_matters(tables, &op);
@@ -114,7 +116,7 @@ impl SwitchService for Services {
             self.0.propose(&caller, op).await?;
         }
         let read = |tables: &Tables| Ok(switch(tables, tables.require::<Switch>(&id)?));
-        let shown = self.0.read(read).await?;
+        let shown = self.0.read(&caller, read).await?;
         ok(infra::SwitchServiceHeartbeatResponse {
             id: id.to_string(),
             last_sync: Some(v2::SwitchSync {

@@ -30,9 +30,10 @@ const COUNT_MAX: u32 = 1000;
 #[tonic::async_trait]
 impl TaskService for Services {
     async fn get(&self, request: Request<TaskServiceGetRequest>) -> Answer<TaskServiceGetResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: OrderId = parse("task_id", &request.task_id)?;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(&caller, |tables| {
             let order = tables
                 .get::<BmcOrder>(&id)
                 .filter(|_| is_queue(&request.queue));
@@ -74,8 +75,9 @@ impl TaskService for Services {
         &self,
         request: Request<TaskServiceListRequest>,
     ) -> Answer<TaskServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let tasks = self.0.read(|tables| Ok(page(tables, &request)));
+        let tasks = self.0.read(&caller, |tables| Ok(page(tables, &request)));
         listing(tasks.await?, task)
     }
 }

@@ -65,7 +65,7 @@ impl TenantService for Services {
         if query.as_ref().is_some_and(|query| query.paging.is_some()) {
             return Err(invalid("query.paging", "is for administrators' lists only"));
         }
-        let tenants = self.0.read(|tables| {
+        let tenants = self.0.read(&caller, |tables| {
             let directory = StateDirectory {
                 tables,
                 provider: &self.0.provider,
@@ -86,7 +86,7 @@ impl TenantService for Services {
     ) -> Answer<TenantServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let login: TenantId = parse("login", &request.get_ref().login)?;
-        let answer = self.0.read(|tables| {
+        let answer = self.0.read(&caller, |tables| {
             let tenant = tables.require::<state::Tenant>(&login)?;
             let directory = StateDirectory {
                 tables,
@@ -136,7 +136,7 @@ impl TenantService for Services {
         let login: TenantId = parse("login", &request.get_ref().login)?;
         if *caller.user == *login.as_str() {
             let there = |tables: &state::Tables| tables.require::<state::Tenant>(&login).map(drop);
-            self.0.read(there).await?;
+            self.0.read(&caller, there).await?;
             let rule = "is your personal tenant, which lasts as long as you: delete its projects";
             return Err(invalid("login", rule));
         }
@@ -223,7 +223,9 @@ impl TenantService for Services {
             role: required("role", tenancy::from_tenant_role(request.role))?,
         };
         let made = self.make_invite(&caller, to).await?;
-        let shown = self.0.read(|tables| Ok(tenant_invite(tables, &made)));
+        let shown = self
+            .0
+            .read(&caller, |tables| Ok(tenant_invite(tables, &made)));
         ok(api::TenantServiceInviteResponse {
             invite: shown.await?,
         })
@@ -233,9 +235,10 @@ impl TenantService for Services {
         &self,
         request: Request<api::TenantServiceInvitesListRequest>,
     ) -> Answer<api::TenantServiceInvitesListResponse> {
+        let caller = Caller::of(&request)?;
         let place = InvitePlace::Tenant(parse("login", &request.get_ref().login)?);
-        let invites = self.invites(&place).await?;
-        let shown = self.0.read(|tables| {
+        let invites = self.invites(&caller, &place).await?;
+        let shown = self.0.read(&caller, |tables| {
             let shown = invites.iter().filter_map(|it| tenant_invite(tables, it));
             Ok(shown.collect::<EncodedItems>())
         });
@@ -247,7 +250,8 @@ impl TenantService for Services {
         &self,
         request: Request<api::TenantServiceInviteGetRequest>,
     ) -> Answer<api::TenantServiceInviteGetResponse> {
-        let found = self.invite_of(&request.get_ref().secret, tenant_invite);
+        let caller = Caller::of(&request)?;
+        let found = self.invite_of(&caller, &request.get_ref().secret, tenant_invite);
         ok(api::TenantServiceInviteGetResponse {
             invite: Some(found.await?),
         })
@@ -259,7 +263,7 @@ impl TenantService for Services {
     ) -> Answer<api::TenantServiceInviteAcceptResponse> {
         let caller = Caller::of(&request)?;
         let secret = request.into_inner().secret;
-        let into = self.invite_of(&secret, tenant_invite).await?;
+        let into = self.invite_of(&caller, &secret, tenant_invite).await?;
         self.accept(&caller, &secret).await?;
         ok(api::TenantServiceInviteAcceptResponse {
             tenant: into.target_tenant,
@@ -308,9 +312,10 @@ impl admin::tenant_service_server::TenantService for Services {
         &self,
         request: Request<admin::TenantServiceListRequest>,
     ) -> Answer<admin::TenantServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let paging = query.as_ref().and_then(|query| query.paging);
-        let all = self.0.read(|tables| {
+        let all = self.0.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Tenant>()
                 .filter(|tenant| tenancy::tenant_matches(tenant, query.as_ref()));
@@ -384,7 +389,7 @@ impl Services {
         login: TenantId,
         member: TenantId,
     ) -> Result<Option<api::TenantMember>, Status> {
-        let was = self.0.read(|tables| {
+        let was = self.0.read(caller, |tables| {
             let tenant = tables.require::<state::Tenant>(&login)?;
             let found = tenant.members.get(&member);
             Ok(found.map(|found| tenancy::tenant_member(tables, tenant, &member, found)))
@@ -412,7 +417,7 @@ impl Services {
             must_be_new: Some(is_new),
         };
         let tenant = self.tenant_reply(caller, op).await?;
-        let made = self.0.read(|tables| {
+        let made = self.0.read(caller, |tables| {
             let member = tenant.members.get(&id);
             Ok(member.map(|member| tenancy::tenant_member(tables, &tenant, &id, member)))
         });

@@ -114,7 +114,7 @@ impl TokenService for Services {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let now = self.0.now();
-        let tokens = self.0.read(|tables| {
+        let tokens = self.0.read(&caller, |tables| {
             let own = tables
                 .all::<state::Token>()
                 .filter(|it| it.user == caller.user && it.is_valid(now));
@@ -168,9 +168,10 @@ impl admin::token_service_server::TokenService for Services {
         &self,
         request: Request<admin::TokenServiceListRequest>,
     ) -> Answer<admin::TokenServiceListResponse> {
+        let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let now = self.0.now();
-        let tokens = self.0.read(|tables| {
+        let tokens = self.0.read(&caller, |tables| {
             let valid = tables.all::<state::Token>().filter(|it| it.is_valid(now));
             let fitting = valid.filter(|it| token_matches(it, query.as_ref()));
             Ok(fitting.cloned().collect())
@@ -186,7 +187,7 @@ impl admin::token_service_server::TokenService for Services {
         let request = request.into_inner();
         let id: TokenId = parse("uuid", &request.uuid)?;
         self.0
-            .read(|tables| {
+            .read(&caller, |tables| {
                 let found = tables.require::<state::Token>(&id)?;
                 let theirs = request.user.is_empty() || found.user == request.user;
                 if theirs {
@@ -303,7 +304,7 @@ impl Services {
         let id: TokenId = parse("uuid", id)?;
         let now = self.0.now();
         self.0
-            .read(|tables| {
+            .read(caller, |tables| {
                 let found = tables.get::<state::Token>(&id).cloned();
                 found
                     .filter(|it| it.user == caller.user && it.is_valid(now))

@@ -21,7 +21,7 @@ impl Services {
     pub(super) async fn check_grant(&self, caller: &Caller, rights: &Rights) -> Result<(), Status> {
         let provider = &self.0.provider;
         self.0
-            .read(|tables| {
+            .read(caller, |tables| {
                 let directory = StateDirectory { tables, provider };
                 Ok(may_grant(&caller.principal, &directory, rights))
             })
@@ -56,7 +56,7 @@ impl Services {
         rights: &Rights,
     ) -> Result<Option<Warrant>, Status> {
         let provider = &self.0.provider;
-        let found = self.0.read(|tables| {
+        let found = self.0.read(caller, |tables| {
             let directory = StateDirectory { tables, provider };
             let warrant = handed_on(tables, &directory, caller, user);
             let standing = standing(warrant.as_ref(), user, &directory);

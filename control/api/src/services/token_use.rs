@@ -19,18 +19,19 @@ impl TokenUseService for Services {
         let caller = Caller::of(&request)?;
         let now = self.0.now();
         let mine = |it: &Token| it.user == caller.user && it.is_valid(now);
-        let uses = self.0.read(|tables| Ok(uses(tables, mine)));
+        let uses = self.0.read(&caller, |tables| Ok(uses(tables, mine)));
         ok(mesh::TokenUseServiceOwnResponse { uses: uses.await? })
     }
 
     async fn all(
         &self,
-        _request: Request<mesh::TokenUseServiceAllRequest>,
+        request: Request<mesh::TokenUseServiceAllRequest>,
     ) -> Answer<mesh::TokenUseServiceAllResponse> {
+        let caller = Caller::of(&request)?;
         let now = self.0.now();
         let uses = self
             .0
-            .read(|tables| Ok(uses(tables, |it| it.is_valid(now))));
+            .read(&caller, |tables| Ok(uses(tables, |it| it.is_valid(now))));
         ok(mesh::TokenUseServiceAllResponse { uses: uses.await? })
     }
 }

@@ -17,7 +17,7 @@ impl UserService for Services {
         let caller = Caller::of(&request)?;
         let login = caller.login()?;
         let provider = &self.0.provider;
-        let user = self.0.read(|tables| {
+        let user = self.0.read(&caller, |tables| {
             let directory = StateDirectory { tables, provider };
             let own = tables.get::<state::Tenant>(&login);
             let tenants = tables.all::<state::Tenant>().filter(|tenant| {

@@ -11,6 +11,7 @@ use proto_types::ProjectId;
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
+use crate::caller::Caller;
 use crate::convert::{parse, parse_opt, time};
 use crate::listing::{EncodedItems, listing_encoded};
 use crate::refusal::{invalid, refused};
@@ -27,11 +28,12 @@ impl VpnService for Services {
         &self,
         request: Request<admin::VpnServiceAuthKeyRequest>,
     ) -> Answer<admin::VpnServiceAuthKeyResponse> {
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
         let life = life(request.expires)?;
         let read = |tables: &control_state::Tables| tables.require::<Project>(&project).map(drop);
-        self.0.read(read).await?;
+        self.0.read(&caller, read).await?;
         let vpn = self.vpn()?;
         let wanted = WantedVpnKey {
             user: project.to_string(),

@@ -56,7 +56,7 @@ impl Services {
             sealed_key: Vec::new(),
             expires_at: made.expires_at,
         };
-        let sealed = self.seal(id, &mut access).await;
+        let sealed = self.seal(caller, id, &mut access).await;
         let is_sealed = sealed.is_ok();
         let allocated = match sealed {
             Ok(()) => {
@@ -77,9 +77,16 @@ impl Services {
     }
 
     /// Seals the key of an allocation, where all nodes know such keys.
-    async fn seal(&self, of: AllocationId, access: &mut VpnAccess) -> Result<(), Status> {
+    async fn seal(
+        &self,
+        caller: &Caller,
+        of: AllocationId,
+        access: &mut VpnAccess,
+    ) -> Result<(), Status> {
         let core = &self.0;
-        let level = core.read(|tables| Ok(feature_level(tables))).await?;
+        let level = core
+            .read(caller, |tables| Ok(feature_level(tables)))
+            .await?;
         if level < VPN_SEAL_LEVEL {
             return Ok(());
         }
