@@ -15,10 +15,11 @@ pub(crate) struct FuzzArgs {
 }
 
 /// Crates with targets: tests whose names begin with `fuzz_`.
-const PACKAGES: [&str; 5] = [
+const PACKAGES: [&str; 6] = [
     "tests-fuzz",
     "bmc-redfish",
     "control-api",
+    "control-front",
     "control-backup",
     "control-store",
 ];

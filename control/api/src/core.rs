@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use control_authz::Permit;
+use control_front::traces;
 use control_pki::Pki;
 use control_state::{
     Command, ControlNode, ErrorCode, Op, Reply, StateError, TRACE_LEVEL, Tables, Token, TokenType,
@@ -22,7 +23,6 @@ use crate::published::Published;
 use crate::rate::Rates;
 use crate::refusal;
 use crate::token::{Issuer, TokenKind};
-use crate::traces;
 use crate::uses::Uses;
 use crate::vpn::{Vpn, VpnHealth};
 use crate::watch::{Rights, Watches};

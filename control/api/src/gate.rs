@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use control_authz::{AuditedCall, Denied, Permit, Principal, Recorded, authorise_method};
+use control_front::CallStats;
+use control_front::{Call, Gate, Respelled};
 use control_state::{ErrorCode, Project, Token};
 use control_store::CallEnd;
 use http::header::AUTHORIZATION;
@@ -17,13 +19,11 @@ use tonic::{Code, Status};
 use uuid::Uuid;
 
 use crate::caller::{Caller, PARTITION_LABEL};
-use crate::calls::CallStats;
 use crate::convert::token::{principal, standing};
 use crate::core::Core;
 use crate::directory::StateDirectory;
 use crate::filing::{Filing, RecordPlace};
 use crate::freshness::Freshness;
-use crate::front::{Call, Gate, Respelled};
 use crate::policy::{Asked, Judged, request};
 use crate::refusal::{of_denied, of_store, of_violations, refused, too_often};
 use crate::token::Claims;

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
-use control_api::traces::Tracing;
+use control_front::traces::Tracing;
 use control_state::{BmcOrder, EventLog, Machine, OrderState, Phase, Record};
 use control_store::{Event, Store};
 use proto_traces::{Collector, Sampler, Span, SpanKind, Spans, TraceContext, ns_of_ms};

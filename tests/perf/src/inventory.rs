@@ -12,14 +12,15 @@ use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use clap::{Args, Subcommand};
 use control_api::backup::Backups;
-use control_api::front::Front;
 use control_api::gate::ApiGate;
 use control_api::login::Hasher;
 use control_api::services::Services;
 use control_api::{
     Core, FetchLimits, ImageDigests, Policies, Published, Rates, Uses, WatchLimits, Watches,
-    admin_token, serve, tenants, token,
+    admin_token, tenants, token,
 };
+use control_front::Front;
+use control_front::serve;
 use control_pki::{Pki, SealingKey};
 use control_state::{BlockDevice, Cpu, Hardware, Neighbour, Nic};
 use control_store::{AuditTrail, Store, StoreConfig};

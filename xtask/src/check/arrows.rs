@@ -73,10 +73,12 @@ const ARROWS: &[(&str, &[&str])] = &[
             "control-pki",
         ],
     ),
+    ("control-front", &["proto-*"]),
     (
         "control-api",
         &[
             "proto-*",
+            "control-front",
             "control-backup",
             "control-state",
             "control-store",

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use control_front::listing::EncodedItems;
 use control_state::{self as state, Machine, Tables};
 use proto_public::MachinePlace;
 use proto_public::api::v2;
@@ -12,7 +13,6 @@ use tonic::Status;
 use super::enums::{allocation_type, from_protocol, liveliness, nat_type, network_type, protocol};
 use super::machine_history::{Viewer, condition, events};
 use super::{catalog, labels, layout, meta, parse_all, time};
-use crate::listing::EncodedItems;
 use crate::refusal::invalid;
 
 /// Label that shows the phase, which the contract has no field for.

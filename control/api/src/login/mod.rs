@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use control_authz::{AuditedCall, Permit, Recorded, SystemActor};
+use control_front::Pages;
 use control_pki::SealingKey;
 use control_state::{Command, CreateToken, LogIn, TokenType, User};
 use control_store::CallEnd;
@@ -32,7 +33,6 @@ use url::form_urlencoded::parse;
 use uuid::Uuid;
 
 use crate::core::Core;
-use crate::front::Pages;
 use crate::refusal;
 use attempts::Attempts;
 use flow::Flow;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control_front::listing::listing;
 use control_state::{AuditEntry, AuditPhase as Kept, StateError, Tables};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::audit_service_server::AuditService;
@@ -16,7 +17,6 @@ use super::{Answer, Services, ok};
 use crate::audit::belongs_to;
 use crate::caller::Caller;
 use crate::convert::{from_time, is, is_choice, is_opt, parse, time};
-use crate::listing::listing;
 
 /// Records of an answer when the query does not say.
 const LIMIT_DEFAULT: usize = 100;

@@ -3,6 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use control_front::listing::{EncodedItems, listing_encoded, listing_in};
 use control_state::{self as state, AuditEntry, AuditPhase, ForgetAuditExport};
 use proto_public::metalmesh::admin::v1::audit_trail_service_server::AuditTrailService;
 use proto_public::metalmesh::admin::v1::{
@@ -16,7 +17,6 @@ use tonic::Request;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::time;
-use crate::listing::{EncodedItems, listing_encoded, listing_in};
 
 /// Records of an answer.
 const PAGE_MAX: usize = 500;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control_front::listing::listing;
 use control_state::query::component_report_matters;
 use control_state::{self as state, DeleteComponent, ReportComponent};
 use proto_public::admin::v2 as admin;
@@ -16,7 +17,6 @@ use crate::caller::Caller;
 use crate::convert::component::{component, component_matches, from_version, with_token};
 use crate::convert::enums::from_component_kind;
 use crate::convert::{from_time, parse, required};
-use crate::listing::listing;
 use crate::refusal::of_state;
 
 /// A component, and the token that it last used.

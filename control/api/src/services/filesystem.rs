@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control_front::listing::listing;
 use control_state::life::check_installable;
 use control_state::{self as state, CreateLayout, DeleteLayout, UpdateLayout, query};
 use proto_public::admin::v2 as admin;
@@ -21,7 +22,6 @@ use crate::convert::layout::{
     from_volume_groups, layout,
 };
 use crate::convert::{is, lock, parse, required, unless_empty};
-use crate::listing::listing;
 use crate::refusal::of_state;
 
 #[tonic::async_trait]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use control_front::listing::{EncodedItems, listing_encoded};
 use control_state::{self as state, Certificate, RevokeIdentity, RotateIdentity, Tables};
 use proto_identity::{AgentRole, SpiffeId, Subject};
 use proto_public::metalmesh::admin::v1 as mesh;
@@ -14,7 +15,6 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::time;
 use crate::core::Core;
-use crate::listing::{EncodedItems, listing_encoded};
 use crate::refusal::{invalid, of_state};
 
 /// Longest reason of a revocation, characters.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control_front::listing::{EncodedItems, listing, listing_encoded};
 use control_state::{
     self as state, CreateImage, DeleteImage, Lock, UpdateImage, label, newest_image, parse_image_id,
 };
@@ -20,7 +21,6 @@ use crate::convert::catalog::{self, from_features, from_image, image_matches};
 use crate::convert::enums::from_classification;
 use crate::convert::{from_time, labels_update, lock, parse, required};
 use crate::image_digest::{self, DigestPlan, FoundDigest};
-use crate::listing::{EncodedItems, listing, listing_encoded};
 use crate::refusal::of_state;
 
 /// How often an update without a lock of its own is planned anew when others change the image in

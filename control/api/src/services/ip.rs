@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use control_front::listing::listing;
 use control_state::{
     self as state, CreateIp, DeleteIp, ErrorCode, Ip, IpKey, StateError, UpdateIp,
 };
@@ -22,7 +23,6 @@ use crate::caller::Caller;
 use crate::convert::enums::{from_family, from_ip_type};
 use crate::convert::network::{ip, ip_matches};
 use crate::convert::{chosen, from_labels, labels_update, lock, parse, parse_opt};
-use crate::listing::listing;
 use crate::refusal::of_state;
 
 #[tonic::async_trait]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use control_front::listing::listing;
 use control_pki::{NewJoinTicket, PkiError, tpm_of_certificate};
 use control_state::{self as state, ErrorCode};
 use proto_public::metalmesh::admin::v1::join_service_server::JoinService;
@@ -15,7 +16,6 @@ use tonic::{Request, Status};
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{parse, time};
-use crate::listing::listing;
 use crate::refusal::{invalid, of_state, of_store, refused};
 
 /// Longest life of a ticket, minutes.

@@ -1,5 +1,6 @@
 //! Built-in users, for administrators.
 
+use control_front::listing::listing;
 use control_state::{self as state, CreateUser, DeleteUser, SetPassword, StateError};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::LoginUser;
@@ -9,7 +10,6 @@ use tonic::Request;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{parse, time};
-use crate::listing::listing;
 use crate::refusal::{invalid, of_state, too_often};
 
 #[tonic::async_trait]

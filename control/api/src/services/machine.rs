@@ -33,8 +33,8 @@ use crate::convert::machine_history::Viewer;
 use crate::convert::machine_query::{fitting, matches};
 use crate::convert::ssh_key::from_keys;
 use crate::convert::{labels_update, lock, parse, required, unless_empty};
-use crate::listing::{listing, listing_encoded};
 use crate::refusal::{of_state, refused};
+use control_front::listing::{listing, listing_encoded};
 
 /// How long a delete waits for the machine to leave its project; it goes on without the caller.
 const DELETE_WAIT: Duration = Duration::from_secs(10);

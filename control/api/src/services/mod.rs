@@ -75,7 +75,7 @@ impl Services {
         macro_rules! add {
             ($($package:ident :: $module:ident :: $server:ident),* $(,)?) => {
                 $(routes.add_service($package::$module::$server::new(self.clone())
-                    .max_decoding_message_size(crate::front::MESSAGE_BYTES_MAX + 5));)*
+                    .max_decoding_message_size(control_front::MESSAGE_BYTES_MAX + 5));)*
             };
         }
         add!(

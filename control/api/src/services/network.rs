@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control_front::listing::listing;
 use control_state::{
     self as state, CreateChildNetwork, CreateNetwork, DeleteNetwork, ErrorCode, UpdateNetwork,
 };
@@ -26,7 +27,6 @@ use crate::convert::network::{
     own_prefixes,
 };
 use crate::convert::{chosen, from_labels, labels_update, lock, parse, parse_opt, required};
-use crate::listing::listing;
 use crate::refusal::of_state;
 
 #[tonic::async_trait]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use control_front::listing::listing;
 use control_state::{
     self as state, CreatePartition, DeletePartition, EventKind, EventLog, Liveliness, Machine,
     Phase, UpdatePartition,
@@ -23,7 +24,6 @@ use crate::convert::catalog::{
     self, from_boot, from_dns, from_ntp, from_partition, is_unspecified, update_servers,
 };
 use crate::convert::{has_labels, is, is_opt, labels_update, lock, parse, parse_opt, required};
-use crate::listing::listing;
 use crate::refusal::of_state;
 
 #[tonic::async_trait]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use control_front::listing::listing;
 use control_policy::{Checked, check};
 use control_state::{self as state, ErrorCode, RemovePolicy, SetPolicy, StateError};
 use proto_public::metalmesh::admin::v1 as mesh;
@@ -12,7 +13,6 @@ use tonic::Request;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::policy::policy as shown;
-use crate::listing::listing;
 use crate::refusal::{of_state, refused};
 
 /// A policy, and what came of it at this node.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use control_authz::project_role;
+use control_front::listing::{EncodedItems, listing, listing_encoded};
 use control_state::{
     self as state, CreateProject, DeleteProject, InvitePlace, InviteTo, RemoveProjectMember,
     SetProjectMember, UpdateProject,
@@ -24,7 +25,6 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{from_labels, labels_update, lock, parse, required, tenancy};
 use crate::directory::StateDirectory;
-use crate::listing::{EncodedItems, listing, listing_encoded};
 use crate::refusal::of_state;
 
 #[tonic::async_trait]

@@ -1,6 +1,7 @@
 //! Credentials of components that work for one project.
 
 use control_authz::ComponentKind;
+use control_front::listing::listing;
 use control_state::{
     self as state, CreateComponentToken, CreateToken, MethodPermission, RevokeToken,
     TokenComponent, TokenType, user_of_component,
@@ -15,7 +16,6 @@ use uuid::Uuid;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{parse, time};
-use crate::listing::listing;
 use crate::refusal::{invalid, of_state};
 
 /// Life of a credential whose request does not say, days.

@@ -1,5 +1,6 @@
 //! Quotas: how much tenants and projects may have.
 
+use control_front::listing::{EncodedItems, listing_encoded};
 use control_state::{self as state, QuotaSubject, RemoveQuota, SetQuota, StateError, Tables};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::quota_service_remove_request::Subject as RemoveSubject;
@@ -12,7 +13,6 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::quota::{from_amounts, quota as shown};
 use crate::convert::{parse, required};
-use crate::listing::{EncodedItems, listing_encoded};
 use crate::refusal::of_state;
 
 #[tonic::async_trait]

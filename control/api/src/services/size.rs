@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control_front::listing::listing;
 use control_state::{self as state, CreateSize, DeleteSize, UpdateSize};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::size_service_server::SizeService;
@@ -15,7 +16,6 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::catalog::{self, from_constraints, from_size, size_matches};
 use crate::convert::{labels_update, lock, parse, required, unless_empty};
-use crate::listing::listing;
 use crate::refusal::of_state;
 
 #[tonic::async_trait]

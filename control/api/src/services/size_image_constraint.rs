@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control_front::listing::listing;
 use control_state::{
     self as state, CreateSizeImageConstraint, DeleteSizeImageConstraint, UpdateSizeImageConstraint,
 };
@@ -19,7 +20,6 @@ use crate::convert::reservation::{
     from_image_constraints, image_constraint, image_constraint_matches,
 };
 use crate::convert::{lock, new_meta, parse, unless_empty};
-use crate::listing::listing;
 use crate::refusal::of_state;
 
 #[tonic::async_trait]

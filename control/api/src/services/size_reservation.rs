@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control_front::listing::listing;
 use control_state::{
     self as state, CreateSizeReservation, DeleteSizeReservation, StateError, UpdateSizeReservation,
 };
@@ -20,7 +21,6 @@ use crate::convert::reservation::{
     from_amount, from_reservation, reservation, reservation_matches,
 };
 use crate::convert::{labels_update, lock, parse, parse_all, required};
-use crate::listing::listing;
 use crate::refusal::of_state;
 
 #[tonic::async_trait]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control_front::listing::{EncodedItems, listing_encoded};
 use control_state::{self as state, DeleteSwitch, MigrateSwitch, SetSwitchPort, UpdateSwitch};
 use proto_public::admin::v2 as admin;
 use proto_public::admin::v2::switch_service_server::SwitchService;
@@ -16,7 +17,6 @@ use crate::convert::machine::{fru, machine};
 use crate::convert::machine_history::Viewer;
 use crate::convert::switch::{matches, switch};
 use crate::convert::{chosen, lock, machine_query, parse, parse_opt};
-use crate::listing::{EncodedItems, listing_encoded};
 use crate::refusal::{invalid, of_state};
 
 #[tonic::async_trait]

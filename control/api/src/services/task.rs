@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control_front::listing::listing;
 use control_state::{BmcOrder, DeleteBmcOrder, OrderPurpose, OrderState, StateError, Tables};
 use proto_public::admin::v2::task_service_server::TaskService;
 use proto_public::admin::v2::{
@@ -15,7 +16,6 @@ use tonic::Request;
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{duration, parse, time};
-use crate::listing::listing;
 use crate::refusal::of_state;
 
 /// All orders are in one queue.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use control_authz::{Rights, tenant_role};
+use control_front::listing::{EncodedItems, listing, listing_encoded, listing_in};
 use control_state::{
     self as state, CreateTenant, DeleteTenant, InvitePlace, InviteTo, RemoveTenantMember,
     SetTenantMember, UpdateTenant,
@@ -24,7 +25,6 @@ use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{from_labels, labels_update, lock, parse, required, tenancy};
 use crate::directory::StateDirectory;
-use crate::listing::{EncodedItems, listing, listing_encoded, listing_in};
 use crate::refusal::{invalid, of_state};
 
 /// Largest page of a list of tenants.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control_front::listing::listing;
 use control_state::{
     self as state, CreateMachineToken, CreateToken, ErrorCode, LabelsUpdate, Lock, RevokeToken,
     UpdateToken,
@@ -25,7 +26,6 @@ use super::{Answer, Services, ok};
 use crate::caller::{Caller, PARTITION_LABEL};
 use crate::convert::token::{WantedRights, token, token_matches};
 use crate::convert::{from_labels, labels_update, lock, parse, required, unless_empty};
-use crate::listing::listing;
 use crate::refusal::{invalid, of_state, refused};
 
 /// Life of a token whose request does not say, milliseconds: eight hours.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use control_front::listing::{EncodedItems, listing_encoded};
 use control_state::{ErrorCode, Project};
 use proto_public::admin::v2 as admin;
 use proto_public::admin::v2::vpn_service_server::VpnService;
@@ -13,7 +14,6 @@ use tonic::{Request, Status};
 use super::{Answer, Services, ok};
 use crate::caller::Caller;
 use crate::convert::{parse, parse_opt, time};
-use crate::listing::{EncodedItems, listing_encoded};
 use crate::refusal::{invalid, refused};
 use crate::vpn::{Vpn, VpnError, WantedVpnKey};
 

@@ -262,7 +262,7 @@ async fn connect_streams_are_framed_and_guarded() {
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_deadlines_and_plain_http() {
     let node = Node::start().await;
-    let large = vec![b' '; control_api::front::MESSAGE_BYTES_MAX + 1];
+    let large = vec![b' '; control_front::MESSAGE_BYTES_MAX + 1];
     let answer = post(&node, VERSION, &[JSON], large.clone()).await;
     assert_eq!(answer.status, 429);
     let headers = [JSON, ("content-encoding", "gzip")];

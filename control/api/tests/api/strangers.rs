@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
-use control_api::serve::ConnectionLimits;
+use control_front::serve::ConnectionLimits;
 use control_state::CreateProject;
 use http::{Request, StatusCode};
 use http_body_util::combinators::BoxBody;

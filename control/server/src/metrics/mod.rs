@@ -12,7 +12,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use control_api::{CallStats, Watches};
+use control_api::Watches;
+use control_front::CallStats;
 use control_gateway::FleetView;
 use control_store::{AuditTrail, Store};
 use serde::Deserialize;

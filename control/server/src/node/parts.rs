@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use control_api::backup::Backups;
-use control_api::front::Front;
 use control_api::gate::ApiGate;
 use control_api::login::{Hasher, Login};
 use control_api::services::Services;
 use control_api::token::Issuer;
 use control_api::vpn::VpnHealth;
 use control_api::{
-    CallStats, Core, Ears, FetchLimits, ImageDigests, Policies, Published, Rates, Uses,
-    WatchLimits, Watches, serve,
+    Core, Ears, FetchLimits, ImageDigests, Policies, Published, Rates, Uses, WatchLimits, Watches,
 };
+use control_front::Front;
+use control_front::{CallStats, serve};
 use control_gateway::{FleetView, Gateway};
 use control_pki::{Pki, SealingKey};
 use control_reconcile::{Heard, Listener};

@@ -7,16 +7,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use control_api::backup::Backups;
-use control_api::front::Front;
 use control_api::gate::ApiGate;
 use control_api::login::{Hasher, Login, LoginSettings, Redirects};
-use control_api::serve::ConnectionLimits;
 use control_api::services::Services;
 use control_api::{
     CALLS_PER_MINUTE, Core, Ears, FetchLimits, ImageDigests, Policies, Published, Rates, Uses,
-    WatchLimits, Watches, admin_token, is_fresh, serve, tenants, token,
+    WatchLimits, Watches, admin_token, is_fresh, tenants, token,
 };
 use control_authz::{Permit, SystemActor};
+use control_front::Front;
+use control_front::serve;
+use control_front::serve::ConnectionLimits;
 use control_pki::{Pki, SealingKey};
 use control_state::{AnnounceNode, Command, FEATURE_LEVEL, Op, Reply, Tick};
 use control_store::{AuditTrail, Restore, Store, StoreConfig, WATCH_HISTORY_CHANGES};

@@ -16,7 +16,7 @@ tokio::task_local! {
 const TRACEPARENT: &str = "traceparent";
 
 /// The span of the call that this task carries out, where there is one.
-pub(crate) fn current() -> Option<TraceContext> {
+pub fn current() -> Option<TraceContext> {
     CALL.try_with(|context| *context).ok()
 }
 
@@ -39,7 +39,7 @@ impl Tracing {
     /// A call that was let in: its caller's trace goes on; one that is audited begins one where
     /// its caller has none. What everybody may call is not traced, so that nobody without a token
     /// takes the room of others, nor the collector's.
-    pub(crate) fn begin(
+    pub fn begin(
         &self,
         method: &'static Method,
         headers: &HeaderMap,
@@ -72,7 +72,7 @@ impl Tracing {
 
 /// A call that is traced; its span is told when it is dropped.
 #[derive(Debug)]
-pub(crate) struct CallSpan {
+pub struct CallSpan {
     spans: Spans,
     span: Span,
     code: Code,
@@ -80,7 +80,7 @@ pub(crate) struct CallSpan {
 
 impl CallSpan {
     /// Carries the call out as a part of the trace.
-    pub(crate) async fn within<F: Future>(span: Option<&Self>, work: F) -> F::Output {
+    pub async fn within<F: Future>(span: Option<&Self>, work: F) -> F::Output {
         match span {
             Some(it) => CALL.scope(it.span.context, work).await,
             None => work.await,
@@ -88,7 +88,7 @@ impl CallSpan {
     }
 
     /// How the call ended; one that is dropped without was cancelled.
-    pub(crate) fn end(mut self, code: Code) {
+    pub fn end(mut self, code: Code) {
         self.code = code;
     }
 }

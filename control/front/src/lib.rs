@@ -9,6 +9,7 @@
 //! Invariant: no handler runs without the gate's consent, in no protocol and for no stream.
 
 mod call;
+mod calls;
 mod compression;
 mod cors;
 mod envelope;
@@ -16,12 +17,15 @@ mod get;
 mod held;
 mod inner;
 mod listed;
+pub mod listing;
 mod protocol;
 mod reply;
 mod requests;
 mod rooms;
 mod sending;
+pub mod serve;
 mod status;
+pub mod traces;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -35,9 +39,9 @@ use proto_public::Method;
 use tonic::{Code, Status};
 use tower::BoxError;
 
-use crate::calls::CallStats;
 use crate::traces::Tracing;
 
+pub use calls::CallStats;
 pub use envelope::MESSAGE_BYTES_MAX;
 use held::UnreadAnswers;
 pub use inner::Inner;

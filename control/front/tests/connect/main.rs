@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
-use control_api::front::{Call, Front, Gate, MESSAGE_BYTES_MAX};
+use control_front::{Call, Front, Gate, MESSAGE_BYTES_MAX};
 use http::{Extensions, HeaderMap};
 use prost::Message;
 use prost_reflect::DescriptorPool;
@@ -173,7 +173,7 @@ fn serve() {
             pem_cert: creds.map(|creds| creds.cert).unwrap_or_default(),
         });
         // Until the suite ends it.
-        control_api::serve::serve(listener, tls, front, CancellationToken::new()).await;
+        control_front::serve::serve(listener, tls, front, CancellationToken::new()).await;
     });
 }
 

@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::front::{Abandoned, Front, Gate, Inner, ReplyBody};
+use crate::{Abandoned, Front, Gate, Inner, ReplyBody};
 
 pub(crate) use connections::Connection;
 pub use connections::ConnectionLimits;

@@ -2,7 +2,7 @@
 //!
 //! A handler takes pointers to rows under one read and answers with an empty message and a
 //! [`Listing`] in the extensions of its response. The front writes the items: small lists whole,
-//! large ones a chunk at a time ([`crate::front`]).
+//! large ones a chunk at a time ([`crate`]).
 //!
 //! Invariant: an item has the same encoded length however often it is made. A row is therefore all
 //! that its conversion reads: no clock, no state of the node.
@@ -16,7 +16,7 @@ use proto_public::ListAnswer;
 use tonic::{Response, Status};
 
 /// The items of a list.
-pub(crate) trait Items: Send + Sync {
+pub trait Items: Send + Sync {
     /// How many there are.
     fn count(&self) -> usize;
     /// Bytes that [`Items::encode`] appends for this index.
@@ -27,11 +27,11 @@ pub(crate) trait Items: Send + Sync {
 
 /// The list of an answer whose message says everything else. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Listing {
+pub struct Listing {
     /// Number of the answer's repeated field.
-    pub(crate) field: u32,
+    pub field: u32,
     /// Its items, at least one.
-    pub(crate) items: Arc<dyn Items>,
+    pub items: Arc<dyn Items>,
 }
 
 impl fmt::Debug for Listing {
@@ -74,7 +74,7 @@ where
 /// Items that were encoded when the state was read, because their conversion looks at many rows.
 /// They take what they take on the wire, a fraction of what they take as objects.
 #[derive(Debug, Default)]
-pub(crate) struct EncodedItems {
+pub struct EncodedItems {
     bytes: Vec<u8>,
     /// Where each item ends.
     ends: Vec<usize>,
@@ -82,7 +82,7 @@ pub(crate) struct EncodedItems {
 
 impl EncodedItems {
     /// Appends the item that `encode` writes.
-    pub(crate) fn push(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+    pub fn push(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         encode(&mut self.bytes);
         self.ends.push(self.bytes.len());
     }
@@ -124,7 +124,7 @@ impl Items for EncodedItems {
 
 /// Answers with a list of these rows, or of what they point to; `convert` makes the item of one,
 /// each time it is needed.
-pub(crate) fn listing<A, R, T>(
+pub fn listing<A, R, T>(
     rows: Vec<R>,
     convert: impl Fn(&T) -> A::Item + Send + Sync + 'static,
 ) -> Result<Response<A>, Status>
@@ -136,7 +136,7 @@ where
 }
 
 /// The same in an answer that says more; its list must be empty.
-pub(crate) fn listing_in<A, R, T>(
+pub fn listing_in<A, R, T>(
     answer: A,
     rows: Vec<R>,
     convert: impl Fn(&T) -> A::Item + Send + Sync + 'static,
@@ -150,7 +150,7 @@ where
 }
 
 /// Answers with a list of items that are encoded already.
-pub(crate) fn listing_encoded<A: ListAnswer>(items: EncodedItems) -> Result<Response<A>, Status> {
+pub fn listing_encoded<A: ListAnswer>(items: EncodedItems) -> Result<Response<A>, Status> {
     Ok(with_items(A::default(), items))
 }
 

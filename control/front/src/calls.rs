@@ -58,7 +58,7 @@ impl Default for CallStats {
 
 /// A call on its way; dropped before [`CallTimer::end`] it counts as cancelled.
 #[derive(Debug)]
-pub(crate) struct CallTimer {
+pub struct CallTimer {
     stats: CallStats,
     method: &'static str,
     began: Instant,
@@ -93,7 +93,7 @@ impl CallStats {
         );
     }
 
-    pub(crate) fn begin(&self, method: &'static Method) -> CallTimer {
+    pub fn begin(&self, method: &'static Method) -> CallTimer {
         self.0.open.inc();
         CallTimer {
             stats: self.clone(),
@@ -104,13 +104,13 @@ impl CallStats {
     }
 
     /// A call was refused for who called.
-    pub(crate) fn refused(&self, reason: &'static str) {
+    pub fn refused(&self, reason: &'static str) {
         self.0.refused.get_or_create(&Refused { reason }).inc();
     }
 }
 
 impl CallTimer {
-    pub(crate) fn end(mut self, code: Code) {
+    pub fn end(mut self, code: Code) {
         self.code = code;
     }
 }
