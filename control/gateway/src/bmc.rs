@@ -36,7 +36,7 @@ impl BmcService for Shared {
         out: Sink<'_, BmcDesired>,
     ) -> Result<(), LinkStatus> {
         let partition = access::bmc(peer)?;
-        self.ears.partition(&partition, self.store.now());
+        self.presence.heard_partition(&partition, self.store.now());
         let desire = Desire {
             look: || {
                 desired::at_tables(self, |tables| {
@@ -75,7 +75,7 @@ impl BmcService for Shared {
     ) -> Result<BmcReportResponse, LinkStatus> {
         let partition = access::bmc(peer)?;
         let now = self.store.now();
-        self.ears.partition(&partition, now);
+        self.presence.heard_partition(&partition, now);
         if request.bmcs.len() > READINGS_MAX {
             return Err(LinkStatus::resource_exhausted(
                 "too many readings in one report",
@@ -116,7 +116,7 @@ impl BmcService for Shared {
         request: BmcOrderDone,
     ) -> Result<BmcOrderDoneResponse, LinkStatus> {
         let partition = access::bmc(peer)?;
-        self.ears.partition(&partition, self.store.now());
+        self.presence.heard_partition(&partition, self.store.now());
         let what = format!("order {}", request.id);
         let nonce = digest(&request.nonce_sha256)?;
         let op = Done {

@@ -32,7 +32,7 @@ impl BootService for Shared {
         out: Sink<'_, BootDesired>,
     ) -> Result<(), LinkStatus> {
         let partition = access::pixie(peer)?;
-        self.ears.partition(&partition, self.store.now());
+        self.presence.heard_partition(&partition, self.store.now());
         let desire = Desire {
             look: || {
                 desired::at_tables(self, |tables| {
@@ -69,7 +69,7 @@ impl BootService for Shared {
     ) -> Result<BootSeenResponse, LinkStatus> {
         let partition = access::pixie(peer)?;
         let now = self.store.now();
-        self.ears.partition(&partition, now);
+        self.presence.heard_partition(&partition, now);
         let id = request.machine_uuid.parse().map_err(status::parse)?;
         let seen_at = seen_at(&request, now);
         let mac = request.mac.parse().map_err(status::parse)?;
@@ -107,7 +107,7 @@ impl BootService for Shared {
         request: BootTicketRequest,
     ) -> Result<BootTicket, LinkStatus> {
         let partition = access::pixie(peer)?;
-        self.ears.partition(&partition, self.store.now());
+        self.presence.heard_partition(&partition, self.store.now());
         let machine = request.machine_uuid.parse().map_err(status::parse)?;
         let mac = request.mac.parse().map_err(status::parse)?;
         let id = peer
@@ -136,7 +136,7 @@ impl BootService for Shared {
         request: LeaseReport,
     ) -> Result<LeaseReportResponse, LinkStatus> {
         let partition = access::pixie(peer)?;
-        self.ears.partition(&partition, self.store.now());
+        self.presence.heard_partition(&partition, self.store.now());
         if request.leases.len() > LEASES_MAX {
             return Err(LinkStatus::resource_exhausted(
                 "too many leases in one report",

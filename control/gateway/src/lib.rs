@@ -25,7 +25,6 @@ mod bounds;
 mod convert;
 mod desired;
 mod enrol;
-mod fleet;
 mod install;
 mod leases;
 mod machine;
@@ -36,5 +35,4 @@ mod status;
 mod switch;
 mod wakes;
 
-pub use fleet::Fleet;
-pub use serve::{FleetView, Gateway, GatewayConfig, GatewayError};
+pub use serve::{Gateway, GatewayConfig, GatewayError};

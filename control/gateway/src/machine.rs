@@ -217,7 +217,7 @@ impl Shared {
             life::restored(tables).is_none() || known.is_some()
         })?;
         if is_proof {
-            self.ears.machine(id, self.store.now());
+            self.presence.heard_machine(id, self.store.now());
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ impl PhoneHomeService for Shared {
             access::owns(t, peer, project, id)?;
             Ok::<_, LinkStatus>(life::event_is_heartbeat(t, id, EventKind::PhonedHome))
         })??;
-        self.ears.machine(id, now);
+        self.presence.heard_machine(id, now);
         if !heartbeat {
             let message = format!("kernel {}, up {} s", request.kernel, request.uptime_s);
             self.propose(

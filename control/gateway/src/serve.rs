@@ -8,21 +8,18 @@ use std::time::Duration;
 
 use control_authz::{AuditedCall, Permit, SystemActor};
 use control_pki::{Pki, PkiError, Revoked};
-use control_state::{Change, Command, ControlNode, Op, Partition, Reply, Tables, bounds};
+use control_presence::Presence;
+use control_state::{Change, Command, ControlNode, Op, Reply, Tables, bounds};
 use control_store::{AuditTrail, AuditWriter, Store, StoreError, Subscription};
+use proto_identity::Credential;
 use proto_identity::profile::LEAF_VALIDITY;
 use proto_identity::tls::{NodeCertificate, server_config};
-use proto_identity::{Credential, SpiffeId};
-use proto_link::{
-    ALPN, LinkStats, LinkStatus, MeshServer, MeshServerConfig, Peer, Presence, Router, TlsSetter,
-    TurnedAway,
-};
+use proto_link::{ALPN, LinkStatus, MeshServer, MeshServerConfig, Peer, Router, TlsSetter};
 use proto_mesh::sealed::{self, Sealed};
 use proto_mesh::{
     BmcServiceServer, BootServiceServer, EnrolServiceServer, IdentityServiceServer,
     MachineServiceServer, NodeServiceServer, PhoneHomeServiceServer, SwitchServiceServer,
 };
-use proto_types::{MachineId, PartitionId, Timestamp};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -30,7 +27,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use crate::bounds::{Bounded, CallRates};
-use crate::fleet::{Ears, Fleet};
 use crate::leases::Leases;
 use crate::wakes::Wakes;
 use crate::{access, status};
@@ -47,6 +43,8 @@ pub struct GatewayConfig {
     pub store: Store,
     /// The authority.
     pub pki: Pki,
+    /// Where it is noted who is heard.
+    pub presence: Presence,
     /// Where machines and agents reach the mesh, host:port: goes into desired state.
     pub control: Vec<String>,
 }
@@ -80,7 +78,7 @@ pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) pki: Pki,
     pub(crate) control: Arc<[String]>,
-    pub(crate) ears: Arc<Ears>,
+    pub(crate) presence: Presence,
     pub(crate) leases: Arc<Leases>,
     pub(crate) wakes: Arc<Wakes>,
     pub(crate) trail: AuditTrail,
@@ -110,56 +108,6 @@ impl fmt::Debug for Gateway {
     }
 }
 
-/// Asks a gateway that runs. Cheap to clone.
-#[derive(Clone)]
-pub struct FleetView {
-    shared: Shared,
-    presence: Presence,
-}
-
-impl fmt::Debug for FleetView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FleetView")
-    }
-}
-
-impl FleetView {
-    /// A machine said something to another service than the mesh's.
-    pub fn heard_machine(&self, id: MachineId, now: Timestamp) {
-        self.shared.ears.machine(id, now);
-    }
-
-    /// An agent of a partition said something to another service than the mesh's.
-    pub fn heard_partition(&self, id: &PartitionId, now: Timestamp) {
-        self.shared.ears.partition(id, now);
-    }
-
-    /// Whether an agent or machine has a session; unknown while another node serves them.
-    pub fn is_here(&self, id: &SpiffeId) -> Option<bool> {
-        let serves = self.shared.store.is_leader();
-        serves.then(|| self.presence.is_here(id))
-    }
-
-    /// Revoked identities whose bearers tried to come in here.
-    pub fn turned_away(&self) -> Vec<TurnedAway> {
-        self.presence.turned_away()
-    }
-
-    /// What the mesh endpoint counted, and who has a session with this node.
-    pub fn link(&self) -> LinkStats {
-        self.presence.stats()
-    }
-
-    /// Who was heard when; for the passing of time.
-    pub fn fleet(&self) -> Fleet {
-        let Shared { store, ears, .. } = &self.shared;
-        let partitions: Vec<PartitionId> = store
-            .read_local(|t| t.all::<Partition>().map(|p| p.id.clone()).collect())
-            .unwrap_or_default();
-        ears.fleet(partitions.iter(), store.now())
-    }
-}
-
 impl Gateway {
     /// Binds the endpoint with a fresh certificate.
     pub fn bind(config: GatewayConfig) -> Result<Self, GatewayError> {
@@ -167,6 +115,7 @@ impl Gateway {
             bind,
             store,
             pki,
+            presence,
             control,
         } = config;
         let node = store.node_id().to_string();
@@ -177,7 +126,7 @@ impl Gateway {
         let (trail, writer) = AuditTrail::new(store.clone());
         let (wakes, changes) = Wakes::open(&store)?;
         let shared = Shared {
-            ears: Arc::new(Ears::new(store.now())),
+            presence,
             leases: Arc::new(Leases::new()),
             wakes: Arc::new(wakes),
             control: control.into(),
@@ -199,6 +148,7 @@ impl Gateway {
         let server = MeshServer::bind_with_reset_key(mesh, &reset_key)
             .and_then(|server| server.with_gate(leads.subscribe()))
             .map_err(|source| GatewayError::Bind { bind, source })?;
+        shared.presence.watch_sessions(server.presence());
         Ok(Self {
             shared,
             leads,
@@ -213,14 +163,6 @@ impl Gateway {
     /// The bound address.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.server.local_addr()
-    }
-
-    /// A view on who was heard, for as long as anybody wants it.
-    pub fn fleet(&self) -> FleetView {
-        FleetView {
-            shared: self.shared.clone(),
-            presence: self.server.presence(),
-        }
     }
 
     /// Serves until `stop`.
@@ -296,7 +238,7 @@ async fn follow_leadership(shared: Shared, leads: watch::Sender<bool>, stop: Can
         }
         led = !led;
         if led {
-            shared.ears.begin(shared.store.now());
+            shared.presence.begin();
         }
         leads.send_replace(led);
     }

@@ -27,7 +27,7 @@ impl SwitchService for Shared {
         request: SwitchRegisterRequest,
     ) -> Result<SwitchRegisterResponse, LinkStatus> {
         let (partition, id) = access::switch(peer)?;
-        self.ears.partition(&partition, self.store.now());
+        self.presence.heard_partition(&partition, self.store.now());
         let call = self.begin(&switch_service::REGISTER, peer, format!("switch {id}"));
         let result = match register(partition, id, request) {
             Ok(op) => self
@@ -48,7 +48,7 @@ impl SwitchService for Shared {
         out: Sink<'_, SwitchDesired>,
     ) -> Result<(), LinkStatus> {
         let (partition, id) = access::switch(peer)?;
-        self.ears.partition(&partition, self.store.now());
+        self.presence.heard_partition(&partition, self.store.now());
         let desire = Desire {
             look: || {
                 self.look(|tables| check_partition(tables, &id, &partition))??;
@@ -76,7 +76,7 @@ impl SwitchService for Shared {
         request: SwitchReport,
     ) -> Result<SwitchReportResponse, LinkStatus> {
         let (partition, id) = access::switch(peer)?;
-        self.ears.partition(&partition, self.store.now());
+        self.presence.heard_partition(&partition, self.store.now());
         self.look(|tables| check_partition(tables, &id, &partition))??;
         let op = report(id, request)?;
         if self.look(|t| life::switch_report_matters(t, &op))? {

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use control_api::token::Issuer;
 use control_client::{Context, Contexts, Secret};
+use control_gate::token::Issuer;
 use control_store::Store;
 
 use crate::{Run, files};
@@ -66,7 +66,7 @@ impl Handover {
 
     /// Makes a token and puts it there. Prints the paths.
     pub(crate) async fn give(&self, store: &Store, issuer: &Issuer, why: &str) -> Result<()> {
-        let token = control_api::admin_token(store, issuer, why, TOKEN_LIFE_MS)
+        let token = control_gate::bootstrap::admin_token(store, issuer, why, TOKEN_LIFE_MS)
             .await
             .context("cannot make the admin token")?;
         if let Some(path) = &self.token_file {

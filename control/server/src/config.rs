@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
-use control_api::CALLS_PER_MINUTE;
+use control_gate::CALLS_PER_MINUTE;
 use control_store::{KEEP_ENTRIES, SNAPSHOT_EVERY_ENTRIES};
 use serde::Deserialize;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
-use control_api::login::{LoginSettings, ProviderSettings, Redirects};
+use control_login::{LoginSettings, ProviderSettings, Redirects};
 use serde::Deserialize;
 
 /// Hours that a login lasts when nobody says, as with the published servers.

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use control_api::doctor::{Premises, Surveyor, TurnedAway};
-use control_gateway::FleetView;
+use control_presence::Presence;
 use control_store::Store;
 use nix::sys::statvfs::statvfs;
 use proto_types::Timestamp;
@@ -21,7 +21,7 @@ const PEER_KEY: &str = "peer.key";
 #[derive(Debug)]
 pub(crate) struct Here {
     store: Store,
-    fleet: FleetView,
+    presence: Presence,
     kept: Kept,
     /// The data directory.
     dir: PathBuf,
@@ -37,7 +37,7 @@ impl Here {
     pub(crate) fn new(
         config: &Config,
         store: &Store,
-        fleet: FleetView,
+        presence: Presence,
         kept: Kept,
         dir: PathBuf,
     ) -> Self {
@@ -47,7 +47,7 @@ impl Here {
         private.extend(config.tls.as_ref().map(|files| files.key.clone()));
         Self {
             store: store.clone(),
-            fleet,
+            presence,
             kept,
             private,
             dir,
@@ -80,10 +80,10 @@ impl Surveyor for Here {
     fn look(&self) -> Premises {
         let (disk_free_bytes, disk_bytes) = self.disk();
         let unobserved = match self.store.is_leader() {
-            true => self.fleet.fleet().unobserved.into_iter().collect(),
+            true => self.presence.fleet().unobserved.into_iter().collect(),
             false => Vec::new(),
         };
-        let turned_away = self.fleet.turned_away().into_iter();
+        let turned_away = self.presence.turned_away().into_iter();
         let turned_away = turned_away.map(|it| TurnedAway {
             identity: it.id.to_string(),
             times: it.times,

@@ -2,10 +2,11 @@
 
 use std::sync::Mutex;
 
-use super::*;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+
+use super::*;
 
 const PROJECT: &str = "00000000-0000-4000-8000-000000000001";
 

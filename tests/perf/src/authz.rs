@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use control_api::{Looked, Policies};
 use control_authz::{Principal, Rights, TokenKind};
+use control_gate::{Looked, Policies};
 use control_policy::check;
 use control_state::{
     AnnounceNode, Command, CreateProject, CreateTenant, FEATURE_LEVEL, Op, SetPolicy,

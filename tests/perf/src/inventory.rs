@@ -12,18 +12,20 @@ use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use clap::{Args, Subcommand};
 use control_api::backup::Backups;
-use control_api::gate::ApiGate;
-use control_api::login::Hasher;
 use control_api::services::Services;
-use control_api::{
-    Core, FetchLimits, ImageDigests, Policies, Published, Rates, Uses, WatchLimits, Watches,
-    admin_token, tenants, token,
-};
+use control_api::{FetchLimits, ImageDigests, NodeContext};
 use control_front::Front;
 use control_front::serve;
+use control_gate::ApiGate;
+use control_gate::bootstrap::{admin_token, tenants};
+use control_gate::passwords::Hasher;
+use control_gate::{Policies, Rates, ServiceContext, Uses, token};
 use control_pki::{Pki, SealingKey};
+use control_presence::Presence;
 use control_state::{BlockDevice, Cpu, Hardware, Neighbour, Nic};
 use control_store::{AuditTrail, Store, StoreConfig};
+use control_upstream::Upstream;
+use control_watch::{WatchLimits, Watches};
 use http::uri::PathAndQuery;
 use prost::Message as _;
 use proto_public::admin::v2 as admin;
@@ -37,6 +39,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::Request;
 use tonic::client::Grpc;
 use tonic::metadata::MetadataValue;
+use tonic::service::Routes;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
 use crate::api::seed;
@@ -283,28 +286,33 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
     let stop = CancellationToken::new();
     let (audit, writer) = AuditTrail::new(store.clone());
     let (uses, use_writer) = Uses::new(store.clone());
-    let core = Arc::new(Core {
-        store,
+    let context = Arc::new(ServiceContext {
+        store: store.clone(),
         issuer,
         audit,
         provider: PROVIDER.to_owned(),
-        pki,
-        backups,
+        policies: Policies::default(),
         rates: Rates::new(0),
         uses,
-        image_digests: ImageDigests::new(FetchLimits::default(), stop.clone()),
-        hasher: Hasher::default(),
+    });
+    let presence = Presence::new(store);
+    let node = Arc::new(NodeContext {
+        pki: pki.clone(),
         mesh_addresses: Vec::new(),
         peer_address: String::new(),
         watches: Watches::new(WatchLimits::default(), stop.clone()),
-        policies: Policies::default(),
-        published: Published::default(),
+        backups,
+        image_digests: ImageDigests::new(FetchLimits::default(), stop.clone()),
+        hasher: Arc::new(Hasher::default()),
+        presence: presence.clone(),
         vpn: None,
         vpn_health: control_api::vpn::VpnHealth::default(),
         surveyor: Arc::new(control_api::doctor::Nowhere),
     });
-    let routes = Services::new(Arc::clone(&core)).routes();
-    let front = Front::new(Arc::new(ApiGate::new(core)), routes);
+    let mut routes = Routes::builder();
+    Services::new(Arc::clone(&context), node).add_to(&mut routes);
+    Upstream::new(Arc::clone(&context), pki, presence, stop.clone()).add_to(&mut routes);
+    let front = Front::new(Arc::new(ApiGate::new(context)), routes.routes());
     let listener = TcpListener::bind(listen).await?;
     let mut trail = JoinSet::new();
     trail.spawn(writer.run(stop.clone()));

@@ -13,7 +13,6 @@ use url::Url;
 use super::checksum_file::{Checksum, FILE_BYTES_MAX, digest_of};
 use super::plan::{DigestSource, FoundDigest};
 use super::{FetchError, FetchLimits};
-use crate::outbound;
 
 /// Redirects that are followed, one after the other.
 const REDIRECTS_MAX: usize = 5;
@@ -29,7 +28,7 @@ pub(super) fn client(limits: &FetchLimits) -> reqwest::Result<Client> {
         true => attempt.follow(),
         false => attempt.error("a redirect that is not followed"),
     };
-    outbound::client(None, Policy::custom(follow))?
+    base_outbound::client(None, Policy::custom(follow))?
         .referer(false)
         .connect_timeout(CONNECT_TIMEOUT)
         .read_timeout(limits.stall)
@@ -97,7 +96,7 @@ async fn published(
     if answer.status() != StatusCode::OK {
         return Ok(None);
     }
-    let content = outbound::body(&mut answer, FILE_BYTES_MAX).await;
+    let content = base_outbound::body(&mut answer, FILE_BYTES_MAX).await;
     Ok(content
         .ok()
         .and_then(|content| digest_of(&content, checksum, name)))
@@ -120,7 +119,7 @@ async fn get(http: &Client, url: Url) -> Result<Response, FetchError> {
             () => FetchError::Unreachable,
         };
         tracing::info!(
-            error = outbound::reason(error),
+            error = base_outbound::reason(error),
             "an image store did not answer"
         );
         kind

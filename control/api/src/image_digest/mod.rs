@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use control_gate::refusal::of_state;
 use control_state::{ErrorCode, StateError};
 use proto_types::ImageId;
 use reqwest::Client;
@@ -28,9 +29,6 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
-
-use crate::outbound;
-use crate::refusal::of_state;
 
 pub(crate) use plan::{DigestPlan, FoundDigest, on_create, on_update, with_digest, without_source};
 
@@ -206,7 +204,7 @@ impl ImageDigests {
             return Ok(http.clone());
         }
         let http = fetch::client(&self.limits).map_err(|error| {
-            let error = outbound::reason(error);
+            let error = base_outbound::reason(error);
             tracing::error!(error, "there is no HTTP client for image stores");
             FetchError::Failed
         })?;

@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
+use control_convert::audit::trace;
+use control_convert::{from_time, is, is_choice, is_opt, parse, time};
 use control_front::listing::listing;
+use control_gate::Caller;
+use control_gate::audit::belongs_to;
 use control_state::{AuditEntry, AuditPhase as Kept, StateError, Tables};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::audit_service_server::AuditService;
 use proto_public::api::v2::{
     AuditPhase, AuditQuery, AuditServiceGetRequest, AuditServiceGetResponse,
-    AuditServiceListRequest, AuditServiceListResponse, AuditTrace, Meta,
+    AuditServiceListRequest, AuditServiceListResponse, AuditTrace,
 };
 use proto_types::{TenantId, Timestamp};
 use tonic::Request;
 
 use super::{Answer, Services, ok};
-use crate::audit::belongs_to;
-use crate::caller::Caller;
-use crate::convert::{from_time, is, is_choice, is_opt, parse, time};
 
 /// Records of an answer when the query does not say.
 const LIMIT_DEFAULT: usize = 100;
@@ -33,7 +34,7 @@ impl AuditService for Services {
         let request = request.into_inner();
         let tenant: TenantId = parse("login", &request.login)?;
         let phase = request.phase;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             find(tables, &request.uuid, phase, Some(&tenant))
         });
         ok(AuditServiceGetResponse {
@@ -48,7 +49,7 @@ impl AuditService for Services {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let tenant: TenantId = parse("login", &request.login)?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             Ok(list(tables, request.query.as_ref(), Some(&tenant)))
         });
         listing(found.await?, TraceRow::trace)
@@ -63,7 +64,7 @@ impl admin::audit_service_server::AuditService for Services {
     ) -> Answer<admin::AuditServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             find(tables, &request.uuid, request.phase, None)
         });
         ok(admin::AuditServiceGetResponse {
@@ -78,7 +79,7 @@ impl admin::audit_service_server::AuditService for Services {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let found = self
-            .0
+            .gate
             .read(&caller, |tables| Ok(list(tables, query.as_ref(), None)));
         listing(found.await?, TraceRow::trace)
     }
@@ -214,29 +215,4 @@ fn list(tables: &Tables, query: Option<&AuditQuery>, tenant: Option<&TenantId>) 
         .collect();
     found.reverse();
     found
-}
-
-/// A whole entry as one trace: of a call what was asked and what came of it.
-pub(crate) fn trace(entry: &AuditEntry) -> AuditTrace {
-    let phase = match entry.phase {
-        Kept::Request => AuditPhase::Request,
-        Kept::Response | Kept::Call | Kept::Dropped => AuditPhase::Response,
-    };
-    AuditTrace {
-        uuid: entry.id.clone(),
-        timestamp: time(entry.time),
-        user: entry.user.clone(),
-        tenant: entry.tenant.clone(),
-        project: entry.project.clone(),
-        method: entry.method.clone(),
-        body: entry.body.clone(),
-        source_ip: entry.source_ip.clone(),
-        result_code: entry.result_code,
-        phase: phase.into(),
-        meta: Some(Meta {
-            created_at: time(entry.time),
-            updated_at: time(entry.ended.unwrap_or(entry.time)),
-            ..Default::default()
-        }),
-    }
 }

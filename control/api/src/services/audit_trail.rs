@@ -3,7 +3,9 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use control_convert::time;
 use control_front::listing::{EncodedItems, listing_encoded, listing_in};
+use control_gate::Caller;
 use control_state::{self as state, AuditEntry, AuditPhase, ForgetAuditExport};
 use proto_public::metalmesh::admin::v1::audit_trail_service_server::AuditTrailService;
 use proto_public::metalmesh::admin::v1::{
@@ -15,8 +17,6 @@ use proto_public::metalmesh::admin::v1::{
 use tonic::Request;
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::time;
 
 /// Records of an answer.
 const PAGE_MAX: usize = 500;
@@ -34,7 +34,7 @@ impl AuditTrailService for Services {
             _ => PAGE_MAX,
         };
         let behind = (Bound::Excluded(request.after), Bound::Unbounded);
-        let page = self.0.read(&caller, |tables| {
+        let page = self.gate.read(&caller, |tables| {
             let anchor = tables.get::<state::AuditAnchor>(&state::AuditAnchor::TRAIL.to_owned());
             let entries = tables.table::<AuditEntry>().range(behind).take(limit);
             let answer = AuditTrailServiceListResponse {
@@ -53,7 +53,7 @@ impl AuditTrailService for Services {
         request: Request<AuditTrailServiceExportsRequest>,
     ) -> Answer<AuditTrailServiceExportsResponse> {
         let caller = Caller::of(&request)?;
-        let exports = self.0.read(&caller, |tables| {
+        let exports = self.gate.read(&caller, |tables| {
             let all = tables.all::<state::AuditExport>();
             let shown = all.map(|export| exported(tables, export));
             Ok(shown.collect::<EncodedItems>())
@@ -67,7 +67,9 @@ impl AuditTrailService for Services {
     ) -> Answer<AuditTrailServiceForgetExportResponse> {
         let caller = Caller::of(&request)?;
         let name = request.into_inner().name;
-        self.0.propose(&caller, ForgetAuditExport { name }).await?;
+        self.gate
+            .propose(&caller, ForgetAuditExport { name })
+            .await?;
         ok(AuditTrailServiceForgetExportResponse {})
     }
 }

@@ -1,6 +1,7 @@
 //! Backups of the whole state, for administrators.
 
 use control_backup::Recipients;
+use control_gate::refusal::{invalid, of_store, refused};
 use control_state::ErrorCode;
 use futures::stream::{self, BoxStream};
 use proto_public::metalmesh::admin::v1::backup_service_server::BackupService;
@@ -11,7 +12,6 @@ use tonic::{Request, Response, Status};
 
 use super::Services;
 use crate::backup::{Made, MakeError, Pieces};
-use crate::refusal::{invalid, of_store, refused};
 
 type Stream = BoxStream<'static, Result<BackupServiceCreateResponse, Status>>;
 
@@ -33,7 +33,7 @@ impl BackupService for Services {
             (false, true) => return Err(invalid("plain", "does not go with recipients")),
             _ => {}
         }
-        let pieces = self.0.backups.begin(recipients).await.map_err(of_make)?;
+        let pieces = self.node.backups.begin(recipients).await.map_err(of_make)?;
         let stream = stream::unfold(Some(pieces), |pieces| async {
             let mut pieces = pieces?;
             if let Some(piece) = pieces.bytes.recv().await {

@@ -1,14 +1,14 @@
 //! Which BMC is a machine's, as an administrator says.
 
+use control_convert::parse;
+use control_gate::Caller;
+use control_gate::refusal::of_state;
 use control_state::ConfirmBmc;
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::bmc_claim_service_server::BmcClaimService;
 use tonic::Request;
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::parse;
-use crate::refusal::of_state;
 
 #[tonic::async_trait]
 impl BmcClaimService for Services {
@@ -22,7 +22,7 @@ impl BmcClaimService for Services {
             machine: parse("machine", &request.machine)?,
             address: request.address,
         };
-        let reply = self.0.propose(&caller, op).await?;
+        let reply = self.gate.propose(&caller, op).await?;
         let machine = reply.machine().map_err(of_state)?;
         let bmc = machine.bmc.as_ref();
         ok(mesh::BmcClaimServiceConfirmResponse {

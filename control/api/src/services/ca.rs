@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use control_convert::time;
+use control_gate::Caller;
+use control_gate::refusal::{of_state, of_store, refused};
 use control_pki::PkiError;
 use control_state::{self as state, CaRecord, ErrorCode, ForceCaRotation, Tables};
 use proto_identity::sha256_hex;
@@ -12,9 +15,6 @@ use proto_types::Timestamp;
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::time;
-use crate::refusal::{of_state, of_store, refused};
 
 /// Overlap of a replacement whose request does not say: as long as an agent may be away and come
 /// back without a ticket.
@@ -29,8 +29,8 @@ impl CaService for Services {
         request: Request<mesh::CaServiceGetRequest>,
     ) -> Answer<mesh::CaServiceGetResponse> {
         let caller = Caller::of(&request)?;
-        let now = self.0.now();
-        let found = self.0.read(&caller, |tables| {
+        let now = self.gate.now();
+        let found = self.gate.read(&caller, |tables| {
             Ok(mesh::CaServiceGetResponse {
                 roots: roots(tables),
                 rotation: current(tables).map(|it| rotation(tables, it, now)),
@@ -51,23 +51,25 @@ impl CaService for Services {
             (minutes, _) => Duration::from_secs(u64::from(minutes) * 60),
         };
         let is_open = self
-            .0
+            .gate
             .read(&caller, |tables| {
                 Ok(current(tables).is_some_and(|it| it.phase != state::CaPhase::Done))
             })
             .await?;
         let reply = if request.force && is_open {
             let life = u64::try_from(overlap.as_millis()).unwrap_or(u64::MAX);
-            let until = self.0.now().plus_ms(life);
-            self.0.propose(&caller, ForceCaRotation { until }).await?
+            let until = self.gate.now().plus_ms(life);
+            self.gate
+                .propose(&caller, ForceCaRotation { until })
+                .await?
         } else {
-            let next = self.0.pki.next_generation(overlap, request.force);
-            self.0.propose(&caller, next.map_err(of_pki)?).await?
+            let next = self.node.pki.next_generation(overlap, request.force);
+            self.gate.propose(&caller, next.map_err(of_pki)?).await?
         };
         let begun = reply.ca_rotation().map_err(of_state)?;
-        let now = self.0.now();
+        let now = self.gate.now();
         let shown = self
-            .0
+            .gate
             .read(&caller, |tables| Ok(rotation(tables, &begun, now)))
             .await?;
         ok(mesh::CaServiceRotateResponse {

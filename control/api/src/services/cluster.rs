@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use control_convert::{from_time, parse, time};
+use control_gate::Caller;
+use control_gate::refusal::{invalid, of_state, of_store, refused};
 use control_pki::PkiError;
 use control_state::{
     AcceptTime, AnnounceNode, ClusterClock, ControlNode, ErrorCode, FEATURE_LEVEL, RemoveNode,
@@ -21,9 +24,6 @@ use proto_types::{Digest, Timestamp};
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::{from_time, parse, time};
-use crate::refusal::{invalid, of_state, of_store, refused};
 
 /// Longest life of an invitation, minutes.
 const MINUTES_MAX: u32 = 1440;
@@ -35,7 +35,7 @@ impl ClusterService for Services {
         request: Request<ClusterServiceStatusRequest>,
     ) -> Answer<ClusterServiceStatusResponse> {
         let all = request.into_inner().all;
-        let store = &self.0.store;
+        let store = &self.gate.store;
         let view = store.cluster_view().await;
         // Also without a majority: that is when somebody looks.
         let (records, clock) = store
@@ -46,7 +46,7 @@ impl ClusterService for Services {
                 (records, clock.cloned())
             })
             .map_err(of_store)?;
-        let now = self.0.now();
+        let now = self.gate.now();
         let is_shown = |record: &ControlNode, member: Option<&MemberState>| {
             let is_over = record.removed_at.is_some()
                 || (record.joined_at.is_none() && record.expires_at.is_some_and(|at| at < now));
@@ -90,7 +90,7 @@ impl ClusterService for Services {
         if request.minutes > MINUTES_MAX {
             return Err(invalid("minutes", format!("must be at most {MINUTES_MAX}")));
         }
-        if self.0.peer_address.is_empty() {
+        if self.node.peer_address.is_empty() {
             let message = "this cluster has one node, which listens to no peers";
             let error = StateError::new(ErrorCode::MembershipRefused, message)
                 .hint("give it peers.listen and peers.address in its configuration and restart it");
@@ -99,12 +99,12 @@ impl ClusterService for Services {
         let key: Digest = parse("key_sha256", &request.key_sha256)?;
         let life = Duration::from_secs(u64::from(request.minutes) * 60);
         let (permit, user) = (&caller.permit, &caller.user);
-        let control = self.0.control_addresses();
-        let invited = self.0.pki.invite_node(permit, user, key, life, control);
+        let control = self.node.control_addresses(&self.gate.store);
+        let invited = self.node.pki.invite_node(permit, user, key, life, control);
         let (record, secret) = invited.await.map_err(of_pki)?;
-        let view = self.0.store.cluster_view().await;
+        let view = self.gate.store.cluster_view().await;
         ok(ClusterServiceInviteResponse {
-            node: Some(node(Some(&record), None, &view, self.0.now())),
+            node: Some(node(Some(&record), None, &view, self.gate.now())),
             secret,
         })
     }
@@ -128,20 +128,20 @@ impl ClusterService for Services {
         let caller = Caller::of(&request)?;
         let ClusterServiceRemoveRequest { id, dry_run } = request.into_inner();
         let change = MemberChange::Remove { node: id };
-        let view = self.0.store.cluster_view().await;
+        let view = self.gate.store.cluster_view().await;
         let is_member = view.members.iter().any(|m| m.node == id);
         if is_member {
             view.check(&change).map_err(of_membership)?;
         }
         let record = self
-            .0
+            .gate
             .read(&caller, |t| Ok(t.get::<ControlNode>(&id).cloned()))
             .await?;
         if record.is_none() && !is_member {
             return Err(of_membership(MembershipError::Unknown { node: id }));
         }
         if dry_run || caller.permit.is_trial() {
-            let now = self.0.now();
+            let now = self.gate.now();
             let member = view.members.iter().find(|m| m.node == id);
             let record = record.as_ref().map(AsRef::as_ref);
             return ok(ClusterServiceRemoveResponse {
@@ -160,10 +160,10 @@ impl ClusterService for Services {
                 level: FEATURE_LEVEL,
                 version: String::new(),
             };
-            self.0.propose(&caller, announce).await?;
+            self.gate.propose(&caller, announce).await?;
         }
         // Its certificate is refused from here on.
-        self.0.propose(&caller, RemoveNode { id }).await?;
+        self.gate.propose(&caller, RemoveNode { id }).await?;
         ok(ClusterServiceRemoveResponse {
             node: Some(self.node(id).await?),
         })
@@ -200,7 +200,7 @@ impl ClusterService for Services {
         let accept = AcceptTime {
             time: from_time(&time),
         };
-        let reply = self.0.propose(&caller, accept).await?;
+        let reply = self.gate.propose(&caller, accept).await?;
         let clock = reply.cluster_clock().map_err(of_state)?;
         ok(ClusterServiceAcceptTimeResponse {
             time: Some(cluster_time(&clock)),
@@ -221,21 +221,25 @@ fn cluster_time(clock: &ClusterClock) -> ClusterTime {
 impl Services {
     /// Carries a change out and shows the node as it is then.
     async fn change(&self, caller: &Caller, change: MemberChange, id: u64) -> Result<Node, Status> {
-        let changed = self.0.store.change_members(&caller.permit, &change).await;
+        let changed = self
+            .gate
+            .store
+            .change_members(&caller.permit, &change)
+            .await;
         changed.map_err(of_membership)?;
         tracing::info!(user = %caller.user, change = ?change, "the membership changed");
         self.node(id).await
     }
 
     async fn node(&self, id: u64) -> Result<Node, Status> {
-        let view = self.0.store.cluster_view().await;
+        let view = self.gate.store.cluster_view().await;
         let record = self
-            .0
+            .gate
             .read_latest(|t| Ok(t.get::<ControlNode>(&id).cloned()))
             .await?;
         let member = view.members.iter().find(|m| m.node == id);
         let record = record.as_ref().map(AsRef::as_ref);
-        Ok(node(record, member, &view, self.0.now()))
+        Ok(node(record, member, &view, self.gate.now()))
     }
 }
 

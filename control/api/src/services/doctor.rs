@@ -1,14 +1,14 @@
 //! What this node knows of itself.
 
+use control_convert::time;
+use control_gate::refusal::of_store;
 use control_state::{CaRecord, FEATURE_LEVEL, Tables, strangers};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::doctor_service_server::DoctorService;
 use tonic::Request;
 
 use super::{Answer, Services, ok};
-use crate::convert::time;
 use crate::doctor::Premises;
-use crate::refusal::of_store;
 
 #[tonic::async_trait]
 impl DoctorService for Services {
@@ -16,7 +16,7 @@ impl DoctorService for Services {
         &self,
         _request: Request<mesh::DoctorServiceGetRequest>,
     ) -> Answer<mesh::DoctorServiceGetResponse> {
-        let store = &self.0.store;
+        let store = &self.gate.store;
         let authority = store.read_local(authority).map_err(of_store)?;
         let metrics = store.metrics();
         let Premises {
@@ -30,7 +30,7 @@ impl DoctorService for Services {
             backups,
             unobserved,
             turned_away,
-        } = self.0.surveyor.look();
+        } = self.node.surveyor.look();
         let unknown = store.read_local(unknown_machines).map_err(of_store)?;
         let serves_sessions = store.is_leader();
         let unobserved = unobserved.iter().map(ToString::to_string);
@@ -48,7 +48,7 @@ impl DoctorService for Services {
         ok(mesh::DoctorServiceGetResponse {
             node: metrics.node_id,
             leader: metrics.leader.unwrap_or(0),
-            now: time(self.0.now()),
+            now: time(self.gate.now()),
             started_at: time(started_at),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             feature_level: FEATURE_LEVEL,

@@ -2,7 +2,14 @@
 
 use std::sync::Arc;
 
+use control_convert::layout::{
+    from_constraints, from_disks, from_filesystems, from_layout, from_logical_volumes, from_raids,
+    from_volume_groups, layout,
+};
+use control_convert::{is, lock, parse, required, unless_empty};
 use control_front::listing::listing;
+use control_gate::Caller;
+use control_gate::refusal::of_state;
 use control_state::life::check_installable;
 use control_state::{self as state, CreateLayout, DeleteLayout, UpdateLayout, query};
 use proto_public::admin::v2 as admin;
@@ -16,13 +23,6 @@ use proto_types::{LayoutId, MachineId};
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::layout::{
-    from_constraints, from_disks, from_filesystems, from_layout, from_logical_volumes, from_raids,
-    from_volume_groups, layout,
-};
-use crate::convert::{is, lock, parse, required, unless_empty};
-use crate::refusal::of_state;
 
 #[tonic::async_trait]
 impl FilesystemService for Services {
@@ -33,7 +33,7 @@ impl FilesystemService for Services {
         let caller = Caller::of(&request)?;
         let id: LayoutId = parse("id", &request.get_ref().id)?;
         let found = self
-            .0
+            .gate
             .read(&caller, |tables| query::layout(tables, &id))
             .await?;
         ok(FilesystemServiceGetResponse {
@@ -47,7 +47,7 @@ impl FilesystemService for Services {
     ) -> Answer<FilesystemServiceListResponse> {
         let caller = Caller::of(&request)?;
         let wanted = request.into_inner().id;
-        let layouts = self.0.read(&caller, |tables| {
+        let layouts = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Layout>()
                 .filter(|it| is(wanted.as_ref(), it.id.as_str()));
@@ -117,7 +117,7 @@ impl admin::filesystem_service_server::FilesystemService for Services {
         let found = match required("match", request.into_inner().r#match)? {
             Match::SizeAndImage(wanted) => {
                 let (size, image) = (parse("size", &wanted.size)?, parse("image", &wanted.image)?);
-                let read = self.0.read(&caller, |tables| {
+                let read = self.gate.read(&caller, |tables| {
                     query::layout(tables, &query::match_layout(tables, &size, &image)?)
                 });
                 read.await?
@@ -125,7 +125,7 @@ impl admin::filesystem_service_server::FilesystemService for Services {
             Match::MachineAndFilesystemlayout(wanted) => {
                 let machine: MachineId = parse("machine", &wanted.machine)?;
                 let id: LayoutId = parse("filesystem_layout", &wanted.filesystem_layout)?;
-                let read = self.0.read(&caller, |tables| {
+                let read = self.gate.read(&caller, |tables| {
                     let found = query::layout(tables, &id)?;
                     query::check_layout(tables, machine, &found)?;
                     Ok(found)
@@ -151,7 +151,7 @@ impl Services {
         }
         // A layout that is not there is refused by the update itself.
         let found = self
-            .0
+            .gate
             .read(caller, |tables| Ok(query::layout(tables, &op.id).ok()));
         let Some(mut changed) = found.await? else {
             return Ok(());
@@ -168,7 +168,11 @@ impl Services {
         caller: &Caller,
         op: impl Into<state::Op>,
     ) -> Result<Arc<state::Layout>, Status> {
-        self.0.propose(caller, op).await?.layout().map_err(of_state)
+        self.gate
+            .propose(caller, op)
+            .await?
+            .layout()
+            .map_err(of_state)
     }
 }
 

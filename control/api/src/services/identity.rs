@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use control_convert::time;
 use control_front::listing::{EncodedItems, listing_encoded};
+use control_gate::Caller;
+use control_gate::refusal::{invalid, of_state};
 use control_state::{self as state, Certificate, RevokeIdentity, RotateIdentity, Tables};
 use proto_identity::{AgentRole, SpiffeId, Subject};
 use proto_public::metalmesh::admin::v1 as mesh;
@@ -12,10 +15,6 @@ use proto_types::{Digest, MachineId, Timestamp};
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::time;
-use crate::core::Core;
-use crate::refusal::{invalid, of_state};
 
 /// Longest reason of a revocation, characters.
 const REASON_LEN_MAX: usize = 256;
@@ -28,13 +27,13 @@ impl IdentityService for Services {
     ) -> Answer<mesh::IdentityServiceListResponse> {
         let caller = Caller::of(&request)?;
         let wanted = request.into_inner();
-        let now = self.0.now();
-        let found = self.0.read(&caller, |tables| {
+        let now = self.gate.now();
+        let found = self.gate.read(&caller, |tables| {
             let all = known(tables);
             let shown = all
                 .iter()
                 .filter(|it| wanted.all || now < it.not_after)
-                .map(|it| shown(&self.0, tables, it))
+                .map(|it| self.shown_identity(tables, it))
                 .filter(|it| fits(it, &wanted));
             Ok(shown.collect::<EncodedItems>())
         });
@@ -47,11 +46,11 @@ impl IdentityService for Services {
     ) -> Answer<mesh::IdentityServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id = self.identity_id(&request.get_ref().id)?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             let all = known(tables);
             let found = all.iter().find(|it| it.id == id);
             let found = found.ok_or_else(|| state::StateError::not_found("identity", &id))?;
-            Ok(shown(&self.0, tables, found))
+            Ok(self.shown_identity(tables, found))
         });
         ok(mesh::IdentityServiceGetResponse {
             identity: Some(found.await?),
@@ -74,7 +73,9 @@ impl IdentityService for Services {
         } else {
             request.reason
         };
-        let reply = self.0.propose(&caller, RevokeIdentity { identity, reason });
+        let reply = self
+            .gate
+            .propose(&caller, RevokeIdentity { identity, reason });
         let identity = self.reply(reply.await?).await?;
         ok(mesh::IdentityServiceRevokeResponse {
             identity: Some(identity),
@@ -87,7 +88,10 @@ impl IdentityService for Services {
     ) -> Answer<mesh::IdentityServiceRotateResponse> {
         let caller = Caller::of(&request)?;
         let identity = self.identity_id(&request.get_ref().id)?;
-        let reply = self.0.propose(&caller, RotateIdentity { identity }).await?;
+        let reply = self
+            .gate
+            .propose(&caller, RotateIdentity { identity })
+            .await?;
         let identity = self.reply(reply).await?;
         ok(mesh::IdentityServiceRotateResponse {
             identity: Some(identity),
@@ -101,7 +105,7 @@ impl Services {
         let whole = if text.starts_with("spiffe://") {
             text.to_owned()
         } else {
-            let domain = self.0.pki.trust_domain();
+            let domain = self.node.pki.trust_domain();
             format!("spiffe://{domain}/{}", text.trim_start_matches('/'))
         };
         let id: SpiffeId = whole.parse().map_err(|e| invalid("id", e))?;
@@ -110,9 +114,54 @@ impl Services {
 
     async fn reply(&self, reply: state::Reply) -> Result<Identity, Status> {
         let it = reply.identity().map_err(of_state)?;
-        self.0
-            .read_latest(|tables| Ok(shown(&self.0, tables, &it)))
+        self.gate
+            .read_latest(|tables| Ok(self.shown_identity(tables, &it)))
             .await
+    }
+
+    /// An identity for the wire, and whether its bearer has a session.
+    fn shown_identity(&self, tables: &Tables, it: &state::Identity) -> Identity {
+        let id: Option<SpiffeId> = it.id.parse().ok();
+        let subject = id.as_ref().map(SpiffeId::subject);
+        let machine = id.as_ref().and_then(SpiffeId::machine).map(MachineId::new);
+        let machine = machine.and_then(|id| tables.get::<state::Machine>(&id));
+        let of_machine = machine.and_then(|it| it.partition.as_ref());
+        let of_machine = of_machine.map(ToString::to_string);
+        let (kind, partition, project) = match subject {
+            Some(Subject::Agent {
+                role, partition, ..
+            }) => (of_role(*role), Some(partition.clone()), None),
+            Some(Subject::Machine { .. }) => (IdentityKind::Machine, of_machine, None),
+            Some(Subject::ProjectMachine { project, .. }) => (
+                IdentityKind::ProjectMachine,
+                of_machine,
+                Some(project.clone()),
+            ),
+            _ => (IdentityKind::Unspecified, None, None),
+        };
+        let (joined_by, joined_with) = joined(&it.joined_by);
+        let connected = id
+            .as_ref()
+            .and_then(|id| self.node.presence.has_session(id));
+        Identity {
+            id: it.id.clone(),
+            kind: kind.into(),
+            partition: partition.unwrap_or_default(),
+            project: project.unwrap_or_default(),
+            serial: it.serial.clone(),
+            issued_at: time(it.issued_at),
+            expires_at: time(it.not_after),
+            joined_by: joined_by.into(),
+            joined_with,
+            joined_at: time(it.joined_at),
+            key_sha256: hex_of(&it.key),
+            last_seen: time(last_seen(self.gate.now(), it, connected)),
+            connected,
+            revoked_at: it.revoked_at.and_then(time),
+            revoked_reason: it.revoked_reason.clone(),
+            rotate_since: it.rotate_since.and_then(time),
+            authority: it.authority,
+        }
     }
 }
 
@@ -154,48 +203,6 @@ fn fits(it: &Identity, wanted: &mesh::IdentityServiceListRequest) -> bool {
     (wanted.partition.is_empty() || wanted.partition == it.partition)
         && (wanted.project.is_empty() || wanted.project == it.project)
         && (wanted.kind() == IdentityKind::Unspecified || wanted.kind() == it.kind())
-}
-
-fn shown(core: &Core, tables: &Tables, it: &state::Identity) -> Identity {
-    let id: Option<SpiffeId> = it.id.parse().ok();
-    let subject = id.as_ref().map(SpiffeId::subject);
-    let machine = id.as_ref().and_then(SpiffeId::machine).map(MachineId::new);
-    let machine = machine.and_then(|id| tables.get::<state::Machine>(&id));
-    let of_machine = machine.and_then(|it| it.partition.as_ref());
-    let of_machine = of_machine.map(ToString::to_string);
-    let (kind, partition, project) = match subject {
-        Some(Subject::Agent {
-            role, partition, ..
-        }) => (of_role(*role), Some(partition.clone()), None),
-        Some(Subject::Machine { .. }) => (IdentityKind::Machine, of_machine, None),
-        Some(Subject::ProjectMachine { project, .. }) => (
-            IdentityKind::ProjectMachine,
-            of_machine,
-            Some(project.clone()),
-        ),
-        _ => (IdentityKind::Unspecified, None, None),
-    };
-    let (joined_by, joined_with) = joined(&it.joined_by);
-    let connected = id.as_ref().and_then(|id| core.published.is_here(id));
-    Identity {
-        id: it.id.clone(),
-        kind: kind.into(),
-        partition: partition.unwrap_or_default(),
-        project: project.unwrap_or_default(),
-        serial: it.serial.clone(),
-        issued_at: time(it.issued_at),
-        expires_at: time(it.not_after),
-        joined_by: joined_by.into(),
-        joined_with,
-        joined_at: time(it.joined_at),
-        key_sha256: hex_of(&it.key),
-        last_seen: time(last_seen(core.now(), it, connected)),
-        connected,
-        revoked_at: it.revoked_at.and_then(time),
-        revoked_reason: it.revoked_reason.clone(),
-        rotate_since: it.rotate_since.and_then(time),
-        authority: it.authority,
-    }
 }
 
 fn last_seen(now: Timestamp, it: &state::Identity, connected: Option<bool>) -> Timestamp {

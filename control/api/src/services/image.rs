@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
+use control_convert::catalog::{self, from_features, from_image, image_matches};
+use control_convert::enums::from_classification;
+use control_convert::{from_time, labels_update, lock, parse, required};
 use control_front::listing::{EncodedItems, listing, listing_encoded};
+use control_gate::Caller;
+use control_gate::refusal::of_state;
 use control_state::{
     self as state, CreateImage, DeleteImage, Lock, UpdateImage, label, newest_image, parse_image_id,
 };
@@ -16,12 +21,7 @@ use proto_types::{ImageId, Timestamp};
 use tonic::{Code, Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::catalog::{self, from_features, from_image, image_matches};
-use crate::convert::enums::from_classification;
-use crate::convert::{from_time, labels_update, lock, parse, required};
 use crate::image_digest::{self, DigestPlan, FoundDigest};
-use crate::refusal::of_state;
 
 /// How often an update without a lock of its own is planned anew when others change the image in
 /// between; then the caller is told of the conflict.
@@ -35,7 +35,7 @@ impl ImageService for Services {
     ) -> Answer<ImageServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: ImageId = parse("id", &request.get_ref().id)?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             tables.require::<state::Image>(&id).cloned()
         });
         ok(ImageServiceGetResponse {
@@ -49,7 +49,7 @@ impl ImageService for Services {
     ) -> Answer<ImageServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let images = self.0.read(&caller, |tables| {
+        let images = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Image>()
                 .filter(|image| image_matches(image, query.as_ref()));
@@ -65,8 +65,8 @@ impl ImageService for Services {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let class = request.classification.and_then(from_classification);
-        let now = self.0.now();
-        let found = self.0.read(&caller, |tables| {
+        let now = self.gate.now();
+        let found = self.gate.read(&caller, |tables| {
             latest(tables, &request.os, class, now).cloned()
         });
         ok(ImageServiceLatestResponse {
@@ -83,7 +83,7 @@ impl admin::image_service_server::ImageService for Services {
     ) -> Answer<admin::ImageServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let image = required("image", request.into_inner().image)?;
-        let image = from_image(image, self.0.now())?;
+        let image = from_image(image, self.gate.now())?;
         let image = self.with_digest(&caller, image).await?;
         let made = self.image_reply(&caller, CreateImage(image)).await?;
         ok(admin::ImageServiceCreateResponse {
@@ -133,7 +133,7 @@ impl admin::image_service_server::ImageService for Services {
     ) -> Answer<admin::ImageServiceUsageResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let usage = self.0.read(&caller, |tables| {
+        let usage = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Image>()
                 .filter(|image| image_matches(image, query.as_ref()));
@@ -232,7 +232,8 @@ impl Services {
         mut op: UpdateImage,
         known: &mut Option<(String, FoundDigest)>,
     ) -> Result<Arc<state::Image>, Status> {
-        let old = (self.0)
+        let old = self
+            .gate
             .read(caller, |tables| {
                 tables.require::<state::Image>(&op.id).cloned()
             })
@@ -269,10 +270,10 @@ impl Services {
         url: &str,
         op: impl Into<state::Op>,
     ) -> Result<FoundDigest, Status> {
-        self.0.check(caller, op).await?;
-        let found = self.0.image_digests.find(url).await;
+        self.gate.check(caller, op).await?;
+        let found = self.node.image_digests.find(url).await;
         let found = found.map_err(|error| error.status(image))?;
-        self.0.still_allows(caller).await?;
+        self.gate.still_allows(caller).await?;
         Ok(found)
     }
 
@@ -281,6 +282,10 @@ impl Services {
         caller: &Caller,
         op: impl Into<state::Op>,
     ) -> Result<Arc<state::Image>, Status> {
-        self.0.propose(caller, op).await?.image().map_err(of_state)
+        self.gate
+            .propose(caller, op)
+            .await?
+            .image()
+            .map_err(of_state)
     }
 }

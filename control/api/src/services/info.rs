@@ -39,7 +39,7 @@ impl HealthService for Services {
         &self,
         _request: Request<HealthServiceGetRequest>,
     ) -> Answer<HealthServiceGetResponse> {
-        let machines = self.0.store.read(machines_health).await;
+        let machines = self.gate.store.read(machines_health).await;
         let (status, message) = if machines.is_ok() {
             let message = format!("connected to the replicated store of metalmesh {VERSION}");
             (ServiceStatus::Healthy, message)
@@ -66,8 +66,8 @@ impl HealthService for Services {
             })
             .collect();
         services.extend(machines.ok());
-        if let Some(vpn) = &self.0.vpn {
-            services.push(vpn_health(self.0.vpn_health.of(vpn.as_ref()).await));
+        if let Some(vpn) = &self.node.vpn {
+            services.push(vpn_health(self.node.vpn_health.of(vpn.as_ref()).await));
         }
         services.sort_by_key(|service| service.name);
         ok(HealthServiceGetResponse {

@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use control_convert::invite;
+use control_gate::Caller;
+use control_gate::StateDirectory;
+use control_gate::principal::standing;
+use control_gate::refusal::{of_state, of_store, refused};
 use control_pki::{PkiError, invite_id};
 use control_state::query::{invite_is_backed, owns};
 use control_state::{
@@ -13,11 +18,6 @@ use proto_types::TokenId;
 use tonic::Status;
 
 use super::Services;
-use crate::caller::Caller;
-use crate::convert::invite;
-use crate::convert::token::standing;
-use crate::directory::StateDirectory;
-use crate::refusal::{of_state, of_store, refused};
 
 /// An invite, and the secret that it is known by.
 pub(super) struct Shown {
@@ -30,10 +30,10 @@ impl Services {
     pub(super) async fn make_invite(&self, caller: &Caller, to: InviteTo) -> Result<Shown, Status> {
         let place = to.place();
         let warrant = self
-            .0
+            .gate
             .read(caller, |tables| Ok(rests_on(tables, caller, &place)));
         let warrant = warrant.await?;
-        let pki = &self.0.pki;
+        let pki = &self.node.pki;
         let made = pki.create_invite(&caller.permit, &caller.user, to, warrant);
         let (invite, secret) = made.await.map_err(of_pki)?;
         Ok(Shown { invite, secret })
@@ -45,18 +45,18 @@ impl Services {
         caller: &Caller,
         place: &InvitePlace,
     ) -> Result<Vec<Shown>, Status> {
-        let now = self.0.now();
+        let now = self.gate.now();
         let found: Vec<Arc<Invite>> = self
-            .0
+            .gate
             .read(caller, |tables| {
                 let all = tables.all::<Invite>();
                 let open = all.filter(|it| it.to.place() == *place && now < it.expires_at);
-                let open = open.filter(|it| is_backed(tables, &self.0.provider, it));
+                let open = open.filter(|it| is_backed(tables, &self.gate.provider, it));
                 Ok(open.cloned().collect())
             })
             .await?;
         let shown = |invite: Arc<Invite>| {
-            let secret = self.0.pki.invite_secret(&invite).map_err(of_pki)?;
+            let secret = self.node.pki.invite_secret(&invite).map_err(of_pki)?;
             Ok(Shown { invite, secret })
         };
         found.into_iter().map(shown).collect()
@@ -70,10 +70,11 @@ impl Services {
         secret: &str,
         show: impl FnOnce(&Tables, &Shown) -> Option<T>,
     ) -> Result<T, Status> {
-        let (id, now) = (invite_id(secret), self.0.now());
-        let found = self.0.read(caller, |tables| {
-            let is_open =
-                |it: &&Arc<Invite>| now < it.expires_at && is_backed(tables, &self.0.provider, it);
+        let (id, now) = (invite_id(secret), self.gate.now());
+        let found = self.gate.read(caller, |tables| {
+            let is_open = |it: &&Arc<Invite>| {
+                now < it.expires_at && is_backed(tables, &self.gate.provider, it)
+            };
             let invite = tables.get::<Invite>(&id).filter(is_open);
             let shown = invite.map(|invite| Shown {
                 invite: Arc::clone(invite),
@@ -95,7 +96,7 @@ impl Services {
             id: invite_id(secret),
             member: caller.login()?,
         };
-        let reply = self.0.propose(caller, op).await?;
+        let reply = self.gate.propose(caller, op).await?;
         reply.invite().map_err(of_state)
     }
 
@@ -108,7 +109,7 @@ impl Services {
     ) -> Result<(), Status> {
         let id = invite_id(secret);
         let op = DeleteInvite { id, place };
-        self.0.propose(caller, op).await.map(drop)
+        self.gate.propose(caller, op).await.map(drop)
     }
 }
 

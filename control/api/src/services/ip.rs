@@ -3,7 +3,12 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use control_convert::enums::{from_family, from_ip_type};
+use control_convert::network::{ip, ip_matches};
+use control_convert::{chosen, from_labels, labels_update, lock, parse, parse_opt};
 use control_front::listing::listing;
+use control_gate::Caller;
+use control_gate::refusal::of_state;
 use control_state::{
     self as state, CreateIp, DeleteIp, ErrorCode, Ip, IpKey, StateError, UpdateIp,
 };
@@ -19,11 +24,6 @@ use tonic::{Request, Status};
 use uuid::Uuid;
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::enums::{from_family, from_ip_type};
-use crate::convert::network::{ip, ip_matches};
-use crate::convert::{chosen, from_labels, labels_update, lock, parse, parse_opt};
-use crate::refusal::of_state;
 
 #[tonic::async_trait]
 impl IpService for Services {
@@ -33,7 +33,7 @@ impl IpService for Services {
         let project: ProjectId = parse("project", &request.project)?;
         let address: IpAddr = parse("ip", &request.ip)?;
         let namespace: Option<ProjectId> = parse_opt("namespace", request.namespace.as_ref())?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             Ok(ip(&*find(tables, address, project, namespace)?))
         });
         ok(IpServiceGetResponse {
@@ -94,7 +94,7 @@ impl IpService for Services {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
-        let ips = self.0.read(&caller, |tables| {
+        let ips = self.gate.read(&caller, |tables| {
             let own = state::query::project_ips(tables, project);
             let fitting = own.filter(|it| ip_matches(tables, it, request.query.as_ref()));
             Ok(fitting.cloned().collect())
@@ -130,7 +130,7 @@ impl admin::ip_service_server::IpService for Services {
     ) -> Answer<admin::IpServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let ips = self.0.read(&caller, |tables| {
+        let ips = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<Ip>()
                 .filter(|it| ip_matches(tables, it, query.as_ref()));
@@ -240,7 +240,7 @@ fn ambiguous(address: IpAddr, several: &[&Arc<Ip>]) -> StateError {
 
 impl Services {
     async fn ip_reply(&self, caller: &Caller, op: impl Into<state::Op>) -> Result<Arc<Ip>, Status> {
-        self.0.propose(caller, op).await?.ip().map_err(of_state)
+        self.gate.propose(caller, op).await?.ip().map_err(of_state)
     }
 
     async fn key(
@@ -251,7 +251,7 @@ impl Services {
         place: Place,
     ) -> Result<IpKey, Status> {
         let address: IpAddr = parse("ip", address)?;
-        self.0
+        self.gate
             .read(caller, |tables| find_only(tables, address, project, place))
             .await
     }

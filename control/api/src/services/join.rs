@@ -2,21 +2,22 @@
 
 use std::time::Duration;
 
+use control_convert::join::ticket;
+use control_convert::parse;
 use control_front::listing::listing;
+use control_gate::Caller;
+use control_gate::refusal::{invalid, of_state, of_store, refused};
 use control_pki::{NewJoinTicket, PkiError, tpm_of_certificate};
 use control_state::{self as state, ErrorCode};
 use proto_public::metalmesh::admin::v1::join_service_server::JoinService;
 use proto_public::metalmesh::admin::v1::{
     AgentKind, JoinServiceCreateRequest, JoinServiceCreateResponse, JoinServiceListRequest,
-    JoinServiceListResponse, JoinServiceRevokeRequest, JoinServiceRevokeResponse, JoinTicket,
+    JoinServiceListResponse, JoinServiceRevokeRequest, JoinServiceRevokeResponse,
 };
 use proto_types::Digest;
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::{parse, time};
-use crate::refusal::{invalid, of_state, of_store, refused};
 
 /// Longest life of a ticket, minutes.
 const MINUTES_MAX: u32 = 1440;
@@ -54,10 +55,10 @@ impl JoinService for Services {
             key: digest("key_sha256", &request.key_sha256, tpm.is_some())?,
             tpm,
             life: Duration::from_secs(u64::from(request.minutes) * 60),
-            control: self.0.control_addresses(),
+            control: self.node.control_addresses(&self.gate.store),
         };
         let made = self
-            .0
+            .node
             .pki
             .create_join_ticket(&caller.permit, &caller.user, new)
             .await;
@@ -73,7 +74,7 @@ impl JoinService for Services {
         request: Request<JoinServiceListRequest>,
     ) -> Answer<JoinServiceListResponse> {
         let caller = Caller::of(&request)?;
-        let tickets = self.0.read(&caller, |tables| {
+        let tickets = self.gate.read(&caller, |tables| {
             Ok(tables.all::<state::JoinTicket>().cloned().collect())
         });
         listing(tickets.await?, ticket)
@@ -86,7 +87,7 @@ impl JoinService for Services {
         let caller = Caller::of(&request)?;
         let id = parse("id", &request.get_ref().id)?;
         let revoked = self
-            .0
+            .node
             .pki
             .revoke_join_ticket(&caller.permit, &caller.user, id)
             .await;
@@ -102,26 +103,6 @@ fn digest(field: &str, text: &str, may_be_none: bool) -> Result<Option<Digest>, 
         return Ok(None);
     }
     parse(field, text).map(Some)
-}
-
-pub(crate) fn ticket(it: &state::JoinTicket) -> JoinTicket {
-    let kind = match it.kind {
-        state::AgentKind::Core => AgentKind::Core,
-        state::AgentKind::Bmc => AgentKind::Bmc,
-        state::AgentKind::Pixie => AgentKind::Pixie,
-    };
-    JoinTicket {
-        id: it.id.to_string(),
-        kind: kind.into(),
-        partition: it.partition.to_string(),
-        agent: it.agent.clone(),
-        key_sha256: it.key.as_ref().map(Digest::hex).unwrap_or_default(),
-        created_at: time(it.created_at),
-        expires_at: time(it.expires_at),
-        redeemed_at: it.redeemed_at.and_then(time),
-        revoked: it.revoked_at.is_some(),
-        tpm_ek_sha256: it.tpm.as_ref().map(Digest::hex).unwrap_or_default(),
-    }
 }
 
 fn of_pki(error: PkiError) -> Status {

@@ -1,6 +1,9 @@
 //! Built-in users, for administrators.
 
+use control_convert::{parse, time};
 use control_front::listing::listing;
+use control_gate::Caller;
+use control_gate::refusal::{invalid, of_state, too_often};
 use control_state::{self as state, CreateUser, DeleteUser, SetPassword, StateError};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::LoginUser;
@@ -8,9 +11,6 @@ use proto_public::metalmesh::admin::v1::login_user_service_server::LoginUserServ
 use tonic::Request;
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::{parse, time};
-use crate::refusal::{invalid, of_state, too_often};
 
 #[tonic::async_trait]
 impl LoginUserService for Services {
@@ -29,9 +29,9 @@ impl LoginUserService for Services {
             login,
             name,
             email: request.email,
-            password: self.0.hasher.hash(request.password).await?,
+            password: self.node.hasher.hash(request.password).await?,
         };
-        let made = self.0.propose(&caller, op).await?.user();
+        let made = self.gate.propose(&caller, op).await?.user();
         ok(mesh::LoginUserServiceCreateResponse {
             user: Some(shown(made.map_err(of_state)?.as_ref())),
         })
@@ -45,9 +45,9 @@ impl LoginUserService for Services {
         let request = request.into_inner();
         let op = SetPassword {
             login: parse("login", &request.login)?,
-            password: self.0.hasher.hash(request.password).await?,
+            password: self.node.hasher.hash(request.password).await?,
         };
-        let set = self.0.propose(&caller, op).await?.user();
+        let set = self.gate.propose(&caller, op).await?.user();
         ok(mesh::LoginUserServiceSetPasswordResponse {
             user: Some(shown(set.map_err(of_state)?.as_ref())),
         })
@@ -61,23 +61,23 @@ impl LoginUserService for Services {
         let request = request.into_inner();
         let login = caller.login()?;
         // Whoever found a token must not find the password with it.
-        let taken = self.0.hasher.may_guess(login.as_str(), self.0.now());
+        let taken = self.node.hasher.may_guess(login.as_str(), self.gate.now());
         let text = "the old password was tried too often";
         taken.map_err(|wait_ms| too_often(text, wait_ms))?;
         let find = |tables: &state::Tables| Ok(tables.get::<state::User>(&login).cloned());
-        let Some(user) = self.0.read(&caller, find).await? else {
+        let Some(user) = self.gate.read(&caller, find).await? else {
             let hint = "who logs in with a provider of OpenID Connect has the password there";
             return Err(of_state(StateError::not_found("user", &login).hint(hint)));
         };
         let hash = Some(user.password.clone());
-        if !self.0.hasher.is(request.old_password, hash).await? {
+        if !self.node.hasher.is(request.old_password, hash).await? {
             return Err(invalid("old_password", "is not the password that is set"));
         }
         let op = SetPassword {
-            password: self.0.hasher.hash(request.new_password).await?,
+            password: self.node.hasher.hash(request.new_password).await?,
             login,
         };
-        let set = self.0.propose(&caller, op).await?.user();
+        let set = self.gate.propose(&caller, op).await?.user();
         ok(mesh::LoginUserServiceChangePasswordResponse {
             user: Some(shown(set.map_err(of_state)?.as_ref())),
         })
@@ -89,7 +89,11 @@ impl LoginUserService for Services {
     ) -> Answer<mesh::LoginUserServiceRemoveResponse> {
         let caller = Caller::of(&request)?;
         let login = parse("login", &request.get_ref().login)?;
-        let gone = self.0.propose(&caller, DeleteUser { login }).await?.user();
+        let gone = self
+            .gate
+            .propose(&caller, DeleteUser { login })
+            .await?
+            .user();
         ok(mesh::LoginUserServiceRemoveResponse {
             user: Some(shown(gone.map_err(of_state)?.as_ref())),
         })
@@ -100,7 +104,7 @@ impl LoginUserService for Services {
         request: Request<mesh::LoginUserServiceListRequest>,
     ) -> Answer<mesh::LoginUserServiceListResponse> {
         let caller = Caller::of(&request)?;
-        let users = self.0.read(&caller, |tables| {
+        let users = self.gate.read(&caller, |tables| {
             Ok(tables.all::<state::User>().cloned().collect())
         });
         listing(users.await?, shown)

@@ -7,6 +7,15 @@ mod vpn;
 use std::sync::Arc;
 use std::time::Duration;
 
+use control_convert::enums::{from_availability, from_bmc_command};
+use control_convert::machine::{bmc_details, deletion_task, machine, machines};
+use control_convert::machine_history::Viewer;
+use control_convert::machine_query::{fitting, matches};
+use control_convert::ssh_key::from_keys;
+use control_convert::{labels_update, lock, parse, required, unless_empty};
+use control_front::listing::{listing, listing_encoded};
+use control_gate::Caller;
+use control_gate::refusal::{of_state, refused};
 use control_state::{
     self as state, DeleteMachine, ErrorCode, FreeMachine, Machine, OrderBmc, SetMachineState,
     UpdateMachine,
@@ -24,17 +33,7 @@ use proto_types::{AllocationId, MachineId, ProjectId};
 use tokio::time::Instant;
 use tonic::{Request, Status};
 
-pub(super) use self::vpn::vpn_key;
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::enums::{from_availability, from_bmc_command};
-use crate::convert::machine::{bmc_details, deletion_task, machine, machines};
-use crate::convert::machine_history::Viewer;
-use crate::convert::machine_query::{fitting, matches};
-use crate::convert::ssh_key::from_keys;
-use crate::convert::{labels_update, lock, parse, required, unless_empty};
-use crate::refusal::{of_state, refused};
-use control_front::listing::{listing, listing_encoded};
 
 /// How long a delete waits for the machine to leave its project; it goes on without the caller.
 const DELETE_WAIT: Duration = Duration::from_secs(10);
@@ -51,7 +50,7 @@ impl MachineService for Services {
             parse("uuid", &request.uuid)?,
             parse("project", &request.project)?,
         );
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             Ok(machine(
                 tables,
                 own(tables, id, Some(project))?,
@@ -102,7 +101,7 @@ impl MachineService for Services {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
-        let listed = self.0.read(&caller, |tables| {
+        let listed = self.gate.read(&caller, |tables| {
             let own = state::query::project_machines(tables, project)
                 .filter(|it| matches(tables, it, request.query.as_ref()));
             Ok(machines(tables, own, Viewer::Tenant))
@@ -153,7 +152,7 @@ impl MachineService for Services {
             parse("uuid", &request.uuid)?,
             parse("project", &request.project)?,
         );
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             Ok(bmc_details(own(tables, id, Some(project))?))
         });
         ok(MachineServiceGetBmcResponse {
@@ -170,7 +169,7 @@ impl admin::machine_service_server::MachineService for Services {
     ) -> Answer<admin::MachineServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             Ok(machine(tables, own(tables, id, None)?, Viewer::Admin))
         });
         ok(admin::MachineServiceGetResponse {
@@ -184,7 +183,7 @@ impl admin::machine_service_server::MachineService for Services {
     ) -> Answer<admin::MachineServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let listed = self.0.read(&caller, |tables| {
+        let listed = self.gate.read(&caller, |tables| {
             let fitting = fitting(tables, query.as_ref()).into_iter();
             Ok(machines(tables, fitting, Viewer::Admin))
         });
@@ -200,7 +199,7 @@ impl admin::machine_service_server::MachineService for Services {
         let caller = Caller::of(&request)?;
         let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
         let is_allocated = self
-            .0
+            .gate
             .read(&caller, |tables| {
                 Ok(own(tables, id, None)?.allocation.is_some())
             })
@@ -210,7 +209,7 @@ impl admin::machine_service_server::MachineService for Services {
         } else {
             let gone = self.machine_reply(&caller, DeleteMachine { id }).await?;
             let read = |tables: &state::Tables| Ok(machine(tables, &gone, Viewer::Admin));
-            self.0.read(&caller, read).await?
+            self.gate.read(&caller, read).await?
         };
         ok(admin::MachineServiceDeleteResponse {
             machine: Some(gone),
@@ -235,7 +234,7 @@ impl admin::machine_service_server::MachineService for Services {
         let caller = Caller::of(&request)?;
         let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
         let found = self
-            .0
+            .gate
             .read(&caller, |tables| Ok(bmc_details(own(tables, id, None)?)));
         ok(admin::MachineServiceGetBmcResponse {
             bmc_details: Some(found.await?),
@@ -248,7 +247,7 @@ impl admin::machine_service_server::MachineService for Services {
     ) -> Answer<admin::MachineServiceListBmcResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             let fitting = fitting(tables, query.as_ref()).into_iter();
             Ok(fitting.cloned().collect())
         });
@@ -261,7 +260,7 @@ impl admin::machine_service_server::MachineService for Services {
     ) -> Answer<admin::MachineServiceConsolePasswordResponse> {
         let caller = Caller::of(&request)?;
         let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
-        let password = self.0.read(&caller, |tables| {
+        let password = self.gate.read(&caller, |tables| {
             let found = own(tables, id, None)?;
             let allocation = found.allocation.as_ref();
             let password = allocation.map(|it| it.install.console_password.clone());
@@ -300,9 +299,9 @@ impl admin::machine_service_server::MachineService for Services {
     ) -> Answer<admin::MachineServiceIssuesResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query.unwrap_or_default();
-        let now = self.0.now();
+        let now = self.gate.now();
         let issues = self
-            .0
+            .gate
             .read(&caller, |tables| Ok(issues::evaluate(tables, &query, now)));
         ok(admin::MachineServiceIssuesResponse {
             issues: issues.await?,
@@ -331,7 +330,7 @@ impl Services {
         caller: &Caller,
         op: impl Into<state::Op>,
     ) -> Result<Arc<Machine>, Status> {
-        self.0
+        self.gate
             .propose(caller, op)
             .await?
             .machine()
@@ -340,7 +339,7 @@ impl Services {
 
     /// A machine with what belongs to it.
     async fn machine_now(&self, it: &Machine, viewer: Viewer) -> Result<api::Machine, Status> {
-        self.0
+        self.gate
             .read_latest(|tables| Ok(machine(tables, it, viewer)))
             .await
     }
@@ -353,7 +352,7 @@ impl Services {
         id: MachineId,
         project: Option<ProjectId>,
     ) -> Result<api::Machine, Status> {
-        let mut changes = self.0.store.watch();
+        let mut changes = self.gate.store.watch();
         let freed = self
             .machine_reply(caller, FreeMachine { id, project })
             .await?;
@@ -381,7 +380,7 @@ impl Services {
     }
 
     fn still_has(&self, id: MachineId, allocation: AllocationId) -> bool {
-        let has = self.0.store.read_local(|tables| {
+        let has = self.gate.store.read_local(|tables| {
             let found = tables
                 .get::<Machine>(&id)
                 .and_then(|it| it.allocation.as_ref());
@@ -411,7 +410,7 @@ impl Services {
             description,
         };
         let order = self
-            .0
+            .gate
             .propose(caller, op)
             .await?
             .bmc_order()

@@ -3,6 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use control_authz::{TokenKind, project_role, tenant_role};
+use control_gate::Caller;
+use control_gate::Looked;
+use control_gate::StateDirectory;
+use control_gate::refusal::{of_store, refused};
 use control_state::{self as state, ErrorCode, Tables};
 use proto_public::api::v2::method_service_server::MethodService;
 use proto_public::api::v2::{
@@ -13,10 +17,6 @@ use proto_public::{Method, methods};
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::directory::StateDirectory;
-use crate::policy::Looked;
-use crate::refusal::{of_store, refused};
 
 /// The subject of what is about nothing that a token could name, or about everything.
 const ALL: &str = "*";
@@ -94,8 +94,8 @@ impl Services {
     async fn within_reach(&self, caller: &Caller) -> Result<Vec<Subject>, Status> {
         let rights = &caller.principal.rights;
         let subject = |field, name, role| Subject { field, name, role };
-        let provider = &self.0.provider;
-        let members = self.0.read(caller, |tables| {
+        let provider = &self.gate.provider;
+        let members = self.gate.read(caller, |tables| {
             let directory = StateDirectory { tables, provider };
             let tenants = tables.all::<state::Tenant>().filter_map(|it| {
                 let role = tenant_role(&directory, &caller.user, it.login.as_str())?;
@@ -128,7 +128,7 @@ impl Services {
     /// The methods that the caller may call on a subject, or, without one, wherever it likes; in the
     /// state as it is here.
     fn callable(&self, caller: &Caller, subject: Option<&Subject>) -> Result<Vec<String>, Status> {
-        let core = &self.0;
+        let core = &self.gate;
         let is_about = |method: &Method| match subject {
             Some(subject) => method.scope.subject_field() == Some(subject.field),
             None => true,

@@ -1,17 +1,13 @@
 //! The public services, one file a resource, both the tenants' and the administrators' side.
 
-mod alone;
-pub(crate) mod audit;
+mod audit;
 mod audit_trail;
 mod backup;
-mod bmc;
 mod bmc_claim;
-mod boot;
 mod ca;
 mod cluster;
 mod component;
 mod doctor;
-mod event;
 mod filesystem;
 mod grpc;
 mod identity;
@@ -19,7 +15,7 @@ mod image;
 mod info;
 mod invite;
 mod ip;
-pub(crate) mod join;
+mod join;
 mod login_user;
 mod machine;
 mod method;
@@ -35,11 +31,9 @@ mod size;
 mod size_image_constraint;
 mod size_reservation;
 mod switch;
-mod switch_agent;
-pub(crate) mod task;
+mod task;
 mod tenant;
 mod token;
-mod token_grant;
 mod token_use;
 mod user;
 mod vpn;
@@ -47,31 +41,33 @@ mod watch;
 
 use std::sync::Arc;
 
+use control_gate::ServiceContext;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
-use proto_public::infra::v2 as infra;
 use proto_public::metalmesh::admin::v1 as mesh_admin;
-use tonic::service::Routes;
+use tonic::service::RoutesBuilder;
 use tonic::{Response, Status};
 
-use crate::core::Core;
+use crate::node::NodeContext;
 
 /// What a handler answers.
 type Answer<T> = Result<Response<T>, Status>;
 
-/// All services; cheap to clone.
+/// All services for users; cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Services(pub(crate) Arc<Core>);
+pub struct Services {
+    gate: Arc<ServiceContext>,
+    node: Arc<NodeContext>,
+}
 
 impl Services {
     /// Services over the shared parts.
-    pub fn new(core: Arc<Core>) -> Self {
-        Self(core)
+    pub fn new(gate: Arc<ServiceContext>, node: Arc<NodeContext>) -> Self {
+        Self { gate, node }
     }
 
-    /// The services as routes of gRPC; the front stands before them.
-    pub fn routes(&self) -> Routes {
-        let mut routes = Routes::builder();
+    /// Adds the services to routes of gRPC; the front stands before them.
+    pub fn add_to(&self, routes: &mut RoutesBuilder) {
         macro_rules! add {
             ($($package:ident :: $module:ident :: $server:ident),* $(,)?) => {
                 $(routes.add_service($package::$module::$server::new(self.clone())
@@ -113,11 +109,6 @@ impl Services {
             admin::tenant_service_server::TenantServiceServer,
             admin::token_service_server::TokenServiceServer,
             admin::vpn_service_server::VpnServiceServer,
-            infra::bmc_service_server::BmcServiceServer,
-            infra::boot_service_server::BootServiceServer,
-            infra::component_service_server::ComponentServiceServer,
-            infra::event_service_server::EventServiceServer,
-            infra::switch_service_server::SwitchServiceServer,
             mesh_admin::audit_trail_service_server::AuditTrailServiceServer,
             mesh_admin::backup_service_server::BackupServiceServer,
             mesh_admin::bmc_claim_service_server::BmcClaimServiceServer,
@@ -134,8 +125,7 @@ impl Services {
             mesh_admin::token_use_service_server::TokenUseServiceServer,
             mesh_admin::watch_service_server::WatchServiceServer,
         );
-        self::grpc::add(&mut routes, self);
-        routes.routes()
+        self::grpc::add(routes, self);
     }
 }
 

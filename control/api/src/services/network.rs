@@ -2,7 +2,15 @@
 
 use std::sync::Arc;
 
+use control_convert::enums::{from_nat_type, from_network_family, from_network_type};
+use control_convert::network::{
+    Fullness, NetworkRow, from_length, from_prefixes, is_base_network, network, network_matches,
+    own_prefixes,
+};
+use control_convert::{chosen, from_labels, labels_update, lock, parse, parse_opt, required};
 use control_front::listing::listing;
+use control_gate::Caller;
+use control_gate::refusal::of_state;
 use control_state::{
     self as state, CreateChildNetwork, CreateNetwork, DeleteNetwork, ErrorCode, UpdateNetwork,
 };
@@ -20,14 +28,6 @@ use tonic::{Request, Status};
 use uuid::Uuid;
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::enums::{from_nat_type, from_network_family, from_network_type};
-use crate::convert::network::{
-    Fullness, NetworkRow, from_length, from_prefixes, is_base_network, network, network_matches,
-    own_prefixes,
-};
-use crate::convert::{chosen, from_labels, labels_update, lock, parse, parse_opt, required};
-use crate::refusal::of_state;
 
 #[tonic::async_trait]
 impl NetworkService for Services {
@@ -39,7 +39,7 @@ impl NetworkService for Services {
         let request = request.into_inner();
         let id: NetworkId = parse("id", &request.id)?;
         let project = project_of(&request.project)?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             let found = tables.get::<state::Network>(&id);
             match found {
                 Some(own) if own.project == project => {
@@ -116,7 +116,7 @@ impl NetworkService for Services {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project = project_of(&request.project)?;
-        let networks = self.0.read(&caller, |tables| {
+        let networks = self.gate.read(&caller, |tables| {
             let fullness = Fullness::of(tables);
             let own = tables
                 .all::<state::Network>()
@@ -139,7 +139,7 @@ impl NetworkService for Services {
             project: None,
             ..query
         });
-        let networks = self.0.read(&caller, |tables| {
+        let networks = self.gate.read(&caller, |tables| {
             let fullness = Fullness::of(tables);
             let base = tables
                 .all::<state::Network>()
@@ -179,7 +179,7 @@ impl admin::network_service_server::NetworkService for Services {
     ) -> Answer<admin::NetworkServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: NetworkId = parse("id", &request.get_ref().id)?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             let found = tables.require::<state::Network>(&id)?;
             Ok(network(found, Some(&Fullness::of(tables))))
         });
@@ -234,7 +234,7 @@ impl admin::network_service_server::NetworkService for Services {
     ) -> Answer<admin::NetworkServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let networks = self.0.read(&caller, |tables| {
+        let networks = self.gate.read(&caller, |tables| {
             let fullness = Fullness::of(tables);
             let fitting = tables
                 .all::<state::Network>()
@@ -264,7 +264,7 @@ fn create(request: admin::NetworkServiceCreateRequest) -> Result<CreateNetwork, 
         None if kind.is_child() => new_id()?,
         None => {
             let message = format!("a network of type {} needs an id", kind.as_str());
-            return Err(crate::refusal::refused(
+            return Err(control_gate::refusal::refused(
                 ErrorCode::NetworkFieldMissing,
                 message,
             ));
@@ -341,7 +341,7 @@ impl Services {
         caller: &Caller,
         op: impl Into<state::Op>,
     ) -> Result<Arc<state::Network>, Status> {
-        self.0
+        self.gate
             .propose(caller, op)
             .await?
             .network()
@@ -354,7 +354,7 @@ impl Services {
         let Some(Ok(id)) = id.map(str::parse::<NetworkId>) else {
             return Ok(());
         };
-        self.0
+        self.gate
             .read(caller, |tables| match tables.get::<state::Network>(&id) {
                 Some(_) => Err(state::StateError::already_exists("network", &id)),
                 None => Ok(()),
@@ -364,7 +364,7 @@ impl Services {
 
     /// A network with how full it is.
     async fn shown(&self, it: &state::Network) -> Result<api::Network, Status> {
-        self.0
+        self.gate
             .read_latest(|tables| Ok(network(it, Some(&Fullness::of(tables)))))
             .await
     }

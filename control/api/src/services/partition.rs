@@ -4,7 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use control_convert::catalog::{
+    self, from_boot, from_dns, from_ntp, from_partition, is_unspecified, update_servers,
+};
+use control_convert::{has_labels, is, is_opt, labels_update, lock, parse, parse_opt, required};
 use control_front::listing::listing;
+use control_gate::Caller;
+use control_gate::refusal::of_state;
 use control_state::{
     self as state, CreatePartition, DeletePartition, EventKind, EventLog, Liveliness, Machine,
     Phase, UpdatePartition,
@@ -19,12 +25,6 @@ use proto_types::{PartitionId, ProjectId};
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::catalog::{
-    self, from_boot, from_dns, from_ntp, from_partition, is_unspecified, update_servers,
-};
-use crate::convert::{has_labels, is, is_opt, labels_update, lock, parse, parse_opt, required};
-use crate::refusal::of_state;
 
 #[tonic::async_trait]
 impl PartitionService for Services {
@@ -34,7 +34,7 @@ impl PartitionService for Services {
     ) -> Answer<PartitionServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: PartitionId = parse("id", &request.get_ref().id)?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             tables.require::<state::Partition>(&id).cloned()
         });
         ok(PartitionServiceGetResponse {
@@ -48,7 +48,7 @@ impl PartitionService for Services {
     ) -> Answer<PartitionServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query.unwrap_or_default();
-        let partitions = self.0.read(&caller, |tables| {
+        let partitions = self.gate.read(&caller, |tables| {
             let fitting = tables.all::<state::Partition>().filter(|partition| {
                 is(query.id.as_ref(), partition.id.as_str())
                     && has_labels(&partition.meta.labels, query.labels.as_ref())
@@ -116,7 +116,7 @@ impl admin::partition_service_server::PartitionService for Services {
         let request = request.into_inner();
         let project: Option<ProjectId> = parse_opt("project", request.project.as_ref())?;
         let capacity = self
-            .0
+            .gate
             .read(&caller, |tables| Ok(capacities(tables, &request, project)));
         ok(admin::PartitionServiceCapacityResponse {
             partition_capacity: capacity.await?,
@@ -130,7 +130,7 @@ impl Services {
         caller: &Caller,
         op: impl Into<state::Op>,
     ) -> Result<Arc<state::Partition>, Status> {
-        self.0
+        self.gate
             .propose(caller, op)
             .await?
             .partition()

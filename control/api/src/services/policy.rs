@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use control_convert::policy::policy as shown;
 use control_front::listing::listing;
+use control_gate::Caller;
+use control_gate::refusal::{of_state, refused};
 use control_policy::{Checked, check};
 use control_state::{self as state, ErrorCode, RemovePolicy, SetPolicy, StateError};
 use proto_public::metalmesh::admin::v1 as mesh;
@@ -11,9 +14,6 @@ use proto_public::metalmesh::admin::v1::policy_service_server::PolicyService;
 use tonic::Request;
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::policy::policy as shown;
-use crate::refusal::{of_state, refused};
 
 /// A policy, and what came of it at this node.
 type PolicyRow = (Arc<state::Policy>, Option<mesh::PolicyUse>);
@@ -46,7 +46,7 @@ impl PolicyService for Services {
             methods: compiled.paths(),
             expected: request.expected_generation,
         };
-        let reply = self.0.propose(&caller, op).await?;
+        let reply = self.gate.propose(&caller, op).await?;
         let set = reply.policy().map_err(of_state)?;
         ok(mesh::PolicyServiceSetResponse {
             policy: Some(shown(&set)),
@@ -60,7 +60,7 @@ impl PolicyService for Services {
     ) -> Answer<mesh::PolicyServiceRemoveResponse> {
         let caller = Caller::of(&request)?;
         let name = request.into_inner().name;
-        let reply = self.0.propose(&caller, RemovePolicy { name }).await?;
+        let reply = self.gate.propose(&caller, RemovePolicy { name }).await?;
         let gone = reply.policy().map_err(of_state)?;
         ok(mesh::PolicyServiceRemoveResponse {
             policy: Some(shown(&gone)),
@@ -73,7 +73,7 @@ impl PolicyService for Services {
     ) -> Answer<mesh::PolicyServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let name = &request.get_ref().name;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             tables.require::<state::Policy>(name).cloned()
         });
         let found = found.await?;
@@ -87,7 +87,7 @@ impl PolicyService for Services {
         request: Request<mesh::PolicyServiceListRequest>,
     ) -> Answer<mesh::PolicyServiceListResponse> {
         let caller = Caller::of(&request)?;
-        let all = self.0.read(&caller, |tables| {
+        let all = self.gate.read(&caller, |tables| {
             let all = tables.all::<state::Policy>().cloned();
             Ok(all.collect::<Vec<_>>())
         });
@@ -110,7 +110,7 @@ impl Services {
     }
 
     fn uses(&self, policy: &Arc<state::Policy>) -> Option<mesh::PolicyUse> {
-        self.0.policies.member(policy).map(|member| {
+        self.gate.policies.member(policy).map(|member| {
             let counts = member.counts();
             mesh::PolicyUse {
                 asked: counts.asked.load(Ordering::Relaxed),

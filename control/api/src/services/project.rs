@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use control_authz::project_role;
+use control_convert::{from_labels, labels_update, lock, parse, required, tenancy};
 use control_front::listing::{EncodedItems, listing, listing_encoded};
+use control_gate::Caller;
+use control_gate::StateDirectory;
+use control_gate::refusal::of_state;
 use control_state::{
     self as state, CreateProject, DeleteProject, InvitePlace, InviteTo, RemoveProjectMember,
     SetProjectMember, UpdateProject,
@@ -22,10 +26,6 @@ use uuid::Uuid;
 
 use super::invite::project_invite;
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::{from_labels, labels_update, lock, parse, required, tenancy};
-use crate::directory::StateDirectory;
-use crate::refusal::of_state;
 
 #[tonic::async_trait]
 impl ProjectService for Services {
@@ -36,10 +36,10 @@ impl ProjectService for Services {
     ) -> Answer<ProjectServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let projects = self.0.read(&caller, |tables| {
+        let projects = self.gate.read(&caller, |tables| {
             let directory = StateDirectory {
                 tables,
-                provider: &self.0.provider,
+                provider: &self.gate.provider,
             };
             let own = tables.all::<state::Project>().filter(|project| {
                 project_role(&directory, &caller.user, &project.id.to_string()).is_some()
@@ -56,7 +56,7 @@ impl ProjectService for Services {
     ) -> Answer<ProjectServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: ProjectId = parse("project", &request.get_ref().project)?;
-        let answer = self.0.read(&caller, |tables| {
+        let answer = self.gate.read(&caller, |tables| {
             let project = tables.require::<state::Project>(&id)?;
             Ok(ProjectServiceGetResponse {
                 project: Some(tenancy::project(project)),
@@ -203,7 +203,7 @@ impl ProjectService for Services {
         };
         let made = self.make_invite(&caller, to).await?;
         let shown = self
-            .0
+            .gate
             .read(&caller, |tables| Ok(project_invite(tables, &made)));
         ok(api::ProjectServiceInviteResponse {
             invite: shown.await?,
@@ -217,7 +217,7 @@ impl ProjectService for Services {
         let caller = Caller::of(&request)?;
         let place = InvitePlace::Project(parse("project", &request.get_ref().project)?);
         let invites = self.invites(&caller, &place).await?;
-        let shown = self.0.read(&caller, |tables| {
+        let shown = self.gate.read(&caller, |tables| {
             let shown = invites.iter().filter_map(|it| project_invite(tables, it));
             Ok(shown.collect::<EncodedItems>())
         });
@@ -270,7 +270,7 @@ impl admin::project_service_server::ProjectService for Services {
     ) -> Answer<admin::ProjectServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let projects = self.0.read(&caller, |tables| {
+        let projects = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Project>()
                 .filter(|project| tenancy::project_matches(project, query.as_ref()));
@@ -286,7 +286,7 @@ impl Services {
         caller: &Caller,
         op: impl Into<state::Op>,
     ) -> Result<Arc<state::Project>, Status> {
-        self.0
+        self.gate
             .propose(caller, op)
             .await?
             .project()

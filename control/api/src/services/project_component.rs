@@ -1,7 +1,10 @@
 //! Credentials of components that work for one project.
 
 use control_authz::ComponentKind;
+use control_convert::{parse, time};
 use control_front::listing::listing;
+use control_gate::Caller;
+use control_gate::refusal::{invalid, of_state};
 use control_state::{
     self as state, CreateComponentToken, CreateToken, MethodPermission, RevokeToken,
     TokenComponent, TokenType, user_of_component,
@@ -14,9 +17,6 @@ use tonic::Request;
 use uuid::Uuid;
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::{parse, time};
-use crate::refusal::{invalid, of_state};
 
 /// Life of a credential whose request does not say, days.
 const DAYS: u32 = 90;
@@ -47,7 +47,7 @@ impl ProjectComponentService for Services {
         let listed = permissions(&rights);
         rights.component = None;
         rights.permissions = of_project(kind, &project.to_string());
-        self.check_grant(&caller, &rights).await?;
+        self.gate.check_grant(&caller, &rights).await?;
         let op = CreateComponentToken {
             token: CreateToken {
                 id: TokenId::new(Uuid::now_v7()),
@@ -55,7 +55,7 @@ impl ProjectComponentService for Services {
                 description: format!("{} of project {project}", kind.as_str()),
                 labels: state::Labels::new(),
                 permissions: listed,
-                expires: self.0.now().plus_ms(u64::from(days) * DAY_MS),
+                expires: self.gate.now().plus_ms(u64::from(days) * DAY_MS),
                 token_type: TokenType::Api,
                 project_roles: Default::default(),
                 tenant_roles: Default::default(),
@@ -70,9 +70,9 @@ impl ProjectComponentService for Services {
                 name: request.name,
             },
         };
-        let made = self.0.propose(&caller, op).await?;
+        let made = self.gate.propose(&caller, op).await?;
         let made = made.token().map_err(of_state)?;
-        let secret = self.0.sign(&made)?;
+        let secret = self.gate.sign(&made)?;
         ok(mesh::ProjectComponentServiceCreateResponse {
             component: shown(&made),
             secret,
@@ -85,8 +85,8 @@ impl ProjectComponentService for Services {
     ) -> Answer<mesh::ProjectComponentServiceListResponse> {
         let caller = Caller::of(&request)?;
         let project: ProjectId = parse("project", &request.get_ref().project)?;
-        let now = self.0.now();
-        let found = self.0.read(&caller, |tables| {
+        let now = self.gate.now();
+        let found = self.gate.read(&caller, |tables| {
             let valid = tables.all::<state::Token>().filter(|it| it.is_valid(now));
             let of_it = valid.filter(|it| is_of(it, project));
             Ok(of_it.cloned().collect())
@@ -104,7 +104,7 @@ impl ProjectComponentService for Services {
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
         let id: TokenId = parse("id", &request.id)?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             let found = tables.get::<state::Token>(&id).map(AsRef::as_ref);
             match found.filter(|it| is_of(it, project)) {
                 Some(_) => Ok(()),
@@ -112,7 +112,7 @@ impl ProjectComponentService for Services {
             }
         });
         found.await?;
-        self.0.propose(&caller, RevokeToken { id }).await?;
+        self.gate.propose(&caller, RevokeToken { id }).await?;
         ok(mesh::ProjectComponentServiceRevokeResponse {})
     }
 }

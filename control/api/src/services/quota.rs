@@ -1,6 +1,10 @@
 //! Quotas: how much tenants and projects may have.
 
+use control_convert::quota::{from_amounts, quota as shown};
+use control_convert::{parse, required};
 use control_front::listing::{EncodedItems, listing_encoded};
+use control_gate::Caller;
+use control_gate::refusal::of_state;
 use control_state::{self as state, QuotaSubject, RemoveQuota, SetQuota, StateError, Tables};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::quota_service_remove_request::Subject as RemoveSubject;
@@ -10,10 +14,6 @@ use proto_types::{ProjectId, TenantId};
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::quota::{from_amounts, quota as shown};
-use crate::convert::{parse, required};
-use crate::refusal::of_state;
 
 #[tonic::async_trait]
 impl QuotaService for Services {
@@ -31,9 +31,9 @@ impl QuotaService for Services {
             subject,
             limits: from_amounts(wanted.limits.unwrap_or_default())?,
         };
-        let reply = self.0.propose(&caller, op).await?;
+        let reply = self.gate.propose(&caller, op).await?;
         let set = reply.quota().map_err(of_state)?;
-        let shown = self.0.read(&caller, |tables| Ok(shown(tables, &set)));
+        let shown = self.gate.read(&caller, |tables| Ok(shown(tables, &set)));
         ok(mesh::QuotaServiceSetResponse {
             quota: Some(shown.await?),
         })
@@ -48,9 +48,9 @@ impl QuotaService for Services {
             RemoveSubject::Tenant(login) => tenant(&login)?,
             RemoveSubject::Project(id) => project(&id)?,
         };
-        let reply = self.0.propose(&caller, RemoveQuota { subject }).await?;
+        let reply = self.gate.propose(&caller, RemoveQuota { subject }).await?;
         let gone = reply.quota().map_err(of_state)?;
-        let shown = self.0.read(&caller, |tables| Ok(shown(tables, &gone)));
+        let shown = self.gate.read(&caller, |tables| Ok(shown(tables, &gone)));
         ok(mesh::QuotaServiceRemoveResponse {
             quota: Some(shown.await?),
         })
@@ -61,7 +61,7 @@ impl QuotaService for Services {
         request: Request<mesh::QuotaServiceListRequest>,
     ) -> Answer<mesh::QuotaServiceListResponse> {
         let caller = Caller::of(&request)?;
-        let quotas = self.0.read(&caller, |tables| {
+        let quotas = self.gate.read(&caller, |tables| {
             let all = tables.all::<state::Quota>();
             let shown = all.map(|it| shown(tables, it));
             Ok(shown.collect::<EncodedItems>())
@@ -75,7 +75,7 @@ impl QuotaService for Services {
     ) -> Answer<mesh::QuotaServiceTenantResponse> {
         let caller = Caller::of(&request)?;
         let subject = tenant(&request.get_ref().login)?;
-        let found = self.0.read(&caller, |tables| Ok(find(tables, &subject)));
+        let found = self.gate.read(&caller, |tables| Ok(find(tables, &subject)));
         ok(mesh::QuotaServiceTenantResponse {
             quota: found.await?,
         })
@@ -87,7 +87,7 @@ impl QuotaService for Services {
     ) -> Answer<mesh::QuotaServiceProjectResponse> {
         let caller = Caller::of(&request)?;
         let id: ProjectId = parse("project", &request.get_ref().project)?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             let project = tables.require::<state::Project>(&id)?;
             let tenant = QuotaSubject::Tenant(project.tenant.clone());
             Ok::<_, StateError>(mesh::QuotaServiceProjectResponse {

@@ -1,13 +1,13 @@
 //! A restored cluster: its machines as the backup knows them, beside what was observed since.
 
+use control_convert::time;
+use control_gate::Caller;
 use control_state::life::{self, KeptPort, RestoredMachine};
 use control_state::{ErrorCode, ReconcileRestore, Restored, StateError, Tables};
 use proto_public::metalmesh::admin::v1 as mesh;
 use tonic::Status;
 
 use super::Services;
-use crate::caller::Caller;
-use crate::convert::time;
 
 impl Services {
     /// Compares, and lets the state be judged again unless it is a trial.
@@ -17,7 +17,7 @@ impl Services {
         judge_silent: bool,
     ) -> Result<mesh::ClusterServiceReconcileAfterRestoreResponse, Status> {
         let compared = self
-            .0
+            .gate
             .read(caller, |tables| compared(tables, judge_silent))
             .await?;
         if caller.permit.is_trial() && !compared.silent_switches.is_empty() {
@@ -25,7 +25,7 @@ impl Services {
             return Ok(compared);
         }
         let op = ReconcileRestore { judge_silent };
-        self.0.propose(caller, op).await?;
+        self.gate.propose(caller, op).await?;
         Ok(compared)
     }
 }

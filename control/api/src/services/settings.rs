@@ -1,5 +1,8 @@
 //! Settings of the cluster: retention of the audit trail, budgets.
 
+use control_convert::{required, time};
+use control_gate::Caller;
+use control_gate::refusal::of_state;
 use control_state::{self as state, SetSettings, query};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::settings_service_server::SettingsService;
@@ -7,9 +10,6 @@ use proto_types::Timestamp;
 use tonic::Request;
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::{required, time};
-use crate::refusal::of_state;
 
 #[tonic::async_trait]
 impl SettingsService for Services {
@@ -18,7 +18,9 @@ impl SettingsService for Services {
         request: Request<mesh::SettingsServiceGetRequest>,
     ) -> Answer<mesh::SettingsServiceGetResponse> {
         let caller = Caller::of(&request)?;
-        let settings = self.0.read(&caller, |tables| Ok(query::settings(tables)));
+        let settings = self
+            .gate
+            .read(&caller, |tables| Ok(query::settings(tables)));
         ok(mesh::SettingsServiceGetResponse {
             settings: Some(shown(&settings.await?)),
         })
@@ -31,7 +33,7 @@ impl SettingsService for Services {
         let caller = Caller::of(&request)?;
         let wanted = required("settings", request.into_inner().settings)?;
         let before = self
-            .0
+            .gate
             .read(&caller, |tables| Ok(query::settings(tables)))
             .await?;
         let op = SetSettings {
@@ -40,7 +42,7 @@ impl SettingsService for Services {
                 .budgets
                 .map(|wanted| budgets(before.budgets, &wanted)),
         };
-        let reply = self.0.propose(&caller, op).await?;
+        let reply = self.gate.propose(&caller, op).await?;
         let set = reply.settings().map_err(of_state)?;
         ok(mesh::SettingsServiceSetResponse {
             settings: Some(shown(&set)),

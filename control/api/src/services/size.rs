@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
+use control_convert::catalog::{self, from_constraints, from_size, size_matches};
+use control_convert::{labels_update, lock, parse, required, unless_empty};
 use control_front::listing::listing;
+use control_gate::Caller;
+use control_gate::refusal::of_state;
 use control_state::{self as state, CreateSize, DeleteSize, UpdateSize};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::size_service_server::SizeService;
@@ -13,17 +17,13 @@ use proto_types::SizeId;
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::catalog::{self, from_constraints, from_size, size_matches};
-use crate::convert::{labels_update, lock, parse, required, unless_empty};
-use crate::refusal::of_state;
 
 #[tonic::async_trait]
 impl SizeService for Services {
     async fn get(&self, request: Request<SizeServiceGetRequest>) -> Answer<SizeServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: SizeId = parse("id", &request.get_ref().id)?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             tables.require::<state::Size>(&id).cloned()
         });
         ok(SizeServiceGetResponse {
@@ -37,7 +37,7 @@ impl SizeService for Services {
     ) -> Answer<SizeServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let sizes = self.0.read(&caller, |tables| {
+        let sizes = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Size>()
                 .filter(|size| size_matches(size, query.as_ref()));
@@ -100,6 +100,10 @@ impl Services {
         caller: &Caller,
         op: impl Into<state::Op>,
     ) -> Result<Arc<state::Size>, Status> {
-        self.0.propose(caller, op).await?.size().map_err(of_state)
+        self.gate
+            .propose(caller, op)
+            .await?
+            .size()
+            .map_err(of_state)
     }
 }

@@ -2,7 +2,13 @@
 
 use std::sync::Arc;
 
+use control_convert::reservation::{
+    from_image_constraints, image_constraint, image_constraint_matches,
+};
+use control_convert::{lock, new_meta, parse, unless_empty};
 use control_front::listing::listing;
+use control_gate::Caller;
+use control_gate::refusal::of_state;
 use control_state::{
     self as state, CreateSizeImageConstraint, DeleteSizeImageConstraint, UpdateSizeImageConstraint,
 };
@@ -15,12 +21,6 @@ use proto_types::{ImageId, SizeId};
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::reservation::{
-    from_image_constraints, image_constraint, image_constraint_matches,
-};
-use crate::convert::{lock, new_meta, parse, unless_empty};
-use crate::refusal::of_state;
 
 #[tonic::async_trait]
 impl SizeImageConstraintService for Services {
@@ -33,7 +33,7 @@ impl SizeImageConstraintService for Services {
         let request = request.into_inner();
         let size: SizeId = parse("size", &request.size)?;
         let image: ImageId = parse("image", &request.image)?;
-        self.0
+        self.gate
             .read(&caller, |tables| {
                 state::query::try_image(tables, &size, &image)
             })
@@ -100,7 +100,7 @@ impl admin::size_image_constraint_service_server::SizeImageConstraintService for
     ) -> Answer<admin::SizeImageConstraintServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let size: SizeId = parse("size", &request.get_ref().size)?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             let found = tables.require::<state::SizeImageConstraint>(&size)?;
             Ok(image_constraint(found))
         });
@@ -115,7 +115,7 @@ impl admin::size_image_constraint_service_server::SizeImageConstraintService for
     ) -> Answer<admin::SizeImageConstraintServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::SizeImageConstraint>()
                 .filter(|it| image_constraint_matches(it, query.as_ref()));
@@ -131,7 +131,7 @@ impl Services {
         caller: &Caller,
         op: impl Into<state::Op>,
     ) -> Result<Arc<state::SizeImageConstraint>, Status> {
-        let reply = self.0.propose(caller, op).await?;
+        let reply = self.gate.propose(caller, op).await?;
         reply.size_image_constraint().map_err(of_state)
     }
 }

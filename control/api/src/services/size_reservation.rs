@@ -2,7 +2,13 @@
 
 use std::sync::Arc;
 
+use control_convert::reservation::{
+    from_amount, from_reservation, reservation, reservation_matches,
+};
+use control_convert::{labels_update, lock, parse, parse_all, required};
 use control_front::listing::listing;
+use control_gate::Caller;
+use control_gate::refusal::of_state;
 use control_state::{
     self as state, CreateSizeReservation, DeleteSizeReservation, StateError, UpdateSizeReservation,
 };
@@ -16,12 +22,6 @@ use proto_types::{ProjectId, ReservationId};
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::reservation::{
-    from_amount, from_reservation, reservation, reservation_matches,
-};
-use crate::convert::{labels_update, lock, parse, parse_all, required};
-use crate::refusal::of_state;
 
 #[tonic::async_trait]
 impl SizeReservationService for Services {
@@ -33,7 +33,7 @@ impl SizeReservationService for Services {
         let request = request.into_inner();
         let id: ReservationId = parse("id", &request.id)?;
         let project: ProjectId = parse("project", &request.project)?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             let found = tables.get::<state::SizeReservation>(&id);
             found
                 .filter(|it| it.project == project)
@@ -52,7 +52,7 @@ impl SizeReservationService for Services {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             let own = tables.all::<state::SizeReservation>().filter(|it| {
                 it.project == project && reservation_matches(it, request.query.as_ref())
             });
@@ -116,7 +116,7 @@ impl admin::size_reservation_service_server::SizeReservationService for Services
     ) -> Answer<admin::SizeReservationServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::SizeReservation>()
                 .filter(|it| reservation_matches(it, query.as_ref()));
@@ -132,7 +132,7 @@ impl Services {
         caller: &Caller,
         op: impl Into<state::Op>,
     ) -> Result<Arc<state::SizeReservation>, Status> {
-        let reply = self.0.propose(caller, op).await?;
+        let reply = self.gate.propose(caller, op).await?;
         reply.size_reservation().map_err(of_state)
     }
 }

@@ -2,7 +2,14 @@
 
 use std::sync::Arc;
 
+use control_convert::enums::from_replace_mode;
+use control_convert::machine::{fru, machine};
+use control_convert::machine_history::Viewer;
+use control_convert::switch::{matches, switch};
+use control_convert::{chosen, lock, machine_query, parse, parse_opt};
 use control_front::listing::{EncodedItems, listing_encoded};
+use control_gate::Caller;
+use control_gate::refusal::{invalid, of_state};
 use control_state::{self as state, DeleteSwitch, MigrateSwitch, SetSwitchPort, UpdateSwitch};
 use proto_public::admin::v2 as admin;
 use proto_public::admin::v2::switch_service_server::SwitchService;
@@ -11,13 +18,6 @@ use proto_types::SwitchId;
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::enums::from_replace_mode;
-use crate::convert::machine::{fru, machine};
-use crate::convert::machine_history::Viewer;
-use crate::convert::switch::{matches, switch};
-use crate::convert::{chosen, lock, machine_query, parse, parse_opt};
-use crate::refusal::{invalid, of_state};
 
 #[tonic::async_trait]
 impl SwitchService for Services {
@@ -27,7 +27,7 @@ impl SwitchService for Services {
     ) -> Answer<admin::SwitchServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: SwitchId = parse("id", &request.get_ref().id)?;
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             Ok(switch(tables, tables.require::<state::Switch>(&id)?))
         });
         ok(admin::SwitchServiceGetResponse {
@@ -41,7 +41,7 @@ impl SwitchService for Services {
     ) -> Answer<admin::SwitchServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let switches = self.0.read(&caller, |tables| {
+        let switches = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Switch>()
                 .filter(|it| matches(tables, it, query.as_ref()));
@@ -135,7 +135,7 @@ impl SwitchService for Services {
     ) -> Answer<admin::SwitchServiceConnectedMachinesResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let found = self.0.read(&caller, |tables| {
+        let found = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Switch>()
                 .filter(|it| matches(tables, it, request.query.as_ref()));
@@ -186,7 +186,7 @@ impl Services {
             return Ok(());
         }
         let own = self
-            .0
+            .gate
             .read(caller, |tables| {
                 Ok(switch(tables, tables.require::<state::Switch>(id)?))
             })
@@ -204,12 +204,12 @@ impl Services {
         op: impl Into<state::Op>,
     ) -> Result<proto_public::api::v2::Switch, Status> {
         let changed: Arc<state::Switch> = self
-            .0
+            .gate
             .propose(caller, op)
             .await?
             .switch()
             .map_err(of_state)?;
-        self.0
+        self.gate
             .read(caller, |tables| Ok(switch(tables, &changed)))
             .await
     }

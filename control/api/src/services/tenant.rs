@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use control_authz::{Rights, tenant_role};
+use control_convert::{from_labels, labels_update, lock, parse, required, tenancy};
 use control_front::listing::{EncodedItems, listing, listing_encoded, listing_in};
+use control_gate::Caller;
+use control_gate::StateDirectory;
+use control_gate::refusal::{invalid, of_state};
 use control_state::{
     self as state, CreateTenant, DeleteTenant, InvitePlace, InviteTo, RemoveTenantMember,
     SetTenantMember, UpdateTenant,
@@ -22,10 +26,6 @@ use uuid::Uuid;
 
 use super::invite::tenant_invite;
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::{from_labels, labels_update, lock, parse, required, tenancy};
-use crate::directory::StateDirectory;
-use crate::refusal::{invalid, of_state};
 
 /// Largest page of a list of tenants.
 const PAGE_MAX: u64 = 1000;
@@ -65,10 +65,10 @@ impl TenantService for Services {
         if query.as_ref().is_some_and(|query| query.paging.is_some()) {
             return Err(invalid("query.paging", "is for administrators' lists only"));
         }
-        let tenants = self.0.read(&caller, |tables| {
+        let tenants = self.gate.read(&caller, |tables| {
             let directory = StateDirectory {
                 tables,
-                provider: &self.0.provider,
+                provider: &self.gate.provider,
             };
             let own = tables.all::<state::Tenant>().filter(|tenant| {
                 tenant_role(&directory, &caller.user, tenant.login.as_str()).is_some()
@@ -86,11 +86,11 @@ impl TenantService for Services {
     ) -> Answer<TenantServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let login: TenantId = parse("login", &request.get_ref().login)?;
-        let answer = self.0.read(&caller, |tables| {
+        let answer = self.gate.read(&caller, |tables| {
             let tenant = tables.require::<state::Tenant>(&login)?;
             let directory = StateDirectory {
                 tables,
-                provider: &self.0.provider,
+                provider: &self.gate.provider,
             };
             let role = tenant_role(&directory, &caller.user, login.as_str());
             let hidden = role == Some(api::TenantRole::Guest) && !caller.is_admin();
@@ -136,7 +136,7 @@ impl TenantService for Services {
         let login: TenantId = parse("login", &request.get_ref().login)?;
         if *caller.user == *login.as_str() {
             let there = |tables: &state::Tables| tables.require::<state::Tenant>(&login).map(drop);
-            self.0.read(&caller, there).await?;
+            self.gate.read(&caller, there).await?;
             let rule = "is your personal tenant, which lasts as long as you: delete its projects";
             return Err(invalid("login", rule));
         }
@@ -175,7 +175,7 @@ impl TenantService for Services {
             tenant_roles: [(login.clone(), request.role())].into(),
             ..Rights::default()
         };
-        self.check_grant(&caller, &rights).await?;
+        self.gate.check_grant(&caller, &rights).await?;
         let member = self
             .set_member(&caller, &login, &member, request.role, true)
             .await?;
@@ -224,7 +224,7 @@ impl TenantService for Services {
         };
         let made = self.make_invite(&caller, to).await?;
         let shown = self
-            .0
+            .gate
             .read(&caller, |tables| Ok(tenant_invite(tables, &made)));
         ok(api::TenantServiceInviteResponse {
             invite: shown.await?,
@@ -238,7 +238,7 @@ impl TenantService for Services {
         let caller = Caller::of(&request)?;
         let place = InvitePlace::Tenant(parse("login", &request.get_ref().login)?);
         let invites = self.invites(&caller, &place).await?;
-        let shown = self.0.read(&caller, |tables| {
+        let shown = self.gate.read(&caller, |tables| {
             let shown = invites.iter().filter_map(|it| tenant_invite(tables, it));
             Ok(shown.collect::<EncodedItems>())
         });
@@ -315,7 +315,7 @@ impl admin::tenant_service_server::TenantService for Services {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let paging = query.as_ref().and_then(|query| query.paging);
-        let all = self.0.read(&caller, |tables| {
+        let all = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Tenant>()
                 .filter(|tenant| tenancy::tenant_matches(tenant, query.as_ref()));
@@ -379,7 +379,11 @@ impl Services {
         caller: &Caller,
         op: impl Into<state::Op>,
     ) -> Result<Arc<state::Tenant>, Status> {
-        self.0.propose(caller, op).await?.tenant().map_err(of_state)
+        self.gate
+            .propose(caller, op)
+            .await?
+            .tenant()
+            .map_err(of_state)
     }
 
     /// Removes a member; what it was.
@@ -389,7 +393,7 @@ impl Services {
         login: TenantId,
         member: TenantId,
     ) -> Result<Option<api::TenantMember>, Status> {
-        let was = self.0.read(caller, |tables| {
+        let was = self.gate.read(caller, |tables| {
             let tenant = tables.require::<state::Tenant>(&login)?;
             let found = tenant.members.get(&member);
             Ok(found.map(|found| tenancy::tenant_member(tables, tenant, &member, found)))
@@ -417,7 +421,7 @@ impl Services {
             must_be_new: Some(is_new),
         };
         let tenant = self.tenant_reply(caller, op).await?;
-        let made = self.0.read(caller, |tables| {
+        let made = self.gate.read(caller, |tables| {
             let member = tenant.members.get(&id);
             Ok(member.map(|member| tenancy::tenant_member(tables, &tenant, &id, member)))
         });

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use control_convert::token::{life_ms, read_rights, token, token_matches};
+use control_convert::{from_labels, labels_update, lock, parse, required, unless_empty};
 use control_front::listing::listing;
-use control_state::{
-    self as state, CreateMachineToken, CreateToken, ErrorCode, LabelsUpdate, Lock, RevokeToken,
-    UpdateToken,
-};
+use control_gate::principal::WantedRights;
+use control_gate::refusal::{of_state, refused};
+use control_gate::{Caller, PARTITION_LABEL, WantedToken, merged};
+use control_state::{self as state, ErrorCode, LabelsUpdate, Lock, RevokeToken, UpdateToken};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::token_service_server::TokenService;
 use proto_public::api::v2::{
@@ -16,34 +18,10 @@ use proto_public::api::v2::{
     TokenServiceRevokeRequest, TokenServiceRevokeResponse, TokenServiceUpdateRequest,
     TokenServiceUpdateResponse,
 };
-use proto_public::infra::v2::BootServiceMachineTokenRequest;
-use proto_types::{MachineId, Timestamp, TokenId};
+use proto_types::TokenId;
 use tonic::{Request, Status};
-use uuid::Uuid;
 
-use super::token_grant::merged;
 use super::{Answer, Services, ok};
-use crate::caller::{Caller, PARTITION_LABEL};
-use crate::convert::token::{WantedRights, token, token_matches};
-use crate::convert::{from_labels, labels_update, lock, parse, required, unless_empty};
-use crate::refusal::{invalid, of_state, refused};
-
-/// Life of a token whose request does not say, milliseconds: eight hours.
-const LIFE_DEFAULT_MS: u64 = 8 * 3600 * 1000;
-/// Longest life of a token, milliseconds: 365 days.
-const LIFE_MAX_MS: u64 = 365 * 24 * 3600 * 1000;
-
-/// What a new token is to be.
-#[derive(Debug)]
-struct Wanted {
-    user: String,
-    description: String,
-    labels: state::Labels,
-    life_ms: u64,
-    rights: WantedRights,
-    /// See [`state::Token::warrant`].
-    warrant: Option<state::Warrant>,
-}
 
 #[tonic::async_trait]
 impl TokenService for Services {
@@ -64,8 +42,11 @@ impl TokenService for Services {
     ) -> Answer<TokenServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let mut wanted = wanted(caller.user.clone(), request.into_inner())?;
-        wanted.warrant = self.grant(&caller, &caller.user, &wanted.rights).await?;
-        let (made, secret) = self.make_token(&caller, wanted).await?;
+        wanted.warrant = self
+            .gate
+            .grant(&caller, &caller.user, &wanted.rights)
+            .await?;
+        let (made, secret) = self.make(&caller, wanted).await?;
         ok(TokenServiceCreateResponse {
             token: Some(token(&made)),
             secret,
@@ -92,12 +73,12 @@ impl TokenService for Services {
             infra_role: new.infra_role,
         };
         let changed = changed(&op);
-        let warrant = self.grant(&caller, &caller.user, &changed).await?;
+        let warrant = self.gate.grant(&caller, &caller.user, &changed).await?;
         if warrant.is_some() || changed.rights().are_over_platform() {
             op.warrant = merged(&found, warrant);
         }
         let reply = self
-            .0
+            .gate
             .propose(&caller, op)
             .await?
             .token()
@@ -113,8 +94,8 @@ impl TokenService for Services {
     ) -> Answer<TokenServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let now = self.0.now();
-        let tokens = self.0.read(&caller, |tables| {
+        let now = self.gate.now();
+        let tokens = self.gate.read(&caller, |tables| {
             let own = tables
                 .all::<state::Token>()
                 .filter(|it| it.user == caller.user && it.is_valid(now));
@@ -130,7 +111,7 @@ impl TokenService for Services {
     ) -> Answer<TokenServiceRevokeResponse> {
         let caller = Caller::of(&request)?;
         let found = self.own_token(&caller, &request.get_ref().uuid).await?;
-        self.0
+        self.gate
             .propose(&caller, RevokeToken { id: found.id })
             .await?;
         ok(TokenServiceRevokeResponse {})
@@ -145,8 +126,8 @@ impl TokenService for Services {
         let old = self.own_token(&caller, &caller.principal.token).await?;
         let rights = WantedRights::of(&old);
         // What the user has lost meanwhile is not renewed.
-        let warrant = self.grant(&caller, &old.user, &rights).await?;
-        let wanted = Wanted {
+        let warrant = self.gate.grant(&caller, &old.user, &rights).await?;
+        let wanted = WantedToken {
             user: old.user.clone(),
             description: old.description.clone(),
             labels: old.meta.labels.clone(),
@@ -154,7 +135,7 @@ impl TokenService for Services {
             rights,
             warrant,
         };
-        let (made, secret) = self.make_token(&caller, wanted).await?;
+        let (made, secret) = self.make(&caller, wanted).await?;
         ok(TokenServiceRefreshResponse {
             token: Some(token(&made)),
             secret,
@@ -170,8 +151,8 @@ impl admin::token_service_server::TokenService for Services {
     ) -> Answer<admin::TokenServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
-        let now = self.0.now();
-        let tokens = self.0.read(&caller, |tables| {
+        let now = self.gate.now();
+        let tokens = self.gate.read(&caller, |tables| {
             let valid = tables.all::<state::Token>().filter(|it| it.is_valid(now));
             let fitting = valid.filter(|it| token_matches(it, query.as_ref()));
             Ok(fitting.cloned().collect())
@@ -186,7 +167,7 @@ impl admin::token_service_server::TokenService for Services {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: TokenId = parse("uuid", &request.uuid)?;
-        self.0
+        self.gate
             .read(&caller, |tables| {
                 let found = tables.require::<state::Token>(&id)?;
                 let theirs = request.user.is_empty() || found.user == request.user;
@@ -197,7 +178,7 @@ impl admin::token_service_server::TokenService for Services {
                 }
             })
             .await?;
-        self.0.propose(&caller, RevokeToken { id }).await?;
+        self.gate.propose(&caller, RevokeToken { id }).await?;
         ok(admin::TokenServiceRevokeResponse {})
     }
 
@@ -216,8 +197,11 @@ impl admin::token_service_server::TokenService for Services {
         }
         let inner = required("token_create_request", request.token_create_request)?;
         let mut wanted = wanted(user, inner)?;
-        wanted.warrant = self.grant(&caller, &wanted.user, &wanted.rights).await?;
-        let (made, secret) = self.make_token(&caller, wanted).await?;
+        wanted.warrant = self
+            .gate
+            .grant(&caller, &wanted.user, &wanted.rights)
+            .await?;
+        let (made, secret) = self.make(&caller, wanted).await?;
         ok(admin::TokenServiceCreateResponse {
             token: Some(token(&made)),
             secret,
@@ -237,8 +221,8 @@ fn keep_bound(labels: &mut LabelsUpdate, partition: &str) {
     }
 }
 
-fn wanted(user: String, request: TokenServiceCreateRequest) -> Result<Wanted, Status> {
-    let rights = WantedRights::read(
+fn wanted(user: String, request: TokenServiceCreateRequest) -> Result<WantedToken, Status> {
+    let rights = read_rights(
         &request.permissions,
         &request.project_roles,
         &request.tenant_roles,
@@ -246,7 +230,7 @@ fn wanted(user: String, request: TokenServiceCreateRequest) -> Result<Wanted, St
         request.admin_role,
         request.infra_role,
     )?;
-    Ok(Wanted {
+    Ok(WantedToken {
         user,
         description: request.description,
         labels: from_labels(request.labels),
@@ -256,20 +240,8 @@ fn wanted(user: String, request: TokenServiceCreateRequest) -> Result<Wanted, St
     })
 }
 
-fn life_ms(life: Option<prost_types::Duration>) -> Result<u64, Status> {
-    let Some(life) = life else {
-        return Ok(LIFE_DEFAULT_MS);
-    };
-    let seconds = u64::try_from(life.seconds).map_err(|_| invalid("expires", "is negative"))?;
-    let ms = seconds.saturating_mul(1000);
-    if ms == 0 || ms > LIFE_MAX_MS {
-        return Err(invalid("expires", "must be at most 365 days"));
-    }
-    Ok(ms)
-}
-
 fn update(id: TokenId, request: TokenServiceUpdateRequest) -> Result<UpdateToken, Status> {
-    let rights = WantedRights::read(
+    let rights = read_rights(
         &request.permissions,
         &request.project_roles,
         &request.tenant_roles,
@@ -302,8 +274,8 @@ impl Services {
     /// A valid token of the caller's user.
     async fn own_token(&self, caller: &Caller, id: &str) -> Result<Arc<state::Token>, Status> {
         let id: TokenId = parse("uuid", id)?;
-        let now = self.0.now();
-        self.0
+        let now = self.gate.now();
+        self.gate
             .read(caller, |tables| {
                 let found = tables.get::<state::Token>(&id).cloned();
                 found
@@ -313,99 +285,12 @@ impl Services {
             .await
     }
 
-    /// A token for hammer of the published stack: it speaks for one machine. That an agent may
-    /// have it made is what the contract says of the method, not a right of the agent's own.
-    pub(super) async fn machine_token(
+    async fn make(
         &self,
         caller: &Caller,
-        machine: MachineId,
-        request: BootServiceMachineTokenRequest,
+        wanted: WantedToken,
     ) -> Result<(Arc<state::Token>, String), Status> {
-        let role = state::EditorViewer::Editor;
-        let rights = WantedRights {
-            machine_roles: [(machine.to_string(), role)].into(),
-            ..WantedRights::default()
-        };
-        let warrant = self
-            .warrant(caller, &request.user, &rights.rights())
-            .await?;
-        let wanted = Wanted {
-            user: request.user,
-            description: format!("machine {machine}"),
-            labels: from_labels(request.labels),
-            life_ms: life_ms(request.expires)?,
-            rights,
-            warrant,
-        };
-        let token = self.command(caller, wanted);
-        let op = CreateMachineToken { token, machine };
-        self.sign_made(caller, op).await
-    }
-
-    async fn make_token(
-        &self,
-        caller: &Caller,
-        wanted: Wanted,
-    ) -> Result<(Arc<state::Token>, String), Status> {
-        let op = self.command(caller, wanted);
-        self.sign_made(caller, op).await
-    }
-
-    fn command(&self, caller: &Caller, mut wanted: Wanted) -> CreateToken {
-        // What a bound token makes is bound as well.
-        if let Some(partition) = &caller.partition {
-            let label = PARTITION_LABEL.to_owned();
-            wanted.labels.insert(label, partition.clone());
-        }
-        let expires = self.0.now().plus_ms(wanted.life_ms);
-        create(wanted, expires)
-    }
-
-    async fn sign_made(
-        &self,
-        caller: &Caller,
-        op: impl Into<state::Op>,
-    ) -> Result<(Arc<state::Token>, String), Status> {
-        let made = self
-            .0
-            .propose(caller, op)
-            .await?
-            .token()
-            .map_err(of_state)?;
-        let secret = self.0.sign(&made)?;
-        Ok((made, secret))
-    }
-}
-
-fn create(wanted: Wanted, expires: Timestamp) -> CreateToken {
-    CreateToken {
-        id: TokenId::new(Uuid::now_v7()),
-        user: wanted.user,
-        description: wanted.description,
-        labels: wanted.labels,
-        permissions: wanted.rights.permissions,
-        expires,
-        token_type: state::TokenType::Api,
-        project_roles: wanted.rights.project_roles,
-        tenant_roles: wanted.rights.tenant_roles,
-        admin_role: wanted.rights.admin_role,
-        infra_role: wanted.rights.infra_role,
-        machine_roles: wanted.rights.machine_roles,
-        warrant: wanted.warrant,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lives() {
-        let life = |seconds| life_ms(Some(prost_types::Duration { seconds, nanos: 0 }));
-        assert_eq!(life_ms(None).unwrap(), LIFE_DEFAULT_MS);
-        assert_eq!(life(600).unwrap(), 600_000);
-        for bad in [-1, 0, 31_536_001, i64::MAX] {
-            assert!(life(bad).is_err(), "{bad}");
-        }
+        let op = self.gate.new_token(caller, wanted);
+        self.gate.make_token(caller, op).await
     }
 }

@@ -1,5 +1,7 @@
 //! When tokens were last used.
 
+use control_convert::time;
+use control_gate::Caller;
 use control_state::{Tables, Token};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::TokenUse;
@@ -7,8 +9,6 @@ use proto_public::metalmesh::admin::v1::token_use_service_server::TokenUseServic
 use tonic::Request;
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::time;
 
 #[tonic::async_trait]
 impl TokenUseService for Services {
@@ -17,9 +17,9 @@ impl TokenUseService for Services {
         request: Request<mesh::TokenUseServiceOwnRequest>,
     ) -> Answer<mesh::TokenUseServiceOwnResponse> {
         let caller = Caller::of(&request)?;
-        let now = self.0.now();
+        let now = self.gate.now();
         let mine = |it: &Token| it.user == caller.user && it.is_valid(now);
-        let uses = self.0.read(&caller, |tables| Ok(uses(tables, mine)));
+        let uses = self.gate.read(&caller, |tables| Ok(uses(tables, mine)));
         ok(mesh::TokenUseServiceOwnResponse { uses: uses.await? })
     }
 
@@ -28,9 +28,9 @@ impl TokenUseService for Services {
         request: Request<mesh::TokenUseServiceAllRequest>,
     ) -> Answer<mesh::TokenUseServiceAllResponse> {
         let caller = Caller::of(&request)?;
-        let now = self.0.now();
+        let now = self.gate.now();
         let uses = self
-            .0
+            .gate
             .read(&caller, |tables| Ok(uses(tables, |it| it.is_valid(now))));
         ok(mesh::TokenUseServiceAllResponse { uses: uses.await? })
     }

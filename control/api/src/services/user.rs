@@ -1,23 +1,23 @@
 //! The caller itself.
 
 use control_authz::{Directory, project_role};
+use control_convert::tenancy;
+use control_gate::Caller;
+use control_gate::StateDirectory;
 use control_state::{self as state};
 use proto_public::api::v2::user_service_server::UserService;
 use proto_public::api::v2::{User, UserServiceGetRequest, UserServiceGetResponse};
 use tonic::Request;
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::tenancy;
-use crate::directory::StateDirectory;
 
 #[tonic::async_trait]
 impl UserService for Services {
     async fn get(&self, request: Request<UserServiceGetRequest>) -> Answer<UserServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let login = caller.login()?;
-        let provider = &self.0.provider;
-        let user = self.0.read(&caller, |tables| {
+        let provider = &self.gate.provider;
+        let user = self.gate.read(&caller, |tables| {
             let directory = StateDirectory { tables, provider };
             let own = tables.get::<state::Tenant>(&login);
             let tenants = tables.all::<state::Tenant>().filter(|tenant| {

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use control_convert::{parse, parse_opt, time};
 use control_front::listing::{EncodedItems, listing_encoded};
+use control_gate::Caller;
+use control_gate::refusal::{invalid, refused};
 use control_state::{ErrorCode, Project};
 use proto_public::admin::v2 as admin;
 use proto_public::admin::v2::vpn_service_server::VpnService;
@@ -12,9 +15,6 @@ use proto_types::ProjectId;
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::caller::Caller;
-use crate::convert::{parse, parse_opt, time};
-use crate::refusal::{invalid, refused};
 use crate::vpn::{Vpn, VpnError, WantedVpnKey};
 
 /// How long a key can be used that nobody gave a life.
@@ -33,7 +33,7 @@ impl VpnService for Services {
         let project: ProjectId = parse("project", &request.project)?;
         let life = life(request.expires)?;
         let read = |tables: &control_state::Tables| tables.require::<Project>(&project).map(drop);
-        self.0.read(&caller, read).await?;
+        self.gate.read(&caller, read).await?;
         let vpn = self.vpn()?;
         let wanted = WantedVpnKey {
             user: project.to_string(),
@@ -97,7 +97,7 @@ pub(super) fn failed(error: VpnError) -> Status {
 
 impl Services {
     fn vpn(&self) -> Result<&Arc<dyn Vpn>, Status> {
-        let vpn = self.0.vpn.as_ref();
+        let vpn = self.node.vpn.as_ref();
         vpn.ok_or_else(|| refused(ErrorCode::NoVpn, "no VPN is configured"))
     }
 }

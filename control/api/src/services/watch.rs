@@ -1,5 +1,8 @@
 //! Watches: the four scopes of one thing.
 
+use control_convert::parse;
+use control_gate::Caller;
+use control_watch::{Ask, Scope, WatchStream, open};
 use proto_public::metalmesh::admin::v1::watch_service_server::WatchService;
 use proto_public::metalmesh::admin::v1::{
     WatchServiceAllRequest, WatchServiceOwnRequest, WatchServiceProjectRequest,
@@ -8,9 +11,6 @@ use proto_public::metalmesh::admin::v1::{
 use tonic::{Request, Response, Status};
 
 use super::{Answer, Services};
-use crate::caller::Caller;
-use crate::convert::parse;
-use crate::watch::{Ask, Scope, WatchStream, open};
 
 #[tonic::async_trait]
 impl WatchService for Services {
@@ -65,6 +65,8 @@ impl WatchService for Services {
 
 impl Services {
     async fn watch(&self, caller: &Caller, ask: Ask) -> Result<Response<WatchStream>, Status> {
-        Ok(Response::new(open(&self.0, caller, ask).await?))
+        Ok(Response::new(
+            open(&self.gate, &self.node.watches, caller, ask).await?,
+        ))
     }
 }

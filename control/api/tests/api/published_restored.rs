@@ -1,30 +1,14 @@
 //! A hammer of the published stack that comes back to a state restored from a backup.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use control_api::Ears;
 use control_state::life::{restored, restored_machines};
 use control_state::{EventLog, Machine, Phase, ReconcileRestore, Tables};
 use infra::boot_service_client::BootServiceClient;
 use proto_public::api::v2 as api;
 use proto_public::infra::v2 as infra;
-use proto_types::{MachineId, PartitionId, Timestamp};
+use proto_types::MachineId;
 
 use crate::node::Node;
 use crate::published::{MAC, UUID, agent, registration, waiting};
-
-/// Counts the machines that were heard, of which the leader's next tick would tell the state.
-#[derive(Debug, Default)]
-struct HeardMachines(AtomicUsize);
-
-impl Ears for HeardMachines {
-    fn machine(&self, _id: MachineId, _now: Timestamp) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn partition(&self, _id: &PartitionId, _now: Timestamp) {}
-}
 
 /// What the restored state makes of a machine.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,8 +45,7 @@ async fn a_token_of_the_backup_proves_no_machine() {
     let (_, token, stream) = waiting(&node, &agent).await;
     drop(stream);
 
-    let heard = Arc::new(HeardMachines::default());
-    let node = node.restored(heard.clone()).await;
+    let node = node.restored().await;
     let before = standing(&node);
     assert!(!before.is_proven && before.phase == Phase::Waiting);
     let mut hammer = BootServiceClient::new(node.wire(Some(&token)));
@@ -85,7 +68,10 @@ async fn a_token_of_the_backup_proves_no_machine() {
     assert!(standing(&node).is_observed && !standing(&node).is_proven);
     hammer.register(registration(UUID)).await.ok();
     assert!(!standing(&node).is_proven);
-    assert_eq!(heard.0.load(Ordering::Relaxed), 0, "a tick would prove it");
+    assert!(
+        node.presence.fleet().heard.is_empty(),
+        "a tick would prove it"
+    );
 
     // Nor does a boot begin, by which the boot server would get it wiped.
     let mut boot = BootServiceClient::new(node.wire(Some(&agent)));
@@ -101,6 +87,6 @@ async fn a_token_of_the_backup_proves_no_machine() {
     node.hardware(reconcile).await;
     let request = infra::BootServiceWaitRequest { uuid: UUID.into() };
     hammer.wait(request).await.unwrap();
-    assert!(heard.0.load(Ordering::Relaxed) > 0);
+    assert_eq!(node.presence.fleet().heard.len(), 1);
     node.stop().await;
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use control_api::WatchLimits;
 use control_state::BmcAction;
 use control_store::WATCH_HISTORY_CHANGES;
+use control_watch::WatchLimits;
 use prost::Message;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;

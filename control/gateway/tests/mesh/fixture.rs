@@ -7,6 +7,7 @@ use std::time::Duration;
 use control_authz::{Permit, SystemActor};
 use control_gateway::{Gateway, GatewayConfig};
 use control_pki::{NewJoinTicket, Pki, SealingKey};
+use control_presence::Presence;
 use control_state::{
     AgentKind, AnnounceNode, Command, CreatePartition, FEATURE_LEVEL, Machine, Op, Partition, Reply,
 };
@@ -126,6 +127,7 @@ impl Control {
             bind: "127.0.0.1:0".parse().unwrap(),
             store: self.store.clone(),
             pki: self.pki.clone(),
+            presence: Presence::new(self.store.clone()),
             control: vec!["192.0.2.1:4443".into()],
         })
         .unwrap();

@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use crate::tls;
 use otlp::{NotTaken, Otlp};
 use settings::To;
+
 pub(crate) use settings::{Place, Section};
 use syslog::Syslog;
 

@@ -12,10 +12,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use control_api::Watches;
 use control_front::CallStats;
-use control_gateway::FleetView;
+use control_presence::Presence;
 use control_store::{AuditTrail, Store};
+use control_watch::Watches;
 use serde::Deserialize;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -34,7 +34,7 @@ pub(crate) struct Section {
 #[derive(Debug, Clone)]
 pub(crate) struct Sources {
     pub(crate) store: Store,
-    pub(crate) fleet: FleetView,
+    pub(crate) presence: Presence,
     pub(crate) audit: AuditTrail,
     pub(crate) watches: Watches,
     /// Places of backups.

@@ -53,7 +53,10 @@ impl Collector for Node {
         disk(&mut sheet, &self.0.dir)?;
         self.state(&mut sheet)?;
         self.queues(&mut sheet, &metrics)?;
-        mesh(&mut sheet, &self.0.fleet.link())
+        match self.0.presence.link() {
+            Some(link) => mesh(&mut sheet, &link),
+            None => Ok(()),
+        }
     }
 }
 
@@ -242,7 +245,7 @@ impl Node {
             newest,
         )?;
         let unobserved = match self.0.store.is_leader() {
-            true => self.0.fleet.fleet().unobserved.len(),
+            true => self.0.presence.fleet().unobserved.len(),
             false => 0,
         };
         sheet.gauge(

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use anyhow::{Context as _, Result, bail, ensure};
 use control_gateway::{Gateway, GatewayConfig};
 use control_pki::Pki;
+use control_presence::Presence;
 use control_store::Store;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use crate::bootstrap::Handover;
 use crate::config::Config;
 use crate::{Run, metrics, peers, tls};
-
 use open::{Opened, close, open};
 use parts::Parts;
 
@@ -82,7 +82,7 @@ async fn set_up(opened: &Opened, config: &Config, handover: &Handover, why: &str
     } else {
         tracing::warn!("no admin token was made; get one with: metalmeshd token");
     }
-    control_api::tenants(&opened.store, &config.provider).await?;
+    control_gate::bootstrap::tenants(&opened.store, &config.provider).await?;
     Ok(())
 }
 
@@ -116,7 +116,8 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
         temporary: _temporary,
         ..
     } = opened;
-    let gateway = gateway(&config, &store, &pki)?;
+    let presence = Presence::new(store.clone());
+    let gateway = gateway(&config, &store, &pki, presence.clone())?;
     let mesh = gateway.local_addr()?;
     let mesh_addresses = match config.mesh_addresses.as_slice() {
         [] => vec![mesh.to_string()],
@@ -130,6 +131,7 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
         dir,
         issuer,
         pki,
+        presence,
         backups,
         seal,
         metrics,
@@ -144,7 +146,7 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
     served
 }
 
-fn gateway(config: &Config, store: &Store, pki: &Pki) -> Result<Gateway> {
+fn gateway(config: &Config, store: &Store, pki: &Pki, presence: Presence) -> Result<Gateway> {
     let named = || format!("mesh.listen: cannot listen on {}", config.mesh_listen);
     let bind = free_port(config.mesh_listen).with_context(named)?;
     let control = if config.mesh_addresses.is_empty() {
@@ -156,6 +158,7 @@ fn gateway(config: &Config, store: &Store, pki: &Pki) -> Result<Gateway> {
         bind,
         store: store.clone(),
         pki: pki.clone(),
+        presence,
         control,
     })
     .with_context(named)

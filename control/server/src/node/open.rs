@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use control_api::backup::Backups;
-use control_api::token;
-use control_api::token::Issuer;
+use control_gate::token;
+use control_gate::token::Issuer;
 use control_peers::PeerLink;
 use control_pki::{Pki, SealingKey, peer_credential_at_rest};
 use control_store::{Begin, Store, StoreConfig, claimed};
@@ -98,7 +98,7 @@ pub(super) async fn open(config: &Config, stop: &CancellationToken) -> Result<Op
     }
     let issuer = token::issuer(&store, &seal, &config.issuer).await?;
     let backups = Backups::new(store.clone(), seal.secret());
-    let is_fresh = control_api::is_fresh(&store, &config.provider).await?;
+    let is_fresh = control_gate::bootstrap::is_fresh(&store, &config.provider).await?;
     Ok(Some(Opened {
         store,
         dir,

@@ -6,25 +6,24 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use control_api::backup::Backups;
-use control_api::gate::ApiGate;
-use control_api::login::{Hasher, Login};
 use control_api::services::Services;
-use control_api::token::Issuer;
 use control_api::vpn::VpnHealth;
-use control_api::{
-    Core, Ears, FetchLimits, ImageDigests, Policies, Published, Rates, Uses, WatchLimits, Watches,
-};
-use control_front::Front;
-use control_front::{CallStats, serve};
-use control_gateway::{FleetView, Gateway};
+use control_api::{FetchLimits, ImageDigests, NodeContext};
+use control_front::{CallStats, Front, serve};
+use control_gate::passwords::Hasher;
+use control_gate::token::Issuer;
+use control_gate::{ApiGate, Policies, Rates, ServiceContext, Uses};
+use control_gateway::Gateway;
+use control_login::Login;
 use control_pki::{Pki, SealingKey};
-use control_reconcile::{Heard, Listener};
+use control_presence::Presence;
 use control_store::{AuditTrail, Store};
-use proto_identity::SpiffeId;
-use proto_types::{MachineId, PartitionId, Timestamp};
+use control_upstream::Upstream;
+use control_watch::{WatchLimits, Watches};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
 
 use crate::config::Config;
 use crate::{export, metrics, premises, schedule, traces, vpn, vpn_duty};
@@ -37,6 +36,7 @@ pub(super) struct Parts<'a> {
     pub(super) metrics: Option<TcpListener>,
     pub(super) issuer: Issuer,
     pub(super) pki: Pki,
+    pub(super) presence: Presence,
     pub(super) backups: Backups,
     pub(super) seal: SealingKey,
     pub(super) mesh: SocketAddr,
@@ -56,17 +56,22 @@ impl Parts<'_> {
     /// What looks after this node without being a part of what it does.
     fn tell(
         &mut self,
-        gateway: &Gateway,
         (audit, watches): (&AuditTrail, &Watches),
         tasks: &mut JoinSet<()>,
         stop: &CancellationToken,
     ) -> Told {
         let (config, store, dir) = (self.config, &self.store, &self.dir);
         let kept = schedule::Kept::default();
-        let here = premises::Here::new(config, store, gateway.fleet(), kept.clone(), dir.clone());
+        let here = premises::Here::new(
+            config,
+            store,
+            self.presence.clone(),
+            kept.clone(),
+            dir.clone(),
+        );
         let sources = metrics::Sources {
             store: store.clone(),
-            fleet: gateway.fleet(),
+            presence: self.presence.clone(),
             audit: audit.clone(),
             watches: watches.clone(),
             kept: kept.clone(),
@@ -92,43 +97,48 @@ impl Parts<'_> {
         let vpn = vpn::open(self.config.vpn.as_ref())?;
         vpn_duty::spawn(&mut tasks, &self.store, vpn.as_ref(), &stop);
         let watches = Watches::new(WatchLimits::default(), stop.clone());
-        let Told { stats, here, kept } = self.tell(&gateway, (&audit, &watches), &mut tasks, &stop);
-        let core = Arc::new(Core {
+        let Told { stats, here, kept } = self.tell((&audit, &watches), &mut tasks, &stop);
+        let context = Arc::new(ServiceContext {
             store: self.store.clone(),
             issuer: self.issuer,
             audit,
             provider: self.config.provider.clone(),
-            pki: self.pki,
-            mesh_addresses: self.mesh_addresses,
-            peer_address: self.peer_address,
-            backups: self.backups.clone(),
+            policies: Policies::default(),
             rates: Rates::new(self.config.calls_per_minute),
             uses,
-            image_digests: ImageDigests::new(FetchLimits::default(), stop.clone()),
-            hasher: Hasher::default(),
+        });
+        let hasher = Arc::new(Hasher::default());
+        let node = Arc::new(NodeContext {
+            pki: self.pki.clone(),
+            mesh_addresses: self.mesh_addresses,
+            peer_address: self.peer_address,
             watches,
-            policies: Policies::default(),
-            published: Published::new(Arc::new(Fleet(gateway.fleet()))),
+            backups: self.backups.clone(),
+            image_digests: ImageDigests::new(FetchLimits::default(), stop.clone()),
+            hasher: Arc::clone(&hasher),
+            presence: self.presence.clone(),
             vpn,
             vpn_health: VpnHealth::default(),
             surveyor: Arc::new(here),
         });
-        let routes = Services::new(Arc::clone(&core)).routes();
+        let mut routes = Routes::builder();
+        Services::new(Arc::clone(&context), node).add_to(&mut routes);
+        let presence = self.presence.clone();
+        Upstream::new(Arc::clone(&context), self.pki, presence, stop.clone()).add_to(&mut routes);
         let settings = self.config.login.settings(tls.is_some())?;
-        let login = Login::new(Arc::clone(&core), self.seal, settings)?;
-        let gate = ApiGate::new(core).with_stats(stats.clone());
+        let login = Login::new(Arc::clone(&context), hasher, self.seal, settings)?;
+        let gate = ApiGate::new(context).with_stats(stats.clone());
         let tracing = traces::spawn(&mut tasks, &self.config.traces, &self.store, &stop)?;
-        let front = Front::new(Arc::new(gate), routes).with_stats(stats);
+        let front = Front::new(Arc::new(gate), routes.routes()).with_stats(stats);
         let front = front.with_tracing(tracing);
         let front = front.with_pages(Arc::new(login));
         let calls_over = CancellationToken::new();
         let mut trail = JoinSet::new();
         trail.spawn(writer.run(calls_over.clone()));
-        let fleet = Arc::new(Fleet(gateway.fleet()));
         tasks.spawn(serve::serve(listener, tls, front, stop.clone()));
         tasks.spawn(use_writer.run(stop.clone()));
         tasks.spawn(gateway.run(stop.clone()));
-        control_reconcile::spawn(&mut tasks, self.store.clone(), fleet, stop.clone());
+        control_duties::spawn(&mut tasks, self.store.clone(), self.presence, stop.clone());
         let schedule = self.config.backup.as_ref();
         schedule::spawn(
             &mut tasks,
@@ -176,35 +186,6 @@ async fn until_over(
                     stop.cancel();
                 }
             }
-        }
-    }
-}
-
-/// What the gateway heard, for the duties of the leader.
-#[derive(Debug)]
-struct Fleet(FleetView);
-
-impl Ears for Fleet {
-    fn machine(&self, id: MachineId, now: Timestamp) {
-        self.0.heard_machine(id, now);
-    }
-
-    fn partition(&self, id: &PartitionId, now: Timestamp) {
-        self.0.heard_partition(id, now);
-    }
-
-    fn is_here(&self, id: &SpiffeId) -> Option<bool> {
-        self.0.is_here(id)
-    }
-}
-
-impl Listener for Fleet {
-    fn heard(&self) -> Heard {
-        let fleet = self.0.fleet();
-        Heard {
-            listening_since: fleet.listening_since,
-            machines: fleet.heard,
-            unobserved: fleet.unobserved,
         }
     }
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::daemon::Daemon;
 use crate::headscale::{Headscale, Node};
+
 pub(crate) use crate::venv::environment;
 
 /// The client that the contract was published with.

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use control_api::token::{Issuer, TokenKind};
-use control_api::{tenants, token};
 use control_authz::{Permit, SystemActor};
+use control_gate::bootstrap::tenants;
+use control_gate::token;
+use control_gate::token::{Issuer, TokenKind};
 use control_pki::SealingKey;
 use control_state::{
     Bios, BlockDevice, BootConfiguration, ChildLength, Classification, Command, Cpu,

@@ -1,5 +1,12 @@
 //! From a create request to the one command that gives a machine and all that belongs to it.
 
+use control_convert::catalog::{from_dns, from_ntp};
+use control_convert::enums::from_allocation_type;
+use control_convert::machine::from_firewall_rules;
+use control_convert::ssh_key::from_keys;
+use control_convert::{from_labels, parse, parse_all, parse_opt};
+use control_gate::Caller;
+use control_gate::refusal::{invalid, refused};
 use control_state::{
     AllocateMachine, AllocationType, ErrorCode, FirewallRules, IdempotencyRequest, WantedNetwork,
 };
@@ -9,14 +16,6 @@ use proto_types::{AllocationId, Digest};
 use ring::digest::{SHA256, digest};
 use tonic::{Request, Status};
 use uuid::Uuid;
-
-use crate::caller::Caller;
-use crate::convert::catalog::{from_dns, from_ntp};
-use crate::convert::enums::from_allocation_type;
-use crate::convert::machine::from_firewall_rules;
-use crate::convert::ssh_key::from_keys;
-use crate::convert::{from_labels, parse, parse_all, parse_opt};
-use crate::refusal::{invalid, refused};
 
 /// Metadata that makes a create request repeatable.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use control_convert::machine_query::matches;
 use control_state::{EventLog, Liveliness, Machine, Tables, query};
 use proto_errors::{IssueCode, IssueSeverity};
 use proto_public::api::v2::{
@@ -9,8 +10,6 @@ use proto_public::api::v2::{
     MachineIssuesQuery,
 };
 use proto_types::Timestamp;
-
-use crate::convert::machine_query::matches;
 
 /// How old a BMC's report may be, milliseconds.
 const BMC_REPORT_AGE_MAX_MS: u64 = 20 * 60 * 1000;

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
+use control_convert::vpn_key::seal_name;
+use control_gate::Caller;
+use control_gate::refusal::{of_state, refused};
 use control_state::{
     AllocateMachine, AllocationType, Command, ErrorCode, Machine, VPN_SEAL_LEVEL, VpnAccess,
-    VpnMember, feature_level,
+    feature_level,
 };
 use proto_types::AllocationId;
 use tonic::{Code, Status};
 
 use super::super::Services;
 use super::super::vpn::{LIFE_DEFAULT, failed};
-use crate::caller::Caller;
-use crate::core::Core;
-use crate::refusal::{of_state, refused};
 use crate::vpn::WantedVpnKey;
 
 impl Services {
@@ -24,15 +24,15 @@ impl Services {
         caller: &Caller,
         mut op: AllocateMachine,
     ) -> Result<Arc<Machine>, Status> {
-        let vpn = self.0.vpn.as_ref();
+        let vpn = self.node.vpn.as_ref();
         let Some(vpn) = vpn.filter(|_| op.kind == AllocationType::Firewall) else {
             return self.machine_reply(caller, op).await;
         };
         let (id, user) = (op.id, op.project.to_string());
         // Refusals come before a key is made for nothing.
-        let command = Command::new(self.0.now(), &caller.user, op.clone());
+        let command = Command::new(self.gate.now(), &caller.user, op.clone());
         let tried = self
-            .0
+            .gate
             .attempt(&command)
             .await?
             .machine()
@@ -83,14 +83,14 @@ impl Services {
         of: AllocationId,
         access: &mut VpnAccess,
     ) -> Result<(), Status> {
-        let core = &self.0;
-        let level = core
+        let level = self
+            .gate
             .read(caller, |tables| Ok(feature_level(tables)))
             .await?;
         if level < VPN_SEAL_LEVEL {
             return Ok(());
         }
-        let sealed = core.pki.seal(&seal_name(of), access.key.as_bytes());
+        let sealed = self.node.pki.seal(&seal_name(of), access.key.as_bytes());
         access.sealed_key = sealed.map_err(|error| {
             tracing::error!(error = %error, "a key of the VPN could not be sealed");
             refused(ErrorCode::Internal, "the VPN's key could not be kept")
@@ -98,26 +98,6 @@ impl Services {
         access.key.clear();
         Ok(())
     }
-}
-
-fn seal_name(of: AllocationId) -> String {
-    format!("vpn/{of}")
-}
-
-/// A member's key, for its machine alone; none when it cannot be opened, which the log tells.
-pub(in crate::services) fn vpn_key(core: &Core, member: &VpnMember) -> String {
-    let access = &member.access;
-    if access.sealed_key.is_empty() {
-        return access.key.clone();
-    }
-    let name = seal_name(member.allocation);
-    let opened = core.pki.unseal(&name, &access.sealed_key);
-    let opened = opened.map_err(|error| {
-        let allocation = member.allocation;
-        tracing::error!(%allocation, error = %error, "a key of the VPN does not open");
-    });
-    let key = opened.ok().and_then(|key| String::from_utf8(key).ok());
-    key.unwrap_or_default()
 }
 
 fn has(machine: &Machine, allocation: AllocationId) -> bool {

@@ -7,28 +7,29 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use control_api::backup::Backups;
-use control_api::gate::ApiGate;
-use control_api::login::{Hasher, Login, LoginSettings, Redirects};
 use control_api::services::Services;
-use control_api::{
-    CALLS_PER_MINUTE, Core, Ears, FetchLimits, ImageDigests, Policies, Published, Rates, Uses,
-    WatchLimits, Watches, admin_token, is_fresh, tenants, token,
-};
+use control_api::{FetchLimits, ImageDigests, NodeContext};
 use control_authz::{Permit, SystemActor};
-use control_front::Front;
-use control_front::serve;
 use control_front::serve::ConnectionLimits;
+use control_front::{Front, serve};
+use control_gate::bootstrap::{admin_token, is_fresh, tenants};
+use control_gate::passwords::Hasher;
+use control_gate::{ApiGate, CALLS_PER_MINUTE, Policies, Rates, ServiceContext, Uses, token};
+use control_login::{Login, LoginSettings, Redirects};
 use control_pki::{Pki, SealingKey};
+use control_presence::Presence;
 use control_state::{AnnounceNode, Command, FEATURE_LEVEL, Op, Reply, Tick};
 use control_store::{AuditTrail, Restore, Store, StoreConfig, WATCH_HISTORY_CHANGES};
+use control_upstream::Upstream;
+use control_watch::{WatchLimits, Watches};
 use http::HeaderValue;
 use proto_public::api::v2 as api;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
+use tonic::service::{Interceptor, Routes};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 
@@ -91,14 +92,13 @@ pub(crate) fn wanted_machine(
     }
 }
 
-/// Bounds of a node, and what hears agents of the published stack there.
+/// Bounds of a node.
 struct NodeBounds {
     watches: WatchLimits,
     watch_history: usize,
     calls_per_minute: u32,
     connections: ConnectionLimits,
     fetches: FetchLimits,
-    published: Published,
 }
 
 impl Default for NodeBounds {
@@ -109,7 +109,6 @@ impl Default for NodeBounds {
             calls_per_minute: CALLS_PER_MINUTE,
             connections: ConnectionLimits::default(),
             fetches: FetchLimits::default(),
-            published: Published::default(),
         }
     }
 }
@@ -119,6 +118,7 @@ pub(crate) struct Node {
     pub(crate) address: SocketAddr,
     pub(crate) admin: String,
     pub(crate) store: Store,
+    pub(crate) presence: Presence,
     seal: SealingKey,
     stop: CancellationToken,
     tasks: JoinSet<()>,
@@ -176,9 +176,8 @@ impl Node {
         Self::serve(dir, Store::open(config).await.unwrap(), bounds).await
     }
 
-    /// Another node, with the state that this one would leave in a backup, and `ears` for agents
-    /// of the published stack.
-    pub(crate) async fn restored(self, ears: Arc<dyn Ears>) -> Self {
+    /// Another node, with the state that this one would leave in a backup.
+    pub(crate) async fn restored(self) -> Self {
         let export = self.store.export().await.unwrap();
         let dir = tempfile::tempdir().unwrap();
         std::fs::copy(
@@ -200,11 +199,7 @@ impl Node {
         let config = StoreConfig::new(&restore.dir, 1, "test");
         self.stop().await;
         let store = Store::open(config).await.unwrap();
-        let bounds = NodeBounds {
-            published: Published::new(ears),
-            ..NodeBounds::default()
-        };
-        Self::serve(dir, store, bounds).await
+        Self::serve(dir, store, NodeBounds::default()).await
     }
 
     async fn serve(dir: TempDir, store: Store, bounds: NodeBounds) -> Self {
@@ -224,35 +219,43 @@ impl Node {
         let (audit, writer) = AuditTrail::new(store.clone());
         let (uses, use_writer) = Uses::new(store.clone());
         let stop = CancellationToken::new();
-        let core = Arc::new(Core {
+        let context = Arc::new(ServiceContext {
             store: store.clone(),
             issuer,
             audit,
             provider: PROVIDER.to_owned(),
-            pki,
+            policies: Policies::default(),
+            rates: Rates::new(bounds.calls_per_minute),
+            uses,
+        });
+        let presence = Presence::new(store.clone());
+        let hasher = Arc::new(Hasher::default());
+        let parts = Arc::new(NodeContext {
+            pki: pki.clone(),
             mesh_addresses: vec!["control.example:4443".to_owned()],
             peer_address: String::new(),
             watches: Watches::new(bounds.watches, stop.clone()),
-            policies: Policies::default(),
             backups: Backups::new(store.clone(), seal.secret()),
-            rates: Rates::new(bounds.calls_per_minute),
-            uses,
             image_digests: ImageDigests::new(bounds.fetches, stop.clone()),
-            hasher: Hasher::default(),
-            published: bounds.published,
+            hasher: Arc::clone(&hasher),
+            presence: presence.clone(),
             vpn: None,
             vpn_health: control_api::vpn::VpnHealth::default(),
             surveyor: Arc::new(control_api::doctor::Nowhere),
         });
-        let routes = Services::new(Arc::clone(&core)).routes();
+        let mut routes = Routes::builder();
+        Services::new(Arc::clone(&context), parts).add_to(&mut routes);
+        let upstream = Upstream::new(Arc::clone(&context), pki, presence.clone(), stop.clone());
+        upstream.add_to(&mut routes);
         let settings = LoginSettings {
             redirects: Redirects::default(),
             token_life_ms: LIFE_MS,
             is_secure: false,
             provider: None,
         };
-        let login = Login::new(Arc::clone(&core), seal.clone(), settings).unwrap();
-        let front = Front::new(Arc::new(ApiGate::new(core)), routes).with_pages(Arc::new(login));
+        let login = Login::new(Arc::clone(&context), hasher, seal.clone(), settings).unwrap();
+        let front = Front::new(Arc::new(ApiGate::new(context)), routes.routes())
+            .with_pages(Arc::new(login));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut tasks = JoinSet::new();
@@ -264,6 +267,7 @@ impl Node {
             address,
             admin,
             store,
+            presence,
             seal,
             stop,
             tasks,

@@ -1,6 +1,6 @@
 //! Tenants of a node, and their tokens.
 
-use control_api::token;
+use control_gate::token;
 use control_state::{CreateToken, TokenType};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;

@@ -1,0 +1,56 @@
+//! HTTP requests that control itself makes: to a provider of logins and to image stores. One
+//! client, one TLS stack; every answer is read up to a bound.
+
+use reqwest::redirect::Policy;
+use reqwest::{Certificate, ClientBuilder, Response};
+
+/// Why the body of an answer was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyError {
+    /// The answer broke off, or came too slowly.
+    #[error("the answer broke off")]
+    Broken(#[source] reqwest::Error),
+    /// It has more bytes than are read.
+    #[error("the answer is too long")]
+    TooLong,
+}
+
+/// A client to be configured further. `ca` is the PEM of the only authorities that are trusted;
+/// `None` means those of the system.
+///
+/// # Errors
+/// The PEM cannot be read.
+pub fn client(ca: Option<&[u8]>, redirects: Policy) -> reqwest::Result<ClientBuilder> {
+    let client = reqwest::Client::builder().redirect(redirects);
+    Ok(match ca {
+        Some(pem) => client.tls_certs_only(Certificate::from_pem_bundle(pem)?),
+        None => client,
+    })
+}
+
+/// The whole body of an answer of at most `bytes_max` bytes.
+///
+/// # Errors
+/// It is longer, or ends early.
+pub async fn body(answer: &mut Response, bytes_max: usize) -> Result<Vec<u8>, BodyError> {
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(BodyError::Broken)? {
+        if body.len() + piece.len() > bytes_max {
+            return Err(BodyError::TooLong);
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+/// The error with its causes in one line. Without the URL, which may hold a password.
+pub fn reason(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

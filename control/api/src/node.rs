@@ -1,0 +1,65 @@
+//! What the services need of the node that they run on, beside the state.
+
+use std::sync::Arc;
+
+use control_gate::passwords::Hasher;
+use control_pki::Pki;
+use control_presence::Presence;
+use control_state::ControlNode;
+use control_store::Store;
+use control_watch::Watches;
+
+use crate::backup::Backups;
+use crate::doctor::Surveyor;
+use crate::image_digest::ImageDigests;
+use crate::vpn::{Vpn, VpnHealth};
+
+/// Most addresses of control in a ticket.
+const ADDRESSES_MAX: usize = 16;
+
+/// The parts of a node that serves the public API.
+#[derive(Debug)]
+pub struct NodeContext {
+    /// Makes join tickets.
+    pub pki: Pki,
+    /// Where agents reach the mesh, host:port; written into join tickets.
+    pub mesh_addresses: Vec<String>,
+    /// Where other control nodes reach this one; empty when it listens to no peers.
+    pub peer_address: String,
+    /// The open watches.
+    pub watches: Watches,
+    /// Makes backups.
+    pub backups: Backups,
+    /// Finds the digests of images.
+    pub image_digests: ImageDigests,
+    /// Hashes passwords.
+    pub hasher: Arc<Hasher>,
+    /// Which agents have a session.
+    pub presence: Presence,
+    /// The VPN, if there is one.
+    pub vpn: Option<Arc<dyn Vpn>>,
+    /// What was found of it last.
+    pub vpn_health: VpnHealth,
+    /// Looks at where the process runs.
+    pub surveyor: Arc<dyn Surveyor>,
+}
+
+impl NodeContext {
+    /// Where agents reach control: this node first, then the others of the cluster.
+    pub(crate) fn control_addresses(&self, store: &Store) -> Vec<String> {
+        let others = store.read_local(|tables| {
+            let nodes = tables.all::<ControlNode>();
+            let nodes = nodes.filter(|node| node.removed_at.is_none());
+            nodes
+                .flat_map(|node| node.mesh_addresses.clone())
+                .collect::<Vec<_>>()
+        });
+        let mut all = self.mesh_addresses.clone();
+        for address in others.unwrap_or_default() {
+            if !all.contains(&address) && all.len() < ADDRESSES_MAX {
+                all.push(address);
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,481 @@
+//! Who calls, whether it may, whether the request is valid: once, before every handler.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use control_authz::{AuditedCall, Denied, Permit, Principal, Recorded, authorise_method};
+use control_front::CallStats;
+use control_front::{Call, Gate, Respelled};
+use control_state::{ErrorCode, Project, Token};
+use control_store::CallEnd;
+use http::header::AUTHORIZATION;
+use http::{Extensions, HeaderMap};
+use prost::Message;
+use prost_reflect::{DynamicMessage, Value};
+use proto_public::{Method, Scope, json, one_spelling};
+use proto_types::{Timestamp, TokenId};
+use tonic::{Code, Status};
+use uuid::Uuid;
+
+use crate::caller::{Caller, PARTITION_LABEL};
+use crate::context::ServiceContext;
+use crate::directory::StateDirectory;
+use crate::filing::{Filing, RecordPlace};
+use crate::freshness::Freshness;
+use crate::policy::{Asked, Judged, request};
+use crate::principal::{principal, standing};
+use crate::refusal::{of_denied, of_store, of_violations, refused, too_often};
+use crate::token::Claims;
+
+/// What a token that calls too often is told.
+const CALLS: &str = "the token makes more calls than it may (api.calls_per_minute)";
+
+/// The gate of the public API.
+#[derive(Debug, Clone)]
+pub struct ApiGate {
+    core: Arc<ServiceContext>,
+    stats: CallStats,
+}
+
+/// A call on its way. When its caller goes away it is recorded as cancelled.
+#[derive(Debug)]
+pub struct Ticket {
+    core: Arc<ServiceContext>,
+    record: Option<Arc<AuditedCall>>,
+}
+
+/// Who calls, and whether it may.
+struct Decided {
+    who: Principal,
+    /// That the token is bound to.
+    partition: Option<String>,
+    permit: Result<Permit, Denied>,
+    /// Whose trail a refusal belongs to.
+    files: Filing,
+    /// What site policies need in order to judge the call.
+    judged: Option<Judged>,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Some(end) = self.end(Code::Cancelled) {
+            self.core.audit.try_put(end);
+        }
+    }
+}
+
+impl Ticket {
+    /// The permit for what this call changes, or would change if it is no trial.
+    fn mark(&self, permit: Permit, is_trial: bool) -> Permit {
+        let permit = match is_trial {
+            true => permit.for_trial(),
+            false => permit,
+        };
+        match &self.record {
+            Some(call) => permit.for_call(Arc::clone(call)),
+            None => permit,
+        }
+    }
+
+    /// The end of the call, once.
+    fn end(&mut self, code: Code) -> Option<CallEnd> {
+        Some(CallEnd {
+            call: self.record.take()?,
+            code: code.into(),
+            reason: None,
+            time: self.core.now(),
+        })
+    }
+}
+
+impl ApiGate {
+    /// A gate over the state.
+    pub fn new(core: Arc<ServiceContext>) -> Self {
+        Self {
+            core,
+            stats: CallStats::default(),
+        }
+    }
+
+    /// The same, counting refusals there.
+    #[must_use]
+    pub fn with_stats(self, stats: CallStats) -> Self {
+        Self { stats, ..self }
+    }
+
+    /// The claims of the bearer token, if there is one.
+    fn claims(&self, headers: &HeaderMap) -> Result<Option<Claims>, Status> {
+        let Some(header) = headers.get(AUTHORIZATION) else {
+            return Ok(None);
+        };
+        let bad = || {
+            self.stats.refused("token");
+            refused(ErrorCode::Unauthenticated, "the token is not valid")
+        };
+        let text = header.to_str().map_err(|_| bad())?;
+        let (scheme, token) = text.split_once(' ').ok_or_else(bad)?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(bad());
+        }
+        let claims = self
+            .core
+            .issuer
+            .verify(token.trim(), now_s())
+            .map_err(|error| {
+                // The reason helps an operator and would help an attacker.
+                tracing::debug!(error = %error, "a token was refused");
+                bad()
+            })?;
+        Ok(Some(claims))
+    }
+
+    /// The caller and its permit, by what the state says now.
+    async fn authorise(
+        &self,
+        call: &Call<'_>,
+        claims: Option<Claims>,
+        (subject, message): (Option<&str>, &DynamicMessage),
+    ) -> Result<Decided, Status> {
+        let core = &self.core;
+        let method = call.method;
+        let decide = |tables: &control_state::Tables| {
+            let site = core.policies.of(tables, method)?;
+            let directory = StateDirectory {
+                tables,
+                provider: &core.provider,
+            };
+            let Some((who, partition)) = self.caller(&directory, claims.as_ref()) else {
+                return Ok(None);
+            };
+            let permit = authorise_method(method, &who, &directory, subject);
+            let gather = |site| Judged::gather(site, method, &who, &directory, (subject, message));
+            Ok(Some(Decided {
+                judged: site.map(gather),
+                files: Filing::of(&directory, &who, method, subject),
+                who,
+                partition,
+                permit,
+            }))
+        };
+        loop {
+            match core.store.read(decide).await.map_err(of_store)? {
+                Ok(decided) => {
+                    return decided.ok_or_else(|| {
+                        self.stats.refused("token");
+                        revoked()
+                    });
+                }
+                // Once for each change of a policy, without holding the state.
+                Err(stale) => core.policies.compile(stale),
+            }
+        }
+    }
+
+    /// What the site's policies make of the table's decision.
+    fn judge(
+        &self,
+        call: &Call<'_>,
+        decided: Decided,
+        (subject, message): (Option<&str>, &DynamicMessage),
+    ) -> Decided {
+        let Some(judged) = &decided.judged else {
+            return decided;
+        };
+        let wants = judged.site.wants_request(call.method);
+        let request = wants.then(|| request(message)).flatten();
+        let asked = Asked {
+            method: call.method,
+            who: &decided.who,
+            subject,
+            address: call.peer.map(|peer| peer.ip()),
+            partition: decided.partition.as_deref(),
+            request: request.as_ref(),
+            now: self.core.now(),
+        };
+        Decided {
+            permit: judged.decide(&asked, decided.permit),
+            files: decided.files,
+            judged: None,
+            who: decided.who,
+            partition: decided.partition,
+        }
+    }
+
+    /// Who calls, and the partition that its token is bound to; none when the token has ended.
+    fn caller(
+        &self,
+        directory: &StateDirectory<'_>,
+        claims: Option<&Claims>,
+    ) -> Option<(Principal, Option<String>)> {
+        let Some(claims) = claims else {
+            return Some((Principal::anonymous(), None));
+        };
+        let now = self.core.now();
+        let good = good_token(directory.tables, claims, now)?;
+        self.core.uses.note(good, now);
+        let partition = good.meta.labels.get(PARTITION_LABEL).cloned();
+        Some((principal(good, directory), partition))
+    }
+
+    fn record(
+        &self,
+        call: &Call<'_>,
+        who: &Principal,
+        place: RecordPlace<'_>,
+        (message, rule): (&DynamicMessage, Option<&str>),
+    ) -> Option<Arc<AuditedCall>> {
+        if !call.method.audited || who.user.is_empty() {
+            return None;
+        }
+        Some(Arc::new(AuditedCall {
+            id: Uuid::now_v7().to_string(),
+            time_ms: self.core.now().ms(),
+            user: who.user.to_string(),
+            tenant: place.tenant.to_owned(),
+            project: place.project.map(str::to_owned),
+            method: call.method.path.clone(),
+            body: json::print(message)
+                .ok()
+                .map(|json| crate::audit::redacted(&json))
+                .map(|json| match call.trial {
+                    true => format!("{{\"dryRun\":{json}}}"),
+                    false => json,
+                }),
+            rule: rule.map(str::to_owned),
+            source_ip: call
+                .peer
+                .map(|peer: SocketAddr| peer.ip().to_string())
+                .unwrap_or_default(),
+            recorded: Recorded::default(),
+        }))
+    }
+}
+
+#[tonic::async_trait]
+impl Gate for ApiGate {
+    type Ticket = Ticket;
+
+    fn screen(
+        &self,
+        method: &'static Method,
+        headers: &HeaderMap,
+    ) -> Result<Option<Arc<str>>, Status> {
+        let Some(claims) = self.claims(headers)? else {
+            if method.scope == Scope::Public {
+                return Ok(None);
+            }
+            self.stats.refused(Denied::Unauthenticated.reason());
+            return Err(of_denied(Denied::Unauthenticated));
+        };
+        // By what this node knows, which may be old: a token that it does not know yet counts
+        // among strangers, and `admit` decides.
+        let now = self.core.now();
+        let share = |tables: &control_state::Tables| {
+            let token = good_token(tables, &claims, now)?;
+            Some(share_of(tables, &self.core.provider, token))
+        };
+        let share = self.core.store.read_local(share).ok().flatten();
+        Ok(share.map(Into::into))
+    }
+
+    async fn admit(&self, call: Call<'_>) -> Result<(Extensions, Ticket), Status> {
+        let claims = self.claims(call.headers)?;
+        let Arrived {
+            message,
+            valid,
+            is_respelled,
+        } = arrived(&call)?;
+        let subject = subject(&call, &message);
+        let about = (subject.as_deref(), &message);
+        let decided = self.authorise(&call, claims, about).await?;
+        let address = call.peer.map(|peer| peer.ip());
+        let taken = (self.core.rates).take(&decided.who, address, self.core.now());
+        taken.map_err(|wait_ms| {
+            self.stats.refused("rate");
+            too_often(CALLS, wait_ms)
+        })?;
+        let Decided {
+            who,
+            partition,
+            permit,
+            files,
+            judged: _,
+        } = self.judge(&call, decided, about);
+        let rule = match &permit {
+            Ok(permit) => permit.rule(),
+            Err(denied) => {
+                self.stats.refused(denied.reason());
+                denied.rule()
+            }
+        };
+        let place = files.place(permit.is_ok(), call.method, subject.as_deref(), &who);
+        let record = self.record(&call, &who, place, (&message, rule));
+        let ticket = Ticket {
+            core: Arc::clone(&self.core),
+            record,
+        };
+        let verdict = permit
+            .map_err(of_denied)
+            .and_then(|permit| valid.map(|()| permit));
+        let permit = match verdict {
+            Ok(permit) => permit,
+            Err(status) => {
+                self.finish(ticket, status.code()).await;
+                return Err(status);
+            }
+        };
+        if call.trial
+            && let Err(status) = can_be_tried(call.method)
+        {
+            self.finish(ticket, status.code()).await;
+            return Err(status);
+        }
+        let permit = ticket.mark(permit, call.trial);
+        let mut extensions = Extensions::new();
+        if is_respelled {
+            extensions.insert(Respelled(message.encode_to_vec().into()));
+        }
+        let user = who.user.to_string();
+        extensions.insert(Caller {
+            permit,
+            principal: Arc::new(who),
+            user,
+            partition,
+            address,
+            request: is_decided_again(call.method)
+                .then(|| request(&message).map(Arc::new))
+                .flatten(),
+            freshness: Freshness::of_call(
+                call.method.client_streaming || call.method.server_streaming,
+            ),
+        });
+        Ok((extensions, ticket))
+    }
+
+    async fn finish(&self, mut ticket: Ticket, code: Code) {
+        if let Some(end) = ticket.end(code) {
+            self.core.audit.put(end).await;
+        }
+    }
+}
+
+/// Services whose calls change more than the state: another program, the cluster itself, a file.
+const BEYOND_THE_STATE: [&str; 3] = [
+    "metalstack.admin.v2.VPNService",
+    "metalmesh.admin.v1.ClusterService",
+    "metalmesh.admin.v1.BackupService",
+];
+
+/// Methods of them that know trials themselves.
+const KNOW_TRIALS: [&str; 2] = [
+    "/metalmesh.admin.v1.ClusterService/Remove",
+    "/metalmesh.admin.v1.ClusterService/ReconcileAfterRestore",
+];
+
+/// Unary methods that may take minutes, and decide again before they write: see
+/// [`ServiceContext::still_allows`].
+const LONG_METHODS: [&str; 2] = [
+    "/metalstack.admin.v2.ImageService/Create",
+    "/metalstack.admin.v2.ImageService/Update",
+];
+
+/// `true` if rights and policies are looked at again after the call was let in.
+fn is_decided_again(method: &Method) -> bool {
+    method.server_streaming || LONG_METHODS.contains(&method.path.as_str())
+}
+
+fn can_be_tried(method: &Method) -> Result<(), Status> {
+    let is_known = KNOW_TRIALS.contains(&method.path.as_str());
+    let beyond = !is_known && BEYOND_THE_STATE.contains(&method.service.as_str());
+    if beyond || method.server_streaming || method.client_streaming {
+        let what = format!("{} does more than one change of the state", method.path);
+        return Err(refused(ErrorCode::CannotBeTried, what));
+    }
+    Ok(())
+}
+
+/// The token of these claims, unless it has ended.
+fn good_token<'a>(
+    tables: &'a control_state::Tables,
+    claims: &Claims,
+    now: Timestamp,
+) -> Option<&'a Arc<Token>> {
+    let id: Option<TokenId> = claims.jti.parse().ok();
+    let token = id.and_then(|id| tables.get::<Token>(&id));
+    token.filter(|token| token.user == claims.sub && token.is_valid(now))
+}
+
+/// In whose share the calls of a token count. A user may have hundreds of tokens, and a tenant's
+/// projects hundreds of components, so that these share one; what is made for agents and
+/// administrators alone counts for itself, for their programs have one user in common.
+fn share_of(tables: &control_state::Tables, provider: &str, token: &Token) -> String {
+    if let Some(component) = &token.component {
+        let project = tables.get::<Project>(&component.project);
+        return project.map_or_else(
+            || format!("components of project {}", component.project),
+            |project| format!("components of tenant {}", project.tenant),
+        );
+    }
+    let is_of_platform =
+        token.admin_role.is_some() || token.infra_role.is_some() || !token.machine_roles.is_empty();
+    let directory = StateDirectory { tables, provider };
+    let stands = || standing(token.warrant.as_ref(), &token.user, &directory).is_some();
+    // The tokens of a dismissed administrator are those of any user.
+    if is_of_platform && stands() {
+        format!("token {}", token.id)
+    } else {
+        format!("user {}", token.user)
+    }
+}
+
+fn revoked() -> Status {
+    refused(ErrorCode::TokenRevoked, "the token is not valid any more")
+}
+
+/// A request as everything behind the gate sees it: its ids in one spelling.
+struct Arrived {
+    message: DynamicMessage,
+    /// The verdict of the contract's rules on the request as the caller wrote it.
+    valid: Result<(), Status>,
+    /// `true` if the caller wrote an id otherwise.
+    is_respelled: bool,
+}
+
+fn arrived(call: &Call<'_>) -> Result<Arrived, Status> {
+    let mut message = json::decode(&call.method.input, call.message)
+        .map_err(|error| Status::invalid_argument(error.to_string()))?;
+    let valid = validated(&message);
+    let respelled = one_spelling(&mut message).map_err(|found| of_violations(&found));
+    let (is_respelled, valid) = match respelled {
+        Ok(is_respelled) => (is_respelled, valid),
+        Err(status) => (false, valid.and(Err(status))),
+    };
+    Ok(Arrived {
+        message,
+        valid,
+        is_respelled,
+    })
+}
+
+/// The value of the field that names whom the call is about.
+fn subject(call: &Call<'_>, message: &DynamicMessage) -> Option<String> {
+    let field = call.method.scope.subject_field()?;
+    match message.get_field_by_name(field)?.as_ref() {
+        Value::String(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// The contract's validation rules.
+fn validated(message: &DynamicMessage) -> Result<(), Status> {
+    proto_public::validate(message, SystemTime::now())
+        .map_err(|violations| of_violations(&violations))
+}
+
+fn now_s() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
+}

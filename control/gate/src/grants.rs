@@ -1,0 +1,183 @@
+//! Handing rights on to a new token: what the caller may give, and on whose standing it rests.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use control_authz::{Elevation, Rights, may_grant, platform_role};
+use control_state::{CreateToken, ErrorCode, Labels, Op, Tables, Token, TokenType, Warrant};
+use proto_types::TokenId;
+use tonic::Status;
+use uuid::Uuid;
+
+use crate::caller::{Caller, PARTITION_LABEL};
+use crate::context::ServiceContext;
+use crate::directory::StateDirectory;
+use crate::principal::{WantedRights, standing};
+use crate::refusal::{of_state, refused};
+
+/// A token to be made.
+#[derive(Debug, Clone)]
+pub struct WantedToken {
+    /// Login of its user.
+    pub user: String,
+    /// For people.
+    pub description: String,
+    /// Its labels.
+    pub labels: Labels,
+    /// Its life, milliseconds.
+    pub life_ms: u64,
+    /// What it may do.
+    pub rights: WantedRights,
+    /// The standing on which rights over the platform rest.
+    pub warrant: Option<Warrant>,
+}
+
+impl ServiceContext {
+    /// Nobody gives away more than what the token that asks for it has.
+    ///
+    /// # Errors
+    /// `permission_denied`, naming the right.
+    pub async fn check_grant(&self, caller: &Caller, rights: &Rights) -> Result<(), Status> {
+        let provider = &self.provider;
+        self.read(caller, |tables| {
+            let directory = StateDirectory { tables, provider };
+            Ok(may_grant(&caller.principal, &directory, rights))
+        })
+        .await?
+        .map_err(|elevation| too_much(&elevation))
+    }
+
+    /// Lets the caller hand rights on to a token of `user`: the standing on which they will rest.
+    ///
+    /// # Errors
+    /// `permission_denied` for more than the caller's own token has now, or than would count.
+    pub async fn grant(
+        &self,
+        caller: &Caller,
+        user: &str,
+        wanted: &WantedRights,
+    ) -> Result<Option<Warrant>, Status> {
+        let rights = wanted.rights();
+        self.check_grant(caller, &rights).await?;
+        self.warrant(caller, user, &rights).await
+    }
+
+    /// The standing on which the rights rest that the caller hands on: those over the platform,
+    /// and all that another user gets.
+    ///
+    /// # Errors
+    /// `permission_denied` for rights that this standing would not let count.
+    pub async fn warrant(
+        &self,
+        caller: &Caller,
+        user: &str,
+        rights: &Rights,
+    ) -> Result<Option<Warrant>, Status> {
+        let provider = &self.provider;
+        let found = self.read(caller, |tables| {
+            let directory = StateDirectory { tables, provider };
+            let warrant = handed_on(tables, &directory, caller, user);
+            let standing = standing(warrant.as_ref(), user, &directory);
+            let counts = rights.clone().with_standing(standing) == *rights;
+            Ok((warrant, counts))
+        });
+        match found.await? {
+            (warrant, true) => Ok(warrant),
+            (_, false) => {
+                let message = format!(
+                    "these admin, infra or machine rights exceed the role of \"{user}\" in the \
+                     provider's tenant"
+                );
+                Err(refused(ErrorCode::PermissionDenied, message))
+            }
+        }
+    }
+
+    /// The command that makes a token for a caller. One that is bound to a partition makes tokens
+    /// that are bound to it as well.
+    pub fn new_token(&self, caller: &Caller, mut wanted: WantedToken) -> CreateToken {
+        if let Some(partition) = &caller.partition {
+            let label = PARTITION_LABEL.to_owned();
+            wanted.labels.insert(label, partition.clone());
+        }
+        let expires = self.now().plus_ms(wanted.life_ms);
+        CreateToken {
+            id: TokenId::new(Uuid::now_v7()),
+            user: wanted.user,
+            description: wanted.description,
+            labels: wanted.labels,
+            permissions: wanted.rights.permissions,
+            expires,
+            token_type: TokenType::Api,
+            project_roles: wanted.rights.project_roles,
+            tenant_roles: wanted.rights.tenant_roles,
+            admin_role: wanted.rights.admin_role,
+            infra_role: wanted.rights.infra_role,
+            machine_roles: wanted.rights.machine_roles,
+            warrant: wanted.warrant,
+        }
+    }
+
+    /// Makes a token; with it the signed text, which is shown once.
+    ///
+    /// # Errors
+    /// As [`ServiceContext::propose`] and [`ServiceContext::sign`].
+    pub async fn make_token(
+        &self,
+        caller: &Caller,
+        op: impl Into<Op>,
+    ) -> Result<(Arc<Token>, String), Status> {
+        let made = self.propose(caller, op).await?.token().map_err(of_state)?;
+        let secret = self.sign(&made)?;
+        Ok((made, secret))
+    }
+}
+
+/// What the caller's own token rests on, and the user's membership if there is one. Without the
+/// first, a token that somebody made for another user would outlive its maker's membership.
+fn handed_on(
+    tables: &Tables,
+    directory: &StateDirectory<'_>,
+    caller: &Caller,
+    user: &str,
+) -> Option<Warrant> {
+    let is_member = |login: &str| platform_role(directory, login).is_some();
+    let id: Option<TokenId> = caller.principal.token.parse().ok();
+    let own = id.and_then(|id| tables.get::<Token>(&id));
+    let mut logins = match own.and_then(|token| token.warrant.as_ref()) {
+        Some(Warrant::Members(logins)) => logins.clone(),
+        // An operator who is a member as well does not need more than that.
+        Some(Warrant::Operator) if !is_member(&caller.user) => BTreeSet::new(),
+        Some(Warrant::Operator) | None => BTreeSet::from([caller.user.clone()]),
+    };
+    if is_member(user) {
+        logins.insert(user.to_owned());
+    }
+    if logins.is_empty() {
+        return Some(Warrant::Operator);
+    }
+    let is_own = logins.len() == 1 && logins.contains(user);
+    (!is_own).then_some(Warrant::Members(logins))
+}
+
+/// What a token rests on whose rights over the platform are changed: on everybody on whom the old
+/// ones and the new ones rest. `None` if that is what it rests on already: an update with the same
+/// content changes nothing.
+pub fn merged(token: &Token, new: Option<Warrant>) -> Option<Warrant> {
+    let logins = |warrant: Option<Warrant>| match warrant {
+        Some(Warrant::Members(logins)) => logins,
+        Some(Warrant::Operator) => BTreeSet::new(),
+        None => BTreeSet::from([token.user.clone()]),
+    };
+    let old = logins(token.warrant.clone());
+    let mut all = old.clone();
+    all.extend(logins(new));
+    if all == old {
+        return None;
+    }
+    Some(Warrant::Members(all))
+}
+
+fn too_much(elevation: &Elevation) -> Status {
+    refused(ErrorCode::PermissionDenied, elevation.to_string())
+}

@@ -1,0 +1,196 @@
+//! The rights of a token as decisions need them, and what is left of them now.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use control_authz::{Directory, Permissions, Principal, Rights, TokenKind, platform_role};
+use control_state as state;
+use proto_public::Spelling;
+use proto_public::api::v2;
+
+use crate::roles::{project_role, tenant_role};
+
+/// The subject that stands for all that the user can reach.
+const ALL: &str = "*";
+
+/// Roles as a request carries them.
+#[derive(Debug, Clone, Default)]
+pub struct WantedRights {
+    pub permissions: Vec<state::MethodPermission>,
+    pub project_roles: BTreeMap<String, state::ProjectRole>,
+    pub tenant_roles: BTreeMap<String, state::TenantRole>,
+    pub machine_roles: BTreeMap<String, state::EditorViewer>,
+    pub admin_role: Option<state::EditorViewer>,
+    pub infra_role: Option<state::EditorViewer>,
+}
+
+impl WantedRights {
+    /// The rights of a token that is there, without methods that an older program misfiled, see
+    /// [`state::Token::by_visibility`].
+    pub fn of(token: &state::Token) -> Self {
+        Self {
+            permissions: counted(token),
+            project_roles: token.project_roles.clone(),
+            tenant_roles: token.tenant_roles.clone(),
+            machine_roles: token.machine_roles.clone(),
+            admin_role: token.admin_role,
+            infra_role: token.infra_role,
+        }
+    }
+
+    /// As decisions need them.
+    pub fn rights(&self) -> Rights {
+        let mut permissions = Permissions::default();
+        for entry in &self.permissions {
+            for method in &entry.methods {
+                // A method that this version does not know gives no right.
+                let _known = permissions.add(&one_id(&entry.subject), method);
+            }
+        }
+        let wire = |role| match role {
+            state::EditorViewer::Editor => v2::AdminRole::Editor,
+            state::EditorViewer::Viewer => v2::AdminRole::Viewer,
+        };
+        let infra = |role| match role {
+            state::EditorViewer::Editor => v2::InfraRole::Editor,
+            state::EditorViewer::Viewer => v2::InfraRole::Viewer,
+        };
+        let machine = |role: &state::EditorViewer| match role {
+            state::EditorViewer::Editor => v2::MachineRole::Editor,
+            state::EditorViewer::Viewer => v2::MachineRole::Viewer,
+        };
+        Rights {
+            permissions,
+            project_roles: mapped(&self.project_roles, |role| project_role(*role)),
+            tenant_roles: mapped(&self.tenant_roles, |role| tenant_role(*role)),
+            machine_roles: mapped(&self.machine_roles, machine),
+            admin_role: self.admin_role.map(wire),
+            infra_role: self.infra_role.map(infra),
+            component: None,
+        }
+    }
+}
+
+/// The permissions of a token that count.
+fn counted(token: &state::Token) -> Vec<state::MethodPermission> {
+    let mut permissions = token.permissions.clone();
+    if token.by_visibility {
+        return permissions;
+    }
+    let has_subject = |path: &String| {
+        let method = proto_public::method(path);
+        method.is_some_and(|method| method.scope.subject_field().is_some())
+    };
+    for entry in permissions.iter_mut().filter(|it| it.subject == ALL) {
+        entry.methods.retain(|path| !has_subject(path));
+    }
+    permissions
+}
+
+/// Roles by subject in its one spelling. Of two entries for one id, the weaker counts; the contract
+/// numbers roles from the strongest.
+fn mapped<A, B: Ord + Copy>(
+    roles: &BTreeMap<String, A>,
+    map: impl Fn(&A) -> B,
+) -> BTreeMap<String, B> {
+    let mut out = BTreeMap::new();
+    for (subject, role) in roles {
+        let role = map(role);
+        let kept = out.entry(one_id(subject).into_owned()).or_insert(role);
+        *kept = role.max(*kept);
+    }
+    out
+}
+
+/// An id as requests carry it past the gate: tokens may be older than that.
+fn one_id(subject: &str) -> Cow<'_, str> {
+    match Spelling::Uuid.rewrite(subject) {
+        Some(rewritten) => Cow::Owned(rewritten),
+        None => Cow::Borrowed(subject),
+    }
+}
+
+/// The admin role as which rights over the platform count now that rest on `warrant`, in a token
+/// of `user`; `None` when those on whose standing they rest have lost it.
+pub fn standing(
+    warrant: Option<&state::Warrant>,
+    user: &str,
+    directory: &dyn Directory,
+) -> Option<v2::AdminRole> {
+    match warrant {
+        Some(state::Warrant::Operator) => Some(v2::AdminRole::Editor),
+        None => platform_role(directory, user),
+        Some(state::Warrant::Members(logins)) => {
+            let mut roles = logins.iter().map(|login| platform_role(directory, login));
+            let first = roles.next()??;
+            // The contract numbers roles from the strongest.
+            roles.try_fold(first, |weakest, role| Some(weakest.max(role?)))
+        }
+    }
+}
+
+/// `true` if the administrators who made a token for another user could make it now.
+fn makers_stand(token: &state::Token, directory: &dyn Directory) -> bool {
+    let Some(state::Warrant::Members(logins)) = &token.warrant else {
+        return true;
+    };
+    let mut makers = logins.iter().filter(|login| **login != token.user);
+    makers.all(|login| platform_role(directory, login) == Some(v2::AdminRole::Editor))
+}
+
+/// The caller that a token stands for, with the rights that are left of it now.
+pub fn principal(token: &state::Token, directory: &dyn Directory) -> Principal {
+    let kind = match token.token_type {
+        state::TokenType::Api => TokenKind::Api,
+        state::TokenType::User => TokenKind::User,
+    };
+    let mut rights = WantedRights::of(token).rights();
+    if !makers_stand(token, directory) {
+        rights = rights.without_membership();
+    }
+    if rights.are_over_platform() {
+        rights = rights.with_standing(standing(token.warrant.as_ref(), &token.user, directory));
+    }
+    Principal {
+        user: token.user.as_str().into(),
+        token: token.id.to_string().into(),
+        kind,
+        rights: Rights {
+            component: (token.component.as_ref()).map(|component| component.project.to_string()),
+            ..rights
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_of_an_older_program_reaches_no_subject_by_a_star() {
+        const OWN: &str = "/metalstack.api.v2.UserService/Get";
+        const PING: &str = "/metalstack.infra.v2.ComponentService/Ping";
+        const IPS: &str = "/metalstack.api.v2.IPService/List";
+        const TENANT: &str = "/metalstack.api.v2.TenantService/Get";
+        let project = "00000000-0000-4000-8000-000000000001";
+        let mut token: state::Token = serde_json::from_value(serde_json::json!({
+            "id": project, "user": "ann", "meta": {}, "token_type": "api",
+            "issued_at": 0, "expires": 1000,
+            "permissions": [
+                {"subject": "*", "methods": [OWN, PING, IPS, TENANT]},
+                {"subject": project, "methods": [IPS]},
+            ],
+        }))
+        .unwrap();
+        let index = |path| proto_public::method(path).unwrap().index;
+        let allowed = |token: &state::Token, subject: &str| {
+            let rights = WantedRights::of(token).rights();
+            [OWN, PING, IPS, TENANT].map(|path| rights.permissions.allow(subject, index(path)))
+        };
+        assert_eq!(allowed(&token, ""), [true, true, false, false]);
+        assert_eq!(allowed(&token, "another"), [true, true, false, false]);
+        assert_eq!(allowed(&token, project), [true, true, true, false]);
+        token.by_visibility = true;
+        assert_eq!(allowed(&token, "another"), [true; 4]);
+    }
+}

@@ -1,0 +1,405 @@
+//! Logging in with a browser, at the paths that the published command line opens.
+//!
+//! `GET /auth/openid-connect?redirect-url=URL` begins: with a provider the browser goes there and
+//! comes back to `/auth/openid-connect/callback`, without one it gets a form for built-in users.
+//! Either way the end is `URL?token=TOKEN`, and URL is held against the allowed ones before
+//! anything else. The flow is kept by the browser, sealed (`flow`), so that any node goes on.
+//!
+//! Invariants: unknown logins and wrong passwords are refused alike, in words and in time; attempts
+//! are bounded (`attempts`); who logs in is a user, never an administrator by that alone.
+
+mod flow;
+mod page;
+mod provider;
+mod redirect;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use control_authz::{AuditedCall, Permit, Recorded, SystemActor};
+use control_front::Pages;
+use control_gate::ServiceContext;
+use control_gate::passwords::{Attempts, Hasher};
+use control_gate::refusal;
+use control_pki::SealingKey;
+use control_state::{Command, CreateToken, LogIn, TokenType, User};
+use control_store::CallEnd;
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use proto_types::{TenantId, TokenId};
+use tokio::sync::Semaphore;
+use tonic::{Code, Status};
+use url::Url;
+use url::form_urlencoded::parse;
+use uuid::Uuid;
+
+use flow::Flow;
+use page::Page;
+use provider::{Person, Provider};
+
+pub use provider::{ProviderError, ProviderSettings};
+pub use redirect::{RedirectError, Redirects};
+
+/// Where a login begins.
+const BEGIN: &str = "/auth/openid-connect";
+/// Where the provider sends the browser back to.
+const CALLBACK: &str = "/auth/openid-connect/callback";
+/// Where the form goes.
+const FORM: &str = "/auth/login";
+/// Where a browser forgets a login that was begun, and goes on to end its session with the provider.
+const LOGOUT: &str = "/auth/logout/openid-connect";
+/// Passwords of strangers that are checked or wait for it; less than the hasher takes, so that
+/// there is room for those who have logged in from the same place before.
+const STRANGERS_MAX: usize = 16;
+/// Codes that are traded with the provider at the same time.
+const EXCHANGES_MAX: usize = 32;
+/// What is said to wait when these places are taken, seconds.
+const BUSY_S: u64 = 5;
+/// Longest query that is looked at, bytes.
+const QUERY_BYTES_MAX: usize = 8192;
+
+/// How people log in.
+#[derive(Debug, Clone)]
+pub struct LoginSettings {
+    /// Where tokens may go.
+    pub redirects: Redirects,
+    /// Life of a user's token, milliseconds.
+    pub token_life_ms: u64,
+    /// Whether browsers reach the API by HTTPS alone.
+    pub is_secure: bool,
+    /// Who knows the users; built-in users without one.
+    pub provider: Option<ProviderSettings>,
+}
+
+/// The login pages.
+#[derive(Debug)]
+pub struct Login {
+    core: Arc<ServiceContext>,
+    hasher: Arc<Hasher>,
+    seal: SealingKey,
+    settings: LoginSettings,
+    provider: Option<Provider>,
+    attempts: Attempts,
+    strangers: Semaphore,
+    exchanges: Semaphore,
+}
+
+/// A request, taken apart.
+#[derive(Debug)]
+struct Visit<'a> {
+    headers: &'a HeaderMap,
+    fields: Vec<(String, String)>,
+    caller: IpAddr,
+}
+
+impl Visit<'_> {
+    fn field(&self, name: &str) -> &str {
+        let mut named = self.fields.iter().filter(|(it, _)| it == name);
+        named.next().map_or("", |(_, value)| value)
+    }
+}
+
+impl Login {
+    /// Pages over the state; `seal` is the same on all nodes.
+    ///
+    /// # Errors
+    /// When the provider's settings cannot be used.
+    pub fn new(
+        core: Arc<ServiceContext>,
+        hasher: Arc<Hasher>,
+        seal: SealingKey,
+        settings: LoginSettings,
+    ) -> Result<Self, ProviderError> {
+        let provider = settings.provider.clone().map(Provider::new).transpose()?;
+        Ok(Self {
+            core,
+            hasher,
+            seal,
+            settings,
+            provider,
+            attempts: Attempts::default(),
+            strangers: Semaphore::new(STRANGERS_MAX),
+            exchanges: Semaphore::new(EXCHANGES_MAX),
+        })
+    }
+
+    /// A browser that wants to log in.
+    async fn begin(&self, visit: &Visit<'_>) -> Response<Bytes> {
+        let Some(redirect) = self.settings.redirects.allowed(visit.field("redirect-url")) else {
+            let text = "The redirect-url is missing, or no token may go there. Allowed are \
+                        addresses of this machine (http://127.0.0.1:PORT/...), and those that \
+                        login.redirects of the server's configuration names.";
+            return Page::text(StatusCode::BAD_REQUEST, "Not there", text).answer(None);
+        };
+        let now = self.core.now();
+        let Some((flow, cookie)) = self.flow(redirect) else {
+            return broken();
+        };
+        let Some(provider) = &self.provider else {
+            return page::form(&flow.state, &flow.redirect, None).answer(Some(&cookie));
+        };
+        match provider.authorise(&flow, now).await {
+            Ok(url) => page::redirect(&url, Some(&cookie)),
+            Err(error) => provider_failed("Not logged in", &error),
+        }
+    }
+
+    /// A browser that is done. It keeps nothing of ours; the provider's session is the provider's
+    /// to end.
+    async fn logout(&self) -> Response<Bytes> {
+        let end = match &self.provider {
+            Some(provider) => provider.end_session(self.core.now()).await,
+            None => Ok(None),
+        };
+        match end {
+            Ok(Some(url)) => page::redirect(&url, Some(&self.forget())),
+            Ok(None) => {
+                let text = "This browser keeps nothing. Tokens end with: metalmesh logout.";
+                Page::text(StatusCode::OK, "Logged out", text).answer(Some(&self.forget()))
+            }
+            Err(error) => provider_failed("Still logged in there", &error),
+        }
+    }
+
+    fn flow(&self, redirect: Url) -> Option<(Flow, String)> {
+        let flow = Flow::begin(redirect, self.core.now())?;
+        let cookie = flow.cookie(&self.seal, self.settings.is_secure)?;
+        Some((flow, cookie))
+    }
+
+    /// A browser that comes back from the provider.
+    async fn callback(&self, visit: &Visit<'_>) -> Response<Bytes> {
+        let now = self.core.now();
+        let (state, headers) = (visit.field("state"), visit.headers);
+        let flow = Flow::of_browser(headers, state, &self.seal, now);
+        let (Some(flow), Some(provider)) = (flow, &self.provider) else {
+            return over();
+        };
+        let code = visit.field("code");
+        if code.is_empty() {
+            tracing::info!(error = visit.field("error"), "the provider refused a login");
+            let text = "The provider did not let you in. Begin again: metalmesh login.";
+            let page = Page::text(StatusCode::UNAUTHORIZED, "Not logged in", text);
+            return page.answer(Some(&self.forget()));
+        }
+        if let Err(seconds) = self.attempts.take_caller(visit.caller, now) {
+            tracing::warn!(caller = %visit.caller, "too many attempts to log in");
+            return page::wait(seconds);
+        }
+        let Ok(_place) = self.exchanges.try_acquire() else {
+            return page::wait(BUSY_S);
+        };
+        match provider.person(&flow, code, now).await {
+            Ok(person) => self.let_in(visit, &flow, person, BEGIN).await,
+            Err(error) => provider_failed("Not logged in", &error),
+        }
+    }
+
+    /// A built-in user's form.
+    async fn form(&self, visit: &Visit<'_>) -> Response<Bytes> {
+        let now = self.core.now();
+        let (state, headers) = (visit.field("state"), visit.headers);
+        let flow = Flow::of_browser(headers, state, &self.seal, now);
+        let (Some(flow), None) = (flow, &self.provider) else {
+            return over();
+        };
+        let login = visit.field("login").trim();
+        let is_stranger = match self.attempts.take(visit.caller, login, now) {
+            Ok(is_stranger) => is_stranger,
+            Err(seconds) => {
+                tracing::warn!(caller = %visit.caller, "too many attempts to log in");
+                return page::wait(seconds);
+            }
+        };
+        let place = is_stranger.then(|| self.strangers.try_acquire());
+        let Ok(_place) = place.transpose() else {
+            return page::wait(BUSY_S);
+        };
+        let user = match self.user(login).await {
+            Ok(user) => user,
+            Err(status) => return failed(&status),
+        };
+        let hash = user.as_ref().map(|user| user.password.clone());
+        let password = visit.field("password").to_owned();
+        match (self.hasher.is(password, hash).await, user) {
+            (Ok(true), Some(user)) => {
+                self.attempts.succeeded(visit.caller, login, now);
+                let person = Person {
+                    login: user.login.to_string(),
+                    name: Some(user.name.clone()),
+                    email: Some(user.email.clone()),
+                    picture: None,
+                };
+                self.let_in(visit, &flow, person, FORM).await
+            }
+            (Err(status), _) => failed(&status),
+            (Ok(_), user) => {
+                if let Some(user) = user {
+                    self.record_refusal(visit, user.login.as_str()).await;
+                }
+                let text = "Login or password is wrong.";
+                page::form(&flow.state, &flow.redirect, Some(text)).answer(None)
+            }
+        }
+    }
+
+    async fn user(&self, login: &str) -> Result<Option<Arc<User>>, Status> {
+        let login: Option<TenantId> = login.parse().ok();
+        let find = |tables: &control_state::Tables| {
+            Ok(login.and_then(|login| tables.get::<User>(&login).cloned()))
+        };
+        self.core.read_latest(find).await
+    }
+
+    /// Makes the token and sends the browser on with it.
+    async fn let_in(
+        &self,
+        visit: &Visit<'_>,
+        flow: &Flow,
+        person: Person,
+        path: &str,
+    ) -> Response<Bytes> {
+        let call = self.call(visit, &person.login, path);
+        match self.token(person, call).await {
+            Ok(token) => {
+                let mut to = flow.redirect.clone();
+                to.query_pairs_mut().clear().append_pair("token", &token);
+                page::redirect(&to, Some(&self.forget()))
+            }
+            Err(status) => failed(&status),
+        }
+    }
+
+    async fn token(&self, person: Person, call: Arc<AuditedCall>) -> Result<String, Status> {
+        let core = &self.core;
+        let now = core.now();
+        let login: TenantId = person.login.parse().map_err(|_| {
+            let text = format!("{:?} cannot be a login", person.login);
+            refusal::invalid("login", text)
+        })?;
+        let token = CreateToken {
+            id: TokenId::new(Uuid::now_v7()),
+            user: login.to_string(),
+            description: "login".to_owned(),
+            labels: Default::default(),
+            permissions: Vec::new(),
+            expires: now.plus_ms(self.settings.token_life_ms),
+            token_type: TokenType::User,
+            project_roles: Default::default(),
+            tenant_roles: Default::default(),
+            admin_role: None,
+            infra_role: None,
+            machine_roles: Default::default(),
+            warrant: None,
+        };
+        let op = LogIn {
+            name: person.name.unwrap_or_else(|| login.to_string()),
+            email: person.email.unwrap_or_default(),
+            avatar_url: person.picture.unwrap_or_default(),
+            token,
+            login,
+        };
+        let permit = Permit::system(SystemActor::Login).for_call(call);
+        let command = Command::new(now, op.login.to_string(), op);
+        let reply = core.store.propose(&permit, &command).await;
+        let token = reply.map_err(refusal::of_propose)?.token();
+        let token = token.map_err(refusal::of_state)?;
+        core.sign(&token)
+    }
+
+    fn call(&self, visit: &Visit<'_>, login: &str, path: &str) -> Arc<AuditedCall> {
+        Arc::new(AuditedCall {
+            id: Uuid::now_v7().to_string(),
+            time_ms: self.core.now().ms(),
+            user: login.to_owned(),
+            tenant: login.to_owned(),
+            project: None,
+            method: path.to_owned(),
+            body: None,
+            rule: None,
+            source_ip: visit.caller.to_string(),
+            recorded: Recorded::default(),
+        })
+    }
+
+    /// Of logins that are known alone: what else people type may be a password.
+    async fn record_refusal(&self, visit: &Visit<'_>, login: &str) {
+        let end = CallEnd {
+            call: self.call(visit, login, FORM),
+            code: Code::Unauthenticated.into(),
+            reason: None,
+            time: self.core.now(),
+        };
+        self.core.audit.put(end).await;
+    }
+
+    fn forget(&self) -> String {
+        flow::forget(self.settings.is_secure)
+    }
+}
+
+#[tonic::async_trait]
+impl Pages for Login {
+    async fn answer(&self, request: Request<Bytes>, peer: Option<SocketAddr>) -> Response<Bytes> {
+        let (method, uri) = (request.method(), request.uri());
+        let is_post = method == Method::POST;
+        let text: &[u8] = match is_post {
+            true => request.body(),
+            false => uri.query().unwrap_or_default().as_bytes(),
+        };
+        if text.len() > QUERY_BYTES_MAX {
+            let text = "The request is too long.";
+            return Page::text(StatusCode::BAD_REQUEST, "Too long", text).answer(None);
+        }
+        let visit = Visit {
+            headers: request.headers(),
+            fields: parse(text).into_owned().collect(),
+            caller: peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip()),
+        };
+        match (uri.path(), is_post, method == Method::GET) {
+            (BEGIN, false, true) => self.begin(&visit).await,
+            (CALLBACK, false, true) => self.callback(&visit).await,
+            (FORM, true, false) => self.form(&visit).await,
+            (LOGOUT, false, true) => self.logout().await,
+            _ => {
+                let text = "There is no such page. To log in: metalmesh login.";
+                Page::text(StatusCode::NOT_FOUND, "Not found", text).answer(None)
+            }
+        }
+    }
+}
+
+/// The login was begun by another browser, or too long ago, or is done.
+fn over() -> Response<Bytes> {
+    let text = "This login was begun in another browser or too long ago. Begin again: metalmesh \
+                login.";
+    Page::text(StatusCode::BAD_REQUEST, "Begin again", text).answer(None)
+}
+
+fn provider_failed(title: &'static str, error: &ProviderError) -> Response<Bytes> {
+    tracing::warn!(error = %error, "the provider of the logins failed");
+    let (status, text) = match error {
+        ProviderError::Unverified => (
+            StatusCode::FORBIDDEN,
+            "The provider has not verified your mail address.",
+        ),
+        _ => (
+            StatusCode::BAD_GATEWAY,
+            "The provider of the logins cannot be used now. The server's log says why.",
+        ),
+    };
+    Page::text(status, title, text).answer(None)
+}
+
+fn failed(status: &Status) -> Response<Bytes> {
+    tracing::warn!(error = %status, "a login failed");
+    let text = match status.code() {
+        Code::FailedPrecondition => status.message(),
+        _ => "The server cannot do it now. Try again in a moment.",
+    };
+    Page::text(StatusCode::SERVICE_UNAVAILABLE, "Not now", text).answer(None)
+}
+
+fn broken() -> Response<Bytes> {
+    failed(&Status::internal("no randomness"))
+}

@@ -1,0 +1,149 @@
+//! What agents of the published stack need beside the state: somebody who hears that they live,
+//! what switches were told, and a place for each of their streams.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use control_gate::refusal::refused;
+use control_state::ErrorCode;
+use proto_types::{SwitchId, Vni};
+use tonic::Status;
+
+use crate::bmc_streams::BmcStreams;
+
+/// Streams of agents at the same time on one node.
+const STREAMS_MAX: usize = 16_384;
+/// Streams for one machine or partition at the same time: the old one of an agent that came back
+/// may not have ended yet.
+const STREAMS_OF_ONE_MAX: usize = 8;
+/// Switches whose last answer is remembered.
+const TOLD_MAX: usize = 10_000;
+
+/// What a switch was told its ports shall be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) term: u64,
+    /// Revision at which the ports were first told so.
+    pub(crate) generation: u64,
+    /// Segment by port, and whether it is switched on.
+    pub(crate) ports: BTreeMap<String, (Vni, bool)>,
+}
+
+/// The open streams of published agents, and what their switches were told.
+#[derive(Debug, Default)]
+pub(crate) struct Published {
+    told: Mutex<BTreeMap<SwitchId, Told>>,
+    streams: Arc<Mutex<Streams>>,
+    /// Streams on which orders for BMCs are taken.
+    pub(crate) bmc_streams: BmcStreams,
+}
+
+#[derive(Debug, Default)]
+struct Streams {
+    all: usize,
+    of_one: BTreeMap<String, usize>,
+}
+
+/// A place for a stream, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct StreamPlace {
+    streams: Arc<Mutex<Streams>>,
+    of: String,
+}
+
+impl Drop for StreamPlace {
+    fn drop(&mut self) {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.all -= 1;
+        if let Some(own) = streams.of_one.get_mut(&self.of) {
+            *own -= 1;
+            if *own == 0 {
+                streams.of_one.remove(&self.of);
+            }
+        }
+    }
+}
+
+impl Published {
+    /// A place for a stream of a machine or partition.
+    ///
+    /// # Errors
+    /// `resource_exhausted` when there are too many.
+    pub(crate) fn place(&self, of: &str) -> Result<StreamPlace, Status> {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = streams.of_one.get(of).copied().unwrap_or_default();
+        let limit = if own >= STREAMS_OF_ONE_MAX {
+            Some((format!("for \"{of}\""), STREAMS_OF_ONE_MAX))
+        } else if streams.all >= STREAMS_MAX {
+            Some(("on this node".to_owned(), STREAMS_MAX))
+        } else {
+            None
+        };
+        if let Some((whose, limit)) = limit {
+            let message = format!("{limit} streams {whose} are open, which is the limit");
+            return Err(refused(ErrorCode::TooMany, message));
+        }
+        streams.all += 1;
+        streams.of_one.insert(of.to_owned(), own + 1);
+        Ok(StreamPlace {
+            streams: Arc::clone(&self.streams),
+            of: of.to_owned(),
+        })
+    }
+
+    /// Remembers what a switch was told; the same as before keeps its generation.
+    pub(crate) fn tell(&self, id: &SwitchId, told: Told) {
+        let mut all = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = |old: &Told| old.term == told.term && old.ports == told.ports;
+        if all.get(id).is_some_and(is_known) {
+            return;
+        }
+        if all.len() >= TOLD_MAX && !all.contains_key(id) {
+            all.pop_first();
+        }
+        all.insert(id.clone(), told);
+    }
+
+    /// What this node told a switch last.
+    pub(crate) fn told(&self, id: &SwitchId) -> Option<Told> {
+        let all = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(id).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_bounded_and_given_back() {
+        let published = Published::default();
+        let mut places: Vec<_> = (0..STREAMS_OF_ONE_MAX)
+            .map(|_| published.place("m1").unwrap())
+            .collect();
+        let refused = published.place("m1").unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
+        published.place("m2").unwrap();
+        places.pop();
+        places.push(published.place("m1").unwrap());
+        places.clear();
+        assert_eq!(published.streams.lock().unwrap().all, 0);
+        assert!(published.streams.lock().unwrap().of_one.is_empty());
+    }
+
+    #[test]
+    fn a_switch_that_is_told_the_same_again_keeps_the_generation() {
+        let published = Published::default();
+        let id: SwitchId = "leaf1".parse().unwrap();
+        let told = |generation, up| Told {
+            term: 1,
+            generation,
+            ports: [("swp1".to_owned(), (Vni::NONE, up))].into(),
+        };
+        published.tell(&id, told(1, true));
+        published.tell(&id, told(2, true));
+        assert_eq!(published.told(&id).unwrap().generation, 1);
+        published.tell(&id, told(3, false));
+        assert_eq!(published.told(&id).unwrap().generation, 3);
+    }
+}

@@ -1,0 +1,222 @@
+//! Makes messages of objects, once for all watches that show them.
+
+use std::sync::{Arc, OnceLock};
+
+use control_convert::machine_history::Viewer;
+use control_convert::{
+    audit, catalog, component, invite, join, layout, machine, network, policy, quota, reservation,
+    switch, task, tenancy, token,
+};
+use control_state::{
+    AuditPhase, Change, EventLog, InviteTo, Kind, Machine, Record, Tables, VpnMember,
+};
+use control_store::Changes;
+use prost::Message;
+use prost_types::Any;
+use proto_public::api::v2;
+
+use super::Scope;
+
+/// Messages of one change, made when the first watch needs them.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    /// The object as it is.
+    now: OnceLock<Option<Any>>,
+    /// The same for those who may use it but not look into it.
+    outside: OnceLock<Option<Any>>,
+    /// As it was.
+    gone: OnceLock<Option<Any>>,
+    /// As it was, for those who may use it but not look into it.
+    gone_outside: OnceLock<Option<Any>>,
+}
+
+/// The places for the messages of one command's changes.
+pub(super) fn places(changes: &Changes<Change>) -> Arc<Vec<Made>> {
+    changes.derived(|list| list.iter().map(|_| Made::default()).collect::<Vec<_>>())
+}
+
+impl Made {
+    /// The object as it is after the change.
+    pub(super) fn now(&self, tables: &Tables, record: &Record, scope: &Scope) -> Option<Any> {
+        let place = if is_outside(record, scope) {
+            &self.outside
+        } else {
+            &self.now
+        };
+        place.get_or_init(|| object(tables, record, scope)).clone()
+    }
+
+    /// The object as it was before it went.
+    pub(super) fn gone(&self, tables: &Tables, record: &Record, scope: &Scope) -> Option<Any> {
+        let place = if is_outside(record, scope) {
+            &self.gone_outside
+        } else {
+            &self.gone
+        };
+        let make = || match record {
+            Record::Network(it) => message("api.v2.Network", &network::network(it, None)),
+            Record::Machine(it) => {
+                let viewer = viewer(scope);
+                message("api.v2.Machine", &without_events(tables, it, viewer))
+            }
+            other => object(tables, other, &Scope::All),
+        };
+        place.get_or_init(make).clone()
+    }
+
+    /// A machine of which a part changed and nothing else; none when a later command that is to be
+    /// told changed it again.
+    pub(super) fn part(
+        &self,
+        tables: &Tables,
+        machine: &Arc<Machine>,
+        at: u64,
+        scope: &Scope,
+    ) -> Option<Any> {
+        let viewer = viewer(scope);
+        let place = match viewer {
+            Viewer::Admin => &self.now,
+            Viewer::Tenant => &self.outside,
+        };
+        let make = || {
+            let is_later = machine_revision(tables, machine) > at;
+            let shown = || machine::machine(tables, machine, viewer);
+            (!is_later).then(|| message("api.v2.Machine", &shown()))?
+        };
+        place.get_or_init(make).clone()
+    }
+}
+
+/// Whether such objects are shown as parts of machines: their events, their ways into the VPN.
+pub(super) fn is_part(kind: Kind) -> bool {
+    matches!(kind, Kind::EventLog | Kind::VpnMember)
+}
+
+/// The revision of a machine or of one of its parts.
+pub(super) fn machine_revision(tables: &Tables, machine: &Machine) -> u64 {
+    let own = tables.revision_of::<Machine>(&machine.id);
+    let events = tables.revision_of::<EventLog>(&machine.id);
+    let allocation = machine.allocation.as_ref();
+    let vpn = allocation.and_then(|it| tables.revision_of::<VpnMember>(&it.id));
+    own.max(events).max(vpn).unwrap_or_default()
+}
+
+/// Who looks: all but the watch of everything are of tenants.
+fn viewer(scope: &Scope) -> Viewer {
+    match scope {
+        Scope::All => Viewer::Admin,
+        Scope::Tenant(_) | Scope::Project(_) | Scope::Own(_) => Viewer::Tenant,
+    }
+}
+
+/// Whether a scope shows less of an object: a network that belongs to nobody without its use, a
+/// machine without what happened before its allocation.
+fn is_outside(record: &Record, scope: &Scope) -> bool {
+    match (record, scope) {
+        (Record::Machine(_), scope) => viewer(scope) == Viewer::Tenant,
+        (Record::Network(it), Scope::Project(_)) => it.project.is_none(),
+        _ => false,
+    }
+}
+
+/// The message of an object; none of a kind that is not for clients.
+pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<Any> {
+    match record {
+        Record::Tenant(it) => message("api.v2.Tenant", &tenancy::tenant(it)),
+        Record::Project(it) => message("api.v2.Project", &tenancy::project(it)),
+        Record::Token(it) => message("api.v2.Token", &token::token(it)),
+        Record::Partition(it) => message("api.v2.Partition", &catalog::partition(it)),
+        Record::Size(it) => message("api.v2.Size", &catalog::size(it)),
+        Record::Image(it) => message("api.v2.Image", &catalog::image(it)),
+        Record::Layout(it) => message("api.v2.FilesystemLayout", &layout::layout(it)),
+        Record::Network(it) => {
+            let inside =
+                (!is_outside(record, scope)).then(|| network::Fullness::of_one(tables, it));
+            message("api.v2.Network", &network::network(it, inside.as_ref()))
+        }
+        Record::Ip(it) => message("api.v2.IP", &network::ip(it)),
+        Record::Machine(it) => {
+            let newest = tables.get::<Machine>(&it.id);
+            let is_newest = newest.is_some_and(|newest| Arc::ptr_eq(newest, it));
+            let shown = if is_newest {
+                machine::machine(tables, it, viewer(scope))
+            } else {
+                without_events(tables, it, viewer(scope))
+            };
+            message("api.v2.Machine", &shown)
+        }
+        Record::Switch(it) => message("api.v2.Switch", &switch::switch(tables, it)),
+        Record::BmcOrder(it) => message("admin.v2.TaskInfo", &task::task(it)),
+        Record::AuditEntry(it) if it.phase == AuditPhase::Dropped => None,
+        Record::AuditEntry(it) => message("api.v2.AuditTrace", &audit::trace(it)),
+        Record::JoinTicket(it) => Some(any("metalmesh.admin.v1.JoinTicket", &join::ticket(it))),
+        Record::SizeReservation(it) => {
+            message("api.v2.SizeReservation", &reservation::reservation(it))
+        }
+        Record::SizeImageConstraint(it) => message(
+            "api.v2.SizeImageConstraint",
+            &reservation::image_constraint(it),
+        ),
+        Record::Component(it) => message("api.v2.Component", &component::component(tables, it)),
+        Record::Policy(it) => Some(any("metalmesh.admin.v1.Policy", &policy::policy(it))),
+        Record::Quota(it) => Some(any("metalmesh.admin.v1.Quota", &quota::quota(tables, it))),
+        Record::Invite(it) => match &it.to {
+            InviteTo::Tenant { .. } => {
+                message("api.v2.TenantInvite", &invite::tenant_invite(tables, it)?)
+            }
+            InviteTo::Project { .. } => {
+                message("api.v2.ProjectInvite", &invite::project_invite(tables, it)?)
+            }
+        },
+        Record::AuditAnchor(_)
+        | Record::AuditExport(_)
+        | Record::User(_)
+        | Record::EventLog(_)
+        | Record::BootTicket(_)
+        | Record::Certificate(_)
+        | Record::CaRecord(_)
+        | Record::SigningKey(_)
+        | Record::ControlNode(_)
+        | Record::Idempotency(_)
+        | Record::VpnMember(_)
+        | Record::Identity(_)
+        | Record::CaRotation(_)
+        | Record::ClusterClock(_)
+        | Record::CoolingNumber(_)
+        | Record::PoolCursor(_)
+        | Record::Settings(_) => None,
+    }
+}
+
+/// A machine that has changed since or is gone. Its events of today may be those of another
+/// project, and so are not told with what it was.
+fn without_events(tables: &Tables, machine: &Machine, viewer: Viewer) -> v2::Machine {
+    v2::Machine {
+        recent_provisioning_events: Some(v2::MachineRecentProvisioningEvents::default()),
+        ..machine::machine(tables, machine, viewer)
+    }
+}
+
+fn message(name: &str, message: &impl Message) -> Option<Any> {
+    Some(any(&format!("metalstack.{name}"), message))
+}
+
+fn any(name: &str, message: &impl Message) -> Any {
+    Any {
+        type_url: format!("type.googleapis.com/{name}"),
+        value: message.encode_to_vec(),
+    }
+}
+
+/// The machine that shows a part that changed.
+pub(super) fn machine_of_part<'a>(tables: &'a Tables, change: &Change) -> Option<&'a Arc<Machine>> {
+    match change.record.as_ref()? {
+        Record::EventLog(log) => tables.get::<Machine>(&log.machine),
+        Record::VpnMember(member) => {
+            let machine = tables.get::<Machine>(&member.machine)?;
+            let holder = machine.allocation.as_ref()?;
+            (holder.id == member.allocation).then_some(machine)
+        }
+        _ => None,
+    }
+}
