@@ -40,7 +40,7 @@ struct Args {
 #[derive(Debug, Subcommand)]
 enum Task {
     /// Check format, lints and structure; writes nothing
-    Check,
+    Check(check::Options),
     /// Mend what a tool can mend: format, simple lints, numbers of the budget that went down
     Fix,
     /// Count what breaks the rules about names and shapes, crate by crate
@@ -71,7 +71,7 @@ enum Task {
 fn main() -> ExitCode {
     let root = root();
     let result = match Args::parse().task {
-        Task::Check => check::run(&root),
+        Task::Check(options) => check::run(&root, &options),
         Task::Fix => check::fix(&root),
         Task::Measure(options) => measure::run(&root, &options),
         Task::Budget => check::rewrite_budget(&root),
