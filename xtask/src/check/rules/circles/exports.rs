@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use syn::{Item, UseTree, Visibility};
+use syn::{Attribute, Item, UseTree, Visibility};
 
+use crate::check::products::is_for_tests;
 use crate::check::source::Source;
 
 /// The meaning of `crate::name`, for each name.
@@ -11,6 +12,8 @@ use crate::check::source::Source;
 pub(super) struct Exports {
     /// Modules that the first file declares.
     pub(super) modules: BTreeSet<String>,
+    /// Modules that no product has: only a feature for tests brings them.
+    pub(super) of_tests: BTreeSet<String>,
     /// Names that it uses from a module, with the module.
     used: BTreeMap<String, String>,
     /// Modules of which it uses every name.
@@ -37,15 +40,19 @@ impl Exports {
                     let names = exports.names.entry(module.clone()).or_default();
                     collect_names(&file.syntax.items, names);
                 }
-                None => exports.read_root(&file.syntax.items),
+                None => exports.read_root(&file.krate, &file.syntax.items),
             }
         }
         exports
     }
 
-    fn read_root(&mut self, items: &[Item]) {
+    fn read_root(&mut self, krate: &str, items: &[Item]) {
         for item in items {
             if let Item::Mod(module) = item {
+                if is_of_tests(krate, &module.attrs) {
+                    self.of_tests.insert(plain(&module.ident));
+                    continue;
+                }
                 self.modules.insert(plain(&module.ident));
                 if let Some((_, inner)) = &module.content {
                     let names = self.names.entry(plain(&module.ident)).or_default();
@@ -91,6 +98,20 @@ impl Exports {
         let module = self.globs.iter().find(has_name)?;
         Some(Owner::Module(module.clone()))
     }
+}
+
+/// `true` if the attributes ask for a feature that only tests are built with.
+fn is_of_tests(krate: &str, attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        let Ok(list) = attribute.meta.require_list() else {
+            return false;
+        };
+        let condition = list.tokens.to_string().replace(' ', "");
+        let feature = condition
+            .strip_prefix("feature=\"")
+            .and_then(|rest| rest.strip_suffix('"'));
+        list.path.is_ident("cfg") && feature.is_some_and(|name| is_for_tests(krate, name))
+    })
 }
 
 /// One path of a `use`, with the name that it gets. No name means every name of the path.

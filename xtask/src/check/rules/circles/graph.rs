@@ -28,7 +28,11 @@ impl Graph {
     pub(super) fn of(files: &[&Source]) -> Self {
         let exports = Exports::of(files);
         let mut graph = Self::default();
-        for file in files {
+        let is_product = |file: &&&Source| {
+            let module = file.module.first();
+            module.is_none_or(|module| !exports.of_tests.contains(module))
+        };
+        for file in files.iter().filter(is_product) {
             let mut reader = Reader {
                 file,
                 exports: &exports,

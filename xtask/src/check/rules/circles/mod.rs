@@ -2,6 +2,7 @@
 //!
 //! A module is a file or a folder beside the file that the crate begins with. That file counts
 //! too, for what it defines itself; what it only exports belongs to the module that defines it.
+//! A module that only a feature for tests brings is left out: no product has it.
 
 mod exports;
 mod graph;
@@ -135,9 +136,13 @@ mod tests {
     use super::circles;
     use crate::check::rules::sources;
 
-    /// Circles as `a b`, of files that may be missing from `lib.rs`.
+    /// Circles as `a b`.
     fn found(files: &[(&str, &str)]) -> Vec<String> {
-        circles(&sources("control-a", files))
+        found_of("control-a", files)
+    }
+
+    fn found_of(krate: &str, files: &[(&str, &str)]) -> Vec<String> {
+        circles(&sources(krate, files))
             .iter()
             .map(|circle| {
                 let names: Vec<&str> = circle.modules.iter().map(String::as_str).collect();
@@ -196,6 +201,24 @@ mod tests {
         let down = ("b/mod.rs", "use crate::a::y::Y;");
         assert_eq!(found(&[lib, up, ("a/y.rs", "use super::x::X;")]), [""; 0]);
         assert_eq!(found(&[lib, up, ("a/y.rs", ""), down]), ["a b"]);
+    }
+
+    #[test]
+    fn modules_that_only_tests_have() {
+        let a = ("a.rs", "fn f() { crate::sim::hit() }");
+        let sim = ("sim.rs", "use crate::a::A;");
+        for (lib, expected) in [
+            ("mod a; #[cfg(feature = \"sim\")] mod sim;", vec![]),
+            ("mod a; #[cfg(feature = \"other\")] mod sim;", vec!["a sim"]),
+            (
+                "mod a; #[cfg(not(feature = \"sim\"))] mod sim;",
+                vec!["a sim"],
+            ),
+        ] {
+            let files = [("lib.rs", lib), a, sim];
+            let found = found_of("control-store", &files);
+            assert_eq!(found, expected, "{lib}");
+        }
     }
 
     #[test]
