@@ -11,6 +11,7 @@ mod fleet;
 mod fuzz;
 mod initramfs;
 mod lab;
+mod measure;
 mod osimage;
 mod shown;
 mod sim;
@@ -39,9 +40,13 @@ struct Args {
 #[derive(Debug, Subcommand)]
 enum Task {
     /// Check format, lints and structure; writes nothing
-    Check,
-    /// Mend what a tool can mend: format and simple lints
+    Check(check::Options),
+    /// Mend what a tool can mend: format, simple lints, numbers of the budget that went down
     Fix,
+    /// Count what breaks the rules about names and shapes, crate by crate
+    Measure(measure::Options),
+    /// Write these counts into the budget, also where they went up: after a merge
+    Budget,
     /// A small real data centre on this machine, end to end
     Lab(lab::LabArgs),
     /// Run every test, the lab in its short form included
@@ -66,8 +71,10 @@ enum Task {
 fn main() -> ExitCode {
     let root = root();
     let result = match Args::parse().task {
-        Task::Check => check::run(&root),
+        Task::Check(options) => check::run(&root, &options),
         Task::Fix => check::fix(&root),
+        Task::Measure(options) => measure::run(&root, &options),
+        Task::Budget => check::rewrite_budget(&root),
         Task::Test(args) => test::run(&root, &args),
         Task::Bench(args) => bench::run(&root, &args),
         Task::Fleet(args) => fleet::run(&root, &args),

@@ -62,6 +62,11 @@ fn tree(root: &Path, of: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// `true` if no product of ours is built with that feature of the crate.
+pub(crate) fn is_for_tests(krate: &str, feature: &str) -> bool {
+    TEST_FEATURES.contains(&(krate, feature))
+}
+
 fn has(line: &str, name: &str, feature: &str) -> bool {
     let Some((package, features)) = line.split_once(" | ") else {
         return false;
