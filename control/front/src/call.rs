@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method as HttpMethod, Request, Response, StatusCode, Version};
 use http_body_util::Full;
-use proto_public::{Method, json};
+use proto_public::Method;
 use proto_traces::now_ns;
 use tokio::time::Instant;
 use tonic::body::Body;
@@ -19,11 +19,12 @@ use tower::{BoxError, ServiceExt};
 use super::compression::Compression;
 use super::inner::{Answer, End};
 use super::listed::ListMessage;
-use super::protocol::{Codec, Framing, Protocol};
+use super::protocol::{Framing, Protocol};
 use super::reply::{self, Reply, ReplyBody};
 use super::requests::Incoming;
 use super::rooms::{ANONYMOUS_BYTES_MAX, Caller};
 use super::sending::ListReply;
+use super::status::too_large;
 use super::{Call, Front, Gate, Inner, Respelled, envelope, get, inner, requests};
 use crate::listing::Listing;
 use crate::serve::Connection;
@@ -284,7 +285,7 @@ fn message(
 ) -> Result<Bytes, Status> {
     let message = match protocol.framing {
         Framing::ConnectUnary if body.len() > bytes_max => {
-            return Err(envelope::too_large(bytes_max));
+            return Err(too_large(bytes_max));
         }
         Framing::ConnectUnary => compression.expand(&body, bytes_max)?,
         Framing::GrpcWeb { text: true } => {
@@ -297,20 +298,7 @@ fn message(
             envelope::single_message(body, compression, bytes_max)?
         }
     };
-    to_proto(protocol.codec, method, message)
-}
-
-/// The protobuf bytes of a request message.
-///
-/// # Errors
-/// `invalid_argument` for JSON that is not this message.
-pub(super) fn to_proto(codec: Codec, method: &Method, message: Bytes) -> Result<Bytes, Status> {
-    match codec {
-        Codec::Proto => Ok(message),
-        Codec::Json => json::to_proto(&method.input, &message)
-            .map(Bytes::from)
-            .map_err(|error| Status::invalid_argument(error.to_string())),
-    }
+    protocol.codec.to_proto(method, message)
 }
 
 /// Whether a method can be called in this framing.

@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use http::HeaderMap;
 use tonic::Status;
 
-use super::envelope::too_large;
+use super::status::too_large;
 
 /// Answers below this many bytes go out as they are: the headers would outweigh the gain.
 pub(super) const COMPRESSED_FROM: usize = 1 << 10;

@@ -4,6 +4,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tonic::Status;
 
 use super::compression::Compression;
+use super::status::too_large;
 
 /// Largest message of a request, as it arrives and after decompression, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
@@ -116,11 +117,6 @@ pub(super) fn open(
 /// The error of a request that ends inside a frame.
 pub(super) fn cut() -> Status {
     Status::invalid_argument("the request ends in the middle of a message")
-}
-
-/// The error of a request above the limit.
-pub(super) fn too_large(bytes_max: usize) -> Status {
-    Status::resource_exhausted(format!("the request is larger than {bytes_max} bytes"))
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ use tonic::{Code, Status};
 use tower::Service;
 
 use super::envelope::{joined, take_frame};
-use super::status::GRPC_STATUS;
 
 /// What the front can sit in front of: `tonic::service::Routes` and its like.
 pub trait Inner:
@@ -46,6 +45,9 @@ impl<S> Inner for S where
 }
 
 const GRPC_TIMEOUT: &str = "grpc-timeout";
+/// Header and trailer of the gRPC status.
+pub(super) const GRPC_STATUS: &str = "grpc-status";
+
 /// Headers of the transport, which the handlers' metadata does not repeat.
 const TRANSPORT_HEADERS: [&str; 12] = [
     "accept-encoding",

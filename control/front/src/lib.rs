@@ -57,8 +57,6 @@ const PAGES_PATH: &str = "/auth/";
 const HEAD_BYTES_MAX: usize = 16 << 10;
 /// The largest form of a page, bytes.
 const FORM_BYTES_MAX: usize = 16 << 10;
-/// Time that the body of a request may take to arrive.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time that the body of a refused request may take to arrive.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
+use proto_public::{Method, json};
 use tonic::Status;
 
 use super::compression::{Compression, SUPPORTED};
@@ -34,6 +36,21 @@ pub(super) enum Codec {
     Proto,
     /// Canonical protobuf JSON.
     Json,
+}
+
+impl Codec {
+    /// The protobuf bytes of a request message.
+    ///
+    /// # Errors
+    /// `invalid_argument` for JSON that is not this message.
+    pub(super) fn to_proto(self, method: &Method, message: Bytes) -> Result<Bytes, Status> {
+        match self {
+            Self::Proto => Ok(message),
+            Self::Json => json::to_proto(&method.input, &message)
+                .map(Bytes::from)
+                .map_err(|error| Status::invalid_argument(error.to_string())),
+        }
+    }
 }
 
 /// What the headers of a request say about its protocol.

@@ -14,12 +14,12 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::BoxError;
 
-use super::call::to_proto;
 use super::compression::Compression;
 use super::discard;
-use super::envelope::{cut, frame, joined, open, peek_frame, take_frame, too_large};
+use super::envelope::{cut, frame, joined, open, peek_frame, take_frame};
 use super::protocol::Codec;
 use super::rooms::Caller;
+use super::status::too_large;
 
 /// How the messages of a stream come.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +93,7 @@ where
             }
             if let Some((flags, message)) = take_frame(&mut self.buffer) {
                 let message = open(flags, &message, compression, bytes_max)?;
-                return to_proto(codec, method, message).map(Some);
+                return codec.to_proto(method, message).map(Some);
             }
             let more = tokio::time::timeout(MESSAGE_TIMEOUT, self.body.frame()).await;
             match more.map_err(|_| too_slow())? {

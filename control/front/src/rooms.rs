@@ -7,6 +7,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -14,8 +15,10 @@ use proto_bounds::{Place, Places, network};
 use tonic::Status;
 use tower::BoxError;
 
-use super::{BODY_TIMEOUT, envelope};
+use super::status::too_large;
 
+/// Time that the body of a request may take to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Calls that run at the same time; each holds its request in memory.
 pub const CALLS_MAX: usize = 4096;
 /// ... of one token.
@@ -177,7 +180,7 @@ impl Arriving<'_> {
                 continue;
             };
             if first.len() + whole.len() + data.len() > bytes_max {
-                return Err(envelope::too_large(bytes_max));
+                return Err(too_large(bytes_max));
             }
             self.hold(data.len())?;
             // Most bodies come as one part, which is not copied.

@@ -10,10 +10,7 @@ use prost::Message;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
-use super::inner::End;
-
-/// Header and trailer of the gRPC status.
-pub(super) const GRPC_STATUS: &str = "grpc-status";
+use super::inner::{End, GRPC_STATUS};
 
 /// `google.rpc.Status`, for the details that travel in `grpc-status-details-bin`.
 #[derive(Clone, PartialEq, Message)]
@@ -148,6 +145,11 @@ fn percent_encode(message: &str) -> String {
             }
             out
         })
+}
+
+/// The error of a request above the limit.
+pub(super) fn too_large(bytes_max: usize) -> Status {
+    Status::resource_exhausted(format!("the request is larger than {bytes_max} bytes"))
 }
 
 #[cfg(test)]

@@ -8,16 +8,17 @@ use control_authz::{AuditedCall, Denied, Permit, Principal, Recorded, authorise_
 use control_front::CallStats;
 use control_front::{Call, Gate, Respelled};
 use control_state::{ErrorCode, Project, Token};
-use control_store::CallEnd;
 use http::header::AUTHORIZATION;
 use http::{Extensions, HeaderMap};
 use prost::Message;
-use prost_reflect::{DynamicMessage, Value};
-use proto_public::{Method, Scope, json, one_spelling};
+use prost_reflect::DynamicMessage;
+use proto_public::{Method, Scope, json};
 use proto_types::{Timestamp, TokenId};
 use tonic::{Code, Status};
 use uuid::Uuid;
 
+use crate::admitted_call::AdmittedCall;
+use crate::arrival::{Arrived, arrived, subject};
 use crate::caller::{Caller, PARTITION_LABEL};
 use crate::context::ServiceContext;
 use crate::directory::StateDirectory;
@@ -25,7 +26,7 @@ use crate::filing::{Filing, RecordPlace};
 use crate::freshness::Freshness;
 use crate::policy::{Asked, Judged, request};
 use crate::principal::{principal, standing};
-use crate::refusal::{of_denied, of_store, of_violations, refused, too_often};
+use crate::refusal::{of_denied, of_store, refused, too_often};
 use crate::token::Claims;
 
 /// What a token that calls too often is told.
@@ -38,13 +39,6 @@ pub struct ApiGate {
     stats: CallStats,
 }
 
-/// A call on its way. When its caller goes away it is recorded as cancelled.
-#[derive(Debug)]
-pub struct Ticket {
-    core: Arc<ServiceContext>,
-    record: Option<Arc<AuditedCall>>,
-}
-
 /// Who calls, and whether it may.
 struct Decided {
     who: Principal,
@@ -55,38 +49,6 @@ struct Decided {
     files: Filing,
     /// What site policies need in order to judge the call.
     judged: Option<Judged>,
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        if let Some(end) = self.end(Code::Cancelled) {
-            self.core.audit.try_put(end);
-        }
-    }
-}
-
-impl Ticket {
-    /// The permit for what this call changes, or would change if it is no trial.
-    fn mark(&self, permit: Permit, is_trial: bool) -> Permit {
-        let permit = match is_trial {
-            true => permit.for_trial(),
-            false => permit,
-        };
-        match &self.record {
-            Some(call) => permit.for_call(Arc::clone(call)),
-            None => permit,
-        }
-    }
-
-    /// The end of the call, once.
-    fn end(&mut self, code: Code) -> Option<CallEnd> {
-        Some(CallEnd {
-            call: self.record.take()?,
-            code: code.into(),
-            reason: None,
-            time: self.core.now(),
-        })
-    }
 }
 
 impl ApiGate {
@@ -254,7 +216,7 @@ impl ApiGate {
 
 #[tonic::async_trait]
 impl Gate for ApiGate {
-    type Ticket = Ticket;
+    type Ticket = AdmittedCall;
 
     fn screen(
         &self,
@@ -279,7 +241,7 @@ impl Gate for ApiGate {
         Ok(share.map(Into::into))
     }
 
-    async fn admit(&self, call: Call<'_>) -> Result<(Extensions, Ticket), Status> {
+    async fn admit(&self, call: Call<'_>) -> Result<(Extensions, AdmittedCall), Status> {
         let claims = self.claims(call.headers)?;
         let Arrived {
             message,
@@ -311,49 +273,38 @@ impl Gate for ApiGate {
         };
         let place = files.place(permit.is_ok(), call.method, subject.as_deref(), &who);
         let record = self.record(&call, &who, place, (&message, rule));
-        let ticket = Ticket {
+        let ticket = AdmittedCall {
             core: Arc::clone(&self.core),
             record,
         };
-        let verdict = permit
-            .map_err(of_denied)
-            .and_then(|permit| valid.map(|()| permit));
-        let permit = match verdict {
+        let permit = match verdict(&call, permit, valid) {
             Ok(permit) => permit,
             Err(status) => {
                 self.finish(ticket, status.code()).await;
                 return Err(status);
             }
         };
-        if call.trial
-            && let Err(status) = can_be_tried(call.method)
-        {
-            self.finish(ticket, status.code()).await;
-            return Err(status);
-        }
-        let permit = ticket.mark(permit, call.trial);
         let mut extensions = Extensions::new();
         if is_respelled {
             extensions.insert(Respelled(message.encode_to_vec().into()));
         }
-        let user = who.user.to_string();
+        let is_stream = call.method.client_streaming || call.method.server_streaming;
+        let is_decided_again = is_decided_again(call.method);
         extensions.insert(Caller {
-            permit,
+            permit: ticket.mark(permit, call.trial),
+            user: who.user.to_string(),
             principal: Arc::new(who),
-            user,
             partition,
             address,
-            request: is_decided_again(call.method)
+            request: is_decided_again
                 .then(|| request(&message).map(Arc::new))
                 .flatten(),
-            freshness: Freshness::of_call(
-                call.method.client_streaming || call.method.server_streaming,
-            ),
+            freshness: Freshness::of_call(is_stream),
         });
         Ok((extensions, ticket))
     }
 
-    async fn finish(&self, mut ticket: Ticket, code: Code) {
+    async fn finish(&self, mut ticket: AdmittedCall, code: Code) {
         if let Some(end) = ticket.end(code) {
             self.core.audit.put(end).await;
         }
@@ -383,6 +334,20 @@ const LONG_METHODS: [&str; 2] = [
 /// `true` if rights and policies are looked at again after the call was let in.
 fn is_decided_again(method: &Method) -> bool {
     method.server_streaming || LONG_METHODS.contains(&method.path.as_str())
+}
+
+/// The first reason to refuse a call: its rights, its content, or that it cannot be tried.
+fn verdict(
+    call: &Call<'_>,
+    permit: Result<Permit, Denied>,
+    valid: Result<(), Status>,
+) -> Result<Permit, Status> {
+    let permit = permit.map_err(of_denied)?;
+    valid?;
+    if call.trial {
+        can_be_tried(call.method)?;
+    }
+    Ok(permit)
 }
 
 fn can_be_tried(method: &Method) -> Result<(), Status> {
@@ -431,46 +396,6 @@ fn share_of(tables: &control_state::Tables, provider: &str, token: &Token) -> St
 
 fn revoked() -> Status {
     refused(ErrorCode::TokenRevoked, "the token is not valid any more")
-}
-
-/// A request as everything behind the gate sees it: its ids in one spelling.
-struct Arrived {
-    message: DynamicMessage,
-    /// The verdict of the contract's rules on the request as the caller wrote it.
-    valid: Result<(), Status>,
-    /// `true` if the caller wrote an id otherwise.
-    is_respelled: bool,
-}
-
-fn arrived(call: &Call<'_>) -> Result<Arrived, Status> {
-    let mut message = json::decode(&call.method.input, call.message)
-        .map_err(|error| Status::invalid_argument(error.to_string()))?;
-    let valid = validated(&message);
-    let respelled = one_spelling(&mut message).map_err(|found| of_violations(&found));
-    let (is_respelled, valid) = match respelled {
-        Ok(is_respelled) => (is_respelled, valid),
-        Err(status) => (false, valid.and(Err(status))),
-    };
-    Ok(Arrived {
-        message,
-        valid,
-        is_respelled,
-    })
-}
-
-/// The value of the field that names whom the call is about.
-fn subject(call: &Call<'_>, message: &DynamicMessage) -> Option<String> {
-    let field = call.method.scope.subject_field()?;
-    match message.get_field_by_name(field)?.as_ref() {
-        Value::String(text) => Some(text.clone()),
-        _ => None,
-    }
-}
-
-/// The contract's validation rules.
-fn validated(message: &DynamicMessage) -> Result<(), Status> {
-    proto_public::validate(message, SystemTime::now())
-        .map_err(|violations| of_violations(&violations))
 }
 
 fn now_s() -> u64 {

@@ -14,7 +14,6 @@ use crate::caller::Caller;
 use crate::policy::Policies;
 use crate::rate::Rates;
 use crate::refusal;
-use crate::rights::Rights;
 use crate::token::{Issuer, TokenKind};
 use crate::uses::Uses;
 
@@ -114,17 +113,6 @@ impl ServiceContext {
     pub async fn check(&self, caller: &Caller, op: impl Into<Op>) -> Result<(), Status> {
         let command = Command::new(self.store.now(), &caller.user, op);
         self.attempt(&command).await.map(drop)
-    }
-
-    /// Decides again whether a caller may make its call, after work that took long: its token may
-    /// have been revoked, or its role taken away, since the gate let it in.
-    ///
-    /// # Errors
-    /// The refusal that the call would get now.
-    pub async fn still_allows(&self, caller: &Caller) -> Result<(), Status> {
-        let mut rights = Rights::of_method(caller)?;
-        let look = |tables: &Tables| rights.look(tables, self, self.now());
-        self.store.read(look).await.map_err(refusal::of_store)?
     }
 
     /// The answer that a change would get: it is carried out and taken back at once.

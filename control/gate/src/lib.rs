@@ -13,7 +13,9 @@
 //! - an audited call has its record, however it ends;
 //! - errors carry a code of the catalogue and nothing internal.
 
+mod admitted_call;
 mod api_gate;
+mod arrival;
 pub mod audit;
 pub mod bootstrap;
 mod caller;
@@ -32,6 +34,7 @@ pub mod roles;
 pub mod token;
 mod uses;
 
+pub use admitted_call::AdmittedCall;
 pub use api_gate::ApiGate;
 pub use caller::{Caller, PARTITION_LABEL};
 pub use context::ServiceContext;

@@ -14,7 +14,7 @@ use crate::context::ServiceContext;
 use crate::directory::StateDirectory;
 use crate::policy::Looked;
 use crate::principal::{principal, standing};
-use crate::refusal::{of_denied, refused};
+use crate::refusal::{of_denied, of_store, refused};
 
 /// Fields that name whom a method is about.
 const LOGIN: &str = "login";
@@ -192,5 +192,18 @@ impl Rights {
     /// When the token ends, as of the last look.
     pub fn expires(&self) -> Option<Timestamp> {
         self.known.as_ref().map(|known| known.token.expires)
+    }
+}
+
+impl ServiceContext {
+    /// Decides again whether a caller may make its call, after work that took long: its token may
+    /// have been revoked, or its role taken away, since the gate let it in.
+    ///
+    /// # Errors
+    /// The refusal that the call would get now.
+    pub async fn still_allows(&self, caller: &Caller) -> Result<(), Status> {
+        let mut rights = Rights::of_method(caller)?;
+        let look = |tables: &Tables| rights.look(tables, self, self.now());
+        self.store.read(look).await.map_err(of_store)?
     }
 }
