@@ -155,7 +155,7 @@ fn report(config: &Config, outcome: &Outcome, neighbours: &Neighbours) -> Switch
     }
 }
 
-fn neighbour(frame: proto_lldp::Frame) -> LldpNeighbour {
+fn neighbour(frame: proto_wire_lldp::Frame) -> LldpNeighbour {
     LldpNeighbour {
         mac: mac(frame.source),
         chassis_id: frame.chassis_id,

@@ -168,7 +168,7 @@ fn fuzz_policy_source() {
 #[test]
 fn fuzz_lldp_frame() {
     check!().for_each(|bytes: &[u8]| {
-        let _ = proto_lldp::Frame::decode(bytes);
+        let _ = proto_wire_lldp::Frame::decode(bytes);
     });
 }
 

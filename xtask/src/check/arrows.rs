@@ -8,7 +8,7 @@ use super::metadata::{Metadata, Package};
 const ARROWS: &[(&str, &[&str])] = &[
     ("proto-types", &[]),
     ("proto-bounds", &[]),
-    ("proto-lldp", &[]),
+    ("proto-wire-lldp", &[]),
     ("proto-metrics", &["proto-bounds"]),
     ("proto-traces", &[]),
     ("proto-errors", &["proto-types"]),
@@ -102,7 +102,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("control-server", &["control-*", "proto-*"]),
     ("agents-kit", &["proto-*"]),
-    ("agents-nos", &["proto-types", "proto-lldp"]),
+    ("agents-nos", &["proto-types", "proto-wire-lldp"]),
     ("agents-core", &["agents-kit", "agents-nos", "proto-*"]),
     ("agents-hammer", &["agents-kit", "proto-*", "pixie-wire"]),
     ("bmc-ipmi", &[]),
