@@ -175,14 +175,14 @@ fn fuzz_lldp_frame() {
 #[test]
 fn fuzz_dhcp_message() {
     check!().for_each(|bytes: &[u8]| {
-        let _ = pixie_wire::dhcp::Message::decode(bytes);
+        let _ = proto_wire_dhcp::Message::decode(bytes);
     });
 }
 
 #[test]
 fn fuzz_tftp_packet() {
     check!().for_each(|bytes: &[u8]| {
-        let _ = pixie_wire::tftp::Packet::decode(bytes);
+        let _ = proto_wire_tftp::Packet::decode(bytes);
     });
 }
 

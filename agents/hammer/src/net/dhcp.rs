@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::{BindToDevice, ReuseAddr};
-use pixie_wire::MacAddr;
-use pixie_wire::dhcp::{BOOTP_REQUEST, Kind, Message, Options, code};
+use proto_types::MacAddr;
+use proto_wire_dhcp::{BOOTP_REQUEST, Kind, Message, Options, code};
 use tokio::net::UdpSocket;
 
 const SERVER_PORT: u16 = 67;

@@ -1,4 +1,4 @@
-//! TFTP packets (RFC 1350) with options (RFC 2347, 2348, 2349, 7440).
+//! One TFTP packet.
 
 const OP_READ: u16 = 1;
 const OP_WRITE: u16 = 2;

@@ -2,8 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use super::options::{Options, code};
-use crate::MacAddr;
+use proto_types::MacAddr;
+
+use crate::options::{Options, code};
 
 /// `op` of a client's message.
 pub const BOOTP_REQUEST: u8 = 1;
