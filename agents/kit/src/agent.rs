@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
+use base_telemetry::traces::Spans;
 use proto_identity::{Credential, Roots, SpiffeId, tls};
 use proto_link::{ALPN, CallerKind, Keepalive, MeshClient, MeshClientConfig, SessionState, Socket};
-use proto_traces::Spans;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 

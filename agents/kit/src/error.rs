@@ -94,7 +94,7 @@ pub enum KitError {
     WrongRoots,
     /// There is no telling spans there.
     #[error("--otlp")]
-    Otlp(#[from] proto_traces::CollectorError),
+    Otlp(#[from] base_telemetry::traces::CollectorError),
     /// The address for metrics cannot be listened on.
     #[error("--metrics: cannot listen on {listen}")]
     Metrics {

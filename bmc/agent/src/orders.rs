@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agents_kit::Steps;
-use proto_traces::{Span, SpanKind, Spans, TraceContext, now_ns};
+use base_telemetry::traces::{Span, SpanKind, Spans, TraceContext, now_ns};
 use proto_types::MachineId;
 use rand::Rng;
 use tokio::sync::watch;

@@ -5,6 +5,7 @@
     reason = "that a decoder returns is the whole point"
 )]
 
+use base_telemetry::traces::TraceContext;
 use bmc_ipmi::CipherSuite;
 use bmc_ipmi::dcmi::{ASSET_TAG_MAX, AssetTag, Piece};
 use bmc_ipmi::managed::Managed;
@@ -14,7 +15,6 @@ use bmc_ipmi::rakp::Keys;
 use bmc_ipmi::sdr::{Repository, SupplySensor, SupplyStates};
 use bolero::check;
 use proto_public::json;
-use proto_traces::TraceContext;
 
 #[test]
 fn fuzz_ipmi_packet() {

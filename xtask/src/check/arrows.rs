@@ -11,8 +11,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("proto-wire-dhcp", &["proto-types"]),
     ("proto-wire-lldp", &[]),
     ("proto-wire-tftp", &[]),
-    ("proto-metrics", &["proto-bounds"]),
-    ("proto-traces", &[]),
     ("proto-errors", &["proto-types"]),
     ("proto-identity", &["proto-types"]),
     (
@@ -34,6 +32,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("proto-public", &["proto-types"]),
+    (
+        "base-telemetry",
+        &["proto-types", "proto-bounds", "proto-errors"],
+    ),
     ("control-state", &["proto-types", "proto-errors"]),
     (
         "control-authz",
@@ -68,6 +70,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "control-gateway",
         &[
+            "base-*",
             "proto-*",
             "control-state",
             "control-store",
@@ -78,6 +81,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "control-api",
         &[
+            "base-*",
             "proto-*",
             "control-backup",
             "control-state",
@@ -102,16 +106,22 @@ const ARROWS: &[(&str, &[&str])] = &[
             "proto-errors",
         ],
     ),
-    ("control-server", &["control-*", "proto-*"]),
-    ("agents-kit", &["proto-*"]),
+    ("control-server", &["base-*", "control-*", "proto-*"]),
+    ("agents-kit", &["base-*", "proto-*"]),
     ("agents-nos", &["proto-types", "proto-wire-lldp"]),
-    ("agents-core", &["agents-kit", "agents-nos", "proto-*"]),
+    (
+        "agents-core",
+        &["agents-kit", "agents-nos", "base-*", "proto-*"],
+    ),
     ("agents-hammer", &["agents-kit", "proto-*"]),
     ("bmc-ipmi", &[]),
     ("bmc-redfish", &[]),
-    ("bmc-agent", &["agents-kit", "bmc-*", "proto-*"]),
+    ("bmc-agent", &["agents-kit", "base-*", "bmc-*", "proto-*"]),
     ("pixie-boot", &["proto-types", "proto-wire-dhcp"]),
-    ("pixie-server", &["agents-kit", "pixie-*", "proto-*"]),
+    (
+        "pixie-server",
+        &["agents-kit", "base-*", "pixie-*", "proto-*"],
+    ),
     ("tests-*", &["*"]),
     ("xtask", &["tests-*"]),
 ];

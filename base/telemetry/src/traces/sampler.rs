@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use rand::Rng as _;
 
-use crate::TraceContext;
+use crate::traces::TraceContext;
 
 /// A second in nanoseconds.
 const SECOND_NS: u64 = 1_000_000_000;
