@@ -16,6 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "proto-link",
         &[
+            "base-runtime",
             "proto-types",
             "proto-bounds",
             "proto-errors",
@@ -32,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("proto-public", &["proto-types"]),
+    ("base-runtime", &["proto-types", "proto-errors"]),
     (
         "base-telemetry",
         &["proto-types", "proto-bounds", "proto-errors"],
@@ -108,12 +110,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("control-server", &["base-*", "control-*", "proto-*"]),
     ("agents-kit", &["base-*", "proto-*"]),
-    ("agents-nos", &["proto-types", "proto-wire-lldp"]),
+    ("agents-nos", &["base-*", "proto-types", "proto-wire-lldp"]),
     (
         "agents-core",
         &["agents-kit", "agents-nos", "base-*", "proto-*"],
     ),
-    ("agents-hammer", &["agents-kit", "proto-*"]),
+    ("agents-hammer", &["agents-kit", "base-*", "proto-*"]),
     ("bmc-ipmi", &[]),
     ("bmc-redfish", &[]),
     ("bmc-agent", &["agents-kit", "base-*", "bmc-*", "proto-*"]),
