@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base_runtime::Backoff;
+use parking_lot::{Mutex, MutexGuard};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -87,7 +87,7 @@ impl<E: Spooled> DiskSpool<E> {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept<E>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 
     /// Keeps an event; [`DiskSpool::run`] writes it down and tells it.

@@ -1,8 +1,9 @@
 //! rustls configurations of the mesh: TLS 1.3, *ring*, no tickets, no 0-RTT.
 
 use std::fmt;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::{
@@ -88,11 +89,7 @@ impl NodeCertificate {
     /// Sessions opened from now on see this one.
     pub fn replace(&self, credential: &Credential) -> Result<(), IdentityError> {
         let next = certified(credential)?;
-        // A poisoned lock still holds a whole Arc.
-        *self
-            .current
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = next;
+        *self.current.write() = next;
         Ok(())
     }
 }
@@ -105,12 +102,7 @@ impl fmt::Debug for NodeCertificate {
 
 impl ResolvesServerCert for NodeCertificate {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(
-            self.current
-                .read()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .clone(),
-        )
+        Some(self.current.read().clone())
     }
 }
 
