@@ -117,7 +117,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("agents-hammer", &["agents-kit", "base-*", "proto-*"]),
     ("bmc-ipmi", &[]),
-    ("bmc-redfish", &[]),
+    ("bmc-redfish", &["proto-identity"]),
     ("bmc-agent", &["agents-kit", "base-*", "bmc-*", "proto-*"]),
     ("pixie-boot", &["proto-types", "proto-wire-dhcp"]),
     (
