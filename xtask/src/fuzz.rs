@@ -15,11 +15,12 @@ pub(crate) struct FuzzArgs {
 }
 
 /// Crates with targets: tests whose names begin with `fuzz_`.
-const PACKAGES: [&str; 6] = [
+const PACKAGES: [&str; 7] = [
     "tests-fuzz",
     "bmc-redfish",
     "control-api",
     "control-front",
+    "control-gate",
     "control-backup",
     "control-store",
 ];

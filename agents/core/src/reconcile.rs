@@ -1,13 +1,12 @@
 //! One pass after the other: observe, plan, apply, verify.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agents_kit::Steps;
 use agents_nos::{OsError, SwitchOs, SwitchState, plan};
+use base_runtime::{Backoff, Chain};
 use proto_mesh::SwitchDesired;
-use rand::Rng as _;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -21,8 +20,8 @@ use crate::traces::PortTraces;
 const IDLE: Duration = Duration::from_secs(10);
 /// One change of ours makes several events; they lead to one more pass.
 const SETTLE: Duration = Duration::from_millis(100);
-const BACKOFF_MIN: Duration = Duration::from_millis(250);
-const BACKOFF_MAX: Duration = Duration::from_secs(10);
+/// Pauses after passes that failed.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(10));
 
 /// What the last pass found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,7 +63,7 @@ impl<S: SwitchOs> Reconciler<S> {
             failures = match passed {
                 Ok(()) => 0,
                 Err(error) => {
-                    let error = chain(&error);
+                    let error = Chain(&error).to_string();
                     warn!(error = %error, "pass failed");
                     self.outcome.send_if_modified(|o| {
                         let news = o.error != error;
@@ -77,7 +76,7 @@ impl<S: SwitchOs> Reconciler<S> {
             let rest = if failures == 0 {
                 IDLE
             } else {
-                backoff(failures)
+                BACKOFF.pause(failures)
             };
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -139,23 +138,4 @@ impl<S: SwitchOs> Reconciler<S> {
             news
         });
     }
-}
-
-fn backoff(failures: u32) -> Duration {
-    let pause = BACKOFF_MIN
-        .saturating_mul(1 << failures.min(16))
-        .min(BACKOFF_MAX);
-    pause.mul_f64(rand::rng().random_range(0.5..1.0))
-}
-
-/// An error with its causes, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        // Writing to a String does not fail.
-        write!(text, ": {cause}").ok();
-        source = cause.source();
-    }
-    text
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use agents_nos::lldp::Neighbours;
 use agents_nos::{Place, SwitchOs, SwitchState};
+use base_runtime::jittered;
 use proto_mesh::{
     LldpNeighbour, PortState, SwitchPort, SwitchRegisterRequest, SwitchReport, SwitchServiceClient,
 };
-use rand::Rng as _;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -55,11 +55,10 @@ pub(crate) async fn register<S: SwitchOs>(
                 }
             }
         }
-        let pause = REGISTER_RETRY.mul_f64(rand::rng().random_range(0.5..1.0));
         tokio::select! {
             () = stop.cancelled() => return,
             changed = observed.changed() => if changed.is_err() { return },
-            () = sleep(pause), if retry => {}
+            () = sleep(jittered(REGISTER_RETRY)), if retry => {}
         }
     }
 }
@@ -155,7 +154,7 @@ fn report(config: &Config, outcome: &Outcome, neighbours: &Neighbours) -> Switch
     }
 }
 
-fn neighbour(frame: proto_lldp::Frame) -> LldpNeighbour {
+fn neighbour(frame: proto_wire_lldp::Frame) -> LldpNeighbour {
     LldpNeighbour {
         mac: mac(frame.source),
         chassis_id: frame.chassis_id,

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use base_telemetry::traces::{Span, SpanKind, Spans, TraceContext, now_ns};
 use proto_mesh::SwitchDesired;
-use proto_traces::{Span, SpanKind, Spans, TraceContext, now_ns};
 
 /// The traces that ports were last wanted for, and which of them were told. Bounded by the ports
 /// of the switch.

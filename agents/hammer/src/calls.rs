@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use agents_kit::LinkStatus;
+use base_runtime::Backoff;
 
-const PAUSE_FIRST: Duration = Duration::from_millis(500);
-const PAUSE_LAST: Duration = Duration::from_secs(15);
+/// Pauses between attempts.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
 
 /// Repeats a call until control answers: a machine whose control is away has nothing better to do.
 /// Every call that goes through here may safely happen twice.
@@ -16,13 +17,13 @@ pub async fn persistent<T, F>(name: &str, mut call: impl FnMut() -> F) -> Result
 where
     F: Future<Output = Result<T, LinkStatus>>,
 {
-    let mut pause = PAUSE_FIRST;
+    let mut failures = 0_u32;
     loop {
         match call().await {
             Err(error) if error.is_transient() => {
                 tracing::warn!(call = name, %error, "control does not answer; trying again");
-                tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
-                pause = (pause * 2).min(PAUSE_LAST);
+                tokio::time::sleep(BACKOFF.pause(failures)).await;
+                failures = failures.saturating_add(1);
             }
             done => return done,
         }

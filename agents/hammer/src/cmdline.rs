@@ -89,7 +89,7 @@ fn boot_mac(value: &str) -> Option<String> {
     } else {
         text.as_str()
     };
-    mac.parse::<pixie_wire::MacAddr>()
+    mac.parse::<proto_types::MacAddr>()
         .ok()
         .map(|m| m.to_string())
 }

@@ -4,10 +4,11 @@
 //! interfaces are up and goes on while the machine joins, so that it costs little time of its own.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use proto_lldp::{Frame, Socket};
+use parking_lot::Mutex;
+use proto_wire_lldp::{Frame, Socket};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -80,10 +81,7 @@ impl Lldp {
     /// What was heard so far.
     #[must_use]
     pub fn neighbours(&self) -> Heard {
-        self.heard
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.heard.lock().clone()
     }
 }
 
@@ -106,7 +104,7 @@ async fn run(link: Link, frame: Vec<u8>, heard: Arc<Mutex<Heard>>, news: Arc<Not
                     if let Ok(neighbour) = Frame::decode(&bytes)
                         && neighbour.source != link.mac.0
                     {
-                        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut heard = heard.lock();
                         note(heard.entry(link.name.clone()).or_default(), neighbour);
                         news.notify_one();
                     }

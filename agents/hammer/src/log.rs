@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -20,7 +21,7 @@ pub struct Tail(Arc<Mutex<VecDeque<String>>>);
 
 impl Tail {
     fn push(&self, line: &str) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.0.lock();
         lines.push_back(line.to_string());
         let mut total: usize = lines.iter().map(|l| l.len() + 1).sum();
         while total > TAIL_MAX {
@@ -31,7 +32,7 @@ impl Tail {
     /// The lines as text, at most 16 KiB.
     #[must_use]
     pub fn text(&self) -> String {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.0.lock();
         lines.iter().fold(String::new(), |mut all, line| {
             all.push_str(line);
             all.push('\n');

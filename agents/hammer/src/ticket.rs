@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use agents_kit::BootClaim;
 use anyhow::{Context, Result, bail};
+use base_runtime::Backoff;
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE, BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
 use crate::net::http::Http;
 
-const PAUSE_FIRST: Duration = Duration::from_millis(500);
-const PAUSE_LAST: Duration = Duration::from_secs(10);
+/// Pauses between questions.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
 /// After so long a fresh boot may help more than another question.
 const ASK_LIMIT: Duration = Duration::from_secs(600);
 /// The machine's addresses may reach pixie a moment after its question.
@@ -64,7 +65,7 @@ pub async fn ask(http: &Http, pixie: &str, uuid: &str, mac: &str) -> Result<Tick
     let url = format!("{pixie}/v1/ticket");
     let question = serde_json::to_string(&Question { uuid, mac })?;
     let deadline = tokio::time::Instant::now() + ASK_LIMIT;
-    let mut pause = PAUSE_FIRST;
+    let mut failures = 0_u32;
     let mut refusals = 0;
     loop {
         let answer = http.post_json(&url, question.clone()).await;
@@ -82,12 +83,13 @@ pub async fn ask(http: &Http, pixie: &str, uuid: &str, mac: &str) -> Result<Tick
             }
             Err(error) => format!("{error:#}"),
         };
+        let pause = BACKOFF.pause(failures);
+        failures = failures.saturating_add(1);
         if tokio::time::Instant::now() + pause > deadline {
             bail!("no ticket from {pixie}: {reason}");
         }
         tracing::warn!(pixie, reason, "no ticket yet");
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(PAUSE_LAST);
     }
 }
 

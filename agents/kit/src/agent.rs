@@ -1,10 +1,11 @@
 //! A joined agent: its identity, its session, its clients.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
+use base_telemetry::traces::Spans;
+use parking_lot::Mutex;
 use proto_identity::{Credential, Roots, SpiffeId, tls};
 use proto_link::{ALPN, CallerKind, Keepalive, MeshClient, MeshClientConfig, SessionState, Socket};
-use proto_traces::Spans;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -209,9 +210,7 @@ impl Agent {
 
     /// Ends the session and tells control.
     pub async fn close(&self) {
-        if let Ok(mut tasks) = self.inner.tasks.lock() {
-            tasks.abort_all();
-        }
+        self.inner.tasks.lock().abort_all();
         self.inner.mesh.close().await;
     }
 }

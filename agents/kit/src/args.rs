@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use base_runtime::logging::LogFormat;
 use proto_identity::ticket::JoinTicket;
 use proto_identity::{AgentRole, Roots, Subject};
 use tracing::{info, warn};
@@ -12,7 +13,6 @@ use crate::enrol::{self, Claim};
 use crate::error::KitError;
 use crate::metrics::{self, Served};
 use crate::state_dir::{self, StateDir, StoredSession};
-use crate::telemetry::LogFormat;
 use crate::tpm::{TPM_PATH, Tpm};
 use crate::traces::{self, Traced};
 

@@ -4,22 +4,20 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
+use base_runtime::{Backoff, Chain};
 use bytes::Bytes;
 use prost::Message;
 use proto_link::{LinkStatus, Streaming};
-use rand::Rng as _;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use crate::agent::Agent;
 use crate::cache::{CacheError, LastGood};
-use crate::error::chain;
 use crate::metrics::Steps;
 
 /// Pauses between attempts to open the stream.
-const BACKOFF_MIN: Duration = Duration::from_millis(100);
-const BACKOFF_MAX: Duration = Duration::from_secs(10);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
 
 /// Desired state that orders itself: an older (term, generation) is never acted on.
 pub trait Fenced: Message + Default + Clone + PartialEq + Send + 'static {
@@ -147,7 +145,7 @@ pub async fn run_desired<M, O, OF, F, FF>(
 
 fn load<M: Fenced>(cache: &LastGood) -> Option<M> {
     M::load(cache).unwrap_or_else(|e| {
-        error!(error = %chain(&e), "last-good state not used");
+        error!(error = %Chain(&e), "last-good state not used");
         None
     })
 }
@@ -202,7 +200,7 @@ async fn take<M: Fenced>(
     if let Some(cache) = cache.clone() {
         let stored = tokio::task::spawn_blocking(move || M::store(&cache, &bytes)).await;
         if let Ok(Err(e)) = stored {
-            warn!(error = %chain(&e), "desired state not cached");
+            warn!(error = %Chain(&e), "desired state not cached");
         }
     }
     if verdict == Verdict::News {
@@ -265,12 +263,7 @@ where
 
     async fn pause(&self) {
         if self.failures > 1 {
-            let pause = BACKOFF_MIN
-                .saturating_mul(1 << self.failures.min(16))
-                .min(BACKOFF_MAX);
-            // The generator must not live across the pause: it would tie the future to a thread.
-            let share = rand::rng().random_range(0.5..1.0);
-            sleep(pause.mul_f64(share)).await;
+            sleep(BACKOFF.pause(self.failures)).await;
         }
     }
 }

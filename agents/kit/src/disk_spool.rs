@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rand::Rng as _;
+use base_runtime::Backoff;
+use parking_lot::{Mutex, MutexGuard};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -17,8 +17,7 @@ use tracing::{debug, warn};
 use crate::state_dir::StateDir;
 
 /// Pauses between attempts to tell control.
-const BACKOFF_MIN: Duration = Duration::from_millis(500);
-const BACKOFF_MAX: Duration = Duration::from_secs(30);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 /// Events that are told before the file is written once more. After a crash they are told
 /// again; control knows them by whom they are about and by their time.
 const TOLD_PER_WRITE: usize = 64;
@@ -88,7 +87,7 @@ impl<E: Spooled> DiskSpool<E> {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept<E>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 
     /// Keeps an event; [`DiskSpool::run`] writes it down and tells it.
@@ -125,7 +124,7 @@ impl<E: Spooled> DiskSpool<E> {
         F: FnMut(E) -> FF,
         FF: Future<Output = Delivery>,
     {
-        let mut backoff = BACKOFF_MIN;
+        let mut failures = 0_u32;
         let mut unwritten = 0;
         while !stop.is_cancelled() {
             let first = self.kept().events.front().cloned();
@@ -137,7 +136,7 @@ impl<E: Spooled> DiskSpool<E> {
                 None => break,
                 Some(Delivery::Done) => {
                     self.told(&event);
-                    backoff = BACKOFF_MIN;
+                    failures = 0;
                     unwritten += 1;
                     if unwritten >= TOLD_PER_WRITE || self.is_empty() {
                         self.write().await;
@@ -146,9 +145,8 @@ impl<E: Spooled> DiskSpool<E> {
                 }
                 Some(Delivery::Away) => {
                     debug!(file = %self.file, waiting = self.len(), "events wait for control");
-                    let pause = backoff.mul_f64(rand::rng().random_range(0.5..1.0));
-                    self.until(&stop, sleep(pause)).await;
-                    backoff = (backoff * 2).min(BACKOFF_MAX);
+                    self.until(&stop, sleep(BACKOFF.pause(failures))).await;
+                    failures = failures.saturating_add(1);
                 }
             }
         }

@@ -6,12 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base_runtime::Backoff;
 use proto_identity::{CertificateDer, Credential, Key, Roots, sha256_hex, tls};
 use proto_link::{ALPN, LinkStatus, MeshClient, MeshClientConfig};
 use proto_mesh::{
     Certificate, EnrolServiceClient, JoinRequest, ResumeRequest, TpmChallengeRequest,
 };
-use rand::Rng as _;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
@@ -19,8 +19,7 @@ use crate::error::KitError;
 use crate::tpm::Tpm;
 
 /// Pauses between attempts while control does not answer.
-const RETRY_MIN: Duration = Duration::from_secs(1);
-const RETRY_MAX: Duration = Duration::from_secs(15);
+const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(15));
 /// How long [`enrol_once`] tries.
 const BOOT_ENROL_TIME_MAX: Duration = Duration::from_secs(120);
 
@@ -94,7 +93,7 @@ pub(crate) async fn join(
     let mesh = anonymous(control, roots.clone())?;
     let client = EnrolServiceClient::from(mesh.clone());
     let (machine_uuid, mac) = claim.machine.clone().unwrap_or_default();
-    let mut retry = RETRY_MIN;
+    let mut failures = 0_u32;
     let answer = loop {
         let mut request = JoinRequest {
             ticket_id: claim.ticket_id.clone(),
@@ -113,9 +112,8 @@ pub(crate) async fn join(
             Ok(answer) => break answer,
             Err(KitError::Link(e)) if end.is_none_or(|end| Instant::now() < end) => {
                 warn!(error = %e, "not joined yet; trying again");
-                let share = rand::rng().random_range(0.5..1.0);
-                sleep(retry.mul_f64(share)).await;
-                retry = (retry * 2).min(RETRY_MAX);
+                sleep(RETRY.pause(failures)).await;
+                failures = failures.saturating_add(1);
             }
             Err(e) => return Err(e),
         }

@@ -1,7 +1,5 @@
 //! Why an agent cannot start or join.
 
-use std::error::Error;
-use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 
@@ -94,7 +92,7 @@ pub enum KitError {
     WrongRoots,
     /// There is no telling spans there.
     #[error("--otlp")]
-    Otlp(#[from] proto_traces::CollectorError),
+    Otlp(#[from] base_telemetry::traces::CollectorError),
     /// The address for metrics cannot be listened on.
     #[error("--metrics: cannot listen on {listen}")]
     Metrics {
@@ -107,16 +105,4 @@ pub enum KitError {
     /// Key, certificate or ticket is unusable.
     #[error("identity")]
     Identity(#[from] IdentityError),
-}
-
-/// An error with its causes, in one line.
-pub fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        // Writing to a String does not fail.
-        write!(text, ": {cause}").ok();
-        source = cause.source();
-    }
-    text
 }

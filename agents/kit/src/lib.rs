@@ -1,7 +1,7 @@
 //! What all agents share: enrolment, session, renewal, last-good desired state.
 //!
-//! An agent binary flattens [`AgentArgs`] into its command line and calls
-//! [`AgentArgs::start`]: the key is made or loaded, a one-time ticket is traded for a
+//! An agent binary flattens [`AgentArgs`] into its command line, hands its [`AgentCommand`] to
+//! [`main()`] and calls [`AgentArgs::start`]: the key is made or loaded, a one-time ticket is traded for a
 //! certificate or the stored one is used again, and a session with control is kept and renewed
 //! in the background. Clients of every mesh service come from [`Agent::client`]; desired state
 //! is followed by [`run_desired`].
@@ -21,21 +21,23 @@ mod disk_spool;
 mod enrol;
 mod error;
 mod metrics;
+mod program;
 mod renew;
 mod spool;
 pub mod state_dir;
-pub mod telemetry;
 pub mod tpm;
 mod traces;
 
 pub use agent::{Agent, AgentIdentity};
 pub use args::{AgentArgs, AgentKind, KeyArgs, TpmArgs};
+pub use base_runtime::logging::LogFormat;
 pub use cache::{CacheError, LastGood};
 pub use desired::{Fenced, Origin, run_desired};
 pub use disk_spool::{Delivery, DiskSpool, Spooled};
 pub use enrol::{BootClaim, NonceReader, enrol_once};
-pub use error::{KitError, chain};
+pub use error::KitError;
 pub use metrics::{Served, Steps};
+pub use program::{AgentCommand, main};
 pub use proto_identity::{Credential, Key, Roots, SpiffeId};
 pub use proto_link::{LinkError, LinkStatus, SessionState, Socket, runtime};
 pub use spool::EventSpool;

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use base_telemetry::metrics::{Collector, DescriptorEncoder, Sheet, Unit};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use proto_link::SessionState;
-use proto_metrics::{Collector, DescriptorEncoder, Sheet, Unit};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -50,7 +50,7 @@ pub(crate) async fn serve(
     let listener = TcpListener::bind(listen)
         .await
         .map_err(|source| KitError::Metrics { listen, source })?;
-    let mut registry = proto_metrics::registry(program, env!("CARGO_PKG_VERSION"));
+    let mut registry = base_telemetry::metrics::registry(program, env!("CARGO_PKG_VERSION"));
     registry.register(
         "metalmesh_agent_steps",
         "What the agent did, by step and by how it ended",
@@ -58,7 +58,7 @@ pub(crate) async fn serve(
     );
     registry.register_collector(Box::new(Session(agent.clone())));
     let mut tasks = JoinSet::new();
-    proto_metrics::spawn(&mut tasks, listener, registry, CancellationToken::new());
+    base_telemetry::metrics::spawn(&mut tasks, listener, registry, CancellationToken::new());
     Ok(Served(tasks))
 }
 

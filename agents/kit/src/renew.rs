@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use base_runtime::Backoff;
 use proto_identity::profile::BACKDATE;
 use proto_identity::{Credential, Key, PeerIdentity, Roots, tls};
 use proto_link::{ALPN, DialError, MeshClient, SessionState, now_ms};
@@ -19,8 +20,9 @@ use crate::state_dir::{StateDir, StoredSession};
 /// The clock is looked at this often: it may be set while an agent runs.
 const CLOCK_STEP: Duration = Duration::from_secs(30);
 /// Pauses after failures.
-const RETRY_MIN: Duration = Duration::from_secs(1);
-const RETRY_MAX: Duration = Duration::from_secs(60);
+const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
+/// Failures to count after a refusal: from then on the pauses are the longest ones.
+const FAILURES_OF_REFUSAL: u32 = u32::MAX;
 /// Control refuses the old key: a new one is wanted.
 const KEY_NOT_NEW: u16 = 1510;
 /// How long a session with a new certificate is waited for.
@@ -38,7 +40,7 @@ pub(crate) struct Renewal {
 pub(crate) async fn run(renewal: Renewal) {
     let mut state = renewal.mesh.state();
     let mut notices = renewal.mesh.notices();
-    let mut retry = RETRY_MIN;
+    let mut failures = 0_u32;
     let spread = rand::rng().random_range(0.45..0.55);
     let mut next = renewal.pending();
     loop {
@@ -62,7 +64,7 @@ pub(crate) async fn run(renewal: Renewal) {
         match renewal.renew(next.as_ref()).await {
             Ok(()) => {
                 next = None;
-                retry = RETRY_MIN;
+                failures = 0;
                 settle(&mut state).await;
             }
             Err(KitError::Refused(e)) if e.catalogue() == Some(KEY_NOT_NEW) && next.is_none() => {
@@ -70,13 +72,13 @@ pub(crate) async fn run(renewal: Renewal) {
             }
             Err(KitError::Refused(e)) => {
                 error!(error = %e, "control refuses to renew the certificate");
-                sleep(retry).await;
-                retry = RETRY_MAX;
+                sleep(RETRY.pause(failures)).await;
+                failures = FAILURES_OF_REFUSAL;
             }
             Err(e) => {
                 warn!(error = %e, "certificate not renewed; trying again");
-                sleep(retry).await;
-                retry = (retry * 2).min(RETRY_MAX);
+                sleep(RETRY.pause(failures)).await;
+                failures = failures.saturating_add(1);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What an agent does, told to a collector of OpenTelemetry, when that is wanted.
 
-use proto_traces::{Collector, Spans};
+use base_telemetry::traces::{Collector, Spans};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 

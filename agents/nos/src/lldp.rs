@@ -5,10 +5,11 @@
 //! thirty seconds.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use proto_lldp::{Frame, Mac, Socket, mac_of};
+use parking_lot::{Mutex, MutexGuard};
+use proto_wire_lldp::{Frame, Mac, Socket, mac_of};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -84,7 +85,7 @@ impl Neighbours {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Entry>>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 }
 

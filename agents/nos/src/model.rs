@@ -3,7 +3,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 
-use proto_lldp::Mac;
+use proto_wire_lldp::Mac;
 use thiserror::Error;
 
 /// Number of a segment on the wire: 24 bits, not zero (RFC 7348 §5).

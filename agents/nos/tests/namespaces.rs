@@ -302,16 +302,16 @@ fn a_machine_and_its_port_learn_each_other() {
         let came_up = std::sync::Arc::new(tokio::sync::Notify::new());
         let port = agents_nos::lldp::run(speaker, neighbours.clone(), came_up, stop.clone());
         let machine = async {
-            let socket = proto_lldp::Socket::open("eth0").unwrap();
-            let mine = proto_lldp::Frame {
-                source: proto_lldp::mac_of("eth0").unwrap(),
+            let socket = proto_wire_lldp::Socket::open("eth0").unwrap();
+            let mine = proto_wire_lldp::Frame {
+                source: proto_wire_lldp::mac_of("eth0").unwrap(),
                 chassis_id: "6f1c0001-0000-4000-8000-525400770101".into(),
                 port_id: "eth0".into(),
                 ttl_s: 60,
-                ..proto_lldp::Frame::default()
+                ..proto_wire_lldp::Frame::default()
             };
             socket.send(&mine.encode()).await.unwrap();
-            let heard = proto_lldp::Frame::decode(&socket.recv().await.unwrap()).unwrap();
+            let heard = proto_wire_lldp::Frame::decode(&socket.recv().await.unwrap()).unwrap();
             assert_eq!(
                 (heard.system_name.as_str(), heard.port_id.as_str()),
                 ("leaf1", "swp1")

@@ -1,9 +1,10 @@
 //! Which orders were begun and how they ended, on disk.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use agents_kit::{KitError, StateDir};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
@@ -96,7 +97,7 @@ impl Journal {
     }
 
     fn entries(&self) -> MutexGuard<'_, VecDeque<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 
     /// Whether an order was begun or has ended.

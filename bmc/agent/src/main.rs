@@ -1,12 +1,12 @@
-//! The `metalmesh-bmc` binary: command line, wiring, signals.
+//! The `metalmesh-bmc` binary: command line and wiring.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
-use agents_kit::{AgentArgs, AgentKind, KeyArgs, StateDir, TpmArgs, telemetry};
+use agents_kit::{AgentArgs, AgentCommand, AgentKind, StateDir};
 use anyhow::Context;
 use bmc_agent::{BmcAgent, Config};
-use clap::{Parser, Subcommand};
-use tokio::signal::unix::{SignalKind, signal};
+use clap::Parser;
 use tokio_util::sync::CancellationToken;
 
 /// Finds and drives the BMCs of one partition.
@@ -14,51 +14,39 @@ use tokio_util::sync::CancellationToken;
 #[command(name = "metalmesh-bmc", version)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: AgentCommand<Run>,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Read BMCs and carry out control's orders.
-    Run {
-        /// Configuration file, TOML.
-        #[arg(long, value_name = "FILE", env = "METALMESH_BMC_CONFIG")]
-        config: PathBuf,
-        #[command(flatten)]
-        agent: AgentArgs,
-    },
-    /// Print the fingerprint of this agent's key, to bind a join ticket to it.
-    Key(KeyArgs),
-    /// Print the fingerprint of this host's TPM, for `metalmesh join create --tpm-ek`.
-    Tpm(TpmArgs),
+/// Read BMCs and carry out control's orders.
+#[derive(Debug, clap::Args)]
+struct Run {
+    /// Configuration file, TOML.
+    #[arg(long, value_name = "FILE", env = "METALMESH_BMC_CONFIG")]
+    config: PathBuf,
+    #[command(flatten)]
+    agent: AgentArgs,
 }
 
-fn main() -> anyhow::Result<()> {
-    agents_kit::install_crypto_provider();
-    match Cli::parse().command {
-        Command::Run { config, agent } => {
-            agents_kit::runtime().build()?.block_on(run(config, agent))
-        }
-        #[expect(clippy::print_stdout, reason = "it is what the command is for")]
-        Command::Key(args) => {
-            println!("{}", args.fingerprint()?);
-            Ok(())
-        }
-        #[expect(clippy::print_stdout, reason = "it is what the command is for")]
-        Command::Tpm(args) => {
-            println!("{}", args.fingerprint()?);
-            Ok(())
-        }
+impl AsRef<AgentArgs> for Run {
+    fn as_ref(&self) -> &AgentArgs {
+        &self.agent
     }
 }
 
-async fn run(path: PathBuf, args: AgentArgs) -> anyhow::Result<()> {
-    telemetry::init(args.log);
+fn main() -> ExitCode {
+    agents_kit::main(Cli::parse().command, run)
+}
+
+async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<()> {
+    let Run {
+        config,
+        agent: args,
+    } = run;
     let config =
-        Config::read(&path).with_context(|| format!("configuration {}", path.display()))?;
+        Config::read(&config).with_context(|| format!("configuration {}", config.display()))?;
     let agent = tokio::select! {
         agent = args.start(AgentKind::Bmc) => agent?,
-        signal = terminated() => return signal,
+        () = stop.cancelled() => return Ok(()),
     };
     let _metrics = args.serve_metrics(&agent, AgentKind::Bmc).await?;
     let traced = args.send_spans(&agent, AgentKind::Bmc)?;
@@ -71,23 +59,8 @@ async fn run(path: PathBuf, args: AgentArgs) -> anyhow::Result<()> {
     );
     let dir = StateDir::open(&args.state_dir)?;
     let bmc = BmcAgent::new(agent.clone(), config, dir)?;
-    let stop = CancellationToken::new();
-    let ((), signal) = tokio::join!(bmc.run(stop.clone()), async {
-        let signal = terminated().await;
-        stop.cancel();
-        signal
-    });
+    bmc.run(stop).await;
     traced.end().await;
     agent.close().await;
-    signal
-}
-
-async fn terminated() -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
     Ok(())
 }

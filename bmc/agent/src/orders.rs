@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agents_kit::Steps;
-use proto_traces::{Span, SpanKind, Spans, TraceContext, now_ns};
+use base_runtime::Backoff;
+use base_telemetry::traces::{Span, SpanKind, Spans, TraceContext, now_ns};
 use proto_types::MachineId;
-use rand::Rng;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -30,8 +30,8 @@ const ORDER_TIME_MAX: Duration = Duration::from_secs(600);
 const TELL_TIME: Duration = Duration::from_secs(5);
 /// How often what was read meanwhile is looked through for a machine's BMC.
 const FIND_AGAIN: Duration = Duration::from_millis(250);
-const BACKOFF_MIN: Duration = Duration::from_millis(500);
-const BACKOFF_MAX: Duration = Duration::from_secs(8);
+/// Pauses between attempts to reach a BMC.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(8));
 
 /// An order of control.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,7 +225,7 @@ async fn attempt(
     target: &Target,
     until: Instant,
 ) -> Result<Power, String> {
-    let mut backoff = BACKOFF_MIN;
+    let mut failures = 0_u32;
     let mut last = format!("BMC {}: no answer before the deadline", target.address);
     loop {
         let Ok(result) = timeout_at(until, crew.driver.act(target, order.action, until)).await
@@ -241,8 +241,8 @@ async fn attempt(
             Err(DriveError::Unreached(reason) | DriveError::Unsure(reason)) => reason,
         };
         tracing::debug!(order = order.id, reason = last, "tried in vain");
-        let pause = backoff.mul_f64(rand::rng().random_range(0.5..1.0));
-        backoff = (backoff * 2).min(BACKOFF_MAX);
+        let pause = BACKOFF.pause(failures);
+        failures = failures.saturating_add(1);
         if Instant::now() + pause >= until {
             return Err(last);
         }

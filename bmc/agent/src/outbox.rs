@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base_runtime::Backoff;
 use proto_mesh::{BmcOrderDone, BmcServiceClient, Code};
-use rand::Rng;
 use tokio_util::sync::CancellationToken;
 
 use crate::journal::Journal;
 
-const BACKOFF_MIN: Duration = Duration::from_millis(500);
-const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// Pauses between attempts to tell control.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
 /// Tells until stopped.
 pub(crate) async fn run_outbox(
@@ -25,7 +25,7 @@ pub(crate) async fn run_outbox(
 }
 
 async fn tell_all(journal: &Journal, client: &BmcServiceClient) {
-    let mut backoff = BACKOFF_MIN;
+    let mut failures = 0_u32;
     loop {
         let Some((id, end)) = journal.untold() else {
             journal.ended.notified().await;
@@ -46,13 +46,12 @@ async fn tell_all(journal: &Journal, client: &BmcServiceClient) {
             }
             Err(status) => {
                 tracing::warn!(order = id, error = %status, "end of order not told");
-                let pause = backoff.mul_f64(rand::rng().random_range(0.5..1.0));
-                tokio::time::sleep(pause).await;
-                backoff = (backoff * 2).min(BACKOFF_MAX);
+                tokio::time::sleep(BACKOFF.pause(failures)).await;
+                failures = failures.saturating_add(1);
                 continue;
             }
         }
-        backoff = BACKOFF_MIN;
+        failures = 0;
         if let Err(error) = journal.acknowledged(&id).await {
             tracing::error!(order = id, %error, "journal not written");
         }

@@ -150,18 +150,6 @@ fn untaggable(error: DriveError) -> DriveError {
     }
 }
 
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
-}
-
 /// Where the power of a machine is looked at.
 trait PowerView {
     fn power(&mut self) -> impl Future<Output = Result<Power, DriveError>> + Send;

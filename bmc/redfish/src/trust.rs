@@ -3,13 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-};
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
-use sha2::{Digest, Sha256};
+use proto_identity::{CertificateRule, RuleVerifier, sha256, tls};
+use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
+use rustls_pki_types::{CertificateDer, UnixTime};
 
 /// How a BMC proves that it is itself.
 #[derive(Clone)]
@@ -36,17 +32,13 @@ impl fmt::Debug for Trust {
 impl Trust {
     /// The rustls configuration; none for plain HTTP.
     pub(crate) fn client_config(&self) -> Result<Option<Arc<ClientConfig>>, Error> {
-        let provider = Arc::new(ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        let builder = ClientConfig::builder_with_provider(tls::provider())
             .with_safe_default_protocol_versions()?;
         let config = match self {
             Self::PlainHttp => return Ok(None),
             Self::Pin(pin) => builder
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Pinned {
-                    pin: *pin,
-                    provider,
-                })),
+                .with_custom_certificate_verifier(RuleVerifier::new(Pinned(*pin))),
             Self::Roots(roots) => {
                 let mut store = RootCertStore::empty();
                 for root in roots {
@@ -59,55 +51,23 @@ impl Trust {
     }
 }
 
-/// Accepts exactly one certificate. The handshake still proves that the other side has its key.
+/// Accepts exactly one certificate.
 #[derive(Debug)]
-struct Pinned {
-    pin: [u8; 32],
-    provider: Arc<CryptoProvider>,
-}
+struct Pinned([u8; 32]);
 
-impl ServerCertVerifier for Pinned {
-    fn verify_server_cert(
+impl CertificateRule for Pinned {
+    fn check(
         &self,
         end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
+        _sent: &[CertificateDer<'_>],
         _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let got: [u8; 32] = Sha256::digest(end_entity).into();
-        if got == self.pin {
-            Ok(ServerCertVerified::assertion())
+    ) -> Result<(), Error> {
+        if sha256(end_entity) == self.0 {
+            Ok(())
         } else {
             Err(Error::InvalidCertificate(
                 CertificateError::ApplicationVerificationFailure,
             ))
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, cert, dss, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, cert, dss, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
     }
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use base_telemetry::traces::now_ns;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -10,7 +11,6 @@ use http::request::Parts;
 use http::{HeaderValue, Method as HttpMethod, Request, Response, StatusCode, Version};
 use http_body_util::Full;
 use proto_public::Method;
-use proto_traces::now_ns;
 use tokio::time::Instant;
 use tonic::body::Body;
 use tonic::{Code, Status};

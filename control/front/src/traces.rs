@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use base_telemetry::traces::{Sampler, Span, SpanKind, Spans, TraceContext, now_ns};
 use http::HeaderMap;
 use proto_public::{Method, Scope};
-use proto_traces::{Sampler, Span, SpanKind, Spans, TraceContext, now_ns};
 use tonic::Code;
 
 tokio::task_local! {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base_telemetry::traces::TraceContext;
 use control_state::life;
 use control_state::{
     BmcAction as Action, BmcOrder as Order, BmcOrderDone as Done, BmcReading, CONTRACT_LEVEL,
@@ -15,7 +16,6 @@ use proto_mesh::{
     BmcOrderDoneResponse, BmcReport, BmcReportResponse, BmcService, BmcStatus, PowerDraw,
     bmc_service,
 };
-use proto_traces::TraceContext;
 use proto_types::{Digest, MachineId, Timestamp};
 
 use crate::desired::{self, Desire, Fence};

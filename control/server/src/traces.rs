@@ -7,10 +7,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
+use base_telemetry::traces::{Collector, Sampler, Span, SpanKind, Spans, TraceContext, ns_of_ms};
 use control_front::traces::Tracing;
 use control_state::{BmcOrder, EventLog, Machine, OrderState, Phase, Record};
 use control_store::{Event, Store};
-use proto_traces::{Collector, Sampler, Span, SpanKind, Spans, TraceContext, ns_of_ms};
 use serde::Deserialize;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use pixie_wire::dhcp::{Kind, Message, code};
+use proto_wire_dhcp::{Kind, Message, code};
 
 use crate::client::{Client, ClientClass};
 use crate::lease::{LeaseBook, LeaseError, Pool};
@@ -151,7 +151,7 @@ impl Network {
         machines: &Machines,
         request: &Message,
     ) -> Result<Message, NoAnswer> {
-        if request.op != pixie_wire::dhcp::BOOTP_REQUEST {
+        if request.op != proto_wire_dhcp::BOOTP_REQUEST {
             return Err(NoAnswer::NotAClient);
         }
         let kind = match request.kind {
@@ -184,7 +184,7 @@ impl Network {
     }
 
     fn check_origin(&self, request: &Message) -> Result<(), NoAnswer> {
-        if request.op != pixie_wire::dhcp::BOOTP_REQUEST {
+        if request.op != proto_wire_dhcp::BOOTP_REQUEST {
             return Err(NoAnswer::NotAClient);
         }
         if !request.giaddr.is_unspecified() && !self.subnet.contains(&request.giaddr) {

@@ -1,5 +1,5 @@
-use pixie_wire::dhcp::BOOTP_REPLY;
 use proto_types::MachineId;
+use proto_wire_dhcp::BOOTP_REPLY;
 
 use super::*;
 use crate::client::BmcMatch;

@@ -1,7 +1,7 @@
 //! Who asks: firmware, iPXE, a BMC, or anything else.
 
-use pixie_wire::dhcp::{Message, code};
 use proto_types::{MacAddr, MachineId};
+use proto_wire_dhcp::{Message, code};
 use uuid::Uuid;
 
 /// What kind of boot client a DHCP message comes from.
@@ -137,7 +137,7 @@ fn guid(bytes: &[u8]) -> Option<MachineId> {
 pub(crate) mod tests {
     use std::net::Ipv4Addr;
 
-    use pixie_wire::dhcp::{BOOTP_REQUEST, Kind, Options};
+    use proto_wire_dhcp::{BOOTP_REQUEST, Kind, Options};
 
     use super::*;
 

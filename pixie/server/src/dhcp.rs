@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 
 use pixie_boot::{Client, ClientClass, NoAnswer};
-use pixie_wire::dhcp::{Kind, Message, code};
+use proto_wire_dhcp::{Kind, Message, code};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

@@ -24,6 +24,7 @@ mod http;
 mod installer;
 mod leasefile;
 pub mod mesh;
+mod ndp;
 mod netdev;
 mod ra;
 mod report;

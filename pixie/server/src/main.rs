@@ -1,14 +1,14 @@
-//! The `metalmesh-pixie` binary: command line, wiring, signals.
+//! The `metalmesh-pixie` binary: command line and wiring.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Arc;
 
-use agents_kit::{AgentArgs, AgentKind, KeyArgs, TpmArgs, telemetry};
+use agents_kit::{AgentArgs, AgentCommand, AgentKind};
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use pixie_server::{Config, Pixie, mesh};
 use proto_mesh::BootDesired;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// Boots the machines of one partition from the network.
@@ -16,52 +16,39 @@ use tokio_util::sync::CancellationToken;
 #[command(name = "metalmesh-pixie", version)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: AgentCommand<Run>,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Serve DHCP, TFTP and HTTP.
-    Run {
-        /// Configuration file, TOML.
-        #[arg(long, value_name = "FILE", env = "METALMESH_PIXIE_CONFIG")]
-        config: PathBuf,
-        #[command(flatten)]
-        agent: AgentArgs,
-    },
-    /// Print the fingerprint of this agent's key, to bind a join ticket to it.
-    Key(KeyArgs),
-    /// Print the fingerprint of this host's TPM, for `metalmesh join create --tpm-ek`.
-    Tpm(TpmArgs),
+/// Serve DHCP, TFTP and HTTP.
+#[derive(Debug, clap::Args)]
+struct Run {
+    /// Configuration file, TOML.
+    #[arg(long, value_name = "FILE", env = "METALMESH_PIXIE_CONFIG")]
+    config: PathBuf,
+    #[command(flatten)]
+    agent: AgentArgs,
 }
 
-fn main() -> anyhow::Result<()> {
-    agents_kit::install_crypto_provider();
-    match Cli::parse().command {
-        Command::Run { config, agent } => {
-            agents_kit::runtime().build()?.block_on(run(config, agent))
-        }
-        #[expect(clippy::print_stdout, reason = "it is what the command is for")]
-        Command::Key(args) => {
-            println!("{}", args.fingerprint()?);
-            Ok(())
-        }
-        #[expect(clippy::print_stdout, reason = "it is what the command is for")]
-        Command::Tpm(args) => {
-            println!("{}", args.fingerprint()?);
-            Ok(())
-        }
+impl AsRef<AgentArgs> for Run {
+    fn as_ref(&self) -> &AgentArgs {
+        &self.agent
     }
 }
 
-async fn run(path: PathBuf, args: AgentArgs) -> anyhow::Result<()> {
-    telemetry::init(args.log);
+fn main() -> ExitCode {
+    agents_kit::main(Cli::parse().command, run)
+}
+
+async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<()> {
+    let Run {
+        config,
+        agent: args,
+    } = run;
     let config =
-        Config::read(&path).with_context(|| format!("configuration {}", path.display()))?;
-    let stop = CancellationToken::new();
+        Config::read(&config).with_context(|| format!("configuration {}", config.display()))?;
     let agent = tokio::select! {
         agent = args.start(AgentKind::Pixie) => agent?,
-        signal = terminated() => return signal,
+        () = stop.cancelled() => return Ok(()),
     };
     agent.require_last_good::<BootDesired>("boot")?;
     let _metrics = args.serve_metrics(&agent, AgentKind::Pixie).await?;
@@ -74,35 +61,10 @@ async fn run(path: PathBuf, args: AgentArgs) -> anyhow::Result<()> {
         pixie = identity.id,
         "serving"
     );
-    let follow = mesh::follow(
-        agent.clone(),
-        pixie.desired_sink(),
-        args.control,
-        stop.clone(),
-    );
-    let until_signal = async {
-        let signal = terminated().await;
-        stop.cancel();
-        signal
-    };
-    let (served, (), signal) = tokio::join!(pixie.run(), follow, async {
-        tokio::select! {
-            signal = until_signal => signal,
-            () = stop.cancelled() => Ok(()),
-        }
-    });
+    // A task of pixie's that fails stops both.
+    let follow = mesh::follow(agent.clone(), pixie.desired_sink(), args.control, stop);
+    let (served, ()) = tokio::join!(pixie.run(), follow);
     traced.end().await;
     agent.close().await;
-    served?;
-    signal
-}
-
-async fn terminated() -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
+    Ok(served?)
 }

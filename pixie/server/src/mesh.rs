@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use agents_kit::{Agent, Origin, Steps, run_desired};
+use base_telemetry::traces::{Span, SpanKind, Spans, TraceContext, now_ns, ns_of_ms};
 use futures::future::BoxFuture;
 use pixie_boot::{InstallerSource, Machines, Target};
 use proto_mesh::{
     BmcLease as MeshLease, BootDesired, BootDesiredRequest, BootSeenRequest, BootServiceClient,
     BootTarget, BootTicketRequest, LeaseReport, LinkStatus,
 };
-use proto_traces::{Span, SpanKind, Spans, TraceContext, now_ns, ns_of_ms};
 use proto_types::{MacAddr, MachineId};
 use tokio_util::sync::CancellationToken;
 

@@ -2,10 +2,11 @@
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use agents_kit::StateDir;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use pixie_boot::{BootLog, InstallerSource, Lease, LeaseBook, Pool};
 use proto_types::MacAddr;
 use tokio::sync::Notify;
@@ -88,14 +89,14 @@ impl Shared {
     }
 
     pub(crate) fn desired(&self) -> Arc<Desired> {
-        Arc::clone(&self.desired.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.desired.read())
     }
 
     pub(crate) fn set_desired(&self, mut desired: Desired) {
         let needs_script = desired.installer != InstallerSource::Own;
         desired.machines.set_needs_script(needs_script);
         self.installer.want(&desired.installer);
-        *self.desired.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(desired);
+        *self.desired.write() = Arc::new(desired);
     }
 
     /// Notes that control answered.
@@ -109,11 +110,11 @@ impl Shared {
     }
 
     pub(crate) fn boots(&self) -> MutexGuard<'_, BootLog> {
-        self.boots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.boots.lock()
     }
 
     fn books(&self) -> MutexGuard<'_, Vec<LeaseBook>> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+        self.books.lock()
     }
 
     /// Decides with the lease book of a network in hand.

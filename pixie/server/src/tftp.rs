@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pixie_wire::tftp::{Packet, Request, error_code};
 use proto_bounds::Places;
+use proto_wire_tftp::{Packet, Request, error_code};
 use tokio::net::UdpSocket;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;

@@ -1,7 +1,8 @@
 //! How often a caller may do something: the generic cell rate algorithm (GCRA).
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 /// A minute in microseconds.
 const MINUTE_US: u64 = 60_000_000;
@@ -37,7 +38,7 @@ impl<K: Ord> Buckets<K> {
     /// # Errors
     /// Milliseconds to wait, when it was too often, or when there are too many callers.
     pub fn count(&self, caller: K, rate: Rate, now_us: u64) -> Result<(), u64> {
-        let mut through = self.through.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut through = self.through.lock();
         if through.len() >= self.callers_max && !through.contains_key(&caller) {
             through.retain(|_, until| *until > now_us);
             if through.len() >= self.callers_max {
@@ -56,10 +57,7 @@ impl<K: Ord> Buckets<K> {
 
     /// How many callers are remembered.
     pub fn callers(&self) -> usize {
-        self.through
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .len()
+        self.through.lock().len()
     }
 }
 

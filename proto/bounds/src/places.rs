@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// One caller may have one part in so many of the places that are free or its own.
 const SHARE: usize = 8;
@@ -78,7 +80,7 @@ impl<K: Ord + Clone> Places<K> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken<K>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock()
     }
 }
 
@@ -108,7 +110,7 @@ impl<K: Ord> Drop for Place<K> {
         if self.count == 0 {
             return;
         }
-        let mut taken = self.of.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.of.taken.lock();
         taken.all = taken.all.saturating_sub(self.count);
         if let Some(its) = taken.by_caller.get_mut(&self.caller) {
             *its = its.saturating_sub(self.count);

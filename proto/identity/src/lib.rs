@@ -34,7 +34,7 @@ pub use peer::PeerIdentity;
 pub use request::CertificateRequest;
 pub use rustls_pki_types::CertificateDer;
 pub use spiffe::{AgentRole, CallerKind, SpiffeId, Subject};
-pub use verifier::Roots;
+pub use verifier::{CertificateRule, Roots, RuleVerifier};
 
 /// Why an identity, key or certificate is not acceptable.
 #[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]

@@ -1,18 +1,19 @@
 //! rustls configurations of the mesh: TLS 1.3, *ring*, no tickets, no 0-RTT.
 
 use std::fmt;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::{
     ClientHello, NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier,
 };
 use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls::{ClientConfig, ServerConfig};
 use rustls_pki_types::CertificateDer;
 
-use crate::verifier::NodeVerifier;
+use crate::verifier::{Expected, Member, RuleVerifier, anchors};
 use crate::{Credential, IdentityError, Roots};
 
 /// The one crypto provider.
@@ -26,13 +27,29 @@ pub fn client_config(
     credential: Option<&Credential>,
     alpn: &[u8],
 ) -> Result<ClientConfig, IdentityError> {
-    let provider = provider();
-    let verifier = NodeVerifier::new(roots, provider.clone())?;
-    let builder = ClientConfig::builder_with_provider(provider)
+    caller(Member::new(roots, Expected::Node)?, credential, alpn)
+}
+
+/// A control node's side: a client certificate is asked for and, when sent, verified.
+pub fn server_config(
+    client_roots: &[CertificateDer<'static>],
+    own: Arc<NodeCertificate>,
+    alpn: &[u8],
+) -> Result<ServerConfig, IdentityError> {
+    called(client_roots, Anonymous::Allowed, own, alpn)
+}
+
+/// The calling side of every session: whom `rule` accepts, shown `credential` when there is one.
+pub(crate) fn caller(
+    rule: Member,
+    credential: Option<&Credential>,
+    alpn: &[u8],
+) -> Result<ClientConfig, IdentityError> {
+    let builder = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(tls)?
         .dangerous()
-        .with_custom_certificate_verifier(verifier);
+        .with_custom_certificate_verifier(RuleVerifier::new(rule));
     let mut config = match credential {
         Some(c) => builder
             .with_client_auth_cert(c.chain.clone(), c.key.to_rustls())
@@ -45,19 +62,28 @@ pub fn client_config(
     Ok(config)
 }
 
-/// A control node's side: a client certificate is asked for and, when sent, verified.
-pub fn server_config(
-    client_roots: &[CertificateDer<'static>],
-    own: Arc<NodeCertificate>,
+/// Whether callers without a certificate are let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Anonymous {
+    Allowed,
+    Refused,
+}
+
+/// The called side of every session: callers with a certificate of `trusted`.
+pub(crate) fn called(
+    trusted: &[CertificateDer<'static>],
+    anonymous: Anonymous,
+    own: Arc<dyn ResolvesServerCert>,
     alpn: &[u8],
 ) -> Result<ServerConfig, IdentityError> {
     let provider = provider();
-    let mut roots = RootCertStore::empty();
-    for root in client_roots {
-        roots.add(root.clone()).map_err(tls)?;
-    }
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-        .allow_unauthenticated()
+    let trusted = Arc::new(anchors(trusted).map_err(tls)?);
+    let verifier = WebPkiClientVerifier::builder_with_provider(trusted, provider.clone());
+    let verifier = match anonymous {
+        Anonymous::Allowed => verifier.allow_unauthenticated(),
+        Anonymous::Refused => verifier,
+    };
+    let verifier = verifier
         .build()
         .map_err(|e| IdentityError::Tls(e.to_string()))?;
     let mut config = ServerConfig::builder_with_provider(provider)
@@ -88,11 +114,7 @@ impl NodeCertificate {
     /// Sessions opened from now on see this one.
     pub fn replace(&self, credential: &Credential) -> Result<(), IdentityError> {
         let next = certified(credential)?;
-        // A poisoned lock still holds a whole Arc.
-        *self
-            .current
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = next;
+        *self.current.write() = next;
         Ok(())
     }
 }
@@ -105,12 +127,7 @@ impl fmt::Debug for NodeCertificate {
 
 impl ResolvesServerCert for NodeCertificate {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(
-            self.current
-                .read()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .clone(),
-        )
+        Some(self.current.read().clone())
     }
 }
 

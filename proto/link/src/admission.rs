@@ -9,9 +9,10 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use proto_bounds::network;
 use tokio::time::Instant;
 
@@ -64,7 +65,7 @@ impl Admission {
 
     /// Takes a place, or says when to come back.
     pub(crate) fn enter(&self, now: Instant) -> Result<(), Duration> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let given = state.given.max(now.checked_sub(self.ahead).unwrap_or(now));
         if given + self.each <= now {
             state.given = given + self.each;
@@ -100,13 +101,13 @@ pub(crate) struct Place {
 impl Handshaking {
     /// How many.
     pub(crate) fn count(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).count
+        self.0.lock().count
     }
 
     /// A place, unless all are taken or those that one address may take.
     pub(crate) fn begin(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
         let of = network(address);
-        let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self.0.lock();
         let its = now.by_address.get(&of).copied().unwrap_or_default();
         if now.count >= HANDSHAKES_MAX || its >= HANDSHAKES_PER_ADDRESS_MAX {
             return None;
@@ -127,7 +128,7 @@ impl Handshaking {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut now = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self.all.0.lock();
         now.count = now.count.saturating_sub(1);
         if let Some(its) = now.by_address.get_mut(&self.of) {
             *its = its.saturating_sub(1);
@@ -167,7 +168,7 @@ mod tests {
         assert!(take("::ffff:198.51.100.1").unwrap().must_prove);
         taken.clear();
         assert_eq!(all.count(), 0);
-        assert!(all.0.lock().unwrap().by_address.is_empty());
+        assert!(all.0.lock().by_address.is_empty());
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use std::future::Future;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use prost::Message;
 use quinn::SendStream;
 use tokio::sync::watch;
@@ -164,13 +165,7 @@ impl MeshClient {
     /// Ends the session and tells the other side.
     pub async fn close(&self) {
         self.inner.stop.cancel();
-        let mut tasks = std::mem::take(
-            &mut *self
-                .inner
-                .tasks
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        let mut tasks = std::mem::take(&mut *self.inner.tasks.lock());
         while tasks.join_next().await.is_some() {}
     }
 

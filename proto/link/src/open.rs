@@ -1,7 +1,8 @@
 //! An open session as its caller has it, and the streams that outlive a call.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use quinn::{Connection, SendStream};
 use tokio_util::task::TaskTracker;
 
@@ -59,7 +60,7 @@ impl Kept {
         let Some(idle) = &self.0 else {
             return Err(Opening(None));
         };
-        let mut found = idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = idle.lock();
         found.streams.pop().ok_or_else(|| {
             found.openers += 1;
             Opening(Some(idle.clone()))
@@ -69,7 +70,7 @@ impl Kept {
     /// Keeps a stream whose call is over on both sides.
     pub(crate) fn put(&self, stream: CallStream) {
         let Some(idle) = &self.0 else { return };
-        let mut idle = idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = idle.lock();
         // Streams are few: who waits to open one would wait for as long as this one is kept.
         if idle.openers == 0 && idle.streams.len() < STREAMS_KEPT_MAX {
             idle.streams.push(stream);
@@ -84,7 +85,7 @@ pub(crate) struct Opening(Option<Arc<Mutex<Idle>>>);
 impl Drop for Opening {
     fn drop(&mut self) {
         if let Some(idle) = &self.0 {
-            idle.lock().unwrap_or_else(PoisonError::into_inner).openers -= 1;
+            idle.lock().openers -= 1;
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use proto_bounds::{Place as Counted, Places, network};
 use proto_identity::{CallerKind, CertificateDer, PeerIdentity, SpiffeId};
 use quinn::{Connection, Endpoint, Incoming};
@@ -68,11 +69,7 @@ pub struct Presence(Arc<Shared>);
 impl Presence {
     /// Whether this identity has an open session.
     pub fn is_here(&self, id: &SpiffeId) -> bool {
-        let sessions = self
-            .0
-            .sessions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let sessions = self.0.sessions.lock();
         sessions.open.contains_key(&Some(id.clone()))
     }
 
@@ -85,10 +82,7 @@ impl Presence {
     pub fn stats(&self) -> LinkStats {
         let shared = &self.0;
         let mut by_kind = BTreeMap::new();
-        let sessions = shared
-            .sessions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let sessions = shared.sessions.lock();
         for (id, open) in &sessions.open {
             let kind = id
                 .as_ref()
@@ -356,7 +350,7 @@ impl Shared {
         key: Option<SpiffeId>,
         connection: &Connection,
     ) -> Result<Option<Counted<IpAddr>>, Duration> {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.sessions.lock();
         if sessions.count >= SESSIONS_MAX {
             return Err(BUSY_MAX);
         }
@@ -381,7 +375,7 @@ impl Shared {
     }
 
     fn forget(&self, key: &Option<SpiffeId>, id: usize) {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.sessions.lock();
         let Some(open) = sessions.open.get_mut(key) else {
             return;
         };

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use proto_identity::SpiffeId;
 
 use crate::method::MethodSpec;
@@ -113,7 +113,7 @@ pub(crate) struct Doorkeeper(Mutex<BTreeMap<SpiffeId, (u64, u64)>>);
 
 impl Doorkeeper {
     pub(crate) fn note(&self, id: &SpiffeId, now_ms: u64) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if known.len() >= TURNED_AWAY_MAX && !known.contains_key(id) {
             let oldest = known.iter().min_by_key(|(_, (_, last))| *last);
             if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
@@ -125,7 +125,7 @@ impl Doorkeeper {
     }
 
     pub(crate) fn list(&self) -> Vec<TurnedAway> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         let all = known.iter().map(|(id, (times, last_ms))| TurnedAway {
             id: id.clone(),
             times: *times,

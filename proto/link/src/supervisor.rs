@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base_runtime::Backoff;
 use quinn::Connection;
 use rand::Rng as _;
 use tokio::sync::watch;
@@ -20,6 +21,11 @@ use crate::notice::{self, Notice};
 use crate::open::OpenSession;
 use crate::session::Close;
 use crate::transport::Keepalive;
+
+/// Pauses between attempts.
+const BACKOFF: Backoff = Backoff::new(BACKOFF_MIN, BACKOFF_MAX);
+/// Pauses after handshakes that a node did not begin.
+const CROWDED: Backoff = Backoff::new(CROWDED_MIN, CROWDED_MAX);
 
 /// What the calls and the supervisor share.
 #[derive(Debug)]
@@ -185,7 +191,7 @@ impl Supervisor {
             }
             DialError::Crowded { .. } => {
                 let share = rand::rng().random_range(0.5..1.5);
-                Some(doubled(CROWDED_MIN, self.refusals, CROWDED_MAX).mul_f64(share))
+                Some(CROWDED.step(self.refusals).mul_f64(share))
             }
             _ => None,
         }
@@ -194,9 +200,7 @@ impl Supervisor {
     /// Waits longer after each failure, at random, so that agents do not come back in step. A
     /// new certificate ends the wait.
     async fn pause(&mut self) {
-        let pause = doubled(BACKOFF_MIN, self.failures, BACKOFF_MAX);
-        // The generator must not live across the wait: it would tie the future to a thread.
-        let pause = pause.mul_f64(rand::rng().random_range(0.5..1.0));
+        let pause = BACKOFF.pause(self.failures);
         self.failures = self.failures.saturating_add(1);
         self.wait(pause).await;
     }
@@ -205,24 +209,6 @@ impl Supervisor {
         tokio::select! {
             () = sleep(pause) => {}
             Ok(()) = self.tls.changed() => self.tls.mark_changed(),
-        }
-    }
-}
-
-/// Twice as long each time, up to a bound.
-fn doubled(first: Duration, times: u32, max: Duration) -> Duration {
-    first.saturating_mul(1 << times.min(16)).min(max)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn backoff_grows_to_its_bound() {
-        for (failures, ms) in [(0, 100), (1, 200), (4, 1600), (7, 10_000), (500, 10_000)] {
-            let pause = doubled(BACKOFF_MIN, failures, BACKOFF_MAX);
-            assert_eq!(pause, Duration::from_millis(ms));
         }
     }
 }

@@ -6,11 +6,12 @@ use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout};
+use parking_lot::{Mutex, MutexGuard};
 use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::io::Interest;
@@ -48,7 +49,7 @@ pub(crate) fn busy_poll() {
 
 impl Watched {
     fn rhythm(&self) -> MutexGuard<'_, Rhythm> {
-        self.rhythm.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rhythm.lock()
     }
 
     fn busy_poll(&self) {

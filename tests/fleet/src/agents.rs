@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agents_core::config::Config as CoreConfig;
-use agents_kit::telemetry::LogFormat;
+use agents_kit::LogFormat;
 use agents_kit::{AgentArgs, AgentKind, KeyArgs, StateDir};
 use anyhow::{Context, Result};
 use bmc_agent::{BmcAgent, Config as BmcConfig};

@@ -2,7 +2,7 @@
 
 use agents_nos::stub::Stub;
 use agents_nos::{Place, PortObserved, SwitchOs as _, SwitchState};
-use proto_lldp::Frame;
+use proto_wire_lldp::Frame;
 
 use crate::plan::{Cable, MachinePlan, RACK};
 

@@ -4,9 +4,10 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use base_runtime::exit_code;
+use base_runtime::shutdown::StopSignals;
 use clap::{Parser, Subcommand};
 use tests_fleet::{BenchArgs, Options, Output, bench, run};
-use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 /// Rehearse a whole data centre on this machine: real control, real agents, simulated hardware.
@@ -32,13 +33,7 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     start_log(cli.options.log);
-    match start(&cli) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(start(&cli))
 }
 
 /// Agents log what is news on one machine, which in a fleet is noise.
@@ -59,13 +54,11 @@ fn start(cli: &Cli) -> Result<()> {
         .build()
         .context("cannot start the runtime")?;
     runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
+        let mut signals = StopSignals::listen()?;
         // Whatever is dropped here takes its processes and directories along.
         tokio::select! {
             done = work(cli) => done,
-            _ = interrupt.recv() => anyhow::bail!("interrupted; everything was taken away"),
-            _ = terminate.recv() => anyhow::bail!("stopped; everything was taken away"),
+            signal = signals.recv() => anyhow::bail!("{signal}; everything was taken away"),
         }
     })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agents_hammer::ticket::{self, Ticket};
 use anyhow::{Context, Result, bail};
-use pixie_wire::dhcp::code;
+use proto_wire_dhcp::code;
 use tokio::time::{Instant, sleep};
 
 use crate::machine::Machine;

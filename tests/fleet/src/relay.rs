@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use pixie_wire::dhcp::{BOOTP_REQUEST, Kind, Message, Options, code};
 use proto_types::MacAddr;
+use proto_wire_dhcp::{BOOTP_REQUEST, Kind, Message, Options, code};
 use rand::Rng as _;
 use tokio::net::UdpSocket;
 use tokio::sync::oneshot;

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use pixie_wire::tftp::{Packet, Request};
+use proto_wire_tftp::{Packet, Request};
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
 

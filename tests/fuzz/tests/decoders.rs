@@ -5,6 +5,7 @@
     reason = "that a decoder returns is the whole point"
 )]
 
+use base_telemetry::traces::TraceContext;
 use bmc_ipmi::CipherSuite;
 use bmc_ipmi::dcmi::{ASSET_TAG_MAX, AssetTag, Piece};
 use bmc_ipmi::managed::Managed;
@@ -14,7 +15,6 @@ use bmc_ipmi::rakp::Keys;
 use bmc_ipmi::sdr::{Repository, SupplySensor, SupplyStates};
 use bolero::check;
 use proto_public::json;
-use proto_traces::TraceContext;
 
 #[test]
 fn fuzz_ipmi_packet() {
@@ -168,21 +168,21 @@ fn fuzz_policy_source() {
 #[test]
 fn fuzz_lldp_frame() {
     check!().for_each(|bytes: &[u8]| {
-        let _ = proto_lldp::Frame::decode(bytes);
+        let _ = proto_wire_lldp::Frame::decode(bytes);
     });
 }
 
 #[test]
 fn fuzz_dhcp_message() {
     check!().for_each(|bytes: &[u8]| {
-        let _ = pixie_wire::dhcp::Message::decode(bytes);
+        let _ = proto_wire_dhcp::Message::decode(bytes);
     });
 }
 
 #[test]
 fn fuzz_tftp_packet() {
     check!().for_each(|bytes: &[u8]| {
-        let _ = pixie_wire::tftp::Packet::decode(bytes);
+        let _ = proto_wire_tftp::Packet::decode(bytes);
     });
 }
 

@@ -39,8 +39,9 @@ mod wire;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use base_runtime::exit_code;
+use base_runtime::shutdown::StopSignals;
 use clap::{Parser, Subcommand};
-use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 /// The product's: what is measured in this process is its code.
@@ -87,13 +88,7 @@ fn main() -> ExitCode {
         .with_env_filter(EnvFilter::new("warn,proto_link=error"))
         .with_writer(std::io::stderr)
         .init();
-    match start(Cli::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(start(Cli::parse().command))
 }
 
 fn start(command: Command) -> Result<()> {
@@ -104,13 +99,11 @@ fn start(command: Command) -> Result<()> {
         .build()
         .context("cannot start the runtime")?;
     runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
+        let mut signals = StopSignals::listen()?;
         // Whatever is dropped here takes its processes and directories along.
         tokio::select! {
             done = run(command) => done,
-            _ = interrupt.recv() => anyhow::bail!("interrupted; everything was taken away"),
-            _ = terminate.recv() => anyhow::bail!("stopped; everything was taken away"),
+            signal = signals.recv() => anyhow::bail!("{signal}; everything was taken away"),
         }
     })
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use base_runtime::Chain;
 use control_store::sim::{Probe, SimDisk};
 use control_store::{
     Begin, MemberChange, MembershipError, OpenError, ProposeError, SnapshotBytes, Store,
@@ -229,7 +230,7 @@ fn config(world: &Shared, id: u64, begin: Begin) -> StoreConfig {
 
 fn does_not_start(world: &mut World, id: u64, error: &OpenError) {
     let died = world.nodes[&id].died.swap(true, Ordering::Relaxed);
-    let text = chain(error);
+    let text = Chain(error);
     world.log(format_args!("n{id} does not start: {text}"));
     if !died && !is_disk_error(error) {
         world.fail(format!("node {id} refused to start after a crash: {text}"));
@@ -308,15 +309,4 @@ fn is_disk_error(error: &(dyn std::error::Error + 'static)) -> bool {
         next = error.source();
     }
     false
-}
-
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        text.push_str(": ");
-        text.push_str(&source.to_string());
-        next = source.source();
-    }
-    text
 }

@@ -8,14 +8,15 @@ use super::metadata::{Metadata, Package};
 const ARROWS: &[(&str, &[&str])] = &[
     ("proto-types", &[]),
     ("proto-bounds", &[]),
-    ("proto-lldp", &[]),
-    ("proto-metrics", &["proto-bounds"]),
-    ("proto-traces", &[]),
+    ("proto-wire-dhcp", &["proto-types"]),
+    ("proto-wire-lldp", &[]),
+    ("proto-wire-tftp", &[]),
     ("proto-errors", &["proto-types"]),
     ("proto-identity", &["proto-types"]),
     (
         "proto-link",
         &[
+            "base-runtime",
             "proto-types",
             "proto-bounds",
             "proto-errors",
@@ -32,6 +33,11 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("proto-public", &["proto-types"]),
+    ("base-runtime", &["proto-types", "proto-errors"]),
+    (
+        "base-telemetry",
+        &["proto-types", "proto-bounds", "proto-errors"],
+    ),
     ("control-state", &["proto-types", "proto-errors"]),
     (
         "control-authz",
@@ -66,6 +72,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "control-gateway",
         &[
+            "base-*",
             "proto-*",
             "control-state",
             "control-store",
@@ -74,7 +81,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "control-presence",
         ],
     ),
-    ("control-front", &["proto-*"]),
+    ("control-front", &["base-*", "proto-*"]),
     (
         "control-gate",
         &[
@@ -178,18 +185,23 @@ const ARROWS: &[(&str, &[&str])] = &[
             "proto-errors",
         ],
     ),
-    ("control-server", &["control-*", "base-*", "proto-*"]),
     ("base-outbound", &[]),
-    ("agents-kit", &["proto-*"]),
-    ("agents-nos", &["proto-types", "proto-lldp"]),
-    ("agents-core", &["agents-kit", "agents-nos", "proto-*"]),
-    ("agents-hammer", &["agents-kit", "proto-*", "pixie-wire"]),
+    ("control-server", &["base-*", "control-*", "proto-*"]),
+    ("agents-kit", &["base-*", "proto-*"]),
+    ("agents-nos", &["base-*", "proto-types", "proto-wire-lldp"]),
+    (
+        "agents-core",
+        &["agents-kit", "agents-nos", "base-*", "proto-*"],
+    ),
+    ("agents-hammer", &["agents-kit", "base-*", "proto-*"]),
     ("bmc-ipmi", &[]),
-    ("bmc-redfish", &[]),
-    ("bmc-agent", &["agents-kit", "bmc-*", "proto-*"]),
-    ("pixie-wire", &["proto-types"]),
-    ("pixie-boot", &["pixie-wire", "proto-types"]),
-    ("pixie-server", &["agents-kit", "pixie-*", "proto-*"]),
+    ("bmc-redfish", &["proto-identity"]),
+    ("bmc-agent", &["agents-kit", "base-*", "bmc-*", "proto-*"]),
+    ("pixie-boot", &["proto-types", "proto-wire-dhcp"]),
+    (
+        "pixie-server",
+        &["agents-kit", "base-*", "pixie-*", "proto-*"],
+    ),
     ("tests-*", &["*"]),
     ("xtask", &["tests-*"]),
 ];

@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::rc::Rc;
 use std::time::Duration;
 
+use base_runtime::Backoff;
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG};
@@ -37,8 +38,8 @@ const EXPANSION: Expansion = Expansion {
 const STALL_LIMIT: Duration = Duration::from_secs(60);
 /// Attempts without progress.
 const TRIES_MAX: u32 = 6;
-const PAUSE_FIRST: Duration = Duration::from_secs(1);
-const PAUSE_LAST: Duration = Duration::from_secs(15);
+/// Pauses between attempts.
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(15));
 
 /// Why the image is not on the disk.
 #[derive(Debug, thiserror::Error)]
@@ -225,7 +226,6 @@ impl Progress {
 async fn fetch(http: &Http, url: &str, sender: mpsc::Sender<Bytes>) -> Result<(), ImageError> {
     let mut progress = Progress::default();
     let mut tries = 0;
-    let mut pause = PAUSE_FIRST;
     loop {
         let before = progress.have;
         let error = match attempt(http, url, &mut progress, &sender).await {
@@ -234,8 +234,9 @@ async fn fetch(http: &Http, url: &str, sender: mpsc::Sender<Bytes>) -> Result<()
             Err(error) => error,
         };
         if progress.have > before {
-            (tries, pause) = (0, PAUSE_FIRST);
+            tries = 0;
         }
+        let pause = BACKOFF.pause(tries);
         tries += 1;
         let can_continue = progress.have == 0 || progress.etag.is_some();
         if tries >= TRIES_MAX || !can_continue {
@@ -243,7 +244,6 @@ async fn fetch(http: &Http, url: &str, sender: mpsc::Sender<Bytes>) -> Result<()
         }
         tracing::warn!(%error, have = progress.have, "image: trying again");
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(PAUSE_LAST);
     }
 }
 

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agents_kit::NonceReader;
-use proto_lldp::Frame;
 use proto_mesh::{Firmware, MachineRegisterRequest};
+use proto_wire_lldp::Frame;
 
 pub use bmc::Bmc;
 pub use disk::Disk;

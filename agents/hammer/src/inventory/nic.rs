@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use proto_lldp::Frame;
 use proto_mesh::Nic;
 use proto_mesh::nic::Neighbour;
+use proto_wire_lldp::Frame;
 
 use super::Sys;
 

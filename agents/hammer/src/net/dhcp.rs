@@ -7,10 +7,11 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use base_runtime::Backoff;
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::{BindToDevice, ReuseAddr};
-use pixie_wire::MacAddr;
-use pixie_wire::dhcp::{BOOTP_REQUEST, Kind, Message, Options, code};
+use proto_types::MacAddr;
+use proto_wire_dhcp::{BOOTP_REQUEST, Kind, Message, Options, code};
 use tokio::net::UdpSocket;
 
 const SERVER_PORT: u16 = 67;
@@ -19,7 +20,7 @@ const PACKET_MAX: usize = 1500;
 const FLAG_BROADCAST: u16 = 0x8000;
 /// First wait for an answer; doubles up to the last (RFC 2131 §4.1 asks for 4 s to 64 s; a
 /// machine in front of its boot server need not wait so long).
-const ANSWER_FIRST: Duration = Duration::from_secs(1);
+const ANSWER: Backoff = Backoff::new(Duration::from_secs(1), ANSWER_LAST);
 const ANSWER_LAST: Duration = Duration::from_secs(16);
 const TRIES_MAX: u32 = 8;
 const LEASE_DEFAULT_S: u32 = 3600;
@@ -46,8 +47,8 @@ pub struct Lease {
 pub async fn acquire(interface: &str, mac: MacAddr) -> Result<Lease> {
     let socket = open(interface)?;
     let xid = rand::random();
-    let mut wait = ANSWER_FIRST;
-    for _ in 0..TRIES_MAX {
+    for attempt in 0..TRIES_MAX {
+        let wait = ANSWER.step(attempt);
         send(
             &socket,
             &request(mac, xid, Kind::Discover, None),
@@ -65,7 +66,6 @@ pub async fn acquire(interface: &str, mac: MacAddr) -> Result<Lease> {
                 return lease(&ack);
             }
         }
-        wait = (wait * 2).min(ANSWER_LAST);
     }
     bail!("no DHCP server answers on {interface}")
 }

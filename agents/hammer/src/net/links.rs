@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use nix::net::if_::if_nametoindex;
-use pixie_wire::MacAddr;
+use proto_types::MacAddr;
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 use tokio::task::JoinSet;
 use tokio::time::Instant;

@@ -165,7 +165,7 @@ mod tests {
     fn the_boot_interface_goes_alone() {
         let link = |n: u8| Link {
             name: format!("eth{n}"),
-            mac: pixie_wire::MacAddr([2, 0, 0, 0, 0, n]),
+            mac: proto_types::MacAddr([2, 0, 0, 0, 0, n]),
         };
         let up = vec![link(0), link(1)];
         assert_eq!(candidates(up.clone(), Some("02:00:00:00:00:01")), [link(1)]);

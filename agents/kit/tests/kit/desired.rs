@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agents_kit::{Agent, AgentArgs, AgentKind, KitError, LastGood, Origin, StateDir, run_desired};
+use base_runtime::Chain;
 use proto_link::now_ms;
 use proto_mesh::{SwitchDesired, SwitchDesiredRequest, SwitchReport, SwitchServiceClient};
 use tokio::sync::{Semaphore, mpsc};
@@ -139,11 +140,7 @@ fn cache(ca: &Ca, place: &Place, own: &str) -> LastGood {
 }
 
 fn load(cache: &LastGood) -> Result<Option<SwitchDesired>, String> {
-    let chain = |e: &dyn std::error::Error| match e.source() {
-        Some(cause) => format!("{e}: {cause}"),
-        None => e.to_string(),
-    };
-    cache.load().map_err(|e| chain(&e))
+    cache.load().map_err(|error| Chain(&error).to_string())
 }
 
 const LEAF2: &str = "spiffe://mesh.test/partition/p1/core/leaf2";

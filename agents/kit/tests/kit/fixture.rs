@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agents_kit::telemetry::LogFormat;
+use agents_kit::LogFormat;
 use agents_kit::{AgentArgs, Credential, Key};
 use proto_identity::profile::{Authority, Purpose};
 use proto_identity::ticket::JoinTicket;

@@ -1,19 +1,20 @@
 //! The driver by IPMI.
 
+use base_runtime::Chain;
 use bmc_ipmi::{
     BootDevice, BootOverride, Credentials, Identify, IpmiError, PowerControl, Session, Timing,
 };
 use tokio::time::Instant;
 
 use super::sensors::{self, SensorCache};
-use super::{PowerView, Way, chain, draw, power_becomes, socket, untaggable};
+use super::{PowerView, Way, draw, power_becomes, socket, untaggable};
 use crate::config::{Login, Target};
 use crate::driver::{Action, DriveError, Power, Reading};
 
 /// Opens a session: what fails here has done nothing.
 async fn open(target: &Target, login: &Login) -> Result<Session, DriveError> {
     let address = socket(target, Way::Ipmi);
-    let wrong = |error: &IpmiError| format!("IPMI at {address}: {}", chain(error));
+    let wrong = |error: &IpmiError| format!("IPMI at {address}: {}", Chain(error));
     let credentials = Credentials::new(&login.user, &login.password)
         .map_err(|error| DriveError::Refused(wrong(&error)))?;
     Session::connect(address, &credentials, Timing::default())
@@ -31,7 +32,7 @@ async fn open(target: &Target, login: &Login) -> Result<Session, DriveError> {
 
 /// What a failure in the middle of a session means.
 fn failed(target: &Target, error: &IpmiError) -> DriveError {
-    let reason = format!("IPMI at {}: {}", socket(target, Way::Ipmi), chain(error));
+    let reason = format!("IPMI at {}: {}", socket(target, Way::Ipmi), Chain(error));
     match error {
         IpmiError::Silent { .. } | IpmiError::Io(_) => DriveError::Unsure(reason),
         _ => DriveError::Refused(reason),

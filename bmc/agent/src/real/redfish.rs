@@ -1,12 +1,13 @@
 //! The driver by Redfish.
 
+use base_runtime::Chain;
 use bmc_redfish::{
     BootOverride, BootTarget, Credentials, Endpoint, Led, PowerState, RedfishError, Reset, Session,
     System, Timing,
 };
 use tokio::time::{Instant, sleep};
 
-use super::{POLL, PowerView, Way, chain, draw, power_becomes, socket, untaggable};
+use super::{POLL, PowerView, Way, draw, power_becomes, socket, untaggable};
 use crate::config::{Login, Target};
 use crate::driver::{Action, DriveError, Power, Reading};
 
@@ -18,7 +19,7 @@ fn open(target: &Target, login: &Login) -> Result<Session, DriveError> {
     };
     let credentials = Credentials::new(&login.user, &login.password);
     Session::new(Endpoint { address, trust }, credentials, Timing::default())
-        .map_err(|error| DriveError::Refused(format!("Redfish at {address}: {}", chain(&error))))
+        .map_err(|error| DriveError::Refused(format!("Redfish at {address}: {}", Chain(&error))))
 }
 
 /// What a failure means: `lost` when the BMC was not heard, else that it said no.
@@ -26,7 +27,7 @@ fn failed(target: &Target, error: &RedfishError, lost: fn(String) -> DriveError)
     let reason = format!(
         "Redfish at {}: {}",
         socket(target, Way::Redfish),
-        chain(error)
+        Chain(error)
     );
     match error {
         RedfishError::Connect(_)

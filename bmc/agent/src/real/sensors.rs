@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bmc_ipmi::sdr::{Repository, SensorWalk, SupplySensor, SupplyStates};
 use bmc_ipmi::{IpmiError, Session};
+use parking_lot::{Mutex, MutexGuard};
 use proto_mesh::{PowerDraw, PowerSupply};
 use tokio::time::Instant;
 
@@ -39,7 +39,7 @@ pub(super) struct Sensors {
 
 impl SensorCache {
     fn inner(&self) -> MutexGuard<'_, BTreeMap<SocketAddr, Sensors>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Takes what is known of a BMC, for the time of one reading.

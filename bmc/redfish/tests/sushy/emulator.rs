@@ -8,7 +8,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 const PACKAGE: &str = "sushy-tools==2.2.0";
 const WAIT: Duration = Duration::from_secs(60);
@@ -136,7 +135,7 @@ impl Emulator {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let pin = Sha256::digest(made.cert.der()).into();
+        let pin = proto_identity::sha256(made.cert.der());
         let mut emulator = Self {
             child,
             address,

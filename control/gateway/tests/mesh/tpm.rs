@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use agents_kit::telemetry::LogFormat;
+use agents_kit::LogFormat;
 use agents_kit::tpm::Tpm;
 use agents_kit::{AgentArgs, AgentKind as Kind, KitError, TpmArgs};
 use control_state::AgentKind;

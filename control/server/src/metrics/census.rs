@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound;
 
+use base_telemetry::metrics::{Collector, DescriptorEncoder, Label, Sheet};
 use control_state::{Availability, EventLog, Liveliness, Machine, Phase, Tables, query};
 use control_store::Store;
-use proto_metrics::{Collector, DescriptorEncoder, Label, Sheet};
 use proto_types::{MachineId, PartitionId};
 
 /// Machines that are looked at in one go; writes wait no longer than that takes.

@@ -67,12 +67,12 @@ pub(crate) fn spawn(
     let Some(listener) = listener else {
         return;
     };
-    let mut registry = proto_metrics::registry("metalmeshd", env!("CARGO_PKG_VERSION"));
+    let mut registry = base_telemetry::metrics::registry("metalmeshd", env!("CARGO_PKG_VERSION"));
     calls.register(&mut registry);
     let changes = changes::Counts::default();
     changes.register(&mut registry);
     tasks.spawn(changes.follow(sources.store.watch(), stop.clone()));
     registry.register_collector(Box::new(census::Census(sources.store.clone())));
     registry.register_collector(Box::new(node::Node(sources)));
-    proto_metrics::spawn(tasks, listener, registry, stop.clone());
+    base_telemetry::metrics::spawn(tasks, listener, registry, stop.clone());
 }

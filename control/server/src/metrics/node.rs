@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use base_telemetry::metrics::{Buckets, Collector, DescriptorEncoder, Label, Sheet, Unit};
 use control_state::{AuditEntry, CaRecord, FEATURE_LEVEL, Tables, feature_level};
 use control_store::{ClusterView, Metrics, SYNC_BOUNDS_US, SyncTimes};
 use proto_link::LinkStats;
-use proto_metrics::{Buckets, Collector, DescriptorEncoder, Label, Sheet, Unit};
 
 use super::Sources;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use agents_core::config::Config;
-use agents_kit::telemetry::LogFormat;
+use agents_kit::LogFormat;
 use agents_kit::{Agent, AgentArgs, AgentKind, KeyArgs, SessionState};
 use agents_nos::SwitchOs;
 use agents_nos::stub::Stub;

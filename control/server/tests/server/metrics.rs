@@ -52,7 +52,7 @@ pub(crate) async fn bmc_args(cluster: &Cluster, dir: &Path) -> AgentArgs {
         ticket_file: Some(ticket),
         offline: false,
         tpm: agents_kit::tpm::TPM_PATH.into(),
-        log: agents_kit::telemetry::LogFormat::default(),
+        log: agents_kit::LogFormat::default(),
         metrics: None,
         otlp: None,
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agents_kit::{AgentArgs, AgentKind, StateDir};
+use base_telemetry::traces::TraceContext;
 use bmc_agent::config::Target;
 use bmc_agent::driver::{Action, DriveError, Driver, Power, Reading};
 use bmc_agent::{BmcAgent, Config};
@@ -14,7 +15,6 @@ use proto_public::admin::v2::{
     MachineServiceBmcCommandRequest, MachineServiceGetRequest, ProjectServiceListRequest,
 };
 use proto_public::api::v2::MachineBmcCommand;
-use proto_traces::TraceContext;
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;

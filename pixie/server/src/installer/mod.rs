@@ -10,8 +10,8 @@ mod run;
 mod store;
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use pixie_boot::{InstallerSource, InstallerUrls};
 use reqwest::Url;
 use tokio::sync::watch;
@@ -83,10 +83,7 @@ impl InstallerState {
     }
 
     pub(crate) fn trouble(&self) -> Option<Trouble> {
-        self.trouble
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.trouble.lock().clone()
     }
 
     fn set_trouble(&self, text: Option<String>) {
@@ -94,7 +91,7 @@ impl InstallerState {
             text: text.chars().take(ERROR_LEN_MAX).collect(),
             at_ms: now_ms(),
         });
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+        *self.trouble.lock() = trouble;
     }
 
     /// The part of `/healthz` about the installer. No URL is shown with its user, password or query.

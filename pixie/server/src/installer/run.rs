@@ -2,11 +2,9 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
-use agents_kit::chain;
+use base_runtime::{Backoff, Chain, jittered};
 use pixie_boot::{InstallerSource, InstallerUrls};
-use rand::Rng as _;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
@@ -15,9 +13,6 @@ use super::store::{FetchedFile, Pair, PairFile, Staging};
 use super::{InstallerState, redacted};
 use crate::clock::now_ms;
 use crate::state::Shared;
-
-/// A retry comes after twice the pause of the last one at most this often.
-const DOUBLINGS_MAX: u32 = 16;
 
 /// Why a pair is not there.
 #[derive(Debug, thiserror::Error)]
@@ -51,14 +46,13 @@ pub(crate) async fn run_installer(shared: Arc<Shared>, fetcher: Fetcher, stop: C
                 jittered(limits.recheck)
             }
             Err(error) => {
-                let error = chain(&error);
+                let error = Chain(&error).to_string();
                 let (kernel, image) = shown(&source);
                 tracing::warn!(error, kernel, image, "installer not fetched");
                 installer.set_trouble(Some(error));
-                let doublings = failures.min(DOUBLINGS_MAX);
-                failures += 1;
-                let pause = limits.retry_min.saturating_mul(1 << doublings);
-                jittered(pause.min(limits.retry_max))
+                let pause = Backoff::new(limits.retry_min, limits.retry_max).pause(failures);
+                failures = failures.saturating_add(1);
+                pause
             }
         };
         tokio::select! {
@@ -179,9 +173,4 @@ fn shown(source: &InstallerSource) -> (String, String) {
         InstallerSource::Urls(urls) => (redacted(&urls.kernel), redacted(&urls.image)),
         _ => Default::default(),
     }
-}
-
-/// Between half of a pause and all of it: pixies that lost one server do not come back at once.
-fn jittered(pause: Duration) -> Duration {
-    pause.mul_f64(rand::rng().random_range(0.5..1.0))
 }

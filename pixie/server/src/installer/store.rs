@@ -7,8 +7,8 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
 
+use parking_lot::RwLock;
 use pixie_boot::InstallerUrls;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -136,14 +136,14 @@ impl PairStore {
     /// The pair that was fetched from exactly these URLs.
     pub(crate) fn find(&self, urls: &InstallerUrls) -> Option<Pair> {
         let urls = digest(&[&urls.kernel, &urls.image]);
-        let pairs = self.pairs.read().unwrap_or_else(PoisonError::into_inner);
+        let pairs = self.pairs.read();
         let of_urls = pairs.iter().filter(|pair| pair.urls == urls);
         of_urls.max_by_key(|pair| pair.fetched_ms).cloned()
     }
 
     /// Path of a file of a pair; `None` when there is no such pair.
     pub(crate) fn path(&self, key: &str, file: PairFile) -> Option<PathBuf> {
-        let pairs = self.pairs.read().unwrap_or_else(PoisonError::into_inner);
+        let pairs = self.pairs.read();
         let pair = pairs.iter().find(|pair| pair.key == key)?;
         Some(self.dir.join(&pair.key).join(file.name()))
     }
@@ -155,7 +155,7 @@ impl PairStore {
     /// When the disk refuses.
     pub(crate) fn begin(&self, known: Option<&Pair>) -> io::Result<Staging> {
         let kept = {
-            let pairs = self.pairs.read().unwrap_or_else(PoisonError::into_inner);
+            let pairs = self.pairs.read();
             let newest = pairs.iter().max_by_key(|pair| pair.fetched_ms);
             known.or(newest).map(|pair| pair.key.clone())
         };
@@ -191,7 +191,7 @@ impl PairStore {
         }
         let key = pair.key.clone();
         {
-            let mut pairs = self.pairs.write().unwrap_or_else(PoisonError::into_inner);
+            let mut pairs = self.pairs.write();
             pairs.retain(|old| old.key != key);
             pairs.push(pair);
         }
@@ -204,7 +204,7 @@ impl PairStore {
     /// When the disk refuses.
     pub(crate) fn keep(&self, key: Option<&str>) -> io::Result<()> {
         let gone: Vec<Pair> = {
-            let mut pairs = self.pairs.write().unwrap_or_else(PoisonError::into_inner);
+            let mut pairs = self.pairs.write();
             pairs
                 .extract_if(.., |pair| key != Some(pair.key.as_str()))
                 .collect()

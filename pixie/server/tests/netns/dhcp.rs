@@ -1,7 +1,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use pixie_wire::dhcp::{Kind, code};
+use proto_wire_dhcp::{Kind, code};
 
 use crate::world::*;
 

@@ -1,7 +1,7 @@
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
-use pixie_wire::tftp::{Packet, Request};
+use proto_wire_tftp::{Packet, Request};
 
 use crate::world::*;
 

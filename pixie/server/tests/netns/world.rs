@@ -14,8 +14,8 @@ use nix::sched::{CloneFlags, setns};
 use pixie_boot::{InstallerSource, Target};
 use pixie_server::control::{BmcLease, Control, ControlError, Desired, Seen, Ticket};
 use pixie_server::{Config, DesiredSink, Pixie};
-use pixie_wire::dhcp::{BOOTP_REQUEST, Kind, Message, Options, code};
 use proto_types::{MacAddr, MachineId};
+use proto_wire_dhcp::{BOOTP_REQUEST, Kind, Message, Options, code};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const PIXIE: Ipv4Addr = Ipv4Addr::new(10, 99, 1, 2);

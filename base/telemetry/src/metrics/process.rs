@@ -8,7 +8,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Unit;
 
-use crate::Sheet;
+use crate::metrics::Sheet;
 
 /// Parts of a second in which Linux shows processor time to programs; the same on all machines.
 const TICKS_PER_SECOND: f64 = 100.0;

@@ -1,11 +1,9 @@
 //! Which calls are traced.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-
+use parking_lot::Mutex;
 use rand::Rng as _;
 
-use crate::TraceContext;
+use crate::traces::TraceContext;
 
 /// A second in nanoseconds.
 const SECOND_NS: u64 = 1_000_000_000;
@@ -57,10 +55,7 @@ impl Sampler {
         let Some(pause) = self.pause_ns else {
             return false;
         };
-        let mut through = self
-            .through_ns
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut through = self.through_ns.lock();
         let next = (*through).max(now_ns) + pause;
         if next > now_ns + SECOND_NS {
             return false;

@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-use crate::{Span, otlp};
+use crate::traces::{Span, otlp};
 
 /// What of an error's text is told, characters.
 pub const ERROR_CHARS_MAX: usize = 256;

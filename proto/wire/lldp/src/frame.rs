@@ -46,10 +46,13 @@ pub struct Frame {
 /// Why a frame is not LLDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
+    /// The frame is of another protocol.
     #[error("not an LLDP frame")]
     NotLldp,
+    /// The frame is cut.
     #[error("the frame ends inside a TLV")]
     Truncated,
+    /// The frame does not begin as the standard demands.
     #[error("chassis id, port id or time to live is missing or out of order")]
     Mandatory,
 }

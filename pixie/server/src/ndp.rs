@@ -3,7 +3,7 @@
 
 use std::net::Ipv6Addr;
 
-use crate::MacAddr;
+use proto_types::MacAddr;
 
 /// ICMPv6 type of a solicitation.
 const TYPE_SOLICITATION: u8 = 133;
@@ -17,20 +17,20 @@ const PREFIX_FLAGS: u8 = 0xc0;
 
 /// What we tell hosts about IPv6 on the provisioning segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RouterAdvertisement {
+pub(crate) struct RouterAdvertisement {
     /// How long we are a default router, in seconds; 0 says that we are none.
-    pub router_lifetime_s: u16,
+    pub(crate) router_lifetime_s: u16,
     /// Our address on the link.
-    pub source: MacAddr,
+    pub(crate) source: MacAddr,
     /// A /64 for stateless address configuration, with its lifetime in seconds.
-    pub prefix: Option<(Ipv6Addr, u32)>,
-    pub mtu: Option<u32>,
+    pub(crate) prefix: Option<(Ipv6Addr, u32)>,
+    pub(crate) mtu: Option<u32>,
 }
 
 impl RouterAdvertisement {
     /// The ICMPv6 payload; the checksum is zero, as the kernel fills it in for raw sockets.
     #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![TYPE_ADVERTISEMENT, 0, 0, 0, 64, 0];
         out.extend_from_slice(&self.router_lifetime_s.to_be_bytes());
         out.extend_from_slice(&[0; 8]);
@@ -53,7 +53,7 @@ impl RouterAdvertisement {
 
 /// Whether an ICMPv6 payload is a well-formed router solicitation.
 #[must_use]
-pub fn is_solicitation(payload: &[u8]) -> bool {
+pub(crate) fn is_solicitation(payload: &[u8]) -> bool {
     matches!(payload, [TYPE_SOLICITATION, 0, rest @ ..] if rest.len() >= 6)
 }
 

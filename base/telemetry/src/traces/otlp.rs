@@ -2,7 +2,7 @@
 
 use prost::Message;
 
-use crate::Span;
+use crate::traces::Span;
 
 /// Code of a status that says that something failed.
 const FAILED: i32 = 2;
@@ -157,7 +157,7 @@ fn text(key: &str, value: &str) -> KeyValue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{SpanKind, TraceContext};
+    use crate::traces::{SpanKind, TraceContext};
 
     #[test]
     fn a_request() {

@@ -2,8 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use super::options::{Options, code};
-use crate::MacAddr;
+use proto_types::MacAddr;
+
+use crate::options::{Options, code};
 
 /// `op` of a client's message.
 pub const BOOTP_REQUEST: u8 = 1;
@@ -25,13 +26,21 @@ const FLAG_BROADCAST: u16 = 0x8000;
 /// What a message asks or says (option 53).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// The client looks for servers.
     Discover = 1,
+    /// The server offers an address.
     Offer = 2,
+    /// The client takes an offer, or prolongs a lease.
     Request = 3,
+    /// The client found the address in use.
     Decline = 4,
+    /// The server grants the lease.
     Ack = 5,
+    /// The server refuses the lease.
     Nak = 6,
+    /// The client gives the lease back.
     Release = 7,
+    /// The client has an address and asks for the options alone.
     Inform = 8,
 }
 
@@ -54,14 +63,24 @@ impl Kind {
 /// Bytes that are not a DHCP message we can serve.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
+    /// The fixed part is cut.
     #[error("{0} bytes are too few for a DHCP message")]
     Short(usize),
+    /// The first byte is no operation.
     #[error("op {0} is neither request nor reply")]
     Op(u8),
+    /// The message is not about an Ethernet card.
     #[error("hardware type {htype} with {hlen} bytes is not Ethernet")]
-    Hardware { htype: u8, hlen: u8 },
+    Hardware {
+        /// Type of the hardware address.
+        htype: u8,
+        /// Length of the hardware address, bytes.
+        hlen: u8,
+    },
+    /// The message is BOOTP's.
     #[error("no DHCP magic: plain BOOTP is not served")]
     Magic,
+    /// Option 53 is missing or unknown.
     #[error("no valid message type")]
     Kind,
 }
@@ -71,15 +90,25 @@ pub enum DecodeError {
 pub struct Message {
     /// [`BOOTP_REQUEST`] or [`BOOTP_REPLY`].
     pub op: u8,
+    /// What it asks or says (option 53).
     pub kind: Kind,
+    /// Relays on the way.
     pub hops: u8,
+    /// Number of the exchange, chosen by the client.
     pub xid: u32,
+    /// Since the client began, seconds.
     pub secs: u16,
+    /// The highest bit asks for answers by broadcast.
     pub flags: u16,
+    /// Address that the client has and answers at.
     pub ciaddr: Ipv4Addr,
+    /// Address that the client is given.
     pub yiaddr: Ipv4Addr,
+    /// Next server of the boot.
     pub siaddr: Ipv4Addr,
+    /// Relay that the message came through.
     pub giaddr: Ipv4Addr,
+    /// Hardware address of the client.
     pub chaddr: MacAddr,
     /// Name of the boot server; cut at 63 bytes when written.
     pub sname: String,

@@ -1,4 +1,4 @@
-//! TFTP packets (RFC 1350) with options (RFC 2347, 2348, 2349, 7440).
+//! One TFTP packet.
 
 const OP_READ: u16 = 1;
 const OP_WRITE: u16 = 2;
@@ -14,28 +14,44 @@ const OPTIONS_MAX: usize = 16;
 
 /// Error codes of RFC 1350 §5 and RFC 2347.
 pub mod error_code {
+    /// See the message.
     pub const UNDEFINED: u16 = 0;
+    /// The file does not exist.
     pub const NOT_FOUND: u16 = 1;
+    /// The client may not do that.
     pub const ACCESS: u16 = 2;
+    /// The packet makes no sense here.
     pub const ILLEGAL: u16 = 4;
+    /// The packet is of no transfer that the server knows.
     pub const UNKNOWN_TRANSFER: u16 = 5;
+    /// An option is not acceptable.
     pub const OPTION: u16 = 8;
 }
 
 /// One packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packet {
+    /// The client wants a file.
     Read(Request),
+    /// The client wants to send a file.
     Write(Request),
+    /// A piece of the file; the last one is shorter than the block size.
     Data {
+        /// Number of the piece; begins at 1 and wraps.
         block: u16,
+        /// The piece.
         bytes: Vec<u8>,
     },
+    /// A piece has come.
     Ack {
+        /// Number of the piece; 0 acknowledges options.
         block: u16,
     },
+    /// The transfer is over.
     Error {
+        /// One of [`error_code`].
         code: u16,
+        /// Text for people.
         message: String,
     },
     /// The server's answer to a request with options: those it took.
@@ -45,6 +61,7 @@ pub enum Packet {
 /// A read or write request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
+    /// Path of the file, as the client spells it.
     pub file: String,
     /// "octet" or "netascii", in lower case.
     pub mode: String,
@@ -55,14 +72,19 @@ pub struct Request {
 /// Bytes that are not a TFTP packet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
+    /// The packet ends before its fields.
     #[error("the packet is cut")]
     Short,
+    /// No packet begins with this opcode.
     #[error("unknown opcode {0}")]
     Op(u16),
+    /// A string has no NUL at its end.
     #[error("a string is not terminated")]
     Unterminated,
+    /// The request is longer than 1024 bytes.
     #[error("the request is {0} bytes long, more than any client sends")]
     Long(usize),
+    /// The request has too many options.
     #[error("more than {OPTIONS_MAX} options")]
     Options,
 }

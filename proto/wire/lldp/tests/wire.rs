@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use nix::sched::{CloneFlags, unshare};
-use proto_lldp::{Frame, Socket, mac_of};
+use proto_wire_lldp::{Frame, Socket, mac_of};
 
 fn ip(arguments: &str) {
     let status = Command::new("ip")

@@ -1,0 +1,69 @@
+//! What the `main` of every agent does.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::io;
+use std::process::ExitCode;
+
+use base_runtime::{exit_code, logging, shutdown};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{AgentArgs, KeyArgs, TpmArgs};
+use crate::error::KitError;
+
+/// What an agent logs when nobody says.
+const LOG_FILTER: &str = "info";
+
+/// The subcommands of every agent; `R` has the arguments and the description of `run`.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum AgentCommand<R: clap::Args> {
+    // A doc comment here would hide the description of `R` in the help.
+    Run(R),
+    /// Print the fingerprint of this agent's key, to bind a join ticket to it.
+    Key(KeyArgs),
+    /// Print the fingerprint of this host's TPM, for `metalmesh join create --tpm-ek`.
+    Tpm(TpmArgs),
+}
+
+/// Carries a command out. `run` is called on a runtime for sessions, with the log started and a
+/// token that SIGTERM and SIGINT cancel.
+pub fn main<R, W, F, E>(command: AgentCommand<R>, run: W) -> ExitCode
+where
+    R: clap::Args + AsRef<AgentArgs>,
+    W: FnOnce(R, CancellationToken) -> F,
+    F: Future<Output = Result<(), E>>,
+    E: From<io::Error> + From<KitError> + Display,
+{
+    crate::install_crypto_provider();
+    exit_code(carry_out(command, run))
+}
+
+fn carry_out<R, W, F, E>(command: AgentCommand<R>, run: W) -> Result<(), E>
+where
+    R: clap::Args + AsRef<AgentArgs>,
+    W: FnOnce(R, CancellationToken) -> F,
+    F: Future<Output = Result<(), E>>,
+    E: From<io::Error> + From<KitError>,
+{
+    match command {
+        AgentCommand::Run(args) => {
+            logging::start(args.as_ref().log, LOG_FILTER);
+            proto_link::runtime()
+                .build()?
+                .block_on(async { run(args, shutdown::stop_on_signal()?).await })
+        }
+        AgentCommand::Key(args) => {
+            print(&args.fingerprint()?);
+            Ok(())
+        }
+        AgentCommand::Tpm(args) => {
+            print(&args.fingerprint()?);
+            Ok(())
+        }
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "it is what the command is for")]
+fn print(fingerprint: &str) {
+    println!("{fingerprint}");
+}
