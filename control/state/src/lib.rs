@@ -20,20 +20,24 @@
 //! both derived from the tables.
 
 mod apply;
+mod blob;
 pub mod bounds;
 mod change;
 mod command;
 pub mod entities;
+mod fields;
 mod hardware;
 mod ipam;
+mod levels;
 pub mod life;
+mod meta;
 pub mod query;
 mod reply;
 mod tables;
 mod version;
 
+pub use crate::levels::{check_enabled, feature_level};
 pub use apply::audit::audit_is_chained;
-pub use apply::node::{check_enabled, feature_level};
 pub use apply::{
     DEAD_AFTER_MS, INSTALL_ATTEMPTS_MAX, MAC_MACHINES_MAX, Outcome, STEP_ATTEMPTS_MAX, Strangers,
     apply, attempt, strangers, tick_may_change, user_of_component,
@@ -42,6 +46,8 @@ pub use change::{Change, CodecError};
 pub use command::*;
 pub use entities::*;
 pub use hardware::{match_size, matching_sizes};
+pub use levels::*;
+pub use meta::*;
 pub use proto_errors::{Error as StateError, ErrorCode, ErrorKind};
 pub use proto_types::{AuditHash, AuditPhase};
 pub use reply::Reply;

@@ -10,16 +10,15 @@ use proto_types::{
     TenantId, Timestamp,
 };
 
-use crate::apply;
 use crate::command::{InvitePlace, ReportComponent};
 use crate::entities::{
     COMPONENT_TOUCH_MS, Certificate, Component, ComponentKind, Family, Image, Invite, Ip,
     LAYOUT_DEFAULT, Layout, Machine, Network, Project, ProjectRole, Quota, QuotaSubject, Settings,
     Size, SizeImageConstraint, Tenant, TenantRole, VpnMember,
 };
-use crate::ipam;
 use crate::life::cables;
 use crate::tables::Tables;
+use crate::{apply, ipam};
 
 /// How full a network is in one version of IP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

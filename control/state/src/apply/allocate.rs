@@ -8,18 +8,19 @@ use proto_types::{Asn, LayoutId, MachineId, SizeId, Timestamp, is_hostname};
 use super::allocate_networks::{check_networks, connect};
 use super::candidates::{best, chosen, not_ready};
 use super::catalog::{DNS_MAX, NTP_MAX};
-use super::node::feature_level;
 use super::pool;
 use super::restored::not_reconciled;
-use super::tenancy::{check_description, check_name};
-use crate::command::{AllocateMachine, CONTRACT_LEVEL};
+use crate::command::AllocateMachine;
 use crate::entities::{
     Allocation, AllocationType, Classification, EventLog, Idempotency, IdempotencyKey, Image,
     ImageFeature, Install, LAYOUT_DEFAULT, Layout, Machine, Partition, Phase, Project, Size,
-    SizeImageConstraint, label,
+    SizeImageConstraint,
 };
+use crate::fields::{check_description, check_name};
 use crate::hardware::check_layout;
+use crate::levels::{CONTRACT_LEVEL, feature_level};
 use crate::life::{default_layout, restored};
+use crate::meta::label;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 use crate::version::{Requirement, newest_image, parse_image_id};

@@ -7,9 +7,9 @@ use proto_errors::Error;
 use proto_types::{AuditHash, AuditPhase, Timestamp};
 
 use super::audit_retention::retain;
-use super::node::feature_level;
-use crate::command::{AppendAudit, CHAIN_LEVEL, ForgetAuditExport, MarkAuditExport};
+use crate::command::{AppendAudit, ForgetAuditExport, MarkAuditExport};
 use crate::entities::{AUDIT_EXPORTS_MAX, AuditAnchor, AuditEntry, AuditExport};
+use crate::levels::{CHAIN_LEVEL, feature_level};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 

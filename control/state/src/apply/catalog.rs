@@ -5,20 +5,21 @@ use std::ops::RangeInclusive;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{PartitionId, SizeId};
 
-use super::node::feature_level;
 use super::pool;
-use super::tenancy::{check_description, in_use, set};
 use crate::command::{
     CreatePartition, CreateSize, CreateSizeImageConstraint, CreateSizeReservation, DeletePartition,
-    DeleteSize, DeleteSizeImageConstraint, DeleteSizeReservation, NONCE_LEVEL, UpdatePartition,
-    UpdateSize, UpdateSizeImageConstraint, UpdateSizeReservation,
+    DeleteSize, DeleteSizeImageConstraint, DeleteSizeReservation, UpdatePartition, UpdateSize,
+    UpdateSizeImageConstraint, UpdateSizeReservation,
 };
 use crate::entities::{
-    ImageConstraint, Labels, Layout, Machine, NUMBER_COOLDOWN_MAX_S, Network, Partition,
-    PoolNumber, Project, Size, SizeConstraint, SizeConstraintType, SizeImageConstraint,
-    SizeReservation, Switch, UNKNOWN_MACHINES_MAX, label,
+    ImageConstraint, Layout, Machine, NUMBER_COOLDOWN_MAX_S, Network, Partition, PoolNumber,
+    Project, Size, SizeConstraint, SizeConstraintType, SizeImageConstraint, SizeReservation,
+    Switch, UNKNOWN_MACHINES_MAX,
 };
+use crate::fields::{check_description, in_use, set};
 use crate::hardware::{match_size, overlap};
+use crate::levels::{NONCE_LEVEL, feature_level};
+use crate::meta::{Labels, label};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 use crate::version::Requirement;
@@ -163,7 +164,7 @@ pub(super) fn delete_partition(tx: &mut Tx<'_>, op: &DeletePartition) -> Result 
 
 fn check_size(tx: &Tx<'_>, size: &Size) -> Check {
     if let Some(name) = &size.name {
-        super::tenancy::check_name(name)?;
+        crate::fields::check_name(name)?;
     }
     check_description(size.description.as_deref().unwrap_or_default())?;
     for constraint in &size.constraints {
@@ -291,7 +292,7 @@ fn check_size_unnamed(tables: &Tables, id: &SizeId) -> Check {
 }
 
 fn check_reservation(tx: &Tx<'_>, reservation: &SizeReservation) -> Check {
-    super::tenancy::check_name(&reservation.name)?;
+    crate::fields::check_name(&reservation.name)?;
     check_description(&reservation.description)?;
     if reservation.amount == 0 {
         return Err(Error::invalid("amount", "must be greater than 0"));

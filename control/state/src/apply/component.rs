@@ -2,9 +2,9 @@
 
 use proto_errors::{Error, ErrorCode};
 
-use super::tenancy::check_name;
 use crate::command::{DeleteComponent, ReportComponent};
 use crate::entities::Component;
+use crate::fields::check_name;
 use crate::reply::Reply;
 use crate::tables::Tx;
 

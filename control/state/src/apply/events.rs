@@ -6,10 +6,10 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{MacAddr, MachineId, Timestamp};
 use sha2::{Digest as _, Sha256};
 
-use super::node::feature_level;
 use super::{boots, lifecycle, reclaim, strangers};
-use crate::command::{MachineEvent, MachineSeen, PhoneHome, REPEAT_LEVEL};
+use crate::command::{MachineEvent, MachineSeen, PhoneHome};
 use crate::entities::{EVENTS_TOLD_MAX, EventKind, EventLog, Machine, Partition, Phase, Segment};
+use crate::levels::{REPEAT_LEVEL, feature_level};
 use crate::life::events::{advance, failed};
 use crate::life::{BootTarget, boot_target, restored};
 use crate::reply::Reply;

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use proto_errors::{Error, ErrorCode};
 
-use super::tenancy::{check_description, check_name, in_use, set};
 use crate::command::{
     CreateImage, CreateLayout, DeleteImage, DeleteLayout, UpdateImage, UpdateLayout,
 };
-use crate::entities::{Image, LAYOUT_DEFAULT, Layout, Machine, Size, label};
+use crate::entities::{Image, LAYOUT_DEFAULT, Layout, Machine, Size};
+use crate::fields::{check_description, check_name, in_use, set};
+use crate::meta::label;
 use crate::reply::Reply;
 use crate::tables::Tx;
 use crate::version::{Requirement, parse_image_id};

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{IpId, MachineId, ProjectId};
 
-use super::node::has_contract_rules;
 use super::pool;
-use super::tenancy::{check_description, check_name};
 use crate::command::{CreateIp, DeleteIp, UpdateIp};
 use crate::entities::{
-    Family, Ip, IpKey, IpType, Machine, Meta, Network, NetworkType, PoolNumber, Project, label,
+    Family, Ip, IpKey, IpType, Machine, Network, NetworkType, PoolNumber, Project,
 };
+use crate::fields::{check_description, check_name};
 use crate::ipam;
+use crate::levels::has_contract_rules;
+use crate::meta::{Meta, label};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 

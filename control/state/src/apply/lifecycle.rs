@@ -10,9 +10,10 @@ use super::{events, links};
 use crate::command::{InstallDone, MachineSeen, RegisterMachine, WipeDone};
 use crate::entities::{
     Availability, Bmc, BmcAction, Condition, EventLog, HoldCause, Install, Liveliness, Machine,
-    Phase, Segment, WIPES_MAX, WipeRecord, label,
+    Phase, Segment, WIPES_MAX, WipeRecord,
 };
 use crate::hardware::match_size;
+use crate::meta::label;
 use crate::reply::Reply;
 use crate::tables::Tx;
 

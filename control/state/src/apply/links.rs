@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use proto_types::{MachineId, SwitchId};
 
-use crate::entities::{Machine, Neighbour, Switch, label};
+use crate::entities::{Machine, Neighbour, Switch};
 use crate::life::cables::{addresses, cables};
+use crate::meta::label;
 use crate::tables::{Tables, Tx};
 
 /// What a machine has by what it says now; `is_fresh` after its registration.

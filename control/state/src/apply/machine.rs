@@ -3,14 +3,14 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 
-use super::node::feature_level;
-use super::tenancy::check_description;
 use super::tick::DEAD_AFTER_MS;
 use super::{allocate, boots, links, orders, reclaim, restored};
-use crate::command::{CONTRACT_LEVEL, DeleteMachine, SetMachineState, UpdateMachine};
+use crate::command::{DeleteMachine, SetMachineState, UpdateMachine};
 use crate::entities::{
     Availability, BmcOrder, Condition, EventLog, HoldCause, Liveliness, Machine, Phase, Segment,
 };
+use crate::fields::check_description;
+use crate::levels::{CONTRACT_LEVEL, feature_level};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 

@@ -43,6 +43,13 @@ mod vpn;
 
 use proto_errors::{Error, ErrorCode};
 
+use crate::bounds;
+use crate::change::Change;
+use crate::command::{Command, Op, TRACE_LEN};
+use crate::levels::FEATURE_LEVEL;
+use crate::reply::Reply;
+use crate::tables::{Tables, Tx};
+
 pub(crate) use allocate::{check_image_constraint, match_layout};
 pub(crate) use candidates::{candidates, obstacle};
 pub use lifecycle::INSTALL_ATTEMPTS_MAX;
@@ -50,12 +57,6 @@ pub use reclaim::STEP_ATTEMPTS_MAX;
 pub use strangers::{MAC_MACHINES_MAX, Strangers, strangers};
 pub use tick::{DEAD_AFTER_MS, tick_may_change};
 pub use token::user_of as user_of_component;
-
-use crate::bounds;
-use crate::change::Change;
-use crate::command::{Command, FEATURE_LEVEL, Op, TRACE_LEN};
-use crate::reply::Reply;
-use crate::tables::{Tables, Tx};
 
 /// What came of a command.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,12 +5,13 @@ use proto_types::{NetworkId, PartitionId, ProjectId, VNI_MAX};
 
 use super::network_rules::{check_fields, check_new_prefixes};
 use super::pool::{self, Wanted};
-use super::tenancy::{check_description, check_name, in_use};
 use crate::command::{CreateChildNetwork, CreateNetwork, DeleteNetwork, UpdateNetwork};
 use crate::entities::{
-    ChildLength, Family, IpKey, Machine, Meta, Network, NetworkFamily, NetworkType, Partition,
+    ChildLength, Family, IpKey, Machine, Network, NetworkFamily, NetworkType, Partition,
     PoolNumber, Project,
 };
+use crate::fields::{check_description, check_name, in_use};
+use crate::meta::Meta;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
@@ -307,18 +308,18 @@ pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> Result {
     if let Some(labels) = &op.labels {
         labels.apply(&mut network.meta.labels)?;
     }
-    super::tenancy::set(&mut network.prefixes, op.prefixes.as_ref());
-    super::tenancy::set(
+    crate::fields::set(&mut network.prefixes, op.prefixes.as_ref());
+    crate::fields::set(
         &mut network.destination_prefixes,
         op.destination_prefixes.as_ref(),
     );
-    super::tenancy::set(
+    crate::fields::set(
         &mut network.default_child_length,
         op.default_child_length.as_ref(),
     );
-    super::tenancy::set(&mut network.min_child_length, op.min_child_length.as_ref());
-    super::tenancy::set(&mut network.nat, op.nat.as_ref());
-    super::tenancy::set(
+    crate::fields::set(&mut network.min_child_length, op.min_child_length.as_ref());
+    crate::fields::set(&mut network.nat, op.nat.as_ref());
+    crate::fields::set(
         &mut network.additional_announcable_cidrs,
         op.additional_announcable_cidrs.as_ref(),
     );

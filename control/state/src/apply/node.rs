@@ -3,10 +3,11 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::Timestamp;
 
-use crate::command::{AnnounceNode, CONTRACT_LEVEL, Command, InviteNode, JoinNode, RemoveNode};
+use crate::command::{AnnounceNode, InviteNode, JoinNode, RemoveNode};
 use crate::entities::ControlNode;
+use crate::levels::lowest_level;
 use crate::reply::Reply;
-use crate::tables::{Tables, Tx};
+use crate::tables::Tx;
 
 /// Longest life of an invitation, milliseconds: a day.
 const INVITATION_LIFE_MAX_MS: u64 = 24 * 3_600_000;
@@ -15,7 +16,7 @@ const NODES_MAX: usize = 32;
 
 type Result = std::result::Result<Reply, Error>;
 
-pub(super) fn invite(tx: &mut Tx<'_>, op: &InviteNode) -> Result {
+pub(crate) fn invite(tx: &mut Tx<'_>, op: &InviteNode) -> Result {
     let life = op.expires_at.since_ms(tx.now);
     if life == 0 || life > INVITATION_LIFE_MAX_MS {
         return Err(Error::invalid("minutes", "must be in 1..=1440"));
@@ -47,7 +48,7 @@ pub(super) fn invite(tx: &mut Tx<'_>, op: &InviteNode) -> Result {
     Ok(Reply::ControlNode(tx.save(node)))
 }
 
-pub(super) fn join(tx: &mut Tx<'_>, op: &JoinNode) -> Result {
+pub(crate) fn join(tx: &mut Tx<'_>, op: &JoinNode) -> Result {
     let refuse = |code: ErrorCode, what: &str| {
         let message = format!("the invitation of control node {} {what}", op.id);
         Err(Error::new(code, message).hint("make a new one: metalmesh cluster join --key HEX"))
@@ -82,7 +83,7 @@ pub(super) fn join(tx: &mut Tx<'_>, op: &JoinNode) -> Result {
     Ok(Reply::ControlNode(tx.save(node)))
 }
 
-pub(super) fn announce(tx: &mut Tx<'_>, op: &AnnounceNode) -> Result {
+pub(crate) fn announce(tx: &mut Tx<'_>, op: &AnnounceNode) -> Result {
     let mut node = match tx.get::<ControlNode>(&op.id) {
         Some(node) => ControlNode::clone(node),
         None => empty(op.id, tx.now),
@@ -103,7 +104,7 @@ pub(super) fn announce(tx: &mut Tx<'_>, op: &AnnounceNode) -> Result {
     Ok(Reply::ControlNode(tx.save(node)))
 }
 
-pub(super) fn remove(tx: &mut Tx<'_>, op: &RemoveNode) -> Result {
+pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemoveNode) -> Result {
     let mut node: ControlNode = tx.require(&op.id)?;
     node.removed_at = node.removed_at.or(Some(tx.now));
     Ok(Reply::ControlNode(tx.save(node)))
@@ -118,41 +119,6 @@ fn check_level(tx: &Tx<'_>, level: u32) -> std::result::Result<(), Error> {
     }
     let what = format!("the node's program knows feature level {level}, the cluster uses {used}");
     Err(Error::new(ErrorCode::MembershipRefused, what).hint("install a newer metalmeshd on it"))
-}
-
-/// The feature level that every control node knows. Before the first has said what it knows it is
-/// the first one: such entries of the log may be from when there were no levels.
-pub fn feature_level(tables: &Tables) -> u32 {
-    lowest_level(tables).unwrap_or_default().max(1)
-}
-
-/// `true` if every control node judges by the rules of [`CONTRACT_LEVEL`]; beside an older one all
-/// must come to its result.
-pub(crate) fn has_contract_rules(tables: &Tables) -> bool {
-    feature_level(tables) >= CONTRACT_LEVEL
-}
-
-/// The same; none before the first node has said what it knows.
-fn lowest_level(tables: &Tables) -> Option<u32> {
-    let members = tables.all::<ControlNode>();
-    let members = members.filter(|it| it.joined_at.is_some() && it.removed_at.is_none());
-    members.map(|it| it.level).min()
-}
-
-/// Whether every control node knows a command; one that does not could not even read it.
-pub fn check_enabled(tables: &Tables, command: &Command) -> std::result::Result<(), Error> {
-    crate::bounds::check(&command.op)?;
-    let known = feature_level(tables);
-    if command.version <= known {
-        return Ok(());
-    }
-    let what = format!(
-        "{} needs feature level {}, but a control node knows only {known}",
-        command.op.name(),
-        command.version
-    );
-    let hint = "upgrade every control node; see: metalmesh cluster status";
-    Err(Error::new(ErrorCode::NotEnabled, what).hint(hint))
 }
 
 fn empty(id: u64, now: Timestamp) -> ControlNode {
@@ -175,6 +141,9 @@ fn empty(id: u64, now: Timestamp) -> ControlNode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::Command;
+    use crate::levels::{check_enabled, feature_level};
+    use crate::tables::Tables;
     use crate::{FEATURE_LEVEL, Op, apply};
 
     fn announced(tables: &mut Tables, id: u64, level: u32) -> std::result::Result<Reply, Error> {

@@ -13,9 +13,10 @@ use super::{agents, boots, events, handover, ip, machine, pool};
 use crate::command::FreeMachine;
 use crate::entities::{
     Availability, BmcAction, BmcOrder, EventKind, HoldCause, Machine, OrderPurpose, OrderState,
-    Phase, PoolNumber, PortLink, Segment, Switch, label,
+    Phase, PoolNumber, PortLink, Segment, Switch,
 };
 use crate::life::port_vni;
+use crate::meta::label;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 

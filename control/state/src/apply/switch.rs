@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, SwitchId};
 
-use super::links;
-use super::node::feature_level;
-use super::reclaim;
-use super::switch_move;
-use super::tenancy::{check_description, in_use};
+use super::{links, reclaim, switch_move};
 use crate::command::{DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch};
-use crate::entities::{Machine, Meta, Partition, ReplaceMode, Switch, SwitchPort, SwitchSync};
+use crate::entities::{Machine, Partition, ReplaceMode, Switch, SwitchPort, SwitchSync};
+use crate::fields::{check_description, in_use};
+use crate::levels::feature_level;
 use crate::life::reports::is_stale;
+use crate::meta::Meta;
 use crate::reply::Reply;
 use crate::tables::Tx;
 

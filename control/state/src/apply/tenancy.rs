@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{TenantId, Timestamp, is_description, is_name};
+use proto_types::{TenantId, Timestamp};
 
-use super::node::{feature_level, has_contract_rules};
-use super::{budget, invite};
+use crate::apply::{budget, invite};
 use crate::command::{
     CreateProject, CreateTenant, DeleteProject, DeleteTenant, InvitePlace, RemoveProjectMember,
     RemoveTenantMember, SetProjectMember, SetTenantMember, UpdateProject, UpdateTenant,
 };
 use crate::entities::{
-    Ip, Member, Meta, Network, Project, ProjectRole, Quota, QuotaSubject, SizeReservation, Tenant,
+    Ip, Member, Network, Project, ProjectRole, Quota, QuotaSubject, SizeReservation, Tenant,
     TenantRole, User,
 };
+use crate::fields::{check_description, check_name, in_use, set};
+use crate::levels::{feature_level, has_contract_rules};
+use crate::meta::Meta;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -23,26 +25,7 @@ const MEMBERS_MAX: usize = 1000;
 
 type Result = std::result::Result<Reply, Error>;
 
-pub(super) fn check_name(name: &str) -> std::result::Result<(), Error> {
-    if is_name(name) {
-        Ok(())
-    } else {
-        Err(Error::invalid("name", "must have 2 to 128 characters"))
-    }
-}
-
-pub(super) fn check_description(text: &str) -> std::result::Result<(), Error> {
-    if is_description(text) {
-        Ok(())
-    } else {
-        Err(Error::invalid(
-            "description",
-            "must have at most 256 characters",
-        ))
-    }
-}
-
-pub(super) fn create_tenant(tx: &mut Tx<'_>, op: &CreateTenant) -> Result {
+pub(crate) fn create_tenant(tx: &mut Tx<'_>, op: &CreateTenant) -> Result {
     check_name(&op.name)?;
     check_description(&op.description)?;
     // An administrator makes tenants without an owner, and a login the user's own one.
@@ -71,7 +54,7 @@ pub(super) fn create_tenant(tx: &mut Tx<'_>, op: &CreateTenant) -> Result {
     tx.create(tenant).map(Reply::Tenant)
 }
 
-pub(super) fn update_tenant(tx: &mut Tx<'_>, op: &UpdateTenant) -> Result {
+pub(crate) fn update_tenant(tx: &mut Tx<'_>, op: &UpdateTenant) -> Result {
     let mut tenant: Tenant = tx.require(&op.login)?;
     op.lock.check("tenant", op.login.as_str(), &tenant.meta)?;
     if let Some(name) = &op.name {
@@ -90,14 +73,7 @@ pub(super) fn update_tenant(tx: &mut Tx<'_>, op: &UpdateTenant) -> Result {
     Ok(Reply::Tenant(tx.update(tenant)))
 }
 
-/// Takes a value when there is one.
-pub(super) fn set<T: Clone>(to: &mut T, from: Option<&T>) {
-    if let Some(from) = from {
-        to.clone_from(from);
-    }
-}
-
-pub(super) fn delete_tenant(tx: &mut Tx<'_>, op: &DeleteTenant) -> Result {
+pub(crate) fn delete_tenant(tx: &mut Tx<'_>, op: &DeleteTenant) -> Result {
     let tenant = tx.tables().require::<Tenant>(&op.login)?.clone();
     if is_personal(tx, &tenant) && !op.personal && has_contract_rules(tx.tables()) {
         let message = format!("tenant \"{}\" is the personal one of that user", op.login);
@@ -121,17 +97,7 @@ fn is_personal(tx: &Tx<'_>, tenant: &Tenant) -> bool {
     tenant.members.contains_key(&tenant.login) || tx.get::<User>(&tenant.login).is_some()
 }
 
-/// `StillInUse`, naming one that uses it.
-pub(super) fn in_use(kind: &str, key: &str, by_kind: &str, by: &str) -> Error {
-    Error::new(
-        ErrorCode::StillInUse,
-        format!("{kind} \"{key}\" still has {by_kind} \"{by}\""),
-    )
-    .object(kind, key)
-    .hint(format!("delete the {by_kind} first"))
-}
-
-pub(super) fn set_tenant_member(tx: &mut Tx<'_>, op: &SetTenantMember) -> Result {
+pub(crate) fn set_tenant_member(tx: &mut Tx<'_>, op: &SetTenantMember) -> Result {
     let mut tenant: Tenant = tx.require(&op.login)?;
     put_member(
         &mut tenant.members,
@@ -165,7 +131,7 @@ fn check_personal(
         .hint("use another tenant for what others shall own"))
 }
 
-pub(super) fn remove_tenant_member(tx: &mut Tx<'_>, op: &RemoveTenantMember) -> Result {
+pub(crate) fn remove_tenant_member(tx: &mut Tx<'_>, op: &RemoveTenantMember) -> Result {
     let mut tenant: Tenant = tx.require(&op.login)?;
     let was = take_member(&mut tenant.members, &op.member)?;
     let key = op.login.as_str();
@@ -255,7 +221,7 @@ fn keep_project_owner(
     keep_owner(&project.members, ProjectRole::Owner, "project", &id)
 }
 
-pub(super) fn create_project(tx: &mut Tx<'_>, op: &CreateProject) -> Result {
+pub(crate) fn create_project(tx: &mut Tx<'_>, op: &CreateProject) -> Result {
     check_name(&op.name)?;
     check_description(&op.description)?;
     tx.tables().require::<Tenant>(&op.tenant)?;
@@ -301,7 +267,7 @@ fn check_project_name(
     }
 }
 
-pub(super) fn update_project(tx: &mut Tx<'_>, op: &UpdateProject) -> Result {
+pub(crate) fn update_project(tx: &mut Tx<'_>, op: &UpdateProject) -> Result {
     let mut project: Project = tx.require(&op.id)?;
     op.lock
         .check("project", &op.id.to_string(), &project.meta)?;
@@ -323,7 +289,7 @@ pub(super) fn update_project(tx: &mut Tx<'_>, op: &UpdateProject) -> Result {
     Ok(Reply::Project(tx.update(project)))
 }
 
-pub(super) fn delete_project(tx: &mut Tx<'_>, op: &DeleteProject) -> Result {
+pub(crate) fn delete_project(tx: &mut Tx<'_>, op: &DeleteProject) -> Result {
     let project = tx.tables().require::<Project>(&op.id)?.clone();
     let key = op.id.to_string();
     let tables = tx.tables();
@@ -349,7 +315,7 @@ pub(super) fn delete_project(tx: &mut Tx<'_>, op: &DeleteProject) -> Result {
     Ok(Reply::Project(project))
 }
 
-pub(super) fn set_project_member(tx: &mut Tx<'_>, op: &SetProjectMember) -> Result {
+pub(crate) fn set_project_member(tx: &mut Tx<'_>, op: &SetProjectMember) -> Result {
     let mut project: Project = tx.require(&op.id)?;
     put_member(
         &mut project.members,
@@ -362,7 +328,7 @@ pub(super) fn set_project_member(tx: &mut Tx<'_>, op: &SetProjectMember) -> Resu
     Ok(Reply::Project(tx.update(project)))
 }
 
-pub(super) fn remove_project_member(tx: &mut Tx<'_>, op: &RemoveProjectMember) -> Result {
+pub(crate) fn remove_project_member(tx: &mut Tx<'_>, op: &RemoveProjectMember) -> Result {
     let mut project: Project = tx.require(&op.id)?;
     let was = take_member(&mut project.members, &op.member)?;
     keep_project_owner(tx, &project, was.role == ProjectRole::Owner)?;

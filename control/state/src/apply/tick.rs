@@ -6,16 +6,16 @@ use proto_errors::Error;
 use proto_types::{MachineId, OrderId, PartitionId, Timestamp};
 
 use super::clock::{self, TickTime};
-use super::node::feature_level;
 use super::{
     audit_retention, boots, ca, events, handover, identity, lifecycle, machine, orders, reclaim,
 };
-use crate::command::{CUT_OFF_LEVEL, Tick};
+use crate::command::Tick;
 use crate::entities::{
     Availability, BmcOrder, BootTicket, COMPONENT_LIFE_MS, Certificate, Component, CoolingNumber,
     EventLog, HoldCause, Idempotency, Identity, Invite, JoinTicket, Liveliness, Machine,
     OrderPurpose, OrderState, Phase, Segment, Token,
 };
+use crate::levels::{CUT_OFF_LEVEL, feature_level};
 use crate::life::{is_left_alone, reconciled_at, restored};
 use crate::reply::Reply;
 use crate::tables::{Entity, Record, Tables, Tx};

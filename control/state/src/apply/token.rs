@@ -3,13 +3,14 @@
 use proto_errors::{Error, ErrorCode};
 
 use super::budget;
-use super::node::has_contract_rules;
-use super::tenancy::{check_description, set};
 use crate::command::{CreateComponentToken, CreateToken, RevokeToken, TouchToken, UpdateToken};
 use crate::entities::{
-    Meta, Project, TOKEN_METHODS_MAX, TOKEN_SUBJECT_BYTES_MAX, TOKEN_SUBJECTS_MAX, Token,
-    TokenComponent, TokenType, WARRANT_LOGINS_MAX, Warrant,
+    Project, TOKEN_METHODS_MAX, TOKEN_SUBJECT_BYTES_MAX, TOKEN_SUBJECTS_MAX, Token, TokenComponent,
+    TokenType, WARRANT_LOGINS_MAX, Warrant,
 };
+use crate::fields::{check_description, set};
+use crate::levels::has_contract_rules;
+use crate::meta::Meta;
 use crate::reply::Reply;
 use crate::tables::Tx;
 

@@ -6,6 +6,7 @@ use proto_types::TenantId;
 use super::{tenancy, token};
 use crate::command::{CreateTenant, CreateUser, DeleteUser, LogIn, SetPassword};
 use crate::entities::{Tenant, Token, TokenType, User};
+use crate::fields;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -15,7 +16,7 @@ type Result = std::result::Result<Reply, Error>;
 const EMAIL_LEN_MAX: usize = 254;
 
 pub(super) fn create(tx: &mut Tx<'_>, op: &CreateUser) -> Result {
-    tenancy::check_name(&op.name)?;
+    fields::check_name(&op.name)?;
     if op.email.len() > EMAIL_LEN_MAX {
         return Err(Error::invalid("email", "must have at most 254 bytes"));
     }

@@ -10,9 +10,9 @@ use proto_types::{
 use serde::{Deserialize, Serialize};
 
 use crate::entities::{
-    AgentKind, AuditEntry, CaRecord, Certificate, LabelsUpdate, Lock, PortObserved, ReplaceMode,
-    SigningKey,
+    AgentKind, AuditEntry, CaRecord, Certificate, PortObserved, ReplaceMode, SigningKey,
 };
+use crate::meta::{LabelsUpdate, Lock};
 
 /// See [`Op::RegisterSwitch`](crate::Op::RegisterSwitch).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

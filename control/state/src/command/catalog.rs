@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::entities::{
     BootConfiguration, Classification, Disk, Filesystem, Image, ImageConstraint, ImageFeature,
-    LabelsUpdate, Layout, LayoutConstraints, Lock, LogicalVolume, Partition, Raid, Size,
-    SizeConstraint, SizeImageConstraint, SizeReservation, VolumeGroup, label,
+    Layout, LayoutConstraints, LogicalVolume, Partition, Raid, Size, SizeConstraint,
+    SizeImageConstraint, SizeReservation, VolumeGroup,
 };
+use crate::meta::{LabelsUpdate, Lock, label};
 
 macro_rules! create {
     ($($op:ident($entity:ty);)*) => {

@@ -13,8 +13,9 @@ use uuid::Uuid;
 
 use crate::entities::{
     AllocationType, Availability, Bios, BmcAccess, BmcAction, BmcStream, DiskWipe, Draw, EventKind,
-    FirewallRules, Fru, Hardware, Labels, LabelsUpdate, Lock, VpnAccess,
+    FirewallRules, Fru, Hardware, VpnAccess,
 };
+use crate::meta::{Labels, LabelsUpdate, Lock};
 
 /// A network that an allocation asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

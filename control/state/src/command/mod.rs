@@ -18,6 +18,11 @@ use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::entities::AuditEntry;
+use crate::levels::{
+    CA_LEVEL, CHAIN_LEVEL, CONFIRMED_LEVEL, CONTRACT_LEVEL, DRAW_LEVEL, EXPORT_LEVEL,
+    FEATURE_LEVEL, IDENTITY_LEVEL, NONCE_LEVEL, POLICY_LEVEL, SEEN_IN_LEVEL, TO_DISK_LEVEL,
+    TPM_LEVEL, TRACE_LEVEL, VPN_SEAL_LEVEL,
+};
 
 pub use agents::*;
 pub use catalog::*;
@@ -32,13 +37,6 @@ pub use settings::*;
 pub use tenancy::*;
 pub use user::*;
 pub use vpn::*;
-
-/// The highest feature level that this code knows: commands above the lowest level of all control
-/// nodes stay off until the last of them knows them.
-///
-/// With the feature `next-level`, which no product is built with, this is a program of the next
-/// level: tests run it beside this one's.
-pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 11 } else { 10 };
 
 /// A change to the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,45 +59,8 @@ pub struct Command {
     pub trace: Option<String>,
 }
 
-/// The feature level that brought records of whole calls, and with them the chain.
-pub(crate) const CHAIN_LEVEL: u32 = 3;
-/// The feature level that brought site policies, and rules of them in records.
-const POLICY_LEVEL: u32 = 4;
-
-/// The feature level that brought records of identities beside those of certificates.
-pub const IDENTITY_LEVEL: u32 = 4;
-/// The feature level that brought generations of the authority, and credentials of components.
-pub const CA_LEVEL: u32 = 5;
-/// The feature level that brought machines that register without having been seen before.
-pub const SEEN_IN_LEVEL: u32 = 5;
-/// The feature level that brought machines that were sent to their disk without control's word.
-pub const TO_DISK_LEVEL: u32 = 6;
-/// The feature level that brought what machines draw.
-pub const DRAW_LEVEL: u32 = 7;
-/// The feature level that brought sealed keys of the VPN.
-pub const VPN_SEAL_LEVEL: u32 = 8;
-/// The feature level from which an event that is told again is known.
-pub(crate) const REPEAT_LEVEL: u32 = 5;
-/// The feature level that brought tickets that are bound to a TPM.
-const TPM_LEVEL: u32 = 5;
-/// The feature level at which orders of a partition that is cut off wait.
-pub(crate) const CUT_OFF_LEVEL: u32 = 5;
-/// The feature level that brought traces of commands, machines and orders.
-pub const TRACE_LEVEL: u32 = 6;
 /// Length of a trace's text; others are left out.
 pub(crate) const TRACE_LEN: usize = 55;
-/// The feature level that brought machines that join with what their BMC holds.
-pub const NONCE_LEVEL: u32 = 6;
-/// The feature level that brought cables confirmed by both ends, credentials of one boot, and
-/// budgets per caller. Nodes of lower levels judge these differently, so that a cluster is updated
-/// to it at once, not node by node.
-pub const CONFIRMED_LEVEL: u32 = 9;
-/// The feature level that brought the reconciliation after a restore, and updates of tokens that
-/// take a role away. Nodes of lower levels refuse less (last owners, sizes that overlap, what is
-/// still in use), so that a cluster is updated to it at once, not node by node.
-pub const CONTRACT_LEVEL: u32 = 10;
-/// The feature level that brought marks of how far the trail was sent elsewhere.
-pub const EXPORT_LEVEL: u32 = 4;
 
 impl Command {
     /// A command for what is wanted.

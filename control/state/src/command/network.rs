@@ -6,10 +6,8 @@ use ipnet::IpNet;
 use proto_types::{IpId, MachineId, NetworkId, PartitionId, ProjectId};
 use serde::{Deserialize, Serialize};
 
-use crate::entities::{
-    ChildLength, Family, IpKey, IpType, Labels, LabelsUpdate, Lock, NatType, NetworkFamily,
-    NetworkType,
-};
+use crate::entities::{ChildLength, Family, IpKey, IpType, NatType, NetworkFamily, NetworkType};
+use crate::meta::{Labels, LabelsUpdate, Lock};
 
 /// See [`Op::CreateNetwork`](crate::Op::CreateNetwork).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

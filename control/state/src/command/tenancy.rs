@@ -6,11 +6,11 @@ use std::fmt;
 use proto_types::{Digest, ProjectId, TenantId, Timestamp, TokenId};
 use serde::{Deserialize, Serialize};
 
-use crate::entities::blob;
+use crate::blob;
 use crate::entities::{
-    EditorViewer, InviteTo, Labels, LabelsUpdate, Lock, MethodPermission, ProjectRole, TenantRole,
-    TokenType, Warrant,
+    EditorViewer, InviteTo, MethodPermission, ProjectRole, TenantRole, TokenType, Warrant,
 };
+use crate::meta::{Labels, LabelsUpdate, Lock};
 
 /// See [`Op::CreateTenant`](crate::Op::CreateTenant).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,8 @@ use ipnet::IpNet;
 use proto_types::{AllocationId, Asn, ImageId, NetworkId, ProjectId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Labels, Layout, NatType, NetworkType};
+use super::{Layout, NatType, NetworkType};
+use crate::meta::Labels;
 
 /// What a machine is used as.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proto_types::{Digest, ImageId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Meta, label};
+use crate::meta::{Meta, label};
 
 /// What an image is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

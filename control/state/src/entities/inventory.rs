@@ -3,8 +3,7 @@
 use proto_types::{MacAddr, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::records::blob;
-use crate::bounds;
+use crate::{blob, bounds};
 
 /// A CPU socket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proto_types::{LayoutId, SizeId};
 use serde::{Deserialize, Serialize};
 
-use super::Meta;
+use crate::meta::Meta;
 
 /// Id of the layout that is built in and used when no other matches.
 pub const LAYOUT_DEFAULT: &str = "default";

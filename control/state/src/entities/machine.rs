@@ -6,7 +6,8 @@ use std::fmt;
 use proto_types::{MacAddr, MachineId, PartitionId, SizeId, SwitchId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Allocation, Bios, Bmc, BmcAccess, BmcClaim, Fru, Hardware, Meta};
+use super::{Allocation, Bios, Bmc, BmcAccess, BmcClaim, Fru, Hardware};
+use crate::meta::Meta;
 
 /// How many wipe reports a machine keeps.
 pub const WIPES_MAX: usize = 5;

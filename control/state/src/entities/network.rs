@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use proto_types::{IpId, MachineId, NetworkId, PartitionId, ProjectId};
 use serde::{Deserialize, Serialize};
 
-use super::Meta;
+use crate::meta::Meta;
 
 /// What a network is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use proto_types::{PartitionId, Vni};
 use serde::{Deserialize, Serialize};
 
-use super::{Meta, label};
+use crate::meta::{Meta, label};
 
 /// VNI of the provisioning segment when the partition names none.
 pub const PROVISIONING_VNI_DEFAULT: u32 = 4000;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proto_types::{PartitionId, ProjectId, ReservationId, SizeId};
 use serde::{Deserialize, Serialize};
 
-use super::Meta;
+use crate::meta::Meta;
 
 /// What a constraint is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -6,8 +6,9 @@ use std::fmt;
 use proto_types::{Digest, ProjectId, TenantId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::records::blob;
-use super::{Meta, Warrant};
+use super::Warrant;
+use crate::blob;
+use crate::meta::Meta;
 
 /// What a member may do in a tenant; exact sets, not a ladder (the contract's table decides).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proto_types::{ProjectId, Timestamp, TokenId};
 use serde::{Deserialize, Serialize};
 
-use super::{Meta, ProjectRole, TenantRole};
+use super::{ProjectRole, TenantRole};
+use crate::meta::Meta;
 
 /// Subjects of one token, in its roles and listed methods together. The contract allows 500 in a
 /// token's permissions; each call reads them all, so that more would make calls slow.

@@ -5,7 +5,7 @@ use std::fmt;
 use proto_types::{TenantId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::records::blob;
+use crate::blob;
 
 /// Argon2id (version 1.3, one lane) of a password.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

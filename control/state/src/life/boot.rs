@@ -8,9 +8,8 @@ use std::collections::BTreeSet;
 use proto_types::{MacAddr, MachineId, PartitionId};
 
 use super::restored::restored;
-use crate::apply::node::feature_level;
-use crate::command::CONTRACT_LEVEL;
 use crate::entities::{Availability, HoldCause, Machine, Phase, Segment};
+use crate::levels::{CONTRACT_LEVEL, feature_level};
 use crate::tables::Tables;
 
 /// What pixie answers to a machine.

@@ -6,10 +6,10 @@
 use proto_types::Timestamp;
 
 use crate::entities::EventKind::{
-    Alive, BootingNewKernel, Crashed, Installing, MachineReclaim, PhonedHome, PlannedReboot,
+    self, Alive, BootingNewKernel, Crashed, Installing, MachineReclaim, PhonedHome, PlannedReboot,
     Preparing, PxeBooting, Registering, Waiting,
 };
-use crate::entities::{EVENT_MESSAGE_MAX, EVENTS_MAX, Event, EventKind, EventLog, Liveliness};
+use crate::entities::{EVENT_MESSAGE_MAX, EVENTS_MAX, Event, EventLog, Liveliness};
 
 /// A freed machine that still phones home after this is not reclaimed, milliseconds.
 pub const RECLAIM_GRACE_MS: u64 = 5 * 60_000;

@@ -4,8 +4,8 @@ use proto_errors::Error;
 
 use crate::entities::{
     Disk, DiskPartition, Filesystem, Format, GptType, LAYOUT_DEFAULT, Layout, LayoutConstraints,
-    Meta,
 };
+use crate::meta::Meta;
 
 /// MiB of the EFI system partition.
 const ESP_MIB: u64 = 256;

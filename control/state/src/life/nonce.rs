@@ -8,9 +8,8 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{Digest, MachineId, Timestamp};
 
 use super::machine_orders;
-use crate::apply::node::feature_level;
-use crate::command::NONCE_LEVEL;
 use crate::entities::{BmcAction, BmcOrder, Machine, OrderState, Partition};
+use crate::levels::{NONCE_LEVEL, feature_level};
 use crate::tables::Tables;
 
 /// How long a machine may join with what its BMC was given, milliseconds: one that reads it only

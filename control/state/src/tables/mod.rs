@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::change::{CodecError, decode, encode};
+
 use crate::entities::*;
 
 pub(crate) use index::{Index, Indexed};
