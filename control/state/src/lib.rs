@@ -20,6 +20,7 @@
 //! both derived from the tables.
 
 mod apply;
+mod audit;
 mod blob;
 pub mod bounds;
 mod change;
@@ -36,12 +37,14 @@ mod reply;
 mod tables;
 mod version;
 
+pub use crate::audit::read::audit_is_chained;
 pub use crate::levels::{check_enabled, feature_level};
-pub use apply::audit::audit_is_chained;
 pub use apply::{
     DEAD_AFTER_MS, INSTALL_ATTEMPTS_MAX, MAC_MACHINES_MAX, Outcome, STEP_ATTEMPTS_MAX, Strangers,
     apply, attempt, strangers, tick_may_change, user_of_component,
 };
+pub use audit::command::*;
+pub use audit::entity::*;
 pub use change::{Change, CodecError};
 pub use command::*;
 pub use entities::*;

@@ -3,8 +3,6 @@
 mod agents;
 mod allocate;
 mod allocate_networks;
-pub(crate) mod audit;
-mod audit_retention;
 mod bmc_claims;
 mod boots;
 mod budget;
@@ -43,6 +41,7 @@ mod vpn;
 
 use proto_errors::{Error, ErrorCode};
 
+use crate::audit::apply::trail;
 use crate::bounds;
 use crate::change::Change;
 use crate::command::{Command, Op, TRACE_LEN};
@@ -114,7 +113,7 @@ fn carry_out<'a>(tx: &mut Tx<'a>, command: &'a Command) -> Result<Reply, Error> 
     bounds::check(&command.op)?;
     let reply = dispatch(tx, &command.op)?;
     if let Some(call) = &command.call {
-        audit::of_change(tx, call);
+        trail::of_change(tx, call);
     }
     Ok(reply)
 }
@@ -226,9 +225,9 @@ routes! {
     BeginCaRotation ca::begin_rotation;
     ForceCaRotation ca::force_rotation;
     PutSigningKey agents::put_signing_key;
-    AppendAudit audit::append;
-    MarkAuditExport audit::mark_export;
-    ForgetAuditExport audit::forget_export;
+    AppendAudit trail::append;
+    MarkAuditExport trail::mark_export;
+    ForgetAuditExport trail::forget_export;
     InviteNode node::invite;
     JoinNode node::join;
     AnnounceNode node::announce;

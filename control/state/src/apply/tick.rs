@@ -6,9 +6,8 @@ use proto_errors::Error;
 use proto_types::{MachineId, OrderId, PartitionId, Timestamp};
 
 use super::clock::{self, TickTime};
-use super::{
-    audit_retention, boots, ca, events, handover, identity, lifecycle, machine, orders, reclaim,
-};
+use super::{boots, ca, events, handover, identity, lifecycle, machine, orders, reclaim};
+use crate::audit::apply::retention;
 use crate::command::Tick;
 use crate::entities::{
     Availability, BmcOrder, BootTicket, COMPONENT_LIFE_MS, Certificate, Component, CoolingNumber,
@@ -54,7 +53,7 @@ pub(super) fn tick(tx: &mut Tx<'_>, op: &Tick) -> Result {
     identity::finish_rotations(tx);
     ca::advance_rotation(tx);
     purge(tx);
-    audit_retention::retain(tx);
+    retention::retain(tx);
     Ok(Reply::None)
 }
 
@@ -74,7 +73,7 @@ pub fn tick_may_change(tables: &Tables, op: &Tick, now: Timestamp) -> bool {
         || !identity::of_replaced_keys(tables, now).is_empty()
         || ca::is_rotating(tables)
         || !outdated(tables, now).is_empty()
-        || audit_retention::is_due(tables, now)
+        || retention::is_due(tables, now)
 }
 
 /// As [`deadline`] decides, or more often.

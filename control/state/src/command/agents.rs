@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use proto_types::{
-    AllocationId, AuditPhase, BootTicketId, Digest, JoinTicketId, MacAddr, MachineId, PartitionId,
-    SwitchId, Timestamp,
+    AllocationId, BootTicketId, Digest, JoinTicketId, MacAddr, MachineId, PartitionId, SwitchId,
+    Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::entities::{
-    AgentKind, AuditEntry, CaRecord, Certificate, PortObserved, ReplaceMode, SigningKey,
-};
+use crate::entities::{AgentKind, CaRecord, Certificate, PortObserved, ReplaceMode, SigningKey};
 use crate::meta::{LabelsUpdate, Lock};
 
 /// See [`Op::RegisterSwitch`](crate::Op::RegisterSwitch).
@@ -243,47 +241,10 @@ pub struct PutCa(pub CaRecord);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PutSigningKey(pub SigningKey);
 
-/// See [`Op::AppendAudit`](crate::Op::AppendAudit).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AppendAudit {
-    /// What to add, in order; sequence numbers and hashes are given by `apply`.
-    pub entries: Vec<AuditEntry>,
-}
-
-/// See [`Op::MarkAuditExport`](crate::Op::MarkAuditExport).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MarkAuditExport {
-    /// The place's name in the configuration.
-    pub name: String,
-    /// The last record that was sent.
-    pub sequence: u64,
-    /// Records up to here may be missing there: they were dropped before they could be sent.
-    pub missed: u64,
-}
-
 impl ReportSwitch {
     /// Whether it tells the addresses of neighbours, which older programs would forget.
     pub(crate) fn tells_addresses(&self) -> bool {
         let mut heard = self.ports.values().flat_map(|port| &port.neighbours);
         heard.any(|neighbour| neighbour.mac.is_some())
-    }
-}
-
-impl AppendAudit {
-    /// Whether a record stands for several calls, which older programs would forget.
-    pub(crate) fn has_counts(&self) -> bool {
-        self.entries.iter().any(|entry| entry.count.is_some())
-    }
-
-    /// Whether there are records of whole calls, which older programs cannot read.
-    pub(crate) fn has_calls(&self) -> bool {
-        self.entries
-            .iter()
-            .any(|entry| entry.phase == AuditPhase::Call)
-    }
-
-    /// Whether a rule of a site policy decided one of them, which older programs would forget.
-    pub(crate) fn has_rules(&self) -> bool {
-        self.entries.iter().any(|entry| entry.rule.is_some())
     }
 }

@@ -17,12 +17,14 @@ mod vpn;
 use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::entities::AuditEntry;
+use crate::audit::entity::AuditEntry;
 use crate::levels::{
     CA_LEVEL, CHAIN_LEVEL, CONFIRMED_LEVEL, CONTRACT_LEVEL, DRAW_LEVEL, EXPORT_LEVEL,
     FEATURE_LEVEL, IDENTITY_LEVEL, NONCE_LEVEL, POLICY_LEVEL, SEEN_IN_LEVEL, TO_DISK_LEVEL,
     TPM_LEVEL, TRACE_LEVEL, VPN_SEAL_LEVEL,
 };
+
+use crate::audit::command::*;
 
 pub use agents::*;
 pub use catalog::*;

@@ -13,10 +13,3 @@ pub struct SetSettings {
     /// How much one user may have.
     pub budgets: Option<Budgets>,
 }
-
-/// See [`Op::ForgetAuditExport`](crate::Op::ForgetAuditExport).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ForgetAuditExport {
-    /// The place's name in the configuration of before.
-    pub name: String,
-}

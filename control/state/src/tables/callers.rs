@@ -3,7 +3,8 @@
 use proto_types::AuditPhase;
 
 use super::index::{Index, Indexed, insert, remove};
-use crate::entities::{AuditEntry, Invite, Tenant};
+use crate::audit::entity::AuditEntry;
+use crate::entities::{Invite, Tenant};
 
 impl Indexed for Tenant {
     fn add_to(&self, index: &mut Index) {

@@ -8,8 +8,9 @@
 
 use proto_types::{AuditGaps, AuditPhase, RETENTION_METHOD, Timestamp};
 
-use super::audit;
-use crate::entities::{AUDIT_DROP, AuditAnchor, AuditEntry, AuditExport, AuditRetention};
+use crate::audit::apply::trail;
+use crate::audit::entity::{AUDIT_DROP, AuditAnchor, AuditEntry, AuditExport};
+use crate::entities::AuditRetention;
 use crate::query::settings;
 use crate::tables::{Tables, Tx};
 
@@ -19,7 +20,7 @@ const DROPS_MAX: usize = 1024;
 const ACTOR: &str = "metalmesh";
 
 /// Drops what is too much or too old.
-pub(super) fn retain(tx: &mut Tx<'_>) {
+pub(crate) fn retain(tx: &mut Tx<'_>) {
     let goes = surplus(tx.tables(), tx.now);
     if !goes.is_empty() {
         drop_records(tx, goes);
@@ -190,5 +191,5 @@ fn tell_gaps(tx: &mut Tx<'_>) {
         body: Some(gaps.told()),
         ..AuditEntry::blank(tx.now, ACTOR, RETENTION_METHOD)
     };
-    audit::record(tx, told);
+    trail::record(tx, told);
 }

@@ -1,25 +1,19 @@
 //! The audit trail: records in order, each hashed over all before it.
 //!
 //! The chain begins at an anchor, when every control node knows how to go on with it; records from
-//! before it stay readable. See `audit_retention` for which are kept.
+//! before it stay readable. See `retention` for which are kept.
 
 use proto_errors::Error;
 use proto_types::{AuditHash, AuditPhase, Timestamp};
 
-use super::audit_retention::retain;
-use crate::command::{AppendAudit, ForgetAuditExport, MarkAuditExport};
-use crate::entities::{AUDIT_EXPORTS_MAX, AuditAnchor, AuditEntry, AuditExport};
-use crate::levels::{CHAIN_LEVEL, feature_level};
+use crate::audit::apply::retention::retain;
+use crate::audit::command::{AppendAudit, ForgetAuditExport, MarkAuditExport};
+use crate::audit::entity::{AUDIT_EXPORTS_MAX, AuditAnchor, AuditEntry, AuditExport};
+use crate::audit::read::audit_is_chained;
 use crate::reply::Reply;
-use crate::tables::{Tables, Tx};
+use crate::tables::Tx;
 
-/// Whether records are chained, and calls recorded with their changes: once every control node
-/// has said that it knows that.
-pub fn audit_is_chained(tables: &Tables) -> bool {
-    feature_level(tables) >= CHAIN_LEVEL
-}
-
-pub(super) fn append(tx: &mut Tx<'_>, op: &AppendAudit) -> Result<Reply, Error> {
+pub(crate) fn append(tx: &mut Tx<'_>, op: &AppendAudit) -> Result<Reply, Error> {
     for entry in &op.entries {
         record(tx, entry.clone());
     }
@@ -29,7 +23,7 @@ pub(super) fn append(tx: &mut Tx<'_>, op: &AppendAudit) -> Result<Reply, Error> 
 
 /// Notes how far the trail was sent; an older mark changes nothing. One too many takes the place
 /// of the one that has not moved for longest.
-pub(super) fn mark_export(tx: &mut Tx<'_>, op: &MarkAuditExport) -> Result<Reply, Error> {
+pub(crate) fn mark_export(tx: &mut Tx<'_>, op: &MarkAuditExport) -> Result<Reply, Error> {
     let before = tx
         .get::<AuditExport>(&op.name)
         .map(|it| AuditExport::clone(it));
@@ -53,7 +47,7 @@ pub(super) fn mark_export(tx: &mut Tx<'_>, op: &MarkAuditExport) -> Result<Reply
 }
 
 /// Forgets a place that the trail is not sent to any more: records do not wait for it.
-pub(super) fn forget_export(tx: &mut Tx<'_>, op: &ForgetAuditExport) -> Result<Reply, Error> {
+pub(crate) fn forget_export(tx: &mut Tx<'_>, op: &ForgetAuditExport) -> Result<Reply, Error> {
     let gone = tx.delete::<AuditExport>(&op.name);
     gone.ok_or_else(|| Error::not_found("audit-export", &op.name))?;
     retain(tx);
@@ -61,7 +55,7 @@ pub(super) fn forget_export(tx: &mut Tx<'_>, op: &ForgetAuditExport) -> Result<R
 }
 
 /// Records the call whose change was carried out.
-pub(super) fn of_change(tx: &mut Tx<'_>, call: &AuditEntry) {
+pub(crate) fn of_change(tx: &mut Tx<'_>, call: &AuditEntry) {
     let ended: Timestamp = tx.now.max(call.time);
     record(
         tx,
@@ -76,7 +70,7 @@ pub(super) fn of_change(tx: &mut Tx<'_>, call: &AuditEntry) {
 }
 
 /// Appends a record to the chain.
-pub(super) fn record(tx: &mut Tx<'_>, mut entry: AuditEntry) {
+pub(crate) fn record(tx: &mut Tx<'_>, mut entry: AuditEntry) {
     let before = tx.tables().all::<AuditEntry>().next_back();
     let (last, hash) = before.map_or((0, None), |it| (it.sequence, it.hash));
     entry.sequence = tx.next_sequence();
