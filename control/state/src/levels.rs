@@ -5,8 +5,8 @@
 
 use proto_errors::{Error, ErrorCode};
 
+use crate::cluster::entity::ControlNode;
 use crate::command::Command;
-use crate::entities::ControlNode;
 use crate::tables::Tables;
 
 /// The feature level that every control node knows. Before the first has said what it knows it is

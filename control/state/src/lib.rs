@@ -24,6 +24,7 @@ mod audit;
 mod blob;
 pub mod bounds;
 mod change;
+mod cluster;
 mod command;
 pub mod entities;
 mod fields;
@@ -46,6 +47,8 @@ pub use apply::{
 pub use audit::command::*;
 pub use audit::entity::*;
 pub use change::{Change, CodecError};
+pub use cluster::command::*;
+pub use cluster::entity::*;
 pub use command::*;
 pub use entities::*;
 pub use hardware::{match_size, matching_sizes};

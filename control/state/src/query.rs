@@ -10,15 +10,18 @@ use proto_types::{
     TenantId, Timestamp,
 };
 
-use crate::command::{InvitePlace, ReportComponent};
+use crate::command::InvitePlace;
 use crate::entities::{
-    COMPONENT_TOUCH_MS, Certificate, Component, ComponentKind, Family, Image, Invite, Ip,
-    LAYOUT_DEFAULT, Layout, Machine, Network, Project, ProjectRole, Quota, QuotaSubject, Settings,
-    Size, SizeImageConstraint, Tenant, TenantRole, VpnMember,
+    Certificate, Family, Image, Invite, Ip, LAYOUT_DEFAULT, Layout, Machine, Network, Project,
+    ProjectRole, Quota, QuotaSubject, Size, SizeImageConstraint, Tenant, TenantRole, VpnMember,
 };
 use crate::life::cables;
 use crate::tables::Tables;
 use crate::{apply, ipam};
+
+pub use crate::cluster::read::component;
+pub use crate::cluster::read::component_report_matters;
+pub use crate::cluster::read::settings;
 
 /// How full a network is in one version of IP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,12 +66,6 @@ pub fn network_usage(tables: &Tables, network: &Network, family: Family) -> Opti
         },
         used_prefixes: u64::try_from(used_prefixes).unwrap_or(u64::MAX),
     })
-}
-
-/// The settings of the cluster; the defaults where nobody set any.
-pub fn settings(tables: &Tables) -> Settings {
-    let found = tables.get::<Settings>(&Settings::CLUSTER.to_owned());
-    found.map_or_else(Settings::default, |settings| Settings::clone(settings))
 }
 
 /// Networks that came out of a network.
@@ -247,28 +244,6 @@ pub fn allocatable_machines<'a>(
     size: &SizeId,
 ) -> impl Iterator<Item = &'a Arc<Machine>> {
     apply::candidates(tables, partition, size)
-}
-
-/// The component of a kind and name.
-pub fn component<'a>(
-    tables: &'a Tables,
-    kind: ComponentKind,
-    identifier: &str,
-) -> Option<&'a Arc<Component>> {
-    let mut all = tables.all::<Component>();
-    all.find(|it| it.kind == kind && it.identifier == identifier)
-}
-
-/// Whether a report says anything that is not known: components report every few minutes, and
-/// what is only a sign of life is written down seldom.
-pub fn component_report_matters(tables: &Tables, report: &ReportComponent, now: Timestamp) -> bool {
-    component(tables, report.kind, &report.identifier).is_none_or(|known| {
-        known.started_at != report.started_at
-            || known.interval_ms != report.interval_ms
-            || known.version != report.version
-            || known.token != report.token
-            || now.since_ms(known.reported_at) >= COMPONENT_TOUCH_MS
-    })
 }
 
 /// Members of the VPN whose allocation is over or ends: their nodes and keys must go.

@@ -6,10 +6,11 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 use serde::{Deserialize, Serialize};
 
+use crate::cluster::entity::{ClusterClock, Component, ControlNode, Policy, Settings};
 use crate::entities::{
-    BmcOrder, BootTicket, CaRotation, ClusterClock, Component, ControlNode, EventLog, Identity,
-    Image, Invite, Ip, JoinTicket, Layout, Machine, Network, Partition, Policy, Project, Quota,
-    Settings, Size, SizeImageConstraint, SizeReservation, Switch, Tenant, Token, User,
+    BmcOrder, BootTicket, CaRotation, EventLog, Identity, Image, Invite, Ip, JoinTicket, Layout,
+    Machine, Network, Partition, Project, Quota, Size, SizeImageConstraint, SizeReservation,
+    Switch, Tenant, Token, User,
 };
 
 macro_rules! replies {

@@ -9,7 +9,7 @@ use super::allocate_networks::{check_networks, connect};
 use super::candidates::{best, chosen, not_ready};
 use super::catalog::{DNS_MAX, NTP_MAX};
 use super::pool;
-use super::restored::not_reconciled;
+use crate::cluster::read::{not_reconciled, restored};
 use crate::command::AllocateMachine;
 use crate::entities::{
     Allocation, AllocationType, Classification, EventLog, Idempotency, IdempotencyKey, Image,
@@ -19,7 +19,7 @@ use crate::entities::{
 use crate::fields::{check_description, check_name};
 use crate::hardware::check_layout;
 use crate::levels::{CONTRACT_LEVEL, feature_level};
-use crate::life::{default_layout, restored};
+use crate::life::default_layout;
 use crate::meta::label;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};

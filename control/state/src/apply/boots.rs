@@ -11,11 +11,11 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 
 use super::agents::revoke;
-use super::restored::not_reconciled;
 use super::token;
+use crate::cluster::read::{not_reconciled, restored};
 use crate::command::CreateMachineToken;
 use crate::entities::{BootTicket, Certificate, Identity, Machine, Token};
-use crate::life::{hammer_may_boot, is_left_alone, restored};
+use crate::life::{hammer_may_boot, is_left_alone};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 

@@ -6,70 +6,11 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::{ProjectId, TenantId, TokenId};
 
-use crate::command::SetSettings;
-use crate::entities::{AuditRetention, Budgets, Settings, Token, TokenType};
-use crate::query::settings;
-use crate::reply::Reply;
+use crate::cluster::read::settings;
+use crate::entities::{Token, TokenType};
 use crate::tables::Tx;
 
-/// Least number of records that are kept.
-const RECORDS_MIN: u32 = 1_000;
-/// Most records that are kept: they are in memory, with up to 16 KiB each.
-const RECORDS_MAX: u32 = 1_000_000;
-/// Shortest age at which records go, milliseconds: an hour.
-const AGE_MIN_MS: u64 = 3_600_000;
-/// Highest budget.
-const BUDGET_MAX: u32 = 1_000_000;
-
 type Check = Result<(), Error>;
-
-/// Sets what is given.
-pub(super) fn set(tx: &mut Tx<'_>, op: &SetSettings) -> Result<Reply, Error> {
-    let before = settings(tx.tables());
-    let audit = op.audit.unwrap_or(before.audit);
-    let budgets = op.budgets.unwrap_or(before.budgets);
-    check_retention(&audit)?;
-    check_budgets(&budgets)?;
-    let settings = Settings {
-        audit,
-        budgets,
-        updated_at: tx.now,
-        ..Settings::default()
-    };
-    Ok(Reply::Settings(tx.save(settings)))
-}
-
-fn check_retention(audit: &AuditRetention) -> Check {
-    if !(RECORDS_MIN..=RECORDS_MAX).contains(&audit.records_max) {
-        let rule = format!("must be in {RECORDS_MIN}..={RECORDS_MAX}");
-        return Err(Error::invalid("audit.records_max", rule));
-    }
-    if !(audit.records_max..=RECORDS_MAX).contains(&audit.unread_max) {
-        let rule = format!("must be at least records_max and at most {RECORDS_MAX}");
-        return Err(Error::invalid("audit.unread_max", rule));
-    }
-    if audit.age_max_ms.is_some_and(|age_ms| age_ms < AGE_MIN_MS) {
-        return Err(Error::invalid("audit.age_max", "must be an hour at least"));
-    }
-    Ok(())
-}
-
-fn check_budgets(budgets: &Budgets) -> Check {
-    for (field, budget) in [
-        ("budgets.tokens_per_user", budgets.tokens_per_user),
-        ("budgets.tenants_per_user", budgets.tenants_per_user),
-        ("budgets.projects_per_tenant", budgets.projects_per_tenant),
-        ("budgets.invites_per_user", budgets.invites_per_user),
-        ("budgets.ips_per_project", budgets.ips_per_project),
-        ("budgets.networks_per_project", budgets.networks_per_project),
-    ] {
-        if !(1..=BUDGET_MAX).contains(&budget) {
-            let rule = format!("must be in 1..={BUDGET_MAX}");
-            return Err(Error::invalid(field, rule));
-        }
-    }
-    Ok(())
-}
 
 fn too_many(whose: &str, count: usize, what: &str, way_out: &str) -> Error {
     let message = format!("{whose} has {count} {what} already, as many as one may have here");
@@ -82,7 +23,7 @@ fn is_full(count: usize, budget: u32) -> bool {
 
 /// Makes room for another token of a holder: ended ones go first, then, for a login, the oldest
 /// login. Otherwise a full budget refuses.
-pub(super) fn make_room(tx: &mut Tx<'_>, new: &Token) -> Check {
+pub(crate) fn make_room(tx: &mut Tx<'_>, new: &Token) -> Check {
     let Some(holder) = new.holder() else {
         return Ok(());
     };
@@ -113,7 +54,7 @@ pub(super) fn make_room(tx: &mut Tx<'_>, new: &Token) -> Check {
 }
 
 /// Refuses one more tenant to a user that made as many as it may.
-pub(super) fn check_tenants(tx: &Tx<'_>, owner: &TenantId) -> Check {
+pub(crate) fn check_tenants(tx: &Tx<'_>, owner: &TenantId) -> Check {
     let made = tx.tables().index().maker_tenants.get(tx.actor);
     let count = made.map_or(0, std::collections::BTreeSet::len);
     let budget = settings(tx.tables()).budgets.tenants_per_user;
@@ -126,7 +67,7 @@ pub(super) fn check_tenants(tx: &Tx<'_>, owner: &TenantId) -> Check {
 }
 
 /// Refuses one more project to a tenant that has as many as it may.
-pub(super) fn check_projects(tx: &Tx<'_>, tenant: &TenantId) -> Check {
+pub(crate) fn check_projects(tx: &Tx<'_>, tenant: &TenantId) -> Check {
     let projects = tx.tables().index().tenant_projects.get(tenant);
     let count = projects.map_or(0, std::collections::BTreeSet::len);
     let budget = settings(tx.tables()).budgets.projects_per_tenant;
@@ -144,7 +85,7 @@ pub(super) fn check_projects(tx: &Tx<'_>, tenant: &TenantId) -> Check {
 }
 
 /// Refuses one more invite to a user that has as many open as it may.
-pub(super) fn check_invites(tx: &Tx<'_>) -> Check {
+pub(crate) fn check_invites(tx: &Tx<'_>) -> Check {
     let open = tx.tables().index().inviter_invites.get(tx.actor);
     let count = open.map_or(0, std::collections::BTreeSet::len);
     let budget = settings(tx.tables()).budgets.invites_per_user;
@@ -157,7 +98,7 @@ pub(super) fn check_invites(tx: &Tx<'_>) -> Check {
 }
 
 /// Refuses more addresses or networks than a project may have where no quota says how many.
-pub(super) fn check_project(tx: &Tx<'_>, project: ProjectId, bounded: Bounded) -> Check {
+pub(crate) fn check_project(tx: &Tx<'_>, project: ProjectId, bounded: Bounded) -> Check {
     let index = tx.tables().index();
     let budgets = settings(tx.tables()).budgets;
     let ips = index.project_ips.get(&project);
@@ -185,7 +126,7 @@ pub(super) fn check_project(tx: &Tx<'_>, project: ProjectId, bounded: Bounded) -
 
 /// What a project's quotas bound already.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Bounded {
-    pub(super) ips: bool,
-    pub(super) networks: bool,
+pub(crate) struct Bounded {
+    pub(crate) ips: bool,
+    pub(crate) networks: bool,
 }

@@ -7,11 +7,12 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, PartitionId, ProjectId, SizeId};
 use uuid::Uuid;
 
+use crate::cluster::read::restored;
 use crate::command::AllocateMachine;
 use crate::entities::{
     Availability, EventKind, EventLog, Liveliness, Machine, Partition, Phase, Size, SizeReservation,
 };
-use crate::life::{cables, restored};
+use crate::life::cables;
 use crate::tables::Tables;
 
 type Result<T> = std::result::Result<T, Error>;

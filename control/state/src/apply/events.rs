@@ -7,11 +7,12 @@ use proto_types::{MacAddr, MachineId, Timestamp};
 use sha2::{Digest as _, Sha256};
 
 use super::{boots, lifecycle, reclaim, strangers};
+use crate::cluster::read::restored;
 use crate::command::{MachineEvent, MachineSeen, PhoneHome};
 use crate::entities::{EVENTS_TOLD_MAX, EventKind, EventLog, Machine, Partition, Phase, Segment};
 use crate::levels::{REPEAT_LEVEL, feature_level};
 use crate::life::events::{advance, failed};
-use crate::life::{BootTarget, boot_target, restored};
+use crate::life::{BootTarget, boot_target};
 use crate::reply::Reply;
 use crate::tables::Tx;
 

@@ -7,8 +7,8 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, OrderId, PartitionId};
 use uuid::Uuid;
 
-use super::restored::not_reconciled;
 use super::{bmc_claims, events, reclaim, strangers};
+use crate::cluster::read::{not_reconciled, restored};
 use crate::command::{
     BmcOrderDone, DeleteBmcOrder, KeepBmcAccess, OrderBmc, ReportBmc, TakeBmcOrder,
 };
@@ -17,7 +17,6 @@ use crate::entities::{
     ORDERS_KEPT_MAX, ORDERS_OPEN_MAX, OrderPurpose, OrderState, Phase,
 };
 use crate::life::reports::bmc_of;
-use crate::life::restored;
 use crate::reply::Reply;
 use crate::tables::Tx;
 

@@ -5,24 +5,20 @@ use std::collections::BTreeMap;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, SwitchId, Timestamp, Vni};
 
-use super::links;
+use crate::apply::links;
+use crate::cluster::entity::ClusterClock;
+use crate::cluster::read::restored;
 use crate::command::ReconcileRestore;
-use crate::entities::{Availability, ClusterClock, Condition, Machine, Switch};
-use crate::life::{kept_ports, restored, restored_machines, silent_switches};
+use crate::entities::{Availability, Condition, Machine, Switch};
+use crate::life::{kept_ports, restored_machines, silent_switches};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
 type Step = std::result::Result<(), Error>;
 
-/// Refuses what waits for the operator's word.
-pub(super) fn not_reconciled() -> Error {
-    let what = "the cluster was restored from a backup, and its operator did not reconcile it yet";
-    Error::new(ErrorCode::NotReconciled, what)
-}
-
 /// Ends the hold. Machines that nothing proves to be what the backup knows are locked, and their
 /// ports stay where they were seen, unless the operator wants them to be judged like others.
-pub(super) fn reconcile(tx: &mut Tx<'_>, op: &ReconcileRestore) -> Result<Reply, Error> {
+pub(crate) fn reconcile(tx: &mut Tx<'_>, op: &ReconcileRestore) -> Result<Reply, Error> {
     let Some(backup) = restored(tx.tables()).cloned() else {
         let what = "the state was not restored from a backup, or was reconciled already";
         return Err(Error::new(ErrorCode::NotRestored, what));
@@ -94,7 +90,7 @@ fn lock_unproven(tx: &mut Tx<'_>, made_at: Timestamp) -> Step {
 }
 
 /// Lets the ports of a machine follow it again: an operator has said what it is.
-pub(super) fn release_ports(tx: &mut Tx<'_>, machine: &Machine) {
+pub(crate) fn release_ports(tx: &mut Tx<'_>, machine: &Machine) {
     for link in &machine.links {
         let Some(switch) = tx.get::<Switch>(&link.switch) else {
             continue;

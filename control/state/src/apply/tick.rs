@@ -5,17 +5,19 @@ use std::sync::Arc;
 use proto_errors::Error;
 use proto_types::{MachineId, OrderId, PartitionId, Timestamp};
 
-use super::clock::{self, TickTime};
 use super::{boots, ca, events, handover, identity, lifecycle, machine, orders, reclaim};
 use crate::audit::apply::retention;
-use crate::command::Tick;
+use crate::cluster::apply::clock::{self, TickTime};
+use crate::cluster::command::Tick;
+use crate::cluster::entity::{COMPONENT_LIFE_MS, Component};
+use crate::cluster::read::{reconciled_at, restored};
 use crate::entities::{
-    Availability, BmcOrder, BootTicket, COMPONENT_LIFE_MS, Certificate, Component, CoolingNumber,
-    EventLog, HoldCause, Idempotency, Identity, Invite, JoinTicket, Liveliness, Machine,
-    OrderPurpose, OrderState, Phase, Segment, Token,
+    Availability, BmcOrder, BootTicket, Certificate, CoolingNumber, EventLog, HoldCause,
+    Idempotency, Identity, Invite, JoinTicket, Liveliness, Machine, OrderPurpose, OrderState,
+    Phase, Segment, Token,
 };
 use crate::levels::{CUT_OFF_LEVEL, feature_level};
-use crate::life::{is_left_alone, reconciled_at, restored};
+use crate::life::is_left_alone;
 use crate::reply::Reply;
 use crate::tables::{Entity, Record, Tables, Tx};
 

@@ -3,7 +3,7 @@
 use proto_types::{AuditHash, AuditLine, AuditPhase, RETENTION_METHOD, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// How many audit entries are kept by default, see [`AuditRetention`](crate::entities::AuditRetention).
+/// How many audit entries are kept by default, see [`AuditRetention`](crate::cluster::entity::AuditRetention).
 pub const AUDIT_MAX: usize = 10_000;
 /// How many go at once, so that dropping costs next to nothing: so many more may be kept.
 pub const AUDIT_DROP: usize = 256;

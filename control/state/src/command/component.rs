@@ -1,36 +1,10 @@
 //! Commands about components, and tokens that are made for one purpose.
 
-use proto_types::{ComponentId, MachineId, Timestamp, TokenId};
+use proto_types::MachineId;
 use serde::{Deserialize, Serialize};
 
-use super::CreateToken;
-use crate::entities::{ComponentKind, ComponentVersion, TokenComponent};
-
-/// See [`Op::ReportComponent`](crate::Op::ReportComponent).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ReportComponent {
-    /// The key that it gets when it is new.
-    pub id: ComponentId,
-    /// What it is.
-    pub kind: ComponentKind,
-    /// Which one.
-    pub identifier: String,
-    /// When it was started.
-    pub started_at: Timestamp,
-    /// How often it reports, milliseconds.
-    pub interval_ms: u64,
-    /// Its version.
-    pub version: ComponentVersion,
-    /// The token that it uses.
-    pub token: TokenId,
-}
-
-/// See [`Op::DeleteComponent`](crate::Op::DeleteComponent).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DeleteComponent {
-    /// Which.
-    pub id: ComponentId,
-}
+use crate::command::CreateToken;
+use crate::entities::TokenComponent;
 
 /// See [`Op::CreateComponentToken`](crate::Op::CreateComponentToken).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Commands about machines: by users, by admins, by hammer, by the BMC agent, by the clock.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -16,6 +16,14 @@ use crate::entities::{
     FirewallRules, Fru, Hardware, VpnAccess,
 };
 use crate::meta::{Labels, LabelsUpdate, Lock};
+
+/// See [`Op::ReconcileRestore`](crate::Op::ReconcileRestore).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReconcileRestore {
+    /// `true` judges free machines that were not heard since, too; otherwise they are locked.
+    #[serde(default)]
+    pub judge_silent: bool,
+}
 
 /// A network that an allocation asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -437,18 +445,4 @@ pub struct PhoneHome {
     pub message: String,
     /// The sender's time.
     pub time: Timestamp,
-}
-
-/// See [`Op::Tick`](crate::Op::Tick).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Tick {
-    /// Since when this leader listens: silence before it proves nothing.
-    pub listening_since: Timestamp,
-    /// Partitions that are cut off: their machines are not judged.
-    pub unobserved: BTreeSet<PartitionId>,
-    /// Heartbeats that the leader kept in memory, its own time.
-    pub heard: BTreeMap<MachineId, Timestamp>,
-    /// The control node whose clock it goes by.
-    pub node: u64,
 }

@@ -6,10 +6,7 @@ mod component;
 mod identity;
 mod machine;
 mod network;
-mod node;
-mod policy;
 mod quota;
-mod settings;
 mod tenancy;
 mod user;
 mod vpn;
@@ -24,6 +21,8 @@ use crate::levels::{
     TPM_LEVEL, TRACE_LEVEL, VPN_SEAL_LEVEL,
 };
 
+use crate::cluster::command::*;
+
 use crate::audit::command::*;
 
 pub use agents::*;
@@ -32,10 +31,7 @@ pub use component::*;
 pub use identity::*;
 pub use machine::*;
 pub use network::*;
-pub use node::*;
-pub use policy::*;
 pub use quota::*;
-pub use settings::*;
 pub use tenancy::*;
 pub use user::*;
 pub use vpn::*;

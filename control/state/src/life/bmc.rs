@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proto_types::{MachineId, PartitionId};
 
 use super::boot::is_left_alone;
-use super::restored::restored;
+use crate::cluster::read::restored;
 use crate::entities::{BmcAction, BmcOrder, Machine, OrderPurpose, OrderState};
 use crate::tables::Tables;
 

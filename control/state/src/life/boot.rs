@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use proto_types::{MacAddr, MachineId, PartitionId};
 
-use super::restored::restored;
+use crate::cluster::read::restored;
 use crate::entities::{Availability, HoldCause, Machine, Phase, Segment};
 use crate::levels::{CONTRACT_LEVEL, feature_level};
 use crate::tables::Tables;

@@ -17,6 +17,7 @@ pub(crate) mod reports;
 mod restored;
 mod switch;
 
+pub use crate::cluster::read::restored;
 pub use bgp::{BgpFilter, bgp_filter};
 pub use bmc::{bmc_desired, machine_orders};
 pub use boot::{
@@ -29,10 +30,7 @@ pub use layout_rules::check_installable;
 pub use nonce::{NONCE_LIFE_MS, NONCE_SETTLE_MS, Nonce};
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};
 pub use reports::{bmc_reading_matters, event_is_heartbeat, switch_report_matters};
-pub(crate) use restored::reconciled_at;
-pub use restored::{
-    KeptPort, RestoredMachine, kept_ports, restored, restored_machines, silent_switches,
-};
+pub use restored::{KeptPort, RestoredMachine, kept_ports, restored_machines, silent_switches};
 pub use switch::{PortIntent, SegmentIntent, SwitchDesired, port_traces, port_vni};
 
 #[cfg(doc)]

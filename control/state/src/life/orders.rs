@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use proto_types::{AllocationId, Digest, ImageId, MachineId, ProjectId};
 
 use super::boot::is_left_alone;
-use super::restored::restored;
+use crate::cluster::read::restored;
 use crate::entities::{Allocation, AllocationNetwork, Disk, Image, Layout, Machine, Phase};
 use crate::tables::Tables;
 

@@ -2,7 +2,7 @@
 
 use proto_types::{MachineId, Timestamp};
 
-use super::restored::restored;
+use crate::cluster::read::restored;
 use crate::command::{BmcReading, ReportSwitch};
 use crate::entities::{Bmc, BmcClaim, EventKind, EventLog, Liveliness, Machine, Switch};
 use crate::tables::Tables;

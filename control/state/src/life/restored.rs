@@ -9,26 +9,9 @@ use std::collections::BTreeSet;
 
 use proto_types::{SwitchId, Timestamp, Vni};
 
-use super::switch::vni_of_machine;
-use crate::entities::{Availability, ClusterClock, EventLog, Machine, Phase, Restored, Switch};
+use crate::entities::{Availability, EventLog, Machine, Phase, Switch};
+use crate::life::switch::vni_of_machine;
 use crate::tables::Tables;
-
-/// The backup that the state is from, as long as nobody has reconciled it.
-pub fn restored(tables: &Tables) -> Option<&Restored> {
-    clock(tables)?.restored.as_ref()
-}
-
-/// When the state was reconciled last; the beginning of time when it never was.
-pub(crate) fn reconciled_at(tables: &Tables) -> Timestamp {
-    clock(tables)
-        .and_then(|clock| clock.reconciled_at)
-        .unwrap_or_default()
-}
-
-fn clock(tables: &Tables) -> Option<&ClusterClock> {
-    let clock = tables.get::<ClusterClock>(&ClusterClock::ONE.to_owned());
-    clock.map(AsRef::as_ref)
-}
 
 /// A machine after a restore.
 #[derive(Debug, Clone, Copy)]

@@ -10,8 +10,8 @@ use proto_types::{AuditGaps, AuditPhase, RETENTION_METHOD, Timestamp};
 
 use crate::audit::apply::trail;
 use crate::audit::entity::{AUDIT_DROP, AuditAnchor, AuditEntry, AuditExport};
-use crate::entities::AuditRetention;
-use crate::query::settings;
+use crate::cluster::entity::AuditRetention;
+use crate::cluster::read::settings;
 use crate::tables::{Tables, Tx};
 
 /// Records that one command drops; more go with the next ones.

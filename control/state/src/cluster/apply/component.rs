@@ -2,8 +2,8 @@
 
 use proto_errors::{Error, ErrorCode};
 
-use crate::command::{DeleteComponent, ReportComponent};
-use crate::entities::Component;
+use crate::cluster::command::{DeleteComponent, ReportComponent};
+use crate::cluster::entity::Component;
 use crate::fields::check_name;
 use crate::reply::Reply;
 use crate::tables::Tx;
@@ -13,9 +13,9 @@ const COMPONENTS_MAX: usize = 100_000;
 
 type Result = std::result::Result<Reply, Error>;
 
-pub(super) fn report(tx: &mut Tx<'_>, op: &ReportComponent) -> Result {
+pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportComponent) -> Result {
     check_name(&op.identifier)?;
-    let known = crate::query::component(tx.tables(), op.kind, &op.identifier).cloned();
+    let known = crate::cluster::read::component(tx.tables(), op.kind, &op.identifier).cloned();
     if known.is_none() && tx.tables().table::<Component>().len() >= COMPONENTS_MAX {
         let what = format!("there are {COMPONENTS_MAX} components already");
         return Err(Error::new(ErrorCode::TooMany, what).hint("delete those that are gone"));
@@ -34,7 +34,7 @@ pub(super) fn report(tx: &mut Tx<'_>, op: &ReportComponent) -> Result {
     Ok(Reply::Component(tx.save(component)))
 }
 
-pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteComponent) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteComponent) -> Result {
     let old = tx.delete::<Component>(&op.id);
     old.map(Reply::Component)
         .ok_or_else(|| Error::not_found("component", op.id))

@@ -3,8 +3,8 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::Timestamp;
 
-use crate::command::{AcceptTime, Tick};
-use crate::entities::{ClusterClock, HeldJump};
+use crate::cluster::command::{AcceptTime, Tick};
+use crate::cluster::entity::{ClusterClock, HeldJump};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
@@ -13,7 +13,7 @@ const ACCEPT_WITHIN_MS: u64 = 60_000;
 
 /// The time by which a tick is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TickTime {
+pub(crate) enum TickTime {
     /// Never before the cluster's time.
     Believed(Timestamp),
     /// Too far ahead: nothing may be judged.
@@ -27,7 +27,7 @@ fn clock(tables: &Tables) -> Option<&ClusterClock> {
 }
 
 /// Decides how a tick at `now` is judged.
-pub(super) fn tick_time(tables: &Tables, now: Timestamp) -> TickTime {
+pub(crate) fn tick_time(tables: &Tables, now: Timestamp) -> TickTime {
     match clock(tables) {
         Some(clock) if clock.is_jump(now) => TickTime::Held,
         Some(clock) => TickTime::Believed(now.max(clock.time)),
@@ -36,7 +36,7 @@ pub(super) fn tick_time(tables: &Tables, now: Timestamp) -> TickTime {
 }
 
 /// `true` if a tick at `now` has to be written for the sake of the clock alone.
-pub(super) fn is_due(tables: &Tables, op: &Tick, now: Timestamp) -> bool {
+pub(crate) fn is_due(tables: &Tables, op: &Tick, now: Timestamp) -> bool {
     match clock(tables) {
         None => true,
         Some(clock) if clock.is_jump(now) => !is_held(clock, op, now),
@@ -55,7 +55,7 @@ fn is_held(clock: &ClusterClock, op: &Tick, now: Timestamp) -> bool {
 }
 
 /// Advances the cluster's time by a tick, or records that it is held.
-pub(super) fn advance(tx: &mut Tx<'_>, op: &Tick) -> TickTime {
+pub(crate) fn advance(tx: &mut Tx<'_>, op: &Tick) -> TickTime {
     let time = tick_time(tx.tables(), tx.now);
     if !is_due(tx.tables(), op, tx.now) {
         return time;
@@ -76,7 +76,7 @@ pub(super) fn advance(tx: &mut Tx<'_>, op: &Tick) -> TickTime {
 }
 
 /// Sets the cluster's time to the proposer's, forward or back, when the operator's clock agrees.
-pub(super) fn accept(tx: &mut Tx<'_>, op: &AcceptTime) -> Result<Reply, Error> {
+pub(crate) fn accept(tx: &mut Tx<'_>, op: &AcceptTime) -> Result<Reply, Error> {
     let (ahead_ms, behind_ms) = (tx.now.since_ms(op.time), op.time.since_ms(tx.now));
     if ahead_ms.max(behind_ms) > ACCEPT_WITHIN_MS {
         let (apart_ms, side) = match ahead_ms {

@@ -3,8 +3,8 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::Timestamp;
 
-use crate::command::{AnnounceNode, InviteNode, JoinNode, RemoveNode};
-use crate::entities::ControlNode;
+use crate::cluster::command::{AnnounceNode, InviteNode, JoinNode, RemoveNode};
+use crate::cluster::entity::ControlNode;
 use crate::levels::lowest_level;
 use crate::reply::Reply;
 use crate::tables::Tx;

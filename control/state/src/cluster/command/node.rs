@@ -55,18 +55,3 @@ pub struct RemoveNode {
     /// Which.
     pub id: u64,
 }
-
-/// See [`Op::AcceptTime`](crate::Op::AcceptTime).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AcceptTime {
-    /// The time that the operator's own clock shows.
-    pub time: Timestamp,
-}
-
-/// See [`Op::ReconcileRestore`](crate::Op::ReconcileRestore).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ReconcileRestore {
-    /// `true` judges free machines that were not heard since, too; otherwise they are locked.
-    #[serde(default)]
-    pub judge_silent: bool,
-}

@@ -2,8 +2,8 @@
 
 use proto_errors::{Error, ErrorCode};
 
-use crate::command::{RemovePolicy, SetPolicy};
-use crate::entities::{POLICIES_MAX, POLICY_BYTES_MAX, Policy};
+use crate::cluster::command::{RemovePolicy, SetPolicy};
+use crate::cluster::entity::{POLICIES_MAX, POLICY_BYTES_MAX, Policy};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -12,7 +12,7 @@ const NAME_LEN_MAX: usize = 63;
 
 type Result = std::result::Result<Reply, Error>;
 
-pub(super) fn set(tx: &mut Tx<'_>, op: &SetPolicy) -> Result {
+pub(crate) fn set(tx: &mut Tx<'_>, op: &SetPolicy) -> Result {
     check_name(&op.name)?;
     if op.source.len() > POLICY_BYTES_MAX {
         let rule = format!("must have at most {POLICY_BYTES_MAX} bytes");
@@ -43,7 +43,7 @@ pub(super) fn set(tx: &mut Tx<'_>, op: &SetPolicy) -> Result {
     Ok(Reply::Policy(tx.save(policy)))
 }
 
-pub(super) fn remove(tx: &mut Tx<'_>, op: &RemovePolicy) -> Result {
+pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemovePolicy) -> Result {
     let old = tx.delete::<Policy>(&op.name);
     old.map(Reply::Policy)
         .ok_or_else(|| Error::not_found("policy", &op.name))

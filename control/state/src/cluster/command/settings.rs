@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::entities::{AuditRetention, Budgets};
+use crate::cluster::entity::{AuditRetention, Budgets};
 
 /// See [`Op::SetSettings`](crate::Op::SetSettings). Fields that are `None` stay.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
