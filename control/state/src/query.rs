@@ -1,19 +1,17 @@
 //! Questions to the tables that readers ask: derived, never stored.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ipnet::IpNet;
 use proto_errors::Error;
 use proto_types::{
     ImageId, LayoutId, MacAddr, MachineId, NetworkId, PartitionId, ProjectId, SizeId, SwitchId,
-    TenantId, Timestamp,
+    Timestamp,
 };
 
-use crate::command::InvitePlace;
 use crate::entities::{
-    Certificate, Family, Image, Invite, Ip, LAYOUT_DEFAULT, Layout, Machine, Network, Project,
-    ProjectRole, Quota, QuotaSubject, Size, SizeImageConstraint, Tenant, TenantRole, VpnMember,
+    Certificate, Family, Image, Ip, LAYOUT_DEFAULT, Layout, Machine, Network, Size,
+    SizeImageConstraint, VpnMember,
 };
 use crate::life::cables;
 use crate::tables::Tables;
@@ -22,6 +20,11 @@ use crate::{apply, ipam};
 pub use crate::cluster::read::component;
 pub use crate::cluster::read::component_report_matters;
 pub use crate::cluster::read::settings;
+pub use crate::holdings::Counts;
+pub use crate::holdings::counts;
+pub use crate::tenancy::read::invite_is_backed;
+pub use crate::tenancy::read::is_member_of_a_project;
+pub use crate::tenancy::read::owns;
 
 /// How full a network is in one version of IP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -150,43 +153,6 @@ pub fn switch_machines<'a>(
         .filter_map(|((_, port), id)| Some((port.as_str(), tables.get::<Machine>(id)?)))
 }
 
-/// `true` if the maker of an invite may make it now. An invite that rests on a standing over the
-/// platform is judged by those who know the platform's own tenant.
-pub fn invite_is_backed(tables: &Tables, invite: &Invite) -> bool {
-    invite.warrant.is_some() || owns(tables, &invite.invited_by, &invite.to.place())
-}
-
-/// `true` if a user is an owner of a tenant or project now, the latter through its tenant as well.
-pub fn owns(tables: &Tables, user: &str, place: &InvitePlace) -> bool {
-    let owns_tenant = |login: &TenantId| {
-        let tenant = tables.get::<Tenant>(login);
-        let owners = tenant.iter().flat_map(|tenant| &tenant.members);
-        owners
-            .filter(|(_, member)| member.role == TenantRole::Owner)
-            .any(|(login, _)| login.as_str() == user)
-    };
-    match place {
-        InvitePlace::Tenant(login) => owns_tenant(login),
-        InvitePlace::Project(id) => tables.get::<Project>(id).is_some_and(|project| {
-            let owners = project.members.iter();
-            owns_tenant(&project.tenant)
-                || owners
-                    .filter(|(_, member)| member.role == ProjectRole::Owner)
-                    .any(|(login, _)| login.as_str() == user)
-        }),
-    }
-}
-
-/// Whether somebody is a direct member of a project of the tenant.
-pub fn is_member_of_a_project(tables: &Tables, member: &str, tenant: &str) -> bool {
-    let ids = tables.index().member_projects.get(member);
-    let mut projects = ids.into_iter().flatten();
-    projects.any(|id| {
-        let project = tables.get::<Project>(id);
-        project.is_some_and(|project| project.tenant.as_str() == tenant)
-    })
-}
-
 /// The machine at a port of a switch.
 pub fn port_machine<'a>(
     tables: &'a Tables,
@@ -254,58 +220,6 @@ pub fn vpn_leaving(tables: &Tables) -> impl Iterator<Item = &Arc<VpnMember>> {
         holder.is_none_or(|holder| holder.id != it.allocation)
             || machine.is_some_and(|machine| machine.is_leaving())
     })
-}
-
-/// How much there is of what a quota can bound.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Allocated machines.
-    pub machines: u32,
-    /// Allocated machines by size, of the sizes that the quota bounds.
-    pub machines_of_size: BTreeMap<SizeId, u32>,
-    /// Networks.
-    pub networks: u32,
-    /// Addresses.
-    pub ips: u32,
-}
-
-/// What a quota's subject has.
-pub fn counts(tables: &Tables, quota: &Quota) -> Counts {
-    let projects: Vec<ProjectId> = match &quota.subject {
-        QuotaSubject::Project(id) => vec![*id],
-        QuotaSubject::Tenant(login) => {
-            let own = tables.all::<Project>().filter(|it| it.tenant == *login);
-            own.map(|it| it.id).collect()
-        }
-    };
-    let index = tables.index();
-    let sizes = quota.limits.machines_of_size.keys();
-    let mut counts = Counts {
-        machines_of_size: sizes.map(|size| (size.clone(), 0)).collect(),
-        ..Counts::default()
-    };
-    let number = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
-    for project in projects {
-        counts.networks += index.project_networks.get(&project).copied().unwrap_or(0);
-        counts.ips += number(index.project_ips.get(&project).map_or(0, BTreeSet::len));
-        counts.machines += number(
-            index
-                .project_machines
-                .get(&project)
-                .map_or(0, BTreeSet::len),
-        );
-        // Looking at each machine is for those who bound sizes.
-        if counts.machines_of_size.is_empty() {
-            continue;
-        }
-        for machine in project_machines(tables, project) {
-            let size = machine.size.as_ref();
-            if let Some(number) = size.and_then(|size| counts.machines_of_size.get_mut(size)) {
-                *number += 1;
-            }
-        }
-    }
-    counts
 }
 
 /// Whether a size allows an image: `SizeImageConstraintService.Try`. A size without a constraint

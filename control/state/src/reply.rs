@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::entity::{ClusterClock, Component, ControlNode, Policy, Settings};
 use crate::entities::{
-    BmcOrder, BootTicket, CaRotation, EventLog, Identity, Image, Invite, Ip, JoinTicket, Layout,
-    Machine, Network, Partition, Project, Quota, Size, SizeImageConstraint, SizeReservation,
-    Switch, Tenant, Token, User,
+    BmcOrder, BootTicket, CaRotation, EventLog, Identity, Image, Ip, JoinTicket, Layout, Machine,
+    Network, Partition, Size, SizeImageConstraint, SizeReservation, Switch, Token, User,
 };
+use crate::tenancy::entity::{Invite, Project, Quota, Tenant};
 
 macro_rules! replies {
     ($($name:ident $into:ident;)*) => {

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{Asn, LayoutId, MachineId, SizeId, Timestamp, is_hostname};
 
-use super::allocate_networks::{check_networks, connect};
-use super::candidates::{best, chosen, not_ready};
-use super::catalog::{DNS_MAX, NTP_MAX};
-use super::pool;
+use crate::apply::allocate_networks::{check_networks, connect};
+use crate::apply::candidates::{best, chosen, not_ready};
+use crate::apply::catalog::{DNS_MAX, NTP_MAX};
+use crate::apply::{allocate, pool};
 use crate::cluster::read::{not_reconciled, restored};
 use crate::command::AllocateMachine;
 use crate::entities::{
     Allocation, AllocationType, Classification, EventLog, Idempotency, IdempotencyKey, Image,
-    ImageFeature, Install, LAYOUT_DEFAULT, Layout, Machine, Partition, Phase, Project, Size,
+    ImageFeature, Install, LAYOUT_DEFAULT, Layout, Machine, Partition, Phase, Size,
     SizeImageConstraint,
 };
 use crate::fields::{check_description, check_name};
@@ -23,6 +23,8 @@ use crate::life::default_layout;
 use crate::meta::label;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
+use crate::tenancy::apply::quota::within;
+use crate::tenancy::entity::Project;
 use crate::version::{Requirement, newest_image, parse_image_id};
 
 /// Keys of a machine.
@@ -36,7 +38,7 @@ const IDEMPOTENCY_MS: u64 = 24 * 3_600_000;
 
 type Result<T> = std::result::Result<T, Error>;
 
-pub(super) fn check_keys(keys: &[String]) -> Result<()> {
+pub(crate) fn check_keys(keys: &[String]) -> Result<()> {
     let is_key = |key: &String| {
         (1..=KEY_MAX).contains(&key.chars().count()) && key.trim() == key && !key.contains('\n')
     };
@@ -87,7 +89,7 @@ fn check_request(op: &AllocateMachine) -> Result<()> {
     }
 }
 
-pub(super) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
+pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
     if let Some(machine) = replay(tx, op)? {
         return Ok(Reply::Machine(machine));
     }
@@ -339,4 +341,11 @@ pub(crate) fn match_layout(tables: &Tables, size: &SizeId, image: &Image) -> Res
         let hint = "name one, \"default\" for the built-in one: metalmesh filesystem ls";
         Error::invalid("filesystem_layout", rule).hint(hint)
     })
+}
+
+pub(crate) fn allocate_machine(
+    tx: &mut Tx<'_>,
+    op: &AllocateMachine,
+) -> std::result::Result<Reply, Error> {
+    within(tx, op.project, |tx| allocate::allocate(tx, op))
 }

@@ -12,9 +12,9 @@ use crate::command::{
     UpdateSizeImageConstraint, UpdateSizeReservation,
 };
 use crate::entities::{
-    ImageConstraint, Layout, Machine, NUMBER_COOLDOWN_MAX_S, Network, Partition, PoolNumber,
-    Project, Size, SizeConstraint, SizeConstraintType, SizeImageConstraint, SizeReservation,
-    Switch, UNKNOWN_MACHINES_MAX,
+    ImageConstraint, Layout, Machine, NUMBER_COOLDOWN_MAX_S, Network, Partition, PoolNumber, Size,
+    SizeConstraint, SizeConstraintType, SizeImageConstraint, SizeReservation, Switch,
+    UNKNOWN_MACHINES_MAX,
 };
 use crate::fields::{check_description, in_use, set};
 use crate::hardware::{match_size, overlap};
@@ -22,6 +22,7 @@ use crate::levels::{NONCE_LEVEL, feature_level};
 use crate::meta::{Labels, label};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
+use crate::tenancy::entity::Project;
 use crate::version::Requirement;
 
 /// Name servers of a partition.

@@ -6,21 +6,21 @@ use std::sync::Arc;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{IpId, MachineId, ProjectId};
 
-use super::pool;
+use crate::apply::{ip, pool};
 use crate::command::{CreateIp, DeleteIp, UpdateIp};
-use crate::entities::{
-    Family, Ip, IpKey, IpType, Machine, Network, NetworkType, PoolNumber, Project,
-};
+use crate::entities::{Family, Ip, IpKey, IpType, Machine, Network, NetworkType, PoolNumber};
 use crate::fields::{check_description, check_name};
 use crate::ipam;
 use crate::levels::has_contract_rules;
 use crate::meta::{Meta, label};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
+use crate::tenancy::apply::quota::within;
+use crate::tenancy::entity::Project;
 
 type Result = std::result::Result<Reply, Error>;
 
-pub(super) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
+pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
     if !op.name.is_empty() {
         check_name(&op.name)?;
     }
@@ -150,7 +150,7 @@ fn take_given(
 }
 
 /// A new address for a machine, gone with it.
-pub(super) fn create_for_machine(
+pub(crate) fn create_for_machine(
     tx: &mut Tx<'_>,
     network: &Network,
     family: Family,
@@ -178,7 +178,7 @@ pub(super) fn create_for_machine(
 }
 
 /// Gives an address that the project has to a machine.
-pub(super) fn bind(
+pub(crate) fn bind(
     tx: &mut Tx<'_>,
     network: &Network,
     ip: IpAddr,
@@ -232,7 +232,7 @@ fn check_underlay(tables: &Tables, ip: &Ip, is_admin: bool) -> std::result::Resu
 
 /// Takes every address from a machine: ephemeral ones and those of an underlay go, static ones
 /// stay with the project.
-pub(super) fn release_all(tx: &mut Tx<'_>, machine: MachineId) {
+pub(crate) fn release_all(tx: &mut Tx<'_>, machine: MachineId) {
     let keys = tx
         .tables()
         .index()
@@ -263,7 +263,7 @@ fn own(tx: &Tx<'_>, key: &IpKey, project: ProjectId) -> std::result::Result<Ip, 
         .ok_or_else(|| Error::not_found("ip", key.ip))
 }
 
-pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateIp) -> Result {
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateIp) -> Result {
     let before = own(tx, &op.key, op.project)?;
     let mut ip = before.clone();
     op.lock.check("ip", &op.key.to_string(), &ip.meta)?;
@@ -299,7 +299,7 @@ pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateIp) -> Result {
     Ok(Reply::Ip(tx.update(ip)))
 }
 
-pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteIp) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteIp) -> Result {
     let ip = own(tx, &op.key, op.project)?;
     check_underlay(tx.tables(), &ip, op.underlay)?;
     if let Some(machine) = ip.machine {
@@ -326,4 +326,8 @@ fn remove(tx: &mut Tx<'_>, ip: &Ip) -> Option<Arc<Ip>> {
     let number = PoolNumber::Ip(key);
     pool::release(tx, number, Some(ip.project), partition.as_ref());
     tx.delete::<Ip>(&key)
+}
+
+pub(crate) fn create_ip(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
+    within(tx, op.project, |tx| ip::create(tx, op))
 }

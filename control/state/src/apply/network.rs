@@ -3,22 +3,24 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::{NetworkId, PartitionId, ProjectId, VNI_MAX};
 
-use super::network_rules::{check_fields, check_new_prefixes};
-use super::pool::{self, Wanted};
+use crate::apply::network;
+use crate::apply::network_rules::{check_fields, check_new_prefixes};
+use crate::apply::pool::{self, Wanted};
 use crate::command::{CreateChildNetwork, CreateNetwork, DeleteNetwork, UpdateNetwork};
 use crate::entities::{
-    ChildLength, Family, IpKey, Machine, Network, NetworkFamily, NetworkType, Partition,
-    PoolNumber, Project,
+    ChildLength, Family, IpKey, Machine, Network, NetworkFamily, NetworkType, Partition, PoolNumber,
 };
 use crate::fields::{check_description, check_name, in_use};
 use crate::meta::Meta;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
+use crate::tenancy::apply::quota::within;
+use crate::tenancy::entity::Project;
 
 type Result = std::result::Result<Reply, Error>;
 type Check = std::result::Result<(), Error>;
 
-pub(super) fn create(tx: &mut Tx<'_>, op: &CreateNetwork) -> Result {
+pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateNetwork) -> Result {
     // Before anything else: who applies a list of networks skips those that are there by this.
     if tx.tables().get::<Network>(&op.id).is_some() {
         return Err(Error::already_exists("network", &op.id));
@@ -62,7 +64,7 @@ pub(super) fn create(tx: &mut Tx<'_>, op: &CreateNetwork) -> Result {
     tx.create(network).map(Reply::Network)
 }
 
-pub(super) fn create_by_user(tx: &mut Tx<'_>, op: &CreateChildNetwork) -> Result {
+pub(crate) fn create_by_user(tx: &mut Tx<'_>, op: &CreateChildNetwork) -> Result {
     check_names(op.name.as_deref(), op.description.as_deref())?;
     tx.tables().require::<Project>(&op.project)?;
     create_child(tx, &Child::from_user(op))
@@ -297,7 +299,7 @@ fn length_of(parent: &Network, child: &Child, family: Family) -> std::result::Re
     Ok(length)
 }
 
-pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> Result {
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> Result {
     let mut network: Network = tx.require(&op.id)?;
     check_owner(&network, op.project)?;
     op.lock.check("network", op.id.as_str(), &network.meta)?;
@@ -334,7 +336,7 @@ fn check_owner(network: &Network, project: Option<ProjectId>) -> Check {
     Ok(())
 }
 
-pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteNetwork) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteNetwork) -> Result {
     let network = tx.tables().require::<Network>(&op.id)?.clone();
     check_owner(&network, op.project)?;
     let tables = tx.tables();
@@ -371,4 +373,8 @@ pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteNetwork) -> Result {
     tx.delete::<Network>(&op.id);
     pool::release_network(tx, &network);
     Ok(Reply::Network(network))
+}
+
+pub(crate) fn create_child_network(tx: &mut Tx<'_>, op: &CreateChildNetwork) -> Result {
+    within(tx, op.project, |tx| network::create_by_user(tx, op))
 }

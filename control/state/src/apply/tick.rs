@@ -13,13 +13,14 @@ use crate::cluster::entity::{COMPONENT_LIFE_MS, Component};
 use crate::cluster::read::{reconciled_at, restored};
 use crate::entities::{
     Availability, BmcOrder, BootTicket, Certificate, CoolingNumber, EventLog, HoldCause,
-    Idempotency, Identity, Invite, JoinTicket, Liveliness, Machine, OrderPurpose, OrderState,
-    Phase, Segment, Token,
+    Idempotency, Identity, JoinTicket, Liveliness, Machine, OrderPurpose, OrderState, Phase,
+    Segment, Token,
 };
 use crate::levels::{CUT_OFF_LEVEL, feature_level};
 use crate::life::is_left_alone;
 use crate::reply::Reply;
 use crate::tables::{Entity, Record, Tables, Tx};
+use crate::tenancy::entity::Invite;
 
 /// A machine that is silent for so long is dead, or unknown when a tenant has it, milliseconds.
 pub const DEAD_AFTER_MS: u64 = 5 * 60_000;

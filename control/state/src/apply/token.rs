@@ -1,18 +1,21 @@
 //! Tokens.
 
 use proto_errors::{Error, ErrorCode};
+use proto_types::TokenId;
 
-use super::budget;
+use crate::cluster::read::settings;
 use crate::command::{CreateComponentToken, CreateToken, RevokeToken, TouchToken, UpdateToken};
 use crate::entities::{
-    Project, TOKEN_METHODS_MAX, TOKEN_SUBJECT_BYTES_MAX, TOKEN_SUBJECTS_MAX, Token, TokenComponent,
-    TokenType, WARRANT_LOGINS_MAX, Warrant,
+    TOKEN_METHODS_MAX, TOKEN_SUBJECT_BYTES_MAX, TOKEN_SUBJECTS_MAX, Token, TokenComponent,
+    TokenType,
 };
 use crate::fields::{check_description, set};
 use crate::levels::has_contract_rules;
 use crate::meta::Meta;
 use crate::reply::Reply;
 use crate::tables::Tx;
+use crate::tenancy::apply::budget::{is_full, too_many};
+use crate::tenancy::entity::{Project, WARRANT_LOGINS_MAX, Warrant};
 
 /// Longest life of a token, milliseconds: 365 days (the contract's bound).
 const LIFE_MAX_MS: u64 = 365 * 24 * 3_600_000;
@@ -21,14 +24,16 @@ const TOUCH_MS: u64 = 5 * 60_000;
 
 type Result = std::result::Result<Reply, Error>;
 
-pub(super) fn create(tx: &mut Tx<'_>, op: &CreateToken) -> Result {
+type Check = std::result::Result<(), Error>;
+
+pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateToken) -> Result {
     let token = made(tx, op)?;
-    budget::make_room(tx, &token)?;
+    make_room(tx, &token)?;
     tx.create(token).map(Reply::Token)
 }
 
 /// A component's token has no roles: what it may do are the methods that it lists.
-pub(super) fn create_of_component(tx: &mut Tx<'_>, op: &CreateComponentToken) -> Result {
+pub(crate) fn create_of_component(tx: &mut Tx<'_>, op: &CreateComponentToken) -> Result {
     tx.tables().require::<Project>(&op.component.project)?;
     let TokenComponent { kind, name, .. } = &op.component;
     if !(proto_types::is_name(name) && proto_types::is_hostname(name)) {
@@ -45,7 +50,7 @@ pub(super) fn create_of_component(tx: &mut Tx<'_>, op: &CreateComponentToken) ->
         return Err(Error::invalid("token", "is not one of a component"));
     }
     token.component = Some(op.component.clone());
-    budget::make_room(tx, &token)?;
+    make_room(tx, &token)?;
     tx.create(token).map(Reply::Token)
 }
 
@@ -119,7 +124,7 @@ fn check_rights(token: &Token) -> std::result::Result<(), Error> {
     }
 }
 
-pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateToken) -> Result {
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateToken) -> Result {
     let mut token: Token = tx.require(&op.id)?;
     op.lock.check("token", &op.id.to_string(), &token.meta)?;
     if !token.is_valid(tx.now) {
@@ -156,7 +161,7 @@ pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateToken) -> Result {
     Ok(Reply::Token(tx.update(token)))
 }
 
-pub(super) fn revoke(tx: &mut Tx<'_>, op: &RevokeToken) -> Result {
+pub(crate) fn revoke(tx: &mut Tx<'_>, op: &RevokeToken) -> Result {
     let mut token: Token = tx.require(&op.id)?;
     if token.revoked_at.is_some() {
         return Ok(Reply::Token(tx.save(token)));
@@ -165,7 +170,7 @@ pub(super) fn revoke(tx: &mut Tx<'_>, op: &RevokeToken) -> Result {
     Ok(Reply::Token(tx.update(token)))
 }
 
-pub(super) fn touch(tx: &mut Tx<'_>, op: &TouchToken) -> Result {
+pub(crate) fn touch(tx: &mut Tx<'_>, op: &TouchToken) -> Result {
     let mut token: Token = tx.require(&op.id)?;
     if token
         .last_used
@@ -175,4 +180,36 @@ pub(super) fn touch(tx: &mut Tx<'_>, op: &TouchToken) -> Result {
         tx.save(token);
     }
     Ok(Reply::None)
+}
+
+/// Makes room for another token of a holder: ended ones go first, then, for a login, the oldest
+/// login. Otherwise a full budget refuses.
+pub(crate) fn make_room(tx: &mut Tx<'_>, new: &Token) -> Check {
+    let Some(holder) = new.holder() else {
+        return Ok(());
+    };
+    let budget = settings(tx.tables()).budgets.tokens_per_user;
+    let held = tx.tables().index().holder_tokens.get(&holder);
+    // Ids are UUIDv7: the oldest come first.
+    let held: Vec<TokenId> = held.into_iter().flatten().copied().collect();
+    if !is_full(held.len(), budget) {
+        return Ok(());
+    }
+    let is_login = new.token_type == TokenType::User;
+    let may_go = |id: &&TokenId, is_ended: bool| {
+        let token = tx.get::<Token>(id);
+        token.is_some_and(|token| match is_ended {
+            true => !token.is_valid(tx.now),
+            false => is_login && token.token_type == TokenType::User,
+        })
+    };
+    let goes = held.iter().find(|id| may_go(id, true));
+    let goes = goes.or_else(|| held.iter().find(|id| may_go(id, false)));
+    let Some(goes) = goes.copied() else {
+        let way_out = "revoke those that nobody needs: metalmesh token revoke ID; an \
+                       administrator raises the bound: metalmesh settings set --tokens-per-user";
+        return Err(too_many(&holder, held.len(), "tokens", way_out));
+    };
+    tx.delete::<Token>(&goes);
+    Ok(())
 }

@@ -3,12 +3,15 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::TenantId;
 
-use super::{tenancy, token};
-use crate::command::{CreateTenant, CreateUser, DeleteUser, LogIn, SetPassword};
-use crate::entities::{Tenant, Token, TokenType, User};
+use super::token;
+use crate::command::{CreateUser, DeleteUser, LogIn, SetPassword};
+use crate::entities::{Token, TokenType, User};
 use crate::fields;
 use crate::reply::Reply;
 use crate::tables::Tx;
+use crate::tenancy::apply::tenant;
+use crate::tenancy::command::CreateTenant;
+use crate::tenancy::entity::Tenant;
 
 type Result = std::result::Result<Reply, Error>;
 
@@ -80,7 +83,7 @@ pub(super) fn log_in(tx: &mut Tx<'_>, op: &LogIn) -> Result {
                 labels: Default::default(),
                 owner: Some(op.login.clone()),
             };
-            tenancy::create_tenant(tx, &tenant)?;
+            tenant::create_tenant(tx, &tenant)?;
         }
         Some(mut tenant) => {
             if !op.avatar_url.is_empty() && tenant.avatar_url != op.avatar_url {

@@ -6,8 +6,6 @@ mod component;
 mod identity;
 mod machine;
 mod network;
-mod quota;
-mod tenancy;
 mod user;
 mod vpn;
 
@@ -21,6 +19,8 @@ use crate::levels::{
     TPM_LEVEL, TRACE_LEVEL, VPN_SEAL_LEVEL,
 };
 
+use crate::tenancy::command::*;
+
 use crate::cluster::command::*;
 
 use crate::audit::command::*;
@@ -31,8 +31,6 @@ pub use component::*;
 pub use identity::*;
 pub use machine::*;
 pub use network::*;
-pub use quota::*;
-pub use tenancy::*;
 pub use user::*;
 pub use vpn::*;
 

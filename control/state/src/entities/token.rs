@@ -1,12 +1,12 @@
 //! API tokens: the store is the truth for roles and revocation, the JWT only names the token.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use proto_types::{ProjectId, Timestamp, TokenId};
 use serde::{Deserialize, Serialize};
 
-use super::{ProjectRole, TenantRole};
 use crate::meta::Meta;
+use crate::tenancy::entity::{ProjectRole, TenantRole, Warrant};
 
 /// Subjects of one token, in its roles and listed methods together. The contract allows 500 in a
 /// token's permissions; each call reads them all, so that more would make calls slow.
@@ -15,8 +15,6 @@ pub const TOKEN_SUBJECTS_MAX: usize = 500;
 pub const TOKEN_METHODS_MAX: usize = 2000;
 /// Longest subject in a token, bytes: `max_len` of the contract's `MethodPermission.subject`.
 pub const TOKEN_SUBJECT_BYTES_MAX: usize = 256;
-/// Logins in one [`Warrant`]. Each token that is made for another member adds one.
-pub const WARRANT_LOGINS_MAX: usize = 16;
 
 /// Roles over everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -45,19 +43,6 @@ pub struct MethodPermission {
     pub subject: String,
     /// Full method names.
     pub methods: Vec<String>,
-}
-
-/// The standing on which a token's rights over the platform rest: its admin, infra and machine
-/// roles, and the methods of these kinds that it lists. Decisions look at it with each call, so
-/// that these rights end with the membership that they came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Warrant {
-    /// On the roles that these logins have in the provider's tenant; the weakest of them counts.
-    Members(BTreeSet<String>),
-    /// On access to a control node: control made it for its operator. It ends by revocation and
-    /// by its expiry alone.
-    Operator,
 }
 
 /// The component of a project that a token was made for.

@@ -4,7 +4,7 @@ use proto_types::AuditPhase;
 
 use super::index::{Index, Indexed, insert, remove};
 use crate::audit::entity::AuditEntry;
-use crate::entities::{Invite, Tenant};
+use crate::tenancy::entity::{Invite, Tenant};
 
 impl Indexed for Tenant {
     fn add_to(&self, index: &mut Index) {

@@ -9,9 +9,10 @@ use proto_types::{
 
 use crate::entities::{
     Availability, BmcOrder, BootTicket, Certificate, Ip, IpKey, Machine, Network, OrderState,
-    Phase, Project, Switch, Token,
+    Phase, Switch, Token,
 };
 use crate::life::cables;
+use crate::tenancy::entity::Project;
 
 /// Ways to find objects by something else than their key.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -193,7 +193,7 @@ pub(crate) trait Headed {
 
 macro_rules! headed {
     ($($entity:ident)*) => {
-        $(impl Headed for crate::entities::$entity {
+        $(impl Headed for crate::$entity {
             fn meta_mut(&mut self) -> &mut Meta {
                 &mut self.meta
             }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::entities::{Limits, QuotaSubject};
+use crate::tenancy::entity::{Limits, QuotaSubject};
 
 /// See [`Op::SetQuota`](crate::Op::SetQuota).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,17 +3,17 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::ProjectId;
 
-use super::budget::{self, Bounded};
-use super::{allocate, ip, network};
-use crate::command::{AllocateMachine, CreateChildNetwork, CreateIp, RemoveQuota, SetQuota};
-use crate::entities::{Limits, Project, Quota, QuotaSubject, Size, Tenant};
-use crate::query::{Counts, counts};
+use crate::entities::Size;
+use crate::holdings::{Counts, counts};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
+use crate::tenancy::apply::budget::{self, Bounded};
+use crate::tenancy::command::{RemoveQuota, SetQuota};
+use crate::tenancy::entity::{Limits, Project, Quota, QuotaSubject, Tenant};
 
 type Result = std::result::Result<Reply, Error>;
 
-pub(super) fn set(tx: &mut Tx<'_>, op: &SetQuota) -> Result {
+pub(crate) fn set(tx: &mut Tx<'_>, op: &SetQuota) -> Result {
     match &op.subject {
         QuotaSubject::Tenant(login) => drop(tx.tables().require::<Tenant>(login)?),
         QuotaSubject::Project(id) => drop(tx.tables().require::<Project>(id)?),
@@ -33,26 +33,14 @@ pub(super) fn set(tx: &mut Tx<'_>, op: &SetQuota) -> Result {
     Ok(Reply::Quota(tx.save(quota)))
 }
 
-pub(super) fn remove(tx: &mut Tx<'_>, op: &RemoveQuota) -> Result {
+pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemoveQuota) -> Result {
     let old = tx.delete::<Quota>(&op.subject);
     old.map(Reply::Quota)
         .ok_or_else(|| Error::not_found("quota", &op.subject))
 }
 
-pub(super) fn allocate_machine(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result {
-    within(tx, op.project, |tx| allocate::allocate(tx, op))
-}
-
-pub(super) fn create_child_network(tx: &mut Tx<'_>, op: &CreateChildNetwork) -> Result {
-    within(tx, op.project, |tx| network::create_by_user(tx, op))
-}
-
-pub(super) fn create_ip(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
-    within(tx, op.project, |tx| ip::create(tx, op))
-}
-
 /// Carries out a change that gives a project more, unless it would have too much then.
-fn within(
+pub(crate) fn within(
     tx: &mut Tx<'_>,
     project: ProjectId,
     change: impl FnOnce(&mut Tx<'_>) -> Result,

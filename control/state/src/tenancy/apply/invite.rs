@@ -3,15 +3,15 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::Digest;
 
-use super::budget;
-use super::tenancy::{set_project_member, set_tenant_member};
-use crate::command::{
-    AcceptInvite, CreateInvite, DeleteInvite, InvitePlace, SetProjectMember, SetTenantMember,
-};
-use crate::entities::{Invite, InviteTo, Project, Tenant};
-use crate::query;
 use crate::reply::Reply;
 use crate::tables::Tx;
+use crate::tenancy::apply::budget;
+use crate::tenancy::apply::member::{set_project_member, set_tenant_member};
+use crate::tenancy::command::{
+    AcceptInvite, CreateInvite, DeleteInvite, SetProjectMember, SetTenantMember,
+};
+use crate::tenancy::entity::{Invite, InvitePlace, InviteTo, Project, Tenant};
+use crate::tenancy::read::invite_is_backed;
 
 /// Open invites into one tenant or project.
 const INVITES_MAX: usize = 100;
@@ -20,17 +20,7 @@ const LIFE_MAX_MS: u64 = 7 * 24 * 3_600_000;
 
 type Result = std::result::Result<Reply, Error>;
 
-impl InviteTo {
-    /// What the invite leads into.
-    pub fn place(&self) -> InvitePlace {
-        match self {
-            Self::Tenant { login, .. } => InvitePlace::Tenant(login.clone()),
-            Self::Project { id, .. } => InvitePlace::Project(*id),
-        }
-    }
-}
-
-pub(super) fn create(tx: &mut Tx<'_>, op: &CreateInvite) -> Result {
+pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateInvite) -> Result {
     let life = op.expires_at.since_ms(tx.now);
     if life == 0 || life > LIFE_MAX_MS {
         return Err(Error::invalid("expires_at", "must be in the next 7 days"));
@@ -44,9 +34,8 @@ pub(super) fn create(tx: &mut Tx<'_>, op: &CreateInvite) -> Result {
         return Err(Error::already_exists("invite", "with this secret"));
     }
     let open = tx.tables().all::<Invite>();
-    let counts = |it: &&std::sync::Arc<Invite>| {
-        it.to.place() == place && query::invite_is_backed(tx.tables(), it)
-    };
+    let counts =
+        |it: &&std::sync::Arc<Invite>| it.to.place() == place && invite_is_backed(tx.tables(), it);
     if open.filter(counts).count() >= INVITES_MAX {
         let what = format!("there are {INVITES_MAX} open invites already");
         return Err(Error::new(ErrorCode::TooMany, what).hint("delete those that nobody needs"));
@@ -71,16 +60,15 @@ fn unknown() -> Error {
 }
 
 fn open(tx: &Tx<'_>, id: &Digest) -> std::result::Result<std::sync::Arc<Invite>, Error> {
-    let is_open = |it: &&std::sync::Arc<Invite>| {
-        tx.now < it.expires_at && query::invite_is_backed(tx.tables(), it)
-    };
+    let is_open =
+        |it: &&std::sync::Arc<Invite>| tx.now < it.expires_at && invite_is_backed(tx.tables(), it);
     tx.get::<Invite>(id)
         .filter(is_open)
         .cloned()
         .ok_or_else(unknown)
 }
 
-pub(super) fn accept(tx: &mut Tx<'_>, op: &AcceptInvite) -> Result {
+pub(crate) fn accept(tx: &mut Tx<'_>, op: &AcceptInvite) -> Result {
     let invite = open(tx, &op.id)?;
     tx.tables().require::<Tenant>(&op.member)?;
     let must_be_new = Some(true);
@@ -110,7 +98,7 @@ pub(super) fn accept(tx: &mut Tx<'_>, op: &AcceptInvite) -> Result {
     Ok(Reply::Invite(invite))
 }
 
-pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteInvite) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteInvite) -> Result {
     let invite = open(tx, &op.id)?;
     if invite.to.place() != op.place {
         return Err(unknown());
@@ -120,7 +108,7 @@ pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteInvite) -> Result {
 }
 
 /// Deletes all invites into what is going to be deleted.
-pub(super) fn forget(tx: &mut Tx<'_>, place: &InvitePlace) {
+pub(crate) fn forget(tx: &mut Tx<'_>, place: &InvitePlace) {
     let invites = tx.tables().all::<Invite>();
     let ids: Vec<Digest> = invites
         .filter(|it| it.to.place() == *place)
@@ -137,7 +125,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::entities::{ProjectRole, TenantRole};
+    use crate::tenancy::entity::{ProjectRole, TenantRole};
     use crate::{
         AnnounceNode, Command, CreateProject, CreateTenant, DeleteProject, FEATURE_LEVEL, Op,
         Tables, Tick, apply,

@@ -4,53 +4,20 @@
 //! `metalmesh settings set`.
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{ProjectId, TenantId, TokenId};
+use proto_types::{ProjectId, TenantId};
 
 use crate::cluster::read::settings;
-use crate::entities::{Token, TokenType};
 use crate::tables::Tx;
 
-type Check = Result<(), Error>;
+type Check = std::result::Result<(), Error>;
 
-fn too_many(whose: &str, count: usize, what: &str, way_out: &str) -> Error {
+pub(crate) fn too_many(whose: &str, count: usize, what: &str, way_out: &str) -> Error {
     let message = format!("{whose} has {count} {what} already, as many as one may have here");
     Error::new(ErrorCode::TooMany, message).hint(way_out)
 }
 
-fn is_full(count: usize, budget: u32) -> bool {
+pub(crate) fn is_full(count: usize, budget: u32) -> bool {
     u64::try_from(count).is_ok_and(|count| count >= u64::from(budget))
-}
-
-/// Makes room for another token of a holder: ended ones go first, then, for a login, the oldest
-/// login. Otherwise a full budget refuses.
-pub(crate) fn make_room(tx: &mut Tx<'_>, new: &Token) -> Check {
-    let Some(holder) = new.holder() else {
-        return Ok(());
-    };
-    let budget = settings(tx.tables()).budgets.tokens_per_user;
-    let held = tx.tables().index().holder_tokens.get(&holder);
-    // Ids are UUIDv7: the oldest come first.
-    let held: Vec<TokenId> = held.into_iter().flatten().copied().collect();
-    if !is_full(held.len(), budget) {
-        return Ok(());
-    }
-    let is_login = new.token_type == TokenType::User;
-    let may_go = |id: &&TokenId, is_ended: bool| {
-        let token = tx.get::<Token>(id);
-        token.is_some_and(|token| match is_ended {
-            true => !token.is_valid(tx.now),
-            false => is_login && token.token_type == TokenType::User,
-        })
-    };
-    let goes = held.iter().find(|id| may_go(id, true));
-    let goes = goes.or_else(|| held.iter().find(|id| may_go(id, false)));
-    let Some(goes) = goes.copied() else {
-        let way_out = "revoke those that nobody needs: metalmesh token revoke ID; an \
-                       administrator raises the bound: metalmesh settings set --tokens-per-user";
-        return Err(too_many(&holder, held.len(), "tokens", way_out));
-    };
-    tx.delete::<Token>(&goes);
-    Ok(())
 }
 
 /// Refuses one more tenant to a user that made as many as it may.
