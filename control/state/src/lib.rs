@@ -30,21 +30,24 @@ pub mod entities;
 mod fields;
 mod hardware;
 mod holdings;
+mod identity;
 mod ipam;
 mod levels;
 pub mod life;
 mod meta;
 pub mod query;
+mod references;
 mod reply;
 mod tables;
 mod tenancy;
 mod version;
 
 pub use crate::audit::read::audit_is_chained;
+pub use crate::identity::apply::token::user_of as user_of_component;
 pub use crate::levels::{check_enabled, feature_level};
 pub use apply::{
     DEAD_AFTER_MS, INSTALL_ATTEMPTS_MAX, MAC_MACHINES_MAX, Outcome, STEP_ATTEMPTS_MAX, Strangers,
-    apply, attempt, strangers, tick_may_change, user_of_component,
+    apply, attempt, strangers, tick_may_change,
 };
 pub use audit::command::*;
 pub use audit::entity::*;
@@ -54,6 +57,8 @@ pub use cluster::entity::*;
 pub use command::*;
 pub use entities::*;
 pub use hardware::{match_size, matching_sizes};
+pub use identity::command::*;
+pub use identity::entity::*;
 pub use levels::*;
 pub use meta::*;
 pub use proto_errors::{Error as StateError, ErrorCode, ErrorKind};

@@ -6,12 +6,11 @@ use ipnet::IpNet;
 use proto_errors::Error;
 use proto_types::{
     ImageId, LayoutId, MacAddr, MachineId, NetworkId, PartitionId, ProjectId, SizeId, SwitchId,
-    Timestamp,
 };
 
 use crate::entities::{
-    Certificate, Family, Image, Ip, LAYOUT_DEFAULT, Layout, Machine, Network, Size,
-    SizeImageConstraint, VpnMember,
+    Family, Image, Ip, LAYOUT_DEFAULT, Layout, Machine, Network, Size, SizeImageConstraint,
+    VpnMember,
 };
 use crate::life::cables;
 use crate::tables::Tables;
@@ -22,6 +21,7 @@ pub use crate::cluster::read::component_report_matters;
 pub use crate::cluster::read::settings;
 pub use crate::holdings::Counts;
 pub use crate::holdings::counts;
+pub use crate::identity::read::is_certificate_good;
 pub use crate::tenancy::read::invite_is_backed;
 pub use crate::tenancy::read::is_member_of_a_project;
 pub use crate::tenancy::read::owns;
@@ -249,11 +249,4 @@ pub fn layout(tables: &Tables, id: &LayoutId) -> Result<Layout, Error> {
 pub fn check_layout(tables: &Tables, machine: MachineId, layout: &Layout) -> Result<(), Error> {
     let machine = tables.require::<Machine>(&machine)?;
     crate::hardware::check_layout(layout, &machine.hardware)
-}
-
-/// Whether a certificate is one of ours, has not ended and was not revoked.
-pub fn is_certificate_good(tables: &Tables, serial: &str, now: Timestamp) -> bool {
-    tables
-        .get::<Certificate>(&serial.to_owned())
-        .is_some_and(|it| it.revoked_at.is_none() && now < it.not_after)
 }

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::entity::{ClusterClock, Component, ControlNode, Policy, Settings};
 use crate::entities::{
-    BmcOrder, BootTicket, CaRotation, EventLog, Identity, Image, Ip, JoinTicket, Layout, Machine,
-    Network, Partition, Size, SizeImageConstraint, SizeReservation, Switch, Token, User,
+    BmcOrder, EventLog, Image, Ip, Layout, Machine, Network, Partition, Size, SizeImageConstraint,
+    SizeReservation, Switch,
 };
+use crate::identity::entity::{BootTicket, CaRotation, Identity, JoinTicket, Token, User};
 use crate::tenancy::entity::{Invite, Project, Quota, Tenant};
 
 macro_rules! replies {

@@ -10,19 +10,24 @@ use std::collections::BTreeSet;
 use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 
-use super::agents::revoke;
-use super::token;
+use crate::apply::{boots, nonce};
 use crate::cluster::read::{not_reconciled, restored};
-use crate::command::CreateMachineToken;
-use crate::entities::{BootTicket, Certificate, Identity, Machine, Token};
+use crate::command::{CreateMachineToken, IssueBootTicket, RedeemBootTicket};
+use crate::entities::Machine;
+use crate::identity::apply::certificate::revoke;
+use crate::identity::apply::ticket::{check_ticket, refuse, unknown};
+use crate::identity::apply::token;
+use crate::identity::entity::{BootTicket, Certificate, Identity, Token};
 use crate::life::{hammer_may_boot, is_left_alone};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
 type Check = std::result::Result<(), Error>;
 
+type Result = std::result::Result<Reply, Error>;
+
 /// Refuses tickets and tokens in phases in which pixie does not boot hammer.
-pub(super) fn check_phase(tables: &Tables, machine: &Machine) -> Check {
+pub(crate) fn check_phase(tables: &Tables, machine: &Machine) -> Check {
     if hammer_may_boot(tables, machine) {
         return Ok(());
     }
@@ -43,7 +48,7 @@ pub(super) fn check_phase(tables: &Tables, machine: &Machine) -> Check {
 }
 
 /// Ends the machine's boot: tickets, certificates and tokens of its hammer.
-pub(super) fn end(tx: &mut Tx<'_>, machine: MachineId, reason: &str) {
+pub(crate) fn end(tx: &mut Tx<'_>, machine: MachineId, reason: &str) {
     let tickets = tx.tables().index().machine_boot_tickets.get(&machine);
     for id in tickets.cloned().unwrap_or_default() {
         tx.delete::<BootTicket>(&id);
@@ -52,13 +57,13 @@ pub(super) fn end(tx: &mut Tx<'_>, machine: MachineId, reason: &str) {
 }
 
 /// Ends what an earlier boot was given. The ticket of the next boot stays.
-pub(super) fn end_credentials(tx: &mut Tx<'_>, machine: MachineId, reason: &str) {
+pub(crate) fn end_credentials(tx: &mut Tx<'_>, machine: MachineId, reason: &str) {
     end_identity(tx, machine, reason);
     end_tokens(tx, machine);
 }
 
 /// Ends the tokens of hammer alone.
-pub(super) fn end_tokens(tx: &mut Tx<'_>, machine: MachineId) {
+pub(crate) fn end_tokens(tx: &mut Tx<'_>, machine: MachineId) {
     let tokens = tx.tables().index().machine_tokens.get(&machine);
     for id in tokens.cloned().unwrap_or_default() {
         if let Some(token) = tx.get::<Token>(&id).map(|token| Token::clone(token)) {
@@ -68,7 +73,7 @@ pub(super) fn end_tokens(tx: &mut Tx<'_>, machine: MachineId) {
 }
 
 /// Whether hammer still has a ticket, a certificate or a token.
-pub(super) fn is_open(tables: &Tables, machine: MachineId) -> bool {
+pub(crate) fn is_open(tables: &Tables, machine: MachineId) -> bool {
     let index = tables.index();
     let serials = index.machine_certificates.get(&machine);
     let is_live = |serial: &String| {
@@ -128,7 +133,7 @@ fn take_machine(tx: &mut Tx<'_>, mut token: Token, machine: MachineId) {
 }
 
 /// A token for the hammer of the published stack: the machine's next boot.
-pub(super) fn create_token(
+pub(crate) fn create_token(
     tx: &mut Tx<'_>,
     op: &CreateMachineToken,
 ) -> std::result::Result<Reply, Error> {
@@ -136,4 +141,81 @@ pub(super) fn create_token(
     check_phase(tx.tables(), &machine)?;
     end(tx, op.machine, "the machine booted again");
     token::create(tx, &op.token)
+}
+
+/// Longest life of a boot ticket, milliseconds.
+const BOOT_LIFE_MAX_MS: u64 = 15 * 60_000;
+
+pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result {
+    let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
+    if machine.partition.as_ref() != Some(&op.partition) {
+        return Err(Error::new(
+            ErrorCode::MachineForeign,
+            format!(
+                "machine \"{}\" is not in partition \"{}\"",
+                op.machine, op.partition
+            ),
+        )
+        .object("machine", op.machine));
+    }
+    if !machine.macs().contains(&op.mac) {
+        return Err(Error::new(
+            ErrorCode::MachineForeign,
+            format!("machine \"{}\" did not boot from {}", op.machine, op.mac),
+        )
+        .object("machine", op.machine));
+    }
+    boots::check_phase(tx.tables(), &machine)?;
+    let life = op.expires_at.since_ms(tx.now);
+    if life == 0 || life > BOOT_LIFE_MAX_MS {
+        return Err(Error::invalid(
+            "expires_at",
+            "must be in the next 15 minutes",
+        ));
+    }
+    let older = tx.tables().index().machine_boot_tickets.get(&op.machine);
+    for id in older.cloned().unwrap_or_default() {
+        tx.delete::<BootTicket>(&id);
+    }
+    let ticket = BootTicket {
+        id: op.id,
+        machine: op.machine,
+        mac: op.mac,
+        secret: op.secret.clone(),
+        expires_at: op.expires_at,
+        redeemed_at: None,
+    };
+    nonce::prepare(tx, &machine, op.expires_at)?;
+    Ok(Reply::BootTicket(tx.save(ticket)))
+}
+
+pub(crate) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> Result {
+    const KIND: &str = "boot-ticket";
+    let ticket = tx
+        .get::<BootTicket>(&op.id)
+        .ok_or_else(|| unknown(KIND, op.id))?;
+    let mut ticket = BootTicket::clone(ticket);
+    let secrets = (&ticket.secret, &op.secret);
+    check_ticket(
+        KIND,
+        op.id,
+        secrets,
+        ticket.redeemed_at,
+        ticket.expires_at,
+        tx.now,
+    )?;
+    if (ticket.machine, ticket.mac) != (op.machine, op.mac) {
+        return Err(refuse(
+            ErrorCode::TicketForeign,
+            KIND,
+            op.id,
+            "is for another machine",
+        ));
+    }
+    let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
+    boots::check_phase(tx.tables(), &machine)?;
+    nonce::redeem(tx, op.machine, op.nonce.as_ref())?;
+    boots::end_credentials(tx, op.machine, "the machine booted again");
+    ticket.redeemed_at = Some(tx.now);
+    Ok(Reply::BootTicket(tx.save(ticket)))
 }

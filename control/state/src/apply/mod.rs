@@ -1,16 +1,13 @@
 //! The one way to change the tables.
 
-mod agents;
 mod allocate;
 mod allocate_networks;
 mod bmc_claims;
 mod boots;
-mod ca;
 mod candidates;
 mod catalog;
 mod events;
 mod handover;
-mod identity;
 mod image;
 mod ip;
 mod lifecycle;
@@ -27,8 +24,6 @@ mod strangers;
 mod switch;
 mod switch_move;
 mod tick;
-mod token;
-mod user;
 mod vpn;
 
 use proto_errors::{Error, ErrorCode};
@@ -38,6 +33,7 @@ use crate::bounds;
 use crate::change::Change;
 use crate::cluster::apply::{clock, component, node, policy, settings};
 use crate::command::{Command, Op, TRACE_LEN};
+use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
 use crate::levels::FEATURE_LEVEL;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
@@ -49,7 +45,6 @@ pub use lifecycle::INSTALL_ATTEMPTS_MAX;
 pub use reclaim::STEP_ATTEMPTS_MAX;
 pub use strangers::{MAC_MACHINES_MAX, Strangers, strangers};
 pub use tick::{DEAD_AFTER_MS, tick_may_change};
-pub use token::user_of as user_of_component;
 
 /// What came of a command.
 #[derive(Debug, Clone, PartialEq)]
@@ -203,22 +198,22 @@ routes! {
     SetSwitchPort switch::set_port;
     MigrateSwitch switch_move::migrate;
     DeleteSwitch switch::delete;
-    CreateJoinTicket agents::create_join_ticket;
-    RedeemJoinTicket agents::redeem_join_ticket;
-    RevokeJoinTicket agents::revoke_join_ticket;
-    IssueBootTicket agents::issue_boot_ticket;
-    RedeemBootTicket agents::redeem_boot_ticket;
-    RecordCertificate agents::record_certificate;
-    RevokeCertificates agents::revoke_certificates;
-    IssueCertificate identity::issue_certificate;
+    CreateJoinTicket join_ticket::create_join_ticket;
+    RedeemJoinTicket join_ticket::redeem_join_ticket;
+    RevokeJoinTicket join_ticket::revoke_join_ticket;
+    IssueBootTicket boots::issue_boot_ticket;
+    RedeemBootTicket boots::redeem_boot_ticket;
+    RecordCertificate certificate::record_certificate;
+    RevokeCertificates certificate::revoke_certificates;
+    IssueCertificate issue::issue_certificate;
     RevokeIdentity identity::revoke_identity;
     RotateIdentity identity::rotate_identity;
     CreateComponentToken token::create_of_component;
     CreateMachineToken boots::create_token;
-    PutCa agents::put_ca;
+    PutCa ca::put_ca;
     BeginCaRotation ca::begin_rotation;
     ForceCaRotation ca::force_rotation;
-    PutSigningKey agents::put_signing_key;
+    PutSigningKey ca::put_signing_key;
     AppendAudit trail::append;
     MarkAuditExport trail::mark_export;
     ForgetAuditExport trail::forget_export;

@@ -9,12 +9,13 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, Vni};
 
 use super::orders::{cancel_life, cancel_open, open_orders, order_life};
-use super::{agents, boots, events, handover, ip, machine, pool};
+use super::{boots, events, handover, ip, machine, pool};
 use crate::command::FreeMachine;
 use crate::entities::{
     Availability, BmcAction, BmcOrder, EventKind, HoldCause, Machine, OrderPurpose, OrderState,
     Phase, PoolNumber, PortLink, Segment, Switch,
 };
+use crate::identity::apply::certificate;
 use crate::life::port_vni;
 use crate::meta::label;
 use crate::reply::Reply;
@@ -63,7 +64,7 @@ pub(super) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
         machine::check_is_dead(tx.tables(), &machine)?;
     }
     let reason = format!("freed by {}", tx.actor);
-    agents::revoke_allocation(tx, op.id, allocation.id, "the machine was freed");
+    certificate::revoke_allocation(tx, op.id, allocation.id, "the machine was freed");
     boots::end(tx, op.id, "the machine was freed");
     cancel_open(tx, op.id);
     let now = tx.now;

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use proto_errors::Error;
 use proto_types::{MachineId, OrderId, PartitionId, Timestamp};
 
-use super::{boots, ca, events, handover, identity, lifecycle, machine, orders, reclaim};
+use super::{boots, events, handover, lifecycle, machine, orders, reclaim};
 use crate::audit::apply::retention;
 use crate::cluster::apply::clock::{self, TickTime};
 use crate::cluster::command::Tick;
 use crate::cluster::entity::{COMPONENT_LIFE_MS, Component};
 use crate::cluster::read::{reconciled_at, restored};
 use crate::entities::{
-    Availability, BmcOrder, BootTicket, Certificate, CoolingNumber, EventLog, HoldCause,
-    Idempotency, Identity, JoinTicket, Liveliness, Machine, OrderPurpose, OrderState, Phase,
-    Segment, Token,
+    Availability, BmcOrder, CoolingNumber, EventLog, HoldCause, Idempotency, Liveliness, Machine,
+    OrderPurpose, OrderState, Phase, Segment,
 };
+use crate::identity::apply::{ca, identity};
+use crate::identity::entity::{BootTicket, Certificate, Identity, JoinTicket, Token};
 use crate::levels::{CUT_OFF_LEVEL, feature_level};
 use crate::life::is_left_alone;
 use crate::reply::Reply;

@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use proto_types::{
-    AllocationId, BootTicketId, Digest, JoinTicketId, MacAddr, MachineId, PartitionId, SwitchId,
-    Timestamp,
-};
+use proto_types::{MacAddr, PartitionId, SwitchId};
 use serde::{Deserialize, Serialize};
 
-use crate::entities::{AgentKind, CaRecord, Certificate, PortObserved, ReplaceMode, SigningKey};
+use crate::entities::{PortObserved, ReplaceMode};
 use crate::meta::{LabelsUpdate, Lock};
 
 /// See [`Op::RegisterSwitch`](crate::Op::RegisterSwitch).
@@ -129,117 +126,6 @@ pub struct DeleteSwitch {
     #[serde(default)]
     pub force: bool,
 }
-
-/// See [`Op::CreateJoinTicket`](crate::Op::CreateJoinTicket).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CreateJoinTicket {
-    /// Public name.
-    pub id: JoinTicketId,
-    /// For what kind of agent.
-    pub kind: AgentKind,
-    /// Where.
-    pub partition: PartitionId,
-    /// The agent's name; of a core agent the switch's id.
-    pub agent: String,
-    /// SHA-256 of the secret.
-    pub secret: Digest,
-    /// SHA-256 of the only public key that it is good for.
-    #[serde(default)]
-    pub key: Option<Digest>,
-    /// SHA-256 of the endorsement key of the only TPM that it is good for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tpm: Option<Digest>,
-    /// End of validity.
-    pub expires_at: Timestamp,
-}
-
-/// See [`Op::RedeemJoinTicket`](crate::Op::RedeemJoinTicket).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RedeemJoinTicket {
-    /// Public name.
-    pub id: JoinTicketId,
-    /// SHA-256 of the secret that was shown.
-    pub secret: Digest,
-    /// SHA-256 of the public key of the request.
-    pub key: Digest,
-    /// SHA-256 of the endorsement key of the TPM that the caller proved to sit at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tpm: Option<Digest>,
-}
-
-/// See [`Op::RevokeJoinTicket`](crate::Op::RevokeJoinTicket).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RevokeJoinTicket {
-    /// Public name.
-    pub id: JoinTicketId,
-}
-
-/// See [`Op::IssueBootTicket`](crate::Op::IssueBootTicket).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct IssueBootTicket {
-    /// Public name.
-    pub id: BootTicketId,
-    /// For which machine.
-    pub machine: MachineId,
-    /// That booted from this address.
-    pub mac: MacAddr,
-    /// Where pixie is: the machine must be there.
-    pub partition: PartitionId,
-    /// SHA-256 of the secret.
-    pub secret: Digest,
-    /// End of validity.
-    pub expires_at: Timestamp,
-}
-
-/// See [`Op::RedeemBootTicket`](crate::Op::RedeemBootTicket).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RedeemBootTicket {
-    /// Public name.
-    pub id: BootTicketId,
-    /// SHA-256 of the secret that was shown.
-    pub secret: Digest,
-    /// Machine that says so.
-    pub machine: MachineId,
-    /// Address that it says it booted from.
-    pub mac: MacAddr,
-    /// SHA-256 of what it read in its BMC, where its partition demands that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nonce: Option<Digest>,
-}
-
-/// See [`Op::RecordCertificate`](crate::Op::RecordCertificate).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RecordCertificate(pub Certificate);
-
-/// Which certificates.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CertificateChoice {
-    /// The one of this serial number.
-    Serial(String),
-    /// All that carry this SPIFFE id.
-    Identity(String),
-    /// All of an allocation of a machine.
-    Allocation(MachineId, AllocationId),
-}
-
-/// See [`Op::RevokeCertificates`](crate::Op::RevokeCertificates).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RevokeCertificates {
-    /// Which.
-    pub choice: CertificateChoice,
-    /// Why.
-    #[serde(default)]
-    pub reason: String,
-}
-
-/// See [`Op::PutCa`](crate::Op::PutCa).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PutCa(pub CaRecord);
-
-/// See [`Op::PutSigningKey`](crate::Op::PutSigningKey).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PutSigningKey(pub SigningKey);
 
 impl ReportSwitch {
     /// Whether it tells the addresses of neighbours, which older programs would forget.

@@ -5,8 +5,8 @@ use std::fmt;
 use std::net::IpAddr;
 
 use proto_types::{
-    AllocationId, Digest, ImageId, LayoutId, MacAddr, MachineId, NetworkId, OrderId, PartitionId,
-    ProjectId, SizeId, Timestamp,
+    AllocationId, BootTicketId, Digest, ImageId, LayoutId, MacAddr, MachineId, NetworkId, OrderId,
+    PartitionId, ProjectId, SizeId, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -15,6 +15,7 @@ use crate::entities::{
     AllocationType, Availability, Bios, BmcAccess, BmcAction, BmcStream, DiskWipe, Draw, EventKind,
     FirewallRules, Fru, Hardware, VpnAccess,
 };
+use crate::identity::command::CreateToken;
 use crate::meta::{Labels, LabelsUpdate, Lock};
 
 /// See [`Op::ReconcileRestore`](crate::Op::ReconcileRestore).
@@ -445,4 +446,46 @@ pub struct PhoneHome {
     pub message: String,
     /// The sender's time.
     pub time: Timestamp,
+}
+
+/// See [`Op::CreateMachineToken`](crate::Op::CreateMachineToken).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CreateMachineToken {
+    /// The token, with a role on the machine alone.
+    pub token: CreateToken,
+    /// Which machine boots.
+    pub machine: MachineId,
+}
+
+/// See [`Op::IssueBootTicket`](crate::Op::IssueBootTicket).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IssueBootTicket {
+    /// Public name.
+    pub id: BootTicketId,
+    /// For which machine.
+    pub machine: MachineId,
+    /// That booted from this address.
+    pub mac: MacAddr,
+    /// Where pixie is: the machine must be there.
+    pub partition: PartitionId,
+    /// SHA-256 of the secret.
+    pub secret: Digest,
+    /// End of validity.
+    pub expires_at: Timestamp,
+}
+
+/// See [`Op::RedeemBootTicket`](crate::Op::RedeemBootTicket).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RedeemBootTicket {
+    /// Public name.
+    pub id: BootTicketId,
+    /// SHA-256 of the secret that was shown.
+    pub secret: Digest,
+    /// Machine that says so.
+    pub machine: MachineId,
+    /// Address that it says it booted from.
+    pub mac: MacAddr,
+    /// SHA-256 of what it read in its BMC, where its partition demands that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<Digest>,
 }

@@ -2,11 +2,8 @@
 
 mod agents;
 mod catalog;
-mod component;
-mod identity;
 mod machine;
 mod network;
-mod user;
 mod vpn;
 
 use proto_types::Timestamp;
@@ -19,6 +16,8 @@ use crate::levels::{
     TPM_LEVEL, TRACE_LEVEL, VPN_SEAL_LEVEL,
 };
 
+use crate::identity::command::*;
+
 use crate::tenancy::command::*;
 
 use crate::cluster::command::*;
@@ -27,11 +26,8 @@ use crate::audit::command::*;
 
 pub use agents::*;
 pub use catalog::*;
-pub use component::*;
-pub use identity::*;
 pub use machine::*;
 pub use network::*;
-pub use user::*;
 pub use vpn::*;
 
 /// A change to the state.

@@ -1,9 +1,7 @@
 //! What the state holds: one file per kind of object.
 
-mod agent;
 mod allocation;
 mod events;
-mod identity;
 mod image;
 mod inventory;
 mod layout;
@@ -15,14 +13,10 @@ mod pool;
 mod records;
 mod size;
 mod switch;
-mod token;
-mod user;
 mod vpn;
 
-pub use agent::*;
 pub use allocation::*;
 pub use events::*;
-pub use identity::*;
 pub use image::*;
 pub use inventory::*;
 pub use layout::*;
@@ -34,6 +28,4 @@ pub use pool::*;
 pub use records::*;
 pub use size::*;
 pub use switch::*;
-pub use token::*;
-pub use user::*;
 pub use vpn::*;

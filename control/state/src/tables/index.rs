@@ -8,9 +8,9 @@ use proto_types::{
 };
 
 use crate::entities::{
-    Availability, BmcOrder, BootTicket, Certificate, Ip, IpKey, Machine, Network, OrderState,
-    Phase, Switch, Token,
+    Availability, BmcOrder, Ip, IpKey, Machine, Network, OrderState, Phase, Switch,
 };
+use crate::identity::entity::{BootTicket, Certificate, Token};
 use crate::life::cables;
 use crate::tenancy::entity::Project;
 

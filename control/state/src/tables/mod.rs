@@ -23,6 +23,7 @@ use crate::change::{CodecError, decode, encode};
 use crate::audit::entity::*;
 use crate::cluster::entity::*;
 use crate::entities::*;
+use crate::identity::entity::*;
 use crate::tenancy::entity::*;
 
 pub(crate) use index::{Index, Indexed};

@@ -2,8 +2,8 @@
 
 use proto_errors::{Error, ErrorCode};
 
-use crate::entities::User;
 use crate::fields::{check_description, check_name, in_use, set};
+use crate::identity::entity::User;
 use crate::levels::has_contract_rules;
 use crate::meta::Meta;
 use crate::reply::Reply;

@@ -1,9 +1,9 @@
 //! Commands about identities and their certificates.
 
-use proto_types::{Digest, Timestamp};
+use proto_types::Digest;
 use serde::{Deserialize, Serialize};
 
-use crate::entities::{CaRecord, Certificate, JoinedBy};
+use crate::identity::entity::{Certificate, JoinedBy};
 
 /// See [`Op::IssueCertificate`](crate::Op::IssueCertificate).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,22 +48,4 @@ pub struct RevokeIdentity {
 pub struct RotateIdentity {
     /// SPIFFE id.
     pub identity: String,
-}
-
-/// See [`Op::BeginCaRotation`](crate::Op::BeginCaRotation).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BeginCaRotation {
-    /// The next generation: root and intermediates, their keys sealed.
-    pub authorities: Vec<CaRecord>,
-    /// Until when the old generation is trusted at the longest.
-    pub until: Timestamp,
-    /// Whether everybody is asked to renew now.
-    pub is_forced: bool,
-}
-
-/// See [`Op::ForceCaRotation`](crate::Op::ForceCaRotation).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ForceCaRotation {
-    /// Until when the old generation is trusted at the longest; never later than before.
-    pub until: Timestamp,
 }

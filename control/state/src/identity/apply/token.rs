@@ -4,12 +4,14 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::TokenId;
 
 use crate::cluster::read::settings;
-use crate::command::{CreateComponentToken, CreateToken, RevokeToken, TouchToken, UpdateToken};
-use crate::entities::{
+use crate::fields::{check_description, set};
+use crate::identity::command::{
+    CreateComponentToken, CreateToken, RevokeToken, TouchToken, UpdateToken,
+};
+use crate::identity::entity::{
     TOKEN_METHODS_MAX, TOKEN_SUBJECT_BYTES_MAX, TOKEN_SUBJECTS_MAX, Token, TokenComponent,
     TokenType,
 };
-use crate::fields::{check_description, set};
 use crate::levels::has_contract_rules;
 use crate::meta::Meta;
 use crate::reply::Reply;

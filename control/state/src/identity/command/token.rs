@@ -1,11 +1,11 @@
-//! Commands about components, and tokens that are made for one purpose.
+//! Commands about tokens.
 
 use std::collections::BTreeMap;
 
-use proto_types::{MachineId, Timestamp, TokenId};
+use proto_types::{Timestamp, TokenId};
 use serde::{Deserialize, Serialize};
 
-use crate::entities::{EditorViewer, MethodPermission, TokenComponent, TokenType};
+use crate::identity::entity::{EditorViewer, MethodPermission, TokenComponent, TokenType};
 use crate::meta::{Labels, LabelsUpdate, Lock};
 use crate::tenancy::entity::{ProjectRole, TenantRole, Warrant};
 
@@ -16,15 +16,6 @@ pub struct CreateComponentToken {
     pub token: CreateToken,
     /// For which component.
     pub component: TokenComponent,
-}
-
-/// See [`Op::CreateMachineToken`](crate::Op::CreateMachineToken).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CreateMachineToken {
-    /// The token, with a role on the machine alone.
-    pub token: CreateToken,
-    /// Which machine boots.
-    pub machine: MachineId,
 }
 
 /// See [`Op::CreateToken`](crate::Op::CreateToken).

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use proto_errors::{Error, ErrorCode};
 use proto_types::Timestamp;
 
-use super::agents::revoke;
-use crate::command::{BeginCaRotation, ForceCaRotation};
-use crate::entities::{CaPhase, CaRecord, CaRotation, Certificate, Identity};
+use crate::identity::apply::certificate::revoke;
+use crate::identity::command::{BeginCaRotation, ForceCaRotation, PutCa, PutSigningKey};
+use crate::identity::entity::{CaPhase, CaRecord, CaRotation, Certificate, Identity, SigningKey};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
@@ -26,7 +26,7 @@ fn known(tx: &Tx<'_>) -> Option<CaRotation> {
 }
 
 /// Whether a rotation is open, so that time may move it on.
-pub(super) fn is_rotating(tables: &Tables) -> bool {
+pub(crate) fn is_rotating(tables: &Tables) -> bool {
     let found = tables.get::<CaRotation>(&CaRotation::ONE.to_owned());
     found.is_some_and(|it| it.phase != CaPhase::Done)
 }
@@ -42,7 +42,7 @@ fn check_until(until: Timestamp, now: Timestamp) -> Check {
     ))
 }
 
-pub(super) fn begin_rotation(tx: &mut Tx<'_>, op: &BeginCaRotation) -> Result {
+pub(crate) fn begin_rotation(tx: &mut Tx<'_>, op: &BeginCaRotation) -> Result {
     check_until(op.until, tx.now)?;
     let from = match known(tx) {
         Some(it) if it.phase != CaPhase::Done => {
@@ -86,7 +86,7 @@ pub(super) fn begin_rotation(tx: &mut Tx<'_>, op: &BeginCaRotation) -> Result {
     })))
 }
 
-pub(super) fn force_rotation(tx: &mut Tx<'_>, op: &ForceCaRotation) -> Result {
+pub(crate) fn force_rotation(tx: &mut Tx<'_>, op: &ForceCaRotation) -> Result {
     check_until(op.until, tx.now)?;
     let open = known(tx).filter(|it| it.phase != CaPhase::Done);
     let mut rotation = open.ok_or_else(|| Error::not_found("ca-rotation", CaRotation::ONE))?;
@@ -96,7 +96,7 @@ pub(super) fn force_rotation(tx: &mut Tx<'_>, op: &ForceCaRotation) -> Result {
 }
 
 /// The authority may have been replaced since it signed.
-pub(super) fn check_in_force(tx: &Tx<'_>, certificate: &Certificate) -> Check {
+pub(crate) fn check_in_force(tx: &Tx<'_>, certificate: &Certificate) -> Check {
     let is_over =
         known(tx).is_some_and(|it| it.phase == CaPhase::Done && certificate.authority < it.to);
     if is_over {
@@ -124,7 +124,7 @@ fn is_everybody_new(tx: &Tx<'_>, generation: u32) -> bool {
 
 /// One step at most; each is an entry of its own, so that every node has applied one before the
 /// next.
-pub(super) fn advance_rotation(tx: &mut Tx<'_>) {
+pub(crate) fn advance_rotation(tx: &mut Tx<'_>) {
     let Some(mut rotation) = known(tx) else {
         return;
     };
@@ -176,4 +176,14 @@ fn drop_generations_before(tx: &mut Tx<'_>, generation: u32) {
         .map(|it| it.serial.clone())
         .collect();
     revoke(tx, serials, "its certificate authority was replaced");
+}
+
+pub(crate) fn put_ca(tx: &mut Tx<'_>, op: &PutCa) -> Result {
+    tx.save::<CaRecord>(op.0.clone());
+    Ok(Reply::None)
+}
+
+pub(crate) fn put_signing_key(tx: &mut Tx<'_>, op: &PutSigningKey) -> Result {
+    tx.save::<SigningKey>(op.0.clone());
+    Ok(Reply::None)
 }

@@ -3,10 +3,10 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::TenantId;
 
-use super::token;
-use crate::command::{CreateUser, DeleteUser, LogIn, SetPassword};
-use crate::entities::{Token, TokenType, User};
 use crate::fields;
+use crate::identity::apply::token;
+use crate::identity::command::{CreateUser, DeleteUser, LogIn, SetPassword};
+use crate::identity::entity::{Token, TokenType, User};
 use crate::reply::Reply;
 use crate::tables::Tx;
 use crate::tenancy::apply::tenant;
@@ -18,7 +18,7 @@ type Result = std::result::Result<Reply, Error>;
 /// Longest mail address.
 const EMAIL_LEN_MAX: usize = 254;
 
-pub(super) fn create(tx: &mut Tx<'_>, op: &CreateUser) -> Result {
+pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateUser) -> Result {
     fields::check_name(&op.name)?;
     if op.email.len() > EMAIL_LEN_MAX {
         return Err(Error::invalid("email", "must have at most 254 bytes"));
@@ -39,7 +39,7 @@ pub(super) fn create(tx: &mut Tx<'_>, op: &CreateUser) -> Result {
 }
 
 /// Whoever knew the old password is out.
-pub(super) fn set_password(tx: &mut Tx<'_>, op: &SetPassword) -> Result {
+pub(crate) fn set_password(tx: &mut Tx<'_>, op: &SetPassword) -> Result {
     let mut user: User = tx.require(&op.login)?;
     user.password = op.password.clone();
     user.password_set_at = tx.now;
@@ -48,7 +48,7 @@ pub(super) fn set_password(tx: &mut Tx<'_>, op: &SetPassword) -> Result {
 }
 
 /// Tenant, projects and memberships stay; what the login could do ends.
-pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteUser) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteUser) -> Result {
     let user = tx.delete::<User>(&op.login);
     let user = user.ok_or_else(|| Error::not_found("user", &op.login))?;
     revoke(tx, &op.login, |_| true);
@@ -67,7 +67,7 @@ fn revoke(tx: &mut Tx<'_>, login: &TenantId, which: impl Fn(&Token) -> bool) {
 }
 
 /// The personal tenant of the login, when it has none yet, and its token: both or nothing.
-pub(super) fn log_in(tx: &mut Tx<'_>, op: &LogIn) -> Result {
+pub(crate) fn log_in(tx: &mut Tx<'_>, op: &LogIn) -> Result {
     if op.token.user != op.login.as_str() || op.token.token_type != TokenType::User {
         let what = "the token of a login is its user's own";
         return Err(Error::new(ErrorCode::Internal, what));

@@ -3,8 +3,8 @@
 use proto_types::TenantId;
 use serde::{Deserialize, Serialize};
 
-use super::CreateToken;
-use crate::entities::PasswordHash;
+use crate::identity::command::CreateToken;
+use crate::identity::entity::PasswordHash;
 
 /// See [`Op::CreateUser`](crate::Op::CreateUser).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
