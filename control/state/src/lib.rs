@@ -23,6 +23,7 @@ mod apply;
 mod audit;
 mod blob;
 pub mod bounds;
+mod catalog;
 mod change;
 mod cluster;
 mod command;
@@ -40,9 +41,9 @@ mod references;
 mod reply;
 mod tables;
 mod tenancy;
-mod version;
 
 pub use crate::audit::read::audit_is_chained;
+pub use crate::catalog::read::{ImageVersion, newest_image, parse_image_id};
 pub use crate::identity::apply::token::user_of as user_of_component;
 pub use crate::levels::{check_enabled, feature_level};
 pub use apply::{
@@ -51,6 +52,8 @@ pub use apply::{
 };
 pub use audit::command::*;
 pub use audit::entity::*;
+pub use catalog::command::*;
+pub use catalog::entity::*;
 pub use change::{Change, CodecError};
 pub use cluster::command::*;
 pub use cluster::entity::*;
@@ -67,4 +70,3 @@ pub use reply::Reply;
 pub use tables::{Entity, Kind, Record, Slot, Tables};
 pub use tenancy::command::*;
 pub use tenancy::entity::*;
-pub use version::{ImageVersion, newest_image, parse_image_id};

@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use proto_errors::Error;
-use proto_types::{
-    ImageId, LayoutId, MacAddr, MachineId, NetworkId, PartitionId, ProjectId, SizeId, SwitchId,
-};
+use proto_types::{MacAddr, MachineId, NetworkId, PartitionId, ProjectId, SizeId, SwitchId};
 
-use crate::entities::{
-    Family, Image, Ip, LAYOUT_DEFAULT, Layout, Machine, Network, Size, SizeImageConstraint,
-    VpnMember,
-};
+use crate::catalog::entity::Layout;
+use crate::entities::{Family, Ip, Machine, Network, VpnMember};
 use crate::life::cables;
 use crate::tables::Tables;
 use crate::{apply, ipam};
 
+pub use crate::catalog::read::layout;
+pub use crate::catalog::read::match_layout;
+pub use crate::catalog::read::try_image;
 pub use crate::cluster::read::component;
 pub use crate::cluster::read::component_report_matters;
 pub use crate::cluster::read::settings;
@@ -220,29 +219,6 @@ pub fn vpn_leaving(tables: &Tables) -> impl Iterator<Item = &Arc<VpnMember>> {
         holder.is_none_or(|holder| holder.id != it.allocation)
             || machine.is_some_and(|machine| machine.is_leaving())
     })
-}
-
-/// Whether a size allows an image: `SizeImageConstraintService.Try`. A size without a constraint
-/// allows every image, but there is nothing to try.
-pub fn try_image(tables: &Tables, size: &SizeId, image: &ImageId) -> Result<(), Error> {
-    tables.require::<SizeImageConstraint>(size)?;
-    let image = tables.require::<Image>(image)?;
-    apply::check_image_constraint(tables, size, image)
-}
-
-/// The layout that an allocation of this size and image would get: `FilesystemService.Match`.
-pub fn match_layout(tables: &Tables, size: &SizeId, image: &ImageId) -> Result<LayoutId, Error> {
-    let image = tables.require::<Image>(image)?;
-    tables.require::<Size>(size)?;
-    apply::match_layout(tables, size, image)
-}
-
-/// The layout of this id; the built-in one has an id as well.
-pub fn layout(tables: &Tables, id: &LayoutId) -> Result<Layout, Error> {
-    if id.as_str() == LAYOUT_DEFAULT {
-        return crate::life::default_layout();
-    }
-    tables.require::<Layout>(id).map(|it| Layout::clone(it))
 }
 
 /// Whether the disks of a machine can take a layout: `FilesystemService.Match`.

@@ -6,11 +6,11 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::entity::{ClusterClock, Component, ControlNode, Policy, Settings};
-use crate::entities::{
-    BmcOrder, EventLog, Image, Ip, Layout, Machine, Network, Partition, Size, SizeImageConstraint,
-    SizeReservation, Switch,
+use crate::catalog::entity::{
+    Image, Layout, Partition, Size, SizeImageConstraint, SizeReservation,
 };
+use crate::cluster::entity::{ClusterClock, Component, ControlNode, Policy, Settings};
+use crate::entities::{BmcOrder, EventLog, Ip, Machine, Network, Switch};
 use crate::identity::entity::{BootTicket, CaRotation, Identity, JoinTicket, Token, User};
 use crate::tenancy::entity::{Invite, Project, Quota, Tenant};
 

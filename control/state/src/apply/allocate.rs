@@ -3,29 +3,29 @@
 use std::sync::Arc;
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{Asn, LayoutId, MachineId, SizeId, Timestamp, is_hostname};
+use proto_types::{Asn, MachineId, SizeId, Timestamp, is_hostname};
 
 use crate::apply::allocate_networks::{check_networks, connect};
 use crate::apply::candidates::{best, chosen, not_ready};
-use crate::apply::catalog::{DNS_MAX, NTP_MAX};
 use crate::apply::{allocate, pool};
+use crate::catalog::apply::partition::{DNS_MAX, NTP_MAX};
+use crate::catalog::entity::{
+    Classification, Image, ImageFeature, LAYOUT_DEFAULT, Layout, Partition, Size,
+};
+use crate::catalog::read::{check_image_constraint, default_layout, layout_for, newest_image};
 use crate::cluster::read::{not_reconciled, restored};
 use crate::command::AllocateMachine;
 use crate::entities::{
-    Allocation, AllocationType, Classification, EventLog, Idempotency, IdempotencyKey, Image,
-    ImageFeature, Install, LAYOUT_DEFAULT, Layout, Machine, Partition, Phase, Size,
-    SizeImageConstraint,
+    Allocation, AllocationType, EventLog, Idempotency, IdempotencyKey, Install, Machine, Phase,
 };
 use crate::fields::{check_description, check_name};
 use crate::hardware::check_layout;
 use crate::levels::{CONTRACT_LEVEL, feature_level};
-use crate::life::default_layout;
 use crate::meta::label;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 use crate::tenancy::apply::quota::within;
 use crate::tenancy::entity::Project;
-use crate::version::{Requirement, newest_image, parse_image_id};
 
 /// Keys of a machine.
 const KEYS_MAX: usize = 50;
@@ -269,31 +269,6 @@ fn usable_image(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Arc<Image>> {
     Ok(Arc::clone(image))
 }
 
-/// Whether a size allows an image (`SizeImageConstraintService.Try`).
-pub(crate) fn check_image_constraint(tables: &Tables, size: &SizeId, image: &Image) -> Result<()> {
-    let Some(constraint) = tables.get::<SizeImageConstraint>(size) else {
-        return Ok(());
-    };
-    let (os, version) = parse_image_id(image.id.as_str())?;
-    for allowed in constraint
-        .image_constraints
-        .iter()
-        .filter(|it| it.image == os)
-    {
-        if !Requirement::parse(&allowed.semver_match)?.matches(version) {
-            return Err(Error::new(
-                ErrorCode::ImageExcluded,
-                format!(
-                    "size \"{size}\" wants {os} {}, not {}",
-                    allowed.semver_match, image.id
-                ),
-            )
-            .object("size", size));
-        }
-    }
-    Ok(())
-}
-
 /// The layout of the request, or the one that matches, where the size allows the image.
 fn usable_layout(
     tables: &Tables,
@@ -307,7 +282,7 @@ fn usable_layout(
         Some(id) => tables
             .require::<Layout>(id)
             .map(|layout| Layout::clone(layout)),
-        None => match match_layout(tables, size, image) {
+        None => match layout_for(tables, size, image) {
             Ok(id) => tables
                 .require::<Layout>(&id)
                 .map(|layout| Layout::clone(layout)),
@@ -316,31 +291,6 @@ fn usable_layout(
             Err(error) => Err(error),
         },
     }
-}
-
-/// The first layout by id whose constraints match (`FilesystemService.Match`).
-///
-/// # Errors
-/// `InvalidField` if there is none: disks are not divided by a guess.
-pub(crate) fn match_layout(tables: &Tables, size: &SizeId, image: &Image) -> Result<LayoutId> {
-    let (os, version) = parse_image_id(image.id.as_str())?;
-    let matching = tables.all::<Layout>().find(|layout| {
-        let constraints = &layout.constraints;
-        let requirement = constraints
-            .images
-            .get(os)
-            .map(|text| Requirement::parse(text));
-        constraints.sizes.contains(size)
-            && requirement.is_some_and(|r| r.is_ok_and(|r| r.matches(version)))
-    });
-    matching.map(|layout| layout.id.clone()).ok_or_else(|| {
-        let rule = format!(
-            "must be given: no layout is for size \"{size}\" and image \"{}\"",
-            image.id
-        );
-        let hint = "name one, \"default\" for the built-in one: metalmesh filesystem ls";
-        Error::invalid("filesystem_layout", rule).hint(hint)
-    })
 }
 
 pub(crate) fn allocate_machine(

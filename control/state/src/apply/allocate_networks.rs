@@ -26,7 +26,7 @@ fn not_allowed(network: &Network, why: &str) -> Error {
 }
 
 /// The networks that are asked for, when the project may use them for this.
-pub(super) fn check_networks(tables: &Tables, op: &AllocateMachine) -> Result<Vec<Arc<Network>>> {
+pub(crate) fn check_networks(tables: &Tables, op: &AllocateMachine) -> Result<Vec<Arc<Network>>> {
     if op.networks.is_empty() || op.networks.len() > NETWORKS_MAX {
         return Err(Error::invalid(
             "networks",
@@ -103,7 +103,7 @@ fn check_mix(kind: AllocationType, networks: &[Arc<Network>]) -> Result<()> {
 }
 
 /// Takes addresses in every network for the machine.
-pub(super) fn connect(
+pub(crate) fn connect(
     tx: &mut Tx<'_>,
     op: &AllocateMachine,
     networks: &[Arc<Network>],

@@ -17,7 +17,7 @@ use crate::tables::Tx;
 const CLAIMS_MAX: usize = 4;
 
 /// Notes a reading of another BMC than the believed one. `true` if it is one.
-pub(super) fn take(machine: &mut Machine, reading: &BmcReading, now: Timestamp) -> bool {
+pub(crate) fn take(machine: &mut Machine, reading: &BmcReading, now: Timestamp) -> bool {
     if !is_claim(machine, reading) {
         machine.bmc_claims.retain(|claim| !is_old_claim(claim, now));
         return false;
@@ -42,7 +42,7 @@ pub(super) fn take(machine: &mut Machine, reading: &BmcReading, now: Timestamp) 
 }
 
 /// Why orders of a machine are held; `None` when they are not.
-pub(super) fn contest(machine: &Machine) -> Option<String> {
+pub(crate) fn contest(machine: &Machine) -> Option<String> {
     if !machine.is_bmc_contested() {
         return None;
     }
@@ -58,7 +58,7 @@ pub(super) fn contest(machine: &Machine) -> Option<String> {
 }
 
 /// An operator says which BMC it is. The others are rejected until they fall silent.
-pub(super) fn confirm(tx: &mut Tx<'_>, op: &ConfirmBmc) -> std::result::Result<Reply, Error> {
+pub(crate) fn confirm(tx: &mut Tx<'_>, op: &ConfirmBmc) -> std::result::Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.machine)?;
     let is_wanted = |address: &str| bmc_host(address) == bmc_host(&op.address);
     let is_believed = machine

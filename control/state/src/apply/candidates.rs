@@ -7,17 +7,16 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, PartitionId, ProjectId, SizeId};
 use uuid::Uuid;
 
+use crate::catalog::entity::{Partition, Size, SizeReservation};
 use crate::cluster::read::restored;
 use crate::command::AllocateMachine;
-use crate::entities::{
-    Availability, EventKind, EventLog, Liveliness, Machine, Partition, Phase, Size, SizeReservation,
-};
+use crate::entities::{Availability, EventKind, EventLog, Liveliness, Machine, Phase};
 use crate::life::cables;
 use crate::tables::Tables;
 
 type Result<T> = std::result::Result<T, Error>;
 
-pub(super) fn not_ready(machine: &Machine, why: &str) -> Error {
+pub(crate) fn not_ready(machine: &Machine, why: &str) -> Error {
     Error::new(
         ErrorCode::MachineNotReady,
         format!("machine \"{}\" cannot be allocated now: {why}", machine.id),
@@ -59,7 +58,7 @@ pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
     (!is_alive).then(|| "it gives no sign of life".into())
 }
 
-pub(super) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine> {
+pub(crate) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine> {
     let machine = tables.require::<Machine>(&id)?;
     if machine.allocation.is_some() {
         return Err(Error::new(
@@ -89,7 +88,7 @@ pub(crate) fn candidates<'a>(
         .filter(|machine| obstacle(tables, machine).is_none())
 }
 
-pub(super) fn best(tables: &Tables, op: &AllocateMachine) -> Result<Machine> {
+pub(crate) fn best(tables: &Tables, op: &AllocateMachine) -> Result<Machine> {
     let (Some(partition), Some(size)) = (&op.partition, &op.size) else {
         return Err(Error::invalid("partition", "and size are missing"));
     };

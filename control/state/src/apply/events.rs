@@ -7,9 +7,10 @@ use proto_types::{MacAddr, MachineId, Timestamp};
 use sha2::{Digest as _, Sha256};
 
 use super::{boots, lifecycle, reclaim, strangers};
+use crate::catalog::entity::Partition;
 use crate::cluster::read::restored;
 use crate::command::{MachineEvent, MachineSeen, PhoneHome};
-use crate::entities::{EVENTS_TOLD_MAX, EventKind, EventLog, Machine, Partition, Phase, Segment};
+use crate::entities::{EVENTS_TOLD_MAX, EventKind, EventLog, Machine, Phase, Segment};
 use crate::levels::{REPEAT_LEVEL, feature_level};
 use crate::life::events::{advance, failed};
 use crate::life::{BootTarget, boot_target};
@@ -17,12 +18,12 @@ use crate::reply::Reply;
 use crate::tables::Tx;
 
 /// Why hammer's boot ends when the installed system takes over.
-pub(super) const INSTALLED: &str = "the machine is installed";
+pub(crate) const INSTALLED: &str = "the machine is installed";
 
 type Result = std::result::Result<Reply, Error>;
 
 /// Writes an event; the machine must be there.
-pub(super) fn record(
+pub(crate) fn record(
     tx: &mut Tx<'_>,
     machine: MachineId,
     kind: EventKind,
@@ -70,7 +71,7 @@ fn fingerprint(parts: &[&str]) -> u64 {
 }
 
 /// Writes why an order was not carried out.
-pub(super) fn record_failure(tx: &mut Tx<'_>, machine: MachineId, message: &str) {
+pub(crate) fn record_failure(tx: &mut Tx<'_>, machine: MachineId, message: &str) {
     let log = log_of(tx, machine);
     tx.save(failed(&log, EventKind::PlannedReboot, message, tx.now));
 }
@@ -100,7 +101,7 @@ fn machine_of_boot(tx: &Tx<'_>, op: &MachineSeen) -> std::result::Result<(Machin
         .hint("if it was moved, an admin deletes it first"))
 }
 
-pub(super) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
+pub(crate) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
     let (mut machine, is_new) = machine_of_boot(tx, op)?;
     let told = told_boot(op);
     let told: Option<Vec<&str>> = told
@@ -176,7 +177,7 @@ fn remember_mac(machine: &mut Machine, mac: MacAddr) {
     }
 }
 
-pub(super) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result {
+pub(crate) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result {
     let mut machine: Machine = tx.require(&op.id)?;
     let told = [op.kind.as_str(), &op.time.ms().to_string(), &op.message];
     if was_told(tx, op.id, &told) {
@@ -213,7 +214,7 @@ pub(super) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result {
     Ok(Reply::EventLog(log))
 }
 
-pub(super) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> Result {
+pub(crate) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> Result {
     let mut machine: Machine = tx.require(&op.id)?;
     let allocation = machine
         .allocation

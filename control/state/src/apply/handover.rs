@@ -15,10 +15,10 @@ use crate::tables::Tx;
 
 /// How long hammer has to say that it leaves before its BMC power-cycles it, milliseconds: the
 /// flush of its events takes seconds.
-pub(super) const HANDOVER_MS: u64 = 60_000;
+pub(crate) const HANDOVER_MS: u64 = 60_000;
 
 /// `true` if hammer should have left, and nothing tells that it did.
-pub(super) fn is_awaited(machine: &Machine, waited_ms: u64) -> bool {
+pub(crate) fn is_awaited(machine: &Machine, waited_ms: u64) -> bool {
     machine.phase == Phase::Rebooting
         && machine.segment != Segment::Tenant
         && waited_ms >= HANDOVER_MS
@@ -27,7 +27,7 @@ pub(super) fn is_awaited(machine: &Machine, waited_ms: u64) -> bool {
 
 /// Has the BMC power-cycle a machine whose hammer did not say that it left; its port stays in the
 /// provisioning segment until the BMC did.
-pub(super) fn chase(tx: &mut Tx<'_>, mut machine: Machine) -> Result<(), Error> {
+pub(crate) fn chase(tx: &mut Tx<'_>, mut machine: Machine) -> Result<(), Error> {
     let is_cycling = open_orders(tx, machine.id)
         .iter()
         .any(|order| order.purpose == OrderPurpose::Life && order.action == BmcAction::PowerCycle);
@@ -53,7 +53,7 @@ pub(super) fn chase(tx: &mut Tx<'_>, mut machine: Machine) -> Result<(), Error> 
 }
 
 /// The end of an order that ended hammer as well, whoever gave it.
-pub(super) fn after_power(tx: &mut Tx<'_>, order: &BmcOrder) {
+pub(crate) fn after_power(tx: &mut Tx<'_>, order: &BmcOrder) {
     let cuts = matches!(
         order.action,
         BmcAction::PowerOff | BmcAction::PowerReset | BmcAction::PowerCycle

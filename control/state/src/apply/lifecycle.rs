@@ -20,14 +20,14 @@ use crate::tables::Tx;
 /// How often an installation is begun.
 pub const INSTALL_ATTEMPTS_MAX: u32 = 3;
 /// Who taints machines that cannot be wiped.
-pub(super) const ISSUER: &str = "metalmesh";
+pub(crate) const ISSUER: &str = "metalmesh";
 /// How much of hammer's log is kept, bytes.
 const LOG_TAIL_MAX: usize = 16 * 1024;
 
 type Result = std::result::Result<Reply, Error>;
 
 /// Anything heard from a machine that is not an event.
-pub(super) fn sign_of_life(tx: &mut Tx<'_>, machine: MachineId) {
+pub(crate) fn sign_of_life(tx: &mut Tx<'_>, machine: MachineId) {
     let log = tx.get::<EventLog>(&machine).map(|log| EventLog::clone(log));
     let mut log = log.unwrap_or_else(|| EventLog::new(machine));
     log.last_event_time = tx.now;
@@ -37,7 +37,7 @@ pub(super) fn sign_of_life(tx: &mut Tx<'_>, machine: MachineId) {
 
 /// A machine that nobody has is heard again: its revivals count anew, and what was said of its silence
 /// is over.
-pub(super) fn came_back(machine: &mut Machine) {
+pub(crate) fn came_back(machine: &mut Machine) {
     if machine.step_attempts == 0 {
         return;
     }
@@ -53,7 +53,7 @@ pub(super) fn came_back(machine: &mut Machine) {
 }
 
 /// Another size matches a machine that nobody has: a reason that told of the last one is over.
-pub(super) fn size_changed(machine: &mut Machine) {
+pub(crate) fn size_changed(machine: &mut Machine) {
     if machine.phase == Phase::Waiting && machine.step_attempts == 0 {
         machine.reason = resting_reason(machine).to_owned();
     }
@@ -68,7 +68,7 @@ fn resting_reason(machine: &Machine) -> &'static str {
 }
 
 /// Hammer says goodbye: from now on the port is the tenant's.
-pub(super) fn leaves_hammer(machine: &mut Machine, now: Timestamp) {
+pub(crate) fn leaves_hammer(machine: &mut Machine, now: Timestamp) {
     let installed = machine
         .allocation
         .as_ref()
@@ -106,7 +106,7 @@ fn has_unknown_disk(machine: &Machine, is_new_boot: bool) -> bool {
     })
 }
 
-pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result {
+pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result {
     if let Some(partition) = &op.seen_in {
         let seen = MachineSeen {
             id: op.id,
@@ -234,7 +234,7 @@ fn enter_after_register(machine: &mut Machine, is_new_boot: bool, now: Timestamp
     }
 }
 
-pub(super) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> Result {
+pub(crate) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> Result {
     let mut machine: Machine = tx.require(&op.id)?;
     sign_of_life(tx, op.id);
     if machine.phase == Phase::Waiting && !machine.dirty {
@@ -289,7 +289,7 @@ fn wipe_failure(machine: &Machine, op: &WipeDone) -> Option<String> {
     failed.or_else(missing)
 }
 
-pub(super) fn wrong_phase(machine: &Machine, verb: &str) -> Error {
+pub(crate) fn wrong_phase(machine: &Machine, verb: &str) -> Error {
     Error::new(
         ErrorCode::WrongPhase,
         format!(
@@ -300,7 +300,7 @@ pub(super) fn wrong_phase(machine: &Machine, verb: &str) -> Error {
     .object("machine", machine.id)
 }
 
-pub(super) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> Result {
+pub(crate) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> Result {
     let mut machine: Machine = tx.require(&op.id)?;
     sign_of_life(tx, op.id);
     let phase = machine.phase;

@@ -11,7 +11,7 @@ use crate::meta::label;
 use crate::tables::{Tables, Tx};
 
 /// What a machine has by what it says now; `is_fresh` after its registration.
-pub(super) fn take(tx: &mut Tx<'_>, machine: &mut Machine, is_fresh: bool) {
+pub(crate) fn take(tx: &mut Tx<'_>, machine: &mut Machine, is_fresh: bool) {
     let links = cables(tx.tables(), machine, is_fresh);
     let claimed = links.iter().find(|link| !link.unclaimed);
     if let Some(switch) = claimed.and_then(|link| tx.get::<Switch>(&link.switch)) {
@@ -37,7 +37,7 @@ pub(super) fn take(tx: &mut Tx<'_>, machine: &mut Machine, is_fresh: bool) {
 }
 
 /// Others that say something of a port or card of which the machine says something.
-pub(super) fn concerned(tables: &Tables, machine: &Machine) -> BTreeSet<MachineId> {
+pub(crate) fn concerned(tables: &Tables, machine: &Machine) -> BTreeSet<MachineId> {
     let index = tables.index();
     let mut found = BTreeSet::new();
     let links = machine.links.iter();
@@ -60,7 +60,7 @@ pub(super) fn concerned(tables: &Tables, machine: &Machine) -> BTreeSet<MachineI
 }
 
 /// Judges the cables of these machines again.
-pub(super) fn take_again(tx: &mut Tx<'_>, machines: BTreeSet<MachineId>) {
+pub(crate) fn take_again(tx: &mut Tx<'_>, machines: BTreeSet<MachineId>) {
     for id in machines {
         if let Ok(mut machine) = tx.require::<Machine>(&id) {
             take(tx, &mut machine, false);
@@ -70,7 +70,7 @@ pub(super) fn take_again(tx: &mut Tx<'_>, machines: BTreeSet<MachineId>) {
 }
 
 /// Machines that say something of a switch, or that it hears.
-pub(super) fn concerned_by_switch(tables: &Tables, switch: &Switch) -> BTreeSet<MachineId> {
+pub(crate) fn concerned_by_switch(tables: &Tables, switch: &Switch) -> BTreeSet<MachineId> {
     let from: (SwitchId, String) = (switch.id.clone(), String::new());
     let claimed = tables.index().claimants.range(from..);
     let claimed = claimed.take_while(|((at, _), _)| *at == switch.id);
@@ -89,7 +89,7 @@ pub(super) fn concerned_by_switch(tables: &Tables, switch: &Switch) -> BTreeSet<
 }
 
 /// Machines that say something of a port, or that are heard there.
-pub(super) fn concerned_by_port(
+pub(crate) fn concerned_by_port(
     tables: &Tables,
     switch: &SwitchId,
     port: &str,

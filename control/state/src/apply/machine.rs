@@ -16,7 +16,7 @@ use crate::tables::{Tables, Tx};
 
 type Result = std::result::Result<Reply, Error>;
 
-pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> Result {
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> Result {
     let mut machine: Machine = tx.require(&op.id)?;
     let (meta, phase) = (machine.meta.clone(), machine.phase);
     let allocation = machine
@@ -58,7 +58,7 @@ fn keys_are_written(id: MachineId) -> Error {
         .hint(hint)
 }
 
-pub(super) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result {
+pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result {
     check_description(&op.description)?;
     let mut machine: Machine = tx.require(&op.id)?;
     check_transition(&machine, op)?;
@@ -120,7 +120,7 @@ fn check_transition(machine: &Machine, op: &SetMachineState) -> std::result::Res
     }
 }
 
-pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result {
     let machine = tx.tables().require::<Machine>(&op.id)?.clone();
     if machine.allocation.is_some() {
         return Err(Error::new(
@@ -149,7 +149,7 @@ pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result {
 }
 
 /// Refuses what an administrator may do only to a machine that gives no sign of life.
-pub(super) fn check_is_dead(tables: &Tables, machine: &Machine) -> std::result::Result<(), Error> {
+pub(crate) fn check_is_dead(tables: &Tables, machine: &Machine) -> std::result::Result<(), Error> {
     let log = tables.get::<EventLog>(&machine.id);
     let is_silent = log.is_none_or(|log| log.liveliness != Liveliness::Alive);
     let id = machine.id;
@@ -203,7 +203,7 @@ fn isolated(machine: &Machine) -> Error {
 }
 
 /// Deletes a machine that nobody has, with its orders and events.
-pub(super) fn forget(tx: &mut Tx<'_>, id: MachineId) {
+pub(crate) fn forget(tx: &mut Tx<'_>, id: MachineId) {
     orders::cancel_open(tx, id);
     boots::end(tx, id, "the machine was deleted");
     let of_machine: Vec<_> = crate::life::machine_orders(tx.tables(), id)

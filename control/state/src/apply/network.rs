@@ -6,9 +6,10 @@ use proto_types::{NetworkId, PartitionId, ProjectId, VNI_MAX};
 use crate::apply::network;
 use crate::apply::network_rules::{check_fields, check_new_prefixes};
 use crate::apply::pool::{self, Wanted};
+use crate::catalog::entity::Partition;
 use crate::command::{CreateChildNetwork, CreateNetwork, DeleteNetwork, UpdateNetwork};
 use crate::entities::{
-    ChildLength, Family, IpKey, Machine, Network, NetworkFamily, NetworkType, Partition, PoolNumber,
+    ChildLength, Family, IpKey, Machine, Network, NetworkFamily, NetworkType, PoolNumber,
 };
 use crate::fields::{check_description, check_name, in_use};
 use crate::meta::Meta;

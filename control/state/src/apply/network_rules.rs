@@ -90,7 +90,7 @@ const fn fields(kind: NetworkType) -> Fields {
     }
 }
 
-pub(super) fn check_fields(op: &CreateNetwork) -> Check {
+pub(crate) fn check_fields(op: &CreateNetwork) -> Check {
     let rules = fields(op.kind);
     let length_given = |length: &ChildLength| length.v4.is_some() || length.v6.is_some();
     for (field, rule, given) in [
@@ -246,7 +246,7 @@ fn check_canonical(field: &str, nets: &[IpNet]) -> Check {
 
 /// Prefixes of a network that is not a child: canonical, apart from each other and from those
 /// of every other such network in the same space.
-pub(super) fn check_new_prefixes(
+pub(crate) fn check_new_prefixes(
     tables: &Tables,
     id: &NetworkId,
     kind: NetworkType,
@@ -284,7 +284,7 @@ pub(super) fn check_new_prefixes(
     Ok(())
 }
 
-pub(super) fn check_update(tables: &Tables, network: &Network, op: &UpdateNetwork) -> Check {
+pub(crate) fn check_update(tables: &Tables, network: &Network, op: &UpdateNetwork) -> Check {
     check_changed_fields(network, op)?;
     let prefixes = op.prefixes.as_ref().unwrap_or(&network.prefixes);
     if network.kind.is_super() {

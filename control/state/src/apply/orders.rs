@@ -25,7 +25,7 @@ const UNTOLD_NONCE: &str = "the BMC agent did not tell what it wrote";
 
 type Result = std::result::Result<Reply, Error>;
 
-pub(super) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result {
+pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result {
     let mut machine: Machine = tx.require(&op.machine)?;
     let owner = machine.allocation.as_ref().map(|a| a.project);
     if op.project.is_some() && owner != op.project {
@@ -88,7 +88,7 @@ pub(super) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result {
 }
 
 /// An order of the life cycle: the phase waits for it.
-pub(super) fn order_life(
+pub(crate) fn order_life(
     tx: &mut Tx<'_>,
     machine: &Machine,
     action: BmcAction,
@@ -97,7 +97,7 @@ pub(super) fn order_life(
 }
 
 /// Has the machine's BMC hold something new, with which it joins.
-pub(super) fn order_nonce(
+pub(crate) fn order_nonce(
     tx: &mut Tx<'_>,
     machine: &Machine,
 ) -> std::result::Result<Arc<BmcOrder>, Error> {
@@ -142,7 +142,7 @@ fn order(
     }))
 }
 
-pub(super) fn open_orders(tx: &Tx<'_>, machine: MachineId) -> Vec<Arc<BmcOrder>> {
+pub(crate) fn open_orders(tx: &Tx<'_>, machine: MachineId) -> Vec<Arc<BmcOrder>> {
     crate::life::machine_orders(tx.tables(), machine)
         .filter(|order| order.state == OrderState::Open)
         .cloned()
@@ -150,14 +150,14 @@ pub(super) fn open_orders(tx: &Tx<'_>, machine: MachineId) -> Vec<Arc<BmcOrder>>
 }
 
 /// Overtaken by a change of plan.
-pub(super) fn cancel_open(tx: &mut Tx<'_>, machine: MachineId) {
+pub(crate) fn cancel_open(tx: &mut Tx<'_>, machine: MachineId) {
     for order in open_orders(tx, machine) {
         end(tx, &order, OrderState::Cancelled, None);
     }
 }
 
 /// Cancels only what the life cycle ordered.
-pub(super) fn cancel_life(tx: &mut Tx<'_>, machine: MachineId) {
+pub(crate) fn cancel_life(tx: &mut Tx<'_>, machine: MachineId) {
     for order in open_orders(tx, machine) {
         if order.purpose == OrderPurpose::Life {
             end(tx, &order, OrderState::Cancelled, None);
@@ -188,7 +188,7 @@ fn end(
     ended
 }
 
-pub(super) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result {
+pub(crate) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result {
     let order = tx.tables().require::<BmcOrder>(&op.id)?.clone();
     check_partition(&order.partition, &op.partition, order.machine)?;
     if order.state != OrderState::Open {
@@ -213,7 +213,7 @@ pub(super) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result {
     Ok(Reply::BmcOrder(ended))
 }
 
-pub(super) fn take(tx: &mut Tx<'_>, op: &TakeBmcOrder) -> Result {
+pub(crate) fn take(tx: &mut Tx<'_>, op: &TakeBmcOrder) -> Result {
     let order = tx.tables().require::<BmcOrder>(&op.id)?.clone();
     check_partition(&order.partition, &op.partition, order.machine)?;
     let refuse = |why: &str| {
@@ -242,7 +242,7 @@ fn is_open(stream: BmcStream, node: u64, open_there: &BTreeSet<Uuid>) -> bool {
 }
 
 /// Nobody answered in time.
-pub(super) fn expire(tx: &mut Tx<'_>, order: &BmcOrder) -> std::result::Result<(), Error> {
+pub(crate) fn expire(tx: &mut Tx<'_>, order: &BmcOrder) -> std::result::Result<(), Error> {
     let machine = tx.get::<Machine>(&order.machine);
     let contest = machine.and_then(|machine| bmc_claims::contest(machine));
     let error = contest.unwrap_or_else(|| "the BMC agent did not answer in time".to_owned());
@@ -293,7 +293,7 @@ fn observe(tx: &mut Tx<'_>, order: &BmcOrder, power_state: Option<&str>) {
     tx.save(machine);
 }
 
-pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result {
     let Some(order) = tx.get::<BmcOrder>(&op.id).cloned() else {
         return Err(Error::not_found("task", op.id));
     };
@@ -319,14 +319,14 @@ pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result {
     }
 }
 
-pub(super) fn keep_access(tx: &mut Tx<'_>, op: &KeepBmcAccess) -> Result {
+pub(crate) fn keep_access(tx: &mut Tx<'_>, op: &KeepBmcAccess) -> Result {
     let mut machine: Machine = tx.require(&op.machine)?;
     machine.bmc_access = Some(op.access.clone());
     tx.save(machine);
     Ok(Reply::None)
 }
 
-pub(super) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> Result {
+pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> Result {
     let mut created = Vec::new();
     for reading in &op.readings {
         let Some(id) = reading.machine else { continue };

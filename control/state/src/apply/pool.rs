@@ -7,9 +7,8 @@ use ipnet::{IpNet, Ipv4Net};
 use proto_errors::{Error, ErrorCode};
 use proto_types::{ASN_BASE, Asn, PartitionId, ProjectId, Timestamp};
 
-use crate::entities::{
-    CoolingNumber, Family, IpKey, Network, Partition, PoolCursor, PoolNumber, Switch,
-};
+use crate::catalog::entity::Partition;
+use crate::entities::{CoolingNumber, Family, IpKey, Network, PoolCursor, PoolNumber, Switch};
 use crate::ipam::{self, Range};
 use crate::tables::{Tables, Tx};
 
@@ -29,7 +28,7 @@ type Result<T> = std::result::Result<T, Error>;
 
 /// Releases a number: it cools down for as long as the partition says. A number of no partition
 /// cools down for the longest time of all partitions.
-pub(super) fn release(
+pub(crate) fn release(
     tx: &mut Tx<'_>,
     number: PoolNumber,
     project: Option<ProjectId>,
@@ -68,7 +67,7 @@ fn cooling<'a>(
 }
 
 /// Takes a number that is asked for by name: refused while it cools down for another owner.
-pub(super) fn take(tx: &mut Tx<'_>, number: &PoolNumber, project: Option<ProjectId>) -> Result<()> {
+pub(crate) fn take(tx: &mut Tx<'_>, number: &PoolNumber, project: Option<ProjectId>) -> Result<()> {
     let foreign = cooling(tx.tables(), number, tx.now).filter(|cooling| cooling.project != project);
     if let Some(foreign) = foreign {
         let message = format!(
@@ -82,7 +81,7 @@ pub(super) fn take(tx: &mut Tx<'_>, number: &PoolNumber, project: Option<Project
 }
 
 /// The next free VRF id for a child network of a project.
-pub(super) fn next_vrf(tx: &mut Tx<'_>, project: ProjectId) -> Result<u32> {
+pub(crate) fn next_vrf(tx: &mut Tx<'_>, project: ProjectId) -> Result<u32> {
     let pool = Pool {
         name: "vrf",
         first: 1,
@@ -95,7 +94,7 @@ pub(super) fn next_vrf(tx: &mut Tx<'_>, project: ProjectId) -> Result<u32> {
 }
 
 /// The next free AS number for a machine of a project.
-pub(super) fn next_asn(tx: &mut Tx<'_>, project: ProjectId) -> Result<Asn> {
+pub(crate) fn next_asn(tx: &mut Tx<'_>, project: ProjectId) -> Result<Asn> {
     let pool = Pool {
         name: "asn",
         first: ASN_BASE + 1,
@@ -110,7 +109,7 @@ pub(super) fn next_asn(tx: &mut Tx<'_>, project: ProjectId) -> Result<Asn> {
 
 /// `true` if a network has the VRF id, or a partition boots its machines in the segment of that
 /// number.
-pub(super) fn is_vrf_used(tables: &Tables, vrf: u32) -> bool {
+pub(crate) fn is_vrf_used(tables: &Tables, vrf: u32) -> bool {
     let is_provisioning = || {
         let mut all = tables.all::<Partition>();
         all.any(|partition| partition.provisioning_vni().get() == vrf)
@@ -119,12 +118,12 @@ pub(super) fn is_vrf_used(tables: &Tables, vrf: u32) -> bool {
 }
 
 /// `true` if a switch reports a port in the segment of this number.
-pub(super) fn is_observed(tables: &Tables, vrf: u32) -> bool {
+pub(crate) fn is_observed(tables: &Tables, vrf: u32) -> bool {
     tables.index().observed_vnis.contains_key(&vrf)
 }
 
 /// A port that its switch reports in the segment of this number, as `<switch>/<port>`.
-pub(super) fn observed_port(tables: &Tables, vrf: u32) -> Option<String> {
+pub(crate) fn observed_port(tables: &Tables, vrf: u32) -> Option<String> {
     if !is_observed(tables, vrf) {
         return None;
     }
@@ -176,7 +175,7 @@ fn next_of(
 }
 
 /// The next free address of a network for a project.
-pub(super) fn next_ip(
+pub(crate) fn next_ip(
     tx: &mut Tx<'_>,
     network: &Network,
     family: Family,
@@ -249,16 +248,16 @@ fn own_ips(
 }
 
 /// A child prefix to carve.
-pub(super) struct Wanted<'a> {
-    pub(super) parent: &'a Network,
-    pub(super) family: Family,
-    pub(super) length: u8,
-    pub(super) namespace: Option<ProjectId>,
-    pub(super) project: ProjectId,
+pub(crate) struct Wanted<'a> {
+    pub(crate) parent: &'a Network,
+    pub(crate) family: Family,
+    pub(crate) length: u8,
+    pub(crate) namespace: Option<ProjectId>,
+    pub(crate) project: ProjectId,
 }
 
 /// The next free prefix of a network for a child network of a project.
-pub(super) fn next_prefix(tx: &mut Tx<'_>, wanted: &Wanted<'_>) -> Result<IpNet> {
+pub(crate) fn next_prefix(tx: &mut Tx<'_>, wanted: &Wanted<'_>) -> Result<IpNet> {
     let Wanted { parent, family, .. } = *wanted;
     let (tables, now) = (tx.tables(), tx.now);
     let pool = prefix_pool(parent, wanted.namespace, family);
@@ -362,7 +361,7 @@ fn advance(tx: &mut Tx<'_>, pool: &str, last: u128) {
 
 /// Releases what a network has, once it is deleted: its VRF id, and the prefixes of a child. The
 /// prefixes of other networks are an administrator's to give.
-pub(super) fn release_network(tx: &mut Tx<'_>, network: &Network) {
+pub(crate) fn release_network(tx: &mut Tx<'_>, network: &Network) {
     let partition = network.partition.as_ref();
     if let Some(vrf) = network.vrf
         && !tx.tables().index().vrf_networks.contains_key(&vrf)

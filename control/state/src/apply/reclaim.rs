@@ -25,14 +25,14 @@ use crate::tables::{Tables, Tx};
 pub const STEP_ATTEMPTS_MAX: u32 = 3;
 /// How long a switch has to report a moved port before the machine's reason names it,
 /// milliseconds.
-pub(super) const PORTS_MS: u64 = 30_000;
+pub(crate) const PORTS_MS: u64 = 30_000;
 /// How long a switch has before the machine is held, milliseconds. The machine is powered off.
-pub(super) const PORTS_HOLD_MS: u64 = 10 * 60_000;
+pub(crate) const PORTS_HOLD_MS: u64 = 10 * 60_000;
 
 type Result = std::result::Result<Reply, Error>;
 type Step = std::result::Result<(), Error>;
 
-pub(super) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
+pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
     let mut machine: Machine = tx.require(&op.id)?;
     let owner = machine.allocation.as_ref().map(|a| a.project);
     if op.project.is_some() && owner != op.project {
@@ -80,7 +80,7 @@ pub(super) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
 }
 
 /// Starts over for a machine that is held because of its BMC.
-pub(super) fn restart(tx: &mut Tx<'_>, machine: &mut Machine, reason: &str) {
+pub(crate) fn restart(tx: &mut Tx<'_>, machine: &mut Machine, reason: &str) {
     cancel_life(tx, machine.id);
     boots::end(tx, machine.id, "the machine is reclaimed again");
     machine.dirty = true;
@@ -90,7 +90,7 @@ pub(super) fn restart(tx: &mut Tx<'_>, machine: &mut Machine, reason: &str) {
 }
 
 /// Orders the power off; a machine that no agent can reach is held at once.
-pub(super) fn power_off(tx: &mut Tx<'_>, id: MachineId) -> Step {
+pub(crate) fn power_off(tx: &mut Tx<'_>, id: MachineId) -> Step {
     let machine: Machine = tx.require(&id)?;
     match order_life(tx, &machine, BmcAction::PowerOff) {
         Ok(_) => Ok(()),
@@ -99,7 +99,7 @@ pub(super) fn power_off(tx: &mut Tx<'_>, id: MachineId) -> Step {
 }
 
 /// Goes on when an order of the life cycle ends, well or not.
-pub(super) fn order_ended(tx: &mut Tx<'_>, order: &BmcOrder) -> Step {
+pub(crate) fn order_ended(tx: &mut Tx<'_>, order: &BmcOrder) -> Step {
     handover::after_power(tx, order);
     if order.purpose != OrderPurpose::Life {
         return Ok(());
@@ -201,7 +201,7 @@ fn powered_off(tx: &mut Tx<'_>, mut machine: Machine) -> Step {
 }
 
 /// `true` if the machine goes on as soon as its ports are where they belong.
-pub(super) fn awaits_ports(machine: &Machine) -> bool {
+pub(crate) fn awaits_ports(machine: &Machine) -> bool {
     match machine.phase {
         Phase::ReclaimPorts | Phase::Held(HoldCause::Ports) => true,
         Phase::Held(HoldCause::Bmc) => machine.allocation.is_some(),
@@ -210,7 +210,7 @@ pub(super) fn awaits_ports(machine: &Machine) -> bool {
 }
 
 /// Goes on with a machine whose ports may be where they belong now.
-pub(super) fn go_on(tx: &mut Tx<'_>, id: MachineId) -> Step {
+pub(crate) fn go_on(tx: &mut Tx<'_>, id: MachineId) -> Step {
     let mut machine: Machine = tx.require(&id)?;
     if !awaits_ports(&machine) || !ports_moved(tx.tables(), &machine) {
         return Ok(());
@@ -236,14 +236,14 @@ pub(super) fn go_on(tx: &mut Tx<'_>, id: MachineId) -> Step {
 
 /// Holds a machine whose ports no switch reported as moved: powered on it would be in the segment
 /// of its last tenant.
-pub(super) fn hold_for_ports(tx: &mut Tx<'_>, mut machine: Machine) {
+pub(crate) fn hold_for_ports(tx: &mut Tx<'_>, mut machine: Machine) {
     let reason = unmoved_reason(tx.tables(), &machine);
     machine.enter(Phase::Held(HoldCause::Ports), tx.now, reason);
     tx.update(machine);
 }
 
 /// Names the first port that is not where it belongs.
-pub(super) fn unmoved_reason(tables: &Tables, machine: &Machine) -> String {
+pub(crate) fn unmoved_reason(tables: &Tables, machine: &Machine) -> String {
     let mut links = tenant_links(machine);
     let link = links.find(|link| !is_moved(tables, link));
     link.map_or_else(String::new, |link| {
@@ -276,7 +276,7 @@ fn is_moved(tables: &Tables, link: &PortLink) -> bool {
 
 /// `true` if a port of the machine may still carry frames, as far as its switches report: it was
 /// not reported as isolated and without a carrier.
-pub(super) fn may_be_connected(tables: &Tables, machine: &Machine) -> bool {
+pub(crate) fn may_be_connected(tables: &Tables, machine: &Machine) -> bool {
     machine.links.iter().any(|link| {
         let switch = tables.get::<Switch>(&link.switch);
         let port = switch.and_then(|switch| switch.ports.get(&link.port));
@@ -301,7 +301,7 @@ fn boot_orders(tx: &mut Tx<'_>, id: MachineId) -> Step {
 }
 
 /// Orders a machine to boot from the network once more, and says why.
-pub(super) fn nudge(tx: &mut Tx<'_>, id: MachineId, why: &str) -> Step {
+pub(crate) fn nudge(tx: &mut Tx<'_>, id: MachineId, why: &str) -> Step {
     cancel_life(tx, id);
     let machine: Machine = tx.require(&id)?;
     order_life(tx, &machine, BmcAction::BootPxe)?;
@@ -313,7 +313,7 @@ pub(super) fn nudge(tx: &mut Tx<'_>, id: MachineId, why: &str) -> Step {
 
 /// A machine that hammer waits for runs what its disk had on it: pixie knew no better. It does
 /// not call, so that without this it would stay there until its silence is noticed.
-pub(super) fn astray(tx: &mut Tx<'_>, id: MachineId) -> Step {
+pub(crate) fn astray(tx: &mut Tx<'_>, id: MachineId) -> Step {
     let machine: Machine = tx.require(&id)?;
     let is_awaited = matches!(
         machine.phase,

@@ -6,7 +6,8 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MacAddr, PartitionId};
 
-use crate::entities::{Machine, Partition, UNKNOWN_MACHINES_MAX};
+use crate::catalog::entity::{Partition, UNKNOWN_MACHINES_MAX};
+use crate::entities::Machine;
 use crate::tables::{Tables, Tx};
 
 /// Machines that may become known by one MAC address: a card, or its board, is replaced at times.
@@ -24,7 +25,7 @@ const MINUTE_MS: u64 = 60_000;
 ///
 /// # Errors
 /// `TooManyUnknown`: the boot server does not tell the same boot again.
-pub(super) fn check_room(
+pub(crate) fn check_room(
     tx: &Tx<'_>,
     partition: &PartitionId,
     mac: Option<MacAddr>,
@@ -72,7 +73,7 @@ pub(super) fn check_room(
 }
 
 /// `true` if a BMC may stand for one more machine of its partition.
-pub(super) fn has_bmc_room(tables: &Tables, partition: &PartitionId, address: &str) -> bool {
+pub(crate) fn has_bmc_room(tables: &Tables, partition: &PartitionId, address: &str) -> bool {
     let at = (partition.clone(), address.to_owned());
     let machines = tables.index().bmc_machines.get(&at);
     machines.is_none_or(|machines| *machines < BMC_MACHINES_MAX)

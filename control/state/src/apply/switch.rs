@@ -6,8 +6,9 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, SwitchId};
 
 use super::{links, reclaim, switch_move};
+use crate::catalog::entity::Partition;
 use crate::command::{DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch};
-use crate::entities::{Machine, Partition, ReplaceMode, Switch, SwitchPort, SwitchSync};
+use crate::entities::{Machine, ReplaceMode, Switch, SwitchPort, SwitchSync};
 use crate::fields::{check_description, in_use};
 use crate::levels::feature_level;
 use crate::life::reports::is_stale;
@@ -20,7 +21,7 @@ const PORTS_MAX: usize = 512;
 
 type Result = std::result::Result<Reply, Error>;
 
-pub(super) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
+pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
     tx.tables().require::<Partition>(&op.partition)?;
     if op.ports.len() > PORTS_MAX {
         return Err(Error::invalid(
@@ -115,7 +116,7 @@ fn merge_ports(
         .collect()
 }
 
-pub(super) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> Result {
+pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> Result {
     let mut switch = require(tx, &op.id)?;
     let newest = tx.tables().revision();
     if op.applied_generation > newest {
@@ -184,7 +185,7 @@ fn require(tx: &Tx<'_>, id: &SwitchId) -> std::result::Result<Switch, Error> {
         })
 }
 
-pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> Result {
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> Result {
     let mut switch: Switch = tx.require(&op.id)?;
     op.lock.check("switch", op.id.as_str(), &switch.meta)?;
     if let Some(description) = &op.description {
@@ -201,7 +202,7 @@ pub(super) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> Result {
     Ok(Reply::Switch(tx.update(switch)))
 }
 
-pub(super) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> Result {
+pub(crate) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> Result {
     let mut switch: Switch = tx.require(&op.id)?;
     let port = switch.ports.get_mut(&op.port);
     let port = port.ok_or_else(|| Error::not_found("switch port", &op.port))?;
@@ -214,7 +215,7 @@ pub(super) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> Result {
     Ok(Reply::Switch(tx.update(switch)))
 }
 
-pub(super) fn delete(tx: &mut Tx<'_>, op: &DeleteSwitch) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteSwitch) -> Result {
     let switch = tx.tables().require::<Switch>(&op.id)?.clone();
     let cabled: BTreeSet<_> = switch
         .ports

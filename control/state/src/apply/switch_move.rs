@@ -19,7 +19,7 @@ fn differ(switch: &SwitchId, message: String) -> Error {
 }
 
 /// The other switch of the rack, which has the same machines: what a replaced one is set up by.
-pub(super) fn twin(tables: &Tables, old: &Switch, rack: &str) -> Result<Arc<Switch>> {
+pub(crate) fn twin(tables: &Tables, old: &Switch, rack: &str) -> Result<Arc<Switch>> {
     let way_out = format!(
         "or let it keep what is known of it: metalmesh switch replace {} --cancel",
         old.id
@@ -56,7 +56,7 @@ pub(super) fn twin(tables: &Tables, old: &Switch, rack: &str) -> Result<Arc<Swit
 }
 
 /// Ports that the old switch did not have are as those of the twin.
-pub(super) fn adopt_ports(
+pub(crate) fn adopt_ports(
     switch: &mut Switch,
     before: &BTreeMap<String, SwitchPort>,
     twin: &Switch,
@@ -70,7 +70,7 @@ pub(super) fn adopt_ports(
 }
 
 /// Machines of the twin hang at the port of the same name here, unless it is known better.
-pub(super) fn adopt_cables(tx: &mut Tx<'_>, switch: &Switch, twin: &Switch) {
+pub(crate) fn adopt_cables(tx: &mut Tx<'_>, switch: &Switch, twin: &Switch) {
     let at_twin: Vec<(String, Machine)> = switch_machines(tx.tables(), &twin.id)
         .filter(|(port, _)| switch.ports.contains_key(*port))
         .map(|(port, machine)| (port.to_owned(), Machine::clone(machine)))
@@ -107,7 +107,7 @@ fn free_card(machine: &Machine) -> Option<MacAddr> {
 }
 
 /// Moves every cable of one switch to the port of the same name of another.
-pub(super) fn migrate(tx: &mut Tx<'_>, op: &MigrateSwitch) -> Result<Reply> {
+pub(crate) fn migrate(tx: &mut Tx<'_>, op: &MigrateSwitch) -> Result<Reply> {
     let from = tx.tables().require::<Switch>(&op.from)?.clone();
     let mut to: Switch = tx.require(&op.to)?;
     check_move(tx.tables(), &from, &to)?;

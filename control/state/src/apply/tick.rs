@@ -27,9 +27,9 @@ use crate::tenancy::entity::Invite;
 pub const DEAD_AFTER_MS: u64 = 5 * 60_000;
 /// A machine that shall come up for a tenant or after a reclaim is rebooted after so much
 /// silence, milliseconds.
-pub(super) const NUDGE_AFTER_MS: u64 = 15 * 60_000;
+pub(crate) const NUDGE_AFTER_MS: u64 = 15 * 60_000;
 /// A machine that nobody has is rebooted after so much silence, milliseconds.
-pub(super) const RESURRECT_AFTER_MS: u64 = 60 * 60_000;
+pub(crate) const RESURRECT_AFTER_MS: u64 = 60 * 60_000;
 /// Hammer is told to reboot at the latest so long after an installation, milliseconds.
 const BOOT_ORDER_MS: u64 = 30_000;
 /// An installed system that does not phone home for so long is worth a remark, milliseconds.
@@ -44,7 +44,7 @@ const KEEP_CERTIFICATES_MS: u64 = 10 * 60_000;
 type Result = std::result::Result<Reply, Error>;
 type Step = std::result::Result<(), Error>;
 
-pub(super) fn tick(tx: &mut Tx<'_>, op: &Tick) -> Result {
+pub(crate) fn tick(tx: &mut Tx<'_>, op: &Tick) -> Result {
     match clock::advance(tx, op) {
         TickTime::Believed(now) => tx.now = now,
         // A wrong clock would end every token, ticket and deadline at once.

@@ -10,7 +10,7 @@ use crate::tables::Tx;
 type Result = std::result::Result<Reply, Error>;
 
 /// A firewall that was allocated just now keeps its way into the VPN, if it got one.
-pub(super) fn admit(tx: &mut Tx<'_>, op: &AllocateMachine, machine: &Machine) {
+pub(crate) fn admit(tx: &mut Tx<'_>, op: &AllocateMachine, machine: &Machine) {
     let Some(access) = op.vpn.as_ref() else {
         return;
     };
@@ -26,7 +26,7 @@ pub(super) fn admit(tx: &mut Tx<'_>, op: &AllocateMachine, machine: &Machine) {
     }
 }
 
-pub(super) fn report(tx: &mut Tx<'_>, op: &ReportVpn) -> Result {
+pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportVpn) -> Result {
     let mut member: VpnMember = tx.require(&op.allocation)?;
     member.connected = op.connected;
     member.ips.clone_from(&op.ips);
@@ -39,7 +39,7 @@ pub(super) fn report(tx: &mut Tx<'_>, op: &ReportVpn) -> Result {
     Ok(Reply::None)
 }
 
-pub(super) fn forget(tx: &mut Tx<'_>, op: &ForgetVpn) -> Result {
+pub(crate) fn forget(tx: &mut Tx<'_>, op: &ForgetVpn) -> Result {
     // Whoever asked may have been told of an unknown outcome, and asks again.
     let _was_there = tx.delete::<VpnMember>(&op.allocation);
     Ok(Reply::None)

@@ -1,7 +1,6 @@
 //! Commands: everything that can change the state, with all that the change needs.
 
 mod agents;
-mod catalog;
 mod machine;
 mod network;
 mod vpn;
@@ -16,6 +15,8 @@ use crate::levels::{
     TPM_LEVEL, TRACE_LEVEL, VPN_SEAL_LEVEL,
 };
 
+use crate::catalog::command::*;
+
 use crate::identity::command::*;
 
 use crate::tenancy::command::*;
@@ -25,7 +26,6 @@ use crate::cluster::command::*;
 use crate::audit::command::*;
 
 pub use agents::*;
-pub use catalog::*;
 pub use machine::*;
 pub use network::*;
 pub use vpn::*;

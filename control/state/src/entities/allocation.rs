@@ -7,7 +7,8 @@ use ipnet::IpNet;
 use proto_types::{AllocationId, Asn, ImageId, NetworkId, ProjectId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Layout, NatType, NetworkType};
+use super::{NatType, NetworkType};
+use crate::catalog::entity::Layout;
 use crate::meta::Labels;
 
 /// What a machine is used as.

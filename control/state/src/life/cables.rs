@@ -11,9 +11,8 @@ use std::fmt;
 
 use proto_types::{MacAddr, MachineId};
 
-use crate::entities::{
-    Availability, Machine, Neighbour, Nic, Partition, Phase, PortLink, Segment, Switch,
-};
+use crate::catalog::entity::Partition;
+use crate::entities::{Availability, Machine, Neighbour, Nic, Phase, PortLink, Segment, Switch};
 use crate::tables::Tables;
 
 /// Why a claim does not stand.

@@ -9,8 +9,9 @@ use proto_errors::Error;
 use proto_types::{PartitionId, SwitchId, Vni};
 
 use super::switch::{PortIntent, SegmentIntent, SwitchDesired, ports};
+use crate::catalog::entity::{Partition, SEGMENT_MTU_DEFAULT};
 use crate::change::Change;
-use crate::entities::{Machine, Partition, SEGMENT_MTU_DEFAULT, Switch};
+use crate::entities::{Machine, Switch};
 use crate::tables::{Kind, Record, Tables};
 
 /// What every switch shall do. Derived from the tables, never stored.

@@ -3,20 +3,20 @@
 //! Each answer is the whole desired state. Its generation is [`Tables::revision`]: send again
 //! when the content differs from what was sent last, with the revision of that moment.
 
-mod bgp;
-mod bmc;
-mod boot;
+pub(crate) mod bgp;
+pub(crate) mod bmc;
+pub(crate) mod boot;
 pub(crate) mod cables;
 pub mod events;
-mod fabric;
-mod layout;
-mod layout_rules;
-mod nonce;
-mod orders;
+pub(crate) mod fabric;
+pub(crate) mod nonce;
+pub(crate) mod orders;
 pub(crate) mod reports;
-mod restored;
-mod switch;
+pub(crate) mod restored;
+pub(crate) mod switch;
 
+pub use crate::catalog::read::check_installable;
+pub use crate::catalog::read::default_layout;
 pub use crate::cluster::read::restored;
 pub use bgp::{BgpFilter, bgp_filter};
 pub use bmc::{bmc_desired, machine_orders};
@@ -25,8 +25,6 @@ pub use boot::{
     is_left_alone,
 };
 pub use fabric::Fabric;
-pub use layout::default_layout;
-pub use layout_rules::check_installable;
 pub use nonce::{NONCE_LIFE_MS, NONCE_SETTLE_MS, Nonce};
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};
 pub use reports::{bmc_reading_matters, event_is_heartbeat, switch_report_matters};

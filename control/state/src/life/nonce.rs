@@ -8,7 +8,8 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{Digest, MachineId, Timestamp};
 
 use super::machine_orders;
-use crate::entities::{BmcAction, BmcOrder, Machine, OrderState, Partition};
+use crate::catalog::entity::Partition;
+use crate::entities::{BmcAction, BmcOrder, Machine, OrderState};
 use crate::levels::{NONCE_LEVEL, feature_level};
 use crate::tables::Tables;
 

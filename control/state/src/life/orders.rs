@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use proto_types::{AllocationId, Digest, ImageId, MachineId, ProjectId};
 
 use super::boot::is_left_alone;
+use crate::catalog::entity::{Disk, Image, Layout};
 use crate::cluster::read::restored;
-use crate::entities::{Allocation, AllocationNetwork, Disk, Image, Layout, Machine, Phase};
+use crate::entities::{Allocation, AllocationNetwork, Machine, Phase};
 use crate::tables::Tables;
 
 /// What hammer does now.
@@ -201,8 +202,8 @@ fn device_name(disks: &[Disk], device: &str, name: impl Fn(&str, &str, u32) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entities::DiskPartition;
-    use crate::life::default_layout;
+    use crate::catalog::entity::DiskPartition;
+    use crate::catalog::read::default_layout;
 
     #[test]
     fn partitions_are_named_by_disk_and_number() {

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 
 use proto_types::{SwitchId, Vni};
 
-use crate::entities::{Machine, Partition, Segment, Switch, SwitchPort};
+use crate::catalog::entity::Partition;
+use crate::entities::{Machine, Segment, Switch, SwitchPort};
 use crate::tables::Tables;
 
 /// A port as it shall be.
@@ -42,7 +43,7 @@ pub struct SwitchDesired {
 }
 
 /// All ports of a switch as they shall be.
-pub(super) fn ports(tables: &Tables, switch: &Switch) -> Vec<PortIntent> {
+pub(crate) fn ports(tables: &Tables, switch: &Switch) -> Vec<PortIntent> {
     let intent = |(name, port): (&String, &SwitchPort)| PortIntent {
         name: name.clone(),
         vni: port_vni(tables, switch, name),
@@ -71,7 +72,7 @@ pub fn port_vni(tables: &Tables, switch: &Switch, port: &str) -> Vni {
 }
 
 /// The segment that the machine at a port belongs in.
-pub(super) fn vni_of_machine(tables: &Tables, switch: &Switch, port: &str) -> Vni {
+pub(crate) fn vni_of_machine(tables: &Tables, switch: &Switch, port: &str) -> Vni {
     let provisioning = || {
         let partition = tables.get::<Partition>(&switch.partition);
         partition.map(|p| p.provisioning_vni()).unwrap_or_default()

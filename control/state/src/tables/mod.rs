@@ -21,6 +21,7 @@ use sha2::{Digest as _, Sha256};
 use crate::change::{CodecError, decode, encode};
 
 use crate::audit::entity::*;
+use crate::catalog::entity::*;
 use crate::cluster::entity::*;
 use crate::entities::*;
 use crate::identity::entity::*;

@@ -3,7 +3,8 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::{Digest, PartitionId, SwitchId};
 
-use crate::entities::{Partition, Switch};
+use crate::catalog::entity::Partition;
+use crate::entities::Switch;
 use crate::identity::apply::ticket::{check_ticket, refuse, unknown};
 use crate::identity::command::{CreateJoinTicket, RedeemJoinTicket, RevokeJoinTicket};
 use crate::identity::entity::{AgentKind, JoinTicket};

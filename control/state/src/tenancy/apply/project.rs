@@ -3,7 +3,8 @@
 use proto_errors::Error;
 use proto_types::TenantId;
 
-use crate::entities::{Ip, Network, SizeReservation};
+use crate::catalog::entity::SizeReservation;
+use crate::entities::{Ip, Network};
 use crate::fields::{check_description, check_name, in_use};
 use crate::meta::Meta;
 use crate::reply::Reply;

@@ -3,7 +3,7 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::ProjectId;
 
-use crate::entities::Size;
+use crate::catalog::entity::Size;
 use crate::holdings::{Counts, counts};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};

@@ -1,91 +1,20 @@
-//! Images and filesystem layouts.
+//! Filesystem layouts.
 
 use std::collections::BTreeSet;
 
 use proto_errors::{Error, ErrorCode};
 
-use crate::command::{
-    CreateImage, CreateLayout, DeleteImage, DeleteLayout, UpdateImage, UpdateLayout,
-};
-use crate::entities::{Image, LAYOUT_DEFAULT, Layout, Machine, Size};
+use crate::catalog::command::{CreateLayout, DeleteLayout, UpdateLayout};
+use crate::catalog::entity::{LAYOUT_DEFAULT, Layout, Size};
+use crate::catalog::read::Requirement;
+use crate::entities::Machine;
 use crate::fields::{check_description, check_name, in_use, set};
-use crate::meta::label;
 use crate::reply::Reply;
 use crate::tables::Tx;
-use crate::version::{Requirement, parse_image_id};
 
-/// An image is good for this long when nobody says otherwise, milliseconds: 90 days.
-const IMAGE_LIFE_MS: u64 = 90 * 24 * 3_600_000;
-
-type Result = std::result::Result<Reply, Error>;
 type Check = std::result::Result<(), Error>;
 
-fn check_image(image: &Image) -> Check {
-    parse_image_id(image.id.as_str())?;
-    if let Some(name) = &image.name {
-        check_name(name)?;
-    }
-    check_description(image.description.as_deref().unwrap_or_default())?;
-    if !(image.url.starts_with("https://") || image.url.starts_with("http://")) {
-        return Err(Error::invalid("url", "must be an http or https URL"));
-    }
-    if image.features.is_empty() {
-        return Err(Error::invalid(
-            "features",
-            "must name at least one of machine, firewall",
-        ));
-    }
-    if image.meta.labels.contains_key(label::DIGEST) && image.digest().is_none() {
-        return Err(Error::invalid(
-            label::DIGEST,
-            "must be sha256:<64 hex digits> or sha512:<128>",
-        ));
-    }
-    Ok(())
-}
-
-pub(super) fn create_image(tx: &mut Tx<'_>, op: &CreateImage) -> Result {
-    let mut image = op.0.clone();
-    if image.expires_at == proto_types::Timestamp::ZERO {
-        image.expires_at = tx.now.plus_ms(IMAGE_LIFE_MS);
-    }
-    check_image(&image)?;
-    tx.create(image).map(Reply::Image)
-}
-
-pub(super) fn update_image(tx: &mut Tx<'_>, op: &UpdateImage) -> Result {
-    let mut image: Image = tx.require(&op.id)?;
-    op.lock.check("image", op.id.as_str(), &image.meta)?;
-    set(&mut image.url, op.url.as_ref());
-    image.name = op.name.clone().or(image.name);
-    image.description = op.description.clone().or(image.description);
-    set(&mut image.features, op.features.as_ref());
-    set(&mut image.classification, op.classification.as_ref());
-    set(&mut image.expires_at, op.expires_at.as_ref());
-    if let Some(labels) = &op.labels {
-        labels.apply(&mut image.meta.labels)?;
-    }
-    check_image(&image)?;
-    Ok(Reply::Image(tx.update(image)))
-}
-
-pub(super) fn delete_image(tx: &mut Tx<'_>, op: &DeleteImage) -> Result {
-    let image = tx.tables().require::<Image>(&op.0)?.clone();
-    let user = tx
-        .tables()
-        .all::<Machine>()
-        .find(|m| m.allocation.as_ref().is_some_and(|a| a.image == op.0));
-    if let Some(machine) = user {
-        return Err(in_use(
-            "image",
-            op.0.as_str(),
-            "machine",
-            &machine.id.to_string(),
-        ));
-    }
-    tx.delete::<Image>(&op.0);
-    Ok(Reply::Image(image))
-}
+type Result = std::result::Result<Reply, Error>;
 
 fn check_layout(tx: &Tx<'_>, layout: &Layout) -> Check {
     if layout.id.as_str() == LAYOUT_DEFAULT {
@@ -215,12 +144,12 @@ fn check_collision(tx: &Tx<'_>, layout: &Layout) -> Check {
     })
 }
 
-pub(super) fn create_layout(tx: &mut Tx<'_>, op: &CreateLayout) -> Result {
+pub(crate) fn create_layout(tx: &mut Tx<'_>, op: &CreateLayout) -> Result {
     check_layout(tx, &op.0)?;
     tx.create(op.0.clone()).map(Reply::Layout)
 }
 
-pub(super) fn update_layout(tx: &mut Tx<'_>, op: &UpdateLayout) -> Result {
+pub(crate) fn update_layout(tx: &mut Tx<'_>, op: &UpdateLayout) -> Result {
     let mut layout: Layout = tx.require(&op.id)?;
     op.lock
         .check("filesystem-layout", op.id.as_str(), &layout.meta)?;
@@ -236,7 +165,7 @@ pub(super) fn update_layout(tx: &mut Tx<'_>, op: &UpdateLayout) -> Result {
     Ok(Reply::Layout(tx.update(layout)))
 }
 
-pub(super) fn delete_layout(tx: &mut Tx<'_>, op: &DeleteLayout) -> Result {
+pub(crate) fn delete_layout(tx: &mut Tx<'_>, op: &DeleteLayout) -> Result {
     let user = tx
         .tables()
         .all::<Machine>()

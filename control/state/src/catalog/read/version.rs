@@ -8,7 +8,7 @@ use std::sync::Arc;
 use proto_errors::{Error, ErrorCode};
 use proto_types::Timestamp;
 
-use crate::entities::{Classification, Image};
+use crate::catalog::entity::{Classification, Image};
 use crate::tables::Tables;
 
 /// Version of an image. A missing minor number is 0: `debian-12` means `debian-12.0`. A missing patch

@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 
 use proto_errors::Error;
 
-use crate::entities::{Filesystem, Format, Layout, LogicalVolume, LvmType, Raid, VolumeGroup};
+use crate::catalog::entity::{
+    Filesystem, Format, Layout, LogicalVolume, LvmType, Raid, VolumeGroup,
+};
 
 /// Devices that an array, a striped volume and a mirrored volume need at least.
 const ACTIVE_MIN: usize = 2;
