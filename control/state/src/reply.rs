@@ -10,8 +10,9 @@ use crate::catalog::entity::{
     Image, Layout, Partition, Size, SizeImageConstraint, SizeReservation,
 };
 use crate::cluster::entity::{ClusterClock, Component, ControlNode, Policy, Settings};
-use crate::entities::{BmcOrder, EventLog, Ip, Machine, Network, Switch};
+use crate::entities::{BmcOrder, EventLog, Machine, Switch};
 use crate::identity::entity::{BootTicket, CaRotation, Identity, JoinTicket, Token, User};
+use crate::network::entity::{Ip, Network};
 use crate::tenancy::entity::{Invite, Project, Quota, Tenant};
 
 macro_rules! replies {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{Asn, MachineId, SizeId, Timestamp, is_hostname};
 
+use crate::apply::allocate;
 use crate::apply::allocate_networks::{check_networks, connect};
 use crate::apply::candidates::{best, chosen, not_ready};
-use crate::apply::{allocate, pool};
 use crate::catalog::apply::partition::{DNS_MAX, NTP_MAX};
 use crate::catalog::entity::{
     Classification, Image, ImageFeature, LAYOUT_DEFAULT, Layout, Partition, Size,
@@ -22,6 +22,7 @@ use crate::fields::{check_description, check_name};
 use crate::hardware::check_layout;
 use crate::levels::{CONTRACT_LEVEL, feature_level};
 use crate::meta::label;
+use crate::network::apply::pool;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 use crate::tenancy::apply::quota::within;

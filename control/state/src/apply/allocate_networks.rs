@@ -7,9 +7,10 @@ use std::sync::Arc;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{Asn, MachineId, PartitionId};
 
-use super::ip;
 use crate::command::AllocateMachine;
-use crate::entities::{AllocationNetwork, AllocationType, Family, Network, NetworkType};
+use crate::entities::{AllocationNetwork, AllocationType};
+use crate::network::apply::ip;
+use crate::network::entity::{Family, Network, NetworkType};
 use crate::tables::{Tables, Tx};
 
 /// Networks of a machine.

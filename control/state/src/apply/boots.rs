@@ -23,7 +23,6 @@ use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
 type Check = std::result::Result<(), Error>;
-
 type Result = std::result::Result<Reply, Error>;
 
 /// Refuses tickets and tokens in phases in which pixie does not boot hammer.

@@ -9,15 +9,17 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, Vni};
 
 use super::orders::{cancel_life, cancel_open, open_orders, order_life};
-use super::{boots, events, handover, ip, machine, pool};
+use super::{boots, events, handover, machine};
 use crate::command::FreeMachine;
 use crate::entities::{
     Availability, BmcAction, BmcOrder, EventKind, HoldCause, Machine, OrderPurpose, OrderState,
-    Phase, PoolNumber, PortLink, Segment, Switch,
+    Phase, PortLink, Segment, Switch,
 };
 use crate::identity::apply::certificate;
 use crate::life::port_vni;
 use crate::meta::label;
+use crate::network::apply::{ip, pool};
+use crate::network::entity::PoolNumber;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 

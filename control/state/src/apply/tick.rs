@@ -12,13 +12,14 @@ use crate::cluster::command::Tick;
 use crate::cluster::entity::{COMPONENT_LIFE_MS, Component};
 use crate::cluster::read::{reconciled_at, restored};
 use crate::entities::{
-    Availability, BmcOrder, CoolingNumber, EventLog, HoldCause, Idempotency, Liveliness, Machine,
-    OrderPurpose, OrderState, Phase, Segment,
+    Availability, BmcOrder, EventLog, HoldCause, Idempotency, Liveliness, Machine, OrderPurpose,
+    OrderState, Phase, Segment,
 };
 use crate::identity::apply::{ca, identity};
 use crate::identity::entity::{BootTicket, Certificate, Identity, JoinTicket, Token};
 use crate::levels::{CUT_OFF_LEVEL, feature_level};
 use crate::life::is_left_alone;
+use crate::network::entity::CoolingNumber;
 use crate::reply::Reply;
 use crate::tables::{Entity, Record, Tables, Tx};
 use crate::tenancy::entity::Invite;

@@ -2,7 +2,6 @@
 
 mod agents;
 mod machine;
-mod network;
 mod vpn;
 
 use proto_types::Timestamp;
@@ -14,6 +13,8 @@ use crate::levels::{
     FEATURE_LEVEL, IDENTITY_LEVEL, NONCE_LEVEL, POLICY_LEVEL, SEEN_IN_LEVEL, TO_DISK_LEVEL,
     TPM_LEVEL, TRACE_LEVEL, VPN_SEAL_LEVEL,
 };
+
+use crate::network::command::*;
 
 use crate::catalog::command::*;
 
@@ -27,7 +28,6 @@ use crate::audit::command::*;
 
 pub use agents::*;
 pub use machine::*;
-pub use network::*;
 pub use vpn::*;
 
 /// A change to the state.

@@ -7,9 +7,9 @@ use ipnet::IpNet;
 use proto_types::{AllocationId, Asn, ImageId, NetworkId, ProjectId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{NatType, NetworkType};
 use crate::catalog::entity::Layout;
 use crate::meta::Labels;
+use crate::network::entity::{NatType, NetworkType};
 
 /// What a machine is used as.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

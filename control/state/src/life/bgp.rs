@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 
-use crate::entities::{Allocation, AllocationType, Machine, Network, NetworkType, Segment};
-use crate::query::project_ips;
+use crate::entities::{Allocation, AllocationType, Machine, Segment};
+use crate::network::entity::{Network, NetworkType};
+use crate::network::read::project_ips;
 use crate::tables::Tables;
 
 /// What the port of a machine lets through of its announcements.

@@ -7,11 +7,10 @@ use proto_types::{
     SwitchId, TenantId, Timestamp, TokenId,
 };
 
-use crate::entities::{
-    Availability, BmcOrder, Ip, IpKey, Machine, Network, OrderState, Phase, Switch,
-};
+use crate::entities::{Availability, BmcOrder, Machine, OrderState, Phase, Switch};
 use crate::identity::entity::{BootTicket, Certificate, Token};
 use crate::life::cables;
+use crate::network::entity::{Ip, IpKey, Network};
 use crate::tenancy::entity::Project;
 
 /// Ways to find objects by something else than their key.

@@ -25,6 +25,7 @@ use crate::catalog::entity::*;
 use crate::cluster::entity::*;
 use crate::entities::*;
 use crate::identity::entity::*;
+use crate::network::entity::*;
 use crate::tenancy::entity::*;
 
 pub(crate) use index::{Index, Indexed};

@@ -13,7 +13,6 @@ use crate::reply::Reply;
 use crate::tables::Tx;
 
 type Check = std::result::Result<(), Error>;
-
 type Result = std::result::Result<Reply, Error>;
 
 fn check_image_constraints(tx: &Tx<'_>, size: &SizeId, all: &[ImageConstraint]) -> Check {

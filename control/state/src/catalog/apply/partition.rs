@@ -4,15 +4,16 @@ use std::ops::RangeInclusive;
 
 use proto_errors::Error;
 
-use crate::apply::pool;
 use crate::catalog::command::{CreatePartition, DeletePartition, UpdatePartition};
 use crate::catalog::entity::{
     NUMBER_COOLDOWN_MAX_S, Partition, SizeReservation, UNKNOWN_MACHINES_MAX,
 };
-use crate::entities::{Network, PoolNumber, Switch};
+use crate::entities::Switch;
 use crate::fields::{check_description, in_use, set};
 use crate::levels::{NONCE_LEVEL, feature_level};
 use crate::meta::{Labels, label};
+use crate::network::apply::pool;
+use crate::network::entity::{Network, PoolNumber};
 use crate::reply::Reply;
 use crate::tables::Tx;
 

@@ -13,7 +13,6 @@ use crate::tables::Tx;
 use crate::tenancy::entity::Project;
 
 type Check = std::result::Result<(), Error>;
-
 type Result = std::result::Result<Reply, Error>;
 
 fn check_reservation(tx: &Tx<'_>, reservation: &SizeReservation) -> Check {

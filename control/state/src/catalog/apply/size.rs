@@ -14,7 +14,6 @@ use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
 type Check = std::result::Result<(), Error>;
-
 type Result = std::result::Result<Reply, Error>;
 
 fn check_size(tx: &Tx<'_>, size: &Size) -> Check {

@@ -25,7 +25,6 @@ const LIFE_MAX_MS: u64 = 365 * 24 * 3_600_000;
 const TOUCH_MS: u64 = 5 * 60_000;
 
 type Result = std::result::Result<Reply, Error>;
-
 type Check = std::result::Result<(), Error>;
 
 pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateToken) -> Result {

@@ -4,9 +4,9 @@ use proto_errors::Error;
 use proto_types::TenantId;
 
 use crate::catalog::entity::SizeReservation;
-use crate::entities::{Ip, Network};
 use crate::fields::{check_description, check_name, in_use};
 use crate::meta::Meta;
+use crate::network::entity::{Ip, Network};
 use crate::reply::Reply;
 use crate::tables::Tx;
 use crate::tenancy::apply::{budget, invite};

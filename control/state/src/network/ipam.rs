@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use crate::entities::Family;
+use crate::network::entity::Family;
 
 /// First and last address as numbers.
 fn bounds(net: &IpNet) -> (u128, u128) {

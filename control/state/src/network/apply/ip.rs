@@ -6,13 +6,14 @@ use std::sync::Arc;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{IpId, MachineId, ProjectId};
 
-use crate::apply::{ip, pool};
-use crate::command::{CreateIp, DeleteIp, UpdateIp};
-use crate::entities::{Family, Ip, IpKey, IpType, Machine, Network, NetworkType, PoolNumber};
+use crate::entities::Machine;
 use crate::fields::{check_description, check_name};
-use crate::ipam;
 use crate::levels::has_contract_rules;
 use crate::meta::{Meta, label};
+use crate::network::apply::{next_address, pool};
+use crate::network::command::{CreateIp, DeleteIp, UpdateIp};
+use crate::network::entity::{Family, Ip, IpKey, IpType, Network, NetworkType, PoolNumber};
+use crate::network::ipam;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 use crate::tenancy::apply::quota::within;
@@ -37,7 +38,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
         (Some(ip), None) => take_given(tx, &network, ip, op.project)?,
         (None, family) => {
             let family = family_of(&network, family)?;
-            pool::next_ip(tx, &network, family, op.project)?
+            next_address::next_ip(tx, &network, family, op.project)?
         }
     };
     let mut meta = Meta::labelled(op.labels.clone());
@@ -157,7 +158,7 @@ pub(crate) fn create_for_machine(
     project: ProjectId,
     machine: MachineId,
 ) -> std::result::Result<IpAddr, Error> {
-    let ip = pool::next_ip(tx, network, family, project)?;
+    let ip = next_address::next_ip(tx, network, family, project)?;
     let id = IpId::new(tx.derive_uuid());
     let mut meta = Meta::default();
     meta.labels
@@ -329,5 +330,5 @@ fn remove(tx: &mut Tx<'_>, ip: &Ip) -> Option<Arc<Ip>> {
 }
 
 pub(crate) fn create_ip(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
-    within(tx, op.project, |tx| ip::create(tx, op))
+    within(tx, op.project, |tx| create(tx, op))
 }

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use proto_types::{ProjectId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::IpKey;
+use crate::network::entity::IpKey;
 
 /// A number that `apply` gives out. The order keeps numbers of one kind together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
