@@ -39,6 +39,7 @@ mod network;
 pub mod query;
 mod references;
 mod reply;
+mod switch;
 mod tables;
 mod tenancy;
 
@@ -69,6 +70,8 @@ pub use network::entity::*;
 pub use proto_errors::{Error as StateError, ErrorCode, ErrorKind};
 pub use proto_types::{AuditHash, AuditPhase};
 pub use reply::Reply;
+pub use switch::command::*;
+pub use switch::entity::*;
 pub use tables::{Entity, Kind, Record, Slot, Tables};
 pub use tenancy::command::*;
 pub use tenancy::entity::*;

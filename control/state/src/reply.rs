@@ -10,9 +10,10 @@ use crate::catalog::entity::{
     Image, Layout, Partition, Size, SizeImageConstraint, SizeReservation,
 };
 use crate::cluster::entity::{ClusterClock, Component, ControlNode, Policy, Settings};
-use crate::entities::{BmcOrder, EventLog, Machine, Switch};
+use crate::entities::{BmcOrder, EventLog, Machine};
 use crate::identity::entity::{BootTicket, CaRotation, Identity, JoinTicket, Token, User};
 use crate::network::entity::{Ip, Network};
+use crate::switch::entity::Switch;
 use crate::tenancy::entity::{Invite, Project, Quota, Tenant};
 
 macro_rules! replies {

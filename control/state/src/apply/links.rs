@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use proto_types::{MachineId, SwitchId};
 
-use crate::entities::{Machine, Neighbour, Switch};
-use crate::life::cables::{addresses, cables};
+use crate::entities::Machine;
+use crate::life::cables::cables;
 use crate::meta::label;
+use crate::switch::entity::{Neighbour, Switch, addresses};
 use crate::tables::{Tables, Tx};
 
 /// What a machine has by what it says now; `is_fresh` after its registration.

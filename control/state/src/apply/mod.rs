@@ -16,8 +16,6 @@ pub(crate) mod reclaim;
 pub(crate) mod restored;
 pub(crate) mod sizing;
 pub(crate) mod strangers;
-pub(crate) mod switch;
-pub(crate) mod switch_move;
 pub(crate) mod tick;
 pub(crate) mod vpn;
 
@@ -33,6 +31,7 @@ use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, toke
 use crate::levels::FEATURE_LEVEL;
 use crate::network::apply::{child_network, ip, network};
 use crate::reply::Reply;
+use crate::switch::apply::{replace, switch};
 use crate::tables::{Tables, Tx};
 use crate::tenancy::apply::{invite, member, project, quota, tenant};
 
@@ -192,7 +191,7 @@ routes! {
     ReportSwitch switch::report;
     UpdateSwitch switch::update;
     SetSwitchPort switch::set_port;
-    MigrateSwitch switch_move::migrate;
+    MigrateSwitch replace::migrate;
     DeleteSwitch switch::delete;
     CreateJoinTicket join_ticket::create_join_ticket;
     RedeemJoinTicket join_ticket::redeem_join_ticket;

@@ -13,7 +13,7 @@ use super::{boots, events, handover, machine};
 use crate::command::FreeMachine;
 use crate::entities::{
     Availability, BmcAction, BmcOrder, EventKind, HoldCause, Machine, OrderPurpose, OrderState,
-    Phase, PortLink, Segment, Switch,
+    Phase, PortLink, Segment,
 };
 use crate::identity::apply::certificate;
 use crate::life::port_vni;
@@ -21,6 +21,7 @@ use crate::meta::label;
 use crate::network::apply::{ip, pool};
 use crate::network::entity::PoolNumber;
 use crate::reply::Reply;
+use crate::switch::entity::Switch;
 use crate::tables::{Tables, Tx};
 
 /// How often a step is tried.

@@ -9,9 +9,10 @@ use crate::apply::links;
 use crate::cluster::entity::ClusterClock;
 use crate::cluster::read::restored;
 use crate::command::ReconcileRestore;
-use crate::entities::{Availability, Condition, Machine, Switch};
+use crate::entities::{Availability, Condition, Machine};
 use crate::life::{kept_ports, restored_machines, silent_switches};
 use crate::reply::Reply;
+use crate::switch::entity::Switch;
 use crate::tables::Tx;
 
 type Step = std::result::Result<(), Error>;

@@ -3,7 +3,8 @@
 
 use super::{clip, list_max, text_max};
 use crate::command::{BmcReading, Op};
-use crate::entities::{Hardware, Neighbour};
+use crate::entities::Hardware;
+use crate::switch::entity::Neighbour;
 
 /// Cuts the texts that people read, and what was heard of others, to their bounds.
 pub fn clip_reports(op: &mut Op) {

@@ -1,6 +1,5 @@
 //! Commands: everything that can change the state, with all that the change needs.
 
-mod agents;
 mod machine;
 mod vpn;
 
@@ -14,6 +13,8 @@ use crate::levels::{
     TPM_LEVEL, TRACE_LEVEL, VPN_SEAL_LEVEL,
 };
 
+use crate::switch::command::*;
+
 use crate::network::command::*;
 
 use crate::catalog::command::*;
@@ -26,7 +27,6 @@ use crate::cluster::command::*;
 
 use crate::audit::command::*;
 
-pub use agents::*;
 pub use machine::*;
 pub use vpn::*;
 

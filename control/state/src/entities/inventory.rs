@@ -3,6 +3,7 @@
 use proto_types::{MacAddr, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::switch::entity::Neighbour;
 use crate::{blob, bounds};
 
 /// A CPU socket.
@@ -52,27 +53,6 @@ impl BlockDevice {
     pub fn is_fixed(&self) -> bool {
         !self.removable && self.size > 0
     }
-}
-
-/// Whom a NIC hears by LLDP.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Neighbour {
-    /// Chassis id: a MAC address, or a name.
-    pub chassis_id: String,
-    /// Port, `swp1`.
-    pub port_id: String,
-    /// What the machine's agent calls the port, where it tells that beside `port_id`. Empty means
-    /// that it does not.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub identifier: String,
-    /// System name: the switch's id.
-    pub system_name: String,
-    /// What the system says about itself.
-    pub system_description: String,
-    /// Address that its frames come from, when a switch tells it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mac: Option<MacAddr>,
 }
 
 /// A network interface.

@@ -6,7 +6,6 @@ mod inventory;
 mod machine;
 mod order;
 mod records;
-mod switch;
 mod vpn;
 
 pub use allocation::*;
@@ -15,5 +14,4 @@ pub use inventory::*;
 pub use machine::*;
 pub use order::*;
 pub use records::*;
-pub use switch::*;
 pub use vpn::*;

@@ -12,7 +12,8 @@ use std::fmt;
 use proto_types::{MacAddr, MachineId};
 
 use crate::catalog::entity::Partition;
-use crate::entities::{Availability, Machine, Neighbour, Nic, Phase, PortLink, Segment, Switch};
+use crate::entities::{Availability, Machine, Nic, Phase, PortLink, Segment};
+use crate::switch::entity::{Neighbour, Switch, addresses};
 use crate::tables::Tables;
 
 /// Why a claim does not stand.
@@ -62,13 +63,6 @@ fn claims<'a>(tables: &'a Tables, machine: &Machine, nic: &'a Nic) -> Vec<Claim<
             .then_some((switch.as_ref(), neighbour.port_id.as_str()))
     };
     nic.neighbours.iter().filter_map(known).collect()
-}
-
-/// The addresses by which a switch tells a neighbour.
-pub(crate) fn addresses(neighbour: &Neighbour) -> impl Iterator<Item = MacAddr> + '_ {
-    let ids = [&neighbour.chassis_id, &neighbour.port_id];
-    let told = ids.into_iter().filter_map(|id| id.parse().ok());
-    neighbour.mac.into_iter().chain(told)
 }
 
 /// The machine that a neighbour says it is. Hammer and installed systems do.

@@ -11,7 +11,8 @@ use proto_types::{PartitionId, SwitchId, Vni};
 use super::switch::{PortIntent, SegmentIntent, SwitchDesired, ports};
 use crate::catalog::entity::{Partition, SEGMENT_MTU_DEFAULT};
 use crate::change::Change;
-use crate::entities::{Machine, Switch};
+use crate::entities::Machine;
+use crate::switch::entity::Switch;
 use crate::tables::{Kind, Record, Tables};
 
 /// What every switch shall do. Derived from the tables, never stored.

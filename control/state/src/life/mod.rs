@@ -18,6 +18,7 @@ pub(crate) mod switch;
 pub use crate::catalog::read::check_installable;
 pub use crate::catalog::read::default_layout;
 pub use crate::cluster::read::restored;
+pub use crate::switch::read::switch_report_matters;
 pub use bgp::{BgpFilter, bgp_filter};
 pub use bmc::{bmc_desired, machine_orders};
 pub use boot::{
@@ -27,7 +28,7 @@ pub use boot::{
 pub use fabric::Fabric;
 pub use nonce::{NONCE_LIFE_MS, NONCE_SETTLE_MS, Nonce};
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};
-pub use reports::{bmc_reading_matters, event_is_heartbeat, switch_report_matters};
+pub use reports::{bmc_reading_matters, event_is_heartbeat};
 pub use restored::{KeptPort, RestoredMachine, kept_ports, restored_machines, silent_switches};
 pub use switch::{PortIntent, SegmentIntent, SwitchDesired, port_traces, port_vni};
 

@@ -2,9 +2,8 @@
 
 use proto_types::{MachineId, Timestamp};
 
-use crate::cluster::read::restored;
-use crate::command::{BmcReading, ReportSwitch};
-use crate::entities::{Bmc, BmcClaim, EventKind, EventLog, Liveliness, Machine, Switch};
+use crate::command::BmcReading;
+use crate::entities::{Bmc, BmcClaim, EventKind, EventLog, Liveliness, Machine};
 use crate::tables::Tables;
 
 /// Beyond this age a stored BMC report is written again although nothing changed, milliseconds:
@@ -28,38 +27,6 @@ pub fn event_is_heartbeat(tables: &Tables, machine: MachineId, kind: EventKind) 
         _ => false,
     };
     repeats && log.liveliness == Liveliness::Alive
-}
-
-/// Whether a report was under way when a newer one came: it says what was, and nothing of now.
-pub(crate) fn is_stale(switch: &Switch, report: &ReportSwitch) -> bool {
-    // Generations are revisions of the one log, so that they alone say what came later; a term is
-    // the agent's word.
-    report.applied_generation < switch.sync.applied_generation
-}
-
-/// Whether a report says anything new about the switch, beside that it is there.
-pub fn switch_report_matters(tables: &Tables, report: &ReportSwitch) -> bool {
-    let Some(switch) = tables.get::<Switch>(&report.id) else {
-        return true;
-    };
-    if is_stale(switch, report) {
-        return false;
-    }
-    let error = switch.sync.error.as_ref().map(|(_, error)| error);
-    let ports_differ = report.ports.iter().any(|(name, seen)| {
-        switch
-            .ports
-            .get(name)
-            .and_then(|port| port.observed.as_ref())
-            .is_none_or(|known| !known.is_like(seen))
-    });
-    // A restored state is compared with what switches say now: that nothing changed is news, too.
-    let is_unheard = restored(tables).is_some_and(|it| switch.sync.at <= it.made_at);
-    ports_differ
-        || is_unheard
-        || error != report.error.as_ref()
-        || switch.sync.applied_generation != report.applied_generation
-        || switch.sync.applied_term != report.applied_term
 }
 
 /// Whether a reading says anything new about the machine's BMC.

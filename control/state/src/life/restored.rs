@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 
 use proto_types::{SwitchId, Timestamp, Vni};
 
-use crate::entities::{Availability, EventLog, Machine, Phase, Switch};
+use crate::entities::{Availability, EventLog, Machine, Phase};
 use crate::life::switch::vni_of_machine;
+use crate::switch::entity::Switch;
 use crate::tables::Tables;
 
 /// A machine after a restore.

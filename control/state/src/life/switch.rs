@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use proto_types::{SwitchId, Vni};
 
 use crate::catalog::entity::Partition;
-use crate::entities::{Machine, Segment, Switch, SwitchPort};
+use crate::entities::{Machine, Segment};
+use crate::switch::entity::{Switch, SwitchPort};
 use crate::tables::Tables;
 
 /// A port as it shall be.

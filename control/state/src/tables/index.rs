@@ -7,10 +7,10 @@ use proto_types::{
     SwitchId, TenantId, Timestamp, TokenId,
 };
 
-use crate::entities::{Availability, BmcOrder, Machine, OrderState, Phase, Switch};
+use crate::entities::{Availability, BmcOrder, Machine, OrderState, Phase};
 use crate::identity::entity::{BootTicket, Certificate, Token};
-use crate::life::cables;
 use crate::network::entity::{Ip, IpKey, Network};
+use crate::switch::entity::{Switch, addresses};
 use crate::tenancy::entity::Project;
 
 /// Ways to find objects by something else than their key.
@@ -224,7 +224,7 @@ fn heard(switch: &Switch) -> impl Iterator<Item = (MacAddr, (SwitchId, String))>
     ports.flat_map(|(name, port)| {
         let heard = port.observed.iter().flat_map(|seen| &seen.neighbours);
         heard
-            .flat_map(cables::addresses)
+            .flat_map(addresses)
             .map(|mac| (mac, (switch.id.clone(), name.clone())))
     })
 }

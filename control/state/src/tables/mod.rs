@@ -26,6 +26,7 @@ use crate::cluster::entity::*;
 use crate::entities::*;
 use crate::identity::entity::*;
 use crate::network::entity::*;
+use crate::switch::entity::*;
 use crate::tenancy::entity::*;
 
 pub(crate) use index::{Index, Indexed};

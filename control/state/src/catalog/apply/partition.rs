@@ -8,13 +8,13 @@ use crate::catalog::command::{CreatePartition, DeletePartition, UpdatePartition}
 use crate::catalog::entity::{
     NUMBER_COOLDOWN_MAX_S, Partition, SizeReservation, UNKNOWN_MACHINES_MAX,
 };
-use crate::entities::Switch;
 use crate::fields::{check_description, in_use, set};
 use crate::levels::{NONCE_LEVEL, feature_level};
 use crate::meta::{Labels, label};
 use crate::network::apply::pool;
 use crate::network::entity::{Network, PoolNumber};
 use crate::reply::Reply;
+use crate::switch::entity::Switch;
 use crate::tables::Tx;
 
 /// Name servers of a partition.

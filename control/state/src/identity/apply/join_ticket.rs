@@ -4,11 +4,11 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{Digest, PartitionId, SwitchId};
 
 use crate::catalog::entity::Partition;
-use crate::entities::Switch;
 use crate::identity::apply::ticket::{check_ticket, refuse, unknown};
 use crate::identity::command::{CreateJoinTicket, RedeemJoinTicket, RevokeJoinTicket};
 use crate::identity::entity::{AgentKind, JoinTicket};
 use crate::reply::Reply;
+use crate::switch::entity::Switch;
 use crate::tables::Tx;
 
 /// Longest life of a join ticket, milliseconds: a day.

@@ -7,9 +7,9 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{ASN_BASE, Asn, PartitionId, ProjectId, Timestamp};
 
 use crate::catalog::entity::Partition;
-use crate::entities::Switch;
 use crate::network::entity::{CoolingNumber, Network, PoolCursor, PoolNumber};
 use crate::network::ipam;
+use crate::switch::entity::Switch;
 use crate::tables::{Tables, Tx};
 
 /// VRF ids of child networks come out of 1..=131072.

@@ -5,15 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, SwitchId};
 
-use super::{links, reclaim, switch_move};
+use crate::apply::{links, reclaim};
 use crate::catalog::entity::Partition;
-use crate::command::{DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch};
-use crate::entities::{Machine, ReplaceMode, Switch, SwitchPort, SwitchSync};
+use crate::entities::Machine;
 use crate::fields::{check_description, in_use};
 use crate::levels::feature_level;
-use crate::life::reports::is_stale;
 use crate::meta::Meta;
 use crate::reply::Reply;
+use crate::switch::apply::replace;
+use crate::switch::command::{
+    DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch,
+};
+use crate::switch::entity::{ReplaceMode, Switch, SwitchPort, SwitchSync};
+use crate::switch::read::is_stale;
 use crate::tables::Tx;
 
 /// How many ports a switch may have.
@@ -43,7 +47,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
     let adopts =
         !is_new && switch.replace_mode == ReplaceMode::Replace && feature_level(tx.tables()) >= 3;
     let twin = match adopts {
-        true => Some(switch_move::twin(tx.tables(), &switch, &op.rack)?),
+        true => Some(replace::twin(tx.tables(), &switch, &op.rack)?),
         false => None,
     };
     switch.rack.clone_from(&op.rack);
@@ -58,7 +62,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
     let before = std::mem::take(&mut switch.ports);
     switch.ports = merge_ports(&before, op);
     if let Some(twin) = &twin {
-        switch_move::adopt_ports(&mut switch, &before, twin);
+        replace::adopt_ports(&mut switch, &before, twin);
     }
     let switch = if is_new {
         tx.create(switch)?
@@ -68,7 +72,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
     let concerned = links::concerned_by_switch(tx.tables(), &switch);
     links::take_again(tx, concerned);
     if let Some(twin) = &twin {
-        switch_move::adopt_cables(tx, &switch, twin);
+        replace::adopt_cables(tx, &switch, twin);
     }
     Ok(Reply::Switch(switch))
 }

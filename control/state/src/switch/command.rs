@@ -1,4 +1,4 @@
-//! Commands about switches, tickets, certificates and control's own records.
+//! Commands about switches.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use proto_types::{MacAddr, PartitionId, SwitchId};
 use serde::{Deserialize, Serialize};
 
-use crate::entities::{PortObserved, ReplaceMode};
 use crate::meta::{LabelsUpdate, Lock};
+use crate::switch::entity::{PortObserved, ReplaceMode};
 
 /// See [`Op::RegisterSwitch`](crate::Op::RegisterSwitch).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use proto_types::{MacAddr, PartitionId, SwitchId, Timestamp, Vni};
 use serde::{Deserialize, Serialize};
 
-use super::Neighbour;
 use crate::meta::Meta;
+use crate::switch::entity::Neighbour;
 
 /// What a newly registered switch of a known id means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

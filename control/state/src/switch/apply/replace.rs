@@ -6,10 +6,11 @@ use std::sync::Arc;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MacAddr, SwitchId};
 
-use crate::command::MigrateSwitch;
-use crate::entities::{Machine, PortLink, ReplaceMode, Switch, SwitchPort};
+use crate::entities::{Machine, PortLink};
 use crate::query::switch_machines;
 use crate::reply::Reply;
+use crate::switch::command::MigrateSwitch;
+use crate::switch::entity::{ReplaceMode, Switch, SwitchPort};
 use crate::tables::{Tables, Tx};
 
 type Result<T> = std::result::Result<T, Error>;
