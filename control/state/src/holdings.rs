@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proto_types::{ProjectId, SizeId};
 
-use crate::query::project_machines;
+use crate::machine::read::project_machines;
 use crate::tables::Tables;
 use crate::tenancy::entity::{Project, Quota, QuotaSubject};
 

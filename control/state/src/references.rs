@@ -3,9 +3,9 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 
-use crate::entities::Machine;
 use crate::identity::entity::Certificate;
-use crate::life::hammer_may_run;
+use crate::machine::entity::Machine;
+use crate::machine::read::hammer_may_run;
 use crate::tables::Tx;
 
 type Check = std::result::Result<(), Error>;

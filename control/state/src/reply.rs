@@ -10,8 +10,8 @@ use crate::catalog::entity::{
     Image, Layout, Partition, Size, SizeImageConstraint, SizeReservation,
 };
 use crate::cluster::entity::{ClusterClock, Component, ControlNode, Policy, Settings};
-use crate::entities::{BmcOrder, EventLog, Machine};
 use crate::identity::entity::{BootTicket, CaRotation, Identity, JoinTicket, Token, User};
+use crate::machine::entity::{BmcOrder, EventLog, Machine};
 use crate::network::entity::{Ip, Network};
 use crate::switch::entity::Switch;
 use crate::tenancy::entity::{Invite, Project, Quota, Tenant};

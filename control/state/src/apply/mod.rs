@@ -1,45 +1,26 @@
 //! The one way to change the tables.
 
-pub(crate) mod allocate;
-pub(crate) mod allocate_networks;
-pub(crate) mod bmc_claims;
-pub(crate) mod boots;
-pub(crate) mod candidates;
-pub(crate) mod events;
-pub(crate) mod handover;
-pub(crate) mod lifecycle;
-pub(crate) mod links;
-pub(crate) mod machine;
-pub(crate) mod nonce;
-pub(crate) mod orders;
-pub(crate) mod reclaim;
-pub(crate) mod restored;
-pub(crate) mod sizing;
-pub(crate) mod strangers;
-pub(crate) mod tick;
-pub(crate) mod vpn;
-
 use proto_errors::{Error, ErrorCode};
 
 use crate::audit::apply::trail;
-use crate::bounds;
 use crate::catalog::apply::{image, image_constraint, layout, partition, reservation};
 use crate::change::Change;
 use crate::cluster::apply::{clock, component, node, policy, settings};
 use crate::command::{Command, Op, TRACE_LEN};
 use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
 use crate::levels::FEATURE_LEVEL;
+use crate::machine::apply::{
+    allocate, bmc_claims, boots, events, install, machine, orders, reclaim, register, restored,
+    sizing, vpn, wipe,
+};
 use crate::network::apply::{child_network, ip, network};
 use crate::reply::Reply;
 use crate::switch::apply::{replace, switch};
 use crate::tables::{Tables, Tx};
 use crate::tenancy::apply::{invite, member, project, quota, tenant};
+use crate::{bounds, tick};
 
-pub(crate) use candidates::{candidates, obstacle};
-pub use lifecycle::INSTALL_ATTEMPTS_MAX;
-pub use reclaim::STEP_ATTEMPTS_MAX;
-pub use strangers::{MAC_MACHINES_MAX, Strangers, strangers};
-pub use tick::{DEAD_AFTER_MS, tick_may_change};
+pub(crate) use crate::machine::read::candidates;
 
 /// What came of a command.
 #[derive(Debug, Clone, PartialEq)]
@@ -179,10 +160,10 @@ routes! {
     ReportVpn vpn::report;
     ForgetVpn vpn::forget;
     MachineSeen events::seen;
-    RegisterMachine lifecycle::register;
+    RegisterMachine register::register;
     MachineEvent events::event;
-    WipeDone lifecycle::wipe_done;
-    InstallDone lifecycle::install_done;
+    WipeDone wipe::wipe_done;
+    InstallDone install::install_done;
     PhoneHome events::phone_home;
     Tick tick::tick;
     AcceptTime clock::accept;

@@ -1,8 +1,5 @@
 //! Commands: everything that can change the state, with all that the change needs.
 
-mod machine;
-mod vpn;
-
 use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +9,8 @@ use crate::levels::{
     FEATURE_LEVEL, IDENTITY_LEVEL, NONCE_LEVEL, POLICY_LEVEL, SEEN_IN_LEVEL, TO_DISK_LEVEL,
     TPM_LEVEL, TRACE_LEVEL, VPN_SEAL_LEVEL,
 };
+
+use crate::machine::command::*;
 
 use crate::switch::command::*;
 
@@ -26,9 +25,6 @@ use crate::tenancy::command::*;
 use crate::cluster::command::*;
 
 use crate::audit::command::*;
-
-pub use machine::*;
-pub use vpn::*;
 
 /// A change to the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 
-use crate::entities::{Allocation, AllocationType, Machine, Segment};
+use crate::machine::entity::{Allocation, AllocationType, Machine, Segment};
 use crate::network::entity::{Network, NetworkType};
 use crate::network::read::project_ips;
 use crate::tables::Tables;

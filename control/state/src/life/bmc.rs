@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use proto_types::{MachineId, PartitionId};
+use proto_types::PartitionId;
 
-use super::boot::is_left_alone;
 use crate::cluster::read::restored;
-use crate::entities::{BmcAction, BmcOrder, Machine, OrderPurpose, OrderState};
+use crate::machine::entity::{BmcAction, BmcOrder, Machine, OrderPurpose, OrderState};
+use crate::machine::read::is_left_alone;
 use crate::tables::Tables;
 
 /// `true` for what was ordered before a restore, and for what the life cycle orders until somebody
@@ -43,13 +43,4 @@ pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder
         .collect();
     orders.sort_by_key(|order| order.sequence);
     orders
-}
-
-/// Orders of a machine that are remembered, oldest first.
-pub fn machine_orders(tables: &Tables, machine: MachineId) -> impl Iterator<Item = &Arc<BmcOrder>> {
-    let orders = tables.index().machine_orders.get(&machine);
-    orders
-        .into_iter()
-        .flat_map(|by_age| by_age.values())
-        .filter_map(|id| tables.get::<BmcOrder>(id))
 }

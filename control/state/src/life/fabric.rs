@@ -11,7 +11,7 @@ use proto_types::{PartitionId, SwitchId, Vni};
 use super::switch::{PortIntent, SegmentIntent, SwitchDesired, ports};
 use crate::catalog::entity::{Partition, SEGMENT_MTU_DEFAULT};
 use crate::change::Change;
-use crate::entities::Machine;
+use crate::machine::entity::Machine;
 use crate::switch::entity::Switch;
 use crate::tables::{Kind, Record, Tables};
 

@@ -4,10 +4,10 @@ use std::net::IpAddr;
 
 use proto_types::{AllocationId, Digest, ImageId, MachineId, ProjectId};
 
-use super::boot::is_left_alone;
 use crate::catalog::entity::{Disk, Image, Layout};
 use crate::cluster::read::restored;
-use crate::entities::{Allocation, AllocationNetwork, Machine, Phase};
+use crate::machine::entity::{Allocation, AllocationNetwork, Machine, Phase};
+use crate::machine::read::is_left_alone;
 use crate::tables::Tables;
 
 /// What hammer does now.

@@ -7,8 +7,8 @@ use proto_types::{
     SwitchId, TenantId, Timestamp, TokenId,
 };
 
-use crate::entities::{Availability, BmcOrder, Machine, OrderState, Phase};
 use crate::identity::entity::{BootTicket, Certificate, Token};
+use crate::machine::entity::{Availability, BmcOrder, Machine, OrderState, Phase};
 use crate::network::entity::{Ip, IpKey, Network};
 use crate::switch::entity::{Switch, addresses};
 use crate::tenancy::entity::Project;

@@ -7,8 +7,8 @@ use proto_errors::{Error, ErrorCode};
 use crate::catalog::command::{CreateLayout, DeleteLayout, UpdateLayout};
 use crate::catalog::entity::{LAYOUT_DEFAULT, Layout, Size};
 use crate::catalog::read::Requirement;
-use crate::entities::Machine;
 use crate::fields::{check_description, check_name, in_use, set};
+use crate::machine::entity::Machine;
 use crate::reply::Reply;
 use crate::tables::Tx;
 

@@ -8,8 +8,8 @@ use crate::catalog::entity::{
     Layout, Size, SizeConstraint, SizeConstraintType, SizeImageConstraint, SizeReservation,
 };
 use crate::catalog::read::overlap;
-use crate::entities::Machine;
 use crate::fields::{check_description, in_use, set};
+use crate::machine::entity::Machine;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{IpId, MachineId, ProjectId};
 
-use crate::entities::Machine;
 use crate::fields::{check_description, check_name};
 use crate::levels::has_contract_rules;
+use crate::machine::entity::Machine;
 use crate::meta::{Meta, label};
 use crate::network::apply::{next_address, pool};
 use crate::network::command::{CreateIp, DeleteIp, UpdateIp};

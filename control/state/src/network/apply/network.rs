@@ -4,8 +4,8 @@ use proto_errors::Error;
 use proto_types::{PartitionId, ProjectId, VNI_MAX};
 
 use crate::catalog::entity::Partition;
-use crate::entities::Machine;
 use crate::fields::{check_description, check_name, in_use};
+use crate::machine::entity::Machine;
 use crate::meta::Meta;
 use crate::network::apply::child_network::{Child, create_child};
 use crate::network::apply::network_rules::{check_fields, check_new_prefixes};

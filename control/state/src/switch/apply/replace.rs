@@ -6,8 +6,8 @@ use std::sync::Arc;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MacAddr, SwitchId};
 
-use crate::entities::{Machine, PortLink};
-use crate::query::switch_machines;
+use crate::machine::entity::{Machine, PortLink};
+use crate::machine::read::switch_machines;
 use crate::reply::Reply;
 use crate::switch::command::MigrateSwitch;
 use crate::switch::entity::{ReplaceMode, Switch, SwitchPort};

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, SwitchId};
 
-use crate::apply::{links, reclaim};
 use crate::catalog::entity::Partition;
-use crate::entities::Machine;
 use crate::fields::{check_description, in_use};
 use crate::levels::feature_level;
+use crate::machine::apply::{links, reclaim};
+use crate::machine::entity::Machine;
 use crate::meta::Meta;
 use crate::reply::Reply;
 use crate::switch::apply::replace;
