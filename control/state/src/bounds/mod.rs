@@ -12,7 +12,7 @@ use proto_errors::Error;
 use serde::Serialize;
 
 use crate::cluster::entity::POLICY_BYTES_MAX;
-use crate::command::Op;
+use crate::op::Op;
 
 /// Labels of an object, those of the system not counted.
 pub const LABELS_MAX: usize = 64;

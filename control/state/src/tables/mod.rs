@@ -1,6 +1,5 @@
 //! The tables: one ordered map per kind of object, and indexes derived from them.
 
-mod callers;
 mod index;
 mod tx;
 

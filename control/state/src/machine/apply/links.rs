@@ -1,5 +1,5 @@
 //! Cables between machines and switches, judged anew whenever one of both ends says something
-//! else; see [`crate::life::cables`].
+//! else; see [`crate::machine::read::cables`].
 
 use std::collections::BTreeSet;
 

@@ -24,7 +24,7 @@ pub enum Segment {
     Isolated,
 }
 
-/// A cable: both ends say so, see [`crate::life`].
+/// A cable: both ends say so, see `machine::read::cables`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PortLink {
     /// The switch.

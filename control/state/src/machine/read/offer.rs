@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use proto_types::{MachineId, PartitionId, SizeId};
 
-use crate::apply;
 use crate::cluster::read::restored;
 use crate::machine::entity::{Availability, EventKind, EventLog, Liveliness, Machine, Phase};
 use crate::machine::read::cables::issues;
@@ -75,5 +74,5 @@ pub fn allocatable_machines<'a>(
     partition: &PartitionId,
     size: &SizeId,
 ) -> impl Iterator<Item = &'a Arc<Machine>> {
-    apply::candidates(tables, partition, size)
+    candidates(tables, partition, size)
 }

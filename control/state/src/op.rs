@@ -1,94 +1,46 @@
-//! Commands: everything that can change the state, with all that the change needs.
+//! Operations: everything that can be wanted, and the feature level that each needs.
 
-use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::audit::entity::AuditEntry;
+use crate::audit::command::{AppendAudit, ForgetAuditExport, MarkAuditExport};
+use crate::catalog::command::{
+    CreateImage, CreateLayout, CreatePartition, CreateSize, CreateSizeImageConstraint,
+    CreateSizeReservation, DeleteImage, DeleteLayout, DeletePartition, DeleteSize,
+    DeleteSizeImageConstraint, DeleteSizeReservation, UpdateImage, UpdateLayout, UpdatePartition,
+    UpdateSize, UpdateSizeImageConstraint, UpdateSizeReservation,
+};
+use crate::cluster::command::{
+    AcceptTime, AnnounceNode, DeleteComponent, InviteNode, JoinNode, RemoveNode, RemovePolicy,
+    ReportComponent, SetPolicy, SetSettings, Tick,
+};
+use crate::identity::command::{
+    BeginCaRotation, CreateComponentToken, CreateJoinTicket, CreateToken, CreateUser, DeleteUser,
+    ForceCaRotation, IssueCertificate, LogIn, PutCa, PutSigningKey, RecordCertificate,
+    RedeemJoinTicket, RevokeCertificates, RevokeIdentity, RevokeJoinTicket, RevokeToken,
+    RotateIdentity, SetPassword, TouchToken, UpdateToken,
+};
 use crate::levels::{
     CA_LEVEL, CHAIN_LEVEL, CONFIRMED_LEVEL, CONTRACT_LEVEL, DRAW_LEVEL, EXPORT_LEVEL,
     FEATURE_LEVEL, IDENTITY_LEVEL, NONCE_LEVEL, POLICY_LEVEL, SEEN_IN_LEVEL, TO_DISK_LEVEL,
-    TPM_LEVEL, TRACE_LEVEL, VPN_SEAL_LEVEL,
+    TPM_LEVEL, VPN_SEAL_LEVEL,
 };
-
-use crate::machine::command::*;
-
-use crate::switch::command::*;
-
-use crate::network::command::*;
-
-use crate::catalog::command::*;
-
-use crate::identity::command::*;
-
-use crate::tenancy::command::*;
-
-use crate::cluster::command::*;
-
-use crate::audit::command::*;
-
-/// A change to the state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Command {
-    /// The feature level that brought it; a node that does not know it stops rather than to leave
-    /// it out.
-    pub version: u32,
-    /// The proposer's time: the only time that `apply` knows.
-    pub now: Timestamp,
-    /// Login or SPIFFE id of who wants it; for records, not for authorisation.
-    pub actor: String,
-    /// What is wanted.
-    pub op: Op,
-    /// The call that wants it, where its record is to be kept with the change: all that is known
-    /// before the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call: Option<Box<AuditEntry>>,
-    /// The trace that it belongs to: a `traceparent`. Orders that it makes carry it on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<String>,
-}
-
-/// Length of a trace's text; others are left out.
-pub(crate) const TRACE_LEN: usize = 55;
-
-impl Command {
-    /// A command for what is wanted.
-    pub fn new(now: Timestamp, actor: impl Into<String>, op: impl Into<Op>) -> Self {
-        let op = op.into();
-        Self {
-            version: op.level(),
-            now,
-            actor: actor.into(),
-            op,
-            call: None,
-            trace: None,
-        }
-    }
-
-    /// The same as a part of a trace, a W3C `traceparent` of version 00.
-    #[must_use]
-    pub fn traced(self, trace: String) -> Self {
-        Self {
-            version: self.version.max(TRACE_LEVEL),
-            trace: Some(trace),
-            ..self
-        }
-    }
-
-    /// The same with the record of the call that wants it.
-    #[must_use]
-    pub fn called(self, call: AuditEntry) -> Self {
-        let level = if call.rule.is_some() {
-            POLICY_LEVEL
-        } else {
-            CHAIN_LEVEL
-        };
-        Self {
-            version: self.version.max(level),
-            call: Some(Box::new(call)),
-            ..self
-        }
-    }
-}
+use crate::machine::command::{
+    AllocateMachine, BmcOrderDone, ConfirmBmc, CreateMachineToken, DeleteBmcOrder, DeleteMachine,
+    ForgetVpn, FreeMachine, InstallDone, IssueBootTicket, KeepBmcAccess, MachineEvent, MachineSeen,
+    OrderBmc, PhoneHome, ReconcileRestore, RedeemBootTicket, RegisterMachine, ReportBmc, ReportVpn,
+    SetMachineState, TakeBmcOrder, UpdateMachine, WipeDone,
+};
+use crate::network::command::{
+    CreateChildNetwork, CreateIp, CreateNetwork, DeleteIp, DeleteNetwork, UpdateIp, UpdateNetwork,
+};
+use crate::switch::command::{
+    DeleteSwitch, MigrateSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch,
+};
+use crate::tenancy::command::{
+    AcceptInvite, CreateInvite, CreateProject, CreateTenant, DeleteInvite, DeleteProject,
+    DeleteTenant, RemoveProjectMember, RemoveQuota, RemoveTenantMember, SetProjectMember, SetQuota,
+    SetTenantMember, UpdateProject, UpdateTenant,
+};
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident;)*) => {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use proto_errors::Error;
 use proto_types::{PartitionId, SwitchId, Vni};
 
-use super::switch::{PortIntent, SegmentIntent, SwitchDesired, ports};
 use crate::catalog::entity::{Partition, SEGMENT_MTU_DEFAULT};
 use crate::change::Change;
+use crate::desired::switch::{PortIntent, SegmentIntent, SwitchDesired, ports};
 use crate::machine::entity::Machine;
 use crate::switch::entity::Switch;
 use crate::tables::{Kind, Record, Tables};

@@ -1,4 +1,4 @@
-//! The one way to change the tables.
+//! The one way to change the tables: each operation goes to its resource.
 
 use proto_errors::{Error, ErrorCode};
 
@@ -6,7 +6,7 @@ use crate::audit::apply::trail;
 use crate::catalog::apply::{image, image_constraint, layout, partition, reservation};
 use crate::change::Change;
 use crate::cluster::apply::{clock, component, node, policy, settings};
-use crate::command::{Command, Op, TRACE_LEN};
+use crate::command::{Command, TRACE_LEN};
 use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
 use crate::levels::FEATURE_LEVEL;
 use crate::machine::apply::{
@@ -14,13 +14,12 @@ use crate::machine::apply::{
     sizing, vpn, wipe,
 };
 use crate::network::apply::{child_network, ip, network};
+use crate::op::Op;
 use crate::reply::Reply;
 use crate::switch::apply::{replace, switch};
 use crate::tables::{Tables, Tx};
 use crate::tenancy::apply::{invite, member, project, quota, tenant};
 use crate::{bounds, tick};
-
-pub(crate) use crate::machine::read::candidates;
 
 /// What came of a command.
 #[derive(Debug, Clone, PartialEq)]
