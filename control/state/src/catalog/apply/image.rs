@@ -6,8 +6,8 @@ use crate::catalog::command::{CreateImage, DeleteImage, UpdateImage};
 use crate::catalog::entity::Image;
 use crate::catalog::read::parse_image_id;
 use crate::fields::{check_description, check_name, in_use, set};
-use crate::machine::entity::Machine;
 use crate::meta::label;
+use crate::references;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -68,16 +68,12 @@ pub(crate) fn update_image(tx: &mut Tx<'_>, op: &UpdateImage) -> Result {
 
 pub(crate) fn delete_image(tx: &mut Tx<'_>, op: &DeleteImage) -> Result {
     let image = tx.tables().require::<Image>(&op.0)?.clone();
-    let user = tx
-        .tables()
-        .all::<Machine>()
-        .find(|m| m.allocation.as_ref().is_some_and(|a| a.image == op.0));
-    if let Some(machine) = user {
+    if let Some(machine) = references::machine_of_image(tx.tables(), &op.0) {
         return Err(in_use(
             "image",
             op.0.as_str(),
             "machine",
-            &machine.id.to_string(),
+            &machine.to_string(),
         ));
     }
     tx.delete::<Image>(&op.0);

@@ -8,7 +8,7 @@ use crate::catalog::command::{CreateLayout, DeleteLayout, UpdateLayout};
 use crate::catalog::entity::{LAYOUT_DEFAULT, Layout, Size};
 use crate::catalog::read::Requirement;
 use crate::fields::{check_description, check_name, in_use, set};
-use crate::machine::entity::Machine;
+use crate::references;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -165,12 +165,8 @@ pub(crate) fn update_layout(tx: &mut Tx<'_>, op: &UpdateLayout) -> Result {
 }
 
 pub(crate) fn delete_layout(tx: &mut Tx<'_>, op: &DeleteLayout) -> Result {
-    let user = tx
-        .tables()
-        .all::<Machine>()
-        .find(|m| m.allocation.as_ref().is_some_and(|a| a.layout.id == op.0));
-    if let Some(machine) = user {
-        let (id, by) = (op.0.as_str(), machine.id.to_string());
+    if let Some(machine) = references::machine_of_layout(tx.tables(), &op.0) {
+        let (id, by) = (op.0.as_str(), machine.to_string());
         return Err(in_use("filesystem layout", id, "machine", &by));
     }
     let old = tx.delete::<Layout>(&op.0);

@@ -5,16 +5,14 @@ use std::ops::RangeInclusive;
 use proto_errors::Error;
 
 use crate::catalog::command::{CreatePartition, DeletePartition, UpdatePartition};
-use crate::catalog::entity::{
-    NUMBER_COOLDOWN_MAX_S, Partition, SizeReservation, UNKNOWN_MACHINES_MAX,
-};
+use crate::catalog::entity::{NUMBER_COOLDOWN_MAX_S, Partition, UNKNOWN_MACHINES_MAX};
 use crate::fields::{check_description, in_use, set};
 use crate::levels::{NONCE_LEVEL, feature_level};
 use crate::meta::{Labels, label};
 use crate::network::apply::pool;
-use crate::network::entity::{Network, PoolNumber};
+use crate::network::entity::PoolNumber;
+use crate::references;
 use crate::reply::Reply;
-use crate::switch::entity::Switch;
 use crate::tables::Tx;
 
 /// Name servers of a partition.
@@ -130,25 +128,7 @@ pub(crate) fn update_partition(tx: &mut Tx<'_>, op: &UpdatePartition) -> Result 
 
 pub(crate) fn delete_partition(tx: &mut Tx<'_>, op: &DeletePartition) -> Result {
     let partition = tx.tables().require::<Partition>(&op.0)?.clone();
-    let tables = tx.tables();
-    let machine = tables
-        .index()
-        .partition_machines
-        .get(&op.0)
-        .and_then(|set| set.first());
-    let network = tables
-        .all::<Network>()
-        .find(|n| n.partition.as_ref() == Some(&op.0));
-    let switch = tables.all::<Switch>().find(|s| s.partition == op.0);
-    let reservation = tables
-        .all::<SizeReservation>()
-        .find(|it| it.partitions.contains(&op.0));
-    let holds = machine
-        .map(|it| ("machine", it.to_string()))
-        .or_else(|| network.map(|it| ("network", it.id.to_string())))
-        .or_else(|| switch.map(|it| ("switch", it.id.to_string())))
-        .or_else(|| reservation.map(|it| ("size reservation", it.id.to_string())));
-    if let Some((kind, by)) = holds {
+    if let Some((kind, by)) = references::holder_of_partition(tx.tables(), &op.0) {
         return Err(in_use("partition", op.0.as_str(), kind, &by));
     }
     tx.delete::<Partition>(&op.0);

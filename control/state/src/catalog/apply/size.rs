@@ -9,7 +9,7 @@ use crate::catalog::entity::{
 };
 use crate::catalog::read::overlap;
 use crate::fields::{check_description, in_use, set};
-use crate::machine::entity::Machine;
+use crate::references;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
@@ -79,13 +79,12 @@ pub(crate) fn update_size(tx: &mut Tx<'_>, op: &UpdateSize) -> Result {
 pub(crate) fn delete_size(tx: &mut Tx<'_>, op: &DeleteSize) -> Result {
     let size = tx.tables().require::<Size>(&op.0)?.clone();
     let tables = tx.tables();
-    let of_size = |machine: &&std::sync::Arc<Machine>| machine.size.as_ref() == Some(&op.0);
-    if let Some(machine) = tables.all::<Machine>().find(of_size) {
+    if let Some(machine) = references::machine_of_size(tables, &op.0) {
         return Err(in_use(
             "size",
             op.0.as_str(),
             "machine",
-            &machine.id.to_string(),
+            &machine.to_string(),
         ));
     }
     if let Some(it) = tables.all::<SizeReservation>().find(|r| r.size == op.0) {

@@ -8,12 +8,12 @@ use proto_types::{IpId, MachineId, ProjectId};
 
 use crate::fields::{check_description, check_name};
 use crate::levels::has_contract_rules;
-use crate::machine::entity::Machine;
 use crate::meta::{Meta, label};
 use crate::network::apply::{next_address, pool};
 use crate::network::command::{CreateIp, DeleteIp, UpdateIp};
 use crate::network::entity::{Family, Ip, IpKey, IpType, Network, NetworkType, PoolNumber};
 use crate::network::ipam;
+use crate::references;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 use crate::tenancy::apply::quota::within;
@@ -44,7 +44,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
     let mut meta = Meta::labelled(op.labels.clone());
     meta.labels.remove(label::MACHINE_ID);
     if let Some(machine) = &op.machine {
-        check_machine(tx.tables(), machine, op.project)?;
+        references::check_machine(tx.tables(), machine, op.project)?;
         meta.labels
             .insert(label::MACHINE_ID.into(), machine.to_string());
     }
@@ -100,21 +100,6 @@ fn family_of(network: &Network, asked: Option<Family>) -> std::result::Result<Fa
         )),
         Some(family) => Ok(family),
         None => Ok(network.families().next().unwrap_or(Family::V4)),
-    }
-}
-
-fn check_machine(
-    tables: &Tables,
-    machine: &MachineId,
-    project: ProjectId,
-) -> std::result::Result<(), Error> {
-    let theirs = tables
-        .get::<Machine>(machine)
-        .is_some_and(|m| m.allocation.as_ref().is_some_and(|a| a.project == project));
-    if theirs {
-        Ok(())
-    } else {
-        Err(Error::not_found("machine", machine))
     }
 }
 

@@ -5,13 +5,13 @@ use proto_types::{PartitionId, ProjectId, VNI_MAX};
 
 use crate::catalog::entity::Partition;
 use crate::fields::{check_description, check_name, in_use};
-use crate::machine::entity::Machine;
 use crate::meta::Meta;
 use crate::network::apply::child_network::{Child, create_child};
 use crate::network::apply::network_rules::{check_fields, check_new_prefixes};
 use crate::network::apply::pool;
 use crate::network::command::{CreateNetwork, DeleteNetwork, UpdateNetwork};
-use crate::network::entity::{IpKey, Network, NetworkType, PoolNumber};
+use crate::network::entity::{Network, NetworkType, PoolNumber};
+use crate::references;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 use crate::tenancy::entity::Project;
@@ -146,26 +146,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteNetwork) -> Result {
     let network = tx.tables().require::<Network>(&op.id)?.clone();
     check_owner(&network, op.project)?;
     let tables = tx.tables();
-    let child = tables
-        .index()
-        .children
-        .get(&op.id)
-        .and_then(|set| set.first());
-    let machine = tables.all::<Machine>().find(|m| {
-        m.allocation
-            .as_ref()
-            .is_some_and(|a| a.networks.iter().any(|n| n.network == op.id))
-    });
-    let ip = tables
-        .index()
-        .network_ips
-        .get(&op.id)
-        .and_then(|set| set.first());
-    let holds = child
-        .map(|it| ("network", it.to_string()))
-        .or_else(|| machine.map(|it| ("machine", it.id.to_string())))
-        .or_else(|| ip.map(|it: &IpKey| ("ip", it.ip.to_string())));
-    if let Some((kind, by)) = holds {
+    if let Some((kind, by)) = references::holder_of_network(tables, &op.id) {
         return Err(in_use("network", op.id.as_str(), kind, &by));
     }
     let is_last = |vrf: &u32| tables.index().vrf_networks.get(vrf) == Some(&1);

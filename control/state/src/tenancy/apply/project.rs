@@ -3,10 +3,9 @@
 use proto_errors::Error;
 use proto_types::TenantId;
 
-use crate::catalog::entity::SizeReservation;
 use crate::fields::{check_description, check_name, in_use};
 use crate::meta::Meta;
-use crate::network::entity::{Ip, Network};
+use crate::references;
 use crate::reply::Reply;
 use crate::tables::Tx;
 use crate::tenancy::apply::{budget, invite};
@@ -88,21 +87,7 @@ pub(crate) fn update_project(tx: &mut Tx<'_>, op: &UpdateProject) -> Result {
 pub(crate) fn delete_project(tx: &mut Tx<'_>, op: &DeleteProject) -> Result {
     let project = tx.tables().require::<Project>(&op.id)?.clone();
     let key = op.id.to_string();
-    let tables = tx.tables();
-    let machine = tables
-        .index()
-        .project_machines
-        .get(&op.id)
-        .and_then(|set| set.first());
-    let network = tables.all::<Network>().find(|n| n.project == Some(op.id));
-    let ip = tables.all::<Ip>().find(|ip| ip.project == op.id);
-    let reservation = tables.all::<SizeReservation>().find(|r| r.project == op.id);
-    let holds = machine
-        .map(|it| ("machine", it.to_string()))
-        .or_else(|| ip.map(|it| ("ip", it.ip.to_string())))
-        .or_else(|| network.map(|it| ("network", it.id.to_string())))
-        .or_else(|| reservation.map(|it| ("size reservation", it.id.to_string())));
-    if let Some((kind, by)) = holds {
+    if let Some((kind, by)) = references::holder_of_project(tx.tables(), op.id) {
         return Err(in_use("project", &key, kind, &by));
     }
     invite::forget(tx, &InvitePlace::Project(op.id));

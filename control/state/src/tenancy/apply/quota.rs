@@ -3,8 +3,8 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::ProjectId;
 
-use crate::catalog::entity::Size;
 use crate::holdings::{Counts, counts};
+use crate::references;
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 use crate::tenancy::apply::budget::{self, Bounded};
@@ -22,9 +22,7 @@ pub(crate) fn set(tx: &mut Tx<'_>, op: &SetQuota) -> Result {
         let rule = "must bound something; to take all bounds away, remove the quota";
         return Err(Error::invalid("limits", rule));
     }
-    for size in op.limits.machines_of_size.keys() {
-        tx.tables().require::<Size>(size)?;
-    }
+    references::check_sizes(tx.tables(), op.limits.machines_of_size.keys())?;
     let quota = Quota {
         subject: op.subject.clone(),
         limits: op.limits.clone(),

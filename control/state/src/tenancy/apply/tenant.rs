@@ -3,9 +3,9 @@
 use proto_errors::{Error, ErrorCode};
 
 use crate::fields::{check_description, check_name, in_use, set};
-use crate::identity::entity::User;
 use crate::levels::has_contract_rules;
 use crate::meta::Meta;
+use crate::references;
 use crate::reply::Reply;
 use crate::tables::Tx;
 use crate::tenancy::apply::{budget, invite};
@@ -83,5 +83,5 @@ pub(crate) fn delete_tenant(tx: &mut Tx<'_>, op: &DeleteTenant) -> Result {
 /// `true` if the tenant is the one that its user got with the first log-in: its login is the
 /// user's, who is a member or a user of the cluster's own.
 fn is_personal(tx: &Tx<'_>, tenant: &Tenant) -> bool {
-    tenant.members.contains_key(&tenant.login) || tx.get::<User>(&tenant.login).is_some()
+    tenant.members.contains_key(&tenant.login) || references::is_user(tx.tables(), &tenant.login)
 }
