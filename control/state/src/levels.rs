@@ -9,41 +9,6 @@ use crate::cluster::entity::ControlNode;
 use crate::command::Command;
 use crate::tables::Tables;
 
-/// The feature level that every control node knows. Before the first has said what it knows it is
-/// the first one: such entries of the log may be from when there were no levels.
-pub fn feature_level(tables: &Tables) -> u32 {
-    lowest_level(tables).unwrap_or_default().max(1)
-}
-
-/// `true` if every control node judges by the rules of [`CONTRACT_LEVEL`]; beside an older one all
-/// must come to its result.
-pub(crate) fn has_contract_rules(tables: &Tables) -> bool {
-    feature_level(tables) >= CONTRACT_LEVEL
-}
-
-/// The same; none before the first node has said what it knows.
-pub(crate) fn lowest_level(tables: &Tables) -> Option<u32> {
-    let members = tables.all::<ControlNode>();
-    let members = members.filter(|it| it.joined_at.is_some() && it.removed_at.is_none());
-    members.map(|it| it.level).min()
-}
-
-/// Whether every control node knows a command; one that does not could not even read it.
-pub fn check_enabled(tables: &Tables, command: &Command) -> std::result::Result<(), Error> {
-    crate::bounds::check(&command.op)?;
-    let known = feature_level(tables);
-    if command.version <= known {
-        return Ok(());
-    }
-    let what = format!(
-        "{} needs feature level {}, but a control node knows only {known}",
-        command.op.name(),
-        command.version
-    );
-    let hint = "upgrade every control node; see: metalmesh cluster status";
-    Err(Error::new(ErrorCode::NotEnabled, what).hint(hint))
-}
-
 /// The highest feature level that this code knows: commands above the lowest level of all control
 /// nodes stay off until the last of them knows them.
 ///
@@ -89,3 +54,38 @@ pub const CONFIRMED_LEVEL: u32 = 9;
 pub const CONTRACT_LEVEL: u32 = 10;
 /// The feature level that brought marks of how far the trail was sent elsewhere.
 pub const EXPORT_LEVEL: u32 = 4;
+
+/// The feature level that every control node knows. Before the first has said what it knows it is
+/// the first one: such entries of the log may be from when there were no levels.
+pub fn feature_level(tables: &Tables) -> u32 {
+    lowest_level(tables).unwrap_or_default().max(1)
+}
+
+/// `true` if every control node judges by the rules of [`CONTRACT_LEVEL`]; beside an older one all
+/// must come to its result.
+pub(crate) fn has_contract_rules(tables: &Tables) -> bool {
+    feature_level(tables) >= CONTRACT_LEVEL
+}
+
+/// The same; none before the first node has said what it knows.
+pub(crate) fn lowest_level(tables: &Tables) -> Option<u32> {
+    let members = tables.all::<ControlNode>();
+    let members = members.filter(|it| it.joined_at.is_some() && it.removed_at.is_none());
+    members.map(|it| it.level).min()
+}
+
+/// Whether every control node knows a command; one that does not could not even read it.
+pub fn check_enabled(tables: &Tables, command: &Command) -> std::result::Result<(), Error> {
+    crate::bounds::check(&command.op)?;
+    let known = feature_level(tables);
+    if command.version <= known {
+        return Ok(());
+    }
+    let what = format!(
+        "{} needs feature level {}, but a control node knows only {known}",
+        command.op.name(),
+        command.version
+    );
+    let hint = "upgrade every control node; see: metalmesh cluster status";
+    Err(Error::new(ErrorCode::NotEnabled, what).hint(hint))
+}

@@ -53,7 +53,7 @@ fn contains(one: &SizeConstraint, other: &SizeConstraint) -> bool {
 }
 
 /// `true` if some text matches both globs.
-pub(crate) fn identifiers_meet(one: &SizeConstraint, other: &SizeConstraint) -> bool {
+fn identifiers_meet(one: &SizeConstraint, other: &SizeConstraint) -> bool {
     let (one, other) = (pattern(one), pattern(other));
     let is_plain = |it: &[u8]| !it.contains(&b'*') && !it.contains(&b'?');
     if is_plain(one) && is_plain(other) {
@@ -82,4 +82,134 @@ pub(crate) fn identifiers_meet(one: &SizeConstraint, other: &SizeConstraint) -> 
         met = longer;
     }
     met.first() == Some(&true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn constraint(kind: SizeConstraintType, min: u64, max: u64) -> SizeConstraint {
+        SizeConstraint {
+            kind,
+            min,
+            max,
+            identifier: None,
+        }
+    }
+
+    #[test]
+    fn sizes_overlap_when_one_machine_could_be_both() {
+        use SizeConstraintType::{Cores, Memory, Storage};
+        let small = [constraint(Cores, 1, 2), constraint(Memory, 1, 10)];
+        let big = [constraint(Cores, 3, 4), constraint(Memory, 1, 10)];
+        let wide = [constraint(Cores, 2, 3), constraint(Memory, 5, 20)];
+        let disk = [constraint(Cores, 1, 2), constraint(Storage, 1, 9)];
+        assert!(!overlap(&small, &big));
+        assert!(overlap(&small, &wide));
+        assert!(!overlap(&small, &disk));
+        assert!(overlap(&small, &small));
+    }
+
+    #[test]
+    fn sizes_overlap_in_either_order() {
+        use SizeConstraintType::{Cores, Memory, Storage};
+        let named = |kind, pattern: &str, min, max| SizeConstraint {
+            identifier: Some(pattern.to_owned()),
+            ..constraint(kind, min, max)
+        };
+        let disk = |pattern: &str, min, max| named(Storage, pattern, min, max);
+        let cases = [
+            (
+                vec![disk("/dev/sd*", 1, 9)],
+                vec![disk("/dev/sd*", 9, 20)],
+                true,
+            ),
+            (
+                vec![disk("/dev/sd*", 1, 9)],
+                vec![disk("/dev/sd*", 10, 20)],
+                false,
+            ),
+            // The second kind of disk is covered by nothing of the other size.
+            (
+                vec![disk("/dev/sd*", 1, 9)],
+                vec![disk("/dev/sd*", 1, 9), disk("/dev/nvme*", 1, 9)],
+                false,
+            ),
+            (
+                vec![disk("/dev/sd*", 1, 9)],
+                vec![disk("/dev/sd*", 1, 9), disk("/dev/nvme*", 0, 9)],
+                true,
+            ),
+            // All disks together are as many as the two kinds.
+            (
+                vec![constraint(Storage, 7, 8)],
+                vec![disk("/dev/sd*", 1, 2), disk("/dev/nvme*", 5, 6)],
+                true,
+            ),
+            (
+                vec![constraint(Storage, 9, 10)],
+                vec![disk("/dev/sd*", 1, 2), disk("/dev/nvme*", 5, 6)],
+                false,
+            ),
+            (
+                vec![constraint(Storage, 1, 4)],
+                vec![disk("/dev/sd*", 1, 2), disk("/dev/nvme*", 5, 6)],
+                false,
+            ),
+            (
+                vec![named(Cores, "*EPYC*", 1, 4)],
+                vec![named(Cores, "AMD*", 1, 4)],
+                true,
+            ),
+            (
+                vec![named(Cores, "Intel*", 1, 4)],
+                vec![named(Cores, "AMD*", 1, 4)],
+                false,
+            ),
+            (
+                vec![constraint(Cores, 0, 4)],
+                vec![constraint(Memory, 0, 4)],
+                true,
+            ),
+            (vec![constraint(Cores, 0, 4)], vec![], false),
+        ];
+        for (one, other, expected) in cases {
+            assert_eq!(overlap(&one, &other), expected, "{one:?} {other:?}");
+            assert_eq!(overlap(&other, &one), expected, "{other:?} {one:?}");
+        }
+    }
+
+    #[test]
+    fn globs_meet_when_some_text_matches_both() {
+        for (one, other, expected) in [
+            ("a", "a", true),
+            ("a", "b", false),
+            ("a?", "ab", true),
+            ("a?", "a", false),
+            ("*", "", true),
+            ("a*", "*b", true),
+            ("a*c", "ab*", true),
+            ("a*c", "b*", false),
+            ("s*a", "sd?", true),
+            ("**", "?", true),
+            ("a*b*c", "a?c", true),
+            ("a*bb*c", "a?c", false),
+        ] {
+            let of = |pattern: &str| SizeConstraint {
+                identifier: Some(pattern.to_owned()),
+                ..constraint(SizeConstraintType::Cores, 0, 1)
+            };
+            let (one, other) = (of(one), of(other));
+            assert_eq!(
+                identifiers_meet(&one, &other),
+                expected,
+                "{one:?} {other:?}"
+            );
+            assert_eq!(
+                identifiers_meet(&other, &one),
+                expected,
+                "{other:?} {one:?}"
+            );
+        }
+    }
 }

@@ -27,3 +27,35 @@ pub(crate) fn glob(pattern: &[u8], text: &[u8]) -> bool {
     }
     pattern.iter().skip(at).all(|byte| *byte == b'*')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_globs() {
+        for (pattern, text, expected) in [
+            ("/dev/sd*", "/dev/sda", true),
+            ("/dev/sd*", "/dev/nvme0n1", false),
+            ("*", "", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("*EPYC*", "AMD EPYC 7502", true),
+            ("", "", true),
+            ("", "a", false),
+            ("**", "a", true),
+            ("*a*b", "xaxxab", true),
+            ("*a*b", "xaxxaba", false),
+            ("*ab", "aab", true),
+            ("*a?b", "aaab", true),
+            ("a*", "", false),
+            ("a", "ab", false),
+        ] {
+            assert_eq!(
+                glob(pattern.as_bytes(), text.as_bytes()),
+                expected,
+                "{pattern} {text}"
+            );
+        }
+    }
+}

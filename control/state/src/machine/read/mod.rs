@@ -3,8 +3,8 @@
 mod boot;
 pub(crate) mod cables;
 mod cabling;
-mod hardware;
 mod lookup;
+mod matching;
 mod nonce;
 mod offer;
 mod orders;
@@ -15,8 +15,8 @@ mod unknown_machines;
 
 pub use boot::*;
 pub use cabling::*;
-pub use hardware::*;
 pub use lookup::*;
+pub use matching::*;
 pub use nonce::*;
 pub use offer::*;
 pub use orders::*;
