@@ -4,9 +4,15 @@
 //! apply(&mut Tables, &Command) -> Outcome { result, changes, revision }
 //! ```
 //!
-//! No clock, no randomness, no I/O: whoever proposes a command puts the time, the ids and the
-//! hashes of secrets into it, so that every replica computes the same. What belongs together is
-//! one command: an allocation takes machine, addresses, numbers and orders at once or not at all.
+//! No clock, no randomness, no I/O: the proposer puts the time, the ids and the hashes of secrets
+//! into a command, so that every replica computes the same.
+//!
+//! Rooms: `machine` (phases, allocations, BMC orders, boots), `switch`, `network` (addresses, pools
+//! of numbers), `catalog` (partitions, sizes, images, layouts, reservations), `tenancy` (tenants,
+//! projects, invites, quotas), `identity` (users, tokens, tickets, certificates, the authority),
+//! `audit`, `cluster` (control nodes, clock, settings, policies, components). In each: `entity`
+//! (rows), `command`, `read`, `apply`. [`desired`] is what agents are told, [`query`] what readers
+//! ask. The core at the root is what all rooms share: tables, bounds, levels, dispatch, the tick.
 //!
 //! Invariants:
 //! - an error leaves the tables as they were, revision included;
@@ -14,36 +20,68 @@
 //!   desired state that is derived from the tables;
 //! - observations (heartbeats, BMC reports) do not touch `meta.updated_at`, so that they do not
 //!   break an optimistic lock;
-//! - a machine whose disks may hold data (`dirty`) is never on offer.
+//! - a machine whose disks may hold data (`dirty`) is never on offer;
+//! - `entity` and `read` know no `apply`, and nothing that changes the tables knows `desired`.
 //!
-//! Start at [`apply`] and [`Op`]; [`life`] holds what agents are told and [`query`] what readers ask,
-//! both derived from the tables.
+//! Start at [`apply`] and [`Op`].
 
-mod apply;
+mod audit;
+mod blob;
 pub mod bounds;
+mod catalog;
 mod change;
+mod cluster;
 mod command;
-pub mod entities;
-mod hardware;
-mod ipam;
-pub mod life;
+pub mod desired;
+mod dispatch;
+mod fields;
+mod holdings;
+mod identity;
+mod levels;
+mod machine;
+mod meta;
+mod network;
+mod op;
 pub mod query;
+mod references;
 mod reply;
+mod switch;
 mod tables;
-mod version;
+mod tenancy;
+mod tick;
 
-pub use apply::audit::audit_is_chained;
-pub use apply::node::{check_enabled, feature_level};
-pub use apply::{
-    DEAD_AFTER_MS, INSTALL_ATTEMPTS_MAX, MAC_MACHINES_MAX, Outcome, STEP_ATTEMPTS_MAX, Strangers,
-    apply, attempt, strangers, tick_may_change, user_of_component,
-};
+pub use audit::command::*;
+pub use audit::entity::*;
+pub use audit::read::audit_is_chained;
+pub use catalog::command::*;
+pub use catalog::entity::*;
+pub use catalog::read::{ImageVersion, newest_image, parse_image_id};
 pub use change::{Change, CodecError};
-pub use command::*;
-pub use entities::*;
-pub use hardware::{match_size, matching_sizes};
+pub use cluster::command::*;
+pub use cluster::entity::*;
+pub use command::Command;
+pub use desired as life;
+pub use dispatch::{Outcome, apply, attempt};
+pub use identity::apply::token::user_of as user_of_component;
+pub use identity::command::*;
+pub use identity::entity::*;
+pub use levels::*;
+pub use machine::apply::install::INSTALL_ATTEMPTS_MAX;
+pub use machine::apply::liveliness::DEAD_AFTER_MS;
+pub use machine::apply::reclaim::STEP_ATTEMPTS_MAX;
+pub use machine::command::*;
+pub use machine::entity::*;
+pub use machine::read::{MAC_MACHINES_MAX, Strangers, match_size, matching_sizes, strangers};
+pub use meta::*;
+pub use network::command::*;
+pub use network::entity::*;
+pub use op::Op;
 pub use proto_errors::{Error as StateError, ErrorCode, ErrorKind};
 pub use proto_types::{AuditHash, AuditPhase};
 pub use reply::Reply;
+pub use switch::command::*;
+pub use switch::entity::*;
 pub use tables::{Entity, Kind, Record, Slot, Tables};
-pub use version::{ImageVersion, newest_image, parse_image_id};
+pub use tenancy::command::*;
+pub use tenancy::entity::*;
+pub use tick::tick_may_change;

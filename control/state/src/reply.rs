@@ -6,11 +6,15 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 use serde::{Deserialize, Serialize};
 
-use crate::entities::{
-    BmcOrder, BootTicket, CaRotation, ClusterClock, Component, ControlNode, EventLog, Identity,
-    Image, Invite, Ip, JoinTicket, Layout, Machine, Network, Partition, Policy, Project, Quota,
-    Settings, Size, SizeImageConstraint, SizeReservation, Switch, Tenant, Token, User,
+use crate::catalog::entity::{
+    Image, Layout, Partition, Size, SizeImageConstraint, SizeReservation,
 };
+use crate::cluster::entity::{ClusterClock, Component, ControlNode, Policy, Settings};
+use crate::identity::entity::{BootTicket, CaRotation, Identity, JoinTicket, Token, User};
+use crate::machine::entity::{BmcOrder, EventLog, Machine};
+use crate::network::entity::{Ip, Network};
+use crate::switch::entity::Switch;
+use crate::tenancy::entity::{Invite, Project, Quota, Tenant};
 
 macro_rules! replies {
     ($($name:ident $into:ident;)*) => {

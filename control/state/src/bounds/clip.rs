@@ -2,8 +2,10 @@
 //! neighbour or a long error must not keep the rest of a report out.
 
 use super::{clip, list_max, text_max};
-use crate::command::{BmcReading, Op};
-use crate::entities::{Hardware, Neighbour};
+use crate::machine::command::BmcReading;
+use crate::machine::entity::Hardware;
+use crate::op::Op;
+use crate::switch::entity::Neighbour;
 
 /// Cuts the texts that people read, and what was heard of others, to their bounds.
 pub fn clip_reports(op: &mut Op) {

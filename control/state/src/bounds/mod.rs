@@ -11,8 +11,8 @@ pub use clip::clip_reports;
 use proto_errors::Error;
 use serde::Serialize;
 
-use crate::command::Op;
-use crate::entities::POLICY_BYTES_MAX;
+use crate::cluster::entity::POLICY_BYTES_MAX;
+use crate::op::Op;
 
 /// Labels of an object, those of the system not counted.
 pub const LABELS_MAX: usize = 64;

@@ -1,6 +1,5 @@
 //! The tables: one ordered map per kind of object, and indexes derived from them.
 
-mod callers;
 mod index;
 mod tx;
 
@@ -19,7 +18,15 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::change::{CodecError, decode, encode};
-use crate::entities::*;
+
+use crate::audit::entity::*;
+use crate::catalog::entity::*;
+use crate::cluster::entity::*;
+use crate::identity::entity::*;
+use crate::machine::entity::*;
+use crate::network::entity::*;
+use crate::switch::entity::*;
+use crate::tenancy::entity::*;
 
 pub(crate) use index::{Index, Indexed};
 pub(crate) use tx::Tx;

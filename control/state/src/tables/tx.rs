@@ -9,9 +9,9 @@ use sha2::{Digest as _, Sha256};
 use uuid::{Builder, Uuid};
 
 use super::{Entity, Kind, Record, Tables};
-use crate::apply::node::has_contract_rules;
 use crate::change::Change;
-use crate::entities::Meta;
+use crate::levels::has_contract_rules;
+use crate::meta::Meta;
 
 type Undo = Box<dyn FnOnce(&mut Tables)>;
 
@@ -193,7 +193,7 @@ pub(crate) trait Headed {
 
 macro_rules! headed {
     ($($entity:ident)*) => {
-        $(impl Headed for crate::entities::$entity {
+        $(impl Headed for crate::$entity {
             fn meta_mut(&mut self) -> &mut Meta {
                 &mut self.meta
             }

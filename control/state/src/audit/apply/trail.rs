@@ -1,0 +1,97 @@
+//! The audit trail: records in order, each hashed over all before it.
+//!
+//! The chain begins at an anchor, when every control node knows how to go on with it; records from
+//! before it stay readable. See `retention` for which are kept.
+
+use proto_errors::Error;
+use proto_types::{AuditHash, AuditPhase, Timestamp};
+
+use crate::audit::apply::retention::retain;
+use crate::audit::command::{AppendAudit, ForgetAuditExport, MarkAuditExport};
+use crate::audit::entity::{AUDIT_EXPORTS_MAX, AuditAnchor, AuditEntry, AuditExport};
+use crate::audit::read::audit_is_chained;
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+pub(crate) fn append(tx: &mut Tx<'_>, op: &AppendAudit) -> Result<Reply, Error> {
+    for entry in &op.entries {
+        record(tx, entry.clone());
+    }
+    retain(tx);
+    Ok(Reply::None)
+}
+
+/// Notes how far the trail was sent; an older mark changes nothing. One too many takes the place
+/// of the one that has not moved for longest.
+pub(crate) fn mark_export(tx: &mut Tx<'_>, op: &MarkAuditExport) -> Result<Reply, Error> {
+    let before = tx
+        .get::<AuditExport>(&op.name)
+        .map(|it| AuditExport::clone(it));
+    if before.as_ref().is_some_and(|it| it.sequence >= op.sequence) {
+        return Ok(Reply::None);
+    }
+    if before.is_none() && tx.tables().table::<AuditExport>().len() >= AUDIT_EXPORTS_MAX {
+        let all = tx.tables().all::<AuditExport>();
+        let oldest = all.min_by_key(|it| it.at).map(|it| it.name.clone());
+        if let Some(oldest) = oldest {
+            tx.delete::<AuditExport>(&oldest);
+        }
+    }
+    tx.save(AuditExport {
+        name: op.name.clone(),
+        sequence: op.sequence,
+        missed: op.missed.max(before.map_or(0, |it| it.missed)),
+        at: tx.now,
+    });
+    Ok(Reply::None)
+}
+
+/// Forgets a place that the trail is not sent to any more: records do not wait for it.
+pub(crate) fn forget_export(tx: &mut Tx<'_>, op: &ForgetAuditExport) -> Result<Reply, Error> {
+    let gone = tx.delete::<AuditExport>(&op.name);
+    gone.ok_or_else(|| Error::not_found("audit-export", &op.name))?;
+    retain(tx);
+    Ok(Reply::None)
+}
+
+/// Records the call whose change was carried out.
+pub(crate) fn of_change(tx: &mut Tx<'_>, call: &AuditEntry) {
+    let ended: Timestamp = tx.now.max(call.time);
+    record(
+        tx,
+        AuditEntry {
+            ended: Some(ended),
+            result_code: Some(0),
+            phase: AuditPhase::Call,
+            ..call.clone()
+        },
+    );
+    retain(tx);
+}
+
+/// Appends a record to the chain.
+pub(crate) fn record(tx: &mut Tx<'_>, mut entry: AuditEntry) {
+    let before = tx.tables().all::<AuditEntry>().next_back();
+    let (last, hash) = before.map_or((0, None), |it| (it.sequence, it.hash));
+    entry.sequence = tx.next_sequence();
+    entry.hash = hash
+        .or_else(|| begin(tx, last))
+        .map(|previous| entry.line().hash(&previous));
+    tx.save(entry);
+}
+
+/// The hash at which the chain begins; none while it must not.
+fn begin(tx: &mut Tx<'_>, last: u64) -> Option<AuditHash> {
+    if !audit_is_chained(tx.tables()) {
+        return None;
+    }
+    let hash = AuditHash::anchor(last, tx.now);
+    tx.save(AuditAnchor {
+        name: AuditAnchor::TRAIL.to_owned(),
+        hash,
+        sequence: last,
+        began: tx.now,
+        dropped: 0,
+    });
+    Some(hash)
+}

@@ -1,0 +1,160 @@
+//! The audit trail: who did what, when, from where, and what came of it.
+
+use proto_types::{AuditHash, AuditLine, AuditPhase, RETENTION_METHOD, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// How many audit entries are kept by default, see [`AuditRetention`](crate::cluster::entity::AuditRetention).
+pub const AUDIT_MAX: usize = 10_000;
+/// How many go at once, so that dropping costs next to nothing: so many more may be kept.
+pub const AUDIT_DROP: usize = 256;
+/// Places outside of which is known how far the trail was sent there.
+pub const AUDIT_EXPORTS_MAX: usize = 16;
+
+/// Who did what, when, from where, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditEntry {
+    /// The key: counts up, given by `apply`.
+    #[serde(default)]
+    pub sequence: u64,
+    /// Id of the call; both phases have the same.
+    pub id: String,
+    /// When.
+    pub time: Timestamp,
+    /// When the call ended; of entries of whole calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
+    /// Login of the caller, or SPIFFE id.
+    #[serde(default)]
+    pub user: String,
+    /// Tenant of the call.
+    #[serde(default)]
+    pub tenant: String,
+    /// Project of the call.
+    #[serde(default)]
+    pub project: Option<String>,
+    /// Full method name.
+    pub method: String,
+    /// The message as JSON, without secrets.
+    #[serde(default)]
+    pub body: Option<String>,
+    /// Address of the caller.
+    #[serde(default)]
+    pub source_ip: String,
+    /// Status code of gRPC; of responses and whole calls.
+    #[serde(default)]
+    pub result_code: Option<i32>,
+    /// Which part of the call.
+    pub phase: AuditPhase,
+    /// The rule of a site policy that decided the call, `policy/rule`; none where the contract's
+    /// table did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// How many calls it stands for: of refused calls of one caller in one minute, and of gaps.
+    /// `None` means one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+    /// Over the entry and all before it, given by `apply`; none of entries from before the chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<AuditHash>,
+}
+
+impl AuditEntry {
+    /// What its hash covers.
+    pub fn line(&self) -> AuditLine<'_> {
+        AuditLine {
+            sequence: self.sequence,
+            id: &self.id,
+            time: self.time,
+            ended: self.ended,
+            user: &self.user,
+            tenant: &self.tenant,
+            project: self.project.as_deref(),
+            method: &self.method,
+            body: self.body.as_deref(),
+            source_ip: &self.source_ip,
+            result_code: self.result_code,
+            phase: self.phase,
+            rule: self.rule.as_deref(),
+            count: self.count,
+        }
+    }
+
+    /// A record of a whole call without its circumstances.
+    pub fn blank(time: Timestamp, user: &str, method: &str) -> Self {
+        Self {
+            sequence: 0,
+            id: String::new(),
+            time,
+            ended: None,
+            user: user.to_owned(),
+            tenant: String::new(),
+            project: None,
+            method: method.to_owned(),
+            body: None,
+            source_ip: String::new(),
+            result_code: None,
+            phase: AuditPhase::Call,
+            rule: None,
+            count: None,
+            hash: None,
+        }
+    }
+
+    /// What is left of records that were dropped out of the middle of the chain, up to this one.
+    pub(crate) fn gap(sequence: u64, time: Timestamp, count: u32, hash: AuditHash) -> Self {
+        Self {
+            sequence,
+            phase: AuditPhase::Dropped,
+            count: Some(count),
+            hash: Some(hash),
+            ..Self::blank(time, "", "")
+        }
+    }
+
+    /// Whose share of the trail it counts for; `None` of gaps and of what tells of them. Whoever
+    /// could have any number of names shares with all others of its sort.
+    pub(crate) fn share(&self) -> Option<&str> {
+        if self.phase == AuditPhase::Dropped || self.method == RETENTION_METHOD {
+            return None;
+        }
+        let machines = self.user.split_once("/machine/");
+        match machines.filter(|(head, _)| head.starts_with("spiffe://")) {
+            Some((head, _)) => Some(head),
+            None if self.user.starts_with("component/") => Some("component"),
+            None => Some(&self.user),
+        }
+    }
+}
+
+/// Where the chain of the audit trail that is kept begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditAnchor {
+    /// The key: [`AuditAnchor::TRAIL`].
+    pub name: String,
+    /// The hash before the first entry: of the last one that was dropped, or of the beginning.
+    pub hash: AuditHash,
+    /// Entries with a higher sequence belong to the chain.
+    pub sequence: u64,
+    /// When the chain began.
+    pub began: Timestamp,
+    /// Entries of the chain that were dropped since.
+    pub dropped: u64,
+}
+
+impl AuditAnchor {
+    /// Name of the one anchor that there is.
+    pub const TRAIL: &'static str = "trail";
+}
+
+/// How far the audit trail was sent to a place outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditExport {
+    /// The place's name in the configuration.
+    pub name: String,
+    /// The last record that was sent.
+    pub sequence: u64,
+    /// Records up to here may be missing there: they were dropped before they could be sent.
+    pub missed: u64,
+    /// When that was noted.
+    pub at: Timestamp,
+}

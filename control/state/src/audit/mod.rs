@@ -1,0 +1,6 @@
+//! The audit trail.
+
+pub(crate) mod apply;
+pub(crate) mod command;
+pub(crate) mod entity;
+pub(crate) mod read;

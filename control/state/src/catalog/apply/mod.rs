@@ -1,0 +1,8 @@
+//! What administrators offer: what commands do to it.
+
+pub(crate) mod image;
+pub(crate) mod image_constraint;
+pub(crate) mod layout;
+pub(crate) mod partition;
+pub(crate) mod reservation;
+pub(crate) mod size;

@@ -1,0 +1,136 @@
+//! Partitions.
+
+use std::ops::RangeInclusive;
+
+use proto_errors::Error;
+
+use crate::catalog::command::{CreatePartition, DeletePartition, UpdatePartition};
+use crate::catalog::entity::{NUMBER_COOLDOWN_MAX_S, Partition, UNKNOWN_MACHINES_MAX};
+use crate::fields::{check_description, in_use, set};
+use crate::levels::{NONCE_LEVEL, feature_level};
+use crate::meta::{Labels, label};
+use crate::network::apply::pool;
+use crate::network::entity::PoolNumber;
+use crate::references;
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+/// Name servers of a partition.
+pub(crate) const DNS_MAX: usize = 3;
+/// Cables of a machine that a partition may demand.
+const UPLINKS_MAX: usize = 64;
+/// Time servers of a partition.
+pub(crate) const NTP_MAX: usize = 10;
+
+type Result = std::result::Result<Reply, Error>;
+type Check = std::result::Result<(), Error>;
+
+fn check_partition(tx: &mut Tx<'_>, partition: &Partition) -> Check {
+    check_description(&partition.description)?;
+    if partition.dns_servers.len() > DNS_MAX {
+        return Err(Error::invalid("dns_servers", "must be at most 3"));
+    }
+    if partition.ntp_servers.len() > NTP_MAX {
+        return Err(Error::invalid("ntp_servers", "must be at most 10"));
+    }
+    let labels = &partition.meta.labels;
+    check_number(labels, label::PROVISIONING_VNI, 1..=proto_types::VNI_MAX)?;
+    take_provisioning_vni(tx, partition)?;
+    check_number(labels, label::NUMBER_COOLDOWN, 0..=NUMBER_COOLDOWN_MAX_S)?;
+    check_number(labels, label::UNKNOWN_MACHINES, 1..=UNKNOWN_MACHINES_MAX)?;
+    check_number(labels, label::SEGMENT_MTU, 1280..=9216)?;
+    check_nonce_label(tx, labels)?;
+    let uplinks = labels.get(label::UPLINKS).map(|text| text.parse());
+    if !uplinks.is_none_or(|it| it.is_ok_and(|it| (1..=UPLINKS_MAX).contains(&it))) {
+        let rule = format!("must be a number in 1..={UPLINKS_MAX}");
+        return Err(Error::invalid(label::UPLINKS, rule));
+    }
+    let exits = labels.get(label::EXIT_VTEPS).map_or("", String::as_str);
+    let bad = |part: &str| !part.is_empty() && part.parse::<std::net::IpAddr>().is_err();
+    if exits.split(',').map(str::trim).any(bad) {
+        return Err(Error::invalid(
+            label::EXIT_VTEPS,
+            "must be addresses separated by commas",
+        ));
+    }
+    Ok(())
+}
+
+/// A label that holds a number in a range.
+fn check_number(labels: &Labels, label: &str, range: RangeInclusive<u32>) -> Check {
+    let is_good = |text: &String| text.parse().is_ok_and(|number| range.contains(&number));
+    if labels.get(label).is_none_or(is_good) {
+        return Ok(());
+    }
+    let rule = format!("must be a number in {}..={}", range.start(), range.end());
+    Err(Error::invalid(label, rule))
+}
+
+/// The segment that machines boot in is nobody's: no network has its number, no port of a tenant
+/// is in it still, and it does not cool down for anybody.
+fn take_provisioning_vni(tx: &mut Tx<'_>, partition: &Partition) -> Check {
+    let vni = partition.provisioning_vni().get();
+    let refuse = |rule: String| Err(Error::invalid(label::PROVISIONING_VNI, rule));
+    if tx.tables().index().vrf_networks.contains_key(&vni) {
+        return refuse(format!("{vni} is the VRF of a network: choose another"));
+    }
+    // Several partitions may boot their machines in segments of the same number.
+    if pool::is_vrf_used(tx.tables(), vni) {
+        return Ok(());
+    }
+    if let Some(port) = pool::observed_port(tx.tables(), vni) {
+        return refuse(format!(
+            "{vni} is the segment of switch port {port} still: choose another"
+        ));
+    }
+    pool::take(tx, &PoolNumber::Vrf(vni), None)
+}
+
+fn check_nonce_label(tx: &Tx<'_>, labels: &Labels) -> Check {
+    let text = labels.get(label::REQUIRE_BMC_NONCE).map(String::as_str);
+    let is_good = matches!(text, None | Some("true" | "false"));
+    // Programs that do not know the label took any text.
+    if is_good || feature_level(tx.tables()) < NONCE_LEVEL {
+        return Ok(());
+    }
+    let rule = "must be \"true\" or \"false\"";
+    Err(Error::invalid(label::REQUIRE_BMC_NONCE, rule))
+}
+
+pub(crate) fn create_partition(tx: &mut Tx<'_>, op: &CreatePartition) -> Result {
+    check_partition(tx, &op.0)?;
+    tx.create(op.0.clone()).map(Reply::Partition)
+}
+
+pub(crate) fn update_partition(tx: &mut Tx<'_>, op: &UpdatePartition) -> Result {
+    let mut partition: Partition = tx.require(&op.id)?;
+    let before = partition.provisioning_vni().get();
+    op.lock
+        .check("partition", op.id.as_str(), &partition.meta)?;
+    set(&mut partition.description, op.description.as_ref());
+    set(&mut partition.boot, op.boot.as_ref());
+    set(&mut partition.dns_servers, op.dns_servers.as_ref());
+    set(&mut partition.ntp_servers, op.ntp_servers.as_ref());
+    set(
+        &mut partition.mgmt_service_addresses,
+        op.mgmt_service_addresses.as_ref(),
+    );
+    if let Some(labels) = &op.labels {
+        labels.apply(&mut partition.meta.labels)?;
+    }
+    check_partition(tx, &partition)?;
+    let partition = tx.update(partition);
+    if !pool::is_vrf_used(tx.tables(), before) {
+        pool::release(tx, PoolNumber::Vrf(before), None, Some(&op.id));
+    }
+    Ok(Reply::Partition(partition))
+}
+
+pub(crate) fn delete_partition(tx: &mut Tx<'_>, op: &DeletePartition) -> Result {
+    let partition = tx.tables().require::<Partition>(&op.0)?.clone();
+    if let Some((kind, by)) = references::holder_of_partition(tx.tables(), &op.0) {
+        return Err(in_use("partition", op.0.as_str(), kind, &by));
+    }
+    tx.delete::<Partition>(&op.0);
+    Ok(Reply::Partition(partition))
+}

@@ -1,0 +1,58 @@
+//! Commands about partitions.
+
+use std::net::IpAddr;
+
+use proto_types::PartitionId;
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::entity::{BootConfiguration, Partition};
+use crate::meta::{LabelsUpdate, Lock, label};
+
+/// A whole entity; of its head only the labels count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CreatePartition(pub Partition);
+
+/// Deletes the one of this key.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeletePartition(pub PartitionId);
+
+/// See [`Op::UpdatePartition`](crate::Op::UpdatePartition). Fields that are none stay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UpdatePartition {
+    /// Which.
+    pub id: PartitionId,
+    /// Guard.
+    pub lock: Lock,
+    /// Free text.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// What machines boot.
+    #[serde(default)]
+    pub boot: Option<BootConfiguration>,
+    /// Name servers.
+    #[serde(default)]
+    pub dns_servers: Option<Vec<IpAddr>>,
+    /// Time servers.
+    #[serde(default)]
+    pub ntp_servers: Option<Vec<String>>,
+    /// Management services.
+    #[serde(default)]
+    pub mgmt_service_addresses: Option<Vec<String>>,
+    /// Labels.
+    #[serde(default)]
+    pub labels: Option<LabelsUpdate>,
+}
+
+impl UpdatePartition {
+    /// Whether its machines are to join only with what their BMC holds: older programs would not
+    /// ask them.
+    pub(crate) fn demands_nonce(&self) -> bool {
+        let labels = match &self.labels {
+            Some(LabelsUpdate::Replace(labels)) => labels,
+            Some(LabelsUpdate::Patch { update, .. }) => update,
+            None => return false,
+        };
+        let text = labels.get(label::REQUIRE_BMC_NONCE);
+        text.is_some_and(|text| text == "true")
+    }
+}

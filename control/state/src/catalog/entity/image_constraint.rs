@@ -1,0 +1,33 @@
+//! Images that a size allows.
+
+use proto_types::SizeId;
+use serde::{Deserialize, Serialize};
+
+use crate::meta::Meta;
+
+/// Which images a size allows of one operating system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageConstraint {
+    /// Operating system: the image id without its version.
+    pub image: String,
+    /// Version requirement, e.g. `>= 12.0`.
+    pub semver_match: String,
+}
+
+/// Images that a size allows; a size without one allows all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SizeImageConstraint {
+    /// The key.
+    pub size: SizeId,
+    /// Head.
+    pub meta: Meta,
+    /// Shown name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Free text.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// What is allowed; operating systems that are not named are allowed.
+    #[serde(default)]
+    pub image_constraints: Vec<ImageConstraint>,
+}

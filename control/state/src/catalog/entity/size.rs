@@ -1,0 +1,52 @@
+//! Sizes, and what they demand of hardware.
+
+use proto_types::SizeId;
+use serde::{Deserialize, Serialize};
+
+use crate::meta::Meta;
+
+/// What a constraint is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SizeConstraintType {
+    /// Sum of CPU cores; identifier is a glob on the CPU's model.
+    Cores,
+    /// Memory, bytes; no identifier.
+    Memory,
+    /// Sum of disk sizes, bytes; identifier is a glob on the disk's device path.
+    Storage,
+    /// Number of GPUs; identifier is a glob on the GPU's model.
+    Gpu,
+}
+
+/// A bound on hardware, both ends included.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SizeConstraint {
+    /// What it is about.
+    pub kind: SizeConstraintType,
+    /// At least.
+    pub min: u64,
+    /// At most.
+    pub max: u64,
+    /// Glob that chooses which CPUs, disks or GPUs count; all without one.
+    #[serde(default)]
+    pub identifier: Option<String>,
+}
+
+/// A class of machines that are interchangeable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Size {
+    /// The key.
+    pub id: SizeId,
+    /// Head.
+    pub meta: Meta,
+    /// Shown name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Free text.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// What hardware belongs to it.
+    #[serde(default)]
+    pub constraints: Vec<SizeConstraint>,
+}

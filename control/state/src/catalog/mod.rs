@@ -1,0 +1,6 @@
+//! What administrators offer: partitions, sizes, reservations, images, filesystem layouts.
+
+pub(crate) mod apply;
+pub(crate) mod command;
+pub(crate) mod entity;
+pub(crate) mod read;

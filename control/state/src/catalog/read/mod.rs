@@ -1,0 +1,15 @@
+//! Questions about what administrators offer.
+
+mod image_constraint;
+mod layout;
+mod layout_rules;
+mod overlap;
+mod shell_pattern;
+mod version;
+
+pub use image_constraint::*;
+pub use layout::*;
+pub use layout_rules::*;
+pub(crate) use overlap::*;
+pub(crate) use shell_pattern::*;
+pub use version::*;

@@ -1,0 +1,197 @@
+//! Invitation, joining and removal of control nodes.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::Timestamp;
+
+use crate::cluster::command::{AnnounceNode, InviteNode, JoinNode, RemoveNode};
+use crate::cluster::entity::ControlNode;
+use crate::levels::lowest_level;
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+/// Longest life of an invitation, milliseconds: a day.
+const INVITATION_LIFE_MAX_MS: u64 = 24 * 3_600_000;
+/// Nodes that may be invited or joined at the same time.
+const NODES_MAX: usize = 32;
+
+type Result = std::result::Result<Reply, Error>;
+
+pub(crate) fn invite(tx: &mut Tx<'_>, op: &InviteNode) -> Result {
+    let life = op.expires_at.since_ms(tx.now);
+    if life == 0 || life > INVITATION_LIFE_MAX_MS {
+        return Err(Error::invalid("minutes", "must be in 1..=1440"));
+    }
+    let now = tx.now;
+    let counts = |it: &ControlNode| {
+        it.removed_at.is_none()
+            && (it.joined_at.is_some() || it.expires_at.is_some_and(|end| end >= now))
+    };
+    let nodes = tx.tables().all::<ControlNode>();
+    let (count, last) = nodes.fold((0, 0), |(count, last), it| {
+        (count + usize::from(counts(it)), last.max(it.id))
+    });
+    if count >= NODES_MAX {
+        let what = format!("there are {NODES_MAX} control nodes and invitations already");
+        return Err(
+            Error::new(ErrorCode::TooMany, what).hint("let invitations end, or remove nodes")
+        );
+    }
+    let node = ControlNode {
+        id: last + 1,
+        secret: Some(op.secret.clone()),
+        key: Some(op.key.clone()),
+        invited_by: tx.actor.to_owned(),
+        invited_at: tx.now,
+        expires_at: Some(op.expires_at),
+        ..empty(last + 1, tx.now)
+    };
+    Ok(Reply::ControlNode(tx.save(node)))
+}
+
+pub(crate) fn join(tx: &mut Tx<'_>, op: &JoinNode) -> Result {
+    let refuse = |code: ErrorCode, what: &str| {
+        let message = format!("the invitation of control node {} {what}", op.id);
+        Err(Error::new(code, message).hint("make a new one: metalmesh cluster join --key HEX"))
+    };
+    let known = tx
+        .get::<ControlNode>(&op.id)
+        .map(|it| ControlNode::clone(it));
+    let secret = known.as_ref().and_then(|it| it.secret.as_ref());
+    let (Some(mut node), true) = (known.clone(), secret.is_some_and(|s| s.same_as(&op.secret)))
+    else {
+        return refuse(
+            ErrorCode::TicketUnknown,
+            "is unknown or its secret is wrong",
+        );
+    };
+    if node.removed_at.is_some() {
+        return refuse(ErrorCode::TicketRevoked, "was withdrawn");
+    }
+    if !node.key.as_ref().is_some_and(|key| key.same_as(&op.key)) {
+        return refuse(ErrorCode::TicketForeign, "is bound to another key");
+    }
+    if node.joined_at.is_some() {
+        return refuse(ErrorCode::TicketUsed, "was used already");
+    }
+    if node.expires_at.is_some_and(|end| tx.now > end) {
+        return refuse(ErrorCode::TicketExpired, "has ended");
+    }
+    check_level(tx, op.level)?;
+    node.level = op.level;
+    node.joined_at = Some(tx.now);
+    node.peer_address.clone_from(&op.peer_address);
+    Ok(Reply::ControlNode(tx.save(node)))
+}
+
+pub(crate) fn announce(tx: &mut Tx<'_>, op: &AnnounceNode) -> Result {
+    let mut node = match tx.get::<ControlNode>(&op.id) {
+        Some(node) => ControlNode::clone(node),
+        None => empty(op.id, tx.now),
+    };
+    if node.removed_at.is_some() {
+        let what = format!("control node {} was removed from the cluster", op.id);
+        let hint = "join it again with an empty data directory: metalmesh cluster join";
+        return Err(Error::new(ErrorCode::PermissionDenied, what).hint(hint));
+    }
+    check_level(tx, op.level)?;
+    node.joined_at = node.joined_at.or(Some(tx.now));
+    if !op.peer_address.is_empty() {
+        node.peer_address.clone_from(&op.peer_address);
+    }
+    node.mesh_addresses.clone_from(&op.mesh_addresses);
+    node.level = op.level;
+    node.version.clone_from(&op.version);
+    Ok(Reply::ControlNode(tx.save(node)))
+}
+
+pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemoveNode) -> Result {
+    let mut node: ControlNode = tx.require(&op.id)?;
+    node.removed_at = node.removed_at.or(Some(tx.now));
+    Ok(Reply::ControlNode(tx.save(node)))
+}
+
+/// A program that does not know what is in use could not read the log. What this program knows
+/// does not count: programs of all levels must come to the same result.
+fn check_level(tx: &Tx<'_>, level: u32) -> std::result::Result<(), Error> {
+    let used = lowest_level(tx.tables()).unwrap_or(0);
+    if level >= used {
+        return Ok(());
+    }
+    let what = format!("the node's program knows feature level {level}, the cluster uses {used}");
+    Err(Error::new(ErrorCode::MembershipRefused, what).hint("install a newer metalmeshd on it"))
+}
+
+fn empty(id: u64, now: Timestamp) -> ControlNode {
+    ControlNode {
+        id,
+        secret: None,
+        key: None,
+        invited_by: String::new(),
+        invited_at: now,
+        expires_at: None,
+        joined_at: None,
+        removed_at: None,
+        peer_address: String::new(),
+        mesh_addresses: Vec::new(),
+        level: 0,
+        version: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Command;
+    use crate::levels::{check_enabled, feature_level};
+    use crate::tables::Tables;
+    use crate::{FEATURE_LEVEL, Op, apply};
+
+    fn announced(tables: &mut Tables, id: u64, level: u32) -> std::result::Result<Reply, Error> {
+        let announce = AnnounceNode {
+            id,
+            peer_address: String::new(),
+            mesh_addresses: Vec::new(),
+            level,
+            version: String::new(),
+        };
+        let command = Command::new(Timestamp::from_ms(1), "test", announce);
+        apply(tables, &command).result
+    }
+
+    #[test]
+    fn what_the_slowest_node_does_not_know_stays_off() {
+        let mut tables = Tables::new();
+        assert_eq!(feature_level(&tables), 1, "whoever wrote this said nothing");
+        let newer = Command {
+            version: 2,
+            ..Command::new(Timestamp::ZERO, "test", Op::from(RemoveNode { id: 9 }))
+        };
+        check_enabled(&tables, &newer).unwrap_err();
+        announced(&mut tables, 1, 2).unwrap();
+        check_enabled(&tables, &newer).unwrap();
+        assert_eq!(feature_level(&tables), 2);
+        let refused = announced(&mut tables, 2, 1).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::MembershipRefused);
+        announced(&mut tables, 2, 3).unwrap();
+        assert_eq!(feature_level(&tables), 2, "the slowest counts");
+
+        // Nor does it count what this program knows: an older one wrote this, and a newer one
+        // reads it.
+        let mut older = Tables::new();
+        announced(&mut older, 1, FEATURE_LEVEL - 1).unwrap();
+        assert_eq!(feature_level(&older), FEATURE_LEVEL - 1);
+
+        let mut mixed = Tables::new();
+        announced(&mut mixed, 1, 1).unwrap();
+        announced(&mut mixed, 2, 2).unwrap();
+        let refused = check_enabled(&mixed, &newer).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::NotEnabled);
+        assert!(
+            refused.message.contains("RemoveNode"),
+            "{}",
+            refused.message
+        );
+        announced(&mut mixed, 1, 2).unwrap();
+        check_enabled(&mixed, &newer).unwrap();
+    }
+}

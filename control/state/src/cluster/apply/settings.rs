@@ -1,0 +1,68 @@
+//! Settings of the cluster: how long the audit trail is kept, and how much one user may have.
+
+use proto_errors::Error;
+
+use crate::cluster::command::SetSettings;
+use crate::cluster::entity::{AuditRetention, Budgets, Settings};
+use crate::cluster::read::settings;
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+/// Least number of records that are kept.
+const RECORDS_MIN: u32 = 1_000;
+/// Most records that are kept: they are in memory, with up to 16 KiB each.
+const RECORDS_MAX: u32 = 1_000_000;
+/// Shortest age at which records go, milliseconds: an hour.
+const AGE_MIN_MS: u64 = 3_600_000;
+/// Highest budget.
+const BUDGET_MAX: u32 = 1_000_000;
+
+type Check = Result<(), Error>;
+
+/// Sets what is given.
+pub(crate) fn set(tx: &mut Tx<'_>, op: &SetSettings) -> Result<Reply, Error> {
+    let before = settings(tx.tables());
+    let audit = op.audit.unwrap_or(before.audit);
+    let budgets = op.budgets.unwrap_or(before.budgets);
+    check_retention(&audit)?;
+    check_budgets(&budgets)?;
+    let settings = Settings {
+        audit,
+        budgets,
+        updated_at: tx.now,
+        ..Settings::default()
+    };
+    Ok(Reply::Settings(tx.save(settings)))
+}
+
+fn check_retention(audit: &AuditRetention) -> Check {
+    if !(RECORDS_MIN..=RECORDS_MAX).contains(&audit.records_max) {
+        let rule = format!("must be in {RECORDS_MIN}..={RECORDS_MAX}");
+        return Err(Error::invalid("audit.records_max", rule));
+    }
+    if !(audit.records_max..=RECORDS_MAX).contains(&audit.unread_max) {
+        let rule = format!("must be at least records_max and at most {RECORDS_MAX}");
+        return Err(Error::invalid("audit.unread_max", rule));
+    }
+    if audit.age_max_ms.is_some_and(|age_ms| age_ms < AGE_MIN_MS) {
+        return Err(Error::invalid("audit.age_max", "must be an hour at least"));
+    }
+    Ok(())
+}
+
+fn check_budgets(budgets: &Budgets) -> Check {
+    for (field, budget) in [
+        ("budgets.tokens_per_user", budgets.tokens_per_user),
+        ("budgets.tenants_per_user", budgets.tenants_per_user),
+        ("budgets.projects_per_tenant", budgets.projects_per_tenant),
+        ("budgets.invites_per_user", budgets.invites_per_user),
+        ("budgets.ips_per_project", budgets.ips_per_project),
+        ("budgets.networks_per_project", budgets.networks_per_project),
+    ] {
+        if !(1..=BUDGET_MAX).contains(&budget) {
+            let rule = format!("must be in 1..={BUDGET_MAX}");
+            return Err(Error::invalid(field, rule));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! Commands about the cluster itself.
+
+mod clock;
+mod component;
+mod node;
+mod policy;
+mod settings;
+
+pub use clock::*;
+pub use component::*;
+pub use node::*;
+pub use policy::*;
+pub use settings::*;

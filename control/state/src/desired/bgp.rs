@@ -1,0 +1,79 @@
+//! What a machine may announce to the switches that it hangs at.
+
+use std::collections::BTreeSet;
+
+use ipnet::IpNet;
+
+use crate::machine::entity::{Allocation, AllocationType, Machine, Segment};
+use crate::network::entity::{Network, NetworkType};
+use crate::network::read::project_ips;
+use crate::tables::Tables;
+
+/// What the port of a machine lets through of its announcements.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BgpFilter {
+    /// Prefixes.
+    pub cidrs: BTreeSet<IpNet>,
+    /// VNIs, of a firewall: it announces what is in them by EVPN.
+    pub vnis: BTreeSet<u32>,
+}
+
+/// The filter of a machine's ports; none while no tenant's system runs behind them.
+pub fn bgp_filter(tables: &Tables, machine: &Machine) -> Option<BgpFilter> {
+    let allocation = machine.allocation.as_ref()?;
+    if machine.segment != Segment::Tenant {
+        return None;
+    }
+    Some(match allocation.kind {
+        AllocationType::Machine => of_machine(tables, allocation),
+        AllocationType::Firewall => of_firewall(allocation),
+    })
+}
+
+/// The prefixes of its child network, what the network above lets it announce, and the other
+/// addresses of its project, those of underlays aside.
+fn of_machine(tables: &Tables, allocation: &Allocation) -> BgpFilter {
+    let children = || allocation.networks.iter().filter(|it| it.kind.is_child());
+    let mut cidrs: BTreeSet<IpNet> = BTreeSet::new();
+    for child in children() {
+        cidrs.extend(child.prefixes.iter().copied());
+        let above = tables
+            .get::<Network>(&child.network)
+            .and_then(|it| tables.get::<Network>(it.parent.as_ref()?));
+        cidrs.extend(
+            above
+                .iter()
+                .flat_map(|it| it.additional_announcable_cidrs.iter().copied()),
+        );
+    }
+    let is_inside = |ip: &std::net::IpAddr| {
+        let mut prefixes = children().flat_map(|it| &it.prefixes);
+        prefixes.any(|prefix| prefix.contains(ip))
+    };
+    let others = project_ips(tables, allocation.project)
+        .filter(|ip| !is_inside(&ip.ip))
+        .filter(|ip| {
+            let network = tables.get::<Network>(&ip.network);
+            network.is_some_and(|it| it.kind != NetworkType::Underlay)
+        });
+    cidrs.extend(others.map(|ip| IpNet::from(ip.ip)));
+    BgpFilter {
+        cidrs,
+        vnis: BTreeSet::new(),
+    }
+}
+
+/// Its addresses in the underlay, where its tunnels end, and the VNIs behind it.
+fn of_firewall(allocation: &Allocation) -> BgpFilter {
+    let mut filter = BgpFilter::default();
+    for network in &allocation.networks {
+        if network.kind == NetworkType::Underlay {
+            filter
+                .cidrs
+                .extend(network.ips.iter().copied().map(IpNet::from));
+        } else if network.vrf != 0 {
+            filter.vnis.insert(network.vrf);
+        }
+    }
+    filter
+}

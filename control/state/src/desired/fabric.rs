@@ -1,0 +1,229 @@
+//! Who is in which segment: kept up with each change, so that a change of one machine costs as
+//! much as its switches have ports, however large the partition is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use proto_errors::Error;
+use proto_types::{PartitionId, SwitchId, Vni};
+
+use crate::catalog::entity::{Partition, SEGMENT_MTU_DEFAULT};
+use crate::change::Change;
+use crate::desired::switch::{PortIntent, SegmentIntent, SwitchDesired, ports};
+use crate::machine::entity::Machine;
+use crate::switch::entity::Switch;
+use crate::tables::{Kind, Record, Tables};
+
+/// What every switch shall do. Derived from the tables, never stored.
+///
+/// Invariant: with every change taken, it is what [`Fabric::of`] would make of the same tables.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fabric {
+    sites: BTreeMap<PartitionId, Site>,
+    leaves: BTreeMap<SwitchId, Leaf>,
+    /// Tunnel ends by segment.
+    members: BTreeMap<(PartitionId, Vni), BTreeMap<SwitchId, IpAddr>>,
+}
+
+/// What counts for all switches of a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Site {
+    provisioning: Vni,
+    mtu: u32,
+    exits: Vec<IpAddr>,
+    switches: BTreeSet<SwitchId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Leaf {
+    partition: PartitionId,
+    vtep: Option<IpAddr>,
+    ports: Vec<PortIntent>,
+}
+
+impl Site {
+    fn of(partition: Option<&Arc<Partition>>, switches: BTreeSet<SwitchId>) -> Self {
+        Self {
+            provisioning: partition.map(|p| p.provisioning_vni()).unwrap_or_default(),
+            mtu: partition.map_or(SEGMENT_MTU_DEFAULT, |p| p.segment_mtu()),
+            exits: partition.map(|p| p.exit_vteps()).unwrap_or_default(),
+            switches,
+        }
+    }
+}
+
+impl Leaf {
+    fn of(tables: &Tables, switch: &Switch) -> Self {
+        Self {
+            partition: switch.partition.clone(),
+            vtep: switch.vtep_ip,
+            ports: ports(tables, switch),
+        }
+    }
+
+    /// Segments that it has a port in.
+    fn segments(&self) -> BTreeSet<Vni> {
+        let vnis = self.ports.iter().map(|port| port.vni);
+        vnis.filter(|vni| *vni != Vni::NONE).collect()
+    }
+
+    /// Segments in which others have to know it, and where they find it.
+    fn memberships(&self) -> BTreeMap<(PartitionId, Vni), IpAddr> {
+        let Some(vtep) = self.vtep else {
+            return BTreeMap::new();
+        };
+        let segments = self.segments().into_iter();
+        segments
+            .map(|vni| ((self.partition.clone(), vni), vtep))
+            .collect()
+    }
+}
+
+impl Fabric {
+    /// All of it, from the tables alone.
+    pub fn of(tables: &Tables) -> Self {
+        let mut fabric = Self::default();
+        for switch in tables.all::<Switch>() {
+            fabric.look_at(tables, &switch.id);
+        }
+        fabric
+    }
+
+    /// Takes in what changed; which switches may have something else to do now. `tables` may be
+    /// ahead of the changes: what is seen early changes nothing when its own change comes.
+    pub fn take(&mut self, tables: &Tables, changes: &[Change]) -> BTreeSet<SwitchId> {
+        let (mut looks, mut concerned) = (BTreeSet::new(), BTreeSet::new());
+        for change in changes {
+            for record in [&change.before, &change.record].into_iter().flatten() {
+                match record {
+                    Record::Switch(switch) => {
+                        looks.insert(switch.id.clone());
+                    }
+                    Record::Machine(machine) => {
+                        looks.extend(switches(machine));
+                    }
+                    Record::Partition(partition) => {
+                        let found = self.sites.get(&partition.id).map(|site| &site.switches);
+                        looks.extend(found.into_iter().flatten().cloned());
+                        concerned.extend(self.renew_site(tables, &partition.id));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for id in looks {
+            concerned.extend(self.look_at(tables, &id));
+        }
+        concerned
+    }
+
+    /// All that this switch shall do.
+    ///
+    /// # Errors
+    /// No such switch.
+    pub fn desired(&self, id: &SwitchId) -> Result<SwitchDesired, Error> {
+        let absent = || Error::not_found(Kind::Switch.as_str(), id);
+        let leaf = self.leaves.get(id).ok_or_else(absent)?;
+        let site = self.sites.get(&leaf.partition).ok_or_else(absent)?;
+        let segments = leaf.segments().into_iter().map(|vni| {
+            let provisioning = vni == site.provisioning;
+            let members = self.members.get(&(leaf.partition.clone(), vni));
+            let others = members.into_iter().flatten().filter(|(it, _)| *it != id);
+            let mut remote_vteps: BTreeSet<_> = others.map(|(_, vtep)| *vtep).collect();
+            if !provisioning {
+                remote_vteps.extend(&site.exits);
+            }
+            SegmentIntent {
+                vni,
+                provisioning,
+                remote_vteps,
+                mtu: site.mtu,
+            }
+        });
+        Ok(SwitchDesired {
+            segments: segments.collect(),
+            ports: leaf.ports.clone(),
+        })
+    }
+
+    /// Reads a switch anew; whoever has something else to do by that.
+    fn look_at(&mut self, tables: &Tables, id: &SwitchId) -> BTreeSet<SwitchId> {
+        let now = tables.get::<Switch>(id).map(|it| Leaf::of(tables, it));
+        let before = self.leaves.remove(id);
+        let mut concerned = BTreeSet::new();
+        if before != now {
+            concerned.insert(id.clone());
+            let was = before.as_ref().map(Leaf::memberships).unwrap_or_default();
+            let is = now.as_ref().map(Leaf::memberships).unwrap_or_default();
+            for (segment, vtep) in &was {
+                if is.get(segment) != Some(vtep) {
+                    concerned.extend(self.leave(segment, id));
+                }
+            }
+            for (segment, vtep) in is {
+                if was.get(&segment) != Some(&vtep) {
+                    let members = self.members.entry(segment).or_default();
+                    concerned.extend(members.keys().cloned());
+                    members.insert(id.clone(), vtep);
+                }
+            }
+            self.settle(tables, id, before.as_ref(), now.as_ref());
+        }
+        if let Some(leaf) = now {
+            self.leaves.insert(id.clone(), leaf);
+        }
+        concerned
+    }
+
+    /// Takes a switch out of a segment; who is left there.
+    fn leave(&mut self, segment: &(PartitionId, Vni), id: &SwitchId) -> Vec<SwitchId> {
+        let Some(members) = self.members.get_mut(segment) else {
+            return Vec::new();
+        };
+        members.remove(id);
+        let left: Vec<_> = members.keys().cloned().collect();
+        if left.is_empty() {
+            self.members.remove(segment);
+        }
+        left
+    }
+
+    /// Notes in which partition a switch stands.
+    fn settle(&mut self, tables: &Tables, id: &SwitchId, was: Option<&Leaf>, is: Option<&Leaf>) {
+        let (was, is) = (was.map(|it| &it.partition), is.map(|it| &it.partition));
+        if was == is {
+            return;
+        }
+        if let Some(site) = was.and_then(|partition| self.sites.get_mut(partition)) {
+            site.switches.remove(id);
+        }
+        if let Some(partition) = was {
+            self.sites
+                .retain(|name, site| name != partition || !site.switches.is_empty());
+        }
+        if let Some(partition) = is {
+            let new = || Site::of(tables.get::<Partition>(partition), BTreeSet::new());
+            let site = self.sites.entry(partition.clone()).or_insert_with(new);
+            site.switches.insert(id.clone());
+        }
+    }
+
+    /// Reads a partition's settings anew; all its switches, if they differ.
+    fn renew_site(&mut self, tables: &Tables, partition: &PartitionId) -> BTreeSet<SwitchId> {
+        let Some(site) = self.sites.get_mut(partition) else {
+            return BTreeSet::new();
+        };
+        let fresh = Site::of(tables.get::<Partition>(partition), site.switches.clone());
+        if fresh == *site {
+            return BTreeSet::new();
+        }
+        *site = fresh;
+        site.switches.clone()
+    }
+}
+
+/// Switches that a machine is at.
+fn switches(machine: &Machine) -> impl Iterator<Item = SwitchId> + '_ {
+    machine.links.iter().map(|link| link.switch.clone())
+}

@@ -1,0 +1,29 @@
+//! What agents are told, derived from the tables: nothing here is stored.
+//!
+//! Each answer is the whole desired state. Its generation is [`Tables::revision`]: send again
+//! when the content differs from what was sent last, with the revision of that moment.
+
+mod bgp;
+mod bmc;
+mod boot;
+mod fabric;
+mod orders;
+mod switch;
+
+pub use bgp::{BgpFilter, bgp_filter};
+pub use bmc::bmc_desired;
+pub use boot::{MachineBoot, boot_desired};
+pub use fabric::Fabric;
+pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};
+pub use switch::{PortIntent, SegmentIntent, SwitchDesired, port_traces};
+
+#[cfg(doc)]
+use crate::Tables;
+pub use crate::catalog::read::{check_installable, default_layout};
+pub use crate::cluster::read::restored;
+pub use crate::machine::read::{
+    BootTarget, KeptPort, NONCE_LIFE_MS, NONCE_SETTLE_MS, Nonce, RestoredMachine,
+    bmc_reading_matters, boot_target, event_is_heartbeat, hammer_may_boot, hammer_may_run,
+    is_left_alone, kept_ports, machine_orders, port_vni, restored_machines, silent_switches,
+};
+pub use crate::switch::read::switch_report_matters;

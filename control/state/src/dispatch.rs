@@ -1,0 +1,199 @@
+//! The one way to change the tables: each operation goes to its resource.
+
+use proto_errors::{Error, ErrorCode};
+
+use crate::audit::apply::trail;
+use crate::catalog::apply::{image, image_constraint, layout, partition, reservation};
+use crate::change::Change;
+use crate::cluster::apply::{clock, component, node, policy, settings};
+use crate::command::{Command, TRACE_LEN};
+use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
+use crate::levels::FEATURE_LEVEL;
+use crate::machine::apply::{
+    allocate, bmc_claims, boots, events, install, machine, orders, reclaim, register, restored,
+    sizing, vpn, wipe,
+};
+use crate::network::apply::{child_network, ip, network};
+use crate::op::Op;
+use crate::reply::Reply;
+use crate::switch::apply::{replace, switch};
+use crate::tables::{Tables, Tx};
+use crate::tenancy::apply::{invite, member, project, quota, tenant};
+use crate::{bounds, tick};
+
+/// What came of a command.
+#[derive(Debug, Clone, PartialEq)]
+#[must_use]
+pub struct Outcome {
+    /// The answer; an error left the tables as they were.
+    pub result: Result<Reply, Error>,
+    /// What changed, in the order of kind and key; empty when nothing did.
+    pub changes: Vec<Change>,
+    /// Revision of the tables after it.
+    pub revision: u64,
+}
+
+/// Carries out a command, wholly or not at all.
+pub fn apply(tables: &mut Tables, command: &Command) -> Outcome {
+    let mut tx = Tx::new(tables, command.now, &command.actor);
+    let result = carry_out(&mut tx, command);
+    let changes = if result.is_ok() {
+        tx.commit()
+    } else {
+        tx.abort();
+        Vec::new()
+    };
+    Outcome {
+        result,
+        changes,
+        revision: tables.revision(),
+    }
+}
+
+/// What a command would answer: it is carried out and taken back at once, so that a trial costs
+/// what its command changes, not what the tables hold.
+///
+/// # Errors
+/// Those of [`apply`].
+pub fn attempt(tables: &mut Tables, command: &Command) -> Result<Reply, Error> {
+    let mut tx = Tx::new(tables, command.now, &command.actor);
+    let result = carry_out(&mut tx, command);
+    tx.abort();
+    result
+}
+
+fn carry_out<'a>(tx: &mut Tx<'a>, command: &'a Command) -> Result<Reply, Error> {
+    let trace = command.trace.as_deref();
+    tx.trace = trace.filter(|it| it.len() == TRACE_LEN && it.is_ascii());
+    if command.version > FEATURE_LEVEL {
+        return Err(Error::new(
+            ErrorCode::UnsupportedVersion,
+            format!(
+                "the command is of feature level {}, this program knows up to {FEATURE_LEVEL}",
+                command.version
+            ),
+        ));
+    }
+    bounds::check(&command.op)?;
+    let reply = dispatch(tx, &command.op)?;
+    if let Some(call) = &command.call {
+        trail::of_change(tx, call);
+    }
+    Ok(reply)
+}
+
+macro_rules! routes {
+    ($($name:ident $to:path;)*) => {
+        fn dispatch(tx: &mut Tx<'_>, op: &Op) -> Result<Reply, Error> {
+            match op { $(Op::$name(op) => $to(tx, op),)* }
+        }
+    };
+}
+
+routes! {
+    CreateTenant tenant::create_tenant;
+    UpdateTenant tenant::update_tenant;
+    DeleteTenant tenant::delete_tenant;
+    SetTenantMember member::set_tenant_member;
+    RemoveTenantMember member::remove_tenant_member;
+    CreateProject project::create_project;
+    UpdateProject project::update_project;
+    DeleteProject project::delete_project;
+    SetProjectMember member::set_project_member;
+    RemoveProjectMember member::remove_project_member;
+    CreateInvite invite::create;
+    AcceptInvite invite::accept;
+    DeleteInvite invite::delete;
+    ReportComponent component::report;
+    DeleteComponent component::delete;
+    SetQuota quota::set;
+    RemoveQuota quota::remove;
+    SetPolicy policy::set;
+    RemovePolicy policy::remove;
+    SetSettings settings::set;
+    CreateToken token::create;
+    UpdateToken token::update;
+    RevokeToken token::revoke;
+    CreateUser user::create;
+    SetPassword user::set_password;
+    DeleteUser user::delete;
+    LogIn user::log_in;
+    TouchToken token::touch;
+    CreatePartition partition::create_partition;
+    UpdatePartition partition::update_partition;
+    DeletePartition partition::delete_partition;
+    CreateSize sizing::size_created;
+    UpdateSize sizing::size_updated;
+    DeleteSize sizing::size_deleted;
+    CreateSizeReservation reservation::create_reservation;
+    UpdateSizeReservation reservation::update_reservation;
+    DeleteSizeReservation reservation::delete_reservation;
+    CreateSizeImageConstraint image_constraint::create_image_constraint;
+    UpdateSizeImageConstraint image_constraint::update_image_constraint;
+    DeleteSizeImageConstraint image_constraint::delete_image_constraint;
+    CreateImage image::create_image;
+    UpdateImage image::update_image;
+    DeleteImage image::delete_image;
+    CreateLayout layout::create_layout;
+    UpdateLayout layout::update_layout;
+    DeleteLayout layout::delete_layout;
+    CreateNetwork network::create;
+    CreateChildNetwork child_network::create_child_network;
+    UpdateNetwork network::update;
+    DeleteNetwork network::delete;
+    CreateIp ip::create_ip;
+    UpdateIp ip::update;
+    DeleteIp ip::delete;
+    AllocateMachine allocate::allocate_machine;
+    UpdateMachine machine::update;
+    FreeMachine reclaim::free;
+    SetMachineState machine::set_state;
+    DeleteMachine machine::delete;
+    OrderBmc orders::order_by_user;
+    BmcOrderDone orders::done;
+    TakeBmcOrder orders::take;
+    DeleteBmcOrder orders::delete;
+    KeepBmcAccess orders::keep_access;
+    ReportBmc orders::report;
+    ConfirmBmc bmc_claims::confirm;
+    ReportVpn vpn::report;
+    ForgetVpn vpn::forget;
+    MachineSeen events::seen;
+    RegisterMachine register::register;
+    MachineEvent events::event;
+    WipeDone wipe::wipe_done;
+    InstallDone install::install_done;
+    PhoneHome events::phone_home;
+    Tick tick::tick;
+    AcceptTime clock::accept;
+    ReconcileRestore restored::reconcile;
+    RegisterSwitch switch::register;
+    ReportSwitch switch::report;
+    UpdateSwitch switch::update;
+    SetSwitchPort switch::set_port;
+    MigrateSwitch replace::migrate;
+    DeleteSwitch switch::delete;
+    CreateJoinTicket join_ticket::create_join_ticket;
+    RedeemJoinTicket join_ticket::redeem_join_ticket;
+    RevokeJoinTicket join_ticket::revoke_join_ticket;
+    IssueBootTicket boots::issue_boot_ticket;
+    RedeemBootTicket boots::redeem_boot_ticket;
+    RecordCertificate certificate::record_certificate;
+    RevokeCertificates certificate::revoke_certificates;
+    IssueCertificate issue::issue_certificate;
+    RevokeIdentity identity::revoke_identity;
+    RotateIdentity identity::rotate_identity;
+    CreateComponentToken token::create_of_component;
+    CreateMachineToken boots::create_token;
+    PutCa ca::put_ca;
+    BeginCaRotation ca::begin_rotation;
+    ForceCaRotation ca::force_rotation;
+    PutSigningKey ca::put_signing_key;
+    AppendAudit trail::append;
+    MarkAuditExport trail::mark_export;
+    ForgetAuditExport trail::forget_export;
+    InviteNode node::invite;
+    JoinNode node::join;
+    AnnounceNode node::announce;
+    RemoveNode node::remove;
+}

@@ -1,0 +1,40 @@
+//! Checks of fields that many rows have.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{is_description, is_name};
+
+pub(crate) fn check_name(name: &str) -> std::result::Result<(), Error> {
+    if is_name(name) {
+        Ok(())
+    } else {
+        Err(Error::invalid("name", "must have 2 to 128 characters"))
+    }
+}
+
+pub(crate) fn check_description(text: &str) -> std::result::Result<(), Error> {
+    if is_description(text) {
+        Ok(())
+    } else {
+        Err(Error::invalid(
+            "description",
+            "must have at most 256 characters",
+        ))
+    }
+}
+
+/// Takes a value when there is one.
+pub(crate) fn set<T: Clone>(to: &mut T, from: Option<&T>) {
+    if let Some(from) = from {
+        to.clone_from(from);
+    }
+}
+
+/// `StillInUse`, naming one that uses it.
+pub(crate) fn in_use(kind: &str, key: &str, by_kind: &str, by: &str) -> Error {
+    Error::new(
+        ErrorCode::StillInUse,
+        format!("{kind} \"{key}\" still has {by_kind} \"{by}\""),
+    )
+    .object(kind, key)
+    .hint(format!("delete the {by_kind} first"))
+}

@@ -1,0 +1,189 @@
+//! The certificate authority: its generations, and how one follows the other.
+
+use std::collections::BTreeSet;
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::Timestamp;
+
+use crate::identity::apply::certificate::revoke;
+use crate::identity::command::{BeginCaRotation, ForceCaRotation, PutCa, PutSigningKey};
+use crate::identity::entity::{CaPhase, CaRecord, CaRotation, Certificate, Identity, SigningKey};
+use crate::reply::Reply;
+use crate::tables::{Tables, Tx};
+
+/// Root, agents, nodes, peers.
+const AUTHORITIES: usize = 4;
+/// When it is hurried, peers have so long to show each other certificates of the new generation,
+/// milliseconds.
+const HURRY_MS: u64 = 20_000;
+
+type Result = std::result::Result<Reply, Error>;
+type Check = std::result::Result<(), Error>;
+
+fn known(tx: &Tx<'_>) -> Option<CaRotation> {
+    let found = tx.get::<CaRotation>(&CaRotation::ONE.to_owned());
+    found.map(|it| CaRotation::clone(it))
+}
+
+/// Whether a rotation is open, so that time may move it on.
+pub(crate) fn is_rotating(tables: &Tables) -> bool {
+    let found = tables.get::<CaRotation>(&CaRotation::ONE.to_owned());
+    found.is_some_and(|it| it.phase != CaPhase::Done)
+}
+
+fn check_until(until: Timestamp, now: Timestamp) -> Check {
+    let overlap = until.since_ms(now);
+    if (CaRotation::OVERLAP_MIN_MS..=CaRotation::OVERLAP_MAX_MS).contains(&overlap) {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "overlap",
+        "must be between a minute and ninety days",
+    ))
+}
+
+pub(crate) fn begin_rotation(tx: &mut Tx<'_>, op: &BeginCaRotation) -> Result {
+    check_until(op.until, tx.now)?;
+    let from = match known(tx) {
+        Some(it) if it.phase != CaPhase::Done => {
+            let code = ErrorCode::CaRotationOpen;
+            return Err(Error::new(code, code.title()));
+        }
+        Some(it) => it.to,
+        None => 1,
+    };
+    let to = from.saturating_add(1);
+    let ids: BTreeSet<&str> = op.authorities.iter().map(|it| it.id.as_str()).collect();
+    let is_new = |it: &CaRecord| it.generation == to && tx.get::<CaRecord>(&it.id).is_none();
+    if ids.len() != AUTHORITIES || !op.authorities.iter().all(is_new) {
+        let rule = format!("must be the {AUTHORITIES} of generation {to}");
+        return Err(Error::invalid("authorities", rule));
+    }
+    let old: Vec<CaRecord> = tx
+        .tables()
+        .all::<CaRecord>()
+        .map(|it| CaRecord::clone(it))
+        .collect();
+    for record in old {
+        tx.save(CaRecord {
+            retired: true,
+            ..record
+        });
+    }
+    for record in &op.authorities {
+        tx.save(record.clone());
+    }
+    Ok(Reply::CaRotation(tx.save(CaRotation {
+        name: CaRotation::ONE.to_owned(),
+        from,
+        to,
+        began_at: tx.now,
+        until: op.until,
+        is_forced: op.is_forced,
+        phase: CaPhase::Overlap,
+        switched_at: None,
+        done_at: None,
+    })))
+}
+
+pub(crate) fn force_rotation(tx: &mut Tx<'_>, op: &ForceCaRotation) -> Result {
+    check_until(op.until, tx.now)?;
+    let open = known(tx).filter(|it| it.phase != CaPhase::Done);
+    let mut rotation = open.ok_or_else(|| Error::not_found("ca-rotation", CaRotation::ONE))?;
+    rotation.is_forced = true;
+    rotation.until = rotation.until.min(op.until);
+    Ok(Reply::CaRotation(tx.save(rotation)))
+}
+
+/// The authority may have been replaced since it signed.
+pub(crate) fn check_in_force(tx: &Tx<'_>, certificate: &Certificate) -> Check {
+    let is_over =
+        known(tx).is_some_and(|it| it.phase == CaPhase::Done && certificate.authority < it.to);
+    if is_over {
+        let text = "the certificate authority was replaced meanwhile; ask again";
+        return Err(Error::new(ErrorCode::Unavailable, text));
+    }
+    Ok(())
+}
+
+/// Whether whoever has a certificate now has one of this generation.
+fn is_everybody_new(tx: &Tx<'_>, generation: u32) -> bool {
+    let tables = tx.tables();
+    let is_old = |it: &Certificate| {
+        it.revoked_at.is_none() && tx.now < it.not_after && it.authority < generation
+    };
+    // A certificate of the old generation counts as long as its bearer has no newer one.
+    let renewed = |it: &Certificate| {
+        let identity = tables.get::<Identity>(&it.identity);
+        identity.is_some_and(|identity| identity.authority >= generation)
+    };
+    !tables
+        .all::<Certificate>()
+        .any(|it| is_old(it) && !renewed(it))
+}
+
+/// One step at most; each is an entry of its own, so that every node has applied one before the
+/// next.
+pub(crate) fn advance_rotation(tx: &mut Tx<'_>) {
+    let Some(mut rotation) = known(tx) else {
+        return;
+    };
+    let now = tx.now;
+    match rotation.phase {
+        CaPhase::Overlap => {
+            let hurries = rotation.is_forced && is_everybody_new(tx, rotation.to);
+            let due = if rotation.is_forced {
+                rotation.until
+            } else {
+                rotation.switch_at()
+            };
+            if !hurries && now < due {
+                return;
+            }
+            rotation.phase = CaPhase::Switched;
+            rotation.switched_at = Some(now);
+        }
+        CaPhase::Switched => {
+            let since = now.since_ms(rotation.switched_at.unwrap_or(now));
+            let is_due = rotation.is_forced || now >= rotation.until;
+            if since < HURRY_MS || !is_due {
+                return;
+            }
+            drop_generations_before(tx, rotation.to);
+            rotation.phase = CaPhase::Done;
+            rotation.done_at = Some(now);
+        }
+        CaPhase::Done => return,
+    }
+    tx.save(rotation);
+}
+
+/// Their keys go for good, and whoever has nothing newer has nothing.
+fn drop_generations_before(tx: &mut Tx<'_>, generation: u32) {
+    let records: Vec<String> = tx
+        .tables()
+        .all::<CaRecord>()
+        .filter(|it| it.generation < generation)
+        .map(|it| it.id.clone())
+        .collect();
+    for id in records {
+        tx.delete::<CaRecord>(&id);
+    }
+    let serials: Vec<String> = tx
+        .tables()
+        .all::<Certificate>()
+        .filter(|it| it.authority < generation)
+        .map(|it| it.serial.clone())
+        .collect();
+    revoke(tx, serials, "its certificate authority was replaced");
+}
+
+pub(crate) fn put_ca(tx: &mut Tx<'_>, op: &PutCa) -> Result {
+    tx.save::<CaRecord>(op.0.clone());
+    Ok(Reply::None)
+}
+
+pub(crate) fn put_signing_key(tx: &mut Tx<'_>, op: &PutSigningKey) -> Result {
+    tx.save::<SigningKey>(op.0.clone());
+    Ok(Reply::None)
+}

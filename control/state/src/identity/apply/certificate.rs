@@ -1,0 +1,98 @@
+//! Certificates: recorded, and revoked.
+
+use std::collections::BTreeSet;
+
+use proto_errors::Error;
+use proto_types::{AllocationId, MachineId};
+
+use crate::identity::command::{CertificateChoice, RecordCertificate, RevokeCertificates};
+use crate::identity::entity::{Certificate, Identity};
+use crate::references::check_allocation;
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+type Result = std::result::Result<Reply, Error>;
+
+pub(crate) fn record_certificate(tx: &mut Tx<'_>, op: &RecordCertificate) -> Result {
+    if tx.get::<Certificate>(&op.0.serial).is_some() {
+        return Err(Error::already_exists("certificate", &op.0.serial));
+    }
+    check_allocation(tx, &op.0)?;
+    tx.save(op.0.clone());
+    Ok(Reply::None)
+}
+
+pub(crate) fn revoke_certificates(tx: &mut Tx<'_>, op: &RevokeCertificates) -> Result {
+    let chosen: Vec<_> = match &op.choice {
+        CertificateChoice::Serial(serial) => {
+            tx.tables().require::<Certificate>(serial)?;
+            vec![serial.clone()]
+        }
+        CertificateChoice::Identity(identity) => tx
+            .tables()
+            .all::<Certificate>()
+            .filter(|certificate| certificate.identity == *identity)
+            .map(|certificate| certificate.serial.clone())
+            .collect(),
+        CertificateChoice::Allocation(machine, allocation) => {
+            return Ok(Reply::Serials(revoke_allocation(
+                tx,
+                *machine,
+                *allocation,
+                &op.reason,
+            )));
+        }
+    };
+    Ok(Reply::Serials(revoke(tx, chosen, &op.reason)))
+}
+
+/// Revokes every certificate of an allocation.
+pub(crate) fn revoke_allocation(
+    tx: &mut Tx<'_>,
+    machine: MachineId,
+    allocation: AllocationId,
+    reason: &str,
+) -> Vec<String> {
+    let serials = tx
+        .tables()
+        .index()
+        .machine_certificates
+        .get(&machine)
+        .into_iter()
+        .flatten();
+    let (chosen, identities): (Vec<_>, BTreeSet<_>) = serials
+        .filter_map(|serial| tx.get::<Certificate>(serial))
+        .filter(|certificate| certificate.allocation == Some(allocation))
+        .map(|certificate| (certificate.serial.clone(), certificate.identity.clone()))
+        .unzip();
+    // A renewal that is under way must find that it comes too late.
+    for id in identities {
+        if let Some(identity) = tx.get::<Identity>(&id).filter(|it| it.revoked_at.is_none()) {
+            let revoked = Identity {
+                revoked_at: Some(tx.now),
+                revoked_reason: reason.to_owned(),
+                ..Identity::clone(identity)
+            };
+            tx.save(revoked);
+        }
+    }
+    revoke(tx, chosen, reason)
+}
+
+pub(crate) fn revoke(tx: &mut Tx<'_>, serials: Vec<String>, reason: &str) -> Vec<String> {
+    let mut revoked = Vec::new();
+    for serial in serials {
+        let Some(certificate) = tx.get::<Certificate>(&serial) else {
+            continue;
+        };
+        if certificate.revoked_at.is_some() {
+            continue;
+        }
+        let mut certificate = Certificate::clone(certificate);
+        certificate.revoked_at = Some(tx.now);
+        certificate.revoked_reason = reason.to_owned();
+        tx.save(certificate);
+        revoked.push(serial);
+    }
+    revoked
+}

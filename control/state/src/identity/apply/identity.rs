@@ -1,0 +1,170 @@
+//! Identities: what was issued to whom, revoked, or is to be made anew.
+
+use std::collections::BTreeMap;
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{Digest, Timestamp};
+
+use crate::identity::apply::certificate::revoke;
+use crate::identity::command::{RevokeIdentity, RotateIdentity};
+use crate::identity::entity::{BootTicket, Certificate, Identity, JoinTicket, JoinedBy};
+use crate::reply::Reply;
+use crate::tables::{Tables, Tx};
+
+/// So long after an identity has a new key the certificates of its old one are revoked,
+/// milliseconds: calls in flight end on the session of the old one.
+const OLD_KEY_MS: u64 = 60_000;
+
+/// Longer than a certificate lives, milliseconds.
+const LOOK_BACK_MS: u64 = 2 * 3_600_000;
+
+type Result = std::result::Result<Reply, Error>;
+type Check = std::result::Result<(), Error>;
+
+/// The part of a SPIFFE id behind the trust domain.
+fn path(identity: &str) -> &str {
+    let rest = identity.strip_prefix("spiffe://").unwrap_or(identity);
+    rest.find('/').map_or("", |at| &rest[at..])
+}
+
+pub(crate) fn is_ticket_of(ticket: &JoinTicket, identity: &str) -> bool {
+    let JoinTicket {
+        partition, agent, ..
+    } = ticket;
+    path(identity) == format!("/partition/{partition}/{}/{agent}", ticket.kind.as_str())
+}
+
+pub(crate) fn gone(identity: &str) -> Error {
+    Error::new(
+        ErrorCode::CertificateRevoked,
+        format!("identity \"{identity}\" is revoked"),
+    )
+    .object("identity", identity)
+}
+
+fn serials_of(tables: &Tables, identity: &str) -> Vec<String> {
+    tables
+        .all::<Certificate>()
+        .filter(|it| it.identity == identity)
+        .map(|it| it.serial.clone())
+        .collect()
+}
+
+/// The record of an identity; of one from before there were such records, made of its newest
+/// certificate.
+fn find(tx: &Tx<'_>, id: &str) -> std::result::Result<Identity, Error> {
+    if let Some(known) = tx.get::<Identity>(&id.to_owned()) {
+        return Ok(Identity::clone(known));
+    }
+    let certificates = tx.tables().all::<Certificate>();
+    let newest = certificates
+        .filter(|it| it.identity == id)
+        .max_by_key(|it| it.issued_at)
+        .ok_or_else(|| Error::not_found("identity", id))?;
+    let ticket = tx
+        .tables()
+        .all::<JoinTicket>()
+        .filter(|it| is_ticket_of(it, id))
+        .max_by_key(|it| it.redeemed_at);
+    let key = newest.key.clone();
+    let key = key.or_else(|| ticket.and_then(|it| it.redeemed_key.clone()));
+    Ok(Identity {
+        id: id.to_owned(),
+        joined_by: ticket.map_or(JoinedBy::Unknown, |it| JoinedBy::JoinTicket(it.id)),
+        joined_at: newest.issued_at,
+        // It is revoked with the same command: its key is never asked for.
+        key: key.unwrap_or_else(|| Digest::sha256([0; 32])),
+        key_since: newest.issued_at,
+        serial: newest.serial.clone(),
+        issued_at: newest.issued_at,
+        not_after: newest.not_after,
+        authority: 1,
+        rotate_since: None,
+        revoked_at: None,
+        revoked_reason: String::new(),
+    })
+}
+
+pub(crate) fn revoke_identity(tx: &mut Tx<'_>, op: &RevokeIdentity) -> Result {
+    let mut identity = find(tx, &op.identity)?;
+    let tickets: Vec<JoinTicket> = tx
+        .tables()
+        .all::<JoinTicket>()
+        .filter(|it| it.revoked_at.is_none() && is_ticket_of(it, &op.identity))
+        .map(|it| JoinTicket::clone(it))
+        .collect();
+    for ticket in tickets {
+        tx.save(JoinTicket {
+            revoked_at: Some(tx.now),
+            ..ticket
+        });
+    }
+    let boots: Vec<_> = tx
+        .tables()
+        .all::<BootTicket>()
+        .filter(|it| path(&op.identity) == format!("/machine/{}", it.machine))
+        .map(|it| it.id)
+        .collect();
+    for id in boots {
+        tx.delete::<BootTicket>(&id);
+    }
+    let serials = serials_of(tx.tables(), &op.identity);
+    revoke(tx, serials, &op.reason);
+    if identity.revoked_at.is_none() {
+        identity.revoked_at = Some(tx.now);
+        identity.revoked_reason.clone_from(&op.reason);
+    }
+    identity.rotate_since = None;
+    Ok(Reply::Identity(tx.save(identity)))
+}
+
+pub(crate) fn rotate_identity(tx: &mut Tx<'_>, op: &RotateIdentity) -> Result {
+    let mut identity: Identity = tx.require(&op.identity)?;
+    check_live(&identity, tx.now)?;
+    identity.rotate_since = identity.rotate_since.or(Some(tx.now));
+    Ok(Reply::Identity(tx.save(identity)))
+}
+
+fn check_live(identity: &Identity, now: Timestamp) -> Check {
+    if identity.revoked_at.is_some() {
+        return Err(gone(&identity.id));
+    }
+    if !identity.is_live(now) {
+        let text = format!("identity \"{}\" has no certificate now", identity.id);
+        return Err(Error::new(ErrorCode::IdentityAway, text).object("identity", &identity.id));
+    }
+    Ok(())
+}
+
+/// Revokes what was issued to keys that were replaced.
+pub(crate) fn finish_rotations(tx: &mut Tx<'_>) {
+    let old = of_replaced_keys(tx.tables(), tx.now);
+    revoke(tx, old, "its key was replaced");
+}
+
+/// Serials of certificates that count although another key has taken the place of theirs.
+pub(crate) fn of_replaced_keys(tables: &Tables, now: Timestamp) -> Vec<String> {
+    // Older changes of keys have no certificates left from before them.
+    let recent: BTreeMap<&str, &Identity> = tables
+        .all::<Identity>()
+        .filter(|it| it.key_since > it.joined_at && now.since_ms(it.key_since) < LOOK_BACK_MS)
+        .map(|it| (it.id.as_str(), it.as_ref()))
+        .collect();
+    if recent.is_empty() {
+        return Vec::new();
+    }
+    let replaced = |it: &Certificate| {
+        let (None, Some(key)) = (it.revoked_at, &it.key) else {
+            return false;
+        };
+        let identity = recent.get(it.identity.as_str());
+        identity.is_some_and(|identity| {
+            identity.key != *key && now.since_ms(identity.key_since) >= OLD_KEY_MS
+        })
+    };
+    tables
+        .all::<Certificate>()
+        .filter(|it| replaced(it))
+        .map(|it| it.serial.clone())
+        .collect()
+}

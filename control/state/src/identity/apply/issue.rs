@@ -1,0 +1,154 @@
+//! A certificate is issued to an identity: at its joining, and at each renewal.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{Digest, Timestamp};
+
+use crate::identity::apply::identity::{gone, is_ticket_of};
+use crate::identity::command::{Cause, IssueCertificate};
+use crate::identity::entity::{BootTicket, Certificate, Identity, JoinTicket, JoinedBy};
+use crate::references::check_allocation;
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+type Result = std::result::Result<Reply, Error>;
+
+pub(crate) fn issue_certificate(tx: &mut Tx<'_>, op: &IssueCertificate) -> Result {
+    let certificate = &op.certificate;
+    if tx.get::<Certificate>(&certificate.serial).is_some() {
+        return Err(Error::already_exists("certificate", &certificate.serial));
+    }
+    check_allocation(tx, certificate)?;
+    crate::identity::apply::ca::check_in_force(tx, certificate)?;
+    let key = certificate
+        .key
+        .clone()
+        .ok_or_else(|| Error::invalid("certificate.key", "is missing"))?;
+    let known = tx.get::<Identity>(&certificate.identity).cloned();
+    let mut identity = match &op.cause {
+        Cause::Join(by) => joined(tx, op, &key, by, known.as_deref())?,
+        Cause::Renewal(shown) | Cause::Resume(shown) => {
+            renewed(tx, op, &key, shown, known.as_deref())?
+        }
+    };
+    if identity.key != key {
+        take_key(tx, &identity, &key);
+        identity.key = key;
+        identity.key_since = tx.now;
+        identity.rotate_since = None;
+    }
+    identity.serial.clone_from(&certificate.serial);
+    identity.issued_at = certificate.issued_at;
+    identity.not_after = certificate.not_after;
+    identity.authority = op.certificate.authority;
+    tx.save(certificate.clone());
+    Ok(Reply::Identity(tx.save(identity)))
+}
+
+fn fresh(now: Timestamp, op: &IssueCertificate, key: &Digest, by: JoinedBy) -> Identity {
+    Identity {
+        id: op.certificate.identity.clone(),
+        joined_by: by,
+        joined_at: now,
+        key: key.clone(),
+        key_since: now,
+        serial: String::new(),
+        issued_at: now,
+        not_after: now,
+        authority: op.certificate.authority,
+        rotate_since: None,
+        revoked_at: None,
+        revoked_reason: String::new(),
+    }
+}
+
+/// Whoever joins begins anew, by a ticket that is still good for it: it may have been revoked
+/// between its redemption and here.
+fn joined(
+    tx: &Tx<'_>,
+    op: &IssueCertificate,
+    key: &Digest,
+    by: &JoinedBy,
+    known: Option<&Identity>,
+) -> std::result::Result<Identity, Error> {
+    let holds = match by {
+        JoinedBy::JoinTicket(id) => tx.get::<JoinTicket>(id).is_some_and(|ticket| {
+            let same = ticket.redeemed_key.as_ref().is_some_and(|k| k.same_as(key));
+            same && ticket.revoked_at.is_none() && is_ticket_of(ticket, &op.certificate.identity)
+        }),
+        JoinedBy::BootTicket(id) | JoinedBy::BmcNonce(id) => {
+            tx.get::<BootTicket>(id).is_some_and(|ticket| {
+                ticket.redeemed_at.is_some() && Some(ticket.machine) == op.certificate.machine
+            })
+        }
+        JoinedBy::Allocation(id) => op.certificate.allocation == Some(*id),
+        JoinedBy::Unknown => false,
+    };
+    if !holds {
+        return Err(Error::new(
+            ErrorCode::TicketRevoked,
+            format!(
+                "what \"{}\" joined by holds no more",
+                op.certificate.identity
+            ),
+        ));
+    }
+    let again = known.filter(|it| it.joined_by == *by && it.revoked_at.is_none());
+    Ok(again.map_or_else(|| fresh(tx.now, op, key, by.clone()), Identity::clone))
+}
+
+fn renewed(
+    tx: &Tx<'_>,
+    op: &IssueCertificate,
+    key: &Digest,
+    shown: &Digest,
+    known: Option<&Identity>,
+) -> std::result::Result<Identity, Error> {
+    let id = &op.certificate.identity;
+    let Some(known) = known else {
+        // From before identities were recorded.
+        let ticket = tx.tables().all::<JoinTicket>().find(|ticket| {
+            let same = ticket
+                .redeemed_key
+                .as_ref()
+                .is_some_and(|k| k.same_as(shown));
+            same && is_ticket_of(ticket, id)
+        });
+        let by = ticket.map_or(JoinedBy::Unknown, |it| JoinedBy::JoinTicket(it.id));
+        return Ok(fresh(tx.now, op, shown, by));
+    };
+    let is_ticket_revoked = match &known.joined_by {
+        JoinedBy::JoinTicket(id) => {
+            let ticket = tx.get::<JoinTicket>(id);
+            ticket.is_some_and(|it| it.revoked_at.is_some())
+        }
+        _ => false,
+    };
+    if known.revoked_at.is_some() || is_ticket_revoked {
+        return Err(gone(id));
+    }
+    // A key that was replaced gets nothing any more, but for whoever has the new one: the answer
+    // to its first request may have been lost.
+    if !known.key.same_as(shown) && !known.key.same_as(key) {
+        let text = format!("identity \"{id}\" has another key by now");
+        return Err(Error::new(ErrorCode::TicketForeign, text).object("identity", id));
+    }
+    // Whoever comes back proves that it has the key that is known; it is asked for another then.
+    let is_renewal = matches!(op.cause, Cause::Renewal(_));
+    if is_renewal && known.rotate_since.is_some() && known.key.same_as(key) {
+        let text = format!("identity \"{id}\" is to have a new key");
+        return Err(Error::new(ErrorCode::KeyNotNew, text).object("identity", id));
+    }
+    Ok(known.clone())
+}
+
+/// The ticket that it joined by is what lets it come back: with the new key from now on.
+fn take_key(tx: &mut Tx<'_>, identity: &Identity, key: &Digest) {
+    if let JoinedBy::JoinTicket(id) = &identity.joined_by
+        && let Some(ticket) = tx.get::<JoinTicket>(id).cloned()
+    {
+        tx.save(JoinTicket {
+            redeemed_key: Some(key.clone()),
+            ..JoinTicket::clone(&ticket)
+        });
+    }
+}

@@ -1,0 +1,121 @@
+//! Tickets by which agents join.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{Digest, PartitionId, SwitchId};
+
+use crate::catalog::entity::Partition;
+use crate::identity::apply::ticket::{check_ticket, refuse, unknown};
+use crate::identity::command::{CreateJoinTicket, RedeemJoinTicket, RevokeJoinTicket};
+use crate::identity::entity::{AgentKind, JoinTicket};
+use crate::reply::Reply;
+use crate::switch::entity::Switch;
+use crate::tables::Tx;
+
+/// Longest life of a join ticket, milliseconds: a day.
+const JOIN_LIFE_MAX_MS: u64 = 24 * 3_600_000;
+
+type Result = std::result::Result<Reply, Error>;
+type Check = std::result::Result<(), Error>;
+
+pub(crate) fn create_join_ticket(tx: &mut Tx<'_>, op: &CreateJoinTicket) -> Result {
+    tx.tables().require::<Partition>(&op.partition)?;
+    let life = op.expires_at.since_ms(tx.now);
+    if life == 0 || life > JOIN_LIFE_MAX_MS {
+        return Err(Error::invalid("minutes", "must be in 1..=1440"));
+    }
+    let is_name = proto_types::is_name(&op.agent) && proto_types::is_hostname(&op.agent);
+    if !is_name {
+        let what = if op.kind == AgentKind::Core {
+            "a switch's host name"
+        } else {
+            "a host name"
+        };
+        return Err(Error::invalid(
+            "id",
+            format!("must be {what} of 2 to 128 characters"),
+        ));
+    }
+    check_switch(tx, op.kind, &op.partition, &op.agent)?;
+    if tx.get::<JoinTicket>(&op.id).is_some() {
+        return Err(Error::already_exists("join-ticket", op.id));
+    }
+    let ticket = JoinTicket {
+        id: op.id,
+        kind: op.kind,
+        partition: op.partition.clone(),
+        agent: op.agent.clone(),
+        secret: op.secret.clone(),
+        key: op.key.clone(),
+        tpm: op.tpm.clone(),
+        created_by: tx.actor.to_owned(),
+        created_at: tx.now,
+        expires_at: op.expires_at,
+        redeemed_at: None,
+        redeemed_key: None,
+        revoked_at: None,
+    };
+    Ok(Reply::JoinTicket(tx.save(ticket)))
+}
+
+/// The names of switches are unique over partitions, so that an agent of another partition would
+/// speak for a switch that is not its own.
+fn check_switch(tx: &Tx<'_>, kind: AgentKind, partition: &PartitionId, agent: &str) -> Check {
+    let id: Option<SwitchId> = agent.parse().ok().filter(|_| kind == AgentKind::Core);
+    let known = id.and_then(|id| tx.get::<Switch>(&id));
+    let Some(switch) = known.filter(|switch| switch.partition != *partition) else {
+        return Ok(());
+    };
+    let text = format!(
+        "switch \"{agent}\" is in partition \"{}\" already",
+        switch.partition
+    );
+    let error = Error::new(ErrorCode::AlreadyExists, text).object("switch", agent);
+    Err(error.hint("delete it there, or give this one another name"))
+}
+
+pub(crate) fn redeem_join_ticket(tx: &mut Tx<'_>, op: &RedeemJoinTicket) -> Result {
+    const KIND: &str = "join-ticket";
+    let ticket = tx
+        .get::<JoinTicket>(&op.id)
+        .ok_or_else(|| unknown(KIND, op.id))?;
+    let mut ticket = JoinTicket::clone(ticket);
+    let secrets = (&ticket.secret, &op.secret);
+    check_ticket(
+        KIND,
+        op.id,
+        secrets,
+        ticket.redeemed_at,
+        ticket.expires_at,
+        tx.now,
+    )?;
+    if ticket.revoked_at.is_some() {
+        return Err(refuse(ErrorCode::TicketRevoked, KIND, op.id, "was revoked"));
+    }
+    if ticket.key.as_ref().is_some_and(|key| !key.same_as(&op.key)) {
+        return Err(refuse(
+            ErrorCode::TicketForeign,
+            KIND,
+            op.id,
+            "is bound to another key",
+        ));
+    }
+    let is_at_tpm = |wanted: &Digest| op.tpm.as_ref().is_some_and(|it| it.same_as(wanted));
+    if !ticket.tpm.as_ref().is_none_or(is_at_tpm) {
+        return Err(refuse(
+            ErrorCode::TpmUnproved,
+            KIND,
+            op.id,
+            "is bound to a TPM, which did not answer",
+        ));
+    }
+    check_switch(tx, ticket.kind, &ticket.partition, &ticket.agent)?;
+    ticket.redeemed_at = Some(tx.now);
+    ticket.redeemed_key = Some(op.key.clone());
+    Ok(Reply::JoinTicket(tx.save(ticket)))
+}
+
+pub(crate) fn revoke_join_ticket(tx: &mut Tx<'_>, op: &RevokeJoinTicket) -> Result {
+    let mut ticket: JoinTicket = tx.require(&op.id)?;
+    ticket.revoked_at = ticket.revoked_at.or(Some(tx.now));
+    Ok(Reply::JoinTicket(tx.save(ticket)))
+}

@@ -1,0 +1,40 @@
+//! What redeeming a ticket of any kind checks.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{Digest, Timestamp};
+
+type Check = std::result::Result<(), Error>;
+
+pub(crate) fn refuse(code: ErrorCode, kind: &str, id: impl std::fmt::Display, why: &str) -> Error {
+    Error::new(code, format!("{kind} \"{id}\" {why}")).object(kind, id)
+}
+
+/// The order of these checks is what an attacker learns: nothing without the secret.
+pub(crate) fn check_ticket(
+    kind: &str,
+    id: impl std::fmt::Display + Copy,
+    secret: (&Digest, &Digest),
+    redeemed_at: Option<Timestamp>,
+    expires_at: Timestamp,
+    now: Timestamp,
+) -> Check {
+    if !secret.0.same_as(secret.1) {
+        return Err(unknown(kind, id));
+    }
+    if redeemed_at.is_some() {
+        return Err(refuse(ErrorCode::TicketUsed, kind, id, "was used before"));
+    }
+    if now >= expires_at {
+        return Err(refuse(ErrorCode::TicketExpired, kind, id, "has ended"));
+    }
+    Ok(())
+}
+
+pub(crate) fn unknown(kind: &str, id: impl std::fmt::Display) -> Error {
+    refuse(
+        ErrorCode::TicketUnknown,
+        kind,
+        id,
+        "is unknown or its secret is wrong",
+    )
+}

@@ -1,0 +1,100 @@
+//! Built-in users, and what a login makes.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::TenantId;
+
+use crate::fields;
+use crate::identity::apply::token;
+use crate::identity::command::{CreateUser, DeleteUser, LogIn, SetPassword};
+use crate::identity::entity::{Token, TokenType, User};
+use crate::reply::Reply;
+use crate::tables::Tx;
+use crate::tenancy::apply::tenant;
+use crate::tenancy::command::CreateTenant;
+use crate::tenancy::entity::Tenant;
+
+type Result = std::result::Result<Reply, Error>;
+
+/// Longest mail address.
+const EMAIL_LEN_MAX: usize = 254;
+
+pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateUser) -> Result {
+    fields::check_name(&op.name)?;
+    if op.email.len() > EMAIL_LEN_MAX {
+        return Err(Error::invalid("email", "must have at most 254 bytes"));
+    }
+    if tx.get::<User>(&op.login).is_some() {
+        return Err(Error::already_exists("user", &op.login));
+    }
+    let user = User {
+        login: op.login.clone(),
+        name: op.name.clone(),
+        email: op.email.clone(),
+        password: op.password.clone(),
+        created_at: tx.now,
+        password_set_at: tx.now,
+        logged_in_at: None,
+    };
+    Ok(Reply::User(tx.save(user)))
+}
+
+/// Whoever knew the old password is out.
+pub(crate) fn set_password(tx: &mut Tx<'_>, op: &SetPassword) -> Result {
+    let mut user: User = tx.require(&op.login)?;
+    user.password = op.password.clone();
+    user.password_set_at = tx.now;
+    revoke(tx, &op.login, |token| token.token_type == TokenType::User);
+    Ok(Reply::User(tx.save(user)))
+}
+
+/// Tenant, projects and memberships stay; what the login could do ends.
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteUser) -> Result {
+    let user = tx.delete::<User>(&op.login);
+    let user = user.ok_or_else(|| Error::not_found("user", &op.login))?;
+    revoke(tx, &op.login, |_| true);
+    Ok(Reply::User(user))
+}
+
+fn revoke(tx: &mut Tx<'_>, login: &TenantId, which: impl Fn(&Token) -> bool) {
+    let now = tx.now;
+    let all = tx.tables().all::<Token>();
+    let theirs = all.filter(|it| it.user == login.as_str() && it.is_valid(now) && which(it));
+    let theirs: Vec<Token> = theirs.map(|it| Token::clone(it)).collect();
+    for mut token in theirs {
+        token.revoked_at = Some(now);
+        tx.update(token);
+    }
+}
+
+/// The personal tenant of the login, when it has none yet, and its token: both or nothing.
+pub(crate) fn log_in(tx: &mut Tx<'_>, op: &LogIn) -> Result {
+    if op.token.user != op.login.as_str() || op.token.token_type != TokenType::User {
+        let what = "the token of a login is its user's own";
+        return Err(Error::new(ErrorCode::Internal, what));
+    }
+    match tx.get::<Tenant>(&op.login).map(|it| Tenant::clone(it)) {
+        None => {
+            let tenant = CreateTenant {
+                login: op.login.clone(),
+                name: op.name.clone(),
+                email: op.email.clone(),
+                description: String::new(),
+                avatar_url: op.avatar_url.clone(),
+                labels: Default::default(),
+                owner: Some(op.login.clone()),
+            };
+            tenant::create_tenant(tx, &tenant)?;
+        }
+        Some(mut tenant) => {
+            if !op.avatar_url.is_empty() && tenant.avatar_url != op.avatar_url {
+                tenant.avatar_url.clone_from(&op.avatar_url);
+                tx.update(tenant);
+            }
+        }
+    }
+    if let Some(mut user) = tx.get::<User>(&op.login).map(|it| User::clone(it)) {
+        user.logged_in_at = Some(tx.now);
+        tx.save(user);
+    }
+    token::create(tx, &op.token)
+}

@@ -1,0 +1,51 @@
+//! Commands about identities and their certificates.
+
+use proto_types::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::identity::entity::{Certificate, JoinedBy};
+
+/// See [`Op::IssueCertificate`](crate::Op::IssueCertificate).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IssueCertificate {
+    /// What is about to be handed out; with its key.
+    pub certificate: Certificate,
+    /// Why.
+    pub cause: Cause,
+}
+
+impl IssueCertificate {
+    /// Whether it says what older programs cannot read: that a BMC's nonce was returned.
+    pub(crate) const fn tells_nonce(&self) -> bool {
+        matches!(self.cause, Cause::Join(JoinedBy::BmcNonce(_)))
+    }
+}
+
+/// Why somebody gets a certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// It joins.
+    Join(JoinedBy),
+    /// It has a session with one of this key (SHA-256).
+    Renewal(Digest),
+    /// It showed one of this key that has ended.
+    Resume(Digest),
+}
+
+/// See [`Op::RevokeIdentity`](crate::Op::RevokeIdentity).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RevokeIdentity {
+    /// SPIFFE id.
+    pub identity: String,
+    /// Why.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// See [`Op::RotateIdentity`](crate::Op::RotateIdentity).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RotateIdentity {
+    /// SPIFFE id.
+    pub identity: String,
+}

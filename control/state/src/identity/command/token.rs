@@ -1,0 +1,122 @@
+//! Commands about tokens.
+
+use std::collections::BTreeMap;
+
+use proto_types::{Timestamp, TokenId};
+use serde::{Deserialize, Serialize};
+
+use crate::identity::entity::{EditorViewer, MethodPermission, TokenComponent, TokenType};
+use crate::meta::{Labels, LabelsUpdate, Lock};
+use crate::tenancy::entity::{ProjectRole, TenantRole, Warrant};
+
+/// See [`Op::CreateComponentToken`](crate::Op::CreateComponentToken).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CreateComponentToken {
+    /// The token, without roles.
+    pub token: CreateToken,
+    /// For which component.
+    pub component: TokenComponent,
+}
+
+/// See [`Op::CreateToken`](crate::Op::CreateToken).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CreateToken {
+    /// Id: `jti` of the JWT, a UUIDv7.
+    pub id: TokenId,
+    /// Login that it acts as.
+    pub user: String,
+    /// Free text.
+    #[serde(default)]
+    pub description: String,
+    /// Labels.
+    #[serde(default)]
+    pub labels: Labels,
+    /// Extra methods.
+    #[serde(default)]
+    pub permissions: Vec<MethodPermission>,
+    /// End of validity.
+    pub expires: Timestamp,
+    /// What it is made for.
+    pub token_type: TokenType,
+    /// Role by project id, or `*`.
+    #[serde(default)]
+    pub project_roles: BTreeMap<String, ProjectRole>,
+    /// Role by tenant login, or `*`.
+    #[serde(default)]
+    pub tenant_roles: BTreeMap<String, TenantRole>,
+    /// Role over everything.
+    #[serde(default)]
+    pub admin_role: Option<EditorViewer>,
+    /// Role of infrastructure agents.
+    #[serde(default)]
+    pub infra_role: Option<EditorViewer>,
+    /// Role by machine id.
+    #[serde(default)]
+    pub machine_roles: BTreeMap<String, EditorViewer>,
+    /// See [`Token::warrant`](crate::Token::warrant).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warrant: Option<Warrant>,
+}
+
+/// See [`Op::UpdateToken`](crate::Op::UpdateToken). Fields that are none stay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UpdateToken {
+    /// Which.
+    pub id: TokenId,
+    /// Guard.
+    pub lock: Lock,
+    /// Free text.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Labels.
+    #[serde(default)]
+    pub labels: Option<LabelsUpdate>,
+    /// Extra methods.
+    #[serde(default)]
+    pub permissions: Option<Vec<MethodPermission>>,
+    /// Role by project id, or `*`.
+    #[serde(default)]
+    pub project_roles: Option<BTreeMap<String, ProjectRole>>,
+    /// Role by tenant login, or `*`.
+    #[serde(default)]
+    pub tenant_roles: Option<BTreeMap<String, TenantRole>>,
+    /// Role over everything.
+    #[serde(default)]
+    pub admin_role: Option<EditorViewer>,
+    /// Role of infrastructure agents.
+    #[serde(default)]
+    pub infra_role: Option<EditorViewer>,
+    /// Role by machine id.
+    #[serde(default)]
+    pub machine_roles: Option<BTreeMap<String, EditorViewer>>,
+    /// `true` takes the role over everything away.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drop_admin_role: bool,
+    /// `true` takes the role of infrastructure agents away.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drop_infra_role: bool,
+    /// See [`Token::warrant`](crate::Token::warrant).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warrant: Option<Warrant>,
+}
+
+impl UpdateToken {
+    /// `true` if it takes a role away: older programs would leave the token its role.
+    pub(crate) fn takes_role(&self) -> bool {
+        self.drop_admin_role || self.drop_infra_role
+    }
+}
+
+/// See [`Op::RevokeToken`](crate::Op::RevokeToken).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RevokeToken {
+    /// Which.
+    pub id: TokenId,
+}
+
+/// See [`Op::TouchToken`](crate::Op::TouchToken).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TouchToken {
+    /// Which.
+    pub id: TokenId,
+}

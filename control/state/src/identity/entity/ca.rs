@@ -1,0 +1,114 @@
+//! The certificate authority: its keys, and how one generation follows another.
+
+use std::fmt;
+
+use proto_types::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::blob;
+
+/// A certificate authority: its key is sealed before it comes here.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaRecord {
+    /// The key: `root`, `agents-1`, ...; of later generations `root-2`, `agents-2`, ...
+    pub id: String,
+    /// Certificate, DER.
+    #[serde(with = "blob")]
+    pub certificate: Vec<u8>,
+    /// Sealed private key; opaque here.
+    #[serde(with = "blob")]
+    pub sealed_key: Vec<u8>,
+    /// When it came to exist.
+    pub created_at: Timestamp,
+    /// End of validity.
+    pub not_after: Timestamp,
+    /// Trusted still, but signs no more.
+    #[serde(default)]
+    pub retired: bool,
+    /// Which generation it belongs to; the first is 1.
+    #[serde(
+        default = "first_generation",
+        skip_serializing_if = "is_first_generation"
+    )]
+    pub generation: u32,
+    /// The same certified by the root of the generation before, DER: so that whoever knows only
+    /// that one trusts it too. Empty where that is not needed.
+    #[serde(default, with = "blob", skip_serializing_if = "Vec::is_empty")]
+    pub crossed: Vec<u8>,
+}
+
+const fn first_generation() -> u32 {
+    1
+}
+
+const fn is_first_generation(generation: &u32) -> bool {
+    *generation == 1
+}
+
+/// How far the replacement of the authority is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CaPhase {
+    /// Both generations are trusted; the new one signs for agents, the old one for peers.
+    Overlap,
+    /// Both are trusted; the new one signs for all.
+    Switched,
+    /// The old one is gone.
+    Done,
+}
+
+/// The replacement of the certificate authority, the last one or the one under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaRotation {
+    /// The key: [`CaRotation::ONE`].
+    pub name: String,
+    /// The generation that goes.
+    pub from: u32,
+    /// The generation that comes.
+    pub to: u32,
+    /// When it began.
+    pub began_at: Timestamp,
+    /// Until when the old generation is trusted at the longest.
+    pub until: Timestamp,
+    /// Whether everybody is asked to renew now, and the old generation goes as soon as they did.
+    pub is_forced: bool,
+    /// How far it is.
+    pub phase: CaPhase,
+    /// When the new generation began to sign for peers.
+    #[serde(default)]
+    pub switched_at: Option<Timestamp>,
+    /// When the old generation went.
+    #[serde(default)]
+    pub done_at: Option<Timestamp>,
+}
+
+impl CaRotation {
+    /// Name of the one that there is.
+    pub const ONE: &'static str = "rotation";
+    /// Shortest overlap, milliseconds: a minute.
+    pub const OVERLAP_MIN_MS: u64 = 60_000;
+    /// Longest overlap, milliseconds: ninety days.
+    pub const OVERLAP_MAX_MS: u64 = 90 * 24 * 3_600_000;
+
+    /// When the new generation is to sign for peers.
+    pub fn switch_at(&self) -> Timestamp {
+        let whole = self.until.since_ms(self.began_at);
+        let before = PEERS_MS.min(whole / 2);
+        Timestamp::from_ms(self.until.ms().saturating_sub(before))
+    }
+}
+
+/// Control nodes trust each other by both generations for so long at the end of an overlap,
+/// milliseconds: one that is down must not miss it.
+const PEERS_MS: u64 = 24 * 3_600_000;
+
+impl fmt::Debug for CaRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CaRecord")
+            .field("id", &self.id)
+            .field("sealed_key", &"<redacted>")
+            .field("not_after", &self.not_after)
+            .field("retired", &self.retired)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,135 @@
+//! API tokens: the store is the truth for roles and revocation, the JWT only names the token.
+
+use std::collections::BTreeMap;
+
+use proto_types::{ProjectId, Timestamp, TokenId};
+use serde::{Deserialize, Serialize};
+
+use crate::meta::Meta;
+use crate::tenancy::entity::{ProjectRole, TenantRole, Warrant};
+
+/// Subjects of one token, in its roles and listed methods together. The contract allows 500 in a
+/// token's permissions; each call reads them all, so that more would make calls slow.
+pub const TOKEN_SUBJECTS_MAX: usize = 500;
+/// Methods that one token lists, over all its subjects. Each call reads them all.
+pub const TOKEN_METHODS_MAX: usize = 2000;
+/// Longest subject in a token, bytes: `max_len` of the contract's `MethodPermission.subject`.
+pub const TOKEN_SUBJECT_BYTES_MAX: usize = 256;
+
+/// Roles over everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EditorViewer {
+    /// Changes.
+    Editor,
+    /// Reads.
+    Viewer,
+}
+
+/// What a token was made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenType {
+    /// Made through the API, carries its own roles.
+    Api,
+    /// Made by a login; roles are those of the user at each request.
+    User,
+}
+
+/// Methods that a token may call on a subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodPermission {
+    /// Project, tenant or machine, or `*`.
+    pub subject: String,
+    /// Full method names.
+    pub methods: Vec<String>,
+}
+
+/// The component of a project that a token was made for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenComponent {
+    /// Whom it works for.
+    pub project: ProjectId,
+    /// Of what kind it is; a name that never changes.
+    pub kind: String,
+    /// Which one.
+    pub name: String,
+}
+
+/// A token; its secret (the signed JWT) is nowhere in the state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// The key: `jti` of the JWT.
+    pub id: TokenId,
+    /// Login that it acts as.
+    pub user: String,
+    /// Head.
+    pub meta: Meta,
+    /// Free text.
+    #[serde(default)]
+    pub description: String,
+    /// Extra methods.
+    #[serde(default)]
+    pub permissions: Vec<MethodPermission>,
+    /// `true` if each of `permissions` lists methods of one visibility. `false` for tokens of
+    /// programs below feature level 10, which put what a client listed as its own under the
+    /// subject `*`, also methods of projects, tenants and machines: of these tokens `*` counts for
+    /// methods without a subject only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_visibility: bool,
+    /// End of validity.
+    pub expires: Timestamp,
+    /// Begin of validity.
+    pub issued_at: Timestamp,
+    /// What it was made for.
+    pub token_type: TokenType,
+    /// Role by project id, or `*`.
+    #[serde(default)]
+    pub project_roles: BTreeMap<String, ProjectRole>,
+    /// Role by tenant login, or `*`.
+    #[serde(default)]
+    pub tenant_roles: BTreeMap<String, TenantRole>,
+    /// Role over everything.
+    #[serde(default)]
+    pub admin_role: Option<EditorViewer>,
+    /// Role of infrastructure agents.
+    #[serde(default)]
+    pub infra_role: Option<EditorViewer>,
+    /// Role by machine id.
+    #[serde(default)]
+    pub machine_roles: BTreeMap<String, EditorViewer>,
+    /// The component that it was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<TokenComponent>,
+    /// The standing on which its rights over the platform rest; `None` means the role of its own
+    /// user in the provider's tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warrant: Option<Warrant>,
+    /// When it was revoked.
+    #[serde(default)]
+    pub revoked_at: Option<Timestamp>,
+    /// When it was last used; coarse, see `Op::TouchToken`.
+    #[serde(default)]
+    pub last_used: Option<Timestamp>,
+}
+
+impl Token {
+    /// For whose budget it counts; `None` of tokens that are good for machines alone, which an
+    /// infra token makes at each boot.
+    pub(crate) fn holder(&self) -> Option<String> {
+        if let Some(component) = &self.component {
+            return Some(format!("components of project {}", component.project));
+        }
+        let is_machines = !self.machine_roles.is_empty()
+            && self.project_roles.is_empty()
+            && self.tenant_roles.is_empty()
+            && self.permissions.is_empty()
+            && (self.admin_role, self.infra_role) == (None, None);
+        (!is_machines).then(|| format!("user \"{}\"", self.user))
+    }
+
+    /// Whether it is good at this time.
+    pub fn is_valid(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && now < self.expires
+    }
+}

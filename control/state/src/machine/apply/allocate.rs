@@ -1,0 +1,240 @@
+//! A machine for a project: everything at once, or nothing.
+
+use std::sync::Arc;
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{Asn, SizeId, Timestamp, is_hostname};
+
+use crate::catalog::apply::partition::{DNS_MAX, NTP_MAX};
+use crate::catalog::entity::{
+    Classification, Image, ImageFeature, LAYOUT_DEFAULT, Layout, Partition, Size,
+};
+use crate::catalog::read::{check_image_constraint, default_layout, layout_for, newest_image};
+use crate::cluster::read::{not_reconciled, restored};
+use crate::fields::{check_description, check_name};
+use crate::levels::{CONTRACT_LEVEL, feature_level};
+use crate::machine::apply::allocate_networks::{check_networks, connect};
+use crate::machine::apply::candidates::{best, chosen, not_ready};
+use crate::machine::apply::idempotency::{remember, replay};
+use crate::machine::command::AllocateMachine;
+use crate::machine::entity::{Allocation, AllocationType, EventLog, Install, Machine, Phase};
+use crate::machine::read::check_layout_fits;
+use crate::meta::label;
+use crate::network::apply::pool;
+use crate::reply::Reply;
+use crate::tables::{Tables, Tx};
+use crate::tenancy::apply::quota::within;
+use crate::tenancy::entity::Project;
+
+/// Keys of a machine.
+const KEYS_MAX: usize = 50;
+/// Length of a key, characters.
+const KEY_MAX: usize = 8192;
+/// Length of user data, bytes of base64.
+const USERDATA_MAX: usize = 32_768;
+
+type Result<T> = std::result::Result<T, Error>;
+
+pub(crate) fn check_keys(keys: &[String]) -> Result<()> {
+    let is_key = |key: &String| {
+        (1..=KEY_MAX).contains(&key.chars().count()) && key.trim() == key && !key.contains('\n')
+    };
+    if keys.len() > KEYS_MAX {
+        return Err(Error::invalid(
+            "ssh_public_keys",
+            format!("must be at most {KEYS_MAX}"),
+        ));
+    }
+    if keys.iter().all(is_key) {
+        Ok(())
+    } else {
+        Err(Error::invalid(
+            "ssh_public_keys",
+            "must be single lines of at most 8192 characters",
+        ))
+    }
+}
+
+fn check_request(op: &AllocateMachine) -> Result<()> {
+    check_name(&op.name)?;
+    check_description(&op.description)?;
+    check_keys(&op.ssh_public_keys)?;
+    if op
+        .hostname
+        .as_deref()
+        .is_some_and(|name| !is_hostname(name))
+    {
+        return Err(Error::invalid("hostname", "must be a host name"));
+    }
+    if op.userdata.len() > USERDATA_MAX {
+        return Err(Error::invalid(
+            "userdata",
+            format!("must be at most {USERDATA_MAX} bytes"),
+        ));
+    }
+    if op.dns_servers.len() > DNS_MAX {
+        return Err(Error::invalid("dns_servers", "must be at most 3"));
+    }
+    if op.ntp_servers.len() > NTP_MAX {
+        return Err(Error::invalid("ntp_servers", "must be at most 10"));
+    }
+    match (op.machine, &op.partition, &op.size) {
+        (Some(_), None, None) | (None, Some(_), Some(_)) => Ok(()),
+        (Some(_), ..) => Err(Error::invalid("uuid", "excludes partition and size")),
+        (None, None, _) => Err(Error::invalid("partition", "is missing")),
+        (None, _, None) => Err(Error::invalid("size", "is missing")),
+    }
+}
+
+pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
+    if let Some(machine) = replay(tx, op)? {
+        return Ok(Reply::Machine(machine));
+    }
+    check_request(op)?;
+    tx.tables().require::<Project>(&op.project)?;
+    let image = usable_image(tx, op)?;
+    if let Some(partition) = &op.partition {
+        tx.tables().require::<Partition>(partition)?;
+    }
+    let networks = check_networks(tx.tables(), op)?;
+    // What is wrong with the request is told whether or not a machine is there for it.
+    if let Some(size) = &op.size {
+        tx.tables().require::<Size>(size)?;
+        usable_layout(tx.tables(), op, size, &image)?;
+    }
+    let mut machine = offered(tx.tables(), op)?;
+    let (Some(partition), Some(size)) = (machine.partition.clone(), machine.size.clone()) else {
+        return Err(not_ready(&machine, "it is in no partition or has no size"));
+    };
+    let layout = usable_layout(tx.tables(), op, &size, &image)?;
+    check_layout_fits(&layout, &machine.hardware)?;
+    let asn = pool::next_asn(tx, op.project)?;
+    let connected = connect(tx, op, &networks, &partition, machine.id, asn)?;
+    let partition = tx.tables().require::<Partition>(&partition)?.clone();
+    let or_default =
+        |mine: &[_], default: &[_]| if mine.is_empty() { default } else { mine }.to_vec();
+    machine.allocation = Some(Box::new(Allocation {
+        id: op.id,
+        created_at: tx.now,
+        updated_at: Timestamp::ZERO,
+        generation: 1,
+        created_by: tx.actor.to_owned(),
+        project: op.project,
+        name: op.name.clone(),
+        description: op.description.clone(),
+        hostname: op.hostname.clone().unwrap_or_else(|| "metal".into()),
+        kind: op.kind,
+        image: image.id.clone(),
+        layout,
+        networks: connected,
+        asn,
+        ssh_public_keys: op.ssh_public_keys.clone(),
+        userdata: op.userdata.clone(),
+        labels: op.labels.clone(),
+        placement_labels: op.placement_labels.clone(),
+        dns_servers: or_default(&op.dns_servers, &partition.dns_servers),
+        ntp_servers: if op.ntp_servers.is_empty() {
+            partition.ntp_servers.clone()
+        } else {
+            op.ntp_servers.clone()
+        },
+        firewall_rules: op.firewall_rules.clone(),
+        install: Install {
+            attempt: 1,
+            ..Install::default()
+        },
+        events_before: tx
+            .get::<EventLog>(&machine.id)
+            .map_or(0, |log| log.recorded),
+    }));
+    begin(tx, &mut machine, asn);
+    let machine = tx.update(machine);
+    crate::machine::apply::vpn::admit(tx, op, &machine);
+    remember(tx, op, machine.id);
+    Ok(Reply::Machine(machine))
+}
+
+/// The machine that is asked for by its id, or the best one for the request.
+fn offered(tables: &Tables, op: &AllocateMachine) -> Result<Machine> {
+    if restored(tables).is_some() {
+        return Err(not_reconciled());
+    }
+    match op.machine {
+        Some(id) => chosen(tables, id),
+        None => best(tables, op),
+    }
+}
+
+/// The machine is its tenant's, and no longer clean.
+fn begin(tx: &Tx<'_>, machine: &mut Machine, asn: Asn) {
+    machine
+        .meta
+        .labels
+        .insert(label::MACHINE_ASN.into(), asn.to_string());
+    machine.dirty = true;
+    machine.clean_disks.clear();
+    machine.enter(Phase::Installing, tx.now, "");
+    machine.trace = tx.trace.map(str::to_owned);
+}
+
+fn usable_image(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Arc<Image>> {
+    let id = op.image.as_str();
+    let supported = Some(Classification::Supported);
+    let image = newest_image(tx.tables(), id, supported, tx.now)?;
+    let refuse = |why: &str| {
+        Err(Error::new(
+            ErrorCode::ImageNotUsable,
+            format!("image \"{}\" {why}", image.id),
+        )
+        .object("image", &image.id))
+    };
+    let (feature, name) = match op.kind {
+        AllocationType::Machine => (ImageFeature::Machine, "is not for machines"),
+        AllocationType::Firewall => (ImageFeature::Firewall, "is not for firewalls"),
+    };
+    if !image.features.contains(&feature) {
+        return Err(Error::invalid("image", format!("\"{}\" {name}", image.id)));
+    }
+    if tx.now >= image.expires_at {
+        return refuse("has expired");
+    }
+    if image.digest().is_none() {
+        return Err(Error::new(
+            ErrorCode::ImageWithoutDigest,
+            format!("image \"{}\" has no label {}", image.id, label::DIGEST),
+        )
+        .object("image", &image.id));
+    }
+    Ok(Arc::clone(image))
+}
+
+/// The layout of the request, or the one that matches, where the size allows the image.
+fn usable_layout(
+    tables: &Tables,
+    op: &AllocateMachine,
+    size: &SizeId,
+    image: &Image,
+) -> Result<Layout> {
+    check_image_constraint(tables, size, image)?;
+    match &op.layout {
+        Some(id) if id.as_str() == LAYOUT_DEFAULT => default_layout(),
+        Some(id) => tables
+            .require::<Layout>(id)
+            .map(|layout| Layout::clone(layout)),
+        None => match layout_for(tables, size, image) {
+            Ok(id) => tables
+                .require::<Layout>(&id)
+                .map(|layout| Layout::clone(layout)),
+            // Entries of older programs come to what they came to then.
+            Err(_) if feature_level(tables) < CONTRACT_LEVEL => default_layout(),
+            Err(error) => Err(error),
+        },
+    }
+}
+
+pub(crate) fn allocate_machine(
+    tx: &mut Tx<'_>,
+    op: &AllocateMachine,
+) -> std::result::Result<Reply, Error> {
+    within(tx, op.project, |tx| allocate(tx, op))
+}

@@ -1,0 +1,99 @@
+//! Which BMC is a machine's, when more than one says so.
+//!
+//! The first BMC that a BMC agent reads with a machine's UUID is believed. Another one that tells
+//! the same UUID later is a claim: a second BMC, or the first one at another address. Either way
+//! nobody but an operator can tell whose orders it would carry out, so all orders are held.
+
+use proto_errors::Error;
+use proto_types::Timestamp;
+
+use crate::machine::command::{BmcReading, ConfirmBmc};
+use crate::machine::entity::{Bmc, BmcClaim, Machine, bmc_host};
+use crate::machine::read::{is_claim, is_old_claim};
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+/// BMCs that are remembered beside the believed one; more of them change nothing.
+const CLAIMS_MAX: usize = 4;
+
+/// Notes a reading of another BMC than the believed one. `true` if it is one.
+pub(crate) fn take(machine: &mut Machine, reading: &BmcReading, now: Timestamp) -> bool {
+    if !is_claim(machine, reading) {
+        machine.bmc_claims.retain(|claim| !is_old_claim(claim, now));
+        return false;
+    }
+    let known = machine
+        .bmc_claims
+        .iter_mut()
+        .find(|claim| claim.address == reading.address);
+    if let Some(claim) = known {
+        claim.seen_at = now;
+        claim.mac.clone_from(&reading.mac);
+    } else if machine.bmc_claims.len() < CLAIMS_MAX {
+        machine.bmc_claims.push(BmcClaim {
+            address: reading.address.clone(),
+            mac: reading.mac.clone(),
+            since: now,
+            seen_at: now,
+            rejected: false,
+        });
+    }
+    true
+}
+
+/// Why orders of a machine are held; `None` when they are not.
+pub(crate) fn contest(machine: &Machine) -> Option<String> {
+    if !machine.is_bmc_contested() {
+        return None;
+    }
+    let claims = machine.bmc_claims.iter().filter(|claim| !claim.rejected);
+    let believed = machine.bmc.iter().map(|bmc| bmc.address.as_str());
+    let all = believed.chain(claims.map(|claim| claim.address.as_str()));
+    let all: Vec<&str> = all.collect();
+    Some(format!(
+        "more than one BMC claims to be that of machine \"{}\": {}",
+        machine.id,
+        all.join(" and ")
+    ))
+}
+
+/// An operator says which BMC it is. The others are rejected until they fall silent.
+pub(crate) fn confirm(tx: &mut Tx<'_>, op: &ConfirmBmc) -> std::result::Result<Reply, Error> {
+    let mut machine: Machine = tx.require(&op.machine)?;
+    let is_wanted = |address: &str| bmc_host(address) == bmc_host(&op.address);
+    let is_believed = machine
+        .bmc
+        .as_ref()
+        .is_some_and(|bmc| is_wanted(&bmc.address));
+    if !is_believed {
+        let claimed = machine
+            .bmc_claims
+            .iter()
+            .position(|claim| is_wanted(&claim.address));
+        let at = claimed.ok_or_else(|| {
+            let error = Error::not_found("BMC", &op.address);
+            error.hint("see which BMCs claim the machine: metalmesh machine issues MACHINE")
+        })?;
+        let chosen = machine.bmc_claims.remove(at);
+        let fresh = Bmc {
+            address: chosen.address,
+            mac: chosen.mac,
+            power_state: "unknown".into(),
+            updated_at: chosen.seen_at,
+            ..Bmc::default()
+        };
+        if let Some(old) = machine.bmc.replace(fresh) {
+            machine.bmc_claims.push(BmcClaim {
+                address: old.address,
+                mac: old.mac,
+                since: old.updated_at,
+                seen_at: tx.now,
+                rejected: false,
+            });
+        }
+    }
+    for claim in &mut machine.bmc_claims {
+        claim.rejected = true;
+    }
+    Ok(Reply::Machine(tx.save(machine)))
+}

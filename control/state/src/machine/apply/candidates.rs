@@ -1,0 +1,167 @@
+//! Which machines are on offer, and which one is the best for a request.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{MachineId, PartitionId, ProjectId, SizeId};
+use uuid::Uuid;
+
+use crate::catalog::entity::{Partition, Size, SizeReservation};
+use crate::machine::command::AllocateMachine;
+use crate::machine::entity::Machine;
+use crate::machine::read::{candidates, obstacle};
+use crate::tables::Tables;
+
+type Result<T> = std::result::Result<T, Error>;
+
+pub(crate) fn not_ready(machine: &Machine, why: &str) -> Error {
+    Error::new(
+        ErrorCode::MachineNotReady,
+        format!("machine \"{}\" cannot be allocated now: {why}", machine.id),
+    )
+    .object("machine", machine.id)
+}
+
+pub(crate) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine> {
+    let machine = tables.require::<Machine>(&id)?;
+    if machine.allocation.is_some() {
+        return Err(Error::new(
+            ErrorCode::MachineAllocated,
+            format!("machine \"{id}\" is already allocated"),
+        )
+        .object("machine", id)
+        .hint(format!("free it first: metalmesh machine free {id}")));
+    }
+    match obstacle(tables, machine) {
+        None => Ok(Machine::clone(machine)),
+        Some(why) => Err(not_ready(machine, &why)),
+    }
+}
+
+pub(crate) fn best(tables: &Tables, op: &AllocateMachine) -> Result<Machine> {
+    let (Some(partition), Some(size)) = (&op.partition, &op.size) else {
+        return Err(Error::invalid("partition", "and size are missing"));
+    };
+    tables.require::<Partition>(partition)?;
+    tables.require::<Size>(size)?;
+    check_reservations(tables, op.project, partition, size)?;
+    let load = used_racks(tables, op, partition);
+    let class = (partition.clone(), size.clone());
+    let offered = tables.index().offered.get(&class).into_iter().flatten();
+    let mut racks: Vec<_> = offered
+        .map(|(rack, machines)| {
+            let load = load.get(rack.as_str()).copied().unwrap_or_default();
+            (load, spread(op.seed, rack), machines)
+        })
+        .collect();
+    racks.sort_by_key(|(load, order, _)| (*load, *order));
+    racks
+        .into_iter()
+        .find_map(|(_, _, machines)| first_from(tables, machines, op.seed))
+        .ok_or_else(|| {
+            Error::new(
+                ErrorCode::NoMachineAvailable,
+                format!("no machine of size \"{size}\" is available in partition \"{partition}\""),
+            )
+        })
+}
+
+/// Puts racks that are equally full into another order with each seed.
+fn spread(seed: u64, rack: &str) -> u64 {
+    // FNV-1a: it only has to be the same on all replicas.
+    rack.bytes()
+        .fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+}
+
+/// The first machine that can be had, beginning at a place that the seed chooses.
+fn first_from(tables: &Tables, machines: &BTreeSet<MachineId>, seed: u64) -> Option<Machine> {
+    let start = MachineId::new(Uuid::from_u64_pair(seed, seed));
+    machines
+        .range(start..)
+        .chain(machines.range(..start))
+        .filter_map(|id| tables.get::<Machine>(id))
+        .find(|machine| obstacle(tables, machine).is_none())
+        .map(|machine| Machine::clone(machine))
+}
+
+/// How full racks are with what should be spread: first machines of the project with the same
+/// placement labels, then its machines of the same kind.
+fn used_racks<'a>(
+    tables: &'a Tables,
+    op: &AllocateMachine,
+    partition: &PartitionId,
+) -> BTreeMap<&'a str, (usize, usize)> {
+    let mut racks: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mine = tables
+        .index()
+        .project_machines
+        .get(&op.project)
+        .into_iter()
+        .flatten();
+    for machine in mine.filter_map(|id| tables.get::<Machine>(id)) {
+        let Some(allocation) = &machine.allocation else {
+            continue;
+        };
+        if machine.partition.as_ref() != Some(partition) || allocation.kind != op.kind {
+            continue;
+        }
+        let rack = racks.entry(machine.rack.as_str()).or_default();
+        let same =
+            !op.placement_labels.is_empty() && allocation.placement_labels == op.placement_labels;
+        rack.0 += usize::from(same);
+        rack.1 += 1;
+    }
+    racks
+}
+
+/// What others reserved and do not use yet must stay free, unless the project has a reservation
+/// of its own left.
+fn check_reservations(
+    tables: &Tables,
+    project: ProjectId,
+    partition: &PartitionId,
+    size: &SizeId,
+) -> Result<()> {
+    let mut reserved: BTreeMap<ProjectId, usize> = BTreeMap::new();
+    for it in tables.all::<SizeReservation>() {
+        if it.size == *size && it.partitions.contains(partition) {
+            let amount = usize::try_from(it.amount).unwrap_or(usize::MAX);
+            let sum = reserved.entry(it.project).or_default();
+            *sum = sum.saturating_add(amount);
+        }
+    }
+    let unused = |project: &ProjectId, amount: usize| {
+        let machines = tables
+            .index()
+            .project_machines
+            .get(project)
+            .into_iter()
+            .flatten();
+        let used = machines
+            .filter_map(|id| tables.get::<Machine>(id))
+            .filter(|m| m.partition.as_ref() == Some(partition) && m.size.as_ref() == Some(size))
+            .count();
+        amount.saturating_sub(used)
+    };
+    let own = reserved
+        .get(&project)
+        .map_or(0, |amount| unused(&project, *amount));
+    let others: usize = reserved
+        .iter()
+        .filter(|(p, _)| **p != project)
+        .map(|(p, amount)| unused(p, *amount))
+        .sum();
+    if own > 0 || others == 0 {
+        return Ok(());
+    }
+    let free = candidates(tables, partition, size).count();
+    if free == 0 || others < free {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorCode::SizeReserved,
+        format!("the {free} free machines of size \"{size}\" in \"{partition}\" are reserved"),
+    ))
+}

@@ -1,0 +1,75 @@
+//! The port changes from hammer to the tenant: only once hammer is known to be gone.
+//!
+//! One of these must be observed: hammer's last event, the next boot at the boot server, the
+//! installed system's call, or the BMC's word that the power was cut. Time proves nothing: a hammer
+//! that hangs would be left running in the tenant's segment.
+
+use proto_errors::Error;
+
+use crate::machine::apply::orders::{cancel_life, open_orders, order_life};
+use crate::machine::apply::reclaim::STEP_ATTEMPTS_MAX;
+use crate::machine::entity::{
+    Availability, BmcAction, BmcOrder, Machine, OrderPurpose, OrderState, Phase, Segment,
+};
+use crate::tables::Tx;
+
+/// How long hammer has to say that it leaves before its BMC power-cycles it, milliseconds: the
+/// flush of its events takes seconds.
+pub(crate) const HANDOVER_MS: u64 = 60_000;
+
+/// `true` if hammer should have left, and nothing tells that it did.
+pub(crate) fn is_awaited(machine: &Machine, waited_ms: u64) -> bool {
+    machine.phase == Phase::Rebooting
+        && machine.segment != Segment::Tenant
+        && waited_ms >= HANDOVER_MS
+        && machine.step_attempts <= STEP_ATTEMPTS_MAX
+}
+
+/// Has the BMC power-cycle a machine whose hammer did not say that it left; its port stays in the
+/// provisioning segment until the BMC did.
+pub(crate) fn chase(tx: &mut Tx<'_>, mut machine: Machine) -> Result<(), Error> {
+    let is_cycling = open_orders(tx, machine.id)
+        .iter()
+        .any(|order| order.purpose == OrderPurpose::Life && order.action == BmcAction::PowerCycle);
+    let is_locked = machine.condition.state == Availability::Locked;
+    if is_cycling || is_locked || machine.partition.is_none() {
+        return Ok(());
+    }
+    machine.step_attempts += 1;
+    if machine.step_attempts > STEP_ATTEMPTS_MAX {
+        machine.reason = format!(
+            "hammer did not say that it left, and the BMC did not power-cycle the machine in \
+             {STEP_ATTEMPTS_MAX} attempts: its ports stay in the provisioning segment"
+        );
+        tx.save(machine);
+        return Ok(());
+    }
+    machine.reason = "hammer did not say that it left: the BMC power-cycles the machine".into();
+    let machine = tx.save(machine);
+    cancel_life(tx, machine.id);
+    order_life(tx, &machine, BmcAction::BootDisk)?;
+    order_life(tx, &machine, BmcAction::PowerCycle)?;
+    Ok(())
+}
+
+/// The end of an order that ended hammer as well, whoever gave it.
+pub(crate) fn after_power(tx: &mut Tx<'_>, order: &BmcOrder) {
+    let cuts = matches!(
+        order.action,
+        BmcAction::PowerOff | BmcAction::PowerReset | BmcAction::PowerCycle
+    );
+    if !cuts || order.state != OrderState::Done {
+        return;
+    }
+    let machine = tx.get::<Machine>(&order.machine);
+    let left = machine.filter(|machine| {
+        // An earlier order may have been carried out before hammer was told to leave.
+        machine.phase == Phase::Rebooting && order.created_at >= machine.since
+    });
+    let Some(mut machine) = left.map(|machine| Machine::clone(machine)) else {
+        return;
+    };
+    machine.segment = Segment::Tenant;
+    machine.reason.clear();
+    tx.save(machine);
+}

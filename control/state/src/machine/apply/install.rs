@@ -1,0 +1,106 @@
+//! The end of an installation, good or bad.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::Timestamp;
+
+use crate::machine::apply::lifecycle::{sign_of_life, wrong_phase};
+use crate::machine::apply::orders::order_life;
+use crate::machine::command::InstallDone;
+use crate::machine::entity::{BmcAction, HoldCause, Install, Machine, Phase};
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+/// How often an installation is begun.
+pub const INSTALL_ATTEMPTS_MAX: u32 = 3;
+
+/// How much of hammer's log is kept, bytes.
+const LOG_TAIL_MAX: usize = 16 * 1024;
+
+type Result = std::result::Result<Reply, Error>;
+
+pub(crate) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> Result {
+    let mut machine: Machine = tx.require(&op.id)?;
+    sign_of_life(tx, op.id);
+    let phase = machine.phase;
+    let Some(allocation) = machine
+        .allocation
+        .as_mut()
+        .filter(|a| a.id == op.allocation)
+    else {
+        return Err(Error::new(
+            ErrorCode::MachineNotAllocated,
+            format!(
+                "machine \"{}\" has no allocation \"{}\"",
+                op.id, op.allocation
+            ),
+        )
+        .object("machine", op.id));
+    };
+    if allocation.install.installed_at.is_some() {
+        return Ok(Reply::Machine(tx.save(machine)));
+    }
+    if phase != Phase::Installing {
+        return Err(wrong_phase(&machine, "installed"));
+    }
+    if is_told_again(&allocation.install, op) {
+        return Ok(Reply::Machine(tx.save(machine)));
+    }
+    let install = &mut allocation.install;
+    install.error = op.error.clone().filter(|error| !error.is_empty());
+    install.step.clone_from(&op.step);
+    install.log_tail = tail(&op.log_tail, LOG_TAIL_MAX).to_owned();
+    install.primary_disk.clone_from(&op.primary_disk);
+    let Some(error) = install.error.clone() else {
+        install.installed_at = Some(tx.now);
+        install.console_password.clone_from(&op.console_password);
+        machine.enter(Phase::BootOrder, tx.now, "");
+        let machine = tx.save(machine);
+        order_life(tx, &machine, BmcAction::BootDisk)?;
+        return Ok(Reply::Machine(machine));
+    };
+    let reason = match op.step.as_str() {
+        "" => error,
+        step => format!("{step}: {error}"),
+    };
+    if op.retryable {
+        next_attempt(&mut machine, tx.now, &reason);
+    } else {
+        let reason = format!("installation failed for good at {reason}");
+        machine.enter(Phase::Held(HoldCause::Install), tx.now, reason);
+    }
+    Ok(Reply::Machine(tx.save(machine)))
+}
+
+/// `true` if hammer reports the failure of the attempt before once more: the answer was lost, and
+/// the next attempt has not begun.
+fn is_told_again(install: &Install, op: &InstallDone) -> bool {
+    !install.begun
+        && install.error.is_some()
+        && install.error == op.error
+        && install.step == op.step
+        && install.log_tail == tail(&op.log_tail, LOG_TAIL_MAX)
+}
+
+/// The end of a text, cut where a character begins.
+fn tail(text: &str, max: usize) -> &str {
+    let start = (text.len().saturating_sub(max)..=text.len()).find(|at| text.is_char_boundary(*at));
+    start.and_then(|at| text.get(at..)).unwrap_or_default()
+}
+
+/// Begins the next attempt, or holds the machine after the last.
+pub(crate) fn next_attempt(machine: &mut Machine, now: Timestamp, why: &str) {
+    let Some(allocation) = &mut machine.allocation else {
+        return;
+    };
+    let install = &mut allocation.install;
+    install.error.get_or_insert_with(|| why.to_owned());
+    install.begun = false;
+    if install.attempt >= INSTALL_ATTEMPTS_MAX {
+        let reason = format!("installation failed {INSTALL_ATTEMPTS_MAX} times, at last: {why}");
+        machine.enter(Phase::Held(HoldCause::Install), now, reason);
+    } else {
+        install.attempt += 1;
+        machine.reason = format!("attempt {}: {why}", install.attempt);
+        machine.since = now;
+    }
+}

@@ -1,0 +1,217 @@
+//! What users and admins do to machines, beside allocating and freeing.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::MachineId;
+
+use crate::fields::check_description;
+use crate::levels::{CONTRACT_LEVEL, feature_level};
+use crate::machine::apply::liveliness::DEAD_AFTER_MS;
+use crate::machine::apply::{allocate, boots, links, orders, reclaim, restored};
+use crate::machine::command::{DeleteMachine, SetMachineState, UpdateMachine};
+use crate::machine::entity::{
+    Availability, BmcOrder, Condition, EventLog, HoldCause, Liveliness, Machine, Phase, Segment,
+};
+use crate::reply::Reply;
+use crate::tables::{Tables, Tx};
+
+type Result = std::result::Result<Reply, Error>;
+
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> Result {
+    let mut machine: Machine = tx.require(&op.id)?;
+    let (meta, phase) = (machine.meta.clone(), machine.phase);
+    let allocation = machine
+        .allocation
+        .as_mut()
+        .filter(|a| a.project == op.project);
+    let allocation = allocation.ok_or_else(|| Error::not_found("machine", op.id))?;
+    op.lock.check("machine", &op.id.to_string(), &meta)?;
+    let before = allocation.clone();
+    if let Some(description) = &op.description {
+        check_description(description)?;
+        allocation.description.clone_from(description);
+    }
+    if let Some(labels) = &op.labels {
+        labels.apply(&mut allocation.labels)?;
+    }
+    if let Some(keys) = &op.ssh_public_keys {
+        allocate::check_keys(keys)?;
+        allocation.ssh_public_keys.clone_from(keys);
+    }
+    if *allocation == before {
+        return Ok(Reply::Machine(tx.save(machine)));
+    }
+    // Hammer writes the keys into the system that it installs, and nobody does so later.
+    let is_written = allocation.install.begun || phase != Phase::Installing;
+    if is_written && allocation.ssh_public_keys != before.ssh_public_keys {
+        return Err(keys_are_written(op.id));
+    }
+    allocation.generation += 1;
+    allocation.updated_at = tx.now;
+    Ok(Reply::Machine(tx.update(machine)))
+}
+
+fn keys_are_written(id: MachineId) -> Error {
+    let message = format!("machine \"{id}\" has its SSH keys already: nothing changes them there");
+    let hint = "change authorized_keys on the machine; or free it, and create it with other keys";
+    Error::new(ErrorCode::WrongPhase, message)
+        .object("machine", id)
+        .hint(hint)
+}
+
+pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result {
+    check_description(&op.description)?;
+    let mut machine: Machine = tx.require(&op.id)?;
+    check_transition(&machine, op)?;
+    machine.condition = match op.state {
+        Availability::Available => Condition::default(),
+        state => Condition {
+            state,
+            description: op.description.clone(),
+            issuer: tx.actor.to_owned(),
+        },
+    };
+    let mut restarts = false;
+    if op.state == Availability::Available {
+        match machine.phase {
+            Phase::Held(HoldCause::Wipe) => machine.enter(Phase::Wiping, tx.now, "wiped again"),
+            Phase::Held(HoldCause::Bmc | HoldCause::Ports) => {
+                let reason = format!("reclaimed again by {}", tx.actor);
+                reclaim::restart(tx, &mut machine, &reason);
+                restarts = true;
+            }
+            _ => {}
+        }
+    }
+    let mut machine = tx.update(machine);
+    // A locked machine's word counts no more, that of others does.
+    let concerned = links::concerned(tx.tables(), &machine);
+    links::take_again(tx, concerned);
+    if op.state == Availability::Available {
+        let known: Machine = tx.require(&op.id)?;
+        restored::release_ports(tx, &known);
+    }
+    if restarts {
+        reclaim::power_off(tx, op.id)?;
+        machine = tx.save(tx.require(&op.id)?);
+    }
+    Ok(Reply::Machine(machine))
+}
+
+/// Refuses to replace one reason for being out of the pool by another: the first would be lost. A
+/// tainted machine can be locked, because control taints by itself what it cannot wipe.
+fn check_transition(machine: &Machine, op: &SetMachineState) -> std::result::Result<(), Error> {
+    use Availability::{Available, Locked, Tainted};
+    let old = &machine.condition;
+    match (old.state, op.state) {
+        (_, Available) if !op.description.is_empty() => Err(Error::invalid(
+            "description",
+            "must be empty when the machine is made available",
+        )),
+        (Available, _) | (_, Available) | (Tainted, Locked) => Ok(()),
+        (state, _) => {
+            let state = if state == Locked { "locked" } else { "tainted" };
+            let id = op.id;
+            let message = format!("machine \"{id}\" is {state} already: {}", old.description);
+            let hint =
+                format!("make it available first: metalmesh machine set-state {id} available");
+            let error = Error::new(ErrorCode::WrongPhase, message).object("machine", id);
+            Err(error.hint(hint))
+        }
+    }
+}
+
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result {
+    let machine = tx.tables().require::<Machine>(&op.id)?.clone();
+    if machine.allocation.is_some() {
+        return Err(Error::new(
+            ErrorCode::MachineAllocated,
+            format!("machine \"{}\" is allocated", op.id),
+        )
+        .object("machine", op.id));
+    }
+    if machine.condition.state == Availability::Locked {
+        return Err(Error::new(
+            ErrorCode::MachineLocked,
+            format!("machine \"{}\" is locked", op.id),
+        )
+        .object("machine", op.id));
+    }
+    if machine.segment != Segment::Isolated {
+        check_is_dead(tx.tables(), &machine)?;
+    } else if reclaim::may_be_connected(tx.tables(), &machine) {
+        // Otherwise it is unplugged, which says more than what was heard of it last.
+        return Err(isolated(&machine));
+    }
+    let concerned = links::concerned(tx.tables(), &machine);
+    forget(tx, op.id);
+    links::take_again(tx, concerned);
+    Ok(Reply::Machine(machine))
+}
+
+/// Refuses what an administrator may do only to a machine that gives no sign of life.
+pub(crate) fn check_is_dead(tables: &Tables, machine: &Machine) -> std::result::Result<(), Error> {
+    let log = tables.get::<EventLog>(&machine.id);
+    let is_silent = log.is_none_or(|log| log.liveliness != Liveliness::Alive);
+    let id = machine.id;
+    let message = match &machine.allocation {
+        // A tenant may silence its machine: only its BMC knows that it does not run.
+        Some(_) if is_silent && (is_off(machine) || feature_level(tables) < CONTRACT_LEVEL) => {
+            return Ok(());
+        }
+        None if is_silent => return Ok(()),
+        Some(allocation) => {
+            let how = if is_silent {
+                "not known to be off"
+            } else {
+                "alive"
+            };
+            format!(
+                "machine \"{id}\" is {how}, and project \"{}\" has it",
+                allocation.project
+            )
+        }
+        None => format!("machine \"{id}\" is alive"),
+    };
+    let hint = format!(
+        "power it off: metalmesh machine power {id} off; it counts as dead when it was silent for \
+         {} minutes",
+        DEAD_AFTER_MS / 60_000
+    );
+    let error = Error::new(ErrorCode::MachineAlive, message).object("machine", id);
+    Err(error.hint(hint))
+}
+
+/// `true` if its BMC told last that its power is off.
+fn is_off(machine: &Machine) -> bool {
+    let bmc = machine.bmc.as_ref();
+    bmc.is_some_and(|bmc| bmc.power_state.eq_ignore_ascii_case("off"))
+}
+
+/// Without its record the port of an isolated machine would go back to the provisioning segment.
+fn isolated(machine: &Machine) -> Error {
+    let id = machine.id;
+    let message = format!(
+        "machine \"{id}\" is isolated: its power could not be cut, and nobody knows what runs on it"
+    );
+    let hint = format!(
+        "reclaim it: metalmesh machine set-state available {id}; or unplug it, and delete it when \
+         its switches report no carrier"
+    );
+    Error::new(ErrorCode::WrongPhase, message)
+        .object("machine", id)
+        .hint(hint)
+}
+
+/// Deletes a machine that nobody has, with its orders and events.
+pub(crate) fn forget(tx: &mut Tx<'_>, id: MachineId) {
+    orders::cancel_open(tx, id);
+    boots::end(tx, id, "the machine was deleted");
+    let of_machine: Vec<_> = crate::machine::read::machine_orders(tx.tables(), id)
+        .map(|order| order.id)
+        .collect();
+    for order in of_machine {
+        tx.delete::<BmcOrder>(&order);
+    }
+    tx.delete::<EventLog>(&id);
+    tx.delete::<Machine>(&id);
+}

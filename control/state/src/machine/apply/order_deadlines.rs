@@ -1,0 +1,58 @@
+//! Orders to BMCs that nobody answered in time.
+
+use proto_errors::Error;
+use proto_types::{OrderId, Timestamp};
+
+use crate::cluster::command::Tick;
+use crate::cluster::read::restored;
+use crate::levels::{CUT_OFF_LEVEL, feature_level};
+use crate::machine::apply::liveliness::is_observed;
+use crate::machine::apply::orders;
+use crate::machine::entity::{BmcOrder, Machine, OrderPurpose, OrderState};
+use crate::machine::read::is_left_alone;
+use crate::tables::{Tables, Tx};
+
+type Step = std::result::Result<(), Error>;
+
+pub(crate) fn expire_orders(tx: &mut Tx<'_>, op: &Tick) -> Step {
+    let late: Vec<_> = late(tx.tables(), op, tx.now).collect();
+    for id in late {
+        // An earlier one may have cancelled it.
+        let order = tx
+            .get::<BmcOrder>(&id)
+            .filter(|order| order.state == OrderState::Open);
+        let Some(order) = order.map(|order| BmcOrder::clone(order)) else {
+            continue;
+        };
+        orders::expire(tx, &order)?;
+    }
+    Ok(())
+}
+
+/// Open orders whose time is over. What the life cycle ordered of a partition that is cut off
+/// waits: that nobody answers there says nothing on the BMC.
+pub(crate) fn late<'a>(
+    tables: &'a Tables,
+    op: &'a Tick,
+    now: Timestamp,
+) -> impl Iterator<Item = OrderId> + 'a {
+    let is_held = restored(tables).is_some();
+    let is_judged = move |order: &BmcOrder| {
+        order.purpose != OrderPurpose::Life
+            || (!is_held
+                && (is_observed(Some(&order.partition), op)
+                    || feature_level(tables) < CUT_OFF_LEVEL))
+    };
+    let open = tables.index().open_orders.values().flatten();
+    open.filter_map(|id| tables.get::<BmcOrder>(id))
+        .filter(move |order| order.state == OrderState::Open && now >= order.deadline)
+        .filter(move |order| is_judged(order) && !is_spared(tables, order))
+        .map(|order| order.id)
+}
+
+/// `true` if the life cycle ordered it of a machine that is locked now: it waits for the operator.
+fn is_spared(tables: &Tables, order: &BmcOrder) -> bool {
+    let machine = tables.get::<Machine>(&order.machine);
+    let is_locked = machine.is_some_and(|machine| is_left_alone(tables, machine));
+    is_locked && order.purpose == OrderPurpose::Life
+}

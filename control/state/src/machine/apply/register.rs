@@ -1,0 +1,146 @@
+//! Hammer registers a machine.
+
+use proto_errors::Error;
+use proto_types::{MacAddr, Timestamp};
+
+use crate::machine::apply::install::next_attempt;
+use crate::machine::apply::lifecycle::{came_back, resting_reason, sign_of_life};
+use crate::machine::apply::orders::order_life;
+use crate::machine::apply::wipe::has_unknown_disk;
+use crate::machine::apply::{events, links};
+use crate::machine::command::{MachineSeen, RegisterMachine};
+use crate::machine::entity::{Availability, Bmc, BmcAction, HoldCause, Machine, Phase, Segment};
+use crate::machine::read::match_size;
+use crate::meta::label;
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+type Result = std::result::Result<Reply, Error>;
+
+pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result {
+    if let Some(partition) = &op.seen_in {
+        let seen = MachineSeen {
+            id: op.id,
+            partition: partition.clone(),
+            mac: boot_mac(op),
+            seen_at: tx.now,
+            stated_at: None,
+            to_disk: false,
+        };
+        events::seen(tx, &seen)?;
+    }
+    let mut machine: Machine = tx.require(&op.id)?;
+    let is_new_boot = machine.boot_id != op.boot_id;
+    let mut concerned = links::concerned(tx.tables(), &machine);
+    machine.boot_id.clone_from(&op.boot_id);
+    if !may_tell(&machine) {
+        return register_without_inventory(tx, machine, is_new_boot);
+    }
+    take_inventory(&mut machine, op);
+    links::take(tx, &mut machine, true);
+    if machine.allocation.is_none() {
+        machine.size = match_size(tx.tables(), &machine.hardware);
+        machine.dirty |= has_unknown_disk(&machine, is_new_boot);
+    }
+    sign_of_life(tx, op.id);
+    came_back(&mut machine);
+    enter_after_register(&mut machine, is_new_boot, tx.now);
+    if machine.phase == Phase::Waiting {
+        machine.reason = resting_reason(&machine).to_owned();
+    }
+    let machine = tx.save(machine);
+    concerned.append(&mut links::concerned(tx.tables(), &machine));
+    links::take_again(tx, concerned);
+    Ok(Reply::Machine(machine))
+}
+
+/// Whether hammer runs on it, so that what it tells is what the machine is made of: not on one that
+/// is installed, is being powered off, or may not boot.
+fn may_tell(machine: &Machine) -> bool {
+    match machine.phase {
+        Phase::BootOrder | Phase::Rebooting | Phase::Running => false,
+        Phase::ReclaimPowerOff | Phase::ReclaimPorts | Phase::Held(HoldCause::Ports) => false,
+        Phase::Held(_) => machine.segment != Segment::Isolated || machine.links.is_empty(),
+        _ => true,
+    }
+}
+
+/// A machine that should not be in hammer, or something that has its identity.
+fn register_without_inventory(tx: &mut Tx<'_>, mut machine: Machine, is_new_boot: bool) -> Result {
+    sign_of_life(tx, machine.id);
+    let is_installed = matches!(
+        machine.phase,
+        Phase::BootOrder | Phase::Rebooting | Phase::Running
+    );
+    if is_new_boot && is_installed && machine.phase != Phase::Running {
+        machine.reason = "hammer booted although the machine is installed".into();
+    }
+    let machine = tx.save(machine);
+    if is_new_boot && is_installed {
+        // The installed system did not come up from disk: say so to the BMC once more.
+        order_life(tx, &machine, BmcAction::BootDisk)?;
+    }
+    Ok(Reply::Machine(machine))
+}
+
+/// The card that the machine booted from, as its inventory says.
+fn boot_mac(op: &RegisterMachine) -> Option<MacAddr> {
+    let nics = &op.hardware.nics;
+    let boot = nics.iter().find(|nic| nic.boot).or_else(|| nics.first());
+    boot.map(|nic| nic.mac)
+}
+
+fn take_inventory(machine: &mut Machine, op: &RegisterMachine) {
+    machine.hammer_version.clone_from(&op.hammer_version);
+    machine.hardware = op.hardware.clone();
+    machine.boot_macs.clear();
+    machine.bios = op.bios.clone();
+    let mut fru = op.fru.clone();
+    fru.fill_from(&machine.fru);
+    machine.fru = fru;
+    if machine.bmc.is_none() && !op.bmc_address.is_empty() {
+        machine.bmc = Some(Bmc {
+            address: op.bmc_address.clone(),
+            mac: op.bmc_mac.clone(),
+            version: op.bmc_version.clone(),
+            power_state: "on".into(),
+            ..Bmc::default()
+        });
+    }
+    if !machine.fru.chassis_part_serial.is_empty() {
+        let serial = machine.fru.chassis_part_serial.clone();
+        machine
+            .meta
+            .labels
+            .insert(label::MACHINE_CHASSIS.into(), serial);
+    }
+}
+
+/// Where a machine stands once it registered.
+fn enter_after_register(machine: &mut Machine, is_new_boot: bool, now: Timestamp) {
+    match machine.phase {
+        Phase::Installing => {
+            let begun = machine.allocation.as_ref().is_some_and(|a| a.install.begun);
+            if is_new_boot && begun {
+                let why = "the machine restarted during the installation";
+                next_attempt(machine, now, why);
+            }
+        }
+        Phase::Held(HoldCause::Install | HoldCause::Ports) => {}
+        // Its port is isolated, or a tenant's segment until its switch reports the move.
+        Phase::Held(HoldCause::Bmc) if machine.segment == Segment::Isolated => {}
+        Phase::Held(HoldCause::Wipe | HoldCause::Bmc)
+            if machine.condition.state != Availability::Available => {}
+        Phase::Waiting if !machine.dirty => {}
+        Phase::Wiping => {}
+        _ => {
+            machine.segment = Segment::Provisioning;
+            let phase = if machine.dirty {
+                Phase::Wiping
+            } else {
+                Phase::Waiting
+            };
+            machine.enter(phase, now, "");
+        }
+    }
+}

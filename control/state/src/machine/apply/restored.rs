@@ -1,0 +1,105 @@
+//! The operator's word that a restored state may be judged again.
+
+use std::collections::BTreeMap;
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{MachineId, SwitchId, Timestamp, Vni};
+
+use crate::cluster::entity::ClusterClock;
+use crate::cluster::read::restored;
+use crate::machine::apply::links;
+use crate::machine::command::ReconcileRestore;
+use crate::machine::entity::{Availability, Condition, Machine};
+use crate::machine::read::{kept_ports, restored_machines, silent_switches};
+use crate::reply::Reply;
+use crate::switch::entity::Switch;
+use crate::tables::Tx;
+
+type Step = std::result::Result<(), Error>;
+
+/// Ends the hold. Machines that nothing proves to be what the backup knows are locked, and their
+/// ports stay where they were seen, unless the operator wants them to be judged like others.
+pub(crate) fn reconcile(tx: &mut Tx<'_>, op: &ReconcileRestore) -> Result<Reply, Error> {
+    let Some(backup) = restored(tx.tables()).cloned() else {
+        let what = "the state was not restored from a backup, or was reconciled already";
+        return Err(Error::new(ErrorCode::NotRestored, what));
+    };
+    if !op.judge_silent {
+        check_all_switches_told(tx, backup.made_at)?;
+        keep_ports(tx, backup.made_at)?;
+        lock_unproven(tx, backup.made_at)?;
+    }
+    let mut clock: ClusterClock = tx.require(&ClusterClock::ONE.to_owned())?;
+    clock.restored = None;
+    clock.reconciled_at = Some(tx.now);
+    Ok(Reply::ClusterClock(tx.save(clock)))
+}
+
+/// Without a switch's word nobody knows which of its ports would move.
+fn check_all_switches_told(tx: &Tx<'_>, made_at: Timestamp) -> Step {
+    let silent: Vec<&SwitchId> = silent_switches(tx.tables(), made_at).collect();
+    let Some(first) = silent.first() else {
+        return Ok(());
+    };
+    let others = match silent.len() - 1 {
+        0 => String::new(),
+        others => format!(" (and {others} more)"),
+    };
+    let what = format!("switch \"{first}\"{others} has not reported since the restore");
+    let hint = "wait for its report; or delete it: metalmesh switch rm ID --force; \
+                or repeat with --judge-silent, which moves its ports to what the backup knows";
+    let error = Error::new(ErrorCode::NotReconciled, what).object("switch", first);
+    Err(error.hint(hint))
+}
+
+fn keep_ports(tx: &mut Tx<'_>, made_at: Timestamp) -> Step {
+    let mut kept: BTreeMap<SwitchId, Vec<(String, Vni)>> = BTreeMap::new();
+    for found in kept_ports(tx.tables(), made_at) {
+        let of_switch = kept.entry(found.switch.id.clone()).or_default();
+        of_switch.push((found.port.to_owned(), found.kept));
+    }
+    for (id, ports) in kept {
+        let mut switch: Switch = tx.require(&id)?;
+        for (name, vni) in ports {
+            if let Some(port) = switch.ports.get_mut(&name) {
+                port.kept = Some(vni);
+            }
+        }
+        tx.update(switch);
+    }
+    Ok(())
+}
+
+fn lock_unproven(tx: &mut Tx<'_>, made_at: Timestamp) -> Step {
+    let unproven: Vec<MachineId> = restored_machines(tx.tables(), made_at)
+        .filter(|found| found.must_be_locked())
+        .map(|found| found.machine.id)
+        .collect();
+    for id in unproven {
+        let mut machine: Machine = tx.require(&id)?;
+        machine.condition = Condition {
+            state: Availability::Locked,
+            description: format!("nothing proves what it is since the backup of {made_at}"),
+            issuer: tx.actor.to_owned(),
+        };
+        let machine = tx.update(machine);
+        // A locked machine's word on its cables counts no more, that of others does.
+        let concerned = links::concerned(tx.tables(), &machine);
+        links::take_again(tx, concerned);
+    }
+    Ok(())
+}
+
+/// Lets the ports of a machine follow it again: an operator has said what it is.
+pub(crate) fn release_ports(tx: &mut Tx<'_>, machine: &Machine) {
+    for link in &machine.links {
+        let Some(switch) = tx.get::<Switch>(&link.switch) else {
+            continue;
+        };
+        let mut switch = Switch::clone(switch);
+        let port = switch.ports.get_mut(&link.port);
+        if port.is_some_and(|port| port.kept.take().is_some()) {
+            tx.update(switch);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Wipes of a machine's disks.
+
+use std::collections::BTreeSet;
+
+use proto_errors::Error;
+
+use crate::machine::apply::lifecycle::{ISSUER, resting_reason, sign_of_life, wrong_phase};
+use crate::machine::command::WipeDone;
+use crate::machine::entity::{
+    Availability, Condition, HoldCause, Machine, Phase, WIPES_MAX, WipeRecord,
+};
+use crate::reply::Reply;
+use crate::tables::Tx;
+
+type Result = std::result::Result<Reply, Error>;
+
+/// Serial numbers by which the machine's fixed disks are known again after a boot. A number that
+/// is blank, or that two of the disks have, identifies none.
+fn known_serials(machine: &Machine) -> BTreeSet<String> {
+    let (mut once, mut twice) = (BTreeSet::new(), BTreeSet::new());
+    let fixed = machine.hardware.disks.iter().filter(|disk| disk.is_fixed());
+    for serial in fixed.map(|disk| disk.serial.trim()) {
+        if !once.insert(serial.to_owned()) {
+            twice.insert(serial.to_owned());
+        }
+    }
+    once.retain(|serial| !serial.is_empty() && !twice.contains(serial));
+    once
+}
+
+/// `true` if a fixed disk may hold data: it was not wiped since the last allocation. Between boots
+/// disks are swapped: one without a serial number is not known again, and is wiped at each boot.
+pub(crate) fn has_unknown_disk(machine: &Machine, is_new_boot: bool) -> bool {
+    let known = known_serials(machine);
+    let mut fixed = machine.hardware.disks.iter().filter(|disk| disk.is_fixed());
+    fixed.any(|disk| match disk.serial.trim() {
+        serial if known.contains(serial) => !machine.clean_disks.contains(serial),
+        _ => is_new_boot,
+    })
+}
+
+pub(crate) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> Result {
+    let mut machine: Machine = tx.require(&op.id)?;
+    sign_of_life(tx, op.id);
+    if machine.phase == Phase::Waiting && !machine.dirty {
+        return Ok(Reply::Machine(tx.save(machine)));
+    }
+    if machine.phase != Phase::Wiping {
+        return Err(wrong_phase(&machine, "wiped"));
+    }
+    machine.wipes.push(WipeRecord {
+        at: tx.now,
+        disks: op.disks.clone(),
+    });
+    let surplus = machine.wipes.len().saturating_sub(WIPES_MAX);
+    machine.wipes.drain(..surplus);
+
+    match wipe_failure(&machine, op) {
+        Some(reason) => {
+            machine.condition = Condition {
+                state: Availability::Tainted,
+                description: reason.chars().take(256).collect(),
+                issuer: ISSUER.into(),
+            };
+            machine.enter(Phase::Held(HoldCause::Wipe), tx.now, reason);
+            Ok(Reply::Machine(tx.update(machine)))
+        }
+        None => {
+            machine.clean_disks = known_serials(&machine);
+            machine.dirty = false;
+            machine.enter(Phase::Waiting, tx.now, "");
+            machine.reason = resting_reason(&machine).to_owned();
+            Ok(Reply::Machine(tx.save(machine)))
+        }
+    }
+}
+
+/// Why the disks are not all clean: one failed, or one was not even mentioned.
+fn wipe_failure(machine: &Machine, op: &WipeDone) -> Option<String> {
+    let failed = op.disks.iter().find_map(|disk| {
+        let error = disk.error.as_deref().filter(|error| !error.is_empty())?;
+        Some(format!(
+            "wiping {} (serial \"{}\") failed: {error}",
+            disk.name, disk.serial
+        ))
+    });
+    let missing = || {
+        let fixed = machine.hardware.disks.iter().filter(|disk| disk.is_fixed());
+        fixed
+            .filter(|disk| !op.disks.iter().any(|wiped| wiped.name == disk.name))
+            .map(|disk| format!("disk {} was not wiped", disk.name))
+            .next()
+    };
+    failed.or_else(missing)
+}

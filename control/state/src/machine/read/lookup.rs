@@ -1,0 +1,87 @@
+//! Machines by project, partition, switch port and card.
+
+use std::sync::Arc;
+
+use proto_types::{MacAddr, PartitionId, ProjectId, SwitchId};
+
+use crate::machine::entity::{Machine, VpnMember};
+use crate::tables::Tables;
+
+/// Machines that a project has.
+pub fn project_machines(
+    tables: &Tables,
+    project: ProjectId,
+) -> impl Iterator<Item = &Arc<Machine>> {
+    let ids = tables
+        .index()
+        .project_machines
+        .get(&project)
+        .into_iter()
+        .flatten();
+    ids.filter_map(|id| tables.get::<Machine>(id))
+}
+
+/// How many orders to BMCs have not ended yet, by partition; partitions without any are left out.
+pub fn open_orders(tables: &Tables) -> impl Iterator<Item = (&PartitionId, usize)> {
+    let open = tables.index().open_orders.iter();
+    open.map(|(partition, orders)| (partition, orders.len()))
+}
+
+/// Machines in a partition.
+pub fn partition_machines<'a>(
+    tables: &'a Tables,
+    partition: &PartitionId,
+) -> impl Iterator<Item = &'a Arc<Machine>> {
+    let ids = tables
+        .index()
+        .partition_machines
+        .get(partition)
+        .into_iter()
+        .flatten();
+    ids.filter_map(|id| tables.get::<Machine>(id))
+}
+
+/// Machines with a cable to a switch, and at which of its ports, in the order of ports.
+pub fn switch_machines<'a>(
+    tables: &'a Tables,
+    switch: &'a SwitchId,
+) -> impl Iterator<Item = (&'a str, &'a Arc<Machine>)> {
+    let cables = tables
+        .index()
+        .port_machine
+        .range((switch.clone(), String::new())..);
+    cables
+        .take_while(move |((at, _), _)| at == switch)
+        .filter_map(|((_, port), id)| Some((port.as_str(), tables.get::<Machine>(id)?)))
+}
+
+/// The machine at a port of a switch.
+pub fn port_machine<'a>(
+    tables: &'a Tables,
+    switch: &SwitchId,
+    port: &str,
+) -> Option<&'a Arc<Machine>> {
+    let at = (switch.clone(), port.to_owned());
+    let id = tables.index().port_machine.get(&at)?;
+    tables.get::<Machine>(id)
+}
+
+/// The machine of a partition that has a card of this address, or asked for a boot from it.
+pub fn machine_of_mac<'a>(
+    tables: &'a Tables,
+    partition: &PartitionId,
+    mac: MacAddr,
+) -> Option<&'a Arc<Machine>> {
+    partition_machines(tables, partition)
+        .find(|it| it.hardware.nics.iter().any(|nic| nic.mac == mac) || it.boot_macs.contains(&mac))
+}
+
+/// Members of the VPN whose allocation is over or ends: their nodes and keys must go.
+pub fn vpn_leaving(tables: &Tables) -> impl Iterator<Item = &Arc<VpnMember>> {
+    tables.all::<VpnMember>().filter(|it| {
+        let machine = tables.get::<Machine>(&it.machine);
+        let holder = machine.and_then(|machine| machine.allocation.as_ref());
+        holder.is_none_or(|holder| holder.id != it.allocation)
+            || machine.is_some_and(|machine| machine.is_leaving())
+    })
+}

@@ -1,0 +1,17 @@
+//! Orders to BMCs.
+
+use std::sync::Arc;
+
+use proto_types::MachineId;
+
+use crate::machine::entity::BmcOrder;
+use crate::tables::Tables;
+
+/// Orders of a machine that are remembered, oldest first.
+pub fn machine_orders(tables: &Tables, machine: MachineId) -> impl Iterator<Item = &Arc<BmcOrder>> {
+    let orders = tables.index().machine_orders.get(&machine);
+    orders
+        .into_iter()
+        .flat_map(|by_age| by_age.values())
+        .filter_map(|id| tables.get::<BmcOrder>(id))
+}

@@ -1,0 +1,47 @@
+//! The segment that a switch port belongs in.
+
+use proto_types::{SwitchId, Vni};
+
+use crate::catalog::entity::Partition;
+use crate::machine::entity::{Machine, Segment};
+use crate::switch::entity::Switch;
+use crate::tables::Tables;
+
+/// The segment that a port belongs in: that of its machine, or provisioning for one that is free.
+/// One that is kept since a restore stays where it was seen.
+pub fn port_vni(tables: &Tables, switch: &Switch, port: &str) -> Vni {
+    let kept = switch.ports.get(port).and_then(|port| port.kept);
+    kept.unwrap_or_else(|| vni_of_machine(tables, switch, port))
+}
+
+/// The segment that the machine at a port belongs in.
+pub(crate) fn vni_of_machine(tables: &Tables, switch: &Switch, port: &str) -> Vni {
+    let provisioning = || {
+        let partition = tables.get::<Partition>(&switch.partition);
+        partition.map(|p| p.provisioning_vni()).unwrap_or_default()
+    };
+    let at = (switch.id.clone(), port.to_owned());
+    let machine = tables
+        .index()
+        .port_machine
+        .get(&at)
+        .and_then(|id| tables.get::<Machine>(id));
+    machine.map_or_else(provisioning, |machine| match machine.segment {
+        Segment::Provisioning => provisioning(),
+        Segment::Isolated => Vni::NONE,
+        Segment::Tenant if is_unclaimed(machine, &at) => Vni::NONE,
+        Segment::Tenant => machine
+            .allocation
+            .as_ref()
+            .and_then(|allocation| allocation.tenant_vrf())
+            .and_then(|vrf| Vni::try_from(vrf).ok())
+            .unwrap_or(Vni::NONE),
+    })
+}
+
+/// Whether only the switch says that the machine is there: then it gets into no tenant's segment,
+/// and what runs on it into no other.
+fn is_unclaimed(machine: &Machine, (switch, port): &(SwitchId, String)) -> bool {
+    let mut links = machine.links.iter().filter(|link| link.unclaimed);
+    links.any(|link| (&link.switch, &link.port) == (switch, port))
+}

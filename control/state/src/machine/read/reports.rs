@@ -1,0 +1,95 @@
+//! Which reports are worth a write: heartbeats stay in the leader's memory.
+
+use proto_types::{MachineId, Timestamp};
+
+use crate::machine::command::BmcReading;
+use crate::machine::entity::{Bmc, BmcClaim, EventKind, EventLog, Liveliness, Machine};
+use crate::tables::Tables;
+
+/// Beyond this age a stored BMC report is written again although nothing changed, milliseconds:
+/// an issue is raised for those older than 20 minutes.
+const BMC_REFRESH_MS: u64 = 10 * 60_000;
+
+/// A claim that was not repeated for this time is dropped, milliseconds: three refreshes.
+const CLAIM_LIFE_MS: u64 = 3 * BMC_REFRESH_MS;
+
+/// Whether an event would only renew the time of the last sign of life, so that the leader may
+/// keep it in memory and hand it to the next `Tick`.
+pub fn event_is_heartbeat(tables: &Tables, machine: MachineId, kind: EventKind) -> bool {
+    let Some(log) = tables.get::<EventLog>(&machine) else {
+        return false;
+    };
+    let repeats = match kind {
+        EventKind::Alive => log
+            .state
+            .is_some_and(|state| state != EventKind::PhonedHome),
+        EventKind::PhonedHome => log.state == Some(EventKind::PhonedHome),
+        _ => false,
+    };
+    repeats && log.liveliness == Liveliness::Alive
+}
+
+/// Whether a reading says anything new about the machine's BMC.
+pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp) -> bool {
+    let Some(id) = reading.machine else {
+        return false;
+    };
+    let Some(machine) = tables.get::<Machine>(&id) else {
+        return true;
+    };
+    let Some(bmc) = &machine.bmc else { return true };
+    if is_claim(machine, reading) {
+        return claim_matters(machine, reading, now);
+    }
+    if machine
+        .bmc_claims
+        .iter()
+        .any(|claim| is_old_claim(claim, now))
+    {
+        return true;
+    }
+    let mut fresh = Bmc {
+        updated_at: bmc.updated_at,
+        ..bmc_of(reading)
+    };
+    // What is measured differs each time: it is written with the rest, and when that gets old.
+    if let (Some(old), Some(new)) = (&bmc.draw, &mut fresh.draw) {
+        new.metric = old.metric;
+    }
+    *bmc != fresh
+        || (!reading.led_state.is_empty() && machine.led.value != reading.led_state)
+        || now.since_ms(bmc.updated_at) > BMC_REFRESH_MS
+}
+
+/// Whether a reading is of another BMC than the one that is believed to be the machine's.
+pub(crate) fn is_claim(machine: &Machine, reading: &BmcReading) -> bool {
+    let believed = machine.bmc.as_ref().filter(|bmc| bmc.was_read());
+    !reading.address.is_empty() && believed.is_some_and(|bmc| !bmc.is_at(&reading.address))
+}
+
+fn claim_matters(machine: &Machine, reading: &BmcReading, now: Timestamp) -> bool {
+    let known = machine
+        .bmc_claims
+        .iter()
+        .find(|claim| claim.address == reading.address);
+    known.is_none_or(|claim| now.since_ms(claim.seen_at) > BMC_REFRESH_MS)
+}
+
+/// Whether a BMC has not claimed the machine for so long that it no longer counts.
+pub(crate) fn is_old_claim(claim: &BmcClaim, now: Timestamp) -> bool {
+    now.since_ms(claim.seen_at) > CLAIM_LIFE_MS
+}
+
+pub(crate) fn bmc_of(reading: &BmcReading) -> Bmc {
+    Bmc {
+        address: reading.address.clone(),
+        mac: reading.mac.clone(),
+        interface: reading.interface.clone(),
+        version: reading.bmc_version.clone(),
+        power_state: reading.power_state.clone(),
+        user: reading.user.clone(),
+        draw: reading.draw.clone(),
+        error: reading.error.clone(),
+        updated_at: reading.observed_at,
+    }
+}

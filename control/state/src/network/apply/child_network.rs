@@ -1,0 +1,216 @@
+//! Networks that users make, as children of others.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{NetworkId, PartitionId, ProjectId};
+
+use crate::catalog::entity::Partition;
+use crate::meta::Meta;
+use crate::network::apply::network::{check_names, super_of};
+use crate::network::apply::next_address::{self, Wanted};
+use crate::network::apply::pool;
+use crate::network::command::{CreateChildNetwork, CreateNetwork};
+use crate::network::entity::{ChildLength, Family, Network, NetworkFamily, NetworkType};
+use crate::reply::Reply;
+use crate::tables::{Tables, Tx};
+use crate::tenancy::apply::quota::within;
+use crate::tenancy::entity::Project;
+
+type Result = std::result::Result<Reply, Error>;
+type Check = std::result::Result<(), Error>;
+
+pub(crate) fn create_by_user(tx: &mut Tx<'_>, op: &CreateChildNetwork) -> Result {
+    check_names(op.name.as_deref(), op.description.as_deref())?;
+    tx.tables().require::<Project>(&op.project)?;
+    create_child(tx, &Child::from_user(op))
+}
+
+/// A child network to make.
+pub(crate) struct Child {
+    id: NetworkId,
+    kind: NetworkType,
+    meta: Meta,
+    name: Option<String>,
+    description: Option<String>,
+    project: ProjectId,
+    partition: Option<PartitionId>,
+    parent: Option<NetworkId>,
+    length: ChildLength,
+    family: Option<NetworkFamily>,
+}
+
+impl Child {
+    pub(crate) fn from_admin(op: &CreateNetwork) -> std::result::Result<Self, Error> {
+        let project = op.project.ok_or_else(|| {
+            Error::new(
+                ErrorCode::NetworkFieldMissing,
+                "project is missing for a child network",
+            )
+        })?;
+        Ok(Self {
+            id: op.id.clone(),
+            kind: op.kind,
+            meta: Meta::labelled(op.labels.clone()),
+            name: op.name.clone(),
+            description: op.description.clone(),
+            project,
+            partition: op.partition.clone(),
+            parent: op.parent.clone(),
+            length: op.length,
+            family: op.family,
+        })
+    }
+
+    fn from_user(op: &CreateChildNetwork) -> Self {
+        Self {
+            id: op.id.clone(),
+            kind: NetworkType::Child,
+            meta: Meta::labelled(op.labels.clone()),
+            name: op.name.clone(),
+            description: op.description.clone(),
+            project: op.project,
+            partition: op.partition.clone(),
+            parent: op.parent.clone(),
+            length: op.length,
+            family: op.family,
+        }
+    }
+}
+
+pub(crate) fn create_child(tx: &mut Tx<'_>, child: &Child) -> Result {
+    let parent = parent_of(tx.tables(), child)?.clone();
+    if child.kind == NetworkType::ChildShared {
+        check_only_shared(tx.tables(), child.project)?;
+    }
+    let namespace = (parent.kind == NetworkType::SuperNamespaced).then_some(child.project);
+    let mut prefixes = Vec::new();
+    for family in families(&parent, child)? {
+        let wanted = Wanted {
+            parent: &parent,
+            family,
+            length: length_of(&parent, child, family)?,
+            namespace,
+            project: child.project,
+        };
+        prefixes.push(next_address::next_prefix(tx, &wanted)?);
+    }
+    let vrf = match parent.vrf {
+        Some(vrf) => vrf,
+        None => pool::next_vrf(tx, child.project)?,
+    };
+    let network = Network {
+        id: child.id.clone(),
+        meta: child.meta.clone(),
+        kind: child.kind,
+        name: child.name.clone(),
+        description: child.description.clone(),
+        partition: parent.partition.clone(),
+        project: Some(child.project),
+        namespace,
+        prefixes,
+        destination_prefixes: parent.destination_prefixes.clone(),
+        default_child_length: ChildLength::default(),
+        min_child_length: ChildLength::default(),
+        nat: parent.nat,
+        vrf: Some(vrf),
+        parent: Some(parent.id.clone()),
+        additional_announcable_cidrs: Vec::new(),
+    };
+    tx.create(network).map(Reply::Network)
+}
+
+fn parent_of<'a>(tables: &'a Tables, child: &Child) -> std::result::Result<&'a Network, Error> {
+    match (&child.partition, &child.parent) {
+        (Some(partition), None) => {
+            tables.require::<Partition>(partition)?;
+            let of_all = |network: &&Network| network.project.is_none();
+            super_of(tables, partition).filter(of_all).ok_or_else(|| {
+                Error::new(
+                    ErrorCode::NoSuperNetwork,
+                    format!("partition \"{partition}\" has no super network"),
+                )
+                .object("partition", partition)
+            })
+        }
+        (None, Some(parent)) => {
+            let network = tables.require::<Network>(parent)?;
+            let foreign = network
+                .project
+                .is_some_and(|project| project != child.project);
+            if foreign {
+                return Err(Error::not_found("network", parent));
+            }
+            if !network.kind.is_super() {
+                return Err(Error::new(
+                    ErrorCode::NetworkNotAllowed,
+                    format!("network \"{parent}\" is not a super network"),
+                )
+                .object("network", parent));
+            }
+            Ok(network)
+        }
+        _ => Err(Error::invalid(
+            "partition",
+            "or parent_network must be given, and not both",
+        )),
+    }
+}
+
+fn check_only_shared(tables: &Tables, project: ProjectId) -> Check {
+    let other = tables
+        .all::<Network>()
+        .find(|n| n.kind == NetworkType::ChildShared && n.project == Some(project));
+    other.map_or(Ok(()), |other| {
+        Err(Error::new(
+            ErrorCode::AlreadyExists,
+            format!("project has shared network \"{}\" already", other.id),
+        )
+        .object("network", &other.id))
+    })
+}
+
+fn families(parent: &Network, child: &Child) -> std::result::Result<Vec<Family>, Error> {
+    let wanted = match child.family {
+        None => parent.families().collect(),
+        Some(NetworkFamily::V4) => vec![Family::V4],
+        Some(NetworkFamily::V6) => vec![Family::V6],
+        Some(NetworkFamily::Dual) => vec![Family::V4, Family::V6],
+    };
+    match wanted.iter().find(|family| !parent.has_family(**family)) {
+        None => Ok(wanted),
+        Some(family) => Err(Error::invalid(
+            "address_family",
+            format!("{family:?} is not what network \"{}\" has", parent.id),
+        )),
+    }
+}
+
+/// Length of a child's prefix.
+fn length_of(parent: &Network, child: &Child, family: Family) -> std::result::Result<u8, Error> {
+    let length = child
+        .length
+        .get(family)
+        .or_else(|| parent.default_child_length.get(family));
+    let length = length.ok_or_else(|| {
+        Error::new(
+            ErrorCode::NetworkFieldMissing,
+            "length is missing: the parent has no default",
+        )
+    })?;
+    let own = parent.prefixes.iter();
+    let own = own.filter(|net| Family::of_net(net) == family);
+    let longer = own.map(|net| net.prefix_len() + 1).max().unwrap_or(0);
+    let shortest = parent.min_child_length.get(family).unwrap_or(0).max(longer);
+    let longest = if family == Family::V4 { 32 } else { 128 };
+    if !(shortest..=longest).contains(&length) {
+        let rule = format!(
+            "must be in {shortest}..={longest} for network \"{}\"",
+            parent.id
+        );
+        return Err(Error::invalid("length", rule));
+    }
+    Ok(length)
+}
+
+pub(crate) fn create_child_network(tx: &mut Tx<'_>, op: &CreateChildNetwork) -> Result {
+    within(tx, op.project, |tx| create_by_user(tx, op))
+}

@@ -1,0 +1,319 @@
+//! Addresses.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{IpId, MachineId, ProjectId};
+
+use crate::fields::{check_description, check_name};
+use crate::levels::has_contract_rules;
+use crate::meta::{Meta, label};
+use crate::network::apply::{next_address, pool};
+use crate::network::command::{CreateIp, DeleteIp, UpdateIp};
+use crate::network::entity::{Family, Ip, IpKey, IpType, Network, NetworkType, PoolNumber};
+use crate::network::ipam;
+use crate::references;
+use crate::reply::Reply;
+use crate::tables::{Tables, Tx};
+use crate::tenancy::apply::quota::within;
+use crate::tenancy::entity::Project;
+
+type Result = std::result::Result<Reply, Error>;
+
+pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
+    if !op.name.is_empty() {
+        check_name(&op.name)?;
+    }
+    check_description(&op.description)?;
+    tx.tables().require::<Project>(&op.project)?;
+    let network = usable_network(tx.tables(), op)?.clone();
+    let ip = match (op.ip, op.family) {
+        (Some(_), Some(_)) => {
+            return Err(Error::invalid(
+                "address_family",
+                "and ip exclude each other",
+            ));
+        }
+        (Some(ip), None) => take_given(tx, &network, ip, op.project)?,
+        (None, family) => {
+            let family = family_of(&network, family)?;
+            next_address::next_ip(tx, &network, family, op.project)?
+        }
+    };
+    let mut meta = Meta::labelled(op.labels.clone());
+    meta.labels.remove(label::MACHINE_ID);
+    if let Some(machine) = &op.machine {
+        references::check_machine(tx.tables(), machine, op.project)?;
+        meta.labels
+            .insert(label::MACHINE_ID.into(), machine.to_string());
+    }
+    tx.create(Ip {
+        id: op.id,
+        meta,
+        ip,
+        namespace: network.namespace,
+        name: op.name.clone(),
+        description: op.description.clone(),
+        network: network.id.clone(),
+        project: op.project,
+        kind: op.kind,
+        machine: op.machine,
+    })
+    .map(Reply::Ip)
+}
+
+/// The network, when addresses of it may go to this project.
+fn usable_network<'a>(
+    tables: &'a Tables,
+    op: &CreateIp,
+) -> std::result::Result<&'a Network, Error> {
+    let id = &op.network;
+    let network = tables.require::<Network>(id)?;
+    let theirs = network.project.is_none_or(|owner| owner == op.project);
+    if !theirs && network.kind != NetworkType::ChildShared {
+        return Err(Error::not_found("network", id));
+    }
+    if network.kind == NetworkType::Underlay && !op.underlay {
+        return Err(Error::new(
+            ErrorCode::PermissionDenied,
+            format!("only administrators take addresses out of underlay network \"{id}\""),
+        )
+        .object("network", id));
+    }
+    if network.kind.is_super() {
+        return Err(Error::new(
+            ErrorCode::NetworkNotAllowed,
+            format!("network \"{id}\" is for child networks, not for addresses"),
+        )
+        .object("network", id));
+    }
+    Ok(network)
+}
+
+/// The version of IP that is asked for, or the network's first.
+fn family_of(network: &Network, asked: Option<Family>) -> std::result::Result<Family, Error> {
+    match asked {
+        Some(family) if !network.has_family(family) => Err(Error::invalid(
+            "address_family",
+            format!("{family:?} is not what network \"{}\" has", network.id),
+        )),
+        Some(family) => Ok(family),
+        None => Ok(network.families().next().unwrap_or(Family::V4)),
+    }
+}
+
+/// An address that is asked for by name: nobody has it, and it cools down for nobody else.
+fn take_given(
+    tx: &mut Tx<'_>,
+    network: &Network,
+    ip: IpAddr,
+    project: ProjectId,
+) -> std::result::Result<IpAddr, Error> {
+    let inside = network
+        .prefix_of(ip)
+        .is_some_and(|net| ipam::is_usable(net, ip));
+    if !inside {
+        return Err(Error::new(
+            ErrorCode::AddressNotInNetwork,
+            format!(
+                "address {ip} is not one for hosts of network \"{}\"",
+                network.id
+            ),
+        )
+        .object("network", &network.id));
+    }
+    let key = IpKey {
+        namespace: network.namespace,
+        ip,
+    };
+    if tx.get::<Ip>(&key).is_some() {
+        let message = format!("address {ip} of network \"{}\" is taken", network.id);
+        return Err(Error::new(ErrorCode::AddressTaken, message).object("ip", ip));
+    }
+    pool::take(tx, &PoolNumber::Ip(key), Some(project))?;
+    Ok(ip)
+}
+
+/// A new address for a machine, gone with it.
+pub(crate) fn create_for_machine(
+    tx: &mut Tx<'_>,
+    network: &Network,
+    family: Family,
+    project: ProjectId,
+    machine: MachineId,
+) -> std::result::Result<IpAddr, Error> {
+    let ip = next_address::next_ip(tx, network, family, project)?;
+    let id = IpId::new(tx.derive_uuid());
+    let mut meta = Meta::default();
+    meta.labels
+        .insert(label::MACHINE_ID.into(), machine.to_string());
+    tx.create(Ip {
+        id,
+        meta,
+        ip,
+        namespace: network.namespace,
+        name: String::new(),
+        description: "autoassigned".into(),
+        network: network.id.clone(),
+        project,
+        kind: IpType::Ephemeral,
+        machine: Some(machine),
+    })?;
+    Ok(ip)
+}
+
+/// Gives an address that the project has to a machine.
+pub(crate) fn bind(
+    tx: &mut Tx<'_>,
+    network: &Network,
+    ip: IpAddr,
+    project: ProjectId,
+    machine: MachineId,
+) -> std::result::Result<(), Error> {
+    let key = IpKey {
+        namespace: network.namespace,
+        ip,
+    };
+    let mut address = own(tx, &key, project)?;
+    if address.network != network.id {
+        let message = format!("address {ip} is not in network \"{}\"", network.id);
+        return Err(Error::new(ErrorCode::AddressNotInNetwork, message).object("ip", ip));
+    }
+    if let Some(other) = address.machine {
+        return Err(Error::new(
+            ErrorCode::AddressInUse,
+            format!("address {ip} belongs to machine \"{other}\""),
+        )
+        .object("ip", ip));
+    }
+    address.machine = Some(machine);
+    address
+        .meta
+        .labels
+        .insert(label::MACHINE_ID.into(), machine.to_string());
+    tx.update(address);
+    Ok(())
+}
+
+/// `true` if the address is in an underlay, which belongs to the administrators whatever project
+/// the address is taken for.
+fn is_in_underlay(tables: &Tables, ip: &Ip) -> bool {
+    let network = tables.get::<Network>(&ip.network);
+    network.is_some_and(|network| network.kind == NetworkType::Underlay)
+}
+
+/// Refuses to change an address of an underlay for others than administrators: a static one would
+/// outlive its firewall, and few of them would exhaust the underlay.
+fn check_underlay(tables: &Tables, ip: &Ip, is_admin: bool) -> std::result::Result<(), Error> {
+    if is_admin || !is_in_underlay(tables, ip) || !has_contract_rules(tables) {
+        return Ok(());
+    }
+    let message = format!(
+        "only administrators change address {} of underlay network \"{}\"",
+        ip.ip, ip.network
+    );
+    Err(Error::new(ErrorCode::PermissionDenied, message).object("ip", ip.ip))
+}
+
+/// Takes every address from a machine: ephemeral ones and those of an underlay go, static ones
+/// stay with the project.
+pub(crate) fn release_all(tx: &mut Tx<'_>, machine: MachineId) {
+    let keys = tx
+        .tables()
+        .index()
+        .machine_ips
+        .get(&machine)
+        .cloned()
+        .unwrap_or_default();
+    for key in keys {
+        let Some(mut ip) = tx.get::<Ip>(&key).map(|ip| Ip::clone(ip)) else {
+            continue;
+        };
+        let goes_with_machine = ip.kind == IpType::Ephemeral
+            || is_in_underlay(tx.tables(), &ip) && has_contract_rules(tx.tables());
+        if goes_with_machine {
+            remove(tx, &ip);
+        } else {
+            ip.machine = None;
+            ip.meta.labels.remove(label::MACHINE_ID);
+            tx.update(ip);
+        }
+    }
+}
+
+fn own(tx: &Tx<'_>, key: &IpKey, project: ProjectId) -> std::result::Result<Ip, Error> {
+    tx.get::<Ip>(key)
+        .filter(|ip| ip.project == project)
+        .map(|ip| Ip::clone(ip))
+        .ok_or_else(|| Error::not_found("ip", key.ip))
+}
+
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateIp) -> Result {
+    let before = own(tx, &op.key, op.project)?;
+    let mut ip = before.clone();
+    op.lock.check("ip", &op.key.to_string(), &ip.meta)?;
+    if let Some(name) = &op.name {
+        check_name(name)?;
+        ip.name.clone_from(name);
+    }
+    if let Some(description) = &op.description {
+        check_description(description)?;
+        ip.description.clone_from(description);
+    }
+    match (ip.kind, op.kind) {
+        (IpType::Static, Some(IpType::Ephemeral)) => {
+            return Err(Error::invalid("type", "cannot go from static to ephemeral"));
+        }
+        (_, Some(kind)) => ip.kind = kind,
+        (_, None) => {}
+    }
+    if let Some(labels) = &op.labels {
+        labels.apply(&mut ip.meta.labels)?;
+        // The system's label says what the field says, whatever the user wrote.
+        match ip.machine {
+            Some(id) => ip
+                .meta
+                .labels
+                .insert(label::MACHINE_ID.into(), id.to_string()),
+            None => ip.meta.labels.remove(label::MACHINE_ID),
+        };
+    }
+    if ip != before {
+        check_underlay(tx.tables(), &ip, op.underlay)?;
+    }
+    Ok(Reply::Ip(tx.update(ip)))
+}
+
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteIp) -> Result {
+    let ip = own(tx, &op.key, op.project)?;
+    check_underlay(tx.tables(), &ip, op.underlay)?;
+    if let Some(machine) = ip.machine {
+        return Err(Error::new(
+            ErrorCode::AddressInUse,
+            format!("address {} belongs to machine \"{machine}\"", ip.ip),
+        )
+        .object("ip", ip.ip)
+        .hint("free the machine first"));
+    }
+    remove(tx, &ip)
+        .map(Reply::Ip)
+        .ok_or_else(|| Error::not_found("ip", op.key.ip))
+}
+
+/// Deletes an address; it cools down.
+fn remove(tx: &mut Tx<'_>, ip: &Ip) -> Option<Arc<Ip>> {
+    let key = IpKey {
+        namespace: ip.namespace,
+        ip: ip.ip,
+    };
+    let network = tx.get::<Network>(&ip.network);
+    let partition = network.and_then(|network| network.partition.clone());
+    let number = PoolNumber::Ip(key);
+    pool::release(tx, number, Some(ip.project), partition.as_ref());
+    tx.delete::<Ip>(&key)
+}
+
+pub(crate) fn create_ip(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
+    within(tx, op.project, |tx| create(tx, op))
+}

@@ -1,0 +1,163 @@
+//! Networks of any type, by administrators; changes and deletion by anybody.
+
+use proto_errors::Error;
+use proto_types::{PartitionId, ProjectId, VNI_MAX};
+
+use crate::catalog::entity::Partition;
+use crate::fields::{check_description, check_name, in_use};
+use crate::meta::Meta;
+use crate::network::apply::child_network::{Child, create_child};
+use crate::network::apply::network_rules::{check_fields, check_new_prefixes};
+use crate::network::apply::pool;
+use crate::network::command::{CreateNetwork, DeleteNetwork, UpdateNetwork};
+use crate::network::entity::{Network, NetworkType, PoolNumber};
+use crate::references;
+use crate::reply::Reply;
+use crate::tables::{Tables, Tx};
+use crate::tenancy::entity::Project;
+
+type Result = std::result::Result<Reply, Error>;
+type Check = std::result::Result<(), Error>;
+
+pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateNetwork) -> Result {
+    // Before anything else: who applies a list of networks skips those that are there by this.
+    if tx.tables().get::<Network>(&op.id).is_some() {
+        return Err(Error::already_exists("network", &op.id));
+    }
+    check_names(op.name.as_deref(), op.description.as_deref())?;
+    check_fields(op)?;
+    if let Some(partition) = &op.partition {
+        tx.tables().require::<Partition>(partition)?;
+    }
+    if let Some(project) = &op.project {
+        tx.tables().require::<Project>(project)?;
+    }
+    if op.kind.is_child() {
+        return create_child(tx, &Child::from_admin(op)?);
+    }
+    check_new_prefixes(tx.tables(), &op.id, op.kind, &op.prefixes)?;
+    if op.kind == NetworkType::Super {
+        check_only_super(tx.tables(), op.partition.as_ref())?;
+    }
+    if let Some(vrf) = op.vrf {
+        take_vrf(tx, vrf, op.project)?;
+    }
+    let network = Network {
+        id: op.id.clone(),
+        meta: Meta::labelled(op.labels.clone()),
+        kind: op.kind,
+        name: op.name.clone(),
+        description: op.description.clone(),
+        partition: op.partition.clone(),
+        project: op.project,
+        namespace: None,
+        prefixes: op.prefixes.clone(),
+        destination_prefixes: op.destination_prefixes.clone(),
+        default_child_length: op.default_child_length,
+        min_child_length: op.min_child_length,
+        nat: op.nat.unwrap_or_default(),
+        vrf: op.vrf,
+        parent: None,
+        additional_announcable_cidrs: op.additional_announcable_cidrs.clone(),
+    };
+    tx.create(network).map(Reply::Network)
+}
+
+pub(crate) fn check_names(name: Option<&str>, description: Option<&str>) -> Check {
+    name.map_or(Ok(()), check_name)?;
+    check_description(description.unwrap_or_default())
+}
+
+fn check_only_super(tables: &Tables, partition: Option<&PartitionId>) -> Check {
+    match partition.and_then(|partition| super_of(tables, partition)) {
+        None => Ok(()),
+        Some(other) => Err(Error::invalid(
+            "partition",
+            format!("has super network \"{}\" already", other.id),
+        )
+        .object("network", &other.id)),
+    }
+}
+
+pub(crate) fn super_of<'a>(tables: &'a Tables, partition: &PartitionId) -> Option<&'a Network> {
+    tables
+        .all::<Network>()
+        .find(|n| n.kind == NetworkType::Super && n.partition.as_ref() == Some(partition))
+        .map(AsRef::as_ref)
+}
+
+fn take_vrf(tx: &mut Tx<'_>, vrf: u32, project: Option<ProjectId>) -> Check {
+    if !(1..=VNI_MAX).contains(&vrf) {
+        return Err(Error::invalid("vrf", "must be in 1..=16777215"));
+    }
+    if pool::is_vrf_used(tx.tables(), vrf) {
+        return Err(Error::already_exists("vrf", vrf));
+    }
+    if let Some(port) = pool::observed_port(tx.tables(), vrf) {
+        return Err(still_observed("vrf", &vrf.to_string(), &port));
+    }
+    pool::take(tx, &PoolNumber::Vrf(vrf), project)
+}
+
+/// A segment whose number cannot change hands: a switch reports a port in it.
+fn still_observed(kind: &str, key: &str, port: &str) -> Error {
+    in_use(kind, key, "switch port", port)
+        .hint("wait until the switch reports that it moved the port: metalmesh switch show")
+}
+
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> Result {
+    let mut network: Network = tx.require(&op.id)?;
+    check_owner(&network, op.project)?;
+    op.lock.check("network", op.id.as_str(), &network.meta)?;
+    check_names(op.name.as_deref(), op.description.as_deref())?;
+    crate::network::apply::update_rules::check_update(tx.tables(), &network, op)?;
+    network.name = op.name.clone().or(network.name);
+    network.description = op.description.clone().or(network.description);
+    if let Some(labels) = &op.labels {
+        labels.apply(&mut network.meta.labels)?;
+    }
+    crate::fields::set(&mut network.prefixes, op.prefixes.as_ref());
+    crate::fields::set(
+        &mut network.destination_prefixes,
+        op.destination_prefixes.as_ref(),
+    );
+    crate::fields::set(
+        &mut network.default_child_length,
+        op.default_child_length.as_ref(),
+    );
+    crate::fields::set(&mut network.min_child_length, op.min_child_length.as_ref());
+    crate::fields::set(&mut network.nat, op.nat.as_ref());
+    crate::fields::set(
+        &mut network.additional_announcable_cidrs,
+        op.additional_announcable_cidrs.as_ref(),
+    );
+    Ok(Reply::Network(tx.update(network)))
+}
+
+/// Somebody else's network is as good as none.
+fn check_owner(network: &Network, project: Option<ProjectId>) -> Check {
+    if project.is_some() && network.project != project {
+        return Err(Error::not_found("network", &network.id));
+    }
+    Ok(())
+}
+
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteNetwork) -> Result {
+    let network = tx.tables().require::<Network>(&op.id)?.clone();
+    check_owner(&network, op.project)?;
+    let tables = tx.tables();
+    if let Some((kind, by)) = references::holder_of_network(tables, &op.id) {
+        return Err(in_use("network", op.id.as_str(), kind, &by));
+    }
+    let is_last = |vrf: &u32| tables.index().vrf_networks.get(vrf) == Some(&1);
+    let port = network
+        .vrf
+        .filter(is_last)
+        .and_then(|vrf| pool::observed_port(tables, vrf));
+    if let Some(port) = port {
+        return Err(still_observed("network", op.id.as_str(), &port));
+    }
+    tx.delete::<Network>(&op.id);
+    pool::release_network(tx, &network);
+    Ok(Reply::Network(network))
+}

@@ -1,0 +1,211 @@
+//! Numbers for new owners: next fit, and never one that still cools down for another.
+//!
+//! Rule: a number is released only after the switches reported that no port of its last owner uses
+//! it. From then on it cools down: its last owner gets it back by name at once, others later.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{ASN_BASE, Asn, PartitionId, ProjectId, Timestamp};
+
+use crate::catalog::entity::Partition;
+use crate::network::entity::{CoolingNumber, Network, PoolCursor, PoolNumber};
+use crate::network::ipam;
+use crate::switch::entity::Switch;
+use crate::tables::{Tables, Tx};
+
+/// VRF ids of child networks come out of 1..=131072.
+const VRF_POOL_MAX: u32 = 131_072;
+/// AS numbers come out of 1..=131072 above [`ASN_BASE`].
+const ASN_POOL_MAX: u32 = 131_072;
+
+type Result<T> = std::result::Result<T, Error>;
+
+/// Releases a number: it cools down for as long as the partition says. A number of no partition
+/// cools down for the longest time of all partitions.
+pub(crate) fn release(
+    tx: &mut Tx<'_>,
+    number: PoolNumber,
+    project: Option<ProjectId>,
+    partition: Option<&PartitionId>,
+) {
+    let cooldown_ms = cooldown_ms(tx.tables(), partition);
+    if cooldown_ms > 0 {
+        tx.save(CoolingNumber {
+            number,
+            project,
+            released_at: tx.now,
+            until: tx.now.plus_ms(cooldown_ms),
+        });
+    }
+}
+
+fn cooldown_ms(tables: &Tables, partition: Option<&PartitionId>) -> u64 {
+    let known = partition.and_then(|id| tables.get::<Partition>(id));
+    let longest = || {
+        let all = tables.all::<Partition>();
+        all.map(|partition| partition.number_cooldown_ms()).max()
+    };
+    known
+        .map(|partition| partition.number_cooldown_ms())
+        .or_else(longest)
+        .unwrap_or_default()
+}
+
+pub(crate) fn cooling<'a>(
+    tables: &'a Tables,
+    number: &PoolNumber,
+    now: Timestamp,
+) -> Option<&'a CoolingNumber> {
+    let found = tables.get::<CoolingNumber>(number).map(AsRef::as_ref);
+    found.filter(|cooling| now < cooling.until)
+}
+
+/// Takes a number that is asked for by name: refused while it cools down for another owner.
+pub(crate) fn take(tx: &mut Tx<'_>, number: &PoolNumber, project: Option<ProjectId>) -> Result<()> {
+    let foreign = cooling(tx.tables(), number, tx.now).filter(|cooling| cooling.project != project);
+    if let Some(foreign) = foreign {
+        let message = format!(
+            "{number} was released at {} and cools down until {}",
+            foreign.released_at, foreign.until
+        );
+        return Err(Error::new(ErrorCode::NumberCooling, message).object("number", number));
+    }
+    tx.delete::<CoolingNumber>(number);
+    Ok(())
+}
+
+/// The next free VRF id for a child network of a project.
+pub(crate) fn next_vrf(tx: &mut Tx<'_>, project: ProjectId) -> Result<u32> {
+    let pool = Pool {
+        name: "vrf",
+        first: 1,
+        last: VRF_POOL_MAX,
+        number: PoolNumber::Vrf,
+    };
+    let is_used = |tables: &Tables, vrf| is_vrf_used(tables, vrf) || is_observed(tables, vrf);
+    next_of(tx, &pool, project, is_used)?
+        .ok_or_else(|| Error::new(ErrorCode::NumbersExhausted, "no VRF id is left"))
+}
+
+/// The next free AS number for a machine of a project.
+pub(crate) fn next_asn(tx: &mut Tx<'_>, project: ProjectId) -> Result<Asn> {
+    let pool = Pool {
+        name: "asn",
+        first: ASN_BASE + 1,
+        last: ASN_BASE + ASN_POOL_MAX,
+        number: PoolNumber::Asn,
+    };
+    let is_used = |tables: &Tables, asn| tables.index().asn_machine.contains_key(&asn);
+    next_of(tx, &pool, project, is_used)?
+        .map(Asn)
+        .ok_or_else(|| Error::new(ErrorCode::NumbersExhausted, "no AS number is left"))
+}
+
+/// `true` if a network has the VRF id, or a partition boots its machines in the segment of that
+/// number.
+pub(crate) fn is_vrf_used(tables: &Tables, vrf: u32) -> bool {
+    let is_provisioning = || {
+        let mut all = tables.all::<Partition>();
+        all.any(|partition| partition.provisioning_vni().get() == vrf)
+    };
+    tables.index().vrf_networks.contains_key(&vrf) || is_provisioning()
+}
+
+/// `true` if a switch reports a port in the segment of this number.
+pub(crate) fn is_observed(tables: &Tables, vrf: u32) -> bool {
+    tables.index().observed_vnis.contains_key(&vrf)
+}
+
+/// A port that its switch reports in the segment of this number, as `<switch>/<port>`.
+pub(crate) fn observed_port(tables: &Tables, vrf: u32) -> Option<String> {
+    if !is_observed(tables, vrf) {
+        return None;
+    }
+    tables.all::<Switch>().find_map(|switch| {
+        let mut ports = switch.ports.iter();
+        let (name, _) = ports.find(|(_, port)| {
+            let seen = port.observed.as_ref();
+            seen.is_some_and(|seen| seen.vni.get() == vrf)
+        })?;
+        Some(format!("{}/{name}", switch.id))
+    })
+}
+
+/// A pool of plain numbers.
+struct Pool {
+    name: &'static str,
+    first: u32,
+    last: u32,
+    number: fn(u32) -> PoolNumber,
+}
+
+fn next_of(
+    tx: &mut Tx<'_>,
+    pool: &Pool,
+    project: ProjectId,
+    is_used: impl Fn(&Tables, u32) -> bool,
+) -> Result<Option<u32>> {
+    let (tables, now) = (tx.tables(), tx.now);
+    let number_of = |at: u128| u32::try_from(at).unwrap_or(u32::MAX);
+    let ranges = [(u128::from(pool.first), u128::from(pool.last))];
+    let ranges = ipam::next_fit(&ranges, cursor(tables, pool.name));
+    let is_taken = |at: u128| {
+        let number = number_of(at);
+        is_used(tables, number) || cooling(tables, &(pool.number)(number), now).is_some()
+    };
+    // When all the rest is in use, the project gets back what it released.
+    let is_foreign = |at: u128| {
+        let number = number_of(at);
+        let held = cooling(tables, &(pool.number)(number), now);
+        is_used(tables, number) || held.is_some_and(|held| held.project != Some(project))
+    };
+    let found =
+        ipam::first_free(&ranges, is_taken).or_else(|| ipam::first_free(&ranges, is_foreign));
+    let Some(found) = found else { return Ok(None) };
+    let number = number_of(found);
+    take(tx, &(pool.number)(number), Some(project))?;
+    advance(tx, pool.name, found);
+    Ok(Some(number))
+}
+
+pub(crate) fn cursor(tables: &Tables, pool: &str) -> Option<u128> {
+    let cursor = tables.get::<PoolCursor>(&pool.to_owned())?;
+    cursor.last.parse().ok()
+}
+
+pub(crate) fn advance(tx: &mut Tx<'_>, pool: &str, last: u128) {
+    tx.save(PoolCursor {
+        pool: pool.to_owned(),
+        last: last.to_string(),
+    });
+}
+
+/// Releases what a network has, once it is deleted: its VRF id, and the prefixes of a child. The
+/// prefixes of other networks are an administrator's to give.
+pub(crate) fn release_network(tx: &mut Tx<'_>, network: &Network) {
+    let partition = network.partition.as_ref();
+    if let Some(vrf) = network.vrf
+        && !tx.tables().index().vrf_networks.contains_key(&vrf)
+    {
+        release(tx, PoolNumber::Vrf(vrf), network.project, partition);
+    }
+    let prefixes = network.prefixes.iter().filter(|_| network.kind.is_child());
+    for net in prefixes.copied() {
+        let namespace = network.namespace;
+        let number = PoolNumber::Prefix { namespace, net };
+        release(tx, number, network.project, partition);
+    }
+    forget_cursors(tx, &format!("ip/{}/", network.id));
+    forget_cursors(tx, &format!("prefix/{}/", network.id));
+}
+
+fn forget_cursors(tx: &mut Tx<'_>, pools: &str) {
+    let table = tx.tables().table::<PoolCursor>();
+    let names: Vec<String> = table
+        .range(pools.to_owned()..)
+        .map(|(name, _)| name.clone())
+        .take_while(|name| name.starts_with(pools))
+        .collect();
+    for name in names {
+        tx.delete::<PoolCursor>(&name);
+    }
+}

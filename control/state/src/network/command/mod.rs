@@ -1,0 +1,7 @@
+//! Commands about networks and addresses.
+
+mod ip;
+mod network;
+
+pub use ip::*;
+pub use network::*;

@@ -1,0 +1,185 @@
+//! Networks.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use proto_types::{NetworkId, PartitionId, ProjectId};
+use serde::{Deserialize, Serialize};
+
+use crate::meta::Meta;
+
+/// What a network is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkType {
+    /// Reaches outside.
+    External,
+    /// Carries the tunnels between switches and firewalls.
+    Underlay,
+    /// Child networks of a partition come out of it.
+    Super,
+    /// Like `Super`, but each project has the whole of it for itself.
+    SuperNamespaced,
+    /// A project's own.
+    Child,
+    /// A project's own that other projects may use.
+    ChildShared,
+}
+
+impl NetworkType {
+    /// The name that the wire uses.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::External => "external",
+            Self::Underlay => "underlay",
+            Self::Super => "super",
+            Self::SuperNamespaced => "super-namespaced",
+            Self::Child => "child",
+            Self::ChildShared => "child-shared",
+        }
+    }
+    /// Whether child networks come out of it.
+    pub const fn is_super(self) -> bool {
+        matches!(self, Self::Super | Self::SuperNamespaced)
+    }
+    /// Whether it came out of another network.
+    pub const fn is_child(self) -> bool {
+        matches!(self, Self::Child | Self::ChildShared)
+    }
+}
+
+/// Translation of addresses on the way out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NatType {
+    /// None.
+    #[default]
+    None,
+    /// IPv4 is masqueraded.
+    Ipv4Masquerade,
+}
+
+/// One or both versions of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkFamily {
+    /// IPv4 only.
+    V4,
+    /// IPv6 only.
+    V6,
+    /// Both.
+    Dual,
+}
+
+/// A version of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    /// Of an address.
+    pub const fn of(ip: IpAddr) -> Self {
+        if ip.is_ipv4() { Self::V4 } else { Self::V6 }
+    }
+    /// Of a prefix.
+    pub const fn of_net(net: &IpNet) -> Self {
+        match net {
+            IpNet::V4(_) => Self::V4,
+            IpNet::V6(_) => Self::V6,
+        }
+    }
+}
+
+/// A length for each version of IP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChildLength {
+    /// 1 to 32.
+    pub v4: Option<u8>,
+    /// 1 to 128.
+    pub v6: Option<u8>,
+}
+
+impl ChildLength {
+    /// Of this version.
+    pub const fn get(&self, family: Family) -> Option<u8> {
+        match family {
+            Family::V4 => self.v4,
+            Family::V6 => self.v6,
+        }
+    }
+}
+
+/// A network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Network {
+    /// The key.
+    pub id: NetworkId,
+    /// Head.
+    pub meta: Meta,
+    /// What it is for.
+    pub kind: NetworkType,
+    /// Shown name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Free text.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Where it is; everywhere without one.
+    #[serde(default)]
+    pub partition: Option<PartitionId>,
+    /// Whose it is; everyone's without one.
+    #[serde(default)]
+    pub project: Option<ProjectId>,
+    /// Space in which its prefixes are unique; the one of all without a namespace.
+    #[serde(default)]
+    pub namespace: Option<ProjectId>,
+    /// Its prefixes, canonical.
+    #[serde(default)]
+    pub prefixes: Vec<IpNet>,
+    /// What is reached through it.
+    #[serde(default)]
+    pub destination_prefixes: Vec<IpNet>,
+    /// Length of child prefixes when none is asked for.
+    #[serde(default)]
+    pub default_child_length: ChildLength,
+    /// Shortest prefix that a child may ask for.
+    #[serde(default)]
+    pub min_child_length: ChildLength,
+    /// Translation on the way out.
+    #[serde(default)]
+    pub nat: NatType,
+    /// VRF id, and VNI of the tenant segment.
+    #[serde(default)]
+    pub vrf: Option<u32>,
+    /// What it came out of.
+    #[serde(default)]
+    pub parent: Option<NetworkId>,
+    /// Prefixes that machines may announce beside their own.
+    #[serde(default)]
+    pub additional_announcable_cidrs: Vec<IpNet>,
+}
+
+impl Network {
+    /// Whether it has a prefix of this version.
+    pub fn has_family(&self, family: Family) -> bool {
+        self.prefixes
+            .iter()
+            .any(|net| Family::of_net(net) == family)
+    }
+    /// The prefix that holds this address.
+    pub fn prefix_of(&self, ip: IpAddr) -> Option<&IpNet> {
+        self.prefixes.iter().find(|net| net.contains(&ip))
+    }
+    /// The versions of IP that it has, IPv4 first.
+    pub fn families(&self) -> impl Iterator<Item = Family> + '_ {
+        [Family::V4, Family::V6]
+            .into_iter()
+            .filter(|family| self.has_family(*family))
+    }
+}

@@ -1,0 +1,194 @@
+//! One switch in the place of another: replaced after a failure, or its cables moved by hand.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{MacAddr, SwitchId};
+
+use crate::machine::entity::{Machine, PortLink};
+use crate::machine::read::switch_machines;
+use crate::reply::Reply;
+use crate::switch::command::MigrateSwitch;
+use crate::switch::entity::{ReplaceMode, Switch, SwitchPort};
+use crate::tables::{Tables, Tx};
+
+type Result<T> = std::result::Result<T, Error>;
+
+fn differ(switch: &SwitchId, message: String) -> Error {
+    Error::new(ErrorCode::SwitchesDiffer, message).object("switch", switch)
+}
+
+/// The other switch of the rack, which has the same machines: what a replaced one is set up by.
+pub(crate) fn twin(tables: &Tables, old: &Switch, rack: &str) -> Result<Arc<Switch>> {
+    let way_out = format!(
+        "or let it keep what is known of it: metalmesh switch replace {} --cancel",
+        old.id
+    );
+    if old.rack != rack {
+        let message = format!(
+            "switch \"{}\" is to be replaced in rack \"{}\", but registers in rack \"{rack}\"",
+            old.id, old.rack
+        );
+        return Err(differ(&old.id, message).hint(way_out));
+    }
+    let mut twins = tables.all::<Switch>().filter(|it| {
+        it.id != old.id
+            && it.partition == old.partition
+            && it.rack == rack
+            && it.replace_mode == ReplaceMode::Operational
+    });
+    match (twins.next(), twins.next()) {
+        (Some(twin), None) => Ok(Arc::clone(twin)),
+        (first, _) => {
+            let many = if first.is_some() {
+                "more than one"
+            } else {
+                "no"
+            };
+            let message = format!(
+                "switch \"{}\" cannot be replaced: rack \"{rack}\" has {many} other switch to \
+                 set it up by",
+                old.id
+            );
+            Err(differ(&old.id, message).hint(way_out))
+        }
+    }
+}
+
+/// Ports that the old switch did not have are as those of the twin.
+pub(crate) fn adopt_ports(
+    switch: &mut Switch,
+    before: &BTreeMap<String, SwitchPort>,
+    twin: &Switch,
+) {
+    for (name, port) in &mut switch.ports {
+        let like = twin.ports.get(name).filter(|_| !before.contains_key(name));
+        if let Some(like) = like {
+            port.admin_up = like.admin_up;
+        }
+    }
+}
+
+/// Machines of the twin hang at the port of the same name here, unless it is known better.
+pub(crate) fn adopt_cables(tx: &mut Tx<'_>, switch: &Switch, twin: &Switch) {
+    let at_twin: Vec<(String, Machine)> = switch_machines(tx.tables(), &twin.id)
+        .filter(|(port, _)| switch.ports.contains_key(*port))
+        .map(|(port, machine)| (port.to_owned(), Machine::clone(machine)))
+        .collect();
+    for (port, mut machine) in at_twin {
+        let stands = |link: &PortLink| link.switch == switch.id;
+        machine
+            .links
+            .retain(|link| !stands(link) || switch.ports.contains_key(&link.port));
+        let place = (switch.id.clone(), port.clone());
+        let is_taken = tx.tables().index().port_machine.contains_key(&place);
+        if machine.links.iter().any(stands) || is_taken {
+            tx.save(machine);
+            continue;
+        }
+        if let Some(mac) = free_card(&machine) {
+            machine.links.push(PortLink {
+                switch: switch.id.clone(),
+                port,
+                mac,
+                unclaimed: false,
+            });
+        }
+        tx.save(machine);
+    }
+}
+
+/// A card of the machine that hangs nowhere.
+fn free_card(machine: &Machine) -> Option<MacAddr> {
+    let cards = machine.hardware.nics.iter().map(|nic| nic.mac);
+    cards
+        .into_iter()
+        .find(|mac| machine.links.iter().all(|link| link.mac != *mac))
+}
+
+/// Moves every cable of one switch to the port of the same name of another.
+pub(crate) fn migrate(tx: &mut Tx<'_>, op: &MigrateSwitch) -> Result<Reply> {
+    let from = tx.tables().require::<Switch>(&op.from)?.clone();
+    let mut to: Switch = tx.require(&op.to)?;
+    check_move(tx.tables(), &from, &to)?;
+    let moved: Vec<(String, Machine)> = switch_machines(tx.tables(), &from.id)
+        .map(|(port, machine)| (port.to_owned(), Machine::clone(machine)))
+        .collect();
+    for (port, _) in &moved {
+        let wanted = from.ports.get(port).is_none_or(|it| it.admin_up);
+        match to.ports.get_mut(port) {
+            Some(port) => port.admin_up = wanted,
+            None => {
+                let message = format!(
+                    "switch \"{}\" has no port \"{port}\", where switch \"{}\" has a machine",
+                    to.id, from.id
+                );
+                return Err(differ(&to.id, message));
+            }
+        }
+    }
+    let to = tx.update(to);
+    forget_neighbours(tx, &op.from);
+    // A machine may hang at several ports.
+    let mut machines: BTreeMap<_, Machine> = BTreeMap::new();
+    for (_, machine) in moved {
+        machines.entry(machine.id).or_insert(machine);
+    }
+    for (_, mut machine) in machines {
+        recable(&mut machine, &from.id, &to);
+        tx.save(machine);
+    }
+    Ok(Reply::Switch(to))
+}
+
+/// What was heard at the old switch hangs there no more, whether or not it still can say so.
+fn forget_neighbours(tx: &mut Tx<'_>, id: &SwitchId) {
+    let Ok(mut switch) = tx.require::<Switch>(id) else {
+        return;
+    };
+    let ports = switch.ports.values_mut();
+    for observed in ports.filter_map(|port| port.observed.as_mut()) {
+        observed.neighbours.clear();
+    }
+    tx.save(switch);
+}
+
+/// The cables, and what the cards heard at their other ends: it would bring the old ones back.
+fn recable(machine: &mut Machine, from: &SwitchId, to: &Switch) {
+    for link in machine.links.iter_mut().filter(|link| link.switch == *from) {
+        link.switch = to.id.clone();
+    }
+    let heard = machine
+        .hardware
+        .nics
+        .iter_mut()
+        .flat_map(|nic| &mut nic.neighbours);
+    for neighbour in heard.filter(|it| it.system_name == from.as_str()) {
+        neighbour.system_name = to.id.to_string();
+    }
+}
+
+fn check_move(tables: &Tables, from: &Switch, to: &Switch) -> Result<()> {
+    if from.id == to.id {
+        return Err(Error::invalid("new_switch", "must be another switch"));
+    }
+    if (&from.partition, &from.rack) != (&to.partition, &to.rack) {
+        let message = format!(
+            "switch \"{}\" is in partition \"{}\", rack \"{}\", and switch \"{}\" in partition \
+             \"{}\", rack \"{}\"",
+            from.id, from.partition, from.rack, to.id, to.partition, to.rack
+        );
+        return Err(differ(&to.id, message).hint("cables stay in their rack"));
+    }
+    match switch_machines(tables, &to.id).next() {
+        None => Ok(()),
+        Some((port, machine)) => {
+            let message = format!(
+                "switch \"{}\" has machine \"{}\" at port \"{port}\" already",
+                to.id, machine.id
+            );
+            Err(differ(&to.id, message).hint("cables go to a switch that has none"))
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Switches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{MachineId, SwitchId};
+
+use crate::catalog::entity::Partition;
+use crate::fields::{check_description, in_use};
+use crate::levels::feature_level;
+use crate::machine::apply::{links, reclaim};
+use crate::machine::entity::Machine;
+use crate::meta::Meta;
+use crate::reply::Reply;
+use crate::switch::apply::replace;
+use crate::switch::command::{
+    DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch,
+};
+use crate::switch::entity::{ReplaceMode, Switch, SwitchPort, SwitchSync};
+use crate::switch::read::is_stale;
+use crate::tables::Tx;
+
+/// How many ports a switch may have.
+const PORTS_MAX: usize = 512;
+
+type Result = std::result::Result<Reply, Error>;
+
+pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
+    tx.tables().require::<Partition>(&op.partition)?;
+    if op.ports.len() > PORTS_MAX {
+        return Err(Error::invalid(
+            "ports",
+            format!("must be at most {PORTS_MAX}"),
+        ));
+    }
+    let known = tx.get::<Switch>(&op.id).map(|switch| Switch::clone(switch));
+    let is_new = known.is_none();
+    let mut switch = known.unwrap_or_else(|| blank(op));
+    if switch.partition != op.partition {
+        return Err(Error::new(
+            ErrorCode::AlreadyExists,
+            format!("switch \"{}\" is in another partition already", op.id),
+        )
+        .object("switch", &op.id)
+        .hint("delete it there, or give this one another name"));
+    }
+    let adopts =
+        !is_new && switch.replace_mode == ReplaceMode::Replace && feature_level(tx.tables()) >= 3;
+    let twin = match adopts {
+        true => Some(replace::twin(tx.tables(), &switch, &op.rack)?),
+        false => None,
+    };
+    switch.rack.clone_from(&op.rack);
+    switch.room.clone_from(&op.room);
+    switch.management_ip = op.management_ip;
+    switch.vtep_ip = op.vtep_ip;
+    switch.os_vendor.clone_from(&op.os_vendor);
+    switch.os_version.clone_from(&op.os_version);
+    switch.agent_version.clone_from(&op.agent_version);
+    switch.hears = op.hears;
+    switch.replace_mode = ReplaceMode::Operational;
+    let before = std::mem::take(&mut switch.ports);
+    switch.ports = merge_ports(&before, op);
+    if let Some(twin) = &twin {
+        replace::adopt_ports(&mut switch, &before, twin);
+    }
+    let switch = if is_new {
+        tx.create(switch)?
+    } else {
+        tx.save(switch)
+    };
+    let concerned = links::concerned_by_switch(tx.tables(), &switch);
+    links::take_again(tx, concerned);
+    if let Some(twin) = &twin {
+        replace::adopt_cables(tx, &switch, twin);
+    }
+    Ok(Reply::Switch(switch))
+}
+
+fn blank(op: &RegisterSwitch) -> Switch {
+    Switch {
+        id: op.id.clone(),
+        meta: Meta::default(),
+        partition: op.partition.clone(),
+        description: String::new(),
+        rack: String::new(),
+        room: String::new(),
+        replace_mode: ReplaceMode::Operational,
+        management_ip: None,
+        management_user: None,
+        console_command: None,
+        vtep_ip: None,
+        os_vendor: String::new(),
+        os_version: String::new(),
+        agent_version: String::new(),
+        hears: false,
+        ports: BTreeMap::new(),
+        sync: SwitchSync::default(),
+    }
+}
+
+/// The ports that the switch has now; what was wanted of those that stay, stays.
+fn merge_ports(
+    old: &BTreeMap<String, SwitchPort>,
+    op: &RegisterSwitch,
+) -> BTreeMap<String, SwitchPort> {
+    op.ports
+        .iter()
+        .map(|(name, mac)| {
+            let known = old.get(name);
+            let port = SwitchPort {
+                mac: *mac,
+                identifier: op.identifiers.get(name).cloned(),
+                admin_up: known.is_none_or(|port| port.admin_up),
+                observed: known.and_then(|port| port.observed.clone()),
+                kept: known.and_then(|port| port.kept),
+            };
+            (name.clone(), port)
+        })
+        .collect()
+}
+
+pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> Result {
+    let mut switch = require(tx, &op.id)?;
+    let newest = tx.tables().revision();
+    if op.applied_generation > newest {
+        // Believed, it would make every true report one of the past.
+        let rule = format!("must be a generation that control told, {newest} at most");
+        return Err(Error::invalid("applied_generation", rule).object("switch", &op.id));
+    }
+    if is_stale(&switch, op) {
+        return Ok(Reply::Switch(tx.save(switch)));
+    }
+    let sync = &mut switch.sync;
+    sync.applied_term = op.applied_term;
+    sync.applied_generation = op.applied_generation;
+    sync.duration_ms = op.duration_ms;
+    sync.at = tx.now;
+    sync.error = op.error.clone().map(|error| (tx.now, error));
+    let mut concerned = BTreeSet::new();
+    for (name, seen) in &op.ports {
+        let Some(port) = switch.ports.get_mut(name) else {
+            continue;
+        };
+        let before = port.observed.replace(seen.clone()).unwrap_or_default();
+        if before.neighbours != seen.neighbours {
+            for heard in [&before.neighbours, &seen.neighbours] {
+                concerned.extend(links::concerned_by_port(tx.tables(), &op.id, name, heard));
+            }
+        }
+    }
+    let switch = tx.save(switch);
+    if switch.hears {
+        links::take_again(tx, concerned);
+    }
+    for id in waiting_for(tx, &switch) {
+        reclaim::go_on(tx, id)?;
+    }
+    Ok(Reply::Switch(switch))
+}
+
+/// Machines at the switch whose reclaim waits for their ports.
+fn waiting_for(tx: &Tx<'_>, switch: &Switch) -> BTreeSet<MachineId> {
+    let tables = tx.tables();
+    switch
+        .ports
+        .keys()
+        .filter_map(|port| {
+            tables
+                .index()
+                .port_machine
+                .get(&(switch.id.clone(), port.clone()))
+        })
+        .filter_map(|id| tables.get::<Machine>(id))
+        .filter(|machine| reclaim::awaits_ports(machine))
+        .map(|machine| machine.id)
+        .collect()
+}
+
+fn require(tx: &Tx<'_>, id: &SwitchId) -> std::result::Result<Switch, Error> {
+    tx.get::<Switch>(id)
+        .map(|switch| Switch::clone(switch))
+        .ok_or_else(|| {
+            Error::new(
+                ErrorCode::SwitchUnknown,
+                format!("switch \"{id}\" did not register yet"),
+            )
+            .object("switch", id)
+        })
+}
+
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> Result {
+    let mut switch: Switch = tx.require(&op.id)?;
+    op.lock.check("switch", op.id.as_str(), &switch.meta)?;
+    if let Some(description) = &op.description {
+        check_description(description)?;
+        switch.description.clone_from(description);
+    }
+    switch.replace_mode = op.replace_mode.unwrap_or(switch.replace_mode);
+    switch.management_ip = op.management_ip.or(switch.management_ip);
+    switch.management_user = op.management_user.clone().or(switch.management_user);
+    switch.console_command = op.console_command.clone().or(switch.console_command);
+    if let Some(labels) = &op.labels {
+        labels.apply(&mut switch.meta.labels)?;
+    }
+    Ok(Reply::Switch(tx.update(switch)))
+}
+
+pub(crate) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> Result {
+    let mut switch: Switch = tx.require(&op.id)?;
+    let port = switch.ports.get_mut(&op.port);
+    let port = port.ok_or_else(|| Error::not_found("switch port", &op.port))?;
+    // An administrator who switches a port knows what hangs there.
+    let is_released = port.kept.take().is_some();
+    if port.admin_up == op.admin_up && !is_released {
+        return Ok(Reply::Switch(tx.save(switch)));
+    }
+    port.admin_up = op.admin_up;
+    Ok(Reply::Switch(tx.update(switch)))
+}
+
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteSwitch) -> Result {
+    let switch = tx.tables().require::<Switch>(&op.id)?.clone();
+    let cabled: BTreeSet<_> = switch
+        .ports
+        .keys()
+        .filter_map(|port| {
+            tx.tables()
+                .index()
+                .port_machine
+                .get(&(op.id.clone(), port.clone()))
+                .copied()
+        })
+        .collect();
+    if let Some(machine) = cabled.first().filter(|_| !op.force) {
+        return Err(
+            in_use("switch", op.id.as_str(), "machine", &machine.to_string())
+                .hint("move its machines, or repeat it with force"),
+        );
+    }
+    for id in cabled {
+        let mut machine: Machine = tx.require(&id)?;
+        machine.links.retain(|link| link.switch != op.id);
+        tx.save(machine);
+        // Its administrator says that the switch is gone: nothing is awaited of it.
+        reclaim::go_on(tx, id)?;
+    }
+    tx.delete::<Switch>(&op.id);
+    Ok(Reply::Switch(switch))
+}

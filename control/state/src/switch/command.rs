@@ -1,0 +1,136 @@
+//! Commands about switches.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use proto_types::{MacAddr, PartitionId, SwitchId};
+use serde::{Deserialize, Serialize};
+
+use crate::meta::{LabelsUpdate, Lock};
+use crate::switch::entity::{PortObserved, ReplaceMode};
+
+/// See [`Op::RegisterSwitch`](crate::Op::RegisterSwitch).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RegisterSwitch {
+    /// Which.
+    pub id: SwitchId,
+    /// Where the agent is.
+    pub partition: PartitionId,
+    /// Rack.
+    #[serde(default)]
+    pub rack: String,
+    /// Room.
+    #[serde(default)]
+    pub room: String,
+    /// Address of the management interface.
+    #[serde(default)]
+    pub management_ip: Option<IpAddr>,
+    /// Underlay address that tunnels end at.
+    #[serde(default)]
+    pub vtep_ip: Option<IpAddr>,
+    /// Ports by name, with their addresses.
+    #[serde(default)]
+    pub ports: BTreeMap<String, Option<MacAddr>>,
+    /// What LLDP calls a port, by name, where that is not its name.
+    #[serde(default)]
+    pub identifiers: BTreeMap<String, String>,
+    /// `linux`, `sonic`, ...
+    #[serde(default)]
+    pub os_vendor: String,
+    /// Version of that.
+    #[serde(default)]
+    pub os_version: String,
+    /// Version of the core agent.
+    #[serde(default)]
+    pub agent_version: String,
+    /// Whether its agent reports whom the ports hear. That of the published stack does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hears: bool,
+}
+
+/// See [`Op::ReportSwitch`](crate::Op::ReportSwitch).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportSwitch {
+    /// Which.
+    pub id: SwitchId,
+    /// Raft term of the state that is applied.
+    #[serde(default)]
+    pub applied_term: u64,
+    /// Generation of the state that is applied.
+    #[serde(default)]
+    pub applied_generation: u64,
+    /// Milliseconds that it took.
+    #[serde(default)]
+    pub duration_ms: u64,
+    /// Why the last reconcile failed.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// What the ports really are.
+    #[serde(default)]
+    pub ports: BTreeMap<String, PortObserved>,
+}
+
+/// See [`Op::UpdateSwitch`](crate::Op::UpdateSwitch). Fields that are none stay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UpdateSwitch {
+    /// Which.
+    pub id: SwitchId,
+    /// Guard.
+    pub lock: Lock,
+    /// Free text.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// See [`ReplaceMode`].
+    #[serde(default)]
+    pub replace_mode: Option<ReplaceMode>,
+    /// Address of the management interface.
+    #[serde(default)]
+    pub management_ip: Option<IpAddr>,
+    /// Login for people.
+    #[serde(default)]
+    pub management_user: Option<String>,
+    /// How people reach its console.
+    #[serde(default)]
+    pub console_command: Option<String>,
+    /// Labels.
+    #[serde(default)]
+    pub labels: Option<LabelsUpdate>,
+}
+
+/// See [`Op::SetSwitchPort`](crate::Op::SetSwitchPort).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SetSwitchPort {
+    /// Which.
+    pub id: SwitchId,
+    /// Port.
+    pub port: String,
+    /// Switched on.
+    pub admin_up: bool,
+}
+
+/// See [`Op::MigrateSwitch`](crate::Op::MigrateSwitch).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MigrateSwitch {
+    /// Where the cables are.
+    pub from: SwitchId,
+    /// Where they go, each to the port of the same name.
+    pub to: SwitchId,
+}
+
+/// See [`Op::DeleteSwitch`](crate::Op::DeleteSwitch).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeleteSwitch {
+    /// Which.
+    pub id: SwitchId,
+    /// Although machines are cabled to it.
+    #[serde(default)]
+    pub force: bool,
+}
+
+impl ReportSwitch {
+    /// Whether it tells the addresses of neighbours, which older programs would forget.
+    pub(crate) fn tells_addresses(&self) -> bool {
+        let mut heard = self.ports.values().flat_map(|port| &port.neighbours);
+        heard.any(|neighbour| neighbour.mac.is_some())
+    }
+}

@@ -1,0 +1,32 @@
+//! Neighbours by LLDP: what a switch port or a card of a machine hears.
+
+use proto_types::MacAddr;
+use serde::{Deserialize, Serialize};
+
+/// Whom a NIC hears by LLDP.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Neighbour {
+    /// Chassis id: a MAC address, or a name.
+    pub chassis_id: String,
+    /// Port, `swp1`.
+    pub port_id: String,
+    /// What the machine's agent calls the port, where it tells that beside `port_id`. Empty means
+    /// that it does not.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub identifier: String,
+    /// System name: the switch's id.
+    pub system_name: String,
+    /// What the system says about itself.
+    pub system_description: String,
+    /// Address that its frames come from, when a switch tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac: Option<MacAddr>,
+}
+
+/// The addresses by which a switch tells a neighbour.
+pub(crate) fn addresses(neighbour: &Neighbour) -> impl Iterator<Item = MacAddr> + '_ {
+    let ids = [&neighbour.chassis_id, &neighbour.port_id];
+    let told = ids.into_iter().filter_map(|id| id.parse().ok());
+    neighbour.mac.into_iter().chain(told)
+}

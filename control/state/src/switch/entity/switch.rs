@@ -1,0 +1,174 @@
+//! Switches, their ports, and what they report.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use proto_types::{MacAddr, PartitionId, SwitchId, Timestamp, Vni};
+use serde::{Deserialize, Serialize};
+
+use crate::meta::Meta;
+use crate::switch::entity::Neighbour;
+
+/// What a newly registered switch of a known id means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplaceMode {
+    /// It is the same switch.
+    #[default]
+    Operational,
+    /// It takes the place of the old one.
+    Replace,
+}
+
+/// How a port's BGP session goes, as agents of the published stack report it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BgpSession {
+    /// Name of the other end.
+    pub neighbour: Option<String>,
+    /// Peer group.
+    pub peer_group: String,
+    /// VRF that the session is in.
+    pub vrf: String,
+    /// State of the session, a number of the public contract.
+    pub state: i32,
+    /// Since when it is established.
+    pub established_at: Timestamp,
+    /// Prefixes that were sent; written down along with what else changes.
+    pub sent_prefixes: u64,
+    /// Prefixes that were accepted; written down along with what else changes.
+    pub accepted_prefixes: u64,
+}
+
+impl BgpSession {
+    /// Whether another report of it says the same, counters aside: they change all the time.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let rest = |it: &Self| Self {
+            sent_prefixes: 0,
+            accepted_prefixes: 0,
+            ..it.clone()
+        };
+        rest(self) == rest(other)
+    }
+}
+
+/// What a port really is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PortObserved {
+    /// Switched on.
+    pub admin_up: bool,
+    /// Has a carrier.
+    pub oper_up: bool,
+    /// Segment that it is in.
+    pub vni: Vni,
+    /// Whom it hears by LLDP.
+    pub neighbours: Vec<Neighbour>,
+    /// Its BGP session, if its agent tells.
+    pub bgp: Option<BgpSession>,
+}
+
+impl PortObserved {
+    /// Whether another report of the port says the same, counters aside.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let sessions = match (&self.bgp, &other.bgp) {
+            (Some(mine), Some(theirs)) => mine.is_like(theirs),
+            (None, None) => true,
+            _ => false,
+        };
+        let rest = |it: &Self| Self {
+            bgp: None,
+            ..it.clone()
+        };
+        sessions && rest(self) == rest(other)
+    }
+}
+
+/// A port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchPort {
+    /// Its address, when the switch tells it.
+    #[serde(default)]
+    pub mac: Option<MacAddr>,
+    /// What LLDP calls it, where that is not its name.
+    #[serde(default)]
+    pub identifier: Option<String>,
+    /// Intent: switched on.
+    pub admin_up: bool,
+    /// What it really is; none before the first report.
+    #[serde(default)]
+    pub observed: Option<PortObserved>,
+    /// The segment that it stays in whatever the machine at it is known as, because nobody knows
+    /// whose machine hangs there since a backup was restored. `None` when it follows its machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Vni>,
+}
+
+/// What the core agent reports about its work.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SwitchSync {
+    /// Raft term of the state that is applied.
+    pub applied_term: u64,
+    /// Generation of the state that is applied.
+    pub applied_generation: u64,
+    /// Milliseconds that it took.
+    pub duration_ms: u64,
+    /// When.
+    pub at: Timestamp,
+    /// Why the last reconcile failed, and when.
+    pub error: Option<(Timestamp, String)>,
+}
+
+/// A switch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Switch {
+    /// The key: its host name.
+    pub id: SwitchId,
+    /// Head.
+    pub meta: Meta,
+    /// Where it is.
+    pub partition: PartitionId,
+    /// Free text.
+    #[serde(default)]
+    pub description: String,
+    /// Rack.
+    #[serde(default)]
+    pub rack: String,
+    /// Room.
+    #[serde(default)]
+    pub room: String,
+    /// See [`ReplaceMode`].
+    #[serde(default)]
+    pub replace_mode: ReplaceMode,
+    /// Address of the management interface.
+    #[serde(default)]
+    pub management_ip: Option<IpAddr>,
+    /// Login for people.
+    #[serde(default)]
+    pub management_user: Option<String>,
+    /// How people reach its console.
+    #[serde(default)]
+    pub console_command: Option<String>,
+    /// Underlay address that tunnels end at.
+    #[serde(default)]
+    pub vtep_ip: Option<IpAddr>,
+    /// `linux`, `sonic`, ...
+    #[serde(default)]
+    pub os_vendor: String,
+    /// Version of that.
+    #[serde(default)]
+    pub os_version: String,
+    /// Version of the core agent.
+    #[serde(default)]
+    pub agent_version: String,
+    /// Whether its agent reports whom the ports hear: then a cable is what both ends say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hears: bool,
+    /// Ports by name.
+    #[serde(default)]
+    pub ports: BTreeMap<String, SwitchPort>,
+    /// What the agent reports about its work.
+    #[serde(default)]
+    pub sync: SwitchSync,
+}

@@ -1,0 +1,134 @@
+//! Indexes of machines and of orders to their BMCs.
+
+use proto_types::{PartitionId, SizeId, SwitchId};
+
+use crate::machine::entity::{Availability, BmcOrder, Machine, OrderState, Phase};
+use crate::tables::index::{Index, Indexed, insert, remove, subtract};
+
+/// Where a machine is on offer, as far as it alone can tell.
+fn class_of(machine: &Machine) -> Option<(PartitionId, SizeId)> {
+    let is_offered = machine.phase == Phase::Waiting
+        && !machine.dirty
+        && machine.allocation.is_none()
+        && machine.condition.state == Availability::Available;
+    let place = (machine.partition.clone()?, machine.size.clone()?);
+    is_offered.then_some(place)
+}
+
+/// Ports that a machine says it hears.
+fn claimed(machine: &Machine) -> impl Iterator<Item = (SwitchId, String)> + '_ {
+    let heard = machine.hardware.nics.iter().flat_map(|nic| &nic.neighbours);
+    heard.filter_map(|it| Some((it.system_name.parse().ok()?, it.port_id.clone())))
+}
+
+/// `true` unless only a BMC agent knows the machine.
+fn is_arrival(machine: &Machine) -> bool {
+    machine.phase != Phase::New || machine.bmc.is_none()
+}
+
+impl Indexed for Machine {
+    fn add_to(&self, index: &mut Index) {
+        for port in claimed(self) {
+            insert(&mut index.claimants, port, self.id);
+        }
+        for nic in &self.hardware.nics {
+            insert(&mut index.card_machines, nic.mac, self.id);
+        }
+        for link in &self.links {
+            index
+                .port_machine
+                .insert((link.switch.clone(), link.port.clone()), self.id);
+        }
+        if let Some(partition) = &self.partition {
+            insert(&mut index.partition_machines, partition.clone(), self.id);
+            let arrival = (self.meta.created_at, self.id);
+            if is_arrival(self) {
+                insert(&mut index.arrivals, partition.clone(), arrival);
+            }
+            if self.is_stranger() {
+                insert(&mut index.strangers, partition.clone(), arrival);
+            }
+            if let Some(bmc) = &self.bmc {
+                let at = (partition.clone(), bmc.address.clone());
+                *index.bmc_machines.entry(at).or_default() += 1;
+            }
+            if let Some(mac) = self.first_mac {
+                insert(&mut index.first_macs, (partition.clone(), mac), self.id);
+            }
+        }
+        if let Some(class) = class_of(self) {
+            insert(
+                index.offered.entry(class).or_default(),
+                self.rack.clone(),
+                self.id,
+            );
+        }
+        if let Some(allocation) = &self.allocation {
+            index.asn_machine.insert(allocation.asn.0, self.id);
+            insert(&mut index.project_machines, allocation.project, self.id);
+        }
+    }
+    fn remove_from(&self, index: &mut Index) {
+        for port in claimed(self) {
+            remove(&mut index.claimants, &port, &self.id);
+        }
+        for nic in &self.hardware.nics {
+            remove(&mut index.card_machines, &nic.mac, &self.id);
+        }
+        for link in &self.links {
+            let port = (link.switch.clone(), link.port.clone());
+            if index.port_machine.get(&port) == Some(&self.id) {
+                index.port_machine.remove(&port);
+            }
+        }
+        if let Some(partition) = &self.partition {
+            remove(&mut index.partition_machines, partition, &self.id);
+            let arrival = (self.meta.created_at, self.id);
+            remove(&mut index.arrivals, partition, &arrival);
+            remove(&mut index.strangers, partition, &arrival);
+            if let Some(bmc) = &self.bmc {
+                subtract(
+                    &mut index.bmc_machines,
+                    (partition.clone(), bmc.address.clone()),
+                );
+            }
+            if let Some(mac) = self.first_mac {
+                remove(&mut index.first_macs, &(partition.clone(), mac), &self.id);
+            }
+        }
+        if let Some(class) = class_of(self)
+            && let Some(racks) = index.offered.get_mut(&class)
+        {
+            remove(racks, &self.rack, &self.id);
+            if racks.is_empty() {
+                index.offered.remove(&class);
+            }
+        }
+        if let Some(allocation) = &self.allocation {
+            index.asn_machine.remove(&allocation.asn.0);
+            remove(&mut index.project_machines, &allocation.project, &self.id);
+        }
+    }
+}
+
+impl Indexed for BmcOrder {
+    fn add_to(&self, index: &mut Index) {
+        index
+            .machine_orders
+            .entry(self.machine)
+            .or_default()
+            .insert(self.sequence, self.id);
+        if self.state == OrderState::Open {
+            insert(&mut index.open_orders, self.partition.clone(), self.id);
+        }
+    }
+    fn remove_from(&self, index: &mut Index) {
+        if let Some(orders) = index.machine_orders.get_mut(&self.machine) {
+            orders.remove(&self.sequence);
+            if orders.is_empty() {
+                index.machine_orders.remove(&self.machine);
+            }
+        }
+        remove(&mut index.open_orders, &self.partition, &self.id);
+    }
+}

@@ -1,0 +1,116 @@
+//! Indexes: derived from the tables, never stored, rebuilt by loading.
+
+mod audit;
+mod identity;
+mod machine;
+mod network;
+mod switch;
+mod tenancy;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proto_types::{
+    BootTicketId, Digest, MacAddr, MachineId, NetworkId, OrderId, PartitionId, ProjectId, SizeId,
+    SwitchId, TenantId, Timestamp, TokenId,
+};
+
+use crate::network::entity::IpKey;
+
+/// Ways to find objects by something else than their key.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Index {
+    /// Machine at a switch port.
+    pub(crate) port_machine: BTreeMap<(SwitchId, String), MachineId>,
+    /// Machines that say that they hear a switch port, known or not.
+    pub(crate) claimants: BTreeMap<(SwitchId, String), BTreeSet<MachineId>>,
+    /// Machines that say that they have a card of an address.
+    pub(crate) card_machines: BTreeMap<MacAddr, BTreeSet<MachineId>>,
+    /// Ports at which a switch that tells whom it hears hears an address.
+    pub(crate) heard: BTreeMap<MacAddr, BTreeSet<(SwitchId, String)>>,
+    /// Machine that has an AS number.
+    pub(crate) asn_machine: BTreeMap<u32, MachineId>,
+    /// Machines that a project has.
+    pub(crate) project_machines: BTreeMap<ProjectId, BTreeSet<MachineId>>,
+    /// Projects that somebody is a direct member of.
+    pub(crate) member_projects: BTreeMap<TenantId, BTreeSet<ProjectId>>,
+    /// How many networks a project has.
+    pub(crate) project_networks: BTreeMap<ProjectId, u32>,
+    /// Addresses that a project has.
+    pub(crate) project_ips: BTreeMap<ProjectId, BTreeSet<IpKey>>,
+    /// Machines in a partition.
+    pub(crate) partition_machines: BTreeMap<PartitionId, BTreeSet<MachineId>>,
+    /// Clean machines that wait, by partition and size, then by rack. They may still be dead.
+    pub(crate) offered: BTreeMap<(PartitionId, SizeId), BTreeMap<String, BTreeSet<MachineId>>>,
+    /// How many machines the BMC of an address stands for.
+    pub(crate) bmc_machines: BTreeMap<(PartitionId, String), usize>,
+    /// How many ports are in a segment, as their switches report.
+    pub(crate) observed_vnis: BTreeMap<u32, usize>,
+    /// Machines of a partition that were seen and never registered, and of which no BMC is known,
+    /// by the time when they became known.
+    pub(crate) strangers: BTreeMap<PartitionId, BTreeSet<(Timestamp, MachineId)>>,
+    /// Machines of a partition by the time when they became known, those aside that only a BMC
+    /// agent knows.
+    pub(crate) arrivals: BTreeMap<PartitionId, BTreeSet<(Timestamp, MachineId)>>,
+    /// Machines of a partition by the MAC address that they were first seen with.
+    pub(crate) first_macs: BTreeMap<(PartitionId, MacAddr), BTreeSet<MachineId>>,
+    /// How many networks have a VRF.
+    pub(crate) vrf_networks: BTreeMap<u32, usize>,
+    /// Networks that came out of a network.
+    pub(crate) children: BTreeMap<NetworkId, BTreeSet<NetworkId>>,
+    /// Addresses out of a network.
+    pub(crate) network_ips: BTreeMap<NetworkId, BTreeSet<IpKey>>,
+    /// Addresses that a machine has.
+    pub(crate) machine_ips: BTreeMap<MachineId, BTreeSet<IpKey>>,
+    /// Orders of a machine by sequence.
+    pub(crate) machine_orders: BTreeMap<MachineId, BTreeMap<u64, OrderId>>,
+    /// Open orders of a partition.
+    pub(crate) open_orders: BTreeMap<PartitionId, BTreeSet<OrderId>>,
+    /// Boot tickets of a machine.
+    pub(crate) machine_boot_tickets: BTreeMap<MachineId, BTreeSet<BootTicketId>>,
+    /// Certificates for a machine.
+    pub(crate) machine_certificates: BTreeMap<MachineId, BTreeSet<String>>,
+    /// Tokens that name a machine, as the subject of a role or of a permission. Ids of projects
+    /// have the same form and are in here as well.
+    pub(crate) machine_tokens: BTreeMap<MachineId, BTreeSet<TokenId>>,
+    /// Tokens by whose budget they count for.
+    pub(crate) holder_tokens: BTreeMap<String, BTreeSet<TokenId>>,
+    /// Tenants that a user made and owns.
+    pub(crate) maker_tenants: BTreeMap<String, BTreeSet<TenantId>>,
+    /// Projects of a tenant.
+    pub(crate) tenant_projects: BTreeMap<TenantId, BTreeSet<ProjectId>>,
+    /// Open invites by who invites.
+    pub(crate) inviter_invites: BTreeMap<String, BTreeSet<Digest>>,
+    /// Audit records by whose share of the trail they count for.
+    pub(crate) audit_shares: BTreeMap<String, BTreeSet<u64>>,
+    /// Gaps of the audit trail.
+    pub(crate) audit_gaps: BTreeSet<u64>,
+    /// The audit record that tells which gaps there are.
+    pub(crate) audit_retention: Option<u64>,
+}
+
+pub(crate) trait Indexed {
+    fn add_to(&self, index: &mut Index);
+    fn remove_from(&self, index: &mut Index);
+}
+
+pub(crate) fn insert<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: K, value: V) {
+    map.entry(key).or_default().insert(value);
+}
+
+pub(crate) fn remove<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &K, value: &V) {
+    if let Some(set) = map.get_mut(key) {
+        set.remove(value);
+        if set.is_empty() {
+            map.remove(key);
+        }
+    }
+}
+
+/// One less of what is counted.
+pub(crate) fn subtract<K: Ord + Clone>(counts: &mut BTreeMap<K, usize>, key: K) {
+    let count = counts.entry(key.clone()).or_default();
+    *count = count.saturating_sub(1);
+    if *count == 0 {
+        counts.remove(&key);
+    }
+}

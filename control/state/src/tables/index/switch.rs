@@ -1,0 +1,45 @@
+//! Indexes of what switches hear and report.
+
+use proto_types::{MacAddr, SwitchId};
+
+use crate::switch::entity::{Switch, addresses};
+use crate::tables::index::{Index, Indexed, insert, remove, subtract};
+
+/// Addresses that a switch hears, and where.
+pub(crate) fn heard(switch: &Switch) -> impl Iterator<Item = (MacAddr, (SwitchId, String))> + '_ {
+    let ports = switch.ports.iter().filter(|_| switch.hears);
+    ports.flat_map(|(name, port)| {
+        let heard = port.observed.iter().flat_map(|seen| &seen.neighbours);
+        heard
+            .flat_map(addresses)
+            .map(|mac| (mac, (switch.id.clone(), name.clone())))
+    })
+}
+
+impl Indexed for Switch {
+    fn add_to(&self, index: &mut Index) {
+        for (mac, at) in heard(self) {
+            insert(&mut index.heard, mac, at);
+        }
+        for vni in observed_vnis(self) {
+            *index.observed_vnis.entry(vni).or_default() += 1;
+        }
+    }
+    fn remove_from(&self, index: &mut Index) {
+        for (mac, at) in heard(self) {
+            remove(&mut index.heard, &mac, &at);
+        }
+        for vni in observed_vnis(self) {
+            subtract(&mut index.observed_vnis, vni);
+        }
+    }
+}
+
+/// Segments that the ports of a switch are in, as it reports; isolated ports are in none.
+pub(crate) fn observed_vnis(switch: &Switch) -> impl Iterator<Item = u32> {
+    let observed = switch
+        .ports
+        .values()
+        .filter_map(|port| port.observed.as_ref());
+    observed.map(|seen| seen.vni.get()).filter(|vni| *vni != 0)
+}

@@ -1,0 +1,99 @@
+//! Budgets: how much one user, tenant or project may have, counted in the command that makes more.
+//!
+//! They keep any one user from filling the memory of control. An administrator changes them:
+//! `metalmesh settings set`.
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{ProjectId, TenantId};
+
+use crate::cluster::read::settings;
+use crate::tables::Tx;
+
+type Check = std::result::Result<(), Error>;
+
+pub(crate) fn too_many(whose: &str, count: usize, what: &str, way_out: &str) -> Error {
+    let message = format!("{whose} has {count} {what} already, as many as one may have here");
+    Error::new(ErrorCode::TooMany, message).hint(way_out)
+}
+
+pub(crate) fn is_full(count: usize, budget: u32) -> bool {
+    u64::try_from(count).is_ok_and(|count| count >= u64::from(budget))
+}
+
+/// Refuses one more tenant to a user that made as many as it may.
+pub(crate) fn check_tenants(tx: &Tx<'_>, owner: &TenantId) -> Check {
+    let made = tx.tables().index().maker_tenants.get(tx.actor);
+    let count = made.map_or(0, std::collections::BTreeSet::len);
+    let budget = settings(tx.tables()).budgets.tenants_per_user;
+    if !is_full(count, budget) {
+        return Ok(());
+    }
+    let way_out = "delete those that nobody needs: metalmesh tenant delete LOGIN; an \
+                   administrator raises the bound: metalmesh settings set --tenants-per-user";
+    Err(too_many(owner.as_str(), count, "tenants", way_out))
+}
+
+/// Refuses one more project to a tenant that has as many as it may.
+pub(crate) fn check_projects(tx: &Tx<'_>, tenant: &TenantId) -> Check {
+    let projects = tx.tables().index().tenant_projects.get(tenant);
+    let count = projects.map_or(0, std::collections::BTreeSet::len);
+    let budget = settings(tx.tables()).budgets.projects_per_tenant;
+    if !is_full(count, budget) {
+        return Ok(());
+    }
+    let way_out = "delete those that nobody needs: metalmesh project delete ID; an \
+                   administrator raises the bound: metalmesh settings set --projects-per-tenant";
+    Err(too_many(
+        &format!("tenant \"{tenant}\""),
+        count,
+        "projects",
+        way_out,
+    ))
+}
+
+/// Refuses one more invite to a user that has as many open as it may.
+pub(crate) fn check_invites(tx: &Tx<'_>) -> Check {
+    let open = tx.tables().index().inviter_invites.get(tx.actor);
+    let count = open.map_or(0, std::collections::BTreeSet::len);
+    let budget = settings(tx.tables()).budgets.invites_per_user;
+    if !is_full(count, budget) {
+        return Ok(());
+    }
+    let way_out = "delete those that nobody needs, or wait until they end; an administrator \
+                   raises the bound: metalmesh settings set --invites-per-user";
+    Err(too_many(tx.actor, count, "open invites", way_out))
+}
+
+/// Refuses more addresses or networks than a project may have where no quota says how many.
+pub(crate) fn check_project(tx: &Tx<'_>, project: ProjectId, bounded: Bounded) -> Check {
+    let index = tx.tables().index();
+    let budgets = settings(tx.tables()).budgets;
+    let ips = index.project_ips.get(&project);
+    let ips = ips.map_or(0, std::collections::BTreeSet::len);
+    let networks = index.project_networks.get(&project).copied().unwrap_or(0);
+    let over_ips = !bounded.ips && is_full(ips, budgets.ips_per_project.saturating_add(1));
+    let over_networks = !bounded.networks && networks > budgets.networks_per_project;
+    let (count, what) = match (over_ips, over_networks) {
+        (true, _) => (ips - 1, "addresses"),
+        (_, true) => (
+            usize::try_from(networks - 1).unwrap_or(usize::MAX),
+            "networks",
+        ),
+        _ => return Ok(()),
+    };
+    let way_out = "delete those that nobody needs; an administrator sets a quota: metalmesh quota \
+                   set --of-project ID";
+    Err(too_many(
+        &format!("project \"{project}\""),
+        count,
+        what,
+        way_out,
+    ))
+}
+
+/// What a project's quotas bound already.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Bounded {
+    pub(crate) ips: bool,
+    pub(crate) networks: bool,
+}

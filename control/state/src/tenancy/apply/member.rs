@@ -1,0 +1,163 @@
+//! Members of tenants and projects; neither loses its last owner.
+
+use std::collections::BTreeMap;
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{TenantId, Timestamp};
+
+use crate::levels::feature_level;
+use crate::reply::Reply;
+use crate::tables::Tx;
+use crate::tenancy::command::{
+    RemoveProjectMember, RemoveTenantMember, SetProjectMember, SetTenantMember,
+};
+use crate::tenancy::entity::{Member, Project, ProjectRole, Tenant, TenantRole};
+
+/// How many members a tenant or project may have.
+const MEMBERS_MAX: usize = 1000;
+
+type Result = std::result::Result<Reply, Error>;
+
+pub(crate) fn set_tenant_member(tx: &mut Tx<'_>, op: &SetTenantMember) -> Result {
+    let mut tenant: Tenant = tx.require(&op.login)?;
+    put_member(
+        &mut tenant.members,
+        &op.member,
+        op.role,
+        op.must_be_new,
+        tx.now,
+    )?;
+    check_personal(&op.login, &op.member, Some(op.role))?;
+    keep_owner(
+        &tenant.members,
+        TenantRole::Owner,
+        "tenant",
+        op.login.as_str(),
+    )?;
+    Ok(Reply::Tenant(tx.update(tenant)))
+}
+
+/// A user owns the tenant of its own login as long as there is that tenant.
+fn check_personal(
+    tenant: &TenantId,
+    member: &TenantId,
+    role: Option<TenantRole>,
+) -> std::result::Result<(), Error> {
+    if tenant != member || role == Some(TenantRole::Owner) {
+        return Ok(());
+    }
+    let what = format!("\"{member}\" owns its personal tenant and cannot lose that");
+    Err(Error::new(ErrorCode::LastOwner, what)
+        .object("tenant", tenant)
+        .hint("use another tenant for what others shall own"))
+}
+
+pub(crate) fn remove_tenant_member(tx: &mut Tx<'_>, op: &RemoveTenantMember) -> Result {
+    let mut tenant: Tenant = tx.require(&op.login)?;
+    let was = take_member(&mut tenant.members, &op.member)?;
+    let key = op.login.as_str();
+    check_personal(&op.login, &op.member, None)?;
+    // Unlike a demotion, a removal may leave nobody at all.
+    if was.role == TenantRole::Owner && tenant.members.is_empty() {
+        return Err(last_owner("tenant", key));
+    }
+    keep_owner(&tenant.members, TenantRole::Owner, "tenant", key)?;
+    Ok(Reply::Tenant(tx.update(tenant)))
+}
+
+fn put_member<R>(
+    members: &mut BTreeMap<TenantId, Member<R>>,
+    login: &TenantId,
+    role: R,
+    must_be_new: Option<bool>,
+    now: Timestamp,
+) -> std::result::Result<(), Error> {
+    let there = members.get(login).map(|member| member.created_at);
+    match (must_be_new, there) {
+        (Some(true), Some(_)) => return Err(Error::already_exists("member", login)),
+        (Some(false), None) => return Err(Error::not_found("member", login)),
+        (_, None) if members.len() >= MEMBERS_MAX => {
+            return Err(Error::new(
+                ErrorCode::TooMany,
+                format!("there are {MEMBERS_MAX} members already"),
+            ));
+        }
+        _ => {}
+    }
+    members.insert(
+        login.clone(),
+        Member {
+            role,
+            created_at: there.unwrap_or(now),
+        },
+    );
+    Ok(())
+}
+
+fn take_member<R>(
+    members: &mut BTreeMap<TenantId, Member<R>>,
+    login: &TenantId,
+) -> std::result::Result<Member<R>, Error> {
+    members
+        .remove(login)
+        .ok_or_else(|| Error::not_found("member", login))
+}
+
+/// Refuses to leave members without an owner among them.
+fn keep_owner<R: PartialEq>(
+    members: &BTreeMap<TenantId, Member<R>>,
+    owner: R,
+    kind: &str,
+    key: &str,
+) -> std::result::Result<(), Error> {
+    if members.is_empty() || members.values().any(|member| member.role == owner) {
+        return Ok(());
+    }
+    Err(last_owner(kind, key))
+}
+
+fn last_owner(kind: &str, key: &str) -> Error {
+    let what = format!("{kind} \"{key}\" would be without an owner");
+    Error::new(ErrorCode::LastOwner, what).object(kind, key)
+}
+
+/// The owners of its tenant own a project as well. Programs of level 1 did not count them, and
+/// beside one of them all must come to its result. Where the tenant has no owner, the removal of a
+/// project's owner may not leave the project without members.
+fn keep_project_owner(
+    tx: &Tx<'_>,
+    project: &Project,
+    removes_owner: bool,
+) -> std::result::Result<(), Error> {
+    let tenant = tx.get::<Tenant>(&project.tenant);
+    let mut lenders = tenant.into_iter().flat_map(|it| it.members.values());
+    let is_owned = lenders.any(|member| member.role == TenantRole::Owner);
+    if is_owned && feature_level(tx.tables()) >= 2 {
+        return Ok(());
+    }
+    let id = project.id.to_string();
+    if removes_owner && !is_owned && project.members.is_empty() {
+        return Err(last_owner("project", &id));
+    }
+    keep_owner(&project.members, ProjectRole::Owner, "project", &id)
+}
+
+pub(crate) fn set_project_member(tx: &mut Tx<'_>, op: &SetProjectMember) -> Result {
+    let mut project: Project = tx.require(&op.id)?;
+    put_member(
+        &mut project.members,
+        &op.member,
+        op.role,
+        op.must_be_new,
+        tx.now,
+    )?;
+    keep_project_owner(tx, &project, false)?;
+    Ok(Reply::Project(tx.update(project)))
+}
+
+pub(crate) fn remove_project_member(tx: &mut Tx<'_>, op: &RemoveProjectMember) -> Result {
+    let mut project: Project = tx.require(&op.id)?;
+    let was = take_member(&mut project.members, &op.member)?;
+    keep_project_owner(tx, &project, was.role == ProjectRole::Owner)?;
+    Ok(Reply::Project(tx.update(project)))
+}

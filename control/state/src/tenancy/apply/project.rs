@@ -1,0 +1,97 @@
+//! Projects.
+
+use proto_errors::Error;
+use proto_types::TenantId;
+
+use crate::fields::{check_description, check_name, in_use};
+use crate::meta::Meta;
+use crate::references;
+use crate::reply::Reply;
+use crate::tables::Tx;
+use crate::tenancy::apply::{budget, invite};
+use crate::tenancy::command::{CreateProject, DeleteProject, UpdateProject};
+use crate::tenancy::entity::{
+    InvitePlace, Member, Project, ProjectRole, Quota, QuotaSubject, Tenant,
+};
+
+type Result = std::result::Result<Reply, Error>;
+
+pub(crate) fn create_project(tx: &mut Tx<'_>, op: &CreateProject) -> Result {
+    check_name(&op.name)?;
+    check_description(&op.description)?;
+    tx.tables().require::<Tenant>(&op.tenant)?;
+    check_project_name(tx, &op.tenant, &op.name)?;
+    budget::check_projects(tx, &op.tenant)?;
+    let owner = op.owner.clone().map(|login| {
+        (
+            login,
+            Member {
+                role: ProjectRole::Owner,
+                created_at: tx.now,
+            },
+        )
+    });
+    let project = Project {
+        id: op.id,
+        meta: Meta::labelled(op.labels.clone()),
+        name: op.name.clone(),
+        description: op.description.clone(),
+        tenant: op.tenant.clone(),
+        avatar_url: op.avatar_url.clone(),
+        members: owner.into_iter().collect(),
+    };
+    tx.create(project).map(Reply::Project)
+}
+
+fn check_project_name(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    name: &str,
+) -> std::result::Result<(), Error> {
+    let tables = tx.tables();
+    let theirs = tables.index().tenant_projects.get(tenant);
+    let mut theirs = theirs.into_iter().flatten();
+    let is_taken = theirs.any(|id| {
+        let project = tables.get::<Project>(id);
+        project.is_some_and(|project| project.name == name)
+    });
+    if is_taken {
+        Err(Error::already_exists("project", name))
+    } else {
+        Ok(())
+    }
+}
+
+pub(crate) fn update_project(tx: &mut Tx<'_>, op: &UpdateProject) -> Result {
+    let mut project: Project = tx.require(&op.id)?;
+    op.lock
+        .check("project", &op.id.to_string(), &project.meta)?;
+    if let Some(name) = op.name.as_ref().filter(|name| **name != project.name) {
+        check_name(name)?;
+        check_project_name(tx, &project.tenant, name)?;
+        project.name.clone_from(name);
+    }
+    if let Some(description) = &op.description {
+        check_description(description)?;
+        project.description.clone_from(description);
+    }
+    if op.avatar_url.is_some() {
+        project.avatar_url.clone_from(&op.avatar_url);
+    }
+    if let Some(labels) = &op.labels {
+        labels.apply(&mut project.meta.labels)?;
+    }
+    Ok(Reply::Project(tx.update(project)))
+}
+
+pub(crate) fn delete_project(tx: &mut Tx<'_>, op: &DeleteProject) -> Result {
+    let project = tx.tables().require::<Project>(&op.id)?.clone();
+    let key = op.id.to_string();
+    if let Some((kind, by)) = references::holder_of_project(tx.tables(), op.id) {
+        return Err(in_use("project", &key, kind, &by));
+    }
+    invite::forget(tx, &InvitePlace::Project(op.id));
+    tx.delete::<Quota>(&QuotaSubject::Project(op.id));
+    tx.delete::<Project>(&op.id);
+    Ok(Reply::Project(project))
+}

@@ -1,0 +1,55 @@
+//! Commands about invites.
+
+use std::fmt;
+
+use proto_types::{Digest, TenantId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::blob;
+use crate::tenancy::entity::{InvitePlace, InviteTo, Warrant};
+
+/// See [`Op::CreateInvite`](crate::Op::CreateInvite).
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct CreateInvite {
+    /// SHA-256 of the secret.
+    pub id: Digest,
+    /// The secret, sealed.
+    #[serde(with = "blob")]
+    pub sealed_secret: Vec<u8>,
+    /// What for.
+    pub to: InviteTo,
+    /// See [`Invite::warrant`](crate::Invite::warrant).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warrant: Option<Warrant>,
+    /// End of validity, at most seven days away.
+    pub expires_at: Timestamp,
+}
+
+impl fmt::Debug for CreateInvite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CreateInvite")
+            .field("id", &self.id)
+            .field("sealed_secret", &"<redacted>")
+            .field("to", &self.to)
+            .field("expires_at", &self.expires_at)
+            .finish()
+    }
+}
+
+/// See [`Op::AcceptInvite`](crate::Op::AcceptInvite).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AcceptInvite {
+    /// SHA-256 of the secret.
+    pub id: Digest,
+    /// Who joins.
+    pub member: TenantId,
+}
+
+/// See [`Op::DeleteInvite`](crate::Op::DeleteInvite).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeleteInvite {
+    /// SHA-256 of the secret.
+    pub id: Digest,
+    /// What it must lead into: others' invites are not found.
+    pub place: InvitePlace,
+}

@@ -1,0 +1,81 @@
+//! Commands about projects.
+
+use proto_types::{ProjectId, TenantId};
+use serde::{Deserialize, Serialize};
+
+use crate::meta::{Labels, LabelsUpdate, Lock};
+use crate::tenancy::entity::ProjectRole;
+
+/// See [`Op::CreateProject`](crate::Op::CreateProject).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CreateProject {
+    /// Id.
+    pub id: ProjectId,
+    /// Tenant.
+    pub tenant: TenantId,
+    /// Shown name.
+    pub name: String,
+    /// Free text.
+    #[serde(default)]
+    pub description: String,
+    /// Where a picture is.
+    #[serde(default)]
+    pub avatar_url: Option<String>,
+    /// Labels.
+    #[serde(default)]
+    pub labels: Labels,
+    /// Who becomes its owner.
+    #[serde(default)]
+    pub owner: Option<TenantId>,
+}
+
+/// See [`Op::UpdateProject`](crate::Op::UpdateProject).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UpdateProject {
+    /// Which.
+    pub id: ProjectId,
+    /// Guard.
+    pub lock: Lock,
+    /// Shown name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Free text.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Where a picture is.
+    #[serde(default)]
+    pub avatar_url: Option<String>,
+    /// Labels.
+    #[serde(default)]
+    pub labels: Option<LabelsUpdate>,
+}
+
+/// See [`Op::DeleteProject`](crate::Op::DeleteProject).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeleteProject {
+    /// Which.
+    pub id: ProjectId,
+}
+
+/// See [`Op::SetProjectMember`](crate::Op::SetProjectMember).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SetProjectMember {
+    /// Project.
+    pub id: ProjectId,
+    /// Member.
+    pub member: TenantId,
+    /// Role.
+    pub role: ProjectRole,
+    /// Refuse when the member is there (`Some(true)`) or is not (`Some(false)`).
+    #[serde(default)]
+    pub must_be_new: Option<bool>,
+}
+
+/// See [`Op::RemoveProjectMember`](crate::Op::RemoveProjectMember).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RemoveProjectMember {
+    /// Project.
+    pub id: ProjectId,
+    /// Member.
+    pub member: TenantId,
+}

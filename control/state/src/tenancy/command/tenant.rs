@@ -1,0 +1,88 @@
+//! Commands about tenants.
+
+use proto_types::TenantId;
+use serde::{Deserialize, Serialize};
+
+use crate::meta::{Labels, LabelsUpdate, Lock};
+use crate::tenancy::entity::TenantRole;
+
+/// See [`Op::CreateTenant`](crate::Op::CreateTenant).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CreateTenant {
+    /// Login.
+    pub login: TenantId,
+    /// Shown name.
+    pub name: String,
+    /// Mail address.
+    #[serde(default)]
+    pub email: String,
+    /// Free text.
+    #[serde(default)]
+    pub description: String,
+    /// Where a picture is.
+    #[serde(default)]
+    pub avatar_url: String,
+    /// Labels.
+    #[serde(default)]
+    pub labels: Labels,
+    /// Who becomes its owner.
+    #[serde(default)]
+    pub owner: Option<TenantId>,
+}
+
+/// See [`Op::UpdateTenant`](crate::Op::UpdateTenant).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UpdateTenant {
+    /// Which.
+    pub login: TenantId,
+    /// Guard.
+    pub lock: Lock,
+    /// Shown name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Mail address.
+    #[serde(default)]
+    pub email: Option<String>,
+    /// Free text.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Where a picture is.
+    #[serde(default)]
+    pub avatar_url: Option<String>,
+    /// Labels.
+    #[serde(default)]
+    pub labels: Option<LabelsUpdate>,
+}
+
+/// See [`Op::DeleteTenant`](crate::Op::DeleteTenant).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeleteTenant {
+    /// Which.
+    pub login: TenantId,
+    /// `true` if an administrator asks, who may delete a user's personal tenant too.
+    #[serde(default)]
+    pub personal: bool,
+}
+
+/// See [`Op::SetTenantMember`](crate::Op::SetTenantMember).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SetTenantMember {
+    /// Tenant.
+    pub login: TenantId,
+    /// Member.
+    pub member: TenantId,
+    /// Role.
+    pub role: TenantRole,
+    /// Refuse when the member is there (`Some(true)`) or is not (`Some(false)`).
+    #[serde(default)]
+    pub must_be_new: Option<bool>,
+}
+
+/// See [`Op::RemoveTenantMember`](crate::Op::RemoveTenantMember).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RemoveTenantMember {
+    /// Tenant.
+    pub login: TenantId,
+    /// Member.
+    pub member: TenantId,
+}

@@ -1,0 +1,82 @@
+//! Invites into tenants and projects.
+
+use std::fmt;
+
+use proto_types::{Digest, ProjectId, TenantId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::blob;
+use crate::tenancy::entity::{ProjectRole, TenantRole, Warrant};
+
+impl InviteTo {
+    /// What the invite leads into.
+    pub fn place(&self) -> InvitePlace {
+        match self {
+            Self::Tenant { login, .. } => InvitePlace::Tenant(login.clone()),
+            Self::Project { id, .. } => InvitePlace::Project(*id),
+        }
+    }
+}
+
+/// What an invite leads into.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InvitePlace {
+    /// A tenant.
+    Tenant(TenantId),
+    /// A project.
+    Project(ProjectId),
+}
+
+/// What an invite makes of whoever accepts it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InviteTo {
+    /// A member of a tenant.
+    Tenant {
+        /// Which.
+        login: TenantId,
+        /// What the member may do.
+        role: TenantRole,
+    },
+    /// A member of a project.
+    Project {
+        /// Which.
+        id: ProjectId,
+        /// What the member may do.
+        role: ProjectRole,
+    },
+}
+
+/// Lets whoever is told its secret join a tenant or project, once.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invite {
+    /// The key: SHA-256 of the secret.
+    pub id: Digest,
+    /// The secret, sealed, for its owners to look it up again; opaque here.
+    #[serde(with = "blob")]
+    pub sealed_secret: Vec<u8>,
+    /// What for.
+    pub to: InviteTo,
+    /// Login of who invites.
+    pub invited_by: String,
+    /// The standing over the platform on which it rests; `None` means that who invites owns the
+    /// place, and the invite ends with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warrant: Option<Warrant>,
+    /// When.
+    pub created_at: Timestamp,
+    /// Refused after this, and forgotten.
+    pub expires_at: Timestamp,
+}
+
+impl fmt::Debug for Invite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Invite")
+            .field("id", &self.id)
+            .field("sealed_secret", &"<redacted>")
+            .field("to", &self.to)
+            .field("expires_at", &self.expires_at)
+            .finish_non_exhaustive()
+    }
+}

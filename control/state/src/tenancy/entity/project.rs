@@ -1,0 +1,43 @@
+//! Projects and the roles in them.
+
+use std::collections::BTreeMap;
+
+use proto_types::{ProjectId, TenantId};
+use serde::{Deserialize, Serialize};
+
+use crate::meta::Meta;
+use crate::tenancy::entity::Member;
+
+/// What a member may do in a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProjectRole {
+    /// Everything.
+    Owner,
+    /// Changes.
+    Editor,
+    /// Reads.
+    Viewer,
+}
+
+/// What machines, networks and addresses belong to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Project {
+    /// The key.
+    pub id: ProjectId,
+    /// Head.
+    pub meta: Meta,
+    /// Shown name, unique in its tenant.
+    pub name: String,
+    /// Free text.
+    #[serde(default)]
+    pub description: String,
+    /// The tenant that it belongs to.
+    pub tenant: TenantId,
+    /// Where a picture is.
+    #[serde(default)]
+    pub avatar_url: Option<String>,
+    /// Direct members by login; members of the tenant are inherited and not listed here.
+    #[serde(default)]
+    pub members: BTreeMap<TenantId, Member<ProjectRole>>,
+}

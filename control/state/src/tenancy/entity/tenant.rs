@@ -1,0 +1,57 @@
+//! Tenants and their members.
+
+use std::collections::BTreeMap;
+
+use proto_types::{TenantId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::meta::Meta;
+
+/// What a member may do in a tenant; exact sets, not a ladder (the contract's table decides).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TenantRole {
+    /// Everything.
+    Owner,
+    /// Changes.
+    Editor,
+    /// Reads.
+    Viewer,
+    /// Sees that the tenant exists: a member of one of its projects only.
+    Guest,
+}
+
+/// A membership; the member's login is the key of the map it is in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member<R> {
+    /// What the member may do.
+    pub role: R,
+    /// Since when.
+    pub created_at: Timestamp,
+}
+
+/// Someone who pays: a person or an organisation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tenant {
+    /// Login: the key.
+    pub login: TenantId,
+    /// Head.
+    pub meta: Meta,
+    /// Shown name.
+    pub name: String,
+    /// Mail address; empty when unknown.
+    #[serde(default)]
+    pub email: String,
+    /// Free text.
+    #[serde(default)]
+    pub description: String,
+    /// Where a picture is; empty without one.
+    #[serde(default)]
+    pub avatar_url: String,
+    /// Login of the creator.
+    #[serde(default)]
+    pub created_by: String,
+    /// Members by login.
+    #[serde(default)]
+    pub members: BTreeMap<TenantId, Member<TenantRole>>,
+}
