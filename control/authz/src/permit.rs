@@ -55,8 +55,21 @@ pub enum SystemActor {
     Gate,
 }
 
+impl SystemActor {
+    /// Every part of the system that writes.
+    pub const ALL: &'static [Self] = &[
+        Self::Gateway,
+        Self::Reconcile,
+        Self::Pki,
+        Self::Bootstrap,
+        Self::Audit,
+        Self::Login,
+        Self::Gate,
+    ];
+}
+
 impl Permit {
-    /// For a write that the system makes by itself.
+    /// For a write that the system makes by itself; what it covers is the store's to say.
     pub fn system(actor: SystemActor) -> Self {
         Self {
             actor: Actor::System(actor),

@@ -6,7 +6,7 @@ use control_state::{
     Command, ErrorCode, Op, Reply, StateError, TRACE_LEVEL, Tables, Token, TokenType, bounds,
     feature_level,
 };
-use control_store::{AuditTrail, Store};
+use control_store::{AuditTrail, Store, check_covers};
 use proto_types::Timestamp;
 use tonic::Status;
 
@@ -91,6 +91,7 @@ impl ServiceContext {
             command = command.traced(trace.to_string());
         }
         if permit.is_trial() {
+            check_covers(permit, &command.op).map_err(refusal::of_state)?;
             return self.attempt(&command).await;
         }
         self.store

@@ -117,20 +117,19 @@ impl BmcService for Shared {
     ) -> Result<BmcOrderDoneResponse, LinkStatus> {
         let partition = access::bmc(peer)?;
         self.presence.heard_partition(&partition, self.store.now());
-        let what = format!("order {}", request.id);
-        let nonce = digest(&request.nonce_sha256)?;
-        let op = Done {
-            id: request.id.parse().map_err(status::parse)?,
-            partition,
-            error: convert::non_empty(request.error),
-            power_state: convert::non_empty(request.power_state),
-            nonce,
-        };
-        let call = self.begin(&bmc_service::ORDER_DONE, peer, what);
-        let result = self.within(&call).propose(peer, op).await;
-        let result = result.map(|_| BmcOrderDoneResponse {});
-        self.finish(call, &result).await;
-        result
+        let about = format!("order {}", request.id);
+        self.audited(&bmc_service::ORDER_DONE, peer, about, |shared| async move {
+            let op = Done {
+                id: request.id.parse().map_err(status::parse)?,
+                partition,
+                error: convert::non_empty(request.error),
+                power_state: convert::non_empty(request.power_state),
+                nonce: digest(&request.nonce_sha256)?,
+            };
+            shared.propose(peer, op).await?;
+            Ok(BmcOrderDoneResponse {})
+        })
+        .await
     }
 }
 

@@ -108,26 +108,28 @@ impl BootService for Shared {
     ) -> Result<BootTicket, LinkStatus> {
         let partition = access::pixie(peer)?;
         self.presence.heard_partition(&partition, self.store.now());
-        let machine = request.machine_uuid.parse().map_err(status::parse)?;
-        let mac = request.mac.parse().map_err(status::parse)?;
-        let id = peer
-            .id()
-            .ok_or_else(|| LinkStatus::unauthenticated("no certificate"))?;
-        let what = format!("machine {machine} mac {mac}");
-        let call = self.begin(&boot_service::ISSUE_TICKET, peer, what);
-        let issued = self
-            .within(&call)
-            .pki
-            .issue_boot_ticket(id, partition, machine, mac)
-            .await;
-        let result = issued.map_err(status::pki).map(|ticket| BootTicket {
-            ticket_id: ticket.id.to_string(),
-            secret: ticket.secret.to_vec(),
-            expires_ms: ticket.expires_at.ms(),
-            roots: self.pki.roots().iter().map(|der| der.to_vec()).collect(),
-        });
-        self.finish(call, &result).await;
-        result
+        let about = format!("machine {} mac {}", request.machine_uuid, request.mac);
+        self.audited(
+            &boot_service::ISSUE_TICKET,
+            peer,
+            about,
+            |shared| async move {
+                let machine = request.machine_uuid.parse().map_err(status::parse)?;
+                let mac = request.mac.parse().map_err(status::parse)?;
+                let id = peer
+                    .id()
+                    .ok_or_else(|| LinkStatus::unauthenticated("no certificate"))?;
+                let ticket = shared.pki.issue_boot_ticket(id, partition, machine, mac);
+                let ticket = ticket.await.map_err(status::pki)?;
+                Ok(BootTicket {
+                    ticket_id: ticket.id.to_string(),
+                    secret: ticket.secret.to_vec(),
+                    expires_ms: ticket.expires_at.ms(),
+                    roots: shared.pki.roots().iter().map(|der| der.to_vec()).collect(),
+                })
+            },
+        )
+        .await
     }
 
     async fn report_leases(

@@ -19,17 +19,17 @@ const CHAIN_LEN_MAX: usize = 4;
 
 impl EnrolService for Shared {
     async fn join(&self, peer: &Peer, request: JoinRequest) -> Result<Certificate, LinkStatus> {
-        let what = format!(
-            "ticket {} machine {}",
-            request.ticket_id, request.machine_uuid
-        );
-        let call = self.begin(&enrol_service::JOIN, peer, what.clone());
-        let result = self.within(&call).try_join(request).await;
-        if let Err(e) = &result {
-            info!(remote = %peer.remote(), what, error = %e, "join refused");
-        }
-        self.finish(call, &result).await;
-        result
+        let (ticket, machine) = (&request.ticket_id, &request.machine_uuid);
+        let about = format!("ticket {ticket} machine {machine}");
+        let told = about.clone();
+        let result = self
+            .audited(&enrol_service::JOIN, peer, about, |shared| async move {
+                shared.try_join(request).await
+            })
+            .await;
+        result.inspect_err(|error| {
+            info!(remote = %peer.remote(), about = told, %error, "join refused");
+        })
     }
 
     async fn challenge_tpm(
@@ -56,25 +56,23 @@ impl EnrolService for Shared {
     }
 
     async fn resume(&self, peer: &Peer, request: ResumeRequest) -> Result<Certificate, LinkStatus> {
-        if request.chain.len() > CHAIN_LEN_MAX {
-            return Err(LinkStatus::invalid_argument("the chain is too long"));
-        }
-        let chain: Vec<_> = request
-            .chain
-            .into_iter()
-            .map(CertificateDer::from)
-            .collect();
+        let chain = request.chain.into_iter().map(CertificateDer::from);
+        let chain: Vec<_> = chain.take(CHAIN_LEN_MAX + 1).collect();
         let leaf = chain.first().map(PeerIdentity::from_certificate);
-        let what = leaf.and_then(Result::ok);
-        let what = what.map(|leaf| leaf.id.to_string()).unwrap_or_default();
-        let call = self.begin(&enrol_service::RESUME, peer, what);
-        let result = self.within(&call).pki.resume(&chain, &request.csr).await;
-        let result = result.map(certificate).map_err(status::pki);
-        if let Err(e) = &result {
-            info!(remote = %peer.remote(), error = %e, "resumption refused");
-        }
-        self.finish(call, &result).await;
-        result
+        let about = leaf.and_then(Result::ok).map(|leaf| leaf.id.to_string());
+        let about = about.unwrap_or_default();
+        let result = self
+            .audited(&enrol_service::RESUME, peer, about, |shared| async move {
+                if chain.len() > CHAIN_LEN_MAX {
+                    return Err(LinkStatus::invalid_argument("the chain is too long"));
+                }
+                let resumed = shared.pki.resume(&chain, &request.csr).await;
+                resumed.map(certificate).map_err(status::pki)
+            })
+            .await;
+        result.inspect_err(|error| {
+            info!(remote = %peer.remote(), %error, "resumption refused");
+        })
     }
 }
 

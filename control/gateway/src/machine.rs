@@ -34,14 +34,17 @@ impl MachineService for Shared {
     ) -> Result<MachineRegisterResponse, LinkStatus> {
         let id = access::machine(peer)?;
         self.hears_hammer(peer, id)?;
-        let call = self.begin(&machine_service::REGISTER, peer, format!("machine {id}"));
-        let result = match inventory(id, request) {
-            Ok(op) => self.within(&call).propose(peer, op).await,
-            Err(e) => Err(e),
-        };
-        let result = result.and_then(registered);
-        self.finish(call, &result).await;
-        result
+        let about = format!("machine {id}");
+        self.audited(
+            &machine_service::REGISTER,
+            peer,
+            about,
+            |shared| async move {
+                let op = inventory(id, request)?;
+                registered(shared.propose(peer, op).await?)
+            },
+        )
+        .await
     }
 
     async fn orders(
@@ -123,12 +126,17 @@ impl MachineService for Shared {
             id,
             disks: request.disks.into_iter().map(wiped).collect(),
         };
-        let what = format!("machine {id} disks {}", op.disks.len());
-        let call = self.begin(&machine_service::WIPE_DONE, peer, what);
-        let result = self.within(&call).propose(peer, op).await;
-        let result = result.map(|_| WipeReportResponse {});
-        self.finish(call, &result).await;
-        result
+        let about = format!("machine {id} disks {}", op.disks.len());
+        self.audited(
+            &machine_service::WIPE_DONE,
+            peer,
+            about,
+            |shared| async move {
+                shared.propose(peer, op).await?;
+                Ok(WipeReportResponse {})
+            },
+        )
+        .await
     }
 
     async fn project_identity(
@@ -138,12 +146,11 @@ impl MachineService for Shared {
     ) -> Result<ProjectIdentityResponse, LinkStatus> {
         let id = access::machine(peer)?;
         self.hears_hammer(peer, id)?;
-        let method = &machine_service::PROJECT_IDENTITY;
-        let call = self.begin(method, peer, format!("machine {id}"));
-        let this = self.within(&call);
-        let result = this.try_project_identity(id, &request.csr).await;
-        self.finish(call, &result).await;
-        result
+        let (method, about) = (&machine_service::PROJECT_IDENTITY, format!("machine {id}"));
+        self.audited(method, peer, about, |shared| async move {
+            shared.try_project_identity(id, &request.csr).await
+        })
+        .await
     }
 
     async fn install_done(
@@ -153,24 +160,33 @@ impl MachineService for Shared {
     ) -> Result<InstallReportResponse, LinkStatus> {
         let id = access::machine(peer)?;
         self.hears_hammer(peer, id)?;
-        let what = format!("machine {id} allocation {}", request.allocation_uuid);
-        let cut = request.log_tail.len().saturating_sub(LOG_TAIL_MAX);
-        let op = InstallDone {
-            id,
-            allocation: request.allocation_uuid.parse().map_err(status::parse)?,
-            error: convert::non_empty(request.error),
-            step: request.step,
-            retryable: request.retryable,
-            log_tail: request.log_tail[request.log_tail.ceil_char_boundary(cut)..].to_owned(),
-            console_password: request.console_password,
-            primary_disk: request.primary_disk,
-        };
-        let call = self.begin(&machine_service::INSTALL_DONE, peer, what);
-        let result = self.within(&call).propose(peer, op).await;
-        let result = result.map(|_| InstallReportResponse {});
-        self.finish(call, &result).await;
-        result
+        let about = format!("machine {id} allocation {}", request.allocation_uuid);
+        self.audited(
+            &machine_service::INSTALL_DONE,
+            peer,
+            about,
+            |shared| async move {
+                shared.propose(peer, installed(id, request)?).await?;
+                Ok(InstallReportResponse {})
+            },
+        )
+        .await
     }
+}
+
+/// The end of an installation, with the last bytes of its log.
+fn installed(id: MachineId, report: InstallReport) -> Result<InstallDone, LinkStatus> {
+    let cut = report.log_tail.len().saturating_sub(LOG_TAIL_MAX);
+    Ok(InstallDone {
+        id,
+        allocation: report.allocation_uuid.parse().map_err(status::parse)?,
+        error: convert::non_empty(report.error),
+        step: report.step,
+        retryable: report.retryable,
+        log_tail: report.log_tail[report.log_tail.ceil_char_boundary(cut)..].to_owned(),
+        console_password: report.console_password,
+        primary_disk: report.primary_disk,
+    })
 }
 
 impl Shared {

@@ -18,14 +18,16 @@ impl NodeService for Shared {
         peer: &Peer,
         request: JoinClusterRequest,
     ) -> Result<JoinClusterResponse, LinkStatus> {
-        let what = format!("ticket {}", request.ticket_id);
-        let call = self.begin(&node_service::JOIN_CLUSTER, peer, what.clone());
-        let result = self.within(&call).let_in(request).await;
-        if let Err(e) = &result {
-            info!(remote = %peer.remote(), what, error = %e, "a node was not let in");
-        }
-        self.finish(call, &result).await;
-        result
+        let ticket = request.ticket_id.clone();
+        let (method, about) = (&node_service::JOIN_CLUSTER, format!("ticket {ticket}"));
+        let result = self
+            .audited(method, peer, about, |shared| async move {
+                shared.let_in(request).await
+            })
+            .await;
+        result.inspect_err(|error| {
+            info!(remote = %peer.remote(), ticket, %error, "a node was not let in");
+        })
     }
 }
 

@@ -28,17 +28,18 @@ impl SwitchService for Shared {
     ) -> Result<SwitchRegisterResponse, LinkStatus> {
         let (partition, id) = access::switch(peer)?;
         self.presence.heard_partition(&partition, self.store.now());
-        let call = self.begin(&switch_service::REGISTER, peer, format!("switch {id}"));
-        let result = match register(partition, id, request) {
-            Ok(op) => self
-                .within(&call)
-                .propose(peer, op)
-                .await
-                .map(|_| SwitchRegisterResponse {}),
-            Err(e) => Err(e),
-        };
-        self.finish(call, &result).await;
-        result
+        let about = format!("switch {id}");
+        self.audited(
+            &switch_service::REGISTER,
+            peer,
+            about,
+            |shared| async move {
+                let op = register(partition, id, request)?;
+                shared.propose(peer, op).await?;
+                Ok(SwitchRegisterResponse {})
+            },
+        )
+        .await
     }
 
     async fn desired(

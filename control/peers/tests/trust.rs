@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use control_authz::{Permit, SystemActor};
 use control_peers::{ALPN, PeerLink};
 use control_pki::PeerCredential;
 use control_state::{AnnounceNode, Command, FEATURE_LEVEL, Op, RemoveNode};
@@ -16,6 +15,7 @@ use futures::{SinkExt, StreamExt};
 use proto_identity::profile::{Authority, Purpose};
 use proto_identity::{CertificateRequest, Credential, Key, members};
 use tempfile::TempDir;
+use tests_support::permit_for;
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -182,7 +182,6 @@ async fn without_a_certificate_nobody_is_reached() {
 async fn a_removed_node_is_cut_off_and_stays_out() {
     let ca = Ca::new();
     let served = Served::start(ca.peer(1)).await;
-    let permit = Permit::system(SystemActor::Bootstrap);
     let announce = AnnounceNode {
         id: 2,
         peer_address: String::new(),
@@ -194,6 +193,7 @@ async fn a_removed_node_is_cut_off_and_stays_out() {
     let mut open = link.open(&served.member(1), Lane::Forward).await.unwrap();
     for op in [Op::from(announce), Op::from(RemoveNode { id: 2 })] {
         let command = Command::new(served.store.now(), "test", op);
+        let permit = permit_for(command.op.name());
         served.store.propose(&permit, &command).await.unwrap();
     }
     // What was open ends, though its certificate is good for an hour.

@@ -61,7 +61,7 @@ impl<M: StateMachine> Store<M> {
         command: &M::Command,
     ) -> Result<M::Reply, ProposeError<M::Rejection>> {
         self.running()?;
-        M::may_change(permit).map_err(ProposeError::Rejected)?;
+        M::may_change(permit, command).map_err(ProposeError::Rejected)?;
         let recorded = self.read_local(|state| state.recorded(permit, command))?;
         let applied = self.propose_as_it_is(recorded.as_ref().unwrap_or(command));
         let reply = applied.await?;
@@ -262,9 +262,12 @@ impl<M: StateMachine> Store<M> {
     /// See [`MembershipError`].
     pub async fn change_members(
         &self,
-        _permit: &M::Permit,
+        permit: &M::Permit,
         change: &MemberChange,
     ) -> Result<(), MembershipError> {
+        if !M::may_change_members(permit) {
+            return Err(MembershipError::NotCovered);
+        }
         let deadline = Instant::now() + PROPOSE_TIMEOUT;
         loop {
             self.running()?;

@@ -30,6 +30,7 @@ mod machine;
 mod members;
 mod metrics;
 mod open;
+mod operations;
 mod platform;
 mod proposer;
 mod raft;
@@ -68,6 +69,7 @@ pub use members::{
     ClusterView, MemberChange, MemberState, MembershipError, PROMOTE_LAG_ENTRIES_MAX,
 };
 pub use metrics::Metrics;
+pub use operations::{check_covers, coverers};
 pub use platform::Platform;
 pub use proposer::{BATCH_BYTES_MAX, BATCH_COMMANDS_MAX, COMMAND_BYTES_MAX, PROPOSALS_MAX};
 pub use raft::wire::PeerRefusal;

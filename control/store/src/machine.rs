@@ -62,12 +62,17 @@ pub trait StateMachine: Debug + Default + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Whether `permit` is one to change something with; asked before anything else.
+    /// Asked before anything else: `permit` is one to change something with, and covers `command`.
     ///
     /// # Errors
     /// Why it is not.
-    fn may_change(_permit: &Self::Permit) -> Result<(), Self::Rejection> {
+    fn may_change(_permit: &Self::Permit, _command: &Self::Command) -> Result<(), Self::Rejection> {
         Ok(())
+    }
+
+    /// `false` if `permit` does not cover changes of the cluster's members.
+    fn may_change_members(_permit: &Self::Permit) -> bool {
+        true
     }
 
     /// `command` together with the record of the call that `permit` was given for; none when there

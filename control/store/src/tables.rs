@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::codec::{self, CodecError};
 use crate::machine::{Outcome, Row, StateMachine};
+use crate::operations::{check_covers, check_covers_members};
 
 /// Version of a row without its revision: the record's CBOR. Still read, not written any more.
 const PLAIN: u8 = 1;
@@ -94,13 +95,18 @@ impl StateMachine for Tables {
         control_state::check_enabled(self, command)
     }
 
-    /// A trial changes nothing, whatever part of the code it got to.
-    fn may_change(permit: &Permit) -> Result<(), StateError> {
+    /// A trial changes nothing, whatever part of the code it got to, and a call changes what its
+    /// method covers.
+    fn may_change(permit: &Permit, command: &Command) -> Result<(), StateError> {
         if permit.is_trial() {
             let what = "it does more than one change of the state";
             return Err(StateError::new(ErrorCode::CannotBeTried, what));
         }
-        Ok(())
+        check_covers(permit, &command.op)
+    }
+
+    fn may_change_members(permit: &Permit) -> bool {
+        !permit.is_trial() && check_covers_members(permit).is_ok()
     }
 
     /// The first change of a call takes its record along.

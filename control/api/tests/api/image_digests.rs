@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use admin::image_service_client::ImageServiceClient;
 use control_api::FetchLimits;
-use control_authz::{Permit, SystemActor};
 use control_state::{Command, CreateImage, Image, ImageFeature, Meta};
 use md5::{Digest as _, Md5};
 use prost::Message as _;
@@ -12,6 +11,7 @@ use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use proto_types::Timestamp;
 use ring::digest::{SHA256, digest};
+use tests_support::permit_for;
 use tokio::task::JoinSet;
 use tonic::{Code, Status};
 
@@ -390,7 +390,7 @@ async fn a_machine_gets_an_image_whose_digest_control_found() {
         classification: control_state::Classification::Supported,
         expires_at: Timestamp::ZERO,
     };
-    let permit = Permit::system(SystemActor::Bootstrap);
+    let permit = permit_for("CreateImage");
     let command = Command::new(node.store.now(), "test", CreateImage(bare));
     node.store.propose(&permit, &command).await.unwrap();
     let (project, token) = node.tenant("acme").await;

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use control_authz::{Permit, SystemActor};
 use control_state::{
     ChildLength, Command, CreateChildNetwork, CreateIp, CreateNetwork, CreatePartition,
     CreateProject, CreateTenant, DeleteIp, DeleteNetwork, ErrorCode, Family, Ip, IpKey, IpType,
@@ -16,6 +15,7 @@ use ipnet::IpNet;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use proto_types::{IpId, NetworkId, ProjectId};
+use tests_support::permit_for;
 use uuid::Uuid;
 
 const PROJECTS: u128 = 2;
@@ -135,8 +135,8 @@ impl World {
     }
 
     async fn propose(&self, op: impl Into<Op>) -> Result<Reply, ProposeError<StateError>> {
-        let permit = Permit::system(SystemActor::Gateway);
         let command = Command::new(self.store.now(), "test", op);
+        let permit = permit_for(command.op.name());
         self.store.propose(&permit, &command).await
     }
 

@@ -68,7 +68,7 @@ async fn a_join_ticket_is_good_once_for_whom_it_was_made() {
     control.join(&bound, &key).await.unwrap();
 
     let revoked = control.ticket(core_ticket()).await;
-    let permit = control_authz::Permit::system(control_authz::SystemActor::Pki);
+    let permit = tests_support::permit_for("RevokeJoinTicket");
     let id = revoked.id.parse().unwrap();
     control
         .pki
@@ -251,7 +251,7 @@ async fn renewal_and_revocation() {
 #[tokio::test(flavor = "multi_thread")]
 async fn revoking_a_ticket_ends_the_agent_that_joined_by_it() {
     let control = Control::start().await;
-    let permit = control_authz::Permit::system(control_authz::SystemActor::Pki);
+    let permit = tests_support::permit_for("RevokeJoinTicket");
     let old = control.ticket(core_ticket()).await;
     control.join(&old, &Key::generate().unwrap()).await.unwrap();
     control.clock.advance(1000);

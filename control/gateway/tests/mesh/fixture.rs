@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use control_authz::{Permit, SystemActor};
 use control_gateway::{Gateway, GatewayConfig};
 use control_pki::{NewJoinTicket, Pki, SealingKey};
 use control_presence::Presence;
@@ -17,6 +16,7 @@ use proto_identity::{CertificateDer, Credential, Key, Roots, tls};
 use proto_link::{ALPN, LinkStatus, MeshClient, MeshClientConfig, Streaming, now_ms};
 use proto_mesh::{BootSeenRequest, Certificate, EnrolServiceClient, JoinRequest};
 use proto_types::{Digest, MachineId, PartitionId, Timestamp};
+use tests_support::permit_for;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -138,7 +138,7 @@ impl Control {
     /// As the leader's own duties and the API would.
     pub async fn propose(&self, op: impl Into<Op>) -> Result<Reply, String> {
         let command = Command::new(self.store.now(), "test", op);
-        let permit = Permit::system(SystemActor::Reconcile);
+        let permit = permit_for(command.op.name());
         self.store
             .propose(&permit, &command)
             .await
@@ -165,7 +165,7 @@ impl Control {
     }
 
     pub async fn ticket(&self, new: NewJoinTicket) -> JoinTicket {
-        let permit = Permit::system(SystemActor::Pki);
+        let permit = permit_for("CreateJoinTicket");
         let (_, file) = self
             .pki
             .create_join_ticket(&permit, "admin", new)

@@ -7,6 +7,7 @@
     reason = "modules of one test"
 )]
 
+mod audit;
 mod boot;
 mod ca;
 mod cables;

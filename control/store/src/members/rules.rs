@@ -135,6 +135,9 @@ pub enum MembershipError {
     /// The change could not be carried out.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The permit covers no change of the members.
+    #[error("the permit covers no change of the members")]
+    NotCovered,
 }
 
 /// A member as the node that is asked sees it.

@@ -1,8 +1,8 @@
 //! The control plane's own state in the store.
 
-use control_authz::{Permit, SystemActor};
 use control_state::{Command, CreateTenant, DeleteTenant, ErrorKind, Op, Tables, Tenant};
 use proto_types::TenantId;
+use tests_support::permit_for;
 
 use super::*;
 use crate::{Event, ProposeError, Revision, StateMachine};
@@ -23,10 +23,9 @@ pub(super) async fn propose(
     store: &Store,
     op: impl Into<Op>,
 ) -> Result<control_state::Reply, ProposeError<control_state::StateError>> {
-    let permit = Permit::system(SystemActor::Bootstrap);
-    store
-        .propose(&permit, &Command::new(store.now(), "test", op))
-        .await
+    let command = Command::new(store.now(), "test", op);
+    let permit = permit_for(command.op.name());
+    store.propose(&permit, &command).await
 }
 
 fn hash(tables: &Tables) -> [u8; 32] {

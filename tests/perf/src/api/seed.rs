@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use control_authz::{Permit, SystemActor};
 use control_gate::bootstrap::tenants;
 use control_gate::token;
 use control_gate::token::{Issuer, TokenKind};
@@ -21,6 +20,7 @@ use control_state::{
 };
 use control_store::{Store, StoreConfig};
 use proto_types::{Digest, MacAddr, MachineId, ProjectId, Timestamp, TokenId};
+use tests_support::permit_for;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -156,8 +156,8 @@ async fn signed(store: &Store, issuer: &Issuer, op: CreateToken) -> Result<Strin
 }
 
 pub(crate) async fn propose(store: &Store, op: impl Into<Op>) -> Result<control_state::Reply> {
-    let permit = Permit::system(SystemActor::Bootstrap);
     let command = Command::new(store.now(), TENANT, op);
+    let permit = permit_for(command.op.name());
     Ok(store.propose(&permit, &command).await?)
 }
 

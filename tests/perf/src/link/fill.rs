@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use control_authz::{Permit, SystemActor};
 use control_pki::{Enrol, NewJoinTicket, Pki, SealingKey};
 use control_state::{AgentKind, RegisterSwitch};
 use control_store::Store;
 use proto_identity::ticket::JoinTicket as TicketFile;
 use proto_identity::{Credential, Key};
 use serde::{Deserialize, Serialize};
+use tests_support::permit_for;
 
 use crate::api::seed::{Cables, FillArgs, each, machine_at, partition, propose};
 
@@ -98,7 +98,7 @@ async fn join(pki: &Pki, number: u32, dir: &Path) -> Result<()> {
         life: Duration::ZERO,
         control: Vec::new(),
     };
-    let permit = Permit::system(SystemActor::Bootstrap);
+    let permit = permit_for("CreateJoinTicket");
     let (_, file) = pki.create_join_ticket(&permit, "bench", new).await?;
     let ticket = TicketFile::parse(&file)?;
     let key = Key::generate()?;

@@ -25,6 +25,7 @@ use control_watch::{WatchLimits, Watches};
 use http::HeaderValue;
 use proto_public::api::v2 as api;
 use tempfile::TempDir;
+use tests_support::permit_for;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -297,14 +298,14 @@ impl Node {
 
     /// Has a command of hardware or agents applied.
     pub(crate) async fn hardware(&self, op: impl Into<Op>) -> Reply {
-        let permit = Permit::system(SystemActor::Gateway);
         let command = Command::new(self.store.now(), "test", op);
+        let permit = permit_for(command.op.name());
         self.store.propose(&permit, &command).await.unwrap()
     }
 
     /// Lets so much time pass without a sign of life of any machine, milliseconds.
     pub(crate) async fn silence(&self, ms: u64) {
-        let permit = Permit::system(SystemActor::Gateway);
+        let permit = Permit::system(SystemActor::Reconcile);
         let later = self.store.now().plus_ms(ms);
         let command = Command::new(later, "test", Tick::default());
         self.store.propose(&permit, &command).await.unwrap();
