@@ -1,4 +1,4 @@
-//! The record of an audited call, which is written however the call ends.
+//! The audit record of an admitted call, written however the call ends.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tonic::Code;
 
 use crate::context::ServiceContext;
 
-/// A call on its way. When its caller goes away it is recorded as cancelled.
+/// A call in progress. Dropped before [`AdmittedCall::end`] it is recorded as cancelled.
 #[derive(Debug)]
 pub struct AdmittedCall {
     pub(crate) core: Arc<ServiceContext>,
@@ -17,6 +17,7 @@ pub struct AdmittedCall {
 
 impl Drop for AdmittedCall {
     fn drop(&mut self) {
+        // Drop cannot await, so the record is queued without waiting for room.
         if let Some(end) = self.end(Code::Cancelled) {
             self.core.audit.try_put(end);
         }
@@ -24,7 +25,7 @@ impl Drop for AdmittedCall {
 }
 
 impl AdmittedCall {
-    /// The permit for what this call changes, or would change if it is no trial.
+    /// Ties the permit to this call's audit record, and marks it as a dry run.
     pub(crate) fn mark(&self, permit: Permit, is_trial: bool) -> Permit {
         let permit = match is_trial {
             true => permit.for_trial(),
@@ -36,7 +37,7 @@ impl AdmittedCall {
         }
     }
 
-    /// The end of the call, once.
+    /// The end of the call; `None` if it was taken before or the call is not audited.
     pub(crate) fn end(&mut self, code: Code) -> Option<CallEnd> {
         Some(CallEnd {
             call: self.record.take()?,

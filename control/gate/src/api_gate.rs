@@ -1,4 +1,4 @@
-//! Who calls, whether it may, whether the request is valid: once, before every handler.
+//! Authenticates, authorises and validates each call once, before its handler runs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::context::ServiceContext;
 use crate::directory::StateDirectory;
 use crate::filing::{Filing, RecordPlace};
 use crate::freshness::Freshness;
-use crate::policy::{Asked, Judged, request};
+use crate::policy::{PolicyContext, PolicyInput, RequestView, request};
 use crate::principal::{principal, standing};
 use crate::refusal::{of_denied, of_store, refused, too_often};
 use crate::token::Claims;
 
-/// What a token that calls too often is told.
-const CALLS: &str = "the token makes more calls than it may (api.calls_per_minute)";
+/// Refusal text of the per-token rate limit.
+const RATE_LIMITED: &str = "the token makes more calls than it may (api.calls_per_minute)";
 
 /// The gate of the public API.
 #[derive(Debug, Clone)]
@@ -39,16 +39,16 @@ pub struct ApiGate {
     stats: CallStats,
 }
 
-/// Who calls, and whether it may.
-struct Decided {
+/// The caller and the verdict on its call, from one read of the state.
+struct CallDecision {
     who: Principal,
-    /// That the token is bound to.
+    /// The partition that the token is bound to.
     partition: Option<String>,
     permit: Result<Permit, Denied>,
-    /// Whose trail a refusal belongs to.
+    /// Selects the audit trail that the record goes to.
     files: Filing,
-    /// What site policies need in order to judge the call.
-    judged: Option<Judged>,
+    /// Input of the site policies; `None` if no policy judges this method.
+    judged: Option<PolicyContext>,
 }
 
 impl ApiGate {
@@ -60,7 +60,7 @@ impl ApiGate {
         }
     }
 
-    /// The same, counting refusals there.
+    /// Counts refusals in `stats`.
     #[must_use]
     pub fn with_stats(self, stats: CallStats) -> Self {
         Self { stats, ..self }
@@ -85,20 +85,20 @@ impl ApiGate {
             .issuer
             .verify(token.trim(), now_s())
             .map_err(|error| {
-                // The reason helps an operator and would help an attacker.
+                // The log alone gets the reason: an attacker would learn from it.
                 tracing::debug!(error = %error, "a token was refused");
                 bad()
             })?;
         Ok(Some(claims))
     }
 
-    /// The caller and its permit, by what the state says now.
+    /// Resolves the caller and its permit from the current state.
     async fn authorise(
         &self,
         call: &Call<'_>,
         claims: Option<Claims>,
-        (subject, message): (Option<&str>, &DynamicMessage),
-    ) -> Result<Decided, Status> {
+        request: RequestView<'_>,
+    ) -> Result<CallDecision, Status> {
         let core = &self.core;
         let method = call.method;
         let decide = |tables: &control_state::Tables| {
@@ -110,9 +110,10 @@ impl ApiGate {
             let Some((who, partition)) = self.caller(&directory, claims.as_ref()) else {
                 return Ok(None);
             };
+            let subject = request.subject;
             let permit = authorise_method(method, &who, &directory, subject);
-            let gather = |site| Judged::gather(site, method, &who, &directory, (subject, message));
-            Ok(Some(Decided {
+            let gather = |site| PolicyContext::gather(site, method, &who, &directory, request);
+            Ok(Some(CallDecision {
                 judged: site.map(gather),
                 files: Filing::of(&directory, &who, method, subject),
                 who,
@@ -120,6 +121,9 @@ impl ApiGate {
                 permit,
             }))
         };
+        // One linearizable read gives token, roles and policies of the same revision. Two reads
+        // could combine an old role with a new policy and let a call through that neither state
+        // allows.
         loop {
             match core.store.read(decide).await.map_err(of_store)? {
                 Ok(decided) => {
@@ -128,35 +132,32 @@ impl ApiGate {
                         revoked()
                     });
                 }
-                // Once for each change of a policy, without holding the state.
+                // Compiling takes long, so it runs outside the read lock, once per policy change.
                 Err(stale) => core.policies.compile(stale),
             }
         }
     }
 
-    /// What the site's policies make of the table's decision.
-    fn judge(
-        &self,
-        call: &Call<'_>,
-        decided: Decided,
-        (subject, message): (Option<&str>, &DynamicMessage),
-    ) -> Decided {
+    /// Applies the site policies to the decision of the role table.
+    fn judge(&self, call: &Call<'_>, decided: CallDecision, view: RequestView<'_>) -> CallDecision {
         let Some(judged) = &decided.judged else {
             return decided;
         };
         let wants = judged.site.wants_request(call.method);
-        let request = wants.then(|| request(message)).flatten();
-        let asked = Asked {
+        // Printing the request as JSON costs more than most decisions, so only policies that read
+        // it pay for it.
+        let request = wants.then(|| request(view.message)).flatten();
+        let input = PolicyInput {
             method: call.method,
             who: &decided.who,
-            subject,
+            subject: view.subject,
             address: call.peer.map(|peer| peer.ip()),
             partition: decided.partition.as_deref(),
             request: request.as_ref(),
             now: self.core.now(),
         };
-        Decided {
-            permit: judged.decide(&asked, decided.permit),
+        CallDecision {
+            permit: judged.decide(&input, decided.permit),
             files: decided.files,
             judged: None,
             who: decided.who,
@@ -164,7 +165,8 @@ impl ApiGate {
         }
     }
 
-    /// Who calls, and the partition that its token is bound to; none when the token has ended.
+    /// The caller, and the partition that its token is bound to. `None` means that the token has
+    /// expired or was revoked.
     fn caller(
         &self,
         directory: &StateDirectory<'_>,
@@ -180,12 +182,15 @@ impl ApiGate {
         Some((principal(good, directory), partition))
     }
 
+    /// The audit record of the call; `None` for methods that are not audited and for callers
+    /// without a token.
     fn record(
         &self,
         call: &Call<'_>,
         who: &Principal,
         place: RecordPlace<'_>,
-        (message, rule): (&DynamicMessage, Option<&str>),
+        message: &DynamicMessage,
+        rule: Option<&str>,
     ) -> Option<Arc<AuditedCall>> {
         if !call.method.audited || who.user.is_empty() {
             return None;
@@ -230,8 +235,9 @@ impl Gate for ApiGate {
             self.stats.refused(Denied::Unauthenticated.reason());
             return Err(of_denied(Denied::Unauthenticated));
         };
-        // By what this node knows, which may be old: a token that it does not know yet counts
-        // among strangers, and `admit` decides.
+        // A local read, which may be stale: no round trip before the body is read. A token that
+        // this node has not applied yet shares the quota of anonymous callers; `admit` decides for
+        // certain.
         let now = self.core.now();
         let share = |tables: &control_state::Tables| {
             let token = good_token(tables, &claims, now)?;
@@ -249,21 +255,26 @@ impl Gate for ApiGate {
             is_respelled,
         } = arrived(&call)?;
         let subject = subject(&call, &message);
-        let about = (subject.as_deref(), &message);
-        let decided = self.authorise(&call, claims, about).await?;
+        let view = RequestView {
+            subject: subject.as_deref(),
+            message: &message,
+        };
+        let decided = self.authorise(&call, claims, view).await?;
+        // The rate limit comes before policies and validation, so that refused calls are counted
+        // too: a loop of denied calls is bounded like any other.
         let address = call.peer.map(|peer| peer.ip());
         let taken = (self.core.rates).take(&decided.who, address, self.core.now());
         taken.map_err(|wait_ms| {
             self.stats.refused("rate");
-            too_often(CALLS, wait_ms)
+            too_often(RATE_LIMITED, wait_ms)
         })?;
-        let Decided {
+        let CallDecision {
             who,
             partition,
             permit,
             files,
             judged: _,
-        } = self.judge(&call, decided, about);
+        } = self.judge(&call, decided, view);
         let rule = match &permit {
             Ok(permit) => permit.rule(),
             Err(denied) => {
@@ -272,7 +283,9 @@ impl Gate for ApiGate {
             }
         };
         let place = files.place(permit.is_ok(), call.method, subject.as_deref(), &who);
-        let record = self.record(&call, &who, place, (&message, rule));
+        let record = self.record(&call, &who, place, &message, rule);
+        // The ticket exists before the verdict: a refused call, too, leaves its audit record, and a
+        // caller that disconnects during the call is recorded as cancelled when the ticket drops.
         let ticket = AdmittedCall {
             core: Arc::clone(&self.core),
             record,
@@ -285,6 +298,7 @@ impl Gate for ApiGate {
             }
         };
         let mut extensions = Extensions::new();
+        // The handler must see the ids that were authorised, not another spelling of them.
         if is_respelled {
             extensions.insert(Respelled(message.encode_to_vec().into()));
         }
@@ -311,32 +325,34 @@ impl Gate for ApiGate {
     }
 }
 
-/// Services whose calls change more than the state: another program, the cluster itself, a file.
+/// Services with effects outside the replicated state: another program, the cluster membership, a
+/// file. Taking a write back does not undo those, so a dry run of them is refused.
 const BEYOND_THE_STATE: [&str; 3] = [
     "metalstack.admin.v2.VPNService",
     "metalmesh.admin.v1.ClusterService",
     "metalmesh.admin.v1.BackupService",
 ];
 
-/// Methods of them that know trials themselves.
-const KNOW_TRIALS: [&str; 2] = [
+/// Methods of these services that implement the dry run themselves.
+const DRY_RUN_METHODS: [&str; 2] = [
     "/metalmesh.admin.v1.ClusterService/Remove",
     "/metalmesh.admin.v1.ClusterService/ReconcileAfterRestore",
 ];
 
-/// Unary methods that may take minutes, and decide again before they write: see
+/// Unary methods that may take minutes. They authorise again before they write: see
 /// [`ServiceContext::still_allows`].
 const LONG_METHODS: [&str; 2] = [
     "/metalstack.admin.v2.ImageService/Create",
     "/metalstack.admin.v2.ImageService/Update",
 ];
 
-/// `true` if rights and policies are looked at again after the call was let in.
+/// `true` if the handler authorises again after the call was admitted.
 fn is_decided_again(method: &Method) -> bool {
     method.server_streaming || LONG_METHODS.contains(&method.path.as_str())
 }
 
-/// The first reason to refuse a call: its rights, its content, or that it cannot be tried.
+/// Refuses a call for the first of: its rights, its content, a dry run that is not possible. Rights
+/// come first, so that a caller without them learns nothing from validation errors.
 fn verdict(
     call: &Call<'_>,
     permit: Result<Permit, Denied>,
@@ -351,7 +367,7 @@ fn verdict(
 }
 
 fn can_be_tried(method: &Method) -> Result<(), Status> {
-    let is_known = KNOW_TRIALS.contains(&method.path.as_str());
+    let is_known = DRY_RUN_METHODS.contains(&method.path.as_str());
     let beyond = !is_known && BEYOND_THE_STATE.contains(&method.service.as_str());
     if beyond || method.server_streaming || method.client_streaming {
         let what = format!("{} does more than one change of the state", method.path);
@@ -360,7 +376,7 @@ fn can_be_tried(method: &Method) -> Result<(), Status> {
     Ok(())
 }
 
-/// The token of these claims, unless it has ended.
+/// The stored token of these claims. `None` means that it was revoked or has expired.
 fn good_token<'a>(
     tables: &'a control_state::Tables,
     claims: &Claims,
@@ -371,9 +387,9 @@ fn good_token<'a>(
     token.filter(|token| token.user == claims.sub && token.is_valid(now))
 }
 
-/// In whose share the calls of a token count. A user may have hundreds of tokens, and a tenant's
-/// projects hundreds of components, so that these share one; what is made for agents and
-/// administrators alone counts for itself, for their programs have one user in common.
+/// The name of the concurrency quota that the calls of a token count against. All tokens of a user
+/// share one, and so do all components of a tenant: either may have hundreds. A token with platform
+/// rights has its own, because the programs of agents and administrators often share one user.
 fn share_of(tables: &control_state::Tables, provider: &str, token: &Token) -> String {
     if let Some(component) = &token.component {
         let project = tables.get::<Project>(&component.project);
@@ -386,7 +402,7 @@ fn share_of(tables: &control_state::Tables, provider: &str, token: &Token) -> St
         token.admin_role.is_some() || token.infra_role.is_some() || !token.machine_roles.is_empty();
     let directory = StateDirectory { tables, provider };
     let stands = || standing(token.warrant.as_ref(), &token.user, &directory).is_some();
-    // The tokens of a dismissed administrator are those of any user.
+    // A token that outlived its administrator's role counts like that of any user.
     if is_of_platform && stands() {
         format!("token {}", token.id)
     } else {

@@ -1,4 +1,4 @@
-//! A request as everything behind the gate sees it: decoded, validated, its ids in one spelling.
+//! Decodes, validates and normalises a request: behind the gate each id has one spelling.
 
 use std::time::SystemTime;
 
@@ -9,18 +9,19 @@ use tonic::Status;
 
 use crate::refusal::of_violations;
 
-/// A request as everything behind the gate sees it: its ids in one spelling.
+/// A decoded request whose ids have their canonical spelling.
 pub(crate) struct Arrived {
     pub(crate) message: DynamicMessage,
-    /// The verdict of the contract's rules on the request as the caller wrote it.
+    /// Result of the contract's validation rules on the request as the caller wrote it.
     pub(crate) valid: Result<(), Status>,
-    /// `true` if the caller wrote an id otherwise.
+    /// `true` if an id was rewritten to its canonical spelling.
     pub(crate) is_respelled: bool,
 }
 
 pub(crate) fn arrived(call: &Call<'_>) -> Result<Arrived, Status> {
     let mut message = json::decode(&call.method.input, call.message)
         .map_err(|error| Status::invalid_argument(error.to_string()))?;
+    // The rules judge the request as the caller wrote it, so normalisation comes second.
     let valid = validated(&message);
     let respelled = one_spelling(&mut message).map_err(|found| of_violations(&found));
     let (is_respelled, valid) = match respelled {
@@ -34,7 +35,7 @@ pub(crate) fn arrived(call: &Call<'_>) -> Result<Arrived, Status> {
     })
 }
 
-/// The value of the field that names whom the call is about.
+/// The value of the request field that names the subject: a login or a project id.
 pub(crate) fn subject(call: &Call<'_>, message: &DynamicMessage) -> Option<String> {
     let field = call.method.scope.subject_field()?;
     match message.get_field_by_name(field)?.as_ref() {

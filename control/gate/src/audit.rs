@@ -1,11 +1,11 @@
-//! What the audit trail says of requests, and who may see it.
+//! Redacts requests for the audit trail, and maps audit entries to tenants.
 
 use control_state::AuditEntry;
 use proto_types::ProjectId;
 
-/// Longest body that is kept, in bytes.
+/// Longest request body in an audit record, bytes; a longer one is truncated.
 const BODY_BYTES_MAX: usize = 4096;
-/// Fields that may hold secrets, in any message, as JSON names them.
+/// JSON names of fields that may hold secrets, in any message.
 const SECRET_FIELDS: [&str; 8] = [
     "userdata",
     "password",
@@ -17,7 +17,8 @@ const SECRET_FIELDS: [&str; 8] = [
     "token",
 ];
 
-/// A request without its secrets, bounded; the time of a project id stays whole.
+/// The request as JSON, without secrets and at most `BODY_BYTES_MAX` bytes. Empty if it is not
+/// JSON.
 pub fn redacted(json: &[u8]) -> String {
     let Ok(mut value) = serde_json::from_slice(json) else {
         return String::new();
@@ -35,7 +36,7 @@ pub fn redacted(json: &[u8]) -> String {
     text
 }
 
-/// Takes secrets out, wherever they are.
+/// Replaces secrets at any depth.
 pub fn redact(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(fields) => {
@@ -52,7 +53,7 @@ pub fn redact(value: &mut serde_json::Value) {
     }
 }
 
-/// Whether an entry belongs to a tenant: its own, or one of its projects'.
+/// `true` if the entry is about the tenant itself or one of its projects.
 pub fn belongs_to(
     entry: &AuditEntry,
     tables: &control_state::Tables,

@@ -1,4 +1,4 @@
-//! A fresh cluster: the provider's tenant, and the first admin token.
+//! Sets up a fresh cluster: the built-in tenants and the first admin token.
 
 use control_authz::{Permit, SystemActor};
 use control_state::{
@@ -34,7 +34,7 @@ pub enum BootstrapError {
     Login(#[from] ParseError),
 }
 
-/// Whether the cluster was never set up to the end: its admin token was not handed over yet.
+/// `true` if the set-up never completed: the provider's tenant, which is created last, is missing.
 ///
 /// # Errors
 /// See [`BootstrapError`].
@@ -45,8 +45,8 @@ pub async fn is_fresh(store: &Store, provider: &str) -> Result<bool, BootstrapEr
         .await?)
 }
 
-/// Makes the built-in tenants where they are missing. The provider's comes last: it marks the
-/// set-up as complete.
+/// Creates the built-in tenants that are missing. The provider's comes last: it marks the set-up as
+/// complete, so a crash in between repeats the set-up at the next start.
 ///
 /// # Errors
 /// See [`BootstrapError`].
@@ -71,7 +71,7 @@ pub async fn tenants(store: &Store, provider: &str) -> Result<(), BootstrapError
     Ok(())
 }
 
-/// A new admin token for the built-in administrator, valid for so many milliseconds.
+/// Creates an admin token of the built-in administrator, valid for `life_ms` milliseconds.
 ///
 /// # Errors
 /// See [`BootstrapError`].
@@ -94,7 +94,7 @@ pub async fn admin_token(
         admin_role: Some(EditorViewer::Editor),
         infra_role: None,
         machine_roles: Default::default(),
-        // Whoever reads this cluster's keys needs nobody's membership.
+        // The caller can read the cluster's keys, so the token depends on nobody's membership.
         warrant: Some(Warrant::Operator),
     };
     let token = propose(store, op).await?.token()?;

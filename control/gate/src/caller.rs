@@ -1,4 +1,4 @@
-//! Who calls: put into each request by the gate, taken out by the handler.
+//! The caller of a request: the gate puts it into the extensions, the handler takes it out.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use tonic::{Request, Status};
 use crate::freshness::Freshness;
 use crate::refusal::refused;
 
-/// The caller of a method that was allowed to call it.
+/// The admitted caller of a method.
 #[derive(Debug, Clone)]
 pub struct Caller {
     /// Proof that the call is allowed; needed for each write.
     pub permit: Permit,
-    /// What the token says.
+    /// User, token and rights of the caller.
     pub principal: Arc<Principal>,
     /// Login; empty without a token.
     pub user: String,
-    /// The partition that the token is bound to, by its label; it speaks for no other.
+    /// The partition that the token's label binds it to. `None` means any partition.
     pub partition: Option<String>,
-    /// Where the call comes from.
+    /// Source address of the call.
     pub address: Option<IpAddr>,
-    /// Of a stream, or of a call that may take minutes, the request without its secrets: what
-    /// policies look at again.
+    /// The request without secrets, for policies that judge it again. `Some` for streams and calls
+    /// that may take minutes.
     pub request: Option<Arc<serde_json::Value>>,
-    /// Whether the first read of the call may rely on the gate's.
+    /// Lets the first read of the call reuse the read index of the gate.
     pub freshness: Freshness,
 }
 
@@ -39,7 +39,7 @@ impl Caller {
     /// The caller of this request.
     ///
     /// # Errors
-    /// `internal` when the gate was left out, which is a mistake of ours.
+    /// `internal` if the request bypassed the gate, which is a bug.
     pub fn of<T>(request: &Request<T>) -> Result<Self, Status> {
         request
             .extensions()
@@ -48,7 +48,7 @@ impl Caller {
             .ok_or_else(|| refused(ErrorCode::Internal, "the call came past the gate"))
     }
 
-    /// Whether an admin's token calls.
+    /// `true` if the token has an admin role.
     pub fn is_admin(&self) -> bool {
         self.principal.kind == TokenKind::Api
             && matches!(
@@ -57,16 +57,16 @@ impl Caller {
             )
     }
 
-    /// Whether an admin's token calls that may change things.
+    /// `true` if the token has the admin editor role.
     pub fn is_admin_editor(&self) -> bool {
         self.principal.kind == TokenKind::Api
             && self.principal.rights.admin_role == Some(AdminRole::Editor)
     }
 
-    /// An agent's token may be bound to a partition.
+    /// Refuses a token that is bound to another partition.
     ///
     /// # Errors
-    /// `permission_denied`, the same whether there is such a partition or not.
+    /// `permission_denied`, whether or not the partition exists: the answer must not tell.
     pub fn speaks_for(&self, partition: &PartitionId) -> Result<(), Status> {
         if self.reaches(Some(partition)) {
             return Ok(());
@@ -75,10 +75,10 @@ impl Caller {
         Err(refused(ErrorCode::PermissionDenied, message))
     }
 
-    /// Whether what is in this partition is there for the caller's token.
+    /// `true` if the token may see objects in this partition.
     pub fn reaches(&self, partition: Option<&PartitionId>) -> bool {
         let bound = self.partition.as_deref();
-        bound.is_none_or(|bound| partition.is_some_and(|it| it.as_str() == bound))
+        bound.is_none_or(|bound| partition.is_some_and(|partition| partition.as_str() == bound))
     }
 
     /// The caller's own tenant.

@@ -1,4 +1,4 @@
-//! What every service works with: the store, the token issuer, the audit trail, the policies.
+//! Shared context of the services: store, token issuer, audit trail, policies, rate limits.
 
 use control_authz::Permit;
 use control_front::traces;
@@ -17,7 +17,7 @@ use crate::refusal;
 use crate::token::{Issuer, TokenKind};
 use crate::uses::Uses;
 
-/// The parts that all services of the public API share.
+/// Dependencies of every service of the public API.
 #[derive(Debug)]
 pub struct ServiceContext {
     /// The replicated state.
@@ -26,18 +26,19 @@ pub struct ServiceContext {
     pub issuer: Issuer,
     /// Where audit records go.
     pub audit: AuditTrail,
-    /// Login of the provider's own tenant, from which admin rights come.
+    /// Login of the provider's tenant; membership there gives admin rights.
     pub provider: String,
-    /// The site's own rules beside the contract's table.
+    /// Site policies, which judge calls after the contract's role table.
     pub policies: Policies,
-    /// How many calls each token may make.
+    /// Rate limits per token.
     pub rates: Rates,
-    /// Where uses of tokens are noted.
+    /// Records when tokens were last used.
     pub uses: Uses,
 }
 
 impl ServiceContext {
-    /// Reads a state that has every write that was acknowledged before the call, for its caller.
+    /// Linearizable read: sees every write acknowledged before the call. The first read of a call
+    /// reuses the read index that the gate already waited for, and saves a round trip.
     ///
     /// # Errors
     /// The refusal of the closure, or `unavailable`.
@@ -53,7 +54,7 @@ impl ServiceContext {
         read.map_err(refusal::of_store)?.map_err(refusal::of_state)
     }
 
-    /// Reads a state that has every write that was acknowledged before now.
+    /// Linearizable read with its own read index: sees every write acknowledged before now.
     ///
     /// # Errors
     /// As [`ServiceContext::read`].
@@ -65,16 +66,18 @@ impl ServiceContext {
         read.map_err(refusal::of_store)?.map_err(refusal::of_state)
     }
 
-    /// Has a caller's change applied.
+    /// Proposes a change for the caller, and returns its result once it is applied.
     ///
     /// # Errors
     /// The state's refusal, or `unavailable`.
     pub async fn propose(&self, caller: &Caller, op: impl Into<Op>) -> Result<Reply, Status> {
+        // This node may not have applied the write when the call reads next, so that read needs its
+        // own read index.
         caller.freshness.take();
         self.propose_as(&caller.permit, &caller.user, op).await
     }
 
-    /// Has a change applied under another permit.
+    /// Proposes a change under another permit.
     ///
     /// # Errors
     /// As [`ServiceContext::propose`].
@@ -90,6 +93,7 @@ impl ServiceContext {
         if let Some(trace) = traces::current().filter(|_| self.knows_traces()) {
             command = command.traced(trace.to_string());
         }
+        // The store checks the permit of a real write. A dry run never reaches that check.
         if permit.is_trial() {
             check_covers(permit, &command.op).map_err(refusal::of_state)?;
             return self.attempt(&command).await;
@@ -100,14 +104,13 @@ impl ServiceContext {
             .map_err(refusal::of_propose)
     }
 
-    /// Whether all nodes keep the traces of commands.
+    /// `true` if all nodes understand commands that carry a trace.
     fn knows_traces(&self) -> bool {
         let level = self.store.read_local(feature_level);
         level.is_ok_and(|level| level >= TRACE_LEVEL)
     }
 
-    /// Carries out a caller's change and takes it back at once, to learn of a refusal before work
-    /// that takes long.
+    /// Dry-runs a change, so that a refusal is known before long work begins.
     ///
     /// # Errors
     /// As [`ServiceContext::propose`].
@@ -116,21 +119,22 @@ impl ServiceContext {
         self.attempt(&command).await.map(drop)
     }
 
-    /// The answer that a change would get: it is carried out and taken back at once.
+    /// Dry-runs a change: applies it to the local state, takes it back at once and
+    /// returns the reply.
     ///
     /// # Errors
     /// As [`ServiceContext::propose`].
     pub async fn attempt(&self, command: &Command) -> Result<Reply, Status> {
-        // The read brings this node up to date.
+        // A local attempt on a stale state could refuse what the leader would accept.
         self.read_latest(|_| Ok(())).await?;
         let tried = self.store.attempt_local(command);
         tried.map_err(refusal::of_store)?.map_err(refusal::of_state)
     }
 
-    /// The signed text of a token that was made.
+    /// The signed text of a stored token.
     ///
     /// # Errors
-    /// `internal` when it cannot be signed.
+    /// `internal` if signing fails.
     pub fn sign(&self, token: &Token) -> Result<String, Status> {
         let kind = match token.token_type {
             TokenType::Api => TokenKind::Api,

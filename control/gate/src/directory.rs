@@ -1,4 +1,4 @@
-//! Memberships out of the state, for decisions.
+//! Memberships from the state, for authorisation.
 
 use control_authz::{Directory, InProject};
 use control_state::query::is_member_of_a_project;
@@ -8,7 +8,7 @@ use proto_types::ProjectId;
 
 use crate::roles::{project_role, tenant_role};
 
-/// The state as a directory.
+/// Looks memberships up in the state.
 #[derive(Debug, Clone, Copy)]
 pub struct StateDirectory<'a> {
     pub tables: &'a Tables,

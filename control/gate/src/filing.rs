@@ -1,9 +1,9 @@
-//! Whose audit trail the record of a call belongs to.
+//! Selects the audit trail that the record of a call goes to.
 
 use control_authz::{Directory, Principal};
 use proto_public::{Method, Scope};
 
-/// How a caller stands to the subject of its call.
+/// The caller's relation to the subject of its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Filing {
     /// `true` if the caller is a member of the tenant or project that the call is about.
@@ -12,7 +12,7 @@ pub(crate) struct Filing {
     has_tenant: bool,
 }
 
-/// Tenant and project of a record.
+/// Tenant and project that an audit record is filed under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RecordPlace<'a> {
     /// Login; empty without one.
@@ -21,7 +21,7 @@ pub(crate) struct RecordPlace<'a> {
 }
 
 impl Filing {
-    /// By the memberships as they are now.
+    /// From the current memberships.
     pub(crate) fn of(
         directory: &dyn Directory,
         who: &Principal,
@@ -49,8 +49,8 @@ impl Filing {
         }
     }
 
-    /// Where the record goes. A refused call of somebody who does not belong to the subject is
-    /// the caller's own affair: nobody writes into the trail of others by being refused.
+    /// The tenant and project to file the record under. A refused call of a non-member goes to the
+    /// caller's own trail, so that strangers cannot fill the trail of a tenant with refusals.
     pub(crate) fn place<'a>(
         self,
         is_permitted: bool,

@@ -1,22 +1,21 @@
-//! Whether a call's read has to ask a majority, or may rely on the read of the gate.
+//! Lets the first read of a call reuse the read index of the gate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// `true` as long as this node is known to have every write that was acknowledged before a call:
-/// the gate has read for it, and the call has neither read nor written since. Clones share it.
+/// `true` while the gate's read index covers this call: the gate has read for it, and the call has
+/// neither read nor written since. Clones share the value (`Arc`).
 #[derive(Debug, Clone)]
 pub struct Freshness(Arc<AtomicBool>);
 
 impl Freshness {
-    /// Of a call for which the gate has just read. A stream goes on long after that, so that it
-    /// asks for itself.
+    /// For a call that the gate has just read for. A stream outlives that read, so it starts spent.
     pub fn of_call(is_stream: bool) -> Self {
         Self(Arc::new(AtomicBool::new(!is_stream)))
     }
 
-    /// Spends it: `true` at most once for all clones. A write spends it too, as the node may not
-    /// have applied that write when the call reads next.
+    /// Spends the value: `true` at most once for all clones. A write spends it too, because the
+    /// node may not have applied that write when the call reads next.
     pub fn take(&self) -> bool {
         self.0.swap(false, Ordering::AcqRel)
     }

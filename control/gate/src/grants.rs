@@ -1,4 +1,4 @@
-//! Handing rights on to a new token: what the caller may give, and on whose standing it rests.
+//! Delegates rights to a new token: checks what the caller may grant, and records the warrant.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use crate::directory::StateDirectory;
 use crate::principal::{WantedRights, standing};
 use crate::refusal::{of_state, refused};
 
-/// A token to be made.
+/// A token to create.
 #[derive(Debug, Clone)]
 pub struct WantedToken {
     /// Login of its user.
     pub user: String,
-    /// For people.
+    /// Free text.
     pub description: String,
-    /// Its labels.
+    /// Labels.
     pub labels: Labels,
-    /// Its life, milliseconds.
+    /// Lifetime, milliseconds.
     pub life_ms: u64,
-    /// What it may do.
+    /// Rights of the token.
     pub rights: WantedRights,
-    /// The standing on which rights over the platform rest.
+    /// Whose membership the platform rights depend on.
     pub warrant: Option<Warrant>,
 }
 
 impl ServiceContext {
-    /// Nobody gives away more than what the token that asks for it has.
+    /// Refuses rights that the caller's own token does not have.
     ///
     /// # Errors
     /// `permission_denied`, naming the right.
@@ -47,7 +47,7 @@ impl ServiceContext {
         .map_err(|elevation| too_much(&elevation))
     }
 
-    /// Lets the caller hand rights on to a token of `user`: the standing on which they will rest.
+    /// Checks that the caller may grant these rights to a token of `user`, and returns its warrant.
     ///
     /// # Errors
     /// `permission_denied` for more than the caller's own token has now, or than would count.
@@ -62,11 +62,10 @@ impl ServiceContext {
         self.warrant(caller, user, &rights).await
     }
 
-    /// The standing on which the rights rest that the caller hands on: those over the platform,
-    /// and all that another user gets.
+    /// The warrant of the rights that the caller grants: whose memberships they depend on.
     ///
     /// # Errors
-    /// `permission_denied` for rights that this standing would not let count.
+    /// `permission_denied` for rights that would have no effect under this warrant.
     pub async fn warrant(
         &self,
         caller: &Caller,
@@ -93,8 +92,8 @@ impl ServiceContext {
         }
     }
 
-    /// The command that makes a token for a caller. One that is bound to a partition makes tokens
-    /// that are bound to it as well.
+    /// The command that creates a token. A caller bound to a partition passes that binding on, or
+    /// it could create an unbound token for itself.
     pub fn new_token(&self, caller: &Caller, mut wanted: WantedToken) -> CreateToken {
         if let Some(partition) = &caller.partition {
             let label = PARTITION_LABEL.to_owned();
@@ -118,7 +117,7 @@ impl ServiceContext {
         }
     }
 
-    /// Makes a token; with it the signed text, which is shown once.
+    /// Creates a token and signs it. The signed text is shown once and never stored.
     ///
     /// # Errors
     /// As [`ServiceContext::propose`] and [`ServiceContext::sign`].
@@ -133,8 +132,9 @@ impl ServiceContext {
     }
 }
 
-/// What the caller's own token rests on, and the user's membership if there is one. Without the
-/// first, a token that somebody made for another user would outlive its maker's membership.
+/// The warrant of a granted token: that of the caller's own token, plus the user's membership if
+/// there is one. Without the caller's, a token made for another user would outlive the membership
+/// of its maker.
 fn handed_on(
     tables: &Tables,
     directory: &StateDirectory<'_>,
@@ -146,7 +146,8 @@ fn handed_on(
     let own = id.and_then(|id| tables.get::<Token>(&id));
     let mut logins = match own.and_then(|token| token.warrant.as_ref()) {
         Some(Warrant::Members(logins)) => logins.clone(),
-        // An operator who is a member as well does not need more than that.
+        // An operator who is also a member grants as a member: that warrant ends with the
+        // membership.
         Some(Warrant::Operator) if !is_member(&caller.user) => BTreeSet::new(),
         Some(Warrant::Operator) | None => BTreeSet::from([caller.user.clone()]),
     };
@@ -160,9 +161,8 @@ fn handed_on(
     (!is_own).then_some(Warrant::Members(logins))
 }
 
-/// What a token rests on whose rights over the platform are changed: on everybody on whom the old
-/// ones and the new ones rest. `None` if that is what it rests on already: an update with the same
-/// content changes nothing.
+/// The warrant after an update of platform rights: the union of the old one and the new one. `None`
+/// means that it is unchanged, so that an update with the same content stays a no-op.
 pub fn merged(token: &Token, new: Option<Warrant>) -> Option<Warrant> {
     let logins = |warrant: Option<Warrant>| match warrant {
         Some(Warrant::Members(logins)) => logins,

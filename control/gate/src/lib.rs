@@ -1,15 +1,14 @@
-//! Decides about every call of the public API: who calls, whether it may, whether the request is
-//! valid, whose trail its record belongs to.
+//! Authenticates, authorises, validates and audits every call of the public API.
 //!
-//! [`ApiGate`] stands between the front and every handler. It leaves the [`Caller`] in the request,
+//! [`ApiGate`] runs between the front and every handler. It puts the [`Caller`] into the request,
 //! with the permit that a write needs; handlers read and propose through [`ServiceContext`].
-//! [`Rights`] decide again, for streams and for calls that take long. [`refusal`] makes statuses of
-//! errors, [`token`] signs and checks bearer tokens, [`passwords`] those of built-in users, and
-//! [`bootstrap`] makes a fresh cluster's first tenant and token.
+//! [`Rights`] authorises streams and long calls again. [`refusal`] maps errors to statuses,
+//! [`token`] signs and verifies bearer tokens, [`passwords`] hashes passwords of built-in users,
+//! and [`bootstrap`] creates the first tenants and token of a fresh cluster.
 //!
 //! Invariants:
-//! - no handler runs before the gate let the call in, in any protocol;
-//! - a handler writes only with the permit that the gate gave for this very call;
+//! - no handler runs before the gate admitted the call, in any protocol;
+//! - a handler writes only with the permit that the gate issued for this call;
 //! - an audited call has its record, however it ends;
 //! - errors carry a code of the catalogue and nothing internal.
 

@@ -1,5 +1,5 @@
-//! Site policies at this node: compiled once for each change, asked about each call that they
-//! name. Where none names a method, its calls cost a look at whether there are any.
+//! Site policies at this node: compiled once per change, evaluated for each call of the methods
+//! they name. Calls of other methods cost one lookup.
 
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -19,7 +19,7 @@ use crate::directory::StateDirectory;
 #[derive(Debug, Default)]
 pub struct Policies(RwLock<Arc<Loaded>>);
 
-/// What was compiled, and from what.
+/// The compiled policies and their stored sources.
 #[derive(Debug, Default)]
 struct Loaded {
     stored: Vec<Arc<Policy>>,
@@ -31,10 +31,10 @@ struct Loaded {
 pub struct Stale(Vec<Arc<Policy>>);
 
 impl Policies {
-    /// The policies that judge a method; none where the table alone does.
+    /// The policies that judge a method. `None` means that the role table alone decides.
     ///
     /// # Errors
-    /// When they have to be compiled first: [`Policies::compile`].
+    /// [`Stale`] if they must be compiled first with [`Policies::compile`].
     pub fn of(&self, tables: &Tables, method: &Method) -> Result<Option<Arc<Site>>, Stale> {
         let table = tables.table::<Policy>();
         if table.is_empty() || !is_judged(method) {
@@ -42,7 +42,8 @@ impl Policies {
         }
         let loaded = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut stored = table.values().map(|slot| &slot.value);
-        let same = |it: &Arc<Policy>| stored.next().is_some_and(|is| Arc::ptr_eq(is, it));
+        // Pointers are enough: the state replaces the `Arc` of an object that changes.
+        let same = |policy: &Arc<Policy>| stored.next().is_some_and(|is| Arc::ptr_eq(is, policy));
         if loaded.stored.len() != table.len() || !loaded.stored.iter().all(same) {
             return Err(Stale(tables.all::<Policy>().cloned().collect()));
         }
@@ -50,23 +51,24 @@ impl Policies {
         Ok(judges.then(|| Arc::clone(&loaded.site)))
     }
 
-    /// Compiles what has changed.
+    /// Compiles the policies that changed.
     pub fn compile(&self, Stale(stored): Stale) {
-        // Nobody waits meanwhile: whoever needs them now compiles them as well.
+        // No lock is held while compiling: concurrent calls compile the same policies rather than
+        // wait, and the last to finish wins.
         let loaded = Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner));
-        let known = |it: &Arc<Policy>| {
+        let known = |policy: &Arc<Policy>| {
             let mut pairs = loaded.stored.iter().zip(loaded.site.members());
-            let known = pairs.find(|(is, _)| is.source == it.source && is.name == it.name);
+            let known = pairs.find(|(is, _)| is.source == policy.source && is.name == policy.name);
             known.map(|(_, member)| member.clone())
         };
-        let member = |it: &Arc<Policy>| {
-            known(it).unwrap_or_else(|| {
-                let member = Member::stored(&it.name, &it.source, &it.methods);
+        let member = |policy: &Arc<Policy>| {
+            known(policy).unwrap_or_else(|| {
+                let member = Member::stored(&policy.name, &policy.source, &policy.methods);
                 if let Some(fault) = member.fault() {
                     tracing::error!(
-                        policy = it.name,
+                        policy = policy.name,
                         error = fault,
-                        "a policy refuses its calls"
+                        "a policy does not compile: it denies every call that it names"
                     );
                 }
                 member
@@ -77,7 +79,7 @@ impl Policies {
         *place = Arc::new(Loaded { stored, site });
     }
 
-    /// The policies that judge a method, compiled here and now if they must be.
+    /// The policies that judge a method; compiles them inline if they are stale.
     fn now(&self, tables: &Tables, method: &Method) -> Option<Arc<Site>> {
         match self.of(tables, method) {
             Ok(site) => site,
@@ -88,7 +90,7 @@ impl Policies {
         }
     }
 
-    /// A policy as this node has it.
+    /// A policy as compiled on this node; `None` before it was.
     pub fn member(&self, policy: &Arc<Policy>) -> Option<Member> {
         let loaded = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut pairs = loaded.stored.iter().zip(loaded.site.members());
@@ -97,7 +99,7 @@ impl Policies {
     }
 }
 
-/// What a call is decided by, as often as it is looked at: of a stream again and again.
+/// Inputs of an authorisation that is repeated, for streams and long calls.
 #[derive(Debug, Clone, Copy)]
 pub struct Looked<'a> {
     /// The policies of the node.
@@ -106,21 +108,21 @@ pub struct Looked<'a> {
     pub tables: &'a Tables,
     /// Login of the provider's own tenant.
     pub provider: &'a str,
-    /// Who calls.
+    /// The caller.
     pub who: &'a Principal,
-    /// From where.
+    /// Source address of the call.
     pub address: Option<IpAddr>,
     /// The partition that the token is bound to.
     pub partition: Option<&'a str>,
-    /// When.
+    /// Time of the decision.
     pub now: Timestamp,
 }
 
 impl Looked<'_> {
-    /// Decides by table and policies; `request` is what the policies see of it.
+    /// Decides by role table and policies. Policies see `request`.
     ///
     /// # Errors
-    /// The refusal of either.
+    /// The refusal of the table or of a policy.
     pub fn decide(
         &self,
         path: &str,
@@ -137,18 +139,19 @@ impl Looked<'_> {
         let Some(site) = self.policies.now(self.tables, method) else {
             return table;
         };
-        let judged = Judged {
+        let judged = PolicyContext {
             site,
             relation: Relation::of(method, self.who, &directory, subject),
             resource: None,
             is_of_platform: is_of_platform(self.who, &directory),
         };
-        // What a read beside the stream's own method would ask: whom it is about.
+        // A read beside the stream's own method has no request of its own. Policies get one that
+        // names the subject, as the read would.
         let plain = subject
             .zip(method.scope.subject_field())
             .map(|(subject, field)| serde_json::json!({ field: subject }));
         judged.decide(
-            &Asked {
+            &PolicyInput {
                 method,
                 who: self.who,
                 subject,
@@ -162,18 +165,26 @@ impl Looked<'_> {
     }
 }
 
-/// What the state says of a call that policies judge.
+/// The subject and the message of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestView<'a> {
+    /// Login or project id that the method is about.
+    pub subject: Option<&'a str>,
+    pub message: &'a DynamicMessage,
+}
+
+/// Facts from the state about a call that policies judge.
 #[derive(Debug)]
-pub(crate) struct Judged {
+pub(crate) struct PolicyContext {
     pub site: Arc<Site>,
     relation: Relation,
     resource: Option<Resource>,
     is_of_platform: bool,
 }
 
-/// What the call itself says.
+/// Facts about a call that policies judge, from the call itself.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct PolicyInput<'a> {
     pub method: &'static Method,
     pub who: &'a Principal,
     pub subject: Option<&'a str>,
@@ -183,15 +194,16 @@ pub(crate) struct Asked<'a> {
     pub now: Timestamp,
 }
 
-impl Judged {
-    /// Gathers what policies need of the state.
+impl PolicyContext {
+    /// Reads the facts from the state.
     pub(crate) fn gather(
         site: Arc<Site>,
         method: &Method,
         who: &Principal,
         directory: &StateDirectory<'_>,
-        (subject, message): (Option<&str>, &DynamicMessage),
+        request: RequestView<'_>,
     ) -> Self {
+        let RequestView { subject, message } = request;
         Self {
             site,
             relation: Relation::of(method, who, directory, subject),
@@ -200,36 +212,36 @@ impl Judged {
         }
     }
 
-    /// What comes of the table's decision.
+    /// Applies the policies to the decision of the role table.
     ///
     /// # Errors
     /// The refusal of the table or of a policy.
     pub(crate) fn decide(
         &self,
-        asked: &Asked<'_>,
+        input: &PolicyInput<'_>,
         table: Result<Permit, Denied>,
     ) -> Result<Permit, Denied> {
         let facts = Facts {
-            method: asked.method,
-            who: asked.who,
+            method: input.method,
+            who: input.who,
             is_of_platform: self.is_of_platform,
-            subject: asked.subject,
+            subject: input.subject,
             relation: &self.relation,
             table: &table,
-            address: asked.address,
-            partition: asked.partition,
-            request: asked.request,
+            address: input.address,
+            partition: input.partition,
+            request: input.request,
             resource: self.resource.as_ref(),
-            now: Moment { ms: asked.now.ms() },
+            now: Moment { ms: input.now.ms() },
         };
         let Some(call) = Call::new(&self.site, &facts) else {
             return table;
         };
         let decided = Decided {
-            method: asked.method,
-            who: asked.who,
+            method: input.method,
+            who: input.who,
             is_of_platform: self.is_of_platform,
-            subject: asked.subject,
+            subject: input.subject,
             table,
         };
         decided.under(&call).inspect_err(|denied| {
@@ -253,8 +265,8 @@ pub(crate) fn request(message: &DynamicMessage) -> Option<serde_json::Value> {
     Some(value)
 }
 
-/// The machine that a request names: one of the project that it is about, or one that nobody has.
-/// To administrators, any.
+/// The machine that a request names, if it is free or allocated to the request's project; for admin
+/// methods, any machine. Policies must not learn about machines of other projects.
 fn machine(
     tables: &Tables,
     method: &Method,
@@ -269,7 +281,10 @@ fn machine(
         return None;
     };
     let machine = tables.get::<Machine>(&uuid.parse().ok()?)?;
-    let project = machine.allocation.as_ref().map(|it| it.project.to_string());
+    let project = machine
+        .allocation
+        .as_ref()
+        .map(|allocation| allocation.project.to_string());
     let is_seen = match method.scope {
         Scope::Admin(_) => true,
         _ => project.is_none() || project.as_deref() == subject,

@@ -1,4 +1,4 @@
-//! The rights of a token as decisions need them, and what is left of them now.
+//! Turns a token into a principal: its rights, reduced to those that its warrant still supports.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use proto_public::api::v2;
 
 use crate::roles::{project_role, tenant_role};
 
-/// The subject that stands for all that the user can reach.
+/// The wildcard subject: every subject that the user can reach.
 const ALL: &str = "*";
 
-/// Roles as a request carries them.
+/// Rights as a request or a stored token spells them.
 #[derive(Debug, Clone, Default)]
 pub struct WantedRights {
     pub permissions: Vec<state::MethodPermission>,
@@ -25,8 +25,8 @@ pub struct WantedRights {
 }
 
 impl WantedRights {
-    /// The rights of a token that is there, without methods that an older program misfiled, see
-    /// [`state::Token::by_visibility`].
+    /// The rights of a stored token, without methods that an older version filed under the wrong
+    /// subject, see [`state::Token::by_visibility`].
     pub fn of(token: &state::Token) -> Self {
         Self {
             permissions: counted(token),
@@ -38,7 +38,7 @@ impl WantedRights {
         }
     }
 
-    /// As decisions need them.
+    /// The rights for authorisation.
     pub fn rights(&self) -> Rights {
         let mut permissions = Permissions::default();
         for entry in &self.permissions {
@@ -71,9 +71,11 @@ impl WantedRights {
     }
 }
 
-/// The permissions of a token that count.
+/// The permissions of a token that have an effect.
 fn counted(token: &state::Token) -> Vec<state::MethodPermission> {
     let mut permissions = token.permissions.clone();
+    // Versions before `by_visibility` stored methods without a subject under the wildcard, next to
+    // project methods. Taken literally those would reach every project of the user.
     if token.by_visibility {
         return permissions;
     }
@@ -81,14 +83,14 @@ fn counted(token: &state::Token) -> Vec<state::MethodPermission> {
         let method = proto_public::method(path);
         method.is_some_and(|method| method.scope.subject_field().is_some())
     };
-    for entry in permissions.iter_mut().filter(|it| it.subject == ALL) {
+    for entry in permissions.iter_mut().filter(|entry| entry.subject == ALL) {
         entry.methods.retain(|path| !has_subject(path));
     }
     permissions
 }
 
-/// Roles by subject in its one spelling. Of two entries for one id, the weaker counts; the contract
-/// numbers roles from the strongest.
+/// Roles by canonical subject. If two spellings name one id, the weaker role counts; the contract
+/// numbers roles from the strongest, so the larger number is the weaker role.
 fn mapped<A, B: Ord + Copy>(
     roles: &BTreeMap<String, A>,
     map: impl Fn(&A) -> B,
@@ -102,7 +104,7 @@ fn mapped<A, B: Ord + Copy>(
     out
 }
 
-/// An id as requests carry it past the gate: tokens may be older than that.
+/// The canonical spelling of an id. Stored tokens may predate the normalisation in the gate.
 fn one_id(subject: &str) -> Cow<'_, str> {
     match Spelling::Uuid.rewrite(subject) {
         Some(rewritten) => Cow::Owned(rewritten),
@@ -110,8 +112,9 @@ fn one_id(subject: &str) -> Cow<'_, str> {
     }
 }
 
-/// The admin role as which rights over the platform count now that rest on `warrant`, in a token
-/// of `user`; `None` when those on whose standing they rest have lost it.
+/// The admin role that limits the platform rights of a token of `user` with this warrant: the
+/// weakest current role of its members. `None` means that one of them has lost it, so none of the
+/// rights count.
 pub fn standing(
     warrant: Option<&state::Warrant>,
     user: &str,
@@ -129,7 +132,7 @@ pub fn standing(
     }
 }
 
-/// `true` if the administrators who made a token for another user could make it now.
+/// `true` if the administrators who created a token for another user are still admin editors.
 fn makers_stand(token: &state::Token, directory: &dyn Directory) -> bool {
     let Some(state::Warrant::Members(logins)) = &token.warrant else {
         return true;
@@ -138,13 +141,14 @@ fn makers_stand(token: &state::Token, directory: &dyn Directory) -> bool {
     makers.all(|login| platform_role(directory, login) == Some(v2::AdminRole::Editor))
 }
 
-/// The caller that a token stands for, with the rights that are left of it now.
+/// The principal of a token, with the rights that still count.
 pub fn principal(token: &state::Token, directory: &dyn Directory) -> Principal {
     let kind = match token.token_type {
         state::TokenType::Api => TokenKind::Api,
         state::TokenType::User => TokenKind::User,
     };
     let mut rights = WantedRights::of(token).rights();
+    // A dismissed administrator must not keep access through tokens made for somebody else.
     if !makers_stand(token, directory) {
         rights = rights.without_membership();
     }

@@ -1,6 +1,6 @@
-//! How many calls a token may make: so many a minute, and for a moment some more.
+//! Rate limit per token and per anonymous network: calls per minute, with a burst allowance.
 //!
-//! Who works for everybody is not bounded: administrators' and infrastructure's tokens.
+//! Admin and infra tokens are exempt: throttling them would stop the work of all tenants.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,30 +9,31 @@ use control_authz::Principal;
 use proto_bounds::{Buckets, Rate, network};
 use proto_types::Timestamp;
 
-/// Calls of one token in a minute on one node, when nobody says.
+/// Default rate limit: calls per minute, per token, per node.
 pub const CALLS_PER_MINUTE: u32 = 60_000;
-/// Calls without a token of one network in a minute.
+/// Rate limit of calls without a token: calls per minute, per network, per node.
 const ANONYMOUS_PER_MINUTE: u32 = 600;
-/// Unused calls of so many milliseconds may be made at once.
+/// Burst allowance of the token bucket (GCRA), milliseconds.
 const BURST_MS: u64 = 10_000;
-/// Callers that are remembered; when there are more, those that pause are forgotten.
+/// Most token buckets kept in memory. When there are more, idle ones are dropped.
 const CALLERS_MAX: usize = 50_000;
 
+/// Owner of a token bucket.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Who {
+enum RateKey {
     Token(Arc<str>),
     Network(IpAddr),
 }
 
-/// Counts calls on this node.
+/// The rate limiter of this node.
 #[derive(Debug)]
 pub struct Rates {
     calls_per_minute: u32,
-    buckets: Buckets<Who>,
+    buckets: Buckets<RateKey>,
 }
 
 impl Rates {
-    /// So many calls a minute for each token; 0 is no bound.
+    /// A limit in calls per minute and token; 0 disables the rate limit.
     pub const fn new(calls_per_minute: u32) -> Self {
         Self {
             calls_per_minute,
@@ -43,7 +44,7 @@ impl Rates {
     /// Counts a call.
     ///
     /// # Errors
-    /// Milliseconds to wait, when there were too many.
+    /// Milliseconds until the next call is allowed, if the limit is exceeded.
     pub fn take(
         &self,
         who: &Principal,
@@ -55,23 +56,26 @@ impl Rates {
         {
             return Ok(());
         }
-        let (who, per_minute) = match (who.user.is_empty(), address) {
-            (false, _) => (Who::Token(Arc::clone(&who.token)), self.calls_per_minute),
+        let (key, per_minute) = match (who.user.is_empty(), address) {
+            (false, _) => (
+                RateKey::Token(Arc::clone(&who.token)),
+                self.calls_per_minute,
+            ),
             (true, Some(address)) => {
                 let bound = ANONYMOUS_PER_MINUTE.min(self.calls_per_minute);
-                (Who::Network(network(address)), bound)
+                (RateKey::Network(network(address)), bound)
             }
             (true, None) => return Ok(()),
         };
-        self.count(who, per_minute, now.ms().saturating_mul(1000))
+        self.count(key, per_minute, now.ms().saturating_mul(1000))
     }
 
-    fn count(&self, who: Who, per_minute: u32, now_us: u64) -> Result<(), u64> {
+    fn count(&self, key: RateKey, per_minute: u32, now_us: u64) -> Result<(), u64> {
         let rate = Rate {
             per_minute,
             burst_ms: BURST_MS,
         };
-        self.buckets.count(who, rate, now_us)
+        self.buckets.count(key, rate, now_us)
     }
 }
 
@@ -84,7 +88,7 @@ mod tests {
     }
 
     fn calls(rates: &Rates, name: &str, at_us: u64) -> usize {
-        let call = || rates.count(Who::Token(name.into()), 60, at_us);
+        let call = || rates.count(RateKey::Token(name.into()), 60, at_us);
         (0..1000).take_while(|_| call().is_ok()).count()
     }
 
@@ -100,7 +104,7 @@ mod tests {
             "pauses add up to a burst alone"
         );
         let wait = rates
-            .count(Who::Token("a".into()), 60, at(1000))
+            .count(RateKey::Token("a".into()), 60, at(1000))
             .unwrap_err();
         assert_eq!(
             calls(&rates, "a", at(1000) + wait * 1000),

@@ -1,4 +1,6 @@
-//! The one place where errors become statuses. Causes go to the log, codes to the caller.
+//! Maps errors to gRPC statuses. Causes go to the log, codes of the catalogue to the caller.
+
+use std::time::Duration;
 
 use control_authz::Denied;
 use control_state::{ErrorCode, ErrorKind, StateError};
@@ -7,12 +9,12 @@ use prost::Message;
 use proto_public::{Violation, Violations};
 use tonic::{Code, Status};
 
-/// Domain of our codes in `google.rpc.ErrorInfo`.
+/// Domain of the catalogue's codes in `google.rpc.ErrorInfo`.
 const DOMAIN: &str = "metalmesh.dev";
 
 /// `google.rpc.Status`.
 #[derive(Clone, PartialEq, Message)]
-struct RpcStatus {
+struct GoogleRpcStatus {
     #[prost(int32, tag = "1")]
     code: i32,
     #[prost(string, tag = "2")]
@@ -67,18 +69,18 @@ struct RetryInfo {
     retry_delay: Option<prost_types::Duration>,
 }
 
-/// A request that breaks rules of the contract: every field that does, and how.
+/// The status of a request that violates validation rules: every field and its rule.
 pub fn of_violations(violations: &Violations) -> Status {
     let texts: Vec<String> = violations
         .iter()
-        .map(|it| format!("{}: {}", it.field, it.message))
+        .map(|violation| format!("{}: {}", violation.field, violation.message))
         .collect();
-    let wire = |it: &Violation| WireViolation {
-        rule_id: it.rule.to_owned(),
-        message: it.message.clone(),
+    let wire = |violation: &Violation| WireViolation {
+        rule_id: violation.rule.to_owned(),
+        message: violation.message.clone(),
         field: Some(WirePath {
             elements: vec![WireElement {
-                field_name: it.field.clone(),
+                field_name: violation.field.clone(),
             }],
         }),
     };
@@ -94,11 +96,11 @@ pub fn of_violations(violations: &Violations) -> Status {
     )
 }
 
-/// A refusal of the catalogue, with code, object and hint as details.
+/// The status of a state error, with code, object and hint as details.
 pub fn of_state(error: StateError) -> Status {
     let code = grpc_code(error.kind());
     if error.code == ErrorCode::Internal {
-        tracing::error!(error = %error, "a call failed inside");
+        tracing::error!(error = %error, "a call failed with an internal error");
     }
     let mut metadata = std::collections::BTreeMap::new();
     if !error.object.is_empty() {
@@ -120,17 +122,19 @@ pub fn of_state(error: StateError) -> Status {
     )
 }
 
-/// More calls than the token may make: when to call again.
+/// The status of a rate-limited call, with the time to retry after.
 pub fn too_often(text: &str, wait_ms: u64) -> Status {
     let hint = format!("try again in {wait_ms} ms");
     let refused = of_state(StateError::new(ErrorCode::TooMany, text).hint(hint));
+    let delay = Duration::from_millis(wait_ms);
     let retry = RetryInfo {
         retry_delay: Some(prost_types::Duration {
-            seconds: i64::try_from(wait_ms / 1000).unwrap_or(i64::MAX),
-            nanos: i32::try_from(wait_ms % 1000 * 1_000_000).unwrap_or_default(),
+            seconds: i64::try_from(delay.as_secs()).unwrap_or(i64::MAX),
+            // Below one second, so far within `i32`.
+            nanos: delay.subsec_nanos().cast_signed(),
         }),
     };
-    let mut status = RpcStatus::decode(refused.details()).unwrap_or_default();
+    let mut status = GoogleRpcStatus::decode(refused.details()).unwrap_or_default();
     status.details.push(prost_types::Any {
         type_url: "type.googleapis.com/google.rpc.RetryInfo".to_owned(),
         value: retry.encode_to_vec(),
@@ -145,7 +149,7 @@ pub fn with_detail(code: Code, message: String, kind: &str, value: Vec<u8>) -> S
         type_url: format!("type.googleapis.com/{kind}"),
         value,
     };
-    let status = RpcStatus {
+    let status = GoogleRpcStatus {
         code: code.into(),
         message: message.clone(),
         details: vec![detail],
@@ -153,7 +157,7 @@ pub fn with_detail(code: Code, message: String, kind: &str, value: Vec<u8>) -> S
     Status::with_details(code, message, status.encode_to_vec().into())
 }
 
-/// A change that was refused or whose fate is unknown.
+/// The status of a proposal that was rejected or whose outcome is unknown.
 pub fn of_propose(error: ProposeError<StateError>) -> Status {
     match error {
         ProposeError::Rejected(error) => of_state(error),
@@ -161,7 +165,7 @@ pub fn of_propose(error: ProposeError<StateError>) -> Status {
     }
 }
 
-/// The store cannot answer.
+/// The status of a store error.
 pub fn of_store(error: StoreError) -> Status {
     tracing::warn!(error = %error, "the store could not answer");
     let code = match error {
@@ -170,7 +174,7 @@ pub fn of_store(error: StoreError) -> Status {
         | StoreError::ShutDown
         | StoreError::OutcomeUnknown { .. } => ErrorCode::Unavailable,
         StoreError::Busy { .. } => ErrorCode::TooMany,
-        // The same again would be as large.
+        // Not `TooMany`: a retry of the same request would be as large.
         StoreError::TooLarge { .. } => ErrorCode::InvalidField,
         StoreError::Fatal(_) => ErrorCode::Internal,
     };
@@ -191,17 +195,17 @@ pub fn of_store(error: StoreError) -> Status {
     of_state(error)
 }
 
-/// A call that authorisation refused.
+/// The status of a call that authorisation denied.
 pub fn of_denied(denied: Denied) -> Status {
     of_state(denied.into())
 }
 
-/// A field that cannot be used.
+/// The status of a request with an invalid field.
 pub fn invalid(field: &str, rule: impl std::fmt::Display) -> Status {
     of_state(StateError::invalid(field, rule))
 }
 
-/// A refusal by code and message.
+/// The status of a refusal with this code and message.
 pub fn refused(code: ErrorCode, message: impl Into<String>) -> Status {
     of_state(StateError::new(code, message))
 }
@@ -236,7 +240,7 @@ mod tests {
                 .message()
                 .starts_with("MM-1001 size \"n1\" was not found")
         );
-        let decoded = RpcStatus::decode(status.details()).unwrap();
+        let decoded = GoogleRpcStatus::decode(status.details()).unwrap();
         let info = ErrorInfo::decode(decoded.details[0].value.as_slice()).unwrap();
         assert_eq!(
             (info.reason.as_str(), info.domain.as_str()),

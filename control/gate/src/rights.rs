@@ -1,4 +1,4 @@
-//! Whether the caller of a watch may still see what it shows.
+//! Authorises streams and long calls again while they run.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,11 +16,12 @@ use crate::policy::Looked;
 use crate::principal::{principal, standing};
 use crate::refusal::{of_denied, of_store, refused};
 
-/// Fields that name whom a method is about.
+/// Request fields that name the subject of a method.
 const LOGIN: &str = "login";
 const PROJECT: &str = "project";
 
-/// Objects on which rights rest.
+/// `true` for kinds of objects that decide about rights: a change of one makes streams authorise
+/// again.
 pub const fn bears_rights(kind: Kind) -> bool {
     matches!(
         kind,
@@ -28,28 +29,29 @@ pub const fn bears_rights(kind: Kind) -> bool {
     )
 }
 
-/// The rights of a watch.
+/// The rights that a stream or long call needs, authorised again by [`Rights::look`].
 #[derive(Debug)]
 pub struct Rights {
     token: TokenId,
     user: String,
-    /// The watch's own method, and whom it is about.
+    /// The method of the stream itself, and its subject.
     path: &'static str,
     subject: Option<String>,
+    /// Request field that names the subject.
     about: Option<&'static str>,
-    /// What must be allowed beside it.
+    /// Paths of read methods that must be allowed as well.
     reads: Vec<&'static str>,
-    /// What site policies look at.
+    /// Inputs of the site policies.
     partition: Option<String>,
     address: Option<IpAddr>,
     request: Option<Arc<serde_json::Value>>,
-    /// At the first look.
-    known: Option<Known>,
+    /// Result of the last check; `None` before the first.
+    known: Option<RightsSnapshot>,
 }
 
-/// What rights came from.
+/// The token and roles that the last check found.
 #[derive(Debug)]
-struct Known {
+struct RightsSnapshot {
     token: Arc<Token>,
     standing: Option<AdminRole>,
     principal: Principal,
@@ -78,7 +80,7 @@ impl Rights {
             token: caller.principal.token.parse().map_err(|_| unknown())?,
             user: caller.user.clone(),
             path,
-            about: proto_public::method(path).and_then(|it| it.scope.subject_field()),
+            about: proto_public::method(path).and_then(|method| method.scope.subject_field()),
             subject: caller.permit.subject().map(str::to_owned),
             reads,
             partition: caller.partition.clone(),
@@ -88,7 +90,8 @@ impl Rights {
         })
     }
 
-    /// Looks whether the caller may still see what it watches, and sees as much as before.
+    /// Authorises again, and checks that the caller still sees the same objects as at the
+    /// beginning.
     ///
     /// # Errors
     /// The refusal that a read would get now; [`ErrorCode::WatchRightsChanged`] when a read would
@@ -106,11 +109,14 @@ impl Rights {
                 let message = "the token is not valid any more";
                 refused(ErrorCode::TokenRevoked, message)
             })?;
+        // The token must be read each time: a revoked token still has a valid signature.
         let provider = core.provider.as_str();
         let directory = StateDirectory { tables, provider };
         let standing = standing(token.warrant.as_ref(), &token.user, &directory);
+        // Building a principal parses every permission. Streams check before each message, so the
+        // principal is built again only if the token or the standing behind it changed.
         let unchanged =
-            |known: &Known| Arc::ptr_eq(&known.token, token) && known.standing == standing;
+            |known: &RightsSnapshot| Arc::ptr_eq(&known.token, token) && known.standing == standing;
         let fresh = match &self.known {
             Some(known) if unchanged(known) => None,
             _ => Some(principal(token, &directory)),
@@ -133,7 +139,9 @@ impl Rights {
         let own = looked.decide(self.path, subject, self.request.as_deref());
         own.map_err(of_denied)?;
         let roles = self.roles(&directory);
-        let is_other = |known: &Known| known.roles != roles || known.principal != *who;
+        // More rights end the stream as well: its listing left out objects that the caller may read
+        // now, and no change event would ever tell of them.
+        let is_other = |known: &RightsSnapshot| known.roles != roles || known.principal != *who;
         if self.known.as_ref().is_some_and(is_other) {
             let message = "the rights of this watch changed";
             return Err(refused(ErrorCode::WatchRightsChanged, message));
@@ -141,8 +149,9 @@ impl Rights {
         for path in &self.reads {
             looked.decide(path, subject, None).map_err(of_denied)?;
         }
+        // Stored only after every check passed, so that a refused look cannot become the baseline.
         if let Some(principal) = fresh {
-            self.known = Some(Known {
+            self.known = Some(RightsSnapshot {
                 token: Arc::clone(token),
                 standing,
                 principal,
@@ -152,7 +161,7 @@ impl Rights {
         Ok(())
     }
 
-    /// The user's roles in what the watch is about.
+    /// The user's roles in the subject. They decide which objects a read shows.
     fn roles(&self, directory: &StateDirectory<'_>) -> (Option<TenantRole>, Option<ProjectRole>) {
         let subject = self.subject.as_deref().unwrap_or_default();
         match self.about {
@@ -162,7 +171,7 @@ impl Rights {
         }
     }
 
-    /// Decides about a read beside the watch, as of the last look.
+    /// `true` if the caller may call this read, with the principal of the last check.
     pub fn allows(
         &self,
         tables: &Tables,
@@ -184,20 +193,20 @@ impl Rights {
         })
     }
 
-    /// Who watches, as of the last look.
+    /// The caller, as of the last check.
     pub fn principal(&self) -> Option<&Principal> {
         self.known.as_ref().map(|known| &known.principal)
     }
 
-    /// When the token ends, as of the last look.
+    /// Expiry of the token, as of the last check.
     pub fn expires(&self) -> Option<Timestamp> {
         self.known.as_ref().map(|known| known.token.expires)
     }
 }
 
 impl ServiceContext {
-    /// Decides again whether a caller may make its call, after work that took long: its token may
-    /// have been revoked, or its role taken away, since the gate let it in.
+    /// Authorises a call again after long work: its token may have been revoked, or its role taken
+    /// away, since the gate admitted it.
     ///
     /// # Errors
     /// The refusal that the call would get now.

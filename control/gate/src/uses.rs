@@ -1,4 +1,4 @@
-//! When tokens were last used: written down now and then, beside the calls.
+//! Records when tokens were last used, in the background and at most once per interval.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,22 +10,24 @@ use proto_types::{Timestamp, TokenId};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// A use is written down again after this, milliseconds; the state has the same bound.
+/// Least interval between two writes for one token, milliseconds. The state applies the same bound.
 const TOUCH_MS: u64 = 5 * 60_000;
-/// Uses that may wait; more are left for the next call.
+/// Queue length. A use that finds the queue full is dropped; the next call of the token queues
+/// again.
 const QUEUE_MAX: usize = 256;
-/// Tokens that are remembered as written down.
+/// Most tokens remembered as queued lately. Uses of further tokens are dropped.
 const KNOWN_MAX: usize = 10_000;
 
-/// Where uses go.
+/// Queues uses of tokens.
 #[derive(Debug)]
 pub struct Uses {
     queue: mpsc::Sender<TokenId>,
-    /// What was sent on lately: the state says so a moment later.
+    /// Tokens queued lately. The state shows the write only a moment later, and calls in between
+    /// must not queue it again.
     sent: Mutex<BTreeMap<TokenId, Timestamp>>,
 }
 
-/// Writes them down; see [`UseWriter::run`].
+/// Writes queued uses to the state; see [`UseWriter::run`].
 #[derive(Debug)]
 pub struct UseWriter {
     queue: mpsc::Receiver<TokenId>,
@@ -33,7 +35,7 @@ pub struct UseWriter {
 }
 
 impl Uses {
-    /// Uses and the writer that has to run for them.
+    /// The queue and the writer that drains it.
     pub fn new(store: Store) -> (Self, UseWriter) {
         let (sender, queue) = mpsc::channel(QUEUE_MAX);
         let uses = Self {
@@ -43,7 +45,7 @@ impl Uses {
         (uses, UseWriter { queue, store })
     }
 
-    /// A valid token was used.
+    /// Notes that a valid token was used.
     pub fn note(&self, token: &Token, now: Timestamp) {
         if token
             .last_used
@@ -68,7 +70,8 @@ impl Uses {
 }
 
 impl UseWriter {
-    /// Runs until stopped; what waits then is not worth a wait.
+    /// Runs until stopped. Uses still queued then are dropped: a lost timestamp costs less than a
+    /// slow shutdown.
     pub async fn run(mut self, stop: CancellationToken) {
         let permit = Permit::system(SystemActor::Gate);
         loop {
@@ -81,7 +84,7 @@ impl UseWriter {
             };
             let command = Command::new(self.store.now(), "metalmeshd", TouchToken { id });
             if let Err(error) = self.store.propose(&permit, &command).await {
-                tracing::debug!(token = %id, error = %error, "a token's use was not written down");
+                tracing::debug!(token = %id, error = %error, "the use of a token was not recorded");
             }
         }
     }

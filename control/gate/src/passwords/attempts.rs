@@ -1,9 +1,9 @@
-//! How often somebody may try: per caller and login, so that guessing is slow; per login, so that
-//! many callers together are slow, too; per caller, so that many logins are.
+//! Rate limits of login attempts: per network and login against guessing, per login against many
+//! networks guessing together, per network against trying many logins.
 //!
-//! Invariants: a refused attempt leaves nothing behind; a table that is full makes room, so that no
-//! number of strangers keeps others from trying; who logged in before from the same place is not
-//! kept out by what strangers try on its login.
+//! Invariants: a refused attempt changes no counter; a full table evicts, so that no number of
+//! strangers locks others out; a user who logged in before from the same network is not locked out
+//! by attempts of strangers on that login.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,19 +11,20 @@ use std::sync::{Mutex, PoisonError};
 
 use proto_types::Timestamp;
 
-/// Attempts are counted for so long, milliseconds: five minutes.
+/// Window in which attempts are counted, milliseconds: five minutes.
 const WINDOW_MS: u64 = 5 * 60_000;
-/// Attempts of one caller on one login in that time.
+/// Most attempts of one network on one login per window.
 pub(super) const PAIR_MAX: u32 = 10;
-/// Attempts of strangers on one login.
+/// Most attempts of all strangers on one login per window.
 const LOGIN_MAX: u32 = 100;
-/// Attempts of one caller.
+/// Most attempts of one network per window, over all logins.
 const CALLER_MAX: u32 = 60;
-/// Counts of one kind at the same time. When all are in use, the smallest ones make room.
+/// Most counters of one kind. When all are in use, the smallest are evicted.
 const COUNTS_MAX: usize = 10_000;
-/// Longest login that is told from others, characters: no user has a longer one.
+/// Logins are compared up to this many characters; no user has a longer one. Bounds the memory of a
+/// counter.
 const LOGIN_CHARS_MAX: usize = 128;
-/// A place from which somebody logged in is remembered for so long, milliseconds: 30 days.
+/// How long a network from which a user logged in counts as familiar, milliseconds: 30 days.
 const FAMILIAR_MS: u64 = 30 * 24 * 3_600_000;
 
 #[derive(Debug, Clone, Copy)]
@@ -32,14 +33,14 @@ struct Count {
     attempts: u32,
 }
 
-/// Counts of one kind, each for one window.
+/// Counters of one kind, each for one window.
 #[derive(Debug)]
-struct Counts<K> {
+struct AttemptCounts<K> {
     max: u32,
     counts: BTreeMap<K, Count>,
 }
 
-impl<K: Ord + Clone> Counts<K> {
+impl<K: Ord + Clone> AttemptCounts<K> {
     const fn new(max: u32) -> Self {
         Self {
             max,
@@ -47,7 +48,7 @@ impl<K: Ord + Clone> Counts<K> {
         }
     }
 
-    /// Milliseconds until another attempt is counted; 0 when it may be made now.
+    /// Milliseconds until the next attempt is allowed; 0 means now.
     fn wait_ms(&self, key: &K, now: Timestamp) -> u64 {
         self.counts.get(key).map_or(0, |count| {
             let age = now.since_ms(count.began);
@@ -73,8 +74,8 @@ impl<K: Ord + Clone> Counts<K> {
         count.attempts = count.attempts.saturating_add(1);
     }
 
-    /// Forgets what is over, else a tenth of the rest: those that tried least. A login or caller
-    /// with many attempts stays, however many others come after it.
+    /// Evicts expired counters or, if there are none, the tenth with the fewest attempts. A counter
+    /// near its limit stays: otherwise an attacker could reset it by filling the table.
     fn make_room(&mut self, now: Timestamp) {
         (self.counts).retain(|_, count| now.since_ms(count.began) < WINDOW_MS);
         if self.counts.len() < COUNTS_MAX {
@@ -91,7 +92,7 @@ impl<K: Ord + Clone> Counts<K> {
         }
     }
 
-    /// Takes back an attempt that turned out to be good.
+    /// Takes back the count of a successful attempt.
     fn forgive(&mut self, key: &K) {
         if let Some(count) = self.counts.get_mut(key) {
             count.attempts = count.attempts.saturating_sub(1);
@@ -99,89 +100,105 @@ impl<K: Ord + Clone> Counts<K> {
     }
 }
 
-#[derive(Debug)]
-struct Tables {
-    pairs: Counts<(IpAddr, String)>,
-    logins: Counts<String>,
-    callers: Counts<IpAddr>,
-    /// When somebody last logged in from a place.
-    familiar: BTreeMap<(IpAddr, String), Timestamp>,
+/// A login as tried from one network.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct LoginAttempt {
+    network: IpAddr,
+    login: String,
 }
 
-/// The attempts of the last minutes, on this node.
+#[derive(Debug)]
+struct Tables {
+    pairs: AttemptCounts<LoginAttempt>,
+    logins: AttemptCounts<String>,
+    callers: AttemptCounts<IpAddr>,
+    /// Last successful login from each network.
+    familiar: BTreeMap<LoginAttempt, Timestamp>,
+}
+
+/// Login attempts of the current windows, on this node.
 #[derive(Debug)]
 pub struct Attempts(Mutex<Tables>);
 
 impl Default for Attempts {
     fn default() -> Self {
         Self(Mutex::new(Tables {
-            pairs: Counts::new(PAIR_MAX),
-            logins: Counts::new(LOGIN_MAX),
-            callers: Counts::new(CALLER_MAX),
+            pairs: AttemptCounts::new(PAIR_MAX),
+            logins: AttemptCounts::new(LOGIN_MAX),
+            callers: AttemptCounts::new(CALLER_MAX),
             familiar: BTreeMap::new(),
         }))
     }
 }
 
 impl Attempts {
-    /// Counts an attempt; says whether the caller is a stranger to this login.
+    /// Counts an attempt. Returns `true` if this network never logged in as this login.
     ///
     /// # Errors
-    /// Seconds to wait, when there were too many.
+    /// Seconds until the next attempt is allowed, if a limit is reached.
     pub fn take(&self, caller: IpAddr, login: &str, now: Timestamp) -> Result<bool, u64> {
-        let caller = place_of(caller);
-        let pair = (caller, bounded(login));
+        let network = network_of(caller);
+        let pair = LoginAttempt {
+            network,
+            login: bounded(login),
+        };
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_stranger = !tables.is_familiar(&pair, now);
-        let mut wait_ms = tables.callers.wait_ms(&caller, now);
+        let mut wait_ms = tables.callers.wait_ms(&network, now);
         wait_ms = wait_ms.max(tables.pairs.wait_ms(&pair, now));
+        // Only strangers count against the login, or anybody could lock its user out.
         if is_stranger {
-            wait_ms = wait_ms.max(tables.logins.wait_ms(&pair.1, now));
+            wait_ms = wait_ms.max(tables.logins.wait_ms(&pair.login, now));
         }
+        // All limits are checked before any is counted: a refused attempt must not use up the
+        // others.
         if wait_ms > 0 {
             return Err(wait_ms.div_ceil(1000));
         }
-        tables.callers.add(caller, now);
+        tables.callers.add(network, now);
         if is_stranger {
-            tables.logins.add(pair.1.clone(), now);
+            tables.logins.add(pair.login.clone(), now);
         }
         tables.pairs.add(pair, now);
         Ok(is_stranger)
     }
 
-    /// Counts an attempt that names no login.
+    /// Counts an attempt without a login.
     ///
     /// # Errors
-    /// Seconds to wait, when there were too many.
+    /// Seconds until the next attempt is allowed, if a limit is reached.
     pub fn take_caller(&self, caller: IpAddr, now: Timestamp) -> Result<(), u64> {
-        let caller = place_of(caller);
+        let network = network_of(caller);
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match tables.callers.wait_ms(&caller, now) {
+        match tables.callers.wait_ms(&network, now) {
             0 => {
-                tables.callers.add(caller, now);
+                tables.callers.add(network, now);
                 Ok(())
             }
             wait_ms => Err(wait_ms.div_ceil(1000)),
         }
     }
 
-    /// Somebody logged in: its attempts were no guesses, and it is no stranger here.
+    /// Records a successful login: clears the attempts and makes the network familiar.
     pub fn succeeded(&self, caller: IpAddr, login: &str, now: Timestamp) {
-        let pair = (place_of(caller), bounded(login));
+        let pair = LoginAttempt {
+            network: network_of(caller),
+            login: bounded(login),
+        };
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tables.callers.forgive(&pair.0);
+        tables.callers.forgive(&pair.network);
         tables.pairs.counts.remove(&pair);
         tables.remember(pair, now);
     }
 }
 
 impl Tables {
-    fn is_familiar(&self, pair: &(IpAddr, String), now: Timestamp) -> bool {
+    fn is_familiar(&self, pair: &LoginAttempt, now: Timestamp) -> bool {
         let last = self.familiar.get(pair);
         last.is_some_and(|last| now.since_ms(*last) < FAMILIAR_MS)
     }
 
-    fn remember(&mut self, pair: (IpAddr, String), now: Timestamp) {
+    fn remember(&mut self, pair: LoginAttempt, now: Timestamp) {
         if self.familiar.len() >= COUNTS_MAX && !self.familiar.contains_key(&pair) {
             let oldest = self.familiar.iter().min_by_key(|(_, last)| **last);
             if let Some(oldest) = oldest.map(|(pair, _)| pair.clone()) {
@@ -196,8 +213,9 @@ fn bounded(login: &str) -> String {
     login.chars().take(LOGIN_CHARS_MAX).collect()
 }
 
-/// The place that counts as one caller: of IPv6 everybody has a whole network.
-fn place_of(caller: IpAddr) -> IpAddr {
+/// The network that counts as one caller: an IPv4 address, or an IPv6 /64, which one host can fill
+/// with addresses at will.
+fn network_of(caller: IpAddr) -> IpAddr {
     match caller {
         IpAddr::V6(ip) if ip.to_ipv4_mapped().is_none() => {
             IpAddr::V6((u128::from(ip) & !u128::from(u64::MAX)).into())
@@ -206,13 +224,13 @@ fn place_of(caller: IpAddr) -> IpAddr {
     }
 }
 
-/// How often users who are logged in say a password again: each by itself.
+/// Rate limit of logged-in users who enter a password again, per user.
 #[derive(Debug)]
-pub(super) struct Guesses(Mutex<Counts<String>>);
+pub(super) struct Guesses(Mutex<AttemptCounts<String>>);
 
 impl Default for Guesses {
     fn default() -> Self {
-        Self(Mutex::new(Counts::new(PAIR_MAX)))
+        Self(Mutex::new(AttemptCounts::new(PAIR_MAX)))
     }
 }
 
@@ -220,7 +238,7 @@ impl Guesses {
     /// Counts a guess.
     ///
     /// # Errors
-    /// Milliseconds to wait, when there were too many.
+    /// Milliseconds until the next guess is allowed, if the limit is reached.
     pub(super) fn take(&self, login: &str, now: Timestamp) -> Result<(), u64> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match counts.wait_ms(&login.to_owned(), now) {
@@ -307,7 +325,7 @@ mod tests {
         }
         assert!(places(&attempts).iter().all(|length| *length <= COUNTS_MAX));
         attempts.take(ip(2), "ada", now).unwrap();
-        // Who was over its bound did not come back through them.
+        // A network over its limit did not get back in because others filled the table.
         assert!(attempts.take(ip(1), "ada", now).is_err());
     }
 
@@ -321,7 +339,7 @@ mod tests {
         let refused = strangers.filter(|caller| attempts.take(*caller, "ada", now).is_err());
         assert!(refused.count() > 0);
         assert_eq!(attempts.take(ip(250), "ada", now), Ok(false));
-        // There, too, guessing is slow.
+        // The limit per network and login still holds there.
         let guesses = (0..2 * PAIR_MAX).filter(|_| attempts.take(ip(250), "ada", now).is_ok());
         assert_eq!(guesses.count(), PAIR_MAX as usize - 1);
     }

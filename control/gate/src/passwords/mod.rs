@@ -1,4 +1,4 @@
-//! Passwords of built-in users: Argon2id, never more than a few at once.
+//! Hashes passwords of built-in users with Argon2id, a bounded number at a time.
 
 mod attempts;
 
@@ -18,18 +18,18 @@ pub use attempts::Attempts;
 pub const LEN_MIN: usize = 12;
 /// Longest password, bytes.
 pub const BYTES_MAX: usize = 1024;
-/// Memory of one hash, KiB; with the passes what OWASP recommends at the least.
+/// Memory of one hash, KiB. With `PASSES` the minimum that OWASP recommends.
 const MEMORY_KIB: u32 = 19 << 10;
-/// Passes over it.
+/// Passes over that memory.
 const PASSES: u32 = 2;
-/// Bytes of salt.
+/// Length of a salt, bytes.
 const SALT_LEN: usize = 16;
-/// Bytes of a hash.
+/// Length of a hash, bytes.
 const HASH_LEN: usize = 32;
-/// Hashes at the same time: each needs its memory and a processor.
+/// Most concurrent hashes: each takes its memory and one CPU.
 const AT_ONCE_MAX: usize = 2;
 
-/// Hashes that may run or wait for their turn; more are refused, so that nobody waits long.
+/// Most hashes running or queued. Beyond that calls are refused, which bounds the waiting time.
 const WAITING_MAX: usize = 64;
 
 /// Hashes and checks passwords.
@@ -51,10 +51,10 @@ impl Default for Hasher {
 }
 
 impl Hasher {
-    /// Counts somebody who is logged in and says a password again.
+    /// Counts a password entered again by a logged-in user.
     ///
     /// # Errors
-    /// Milliseconds to wait, when there were too many.
+    /// Milliseconds until the next one is allowed, if the limit is reached.
     pub fn may_guess(&self, login: &str, now: Timestamp) -> Result<(), u64> {
         self.guesses.take(login, now)
     }
@@ -80,10 +80,11 @@ impl Hasher {
         Ok(made)
     }
 
-    /// Whether the password is the one of this hash; without a hash it takes as long and is not.
+    /// `true` if the password matches the hash. Without a hash the check takes as long and fails,
+    /// so that timing does not tell which logins exist.
     ///
     /// # Errors
-    /// `internal` when it cannot be computed.
+    /// `internal` if the hash cannot be computed.
     pub async fn is(&self, password: String, hash: Option<PasswordHash>) -> Result<bool, Status> {
         let is_known = hash.is_some();
         let hash = hash.unwrap_or_else(|| PasswordHash {
@@ -92,12 +93,13 @@ impl Hasher {
             memory_kib: MEMORY_KIB,
             passes: PASSES,
         });
-        // What nobody can have set is not worth the time.
+        // No password is this long. An empty one takes its place, to bound the work.
         let password = match password.len() {
             0..=BYTES_MAX => password,
             _ => String::new(),
         };
         let computed = self.compute(password, hash.clone()).await?;
+        // Compares all bytes: the time must not tell how many of them match.
         let differs = computed
             .iter()
             .zip(&hash.hash)

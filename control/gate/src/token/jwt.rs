@@ -12,14 +12,14 @@ use ring::signature::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::known::{self, Known};
+use super::known::{self, VerifiedTokens};
 
-/// Longest token text that is looked at, in bytes.
+/// Longest token accepted, bytes; a longer one is malformed.
 const TOKEN_BYTES_MAX: usize = 4096;
-/// How far the clocks of two control nodes may be apart, in seconds.
+/// Tolerated clock skew between two control nodes, seconds.
 const CLOCK_SKEW_S: u64 = 30;
 
-/// Why a token does not count. The caller is told nothing of it but that it is not valid.
+/// The reason why a token is refused. The caller learns only that it is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// Not three parts of base64url, not JSON, or far too long.
@@ -34,10 +34,10 @@ pub enum TokenError {
     /// Issued by or for another server.
     #[error("the token belongs to another server")]
     Audience,
-    /// Before its time.
+    /// `nbf` or `iat` is in the future.
     #[error("the token is not valid yet")]
     Early,
-    /// Past its time.
+    /// `exp` has passed.
     #[error("the token has expired")]
     Expired,
     /// The key of the cluster is not usable.
@@ -56,7 +56,7 @@ pub enum TokenKind {
     User,
 }
 
-/// What a token says. Times are seconds since 1970.
+/// Claims of a token. Times are seconds since the Unix epoch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
     /// The server's name.
@@ -79,7 +79,7 @@ pub struct Claims {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Header<'a> {
+struct JoseHeader<'a> {
     alg: &'a str,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     typ: Option<&'a str>,
@@ -90,7 +90,7 @@ pub struct Issuer {
     name: String,
     key: EcdsaKeyPair,
     random: SystemRandom,
-    known: Known,
+    known: VerifiedTokens,
 }
 
 impl std::fmt::Debug for Issuer {
@@ -125,7 +125,7 @@ impl Issuer {
             name: name.into(),
             key,
             random,
-            known: Known::default(),
+            known: VerifiedTokens::default(),
         })
     }
 
@@ -156,7 +156,7 @@ impl Issuer {
             exp: expires_s,
             kind,
         };
-        let header = Header {
+        let header = JoseHeader {
             alg: "ES256",
             typ: Some("JWT"),
         };
@@ -189,13 +189,15 @@ impl Issuer {
         self.check(claims, now_s)
     }
 
-    /// What a token says, when this cluster signed it.
+    /// The claims of a token that this cluster signed.
     fn read(&self, token: &str) -> Result<Claims, TokenError> {
         let (signed, signature) = token.rsplit_once('.').ok_or(TokenError::Malformed)?;
         let (header, claims) = signed.split_once('.').ok_or(TokenError::Malformed)?;
         let header = decode(header)?;
-        let header: Header<'_> =
+        let header: JoseHeader<'_> =
             serde_json::from_slice(&header).map_err(|_| TokenError::Malformed)?;
+        // The header never chooses the algorithm: `none`, and HS256 with the public key as its
+        // secret, end here.
         if header.alg != "ES256" {
             return Err(TokenError::Algorithm);
         }
@@ -287,7 +289,7 @@ mod tests {
                 assert_eq!(ours.verify(&token, now_s), Err(expected), "{token}");
             }
         }
-        // Only what this cluster signed is kept, in time or not.
+        // Only tokens with a valid signature are cached, expired or not.
         assert_eq!(ours.known.len(), 1);
     }
 
@@ -313,7 +315,7 @@ mod tests {
         assert_eq!(verdict, Err(TokenError::Audience));
     }
 
-    /// Nobody else can sign, so nothing that comes from outside is ever good.
+    /// Only the cluster's key signs, so no input from outside verifies.
     #[test]
     fn fuzz_token() {
         let issuer = Issuer::new("https://mesh.example", &Issuer::generate_key().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! The signing key: made at the first start, sealed, in the replicated state.
+//! The token signing key: created at the first start, sealed, stored in the replicated state.
 
 use control_authz::{Permit, SystemActor};
 use control_pki::{PkiError, SealingKey};
@@ -8,12 +8,12 @@ use proto_types::Timestamp;
 
 use super::{Issuer, TokenError};
 
-/// Key in the state.
+/// Id of the signing key in the state.
 const KEY_ID: &str = "tokens-1";
-/// Life of the signing key, milliseconds: ten years; tokens end long before.
+/// Lifetime of the signing key, milliseconds: ten years. No token lives as long.
 const KEY_LIFE_MS: u64 = 10 * 365 * 24 * 3600 * 1000;
 
-/// The signing key cannot be had.
+/// The signing key is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The state cannot be read.
@@ -25,12 +25,12 @@ pub enum KeyError {
     /// It was sealed with another node's sealing key.
     #[error("the token signing key cannot be unsealed; is this the right sealing key file?")]
     Seal(#[source] PkiError),
-    /// It is no key.
+    /// The stored bytes are not a key.
     #[error("the token signing key cannot be used")]
     Key(#[from] TokenError),
 }
 
-/// The issuer with the cluster's key; makes the key at the first start.
+/// The issuer with the cluster's key; creates the key at the first start.
 ///
 /// # Errors
 /// See [`KeyError`].

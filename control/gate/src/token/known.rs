@@ -1,9 +1,9 @@
-//! Tokens whose signature was found good: a program shows the same one with every call, and to
-//! check a signature costs more than most calls do.
+//! Cache of tokens with a verified signature: a program sends the same token with every call, and
+//! verifying a signature costs more than most calls do.
 //!
-//! What is kept is the digest of the token's whole text and what the signed part says. Times are
-//! checked with every call, and so is the record in the state, so that a revoked token is refused
-//! at once. A token that does not fit is never kept: it costs what it always did.
+//! The key is the digest of the token's whole text, the value its claims. Expiry and the token's
+//! record in the state are checked with every call, so that a revoked token is refused at once. A
+//! token with a bad signature is never cached, so guesses cannot fill the cache.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -12,31 +12,31 @@ use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 
 use super::Claims;
 
-/// Tokens that are kept; when there are more, all are checked anew.
+/// Most cached tokens. When there are more the cache is cleared, and each is verified once again.
 const KNOWN_MAX: usize = 8192;
 
-type Key = [u8; SHA256_OUTPUT_LEN];
+type TokenDigest = [u8; SHA256_OUTPUT_LEN];
 
-/// See the module.
+/// Claims of tokens with a verified signature, by digest.
 #[derive(Debug, Default)]
-pub(super) struct Known(RwLock<HashMap<Key, Claims>>);
+pub(super) struct VerifiedTokens(RwLock<HashMap<TokenDigest, Claims>>);
 
 /// The digest of a token's text.
-pub(super) fn key(token: &str) -> Key {
-    let mut key = Key::default();
+pub(super) fn key(token: &str) -> TokenDigest {
+    let mut key = TokenDigest::default();
     key.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
     key
 }
 
-impl Known {
-    /// What a token says whose signature was good before.
-    pub(super) fn get(&self, key: &Key) -> Option<Claims> {
+impl VerifiedTokens {
+    /// The claims of a token that was verified before.
+    pub(super) fn get(&self, key: &TokenDigest) -> Option<Claims> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         known.get(key).cloned()
     }
 
-    /// Keeps what a token with a good signature says.
-    pub(super) fn put(&self, key: Key, claims: &Claims) {
+    /// Caches the claims of a verified token.
+    pub(super) fn put(&self, key: TokenDigest, claims: &Claims) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= KNOWN_MAX {
             known.clear();
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn it_stays_within_bounds() {
-        let known = Known::default();
+        let known = VerifiedTokens::default();
         let claims = Claims {
             iss: String::new(),
             aud: Vec::new(),

@@ -1,5 +1,5 @@
-//! Bearer tokens: what the signed text says and how it is made. Whether a token still counts,
-//! and for what, is the store's to say.
+//! Signs and verifies bearer tokens. The state decides whether a token is still valid, and its
+//! rights.
 
 mod jwt;
 mod keys;
