@@ -8,7 +8,7 @@ use crate::cluster::read::{reconciled_at, restored};
 use crate::machine::apply::liveliness::is_observed;
 use crate::machine::apply::{boots, events, handover, reclaim};
 use crate::machine::entity::{Availability, EventLog, Machine, Phase, Segment};
-use crate::machine::phase::{self, Clock, PhaseEvent, Row, STEP_ATTEMPTS_MAX, enter};
+use crate::machine::phase::{self, Clock, Deadline, PhaseEvent, Row, STEP_ATTEMPTS_MAX, enter};
 use crate::machine::read::is_left_alone;
 use crate::tables::{Tables, Tx};
 
@@ -22,17 +22,16 @@ pub(crate) fn may_be_due(tables: &Tables, op: &Tick, machine: &Machine, now: Tim
 
 /// The row of the table of phases whose deadline has passed.
 fn due(tables: &Tables, op: &Tick, machine: &Machine, now: Timestamp) -> Option<&'static Row> {
-    phase::deadlines(machine.phase).find(|row| {
-        let is_over = row.deadline.is_some_and(|deadline| {
-            // A partition that was cut off, or a new leader, has its time from the start.
-            let since = match deadline.clock {
-                Clock::InPhase => machine.since,
-                Clock::Silence => silent_since(tables, op, machine),
-            };
-            now.since_ms(since) >= deadline.after_ms
-        });
-        is_over && row.guard.holds(machine)
-    })
+    let is_over = |deadline: Deadline| {
+        // A partition that was cut off, or a new leader, has its time from the start.
+        let since = match deadline.clock {
+            Clock::InPhase => machine.since,
+            Clock::Silence => silent_since(tables, op, machine),
+        };
+        now.since_ms(since) >= deadline.after_ms
+    };
+    phase::deadlines(machine.phase)
+        .find(|row| row.guard.holds(machine) && row.deadline.is_some_and(is_over))
 }
 
 /// The port is the tenant's, so that hammer is gone: what it was given ends.

@@ -1,4 +1,4 @@
-//! What the steps from the first registration to the running system share.
+//! Helpers of the steps from the first registration to the running system.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, Timestamp};

@@ -1,4 +1,4 @@
-//! What happens to a machine, as far as its phase depends on it.
+//! Events of a machine on which its phase depends.
 
 /// An event that may change a machine's phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,4 +1,4 @@
-//! What must hold of a machine beside its phase.
+//! Guards: conditions of a machine beside its phase.
 
 use super::limits::STEP_ATTEMPTS_MAX;
 use crate::machine::entity::{Availability, Machine, Segment};

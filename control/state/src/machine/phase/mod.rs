@@ -19,7 +19,7 @@ pub use diagram::phase_diagram;
 pub(crate) use event::PhaseEvent;
 pub use limits::STEP_ATTEMPTS_MAX;
 pub(crate) use table::{deadlines, next};
-pub(crate) use transition::{Clock, Row};
+pub(crate) use transition::{Clock, Deadline, Row};
 
 use crate::machine::entity::{Machine, Phase};
 

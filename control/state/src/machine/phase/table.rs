@@ -41,12 +41,13 @@ pub(super) const PHASES: [Phase; 15] = [
     HELD_PORTS,
 ];
 
-/// What an event does in a phase. `None` means that it does not change the phase.
+/// The row of an event in a phase. `None` means that the event does not change the phase.
 pub(crate) fn next(phase: Phase, event: PhaseEvent) -> Option<&'static Row> {
     rows(phase).iter().find(|row| row.event == event)
 }
 
-/// What time does in a phase, the first that counts first. Empty for phases that may last.
+/// The deadlines of a phase, in the order in which they are tried. Empty for phases that may
+/// last.
 pub(crate) fn deadlines(phase: Phase) -> impl Iterator<Item = &'static Row> {
     rows(phase).iter().filter(|row| row.deadline.is_some())
 }

@@ -7,15 +7,15 @@ use crate::machine::entity::{Machine, Phase, Segment};
 /// A transition, or what time does to a machine that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// What happens.
+    /// The event.
     pub(crate) event: PhaseEvent,
     /// The phase after it. The same phase means that the machine stays.
     pub(crate) next: Phase,
-    /// What must hold beside the phase.
+    /// The condition beside the phase.
     pub(crate) guard: Guard,
     /// When time alone makes the event. `None` of all other events.
     pub(crate) deadline: Option<Deadline>,
-    /// What happens beside.
+    /// The consequence beside the phase.
     pub(crate) effect: Effect,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Deadline {
     pub(crate) clock: Clock,
 }
 
-/// What a deadline counts.
+/// The time that a deadline counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clock {
     /// The time since the machine entered its phase.
@@ -37,7 +37,7 @@ pub(crate) enum Clock {
     Silence,
 }
 
-/// What a transition does beside the phase.
+/// The consequence of a transition beside the phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Nothing.
