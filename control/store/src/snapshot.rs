@@ -5,9 +5,10 @@
 //! it has come. It is made under a temporary name and renamed when it is whole. There may be one,
 //! and no more, that is on its way here (see `snapshot_partial`); it stays over a restart.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::codec;
 use crate::disk::Disk;
@@ -199,7 +200,7 @@ impl Snapshots {
     }
 
     fn lock_partial(&self) -> MutexGuard<'_, ()> {
-        self.partial.lock().unwrap_or_else(PoisonError::into_inner)
+        self.partial.lock()
     }
 
     fn remove_partial(&self, why: &str) -> io::Result<()> {

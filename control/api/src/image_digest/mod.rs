@@ -16,8 +16,9 @@ mod checksum_file;
 mod fetch;
 mod plan;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use control_gate::refusal::of_state;
@@ -212,7 +213,7 @@ impl ImageDigests {
     }
 
     fn fetches(&self) -> MutexGuard<'_, Fetches> {
-        self.fetches.lock().unwrap_or_else(PoisonError::into_inner)
+        self.fetches.lock()
     }
 }
 

@@ -8,8 +8,9 @@ mod place;
 mod settings;
 mod trouble;
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -41,12 +42,12 @@ pub struct Kept(Arc<Mutex<BTreeMap<String, BackupPlace>>>);
 impl Kept {
     /// All places.
     pub fn places(&self) -> Vec<BackupPlace> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         kept.values().cloned().collect()
     }
 
     fn change(&self, keeper: &Keeper, change: impl FnOnce(&mut BackupPlace)) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         let name = &keeper.place.name;
         let place = kept.entry(name.clone()).or_insert_with(|| BackupPlace {
             place: name.clone(),

@@ -1,7 +1,7 @@
 //! How long syncs of the log took.
 
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Upper bounds of the histogram, microseconds; slower ones count in one more bucket.
@@ -48,7 +48,7 @@ impl Syncs {
             count.fetch_add(1, Ordering::Relaxed);
         }
         self.sum_us.fetch_add(us, Ordering::Relaxed);
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent.lock();
         let place = recent.next;
         match recent.us.get_mut(place) {
             Some(old) => *old = us,
@@ -58,7 +58,7 @@ impl Syncs {
     }
 
     pub(crate) fn times(&self) -> SyncTimes {
-        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = self.recent.lock();
         let mut sorted = recent.us.clone();
         drop(recent);
         sorted.sort_unstable();

@@ -8,7 +8,9 @@ use crate::cluster::read::{reconciled_at, restored};
 use crate::machine::apply::liveliness::is_observed;
 use crate::machine::apply::{boots, events, handover, reclaim};
 use crate::machine::entity::{Availability, EventLog, Machine, Phase, Segment};
-use crate::machine::phase::{self, Clock, Deadline, PhaseEvent, Row, STEP_ATTEMPTS_MAX, enter};
+use crate::machine::phase::{
+    self, Clock, Deadline, PhaseEvent, STEP_ATTEMPTS_MAX, Transition, enter,
+};
 use crate::machine::read::is_left_alone;
 use crate::tables::{Tables, Tx};
 
@@ -21,7 +23,12 @@ pub(crate) fn may_be_due(tables: &Tables, op: &Tick, machine: &Machine, now: Tim
 }
 
 /// The row of the table of phases whose deadline has passed.
-fn due(tables: &Tables, op: &Tick, machine: &Machine, now: Timestamp) -> Option<&'static Row> {
+fn due(
+    tables: &Tables,
+    op: &Tick,
+    machine: &Machine,
+    now: Timestamp,
+) -> Option<&'static Transition> {
     let is_over = |deadline: Deadline| {
         // A partition that was cut off, or a new leader, has its time from the start.
         let since = match deadline.clock {
@@ -113,7 +120,7 @@ fn silent_since(tables: &Tables, op: &Tick, machine: &Machine) -> Timestamp {
 }
 
 /// Reboots a machine that says nothing; holds it when that does not help.
-fn revive(tx: &mut Tx<'_>, op: &Tick, mut machine: Machine, row: &Row) -> Step {
+fn revive(tx: &mut Tx<'_>, op: &Tick, mut machine: Machine, row: &Transition) -> Step {
     let is_locked = machine.condition.state == Availability::Locked;
     if is_locked || machine.partition.is_none() {
         return Ok(());

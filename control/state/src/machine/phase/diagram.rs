@@ -1,7 +1,7 @@
 //! The table as a diagram, for the page on the life of a machine.
 
 use super::table::{PHASES, rows};
-use super::transition::{Clock, Deadline, Row};
+use super::transition::{Clock, Deadline, Transition};
 use crate::machine::entity::{HoldCause, Phase};
 
 /// The phases of a machine as a Mermaid state diagram: each arrow names its event, its guard in
@@ -19,7 +19,7 @@ pub fn phase_diagram() -> String {
     lines.join("\n")
 }
 
-fn arrow(phase: Phase, row: &Row) -> String {
+fn arrow(phase: Phase, row: &Transition) -> String {
     let mut label = row.event.as_str().to_owned();
     if let Some(guard) = row.guard.as_str() {
         label.push_str(&format!(" ({guard})"));

@@ -5,7 +5,7 @@ use crate::machine::entity::{Availability, Machine, Segment};
 
 /// A condition of a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Guard {
+pub(crate) enum PhaseGuard {
     /// Nothing more.
     Always,
     /// No disk may hold data.
@@ -28,7 +28,7 @@ pub(crate) enum Guard {
     HasNoAttemptsLeft,
 }
 
-impl Guard {
+impl PhaseGuard {
     /// `true` if it holds of a machine.
     pub(crate) fn holds(self, machine: &Machine) -> bool {
         let allocation = machine.allocation.as_ref();

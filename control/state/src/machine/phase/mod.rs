@@ -19,13 +19,13 @@ pub use diagram::phase_diagram;
 pub(crate) use event::PhaseEvent;
 pub use limits::STEP_ATTEMPTS_MAX;
 pub(crate) use table::{deadlines, next};
-pub(crate) use transition::{Clock, Deadline, Row};
+pub(crate) use transition::{Clock, Deadline, Transition};
 
 use crate::machine::entity::{Machine, Phase};
 
 /// The transition that an event makes from the machine's phase. `None` when it makes none: the
 /// table does not list it, or its guard does not hold.
-pub(crate) fn transition_of(machine: &Machine, event: PhaseEvent) -> Option<&'static Row> {
+pub(crate) fn transition_of(machine: &Machine, event: PhaseEvent) -> Option<&'static Transition> {
     next(machine.phase, event).filter(|row| row.guard.holds(machine))
 }
 

@@ -7,7 +7,7 @@ use std::{env, fs};
 use proto_types::{AllocationId, Asn, MachineId, ProjectId, Timestamp};
 use uuid::Uuid;
 
-use super::guard::Guard;
+use super::guard::PhaseGuard;
 use super::table::{PHASES, next, rows};
 use super::transition::Effect;
 use super::{PhaseEvent, STEP_ATTEMPTS_MAX, enter, phase_diagram, transition_of};
@@ -193,7 +193,7 @@ fn a_machine_is_on_offer_only_when_it_is_clean() {
         {
             assert!(phase == Phase::Waiting || row.next == phase, "{phase:?}");
             assert!(
-                row.guard == Guard::IsClean || row.next == phase,
+                row.guard == PhaseGuard::IsClean || row.next == phase,
                 "{phase:?}"
             );
         }

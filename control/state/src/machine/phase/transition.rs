@@ -1,18 +1,18 @@
 //! A row of the table: what an event does to a machine in a phase.
 
 use super::event::PhaseEvent;
-use super::guard::Guard;
+use super::guard::PhaseGuard;
 use crate::machine::entity::{Machine, Phase, Segment};
 
 /// A transition, or what time does to a machine that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct Transition {
     /// The event.
     pub(crate) event: PhaseEvent,
     /// The phase after it. The same phase means that the machine stays.
     pub(crate) next: Phase,
     /// The condition beside the phase.
-    pub(crate) guard: Guard,
+    pub(crate) guard: PhaseGuard,
     /// When time alone makes the event. `None` of all other events.
     pub(crate) deadline: Option<Deadline>,
     /// The consequence beside the phase.
@@ -102,19 +102,19 @@ impl Effect {
     }
 }
 
-impl Row {
+impl Transition {
     /// A transition without guard and effect.
     pub(super) const fn to(event: PhaseEvent, next: Phase) -> Self {
         Self {
             event,
             next,
-            guard: Guard::Always,
+            guard: PhaseGuard::Always,
             deadline: None,
             effect: Effect::None,
         }
     }
     /// The same with a guard.
-    pub(super) const fn when(self, guard: Guard) -> Self {
+    pub(super) const fn when(self, guard: PhaseGuard) -> Self {
         Self { guard, ..self }
     }
     /// The same with an effect.
