@@ -1,8 +1,8 @@
 //! Addresses that pixie leased to BMCs: in memory, reported anew by each pixie.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
+use parking_lot::Mutex;
 use proto_mesh::{BmcCandidate, BmcLease};
 use proto_types::{PartitionId, Timestamp};
 use tokio::sync::watch;

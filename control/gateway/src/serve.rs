@@ -1,6 +1,5 @@
 //! Wires the services to a mesh endpoint.
 
-use parking_lot::RwLock;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -12,6 +11,7 @@ use control_pki::{Pki, PkiError, Revoked};
 use control_presence::Presence;
 use control_state::{Change, Command, ControlNode, Op, Reply, Tables, bounds};
 use control_store::{AuditTrail, AuditWriter, Store, StoreError, Subscription};
+use parking_lot::RwLock;
 use proto_identity::Credential;
 use proto_identity::profile::LEAF_VALIDITY;
 use proto_identity::tls::{NodeCertificate, server_config};

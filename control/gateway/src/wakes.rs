@@ -3,7 +3,6 @@
 //! One task reads the store's changes and wakes the streams that they concern. Ten thousand
 //! streams that each read all changes would cost ten thousand looks a change.
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use control_state::life::{Fabric, SwitchDesired};
 use control_state::{Change, Kind, Machine, Record, StateError};
 use control_store::{Event, Revision, Store, StoreError, Subscription};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use proto_types::{MachineId, PartitionId, SwitchId};
 use tokio::sync::watch;
 use tokio::time::sleep;

@@ -1,6 +1,5 @@
 //! The calling side, and the socket that both sides share.
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
@@ -11,6 +10,7 @@ use control_pki::PeerCredential;
 use control_store::{Channel, Lane, Member, Transport};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use proto_identity::{IdentityError, members};
 use quinn::{Connection, ConnectionError, Endpoint};
 use tokio::task::JoinSet;

@@ -1,12 +1,12 @@
 //! Which certificates are revoked, and whose keys are to be replaced, as sessions ask for it.
 
-use parking_lot::RwLock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use control_state::{CaPhase, CaRotation, Certificate, Change, Identity, Kind, Record, Tables};
 use control_store::{Event, Store, StoreError, Subscription};
+use parking_lot::RwLock;
 use proto_identity::PeerIdentity;
 use proto_link::Revocations;
 use tokio::sync::watch;

@@ -1,12 +1,12 @@
 //! One policy, compiled.
 
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use control_authz::{Widening, is_judged, widening};
+use parking_lot::Mutex;
 use proto_public::{Method, methods};
 use regorus::languages::rego::compiler::Compiler;
 use regorus::rvm::{Program, RegoVM};

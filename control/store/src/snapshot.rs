@@ -5,10 +5,11 @@
 //! it has come. It is made under a temporary name and renamed when it is whole. There may be one,
 //! and no more, that is on its way here (see `snapshot_partial`); it stays over a restart.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::codec;
 use crate::disk::Disk;

@@ -3,13 +3,13 @@
 //! What was received stays when the channel breaks or the process ends, and the next attempt goes
 //! on from there, as long as the leader offers the same snapshot.
 
-use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
 
 use openraft::Raft;
 use openraft::async_runtime::WatchReceiver;
 use openraft::storage::Snapshot;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

@@ -8,13 +8,13 @@
 //! Invariants: a subscriber gets every command after its place once, whole and in order, or is
 //! told that it missed some.
 
-use parking_lot::RwLock;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt::{self, Debug};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::RwLock;
 use tokio::sync::watch;
 
 /// Changes that the history holds; the oldest commands go first.

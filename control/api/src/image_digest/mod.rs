@@ -16,13 +16,13 @@ mod checksum_file;
 mod fetch;
 mod plan;
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use control_gate::refusal::of_state;
 use control_state::{ErrorCode, StateError};
+use parking_lot::{Mutex, MutexGuard};
 use proto_types::ImageId;
 use reqwest::Client;
 use tokio::sync::watch;

@@ -8,7 +8,6 @@ mod place;
 mod settings;
 mod trouble;
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +16,7 @@ use anyhow::{Context as _, Result, bail};
 use control_backup::{BackupPlace, Backups, Pieces};
 use control_store::Store;
 use object_store::WriteMultipart;
+use parking_lot::Mutex;
 use proto_backup::Recipients;
 use proto_types::Timestamp;
 use tokio::task::JoinSet;

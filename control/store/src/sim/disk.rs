@@ -5,13 +5,14 @@
 //! are left, as on a file system with an ordered journal. The power can go between any two
 //! operations: what comes after it fails.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::content::Content;
 use super::engine::{Rows, SimEngine};

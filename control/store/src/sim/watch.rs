@@ -1,12 +1,12 @@
 //! A watched value as openraft wants it, that wakes those who wait in the order in which they
 //! came. Tokio's own spreads them at random, and a run would not repeat itself.
 
-use parking_lot::{RwLock, RwLockReadGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use openraft::async_runtime::watch::{RecvError, SendError, Watch, WatchReceiver, WatchSender};
 use openraft::{OptionalSend, OptionalSync};
+use parking_lot::{RwLock, RwLockReadGuard};
 use tokio::sync::Notify;
 
 /// The kind of channel.

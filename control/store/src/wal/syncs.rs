@@ -1,8 +1,9 @@
 //! How long syncs of the log took.
 
-use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// Upper bounds of the histogram, microseconds; slower ones count in one more bucket.
 pub const SYNC_BOUNDS_US: [u64; 10] = [
