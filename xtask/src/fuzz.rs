@@ -21,7 +21,7 @@ const PACKAGES: [&str; 7] = [
     "control-api",
     "control-front",
     "control-gate",
-    "control-backup",
+    "proto-backup",
     "control-store",
 ];
 

@@ -1,8 +1,13 @@
 //! HTTP requests that control itself makes: to a provider of logins and to image stores. One
 //! client, one TLS stack; every answer is read up to a bound.
 
+mod trust;
+
+use base_runtime::Chain;
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, ClientBuilder, Response};
+
+pub use trust::{TrustError, trusting};
 
 /// Why the body of an answer was not read.
 #[derive(Debug, thiserror::Error)]
@@ -45,12 +50,5 @@ pub async fn body(answer: &mut Response, bytes_max: usize) -> Result<Vec<u8>, Bo
 
 /// The error with its causes in one line. Without the URL, which may hold a password.
 pub fn reason(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(&error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
+    Chain(&error.without_url()).to_string()
 }

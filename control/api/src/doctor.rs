@@ -2,20 +2,8 @@
 
 use std::fmt::Debug;
 
+use control_backup::BackupPlace;
 use proto_types::{PartitionId, Timestamp};
-
-/// A place that scheduled backups go to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BackupPlace {
-    /// For people.
-    pub place: String,
-    /// The newest that is there; none when there is none, or nobody has looked yet.
-    pub newest: Option<Timestamp>,
-    /// Why the last one was not made; empty when it was.
-    pub error: String,
-    /// How often one is made, minutes.
-    pub every_minutes: u64,
-}
 
 /// A revoked identity whose bearer still tries to come in.
 #[derive(Clone, Debug, PartialEq, Eq)]

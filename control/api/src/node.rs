@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use control_backup::Backups;
 use control_gate::passwords::Hasher;
 use control_pki::Pki;
 use control_presence::Presence;
 use control_state::ControlNode;
 use control_store::Store;
+use control_vpn::{Vpn, VpnHealth};
 use control_watch::Watches;
 
-use crate::backup::Backups;
 use crate::doctor::Surveyor;
 use crate::image_digest::ImageDigests;
-use crate::vpn::{Vpn, VpnHealth};
 
 /// Most addresses of control in a ticket.
 const ADDRESSES_MAX: usize = 16;

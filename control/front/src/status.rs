@@ -9,28 +9,9 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use prost::Message;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
+use tonic_types::pb;
 
 use super::inner::{End, GRPC_STATUS};
-
-/// `google.rpc.Status`, for the details that travel in `grpc-status-details-bin`.
-#[derive(Clone, PartialEq, Message)]
-struct RpcStatus {
-    #[prost(int32, tag = "1")]
-    code: i32,
-    #[prost(string, tag = "2")]
-    message: String,
-    #[prost(message, repeated, tag = "3")]
-    details: Vec<AnyDetail>,
-}
-
-/// `google.protobuf.Any`.
-#[derive(Clone, PartialEq, Message)]
-struct AnyDetail {
-    #[prost(string, tag = "1")]
-    type_url: String,
-    #[prost(bytes = "vec", tag = "2")]
-    value: Vec<u8>,
-}
 
 /// Connect's name of a code and the HTTP status of a unary error with it.
 pub(super) fn connect_code(code: Code) -> (&'static str, StatusCode) {
@@ -65,7 +46,7 @@ pub(super) fn connect_error(status: &Status) -> Value {
     if !status.message().is_empty() {
         error["message"] = status.message().into();
     }
-    let details: Vec<Value> = RpcStatus::decode(status.details())
+    let details: Vec<Value> = pb::Status::decode(status.details())
         .map(|decoded| decoded.details)
         .unwrap_or_default()
         .iter()
@@ -163,10 +144,10 @@ mod tests {
 
     #[test]
     fn details_reach_connect() {
-        let details = RpcStatus {
+        let details = pb::Status {
             code: 5,
             message: "gone".into(),
-            details: vec![AnyDetail {
+            details: vec![prost_types::Any {
                 type_url: "type.googleapis.com/google.rpc.ErrorInfo".into(),
                 value: vec![1, 2, 3, 4],
             }],

@@ -8,31 +8,10 @@ use control_store::{ProposeError, StoreError};
 use prost::Message;
 use proto_public::{Violation, Violations};
 use tonic::{Code, Status};
+use tonic_types::pb;
 
 /// Domain of the catalogue's codes in `google.rpc.ErrorInfo`.
 const DOMAIN: &str = "metalmesh.dev";
-
-/// `google.rpc.Status`.
-#[derive(Clone, PartialEq, Message)]
-struct GoogleRpcStatus {
-    #[prost(int32, tag = "1")]
-    code: i32,
-    #[prost(string, tag = "2")]
-    message: String,
-    #[prost(message, repeated, tag = "3")]
-    details: Vec<prost_types::Any>,
-}
-
-/// `google.rpc.ErrorInfo`.
-#[derive(Clone, PartialEq, Message)]
-struct ErrorInfo {
-    #[prost(string, tag = "1")]
-    reason: String,
-    #[prost(string, tag = "2")]
-    domain: String,
-    #[prost(btree_map = "string, string", tag = "3")]
-    metadata: std::collections::BTreeMap<String, String>,
-}
 
 /// `buf.validate.Violations`, as clients of the contract expect it.
 #[derive(Clone, PartialEq, Message)]
@@ -61,12 +40,6 @@ struct WirePath {
 struct WireElement {
     #[prost(string, tag = "2")]
     field_name: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct RetryInfo {
-    #[prost(message, optional, tag = "1")]
-    retry_delay: Option<prost_types::Duration>,
 }
 
 /// The status of a request that violates validation rules: every field and its rule.
@@ -102,14 +75,14 @@ pub fn of_state(error: StateError) -> Status {
     if error.code == ErrorCode::Internal {
         tracing::error!(error = %error, "a call failed with an internal error");
     }
-    let mut metadata = std::collections::BTreeMap::new();
+    let mut metadata = std::collections::HashMap::new();
     if !error.object.is_empty() {
         metadata.insert("object".to_owned(), error.object.clone());
     }
     if !error.hint.is_empty() {
         metadata.insert("hint".to_owned(), error.hint.clone());
     }
-    let info = ErrorInfo {
+    let info = pb::ErrorInfo {
         reason: error.code.to_string(),
         domain: DOMAIN.to_owned(),
         metadata,
@@ -127,14 +100,14 @@ pub fn too_often(text: &str, wait_ms: u64) -> Status {
     let hint = format!("try again in {wait_ms} ms");
     let refused = of_state(StateError::new(ErrorCode::TooMany, text).hint(hint));
     let delay = Duration::from_millis(wait_ms);
-    let retry = RetryInfo {
+    let retry = pb::RetryInfo {
         retry_delay: Some(prost_types::Duration {
             seconds: i64::try_from(delay.as_secs()).unwrap_or(i64::MAX),
             // Below one second, so far within `i32`.
             nanos: delay.subsec_nanos().cast_signed(),
         }),
     };
-    let mut status = GoogleRpcStatus::decode(refused.details()).unwrap_or_default();
+    let mut status = pb::Status::decode(refused.details()).unwrap_or_default();
     status.details.push(prost_types::Any {
         type_url: "type.googleapis.com/google.rpc.RetryInfo".to_owned(),
         value: retry.encode_to_vec(),
@@ -149,7 +122,7 @@ pub fn with_detail(code: Code, message: String, kind: &str, value: Vec<u8>) -> S
         type_url: format!("type.googleapis.com/{kind}"),
         value,
     };
-    let status = GoogleRpcStatus {
+    let status = pb::Status {
         code: code.into(),
         message: message.clone(),
         details: vec![detail],
@@ -240,8 +213,8 @@ mod tests {
                 .message()
                 .starts_with("MM-1001 size \"n1\" was not found")
         );
-        let decoded = GoogleRpcStatus::decode(status.details()).unwrap();
-        let info = ErrorInfo::decode(decoded.details[0].value.as_slice()).unwrap();
+        let decoded = pb::Status::decode(status.details()).unwrap();
+        let info = pb::ErrorInfo::decode(decoded.details[0].value.as_slice()).unwrap();
         assert_eq!(
             (info.reason.as_str(), info.domain.as_str()),
             ("MM-1001", DOMAIN)

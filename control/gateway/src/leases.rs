@@ -1,8 +1,8 @@
 //! Addresses that pixie leased to BMCs: in memory, reported anew by each pixie.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use proto_mesh::{BmcCandidate, BmcLease};
 use proto_types::{PartitionId, Timestamp};
 use tokio::sync::watch;
@@ -41,7 +41,7 @@ impl Leases {
             .take(LEASES_MAX)
             .map(|l| (l.mac.clone(), (l.address.clone(), end(l))))
             .collect();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let old = known.insert(partition, fresh.clone()).unwrap_or_default();
         let addresses = |of: &OfPartition| -> Vec<(String, String)> {
             of.iter()
@@ -55,7 +55,7 @@ impl Leases {
 
     /// Where BMCs may be, by MAC address.
     pub(crate) fn candidates(&self, partition: &PartitionId, now: Timestamp) -> Vec<BmcCandidate> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         known
             .get(partition)
             .into_iter()

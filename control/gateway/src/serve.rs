@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use control_authz::{AuditedCall, Permit, SystemActor};
@@ -11,6 +11,7 @@ use control_pki::{Pki, PkiError, Revoked};
 use control_presence::Presence;
 use control_state::{Change, Command, ControlNode, Op, Reply, Tables, bounds};
 use control_store::{AuditTrail, AuditWriter, Store, StoreError, Subscription};
+use parking_lot::RwLock;
 use proto_identity::Credential;
 use proto_identity::profile::LEAF_VALIDITY;
 use proto_identity::tls::{NodeCertificate, server_config};
@@ -278,7 +279,7 @@ fn renew(
     let node = shared.store.node_id().to_string();
     let fresh = shared.pki.node_credential(&node)?;
     own.replace(&fresh).map_err(PkiError::Identity)?;
-    fresh.clone_into(&mut shared.node.write().unwrap_or_else(PoisonError::into_inner));
+    fresh.clone_into(&mut shared.node.write());
     let tls = server_config(&fresh.roots, own.clone(), ALPN).map_err(PkiError::Identity)?;
     trust.set(tls).map_err(GatewayError::Tls)
 }
@@ -331,7 +332,7 @@ impl Shared {
         let Some(audience) = peer.id() else {
             return message;
         };
-        let node = self.node.read().unwrap_or_else(PoisonError::into_inner);
+        let node = self.node.read();
         let now_ms = self.store.now().ms();
         sealed::seal(&node, audience, message.clone(), now_ms).unwrap_or_else(|e| {
             error!(agent = %audience, error = %e, "desired state not signed");

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use control_state::life::{Fabric, SwitchDesired};
 use control_state::{Change, Kind, Machine, Record, StateError};
 use control_store::{Event, Revision, Store, StoreError, Subscription};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use proto_types::{MachineId, PartitionId, SwitchId};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -122,7 +123,7 @@ impl Wakes {
     /// # Errors
     /// No such switch.
     pub(crate) fn switch(&self, id: &SwitchId) -> Result<(SwitchDesired, Revision), StateError> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         Ok((known.fabric.desired(id)?, known.revision))
     }
 
@@ -153,14 +154,14 @@ impl Wakes {
         if events.iter().any(is_whole) {
             let known = read(store)?;
             let revision = known.revision;
-            *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+            *self.known.write() = known;
             self.looked.send_replace(revision);
             self.waiting().values().for_each(wake);
             return Ok(());
         }
         let mut switches = Vec::new();
         store.read_local(|tables| {
-            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.known.write();
             for event in events {
                 if let Event::Changed { revision, changes } = event {
                     switches.extend(known.fabric.take(tables, changes));
@@ -183,7 +184,7 @@ impl Wakes {
     }
 
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<Concern, watch::Sender<()>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }
 

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
 use control_pki::PeerCredential;
 use control_store::{Channel, Lane, Member, Transport};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use proto_identity::{IdentityError, members};
 use quinn::{Connection, ConnectionError, Endpoint};
 use tokio::task::JoinSet;
@@ -101,11 +102,7 @@ impl PeerLink {
         let tls = members::server_config(&credential.anchors, &credential.own, ALPN)?;
         let server = settings::server(tls).map_err(IdentityError::Tls)?;
         self.0.endpoint.set_server_config(Some(server));
-        let mut current = self
-            .0
-            .credential
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.0.credential.write();
         *current = Some(credential);
         self.0.ways().clear();
         Ok(())
@@ -131,7 +128,7 @@ impl Transport for PeerLink {
 
 impl Inner {
     fn ways(&self) -> MutexGuard<'_, BTreeMap<Way, Dial>> {
-        self.ways.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ways.lock()
     }
 
     /// The connection that is open or being opened, or a new one.
@@ -161,7 +158,7 @@ impl Inner {
         let dial = dial.boxed().shared();
         ways.insert(way.clone(), dial.clone());
         drop(ways);
-        let mut dials = self.dials.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dials = self.dials.lock();
         while dials.try_join_next().is_some() {}
         dials.spawn(dial.clone().map(drop));
         dial
@@ -169,7 +166,7 @@ impl Inner {
 
     /// Says once that a node is out of reach, and once that it is back.
     fn note(&self, way: &Way, dialed: &io::Result<Connection>) {
-        let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut missed = self.missed.lock();
         match dialed {
             Ok(_) => {
                 if missed.remove(&way.node) {
@@ -202,10 +199,7 @@ impl Inner {
     async fn dial(&self, way: &Way) -> io::Result<Connection> {
         let Way { node, address, .. } = way;
         let tls = {
-            let credential = self
-                .credential
-                .read()
-                .unwrap_or_else(PoisonError::into_inner);
+            let credential = self.credential.read();
             let credential = credential.as_ref().ok_or_else(|| {
                 let message = "this node has no certificate for its peers yet";
                 io::Error::new(io::ErrorKind::NotConnected, message)

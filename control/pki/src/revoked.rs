@@ -1,11 +1,12 @@
 //! Which certificates are revoked, and whose keys are to be replaced, as sessions ask for it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use control_state::{CaPhase, CaRotation, Certificate, Change, Identity, Kind, Record, Tables};
 use control_store::{Event, Store, StoreError, Subscription};
+use parking_lot::RwLock;
 use proto_identity::PeerIdentity;
 use proto_link::Revocations;
 use tokio::sync::watch;
@@ -139,7 +140,7 @@ impl Revoked {
         if !changes.iter().any(|it| matters(&it)) {
             return false;
         }
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         // Each of them counts, so no short cut.
         let news = changes.iter().filter(matters).map(|it| known.take(it));
         news.fold(false, |any, one| any | one)
@@ -148,7 +149,7 @@ impl Revoked {
     fn resync(&self, store: &Store) -> bool {
         match store.read_local(Known::of) {
             Ok(fresh) => {
-                *self.known.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+                *self.known.write() = fresh;
                 true
             }
             Err(e) => {
@@ -161,12 +162,12 @@ impl Revoked {
 
 impl Revocations for Revoked {
     fn is_revoked(&self, peer: &PeerIdentity) -> bool {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         known.serials.contains(&peer.serial)
     }
 
     fn is_due(&self, peer: &PeerIdentity) -> Option<Duration> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         if known.due.is_empty() {
             return None;
         }

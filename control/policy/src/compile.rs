@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use control_authz::{Widening, is_judged, widening};
+use parking_lot::Mutex;
 use proto_public::{Method, methods};
 use regorus::languages::rego::compiler::Compiler;
 use regorus::rvm::{Program, RegoVM};
@@ -211,8 +212,8 @@ impl Compiled {
         machine
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Vec<RegoVM>> {
-        self.machines.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kept(&self) -> parking_lot::MutexGuard<'_, Vec<RegoVM>> {
+        self.machines.lock()
     }
 
     /// Evaluates `methods`, once, without an input.

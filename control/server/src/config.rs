@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
+use control_duties::backup::{self, Schedule};
+use control_duties::export;
 use control_gate::CALLS_PER_MINUTE;
 use control_store::{KEEP_ENTRIES, SNAPSHOT_EVERY_ENTRIES};
+use control_vpn::headscale;
 use serde::Deserialize;
 
-use crate::export;
 use crate::login::{self, Login};
 use crate::metrics;
-use crate::schedule::{self, Schedule};
 use crate::traces;
-use crate::vpn;
 
 /// Where the API listens when nobody says.
 const API_PORT: u16 = 4443;
@@ -52,9 +52,9 @@ struct File {
     tenancy: TenancySection,
     login: login::Section,
     oidc: login::OidcSection,
-    backup: schedule::Section,
+    backup: backup::Section,
     audit: export::Section,
-    vpn: vpn::Section,
+    vpn: headscale::Section,
     metrics: metrics::Section,
     traces: traces::Section,
 }
@@ -155,7 +155,7 @@ pub(crate) struct Config {
     /// Where the audit trail is sent.
     pub(crate) exports: Vec<export::Place>,
     /// None: there is no VPN.
-    pub(crate) vpn: Option<vpn::Settings>,
+    pub(crate) vpn: Option<headscale::Settings>,
     /// None: nobody is told how this node does.
     pub(crate) metrics_listen: Option<SocketAddr>,
     /// Where spans are sent, and of which calls.

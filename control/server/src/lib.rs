@@ -13,7 +13,6 @@
 
 mod bootstrap;
 mod config;
-mod export;
 mod files;
 mod join;
 mod login;
@@ -22,11 +21,8 @@ mod node;
 mod peers;
 mod premises;
 mod restore;
-mod schedule;
 mod tls;
 mod traces;
-mod vpn;
-mod vpn_duty;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use control_api::doctor::{Premises, Surveyor, TurnedAway};
+use control_duties::backup::Kept;
 use control_presence::Presence;
 use control_store::Store;
 use nix::sys::statvfs::statvfs;
@@ -11,7 +12,6 @@ use proto_types::Timestamp;
 
 use crate::config::Config;
 use crate::node::{DATA_KEY, SEALING_KEY};
-use crate::schedule::Kept;
 use crate::tls;
 
 /// Key of this node among its peers, in the data directory.

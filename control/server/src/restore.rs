@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
-use control_backup::{BackupError, Encryption, Head, Identities, Item, Reader};
 use control_pki::SealingKey;
 use control_state::{CaRecord, FEATURE_LEVEL};
 use control_store::{Restore as Target, Store, StoreConfig};
+use proto_backup::{BackupError, Encryption, Head, Identities, Item, Reader};
 use proto_types::Timestamp;
 
 use crate::node::{DATA_KEY, SEALING_KEY};

@@ -1,6 +1,5 @@
 //! TLS of the API.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
@@ -8,7 +7,6 @@ use proto_types::Timestamp;
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use crate::config::TlsFiles;
 
@@ -36,33 +34,4 @@ pub(crate) fn server_config(files: &TlsFiles) -> Result<Arc<ServerConfig>> {
         .context("api.tls_certificate and api.tls_key do not fit together")?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
-}
-
-/// Trust in the authorities of `ca_file`, or in the system's.
-pub(crate) fn trusting(ca_file: Option<&Path>) -> Result<rustls::ClientConfig> {
-    match ca_file {
-        Some(path) => client_config(path),
-        None => Ok(rustls::ClientConfig::builder()
-            .with_platform_verifier()
-            .context("no authorities of the system")?
-            .with_no_client_auth()),
-    }
-}
-
-/// Trust in the authorities of a file alone.
-pub(crate) fn client_config(path: &Path) -> Result<rustls::ClientConfig> {
-    let named = || format!("ca_file: cannot use {}", path.display());
-    let mut roots = rustls::RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).with_context(named)? {
-        roots
-            .add(certificate.with_context(named)?)
-            .with_context(named)?;
-    }
-    ensure!(
-        !roots.is_empty(),
-        "ca_file: there is no certificate in PEM in {}",
-        path.display()
-    );
-    let builder = rustls::ClientConfig::builder().with_root_certificates(roots);
-    Ok(builder.with_no_client_auth())
 }

@@ -15,8 +15,6 @@ use serde::Deserialize;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::tls;
-
 /// Traces in a second, when nobody says.
 const CALLS_PER_SECOND: u32 = 100;
 
@@ -76,7 +74,10 @@ pub(crate) fn spawn(
         };
         text.with_context(named)
     });
-    let tls = section.ca_file.as_deref().map(tls::client_config);
+    let tls = section
+        .ca_file
+        .as_deref()
+        .map(|path| base_outbound::trusting(Some(path)));
     let collector = Collector {
         url: url.clone(),
         authorization: authorization.transpose()?,

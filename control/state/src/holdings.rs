@@ -1,4 +1,4 @@
-//! What tenants and projects hold, counted over all resources: quotas bound it.
+//! Holdings of tenants and projects, counted over all resources: quotas bound them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -297,7 +297,7 @@ ops! {
 
     /// By a core agent. → `Reply::Switch`
     RegisterSwitch;
-    /// By a core agent: propose only what changed, see `life::switch_report_matters`.
+    /// By a core agent: propose only what changed, see `desired::switch_report_matters`.
     /// → `Reply::Switch`
     ReportSwitch;
     /// → `Reply::Switch`

@@ -21,7 +21,7 @@ type Check = std::result::Result<(), Error>;
 /// The kind and the key of a row that refers to another one.
 pub(crate) type Holder = (&'static str, String);
 
-/// What keeps a project: machines, addresses, networks and reservations.
+/// The first holder of a project: machines, addresses, networks and reservations.
 pub(crate) fn holder_of_project(tables: &Tables, id: ProjectId) -> Option<Holder> {
     let machines = tables.index().project_machines.get(&id);
     let machine = machines.and_then(|machines| machines.first());
@@ -37,7 +37,7 @@ pub(crate) fn holder_of_project(tables: &Tables, id: ProjectId) -> Option<Holder
         .or_else(|| reservation.map(|found| ("size reservation", found.id.to_string())))
 }
 
-/// What keeps a partition: machines, networks, switches and reservations.
+/// The first holder of a partition: machines, networks, switches and reservations.
 pub(crate) fn holder_of_partition(tables: &Tables, id: &PartitionId) -> Option<Holder> {
     let machines = tables.index().partition_machines.get(id);
     let machine = machines.and_then(|machines| machines.first());
@@ -54,7 +54,7 @@ pub(crate) fn holder_of_partition(tables: &Tables, id: &PartitionId) -> Option<H
         .or_else(|| reservation.map(|found| ("size reservation", found.id.to_string())))
 }
 
-/// What keeps a network: its children, machines and addresses.
+/// The first holder of a network: its children, machines and addresses.
 pub(crate) fn holder_of_network(tables: &Tables, id: &NetworkId) -> Option<Holder> {
     let children = tables.index().children.get(id);
     let child = children.and_then(|children| children.first());

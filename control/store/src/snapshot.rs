@@ -7,7 +7,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::codec;
 use crate::disk::Disk;
@@ -199,7 +201,7 @@ impl Snapshots {
     }
 
     fn lock_partial(&self) -> MutexGuard<'_, ()> {
-        self.partial.lock().unwrap_or_else(PoisonError::into_inner)
+        self.partial.lock()
     }
 
     fn remove_partial(&self, why: &str) -> io::Result<()> {

@@ -4,11 +4,12 @@
 //! on from there, as long as the leader offers the same snapshot.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use openraft::Raft;
 use openraft::async_runtime::WatchReceiver;
 use openraft::storage::Snapshot;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -116,7 +117,7 @@ impl Receiver {
     }
 
     fn begin_attempt(&self) -> CancellationToken {
-        let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut attempt = self.attempt.lock();
         attempt.cancel();
         *attempt = CancellationToken::new();
         attempt.clone()
@@ -131,7 +132,7 @@ impl Receiver {
         let (snapshots, partial) = (self.snapshots.clone(), self.partial.clone());
         let attempt = attempt.clone();
         let work = move || {
-            let mut partial = partial.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut partial = partial.lock();
             match attempt.is_cancelled() {
                 true => Err(given_up()),
                 false => work(&snapshots, &mut partial),
@@ -196,7 +197,7 @@ impl Receiver {
             let installed = install(&raft, &snapshots, vote).await;
             if installed.is_ok() {
                 let clear = move || {
-                    *partial.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                    *partial.lock() = None;
                     snapshots.clear_partial()
                 };
                 if let Ok(Err(error)) = threads.blocking(clear).await {
@@ -208,7 +209,7 @@ impl Receiver {
             drop(to.send(installed));
         };
         {
-            let mut installs = self.installs.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut installs = self.installs.lock();
             while installs.try_join_next().is_some() {}
             installs.spawn(install);
         }

@@ -12,8 +12,9 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt::{self, Debug};
 use std::ops::Deref;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::RwLock;
 use tokio::sync::watch;
 
 /// Changes that the history holds; the oldest commands go first.
@@ -161,7 +162,7 @@ impl<C> Hub<C> {
 
     /// Adds what commands changed, in their order.
     pub(crate) fn publish(&self, commands: impl IntoIterator<Item = (Revision, Vec<C>)>) {
-        let mut history = self.history.write().unwrap_or_else(PoisonError::into_inner);
+        let mut history = self.history.write();
         for (revision, changes) in commands {
             history.push(revision, Arc::new(Changes::new(changes)));
         }
@@ -171,20 +172,17 @@ impl<C> Hub<C> {
 
     /// Begins anew: the state is another one.
     pub(crate) fn replaced(&self, revision: Revision) {
-        self.history
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .replace(revision);
+        self.history.write().replace(revision);
         self.wake.send_replace(());
     }
 
     pub(crate) fn subscribe(&self) -> Subscription<C> {
-        let history = self.history.read().unwrap_or_else(PoisonError::into_inner);
+        let history = self.history.read();
         self.subscription(history.newest, history.epoch)
     }
 
     pub(crate) fn subscribe_after(&self, from: Revision) -> Result<Subscription<C>, Compacted> {
-        let history = self.history.read().unwrap_or_else(PoisonError::into_inner);
+        let history = self.history.read();
         if from < history.floor {
             let oldest = history.floor;
             return Err(Compacted { from, oldest });
@@ -238,7 +236,7 @@ impl<C> Subscription<C> {
 
     /// The next event if it is there already.
     pub fn next_now(&mut self) -> Option<Event<C>> {
-        let history = self.history.read().unwrap_or_else(PoisonError::into_inner);
+        let history = self.history.read();
         if self.epoch != history.epoch || self.place < history.floor {
             // Whatever is there now will be covered by the reading.
             (self.epoch, self.place) = (history.epoch, history.newest);
@@ -264,7 +262,7 @@ impl<C> Subscription<C> {
 
     /// How many commands the subscriber is behind.
     pub fn behind(&self) -> u64 {
-        let history = self.history.read().unwrap_or_else(PoisonError::into_inner);
+        let history = self.history.read();
         history.newest.0.saturating_sub(self.place.0)
     }
 }

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use clap::{Args, Subcommand};
-use control_api::backup::Backups;
 use control_api::services::Services;
 use control_api::{FetchLimits, ImageDigests, NodeContext};
+use control_backup::Backups;
 use control_front::Front;
 use control_front::serve;
 use control_gate::ApiGate;
@@ -306,7 +306,7 @@ async fn serve(dir: &Path, listen: SocketAddr, certificate: &Path, key: &Path) -
         hasher: Arc::new(Hasher::default()),
         presence: presence.clone(),
         vpn: None,
-        vpn_health: control_api::vpn::VpnHealth::default(),
+        vpn_health: control_vpn::VpnHealth::default(),
         surveyor: Arc::new(control_api::doctor::Nowhere),
     });
     let mut routes = Routes::builder();

@@ -17,11 +17,12 @@ mod fetch;
 mod plan;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use control_gate::refusal::of_state;
 use control_state::{ErrorCode, StateError};
+use parking_lot::{Mutex, MutexGuard};
 use proto_types::ImageId;
 use reqwest::Client;
 use tokio::sync::watch;
@@ -212,7 +213,7 @@ impl ImageDigests {
     }
 
     fn fetches(&self) -> MutexGuard<'_, Fetches> {
-        self.fetches.lock().unwrap_or_else(PoisonError::into_inner)
+        self.fetches.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Backups of the whole state, for administrators.
 
-use control_backup::Recipients;
+use control_backup::{Made, MakeError, Pieces};
 use control_gate::refusal::{invalid, of_store, refused};
 use control_state::ErrorCode;
 use futures::stream::{self, BoxStream};
+use proto_backup::Recipients;
 use proto_public::metalmesh::admin::v1::backup_service_server::BackupService;
 use proto_public::metalmesh::admin::v1::{
     BackupServiceCreateRequest, BackupServiceCreateResponse, BackupSummary,
@@ -11,7 +12,6 @@ use proto_public::metalmesh::admin::v1::{
 use tonic::{Request, Response, Status};
 
 use super::Services;
-use crate::backup::{Made, MakeError, Pieces};
 
 type Stream = BoxStream<'static, Result<BackupServiceCreateResponse, Status>>;
 

@@ -8,6 +8,7 @@ use control_front::listing::{EncodedItems, listing_encoded};
 use control_gate::Caller;
 use control_gate::refusal::{invalid, refused};
 use control_state::{ErrorCode, Project};
+use control_vpn::{Vpn, VpnError, WantedVpnKey};
 use proto_public::admin::v2 as admin;
 use proto_public::admin::v2::vpn_service_server::VpnService;
 use proto_public::api::v2;
@@ -15,7 +16,6 @@ use proto_types::ProjectId;
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
-use crate::vpn::{Vpn, VpnError, WantedVpnKey};
 
 /// How long a key can be used that nobody gave a life.
 pub(super) const LIFE_DEFAULT: Duration = Duration::from_secs(2 * 3600);

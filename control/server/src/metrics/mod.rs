@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use control_duties::backup::Kept;
 use control_front::CallStats;
 use control_presence::Presence;
 use control_store::{AuditTrail, Store};
@@ -20,8 +21,6 @@ use serde::Deserialize;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-
-use crate::schedule::Kept;
 
 /// `[metrics]` of the configuration.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use control_api::backup::Backups;
+use control_backup::Backups;
 use control_gate::token;
 use control_gate::token::Issuer;
 use control_peers::PeerLink;

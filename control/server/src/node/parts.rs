@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
-use control_api::backup::Backups;
 use control_api::services::Services;
-use control_api::vpn::VpnHealth;
 use control_api::{FetchLimits, ImageDigests, NodeContext};
+use control_backup::Backups;
+use control_duties::{Duties, backup};
 use control_front::{CallStats, Front, serve};
 use control_gate::passwords::Hasher;
 use control_gate::token::Issuer;
@@ -19,6 +19,8 @@ use control_pki::{Pki, SealingKey};
 use control_presence::Presence;
 use control_store::{AuditTrail, Store};
 use control_upstream::Upstream;
+use control_vpn::VpnHealth;
+use control_vpn::headscale;
 use control_watch::{WatchLimits, Watches};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -26,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
 use crate::config::Config;
-use crate::{export, metrics, premises, schedule, traces, vpn, vpn_duty};
+use crate::{metrics, premises, traces};
 
 /// What serving takes, each part made already.
 pub(super) struct Parts<'a> {
@@ -49,7 +51,7 @@ pub(super) struct Parts<'a> {
 struct Told {
     stats: CallStats,
     here: premises::Here,
-    kept: schedule::Kept,
+    kept: backup::Kept,
 }
 
 impl Parts<'_> {
@@ -61,7 +63,7 @@ impl Parts<'_> {
         stop: &CancellationToken,
     ) -> Told {
         let (config, store, dir) = (self.config, &self.store, &self.dir);
-        let kept = schedule::Kept::default();
+        let kept = backup::Kept::default();
         let here = premises::Here::new(
             config,
             store,
@@ -94,8 +96,7 @@ impl Parts<'_> {
         let api = listener.local_addr().unwrap_or(self.config.api_listen);
         let (audit, writer) = AuditTrail::new(self.store.clone());
         let (uses, use_writer) = Uses::new(self.store.clone());
-        let vpn = vpn::open(self.config.vpn.as_ref())?;
-        vpn_duty::spawn(&mut tasks, &self.store, vpn.as_ref(), &stop);
+        let vpn = headscale::open(self.config.vpn.as_ref())?;
         let watches = Watches::new(WatchLimits::default(), stop.clone());
         let Told { stats, here, kept } = self.tell((&audit, &watches), &mut tasks, &stop);
         let context = Arc::new(ServiceContext {
@@ -117,7 +118,7 @@ impl Parts<'_> {
             image_digests: ImageDigests::new(FetchLimits::default(), stop.clone()),
             hasher: Arc::clone(&hasher),
             presence: self.presence.clone(),
-            vpn,
+            vpn: vpn.clone(),
             vpn_health: VpnHealth::default(),
             surveyor: Arc::new(here),
         });
@@ -138,16 +139,16 @@ impl Parts<'_> {
         tasks.spawn(serve::serve(listener, tls, front, stop.clone()));
         tasks.spawn(use_writer.run(stop.clone()));
         tasks.spawn(gateway.run(stop.clone()));
-        control_duties::spawn(&mut tasks, self.store.clone(), self.presence, stop.clone());
-        let schedule = self.config.backup.as_ref();
-        schedule::spawn(
-            &mut tasks,
-            schedule,
-            &self.store,
-            (&self.backups, &kept),
-            &stop,
-        )?;
-        export::spawn(&mut tasks, &self.config.exports, &self.store, &stop)?;
+        let duties = Duties {
+            store: &self.store,
+            presence: self.presence,
+            vpn: vpn.as_ref(),
+            backups: &self.backups,
+            schedule: self.config.backup.as_ref(),
+            kept: &kept,
+            exports: &self.config.exports,
+        };
+        duties.spawn(&mut tasks, &stop)?;
         tracing::info!(api = %api, mesh = %self.mesh, "serving");
         println!("ready api={api} mesh={}", self.mesh);
         let over = until_over(&self.store, &mut tasks, &stop).await;

@@ -12,7 +12,7 @@ use crate::scrape::Scrape;
 
 /// An age key for tests.
 fn key() -> (String, String) {
-    let key = control_backup::NewKey::generate();
+    let key = proto_backup::NewKey::generate();
     (key.recipient(), key.file())
 }
 

@@ -1,4 +1,5 @@
-//! What administrators offer: partitions, sizes, reservations, images, filesystem layouts.
+//! The catalogue that administrators keep: partitions, sizes, reservations, images, filesystem
+//! layouts.
 
 pub(crate) mod apply;
 pub(crate) mod command;

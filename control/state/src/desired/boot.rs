@@ -1,7 +1,4 @@
-//! What a machine boots.
-//!
-//! After a restore no installer boots until somebody has reconciled the state: what is free in it
-//! may be a tenant's by now, and a published hammer wipes disks as soon as it runs.
+//! The boot targets of the machines of a partition.
 
 use std::collections::BTreeSet;
 

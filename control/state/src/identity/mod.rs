@@ -1,4 +1,5 @@
-//! Who calls: users, tokens, join tickets, certificates, the authority, identities of agents.
+//! Callers and their credentials: users, tokens, join tickets, certificates, the authority,
+//! identities of agents.
 
 pub(crate) mod apply;
 pub(crate) mod command;

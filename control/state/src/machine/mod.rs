@@ -3,4 +3,5 @@
 pub(crate) mod apply;
 pub(crate) mod command;
 pub(crate) mod entity;
+pub(crate) mod phase;
 pub(crate) mod read;

@@ -17,10 +17,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::change::{CodecError, decode, encode};
-
 use crate::audit::entity::*;
 use crate::catalog::entity::*;
+use crate::change::{CodecError, decode, encode};
 use crate::cluster::entity::*;
 use crate::identity::entity::*;
 use crate::machine::entity::*;

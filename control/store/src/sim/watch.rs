@@ -1,11 +1,12 @@
 //! A watched value as openraft wants it, that wakes those who wait in the order in which they
 //! came. Tokio's own spreads them at random, and a run would not repeat itself.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use openraft::async_runtime::watch::{RecvError, SendError, Watch, WatchReceiver, WatchSender};
 use openraft::{OptionalSend, OptionalSync};
+use parking_lot::{RwLock, RwLockReadGuard};
 use tokio::sync::Notify;
 
 /// The kind of channel.
@@ -45,7 +46,7 @@ impl<T> std::ops::Deref for Ref<'_, T> {
 
 impl<T> Channel<T> {
     fn look(&self) -> Ref<'_, T> {
-        Ref(self.value.read().unwrap_or_else(PoisonError::into_inner))
+        Ref(self.value.read())
     }
 
     fn tell(&self) {
@@ -110,13 +111,13 @@ impl<T: OptionalSend + OptionalSync> WatchSender<FairWatch, T> for Sender<T> {
         if self.0.receivers.load(Ordering::SeqCst) == 0 {
             return Err(SendError(value));
         }
-        *self.0.value.write().unwrap_or_else(PoisonError::into_inner) = value;
+        *self.0.value.write() = value;
         self.0.tell();
         Ok(())
     }
 
     fn send_if_modified<F: FnOnce(&mut T) -> bool>(&self, modify: F) -> bool {
-        let mut value = self.0.value.write().unwrap_or_else(PoisonError::into_inner);
+        let mut value = self.0.value.write();
         let is_modified = modify(&mut value);
         drop(value);
         if is_modified {

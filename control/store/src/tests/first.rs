@@ -8,8 +8,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use control_backup::{Head, Item, Reader};
 use control_state::{AuditEntry, Command, EventLog, Kind, Machine, Record, Tables};
+use proto_backup::{Head, Item, Reader};
 
 use super::restore::Rows;
 use super::tables::{propose, tenant};

@@ -1,8 +1,9 @@
 //! How long syncs of the log took.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// Upper bounds of the histogram, microseconds; slower ones count in one more bucket.
 pub const SYNC_BOUNDS_US: [u64; 10] = [
@@ -48,7 +49,7 @@ impl Syncs {
             count.fetch_add(1, Ordering::Relaxed);
         }
         self.sum_us.fetch_add(us, Ordering::Relaxed);
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent.lock();
         let place = recent.next;
         match recent.us.get_mut(place) {
             Some(old) => *old = us,
@@ -58,7 +59,7 @@ impl Syncs {
     }
 
     pub(crate) fn times(&self) -> SyncTimes {
-        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = self.recent.lock();
         let mut sorted = recent.us.clone();
         drop(recent);
         sorted.sort_unstable();

@@ -9,12 +9,12 @@ use control_state::{
     AllocateMachine, AllocationType, Command, ErrorCode, Machine, VPN_SEAL_LEVEL, VpnAccess,
     feature_level,
 };
+use control_vpn::WantedVpnKey;
 use proto_types::AllocationId;
 use tonic::{Code, Status};
 
 use super::super::Services;
 use super::super::vpn::{LIFE_DEFAULT, failed};
-use crate::vpn::WantedVpnKey;
 
 impl Services {
     /// Allocates. The key is made first and goes into the one entry with the machine; of an

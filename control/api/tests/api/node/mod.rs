@@ -6,10 +6,10 @@ mod rack;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use control_api::backup::Backups;
 use control_api::services::Services;
 use control_api::{FetchLimits, ImageDigests, NodeContext};
 use control_authz::{Permit, SystemActor};
+use control_backup::Backups;
 use control_front::serve::ConnectionLimits;
 use control_front::{Front, serve};
 use control_gate::bootstrap::{admin_token, is_fresh, tenants};
@@ -241,7 +241,7 @@ impl Node {
             hasher: Arc::clone(&hasher),
             presence: presence.clone(),
             vpn: None,
-            vpn_health: control_api::vpn::VpnHealth::default(),
+            vpn_health: control_vpn::VpnHealth::default(),
             surveyor: Arc::new(control_api::doctor::Nowhere),
         });
         let mut routes = Routes::builder();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
-use control_backup::{Encryption, Head, Identities, Item, NewKey, Reader};
+use proto_backup::{Encryption, Head, Identities, Item, NewKey, Reader};
 use proto_public::metalmesh::admin::v1::{BackupServiceCreateRequest, BackupSummary};
 use serde_json::json;
 

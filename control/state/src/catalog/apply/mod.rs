@@ -1,4 +1,4 @@
-//! What administrators offer: what commands do to it.
+//! Transitions of partitions, sizes, reservations, images and layouts.
 
 pub(crate) mod image;
 pub(crate) mod image_constraint;

@@ -1,4 +1,4 @@
-//! Sizes. What a change does to machines is up to them.
+//! Sizes. After a change `machine::apply::sizing` matches machines again.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::SizeId;

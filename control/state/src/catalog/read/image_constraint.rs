@@ -1,4 +1,4 @@
-//! Whether a size allows an image.
+//! Images that a size allows.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{ImageId, SizeId};

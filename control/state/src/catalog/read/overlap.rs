@@ -1,4 +1,4 @@
-//! Whether some hardware matches two sizes.
+//! Overlap of sizes: two that some hardware matches both.
 
 use crate::catalog::entity::{SizeConstraint, SizeConstraintType};
 use crate::catalog::read::glob;

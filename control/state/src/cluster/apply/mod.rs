@@ -1,4 +1,4 @@
-//! Control nodes, time, settings, policies and components: what commands do to them.
+//! Transitions of control nodes, time, settings, policies and components.
 
 pub(crate) mod clock;
 pub(crate) mod component;

@@ -1,4 +1,4 @@
-//! Users, tokens, tickets, certificates and the authority: what commands do to them.
+//! Transitions of users, tokens, tickets, certificates and the authority.
 
 pub(crate) mod ca;
 pub(crate) mod certificate;

@@ -1,4 +1,4 @@
-//! What redeeming a ticket of any kind checks.
+//! Checks that redeeming a ticket of any kind makes.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{Digest, Timestamp};

@@ -17,7 +17,8 @@ use crate::machine::apply::allocate_networks::{check_networks, connect};
 use crate::machine::apply::candidates::{best, chosen, not_ready};
 use crate::machine::apply::idempotency::{remember, replay};
 use crate::machine::command::AllocateMachine;
-use crate::machine::entity::{Allocation, AllocationType, EventLog, Install, Machine, Phase};
+use crate::machine::entity::{Allocation, AllocationType, EventLog, Install, Machine};
+use crate::machine::phase::{PhaseEvent, enter};
 use crate::machine::read::check_layout_fits;
 use crate::meta::label;
 use crate::network::apply::pool;
@@ -171,9 +172,7 @@ fn begin(tx: &Tx<'_>, machine: &mut Machine, asn: Asn) {
         .meta
         .labels
         .insert(label::MACHINE_ASN.into(), asn.to_string());
-    machine.dirty = true;
-    machine.clean_disks.clear();
-    machine.enter(Phase::Installing, tx.now, "");
+    enter(machine, PhaseEvent::Allocated, tx.now, "");
     machine.trace = tx.trace.map(str::to_owned);
 }
 

@@ -13,6 +13,7 @@ use crate::machine::apply::event_log::{advance, failed};
 use crate::machine::apply::{boots, lifecycle, reclaim, strangers};
 use crate::machine::command::{MachineEvent, MachineSeen, PhoneHome};
 use crate::machine::entity::{EVENTS_TOLD_MAX, EventKind, EventLog, Machine, Phase, Segment};
+use crate::machine::phase::{PhaseEvent, enter, transition_of};
 use crate::machine::read::{BootTarget, boot_target};
 use crate::reply::Reply;
 use crate::tables::Tx;
@@ -238,9 +239,8 @@ pub(crate) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> Result {
         .object("machine", op.id));
     }
     let log = record(tx, op.id, EventKind::PhonedHome, &op.message, op.time);
-    if matches!(machine.phase, Phase::BootOrder | Phase::Rebooting) {
-        machine.enter(Phase::Running, tx.now, "");
-        machine.segment = Segment::Tenant;
+    if transition_of(&machine, PhaseEvent::PhonedHome).is_some() {
+        enter(&mut machine, PhaseEvent::PhonedHome, tx.now, "");
         tx.save(machine);
         boots::end(tx, op.id, INSTALLED);
     }

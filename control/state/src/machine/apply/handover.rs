@@ -7,23 +7,11 @@
 use proto_errors::Error;
 
 use crate::machine::apply::orders::{cancel_life, open_orders, order_life};
-use crate::machine::apply::reclaim::STEP_ATTEMPTS_MAX;
 use crate::machine::entity::{
     Availability, BmcAction, BmcOrder, Machine, OrderPurpose, OrderState, Phase, Segment,
 };
+use crate::machine::phase::STEP_ATTEMPTS_MAX;
 use crate::tables::Tx;
-
-/// How long hammer has to say that it leaves before its BMC power-cycles it, milliseconds: the
-/// flush of its events takes seconds.
-pub(crate) const HANDOVER_MS: u64 = 60_000;
-
-/// `true` if hammer should have left, and nothing tells that it did.
-pub(crate) fn is_awaited(machine: &Machine, waited_ms: u64) -> bool {
-    machine.phase == Phase::Rebooting
-        && machine.segment != Segment::Tenant
-        && waited_ms >= HANDOVER_MS
-        && machine.step_attempts <= STEP_ATTEMPTS_MAX
-}
 
 /// Has the BMC power-cycle a machine whose hammer did not say that it left; its port stays in the
 /// provisioning segment until the BMC did.

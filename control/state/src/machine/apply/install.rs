@@ -6,7 +6,8 @@ use proto_types::Timestamp;
 use crate::machine::apply::lifecycle::{sign_of_life, wrong_phase};
 use crate::machine::apply::orders::order_life;
 use crate::machine::command::InstallDone;
-use crate::machine::entity::{BmcAction, HoldCause, Install, Machine, Phase};
+use crate::machine::entity::{BmcAction, Install, Machine, Phase};
+use crate::machine::phase::{PhaseEvent, enter};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -53,7 +54,7 @@ pub(crate) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> Result {
     let Some(error) = install.error.clone() else {
         install.installed_at = Some(tx.now);
         install.console_password.clone_from(&op.console_password);
-        machine.enter(Phase::BootOrder, tx.now, "");
+        enter(&mut machine, PhaseEvent::Installed, tx.now, "");
         let machine = tx.save(machine);
         order_life(tx, &machine, BmcAction::BootDisk)?;
         return Ok(Reply::Machine(machine));
@@ -66,7 +67,7 @@ pub(crate) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> Result {
         next_attempt(&mut machine, tx.now, &reason);
     } else {
         let reason = format!("installation failed for good at {reason}");
-        machine.enter(Phase::Held(HoldCause::Install), tx.now, reason);
+        enter(&mut machine, PhaseEvent::InstallFailed, tx.now, reason);
     }
     Ok(Reply::Machine(tx.save(machine)))
 }
@@ -97,7 +98,7 @@ pub(crate) fn next_attempt(machine: &mut Machine, now: Timestamp, why: &str) {
     install.begun = false;
     if install.attempt >= INSTALL_ATTEMPTS_MAX {
         let reason = format!("installation failed {INSTALL_ATTEMPTS_MAX} times, at last: {why}");
-        machine.enter(Phase::Held(HoldCause::Install), now, reason);
+        enter(machine, PhaseEvent::InstallFailed, now, reason);
     } else {
         install.attempt += 1;
         machine.reason = format!("attempt {}: {why}", install.attempt);

@@ -1,9 +1,10 @@
-//! What the steps from the first registration to the running system share.
+//! Helpers of the steps from the first registration to the running system.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, Timestamp};
 
 use crate::machine::entity::{EventLog, Liveliness, Machine, Phase, Segment};
+use crate::machine::phase::{PhaseEvent, enter};
 use crate::tables::Tx;
 
 /// Who taints machines that cannot be wiped.
@@ -58,7 +59,7 @@ pub(crate) fn leaves_hammer(machine: &mut Machine, now: Timestamp) {
         .is_some_and(|a| a.install.installed_at.is_some());
     if installed && matches!(machine.phase, Phase::BootOrder | Phase::Rebooting) {
         if machine.phase == Phase::BootOrder {
-            machine.enter(Phase::Rebooting, now, "");
+            enter(machine, PhaseEvent::HammerLeft, now, "");
         }
         machine.segment = Segment::Tenant;
     }

@@ -1,4 +1,4 @@
-//! Whether machines are alive, by the time of their last sign of life.
+//! Liveliness of machines, by the time of their last sign of life.
 
 use proto_types::{PartitionId, Timestamp};
 

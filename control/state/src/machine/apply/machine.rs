@@ -11,6 +11,7 @@ use crate::machine::command::{DeleteMachine, SetMachineState, UpdateMachine};
 use crate::machine::entity::{
     Availability, BmcOrder, Condition, EventLog, HoldCause, Liveliness, Machine, Phase, Segment,
 };
+use crate::machine::phase::{PhaseEvent, enter};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
@@ -73,10 +74,17 @@ pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result {
     let mut restarts = false;
     if op.state == Availability::Available {
         match machine.phase {
-            Phase::Held(HoldCause::Wipe) => machine.enter(Phase::Wiping, tx.now, "wiped again"),
+            Phase::Held(HoldCause::Wipe) => {
+                enter(
+                    &mut machine,
+                    PhaseEvent::MadeAvailable,
+                    tx.now,
+                    "wiped again",
+                );
+            }
             Phase::Held(HoldCause::Bmc | HoldCause::Ports) => {
                 let reason = format!("reclaimed again by {}", tx.actor);
-                reclaim::restart(tx, &mut machine, &reason);
+                reclaim::restart(tx, &mut machine, PhaseEvent::MadeAvailable, &reason);
                 restarts = true;
             }
             _ => {}

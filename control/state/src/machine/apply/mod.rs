@@ -1,4 +1,4 @@
-//! Machines: what commands do to them.
+//! Transitions of machines.
 
 pub(crate) mod allocate;
 pub(crate) mod allocate_networks;

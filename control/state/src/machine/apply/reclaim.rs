@@ -14,8 +14,9 @@ use crate::machine::apply::{boots, events, handover, machine};
 use crate::machine::command::FreeMachine;
 use crate::machine::entity::{
     Availability, BmcAction, BmcOrder, EventKind, HoldCause, Machine, OrderPurpose, OrderState,
-    Phase, PortLink, Segment,
+    Phase, PortLink,
 };
+use crate::machine::phase::{PhaseEvent, STEP_ATTEMPTS_MAX, enter};
 use crate::machine::read::port_vni;
 use crate::meta::label;
 use crate::network::apply::{ip, pool};
@@ -23,14 +24,6 @@ use crate::network::entity::PoolNumber;
 use crate::reply::Reply;
 use crate::switch::entity::Switch;
 use crate::tables::{Tables, Tx};
-
-/// How often a step is tried.
-pub const STEP_ATTEMPTS_MAX: u32 = 3;
-/// How long a switch has to report a moved port before the machine's reason names it,
-/// milliseconds.
-pub(crate) const PORTS_MS: u64 = 30_000;
-/// How long a switch has before the machine is held, milliseconds. The machine is powered off.
-pub(crate) const PORTS_HOLD_MS: u64 = 10 * 60_000;
 
 type Result = std::result::Result<Reply, Error>;
 type Step = std::result::Result<(), Error>;
@@ -72,10 +65,8 @@ pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
     cancel_open(tx, op.id);
     let now = tx.now;
     events::record(tx, op.id, EventKind::MachineReclaim, &reason, now);
-    machine.enter(Phase::ReclaimPowerOff, now, reason);
+    enter(&mut machine, PhaseEvent::Freed, now, reason);
     machine.trace = tx.trace.map(str::to_owned);
-    machine.dirty = true;
-    machine.clean_disks.clear();
     let machine = tx.update(machine);
     power_off(tx, machine.id)?;
     tx.require::<Machine>(&op.id)
@@ -83,12 +74,10 @@ pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
 }
 
 /// Starts over for a machine that is held because of its BMC.
-pub(crate) fn restart(tx: &mut Tx<'_>, machine: &mut Machine, reason: &str) {
+pub(crate) fn restart(tx: &mut Tx<'_>, machine: &mut Machine, event: PhaseEvent, reason: &str) {
     cancel_life(tx, machine.id);
     boots::end(tx, machine.id, "the machine is reclaimed again");
-    machine.dirty = true;
-    machine.clean_disks.clear();
-    machine.enter(Phase::ReclaimPowerOff, tx.now, reason);
+    enter(machine, event, tx.now, reason);
     machine.trace = tx.trace.map(str::to_owned);
 }
 
@@ -117,7 +106,8 @@ pub(crate) fn order_ended(tx: &mut Tx<'_>, order: &BmcOrder) -> Step {
     match (machine.phase, order.action, error) {
         (Phase::BootOrder, BmcAction::BootDisk, error) => {
             let reason = error.map(|e| format!("the BMC did not set the boot device: {e}"));
-            machine.enter(Phase::Rebooting, tx.now, reason.unwrap_or_default());
+            let reason = reason.unwrap_or_default();
+            enter(&mut machine, PhaseEvent::BootDiskEnded, tx.now, reason);
             tx.save(machine);
             Ok(())
         }
@@ -130,7 +120,7 @@ pub(crate) fn order_ended(tx: &mut Tx<'_>, order: &BmcOrder) -> Step {
             retry(tx, machine, &format!("{what} failed: {error}"))
         }
         (Phase::ReclaimBoot, _, None) if open_life(tx, machine.id) == 0 => {
-            machine.enter(Phase::ReclaimRegister, tx.now, "");
+            enter(&mut machine, PhaseEvent::PoweredOn, tx.now, "");
             tx.save(machine);
             Ok(())
         }
@@ -168,10 +158,7 @@ fn retry(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Step {
 /// Holds the machine; isolated when its power is not known to be off.
 fn give_up(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Step {
     let id = machine.id;
-    if machine.phase == Phase::ReclaimPowerOff {
-        machine.segment = Segment::Isolated;
-    }
-    machine.enter(Phase::Held(HoldCause::Bmc), tx.now, reason);
+    enter(&mut machine, PhaseEvent::BmcGaveUp, tx.now, reason);
     tx.update(machine);
     go_on(tx, id)
 }
@@ -197,8 +184,7 @@ fn release(tx: &mut Tx<'_>, machine: &mut Machine) {
 }
 
 fn powered_off(tx: &mut Tx<'_>, mut machine: Machine) -> Step {
-    machine.segment = Segment::Provisioning;
-    machine.enter(Phase::ReclaimPorts, tx.now, "");
+    enter(&mut machine, PhaseEvent::PoweredOff, tx.now, "");
     let machine = tx.update(machine);
     go_on(tx, machine.id)
 }
@@ -226,7 +212,12 @@ pub(crate) fn go_on(tx: &mut Tx<'_>, id: MachineId) -> Step {
         }
         // It waited for long: somebody may have powered it on meanwhile.
         Phase::Held(HoldCause::Ports) => {
-            restart(tx, &mut machine, "its ports are back");
+            restart(
+                tx,
+                &mut machine,
+                PhaseEvent::PortsMoved,
+                "its ports are back",
+            );
             tx.update(machine);
             power_off(tx, id)
         }
@@ -241,7 +232,7 @@ pub(crate) fn go_on(tx: &mut Tx<'_>, id: MachineId) -> Step {
 /// of its last tenant.
 pub(crate) fn hold_for_ports(tx: &mut Tx<'_>, mut machine: Machine) {
     let reason = unmoved_reason(tx.tables(), &machine);
-    machine.enter(Phase::Held(HoldCause::Ports), tx.now, reason);
+    enter(&mut machine, PhaseEvent::PortsNeverMoved, tx.now, reason);
     tx.update(machine);
 }
 
@@ -291,7 +282,7 @@ pub(crate) fn may_be_connected(tables: &Tables, machine: &Machine) -> bool {
 /// The port is back: boot from the network.
 fn boot(tx: &mut Tx<'_>, id: MachineId) -> Step {
     let mut machine: Machine = tx.require(&id)?;
-    machine.enter(Phase::ReclaimBoot, tx.now, "");
+    enter(&mut machine, PhaseEvent::PortsMoved, tx.now, "");
     tx.save(machine);
     boot_orders(tx, id)
 }

@@ -9,7 +9,8 @@ use crate::machine::apply::orders::order_life;
 use crate::machine::apply::wipe::has_unknown_disk;
 use crate::machine::apply::{events, links};
 use crate::machine::command::{MachineSeen, RegisterMachine};
-use crate::machine::entity::{Availability, Bmc, BmcAction, HoldCause, Machine, Phase, Segment};
+use crate::machine::entity::{Bmc, BmcAction, HoldCause, Machine, Phase, Segment};
+use crate::machine::phase::{PhaseEvent, enter, transition_of};
 use crate::machine::read::match_size;
 use crate::meta::label;
 use crate::reply::Reply;
@@ -118,29 +119,20 @@ fn take_inventory(machine: &mut Machine, op: &RegisterMachine) {
 
 /// Where a machine stands once it registered.
 fn enter_after_register(machine: &mut Machine, is_new_boot: bool, now: Timestamp) {
-    match machine.phase {
-        Phase::Installing => {
-            let begun = machine.allocation.as_ref().is_some_and(|a| a.install.begun);
-            if is_new_boot && begun {
-                let why = "the machine restarted during the installation";
-                next_attempt(machine, now, why);
-            }
+    if machine.phase == Phase::Installing {
+        let begun = machine.allocation.as_ref().is_some_and(|a| a.install.begun);
+        if is_new_boot && begun {
+            let why = "the machine restarted during the installation";
+            next_attempt(machine, now, why);
         }
-        Phase::Held(HoldCause::Install | HoldCause::Ports) => {}
-        // Its port is isolated, or a tenant's segment until its switch reports the move.
-        Phase::Held(HoldCause::Bmc) if machine.segment == Segment::Isolated => {}
-        Phase::Held(HoldCause::Wipe | HoldCause::Bmc)
-            if machine.condition.state != Availability::Available => {}
-        Phase::Waiting if !machine.dirty => {}
-        Phase::Wiping => {}
-        _ => {
-            machine.segment = Segment::Provisioning;
-            let phase = if machine.dirty {
-                Phase::Wiping
-            } else {
-                Phase::Waiting
-            };
-            machine.enter(phase, now, "");
-        }
+        return;
+    }
+    let event = match machine.dirty {
+        true => PhaseEvent::RegisteredDirty,
+        false => PhaseEvent::RegisteredClean,
+    };
+    // One that is held may be isolated, or in a tenant's segment until its switch reports the move.
+    if transition_of(machine, event).is_some() {
+        enter(machine, event, now, "");
     }
 }

@@ -1,4 +1,4 @@
-//! What a change of sizes does to machines.
+//! Changes of sizes: machines that nobody has are matched again.
 
 use proto_errors::Error;
 

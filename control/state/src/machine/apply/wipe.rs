@@ -6,9 +6,8 @@ use proto_errors::Error;
 
 use crate::machine::apply::lifecycle::{ISSUER, resting_reason, sign_of_life, wrong_phase};
 use crate::machine::command::WipeDone;
-use crate::machine::entity::{
-    Availability, Condition, HoldCause, Machine, Phase, WIPES_MAX, WipeRecord,
-};
+use crate::machine::entity::{Availability, Condition, Machine, Phase, WIPES_MAX, WipeRecord};
+use crate::machine::phase::{PhaseEvent, enter};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -62,13 +61,13 @@ pub(crate) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> Result {
                 description: reason.chars().take(256).collect(),
                 issuer: ISSUER.into(),
             };
-            machine.enter(Phase::Held(HoldCause::Wipe), tx.now, reason);
+            enter(&mut machine, PhaseEvent::WipeFailed, tx.now, reason);
             Ok(Reply::Machine(tx.update(machine)))
         }
         None => {
             machine.clean_disks = known_serials(&machine);
             machine.dirty = false;
-            machine.enter(Phase::Waiting, tx.now, "");
+            enter(&mut machine, PhaseEvent::Wiped, tx.now, "");
             machine.reason = resting_reason(&machine).to_owned();
             Ok(Reply::Machine(tx.save(machine)))
         }

@@ -1,4 +1,4 @@
-//! What machines, hammer and boot servers tell.
+//! Reports of machines, hammer and boot servers.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Whether users may have a machine.
+//! Availability of a machine to users.
 
 use serde::{Deserialize, Serialize};
 

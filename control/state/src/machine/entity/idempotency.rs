@@ -1,4 +1,4 @@
-//! What a client's key stands for: an allocation that is asked for again.
+//! Idempotency keys of clients: an allocation that is asked for again is the same one.
 
 use std::fmt;
 

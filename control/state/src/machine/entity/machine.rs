@@ -200,15 +200,4 @@ impl Machine {
             .chain(self.boot_macs.iter().copied())
             .collect()
     }
-
-    /// Enters a phase; the step's attempts start over.
-    pub(crate) fn enter(&mut self, phase: Phase, now: Timestamp, reason: impl Into<String>) {
-        self.phase = phase;
-        self.since = now;
-        self.reason = reason.into();
-        self.step_attempts = 0;
-        if matches!(phase, Phase::Running | Phase::Waiting) {
-            self.trace = None;
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! What a machine boots.
+//! The boot target of a machine: hammer, its disk, or no answer.
 //!
 //! After a restore no installer boots until somebody has reconciled the state: what is free in it
 //! may be a tenant's by now, and a published hammer wipes disks as soon as it runs.

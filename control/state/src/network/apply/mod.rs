@@ -1,4 +1,4 @@
-//! Networks, addresses and numbers: what commands do to them.
+//! Transitions of networks, addresses and numbers.
 
 pub(crate) mod child_network;
 pub(crate) mod ip;

@@ -1,4 +1,4 @@
-//! What may change of a network.
+//! Rules for changes of a network.
 
 use ipnet::IpNet;
 use proto_errors::{Error, ErrorCode};

@@ -1,4 +1,4 @@
-//! Switches: what commands do to them.
+//! Transitions of switches.
 
 pub(crate) mod replace;
 pub(crate) mod switch;

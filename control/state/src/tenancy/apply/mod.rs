@@ -1,4 +1,4 @@
-//! Tenants, projects, invites, quotas and budgets: what commands do to them.
+//! Transitions of tenants, projects, invites, quotas and budgets.
 
 pub(crate) mod budget;
 pub(crate) mod invite;

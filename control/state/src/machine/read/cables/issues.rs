@@ -1,4 +1,4 @@
-//! What is wrong with cables, for people.
+//! Problems of cables, in words for people.
 
 use crate::catalog::entity::Partition;
 use crate::machine::entity::{Machine, Nic};

@@ -6,8 +6,8 @@ use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::{Vpn, VpnError, VpnKey, VpnNode, WantedVpnKey};
 use anyhow::{Context as _, Result, ensure};
-use control_api::vpn::{Vpn, VpnError, VpnKey, VpnNode, WantedVpnKey};
 use proto_types::Timestamp;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Client, Method, StatusCode, Url};
@@ -23,7 +23,7 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// The part of the configuration.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Section {
+pub struct Section {
     url: Option<String>,
     address: Option<String>,
     api_key_file: Option<PathBuf>,
@@ -31,14 +31,14 @@ pub(crate) struct Section {
 
 /// The same, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Settings {
+pub struct Settings {
     url: Url,
     address: String,
     api_key_file: PathBuf,
 }
 
 impl Section {
-    pub(crate) fn check(self) -> Result<Option<Settings>> {
+    pub fn check(self) -> Result<Option<Settings>> {
         let Some(text) = self.url else {
             ensure!(
                 self.address.is_none() && self.api_key_file.is_none(),
@@ -69,7 +69,7 @@ impl Section {
 }
 
 /// The VPN of the configuration.
-pub(crate) fn open(settings: Option<&Settings>) -> Result<Option<Arc<dyn Vpn>>> {
+pub fn open(settings: Option<&Settings>) -> Result<Option<Arc<dyn Vpn>>> {
     let Some(settings) = settings else {
         return Ok(None);
     };
@@ -326,5 +326,5 @@ fn time(text: String) -> Option<Timestamp> {
 }
 
 #[cfg(test)]
-#[path = "vpn_tests.rs"]
+#[path = "headscale_tests.rs"]
 mod tests;

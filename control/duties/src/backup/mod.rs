@@ -9,20 +9,20 @@ mod settings;
 mod trouble;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use control_api::backup::{Backups, Pieces};
-use control_api::doctor::BackupPlace;
-use control_backup::Recipients;
+use control_backup::{BackupPlace, Backups, Pieces};
 use control_store::Store;
 use object_store::WriteMultipart;
+use parking_lot::Mutex;
+use proto_backup::Recipients;
 use proto_types::Timestamp;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use settings::{Schedule, Section};
+pub use settings::{Schedule, Section};
 
 use place::{Opened, There};
 
@@ -37,17 +37,17 @@ const PARTS_MAX: usize = 2;
 
 /// What is known of each place; of this node, while it leads. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Kept(Arc<Mutex<BTreeMap<String, BackupPlace>>>);
+pub struct Kept(Arc<Mutex<BTreeMap<String, BackupPlace>>>);
 
 impl Kept {
     /// All places.
-    pub(crate) fn places(&self) -> Vec<BackupPlace> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn places(&self) -> Vec<BackupPlace> {
+        let kept = self.0.lock();
         kept.values().cloned().collect()
     }
 
     fn change(&self, keeper: &Keeper, change: impl FnOnce(&mut BackupPlace)) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         let name = &keeper.place.name;
         let place = kept.entry(name.clone()).or_insert_with(|| BackupPlace {
             place: name.clone(),
@@ -62,11 +62,12 @@ impl Kept {
 ///
 /// # Errors
 /// When a place cannot be used at all; the message names the field.
-pub(crate) fn spawn(
+pub fn spawn(
     tasks: &mut JoinSet<()>,
     schedule: Option<&Schedule>,
     store: &Store,
-    (backups, kept): (&Backups, &Kept),
+    backups: &Backups,
+    kept: &Kept,
     stop: &CancellationToken,
 ) -> Result<()> {
     let Some(schedule) = schedule else {

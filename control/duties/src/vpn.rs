@@ -8,10 +8,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use control_api::vpn::{Vpn, VpnError, VpnNode};
 use control_authz::{Permit, SystemActor};
 use control_state::{Command, ForgetVpn, Op, ReportVpn, StateError, VpnMember, query};
 use control_store::{ProposeError, Store, StoreError};
+use control_vpn::{Vpn, VpnError, VpnNode};
 use proto_types::AllocationId;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};

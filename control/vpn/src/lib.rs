@@ -1,5 +1,7 @@
 //! The VPN by which operators reach firewalls: what its control server must be able to do.
 
+pub mod headscale;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -113,7 +115,7 @@ pub struct VpnHealth(Mutex<Option<(Instant, Result<(), &'static str>)>>);
 impl VpnHealth {
     /// Whether its control server does what is asked, or why not, in words for everybody. Who
     /// comes while it is being looked at waits for that look.
-    pub(crate) async fn of(&self, vpn: &dyn Vpn) -> Result<(), &'static str> {
+    pub async fn of(&self, vpn: &dyn Vpn) -> Result<(), &'static str> {
         let mut last = self.0.lock().await;
         if let Some((at, found)) = *last
             && at.elapsed() < LOOK

@@ -25,11 +25,10 @@ use control_store::Store;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::tls;
 use otlp::{NotTaken, Otlp};
 use settings::To;
 
-pub(crate) use settings::{Place, Section};
+pub use settings::{Place, Section};
 use syslog::Syslog;
 
 /// How often new records are looked for.
@@ -48,7 +47,7 @@ const BATCH_MAX: usize = 256;
 ///
 /// # Errors
 /// When a place cannot be used at all; the message names the field.
-pub(crate) fn spawn(
+pub fn spawn(
     tasks: &mut JoinSet<()>,
     places: &[Place],
     store: &Store,
@@ -81,11 +80,12 @@ fn sink(place: &Place, cluster: &str) -> Result<Sink> {
         To::SyslogUdp { host, port } => syslog(host, *port, true, None),
         To::SyslogTcp { host, port } => syslog(host, *port, false, None),
         To::SyslogTls { host, port } => {
-            let tls = tls::trusting(place.ca_file.as_deref())?;
+            let tls = base_outbound::trusting(place.ca_file.as_deref())?;
             syslog(host, *port, false, Some(Arc::new(tls)))
         }
         To::Otlp(url) => {
-            let tls = (url.scheme() == "https").then(|| tls::trusting(place.ca_file.as_deref()));
+            let tls = (url.scheme() == "https")
+                .then(|| base_outbound::trusting(place.ca_file.as_deref()));
             let tls = tls.transpose()?;
             let authorization = place.authorization_file.as_deref().map(|path| {
                 let text = std::fs::read_to_string(path);

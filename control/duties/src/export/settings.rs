@@ -15,7 +15,7 @@ const LIKE: &str = "is not a URL like syslog+tls://logs.example:6514 or \
 /// The `[audit]` section.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Section {
+pub struct Section {
     export: Vec<PlaceSection>,
 }
 
@@ -32,7 +32,7 @@ struct PlaceSection {
 
 /// How records travel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum To {
+pub enum To {
     /// RFC 5426: a datagram each, which may get lost.
     SyslogUdp { host: String, port: u16 },
     /// RFC 6587, octet counting.
@@ -45,19 +45,19 @@ pub(crate) enum To {
 
 /// One place, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
     /// How far it was supplied is noted under this name.
-    pub(crate) name: String,
-    pub(crate) to: To,
+    pub name: String,
+    pub to: To,
     /// PEM of the only trusted authorities; None: the system's.
-    pub(crate) ca_file: Option<PathBuf>,
+    pub ca_file: Option<PathBuf>,
     /// Holds the value of the header `Authorization`.
-    pub(crate) authorization_file: Option<PathBuf>,
+    pub authorization_file: Option<PathBuf>,
 }
 
 impl Section {
     /// Checks the section.
-    pub(crate) fn check(self) -> Result<Vec<Place>> {
+    pub fn check(self) -> Result<Vec<Place>> {
         ensure!(
             self.export.len() <= AUDIT_EXPORTS_MAX,
             "audit.export: {} places are too many; at most {AUDIT_EXPORTS_MAX}",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use control_backup::Recipients;
+use proto_backup::Recipients;
 use serde::Deserialize;
 
 /// Most backups of a place that may be kept.
@@ -13,7 +13,7 @@ const KEEP_MAX: usize = 10_000;
 /// The `[backup]` section.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Section {
+pub struct Section {
     every_minutes: Option<u64>,
     keep: Option<usize>,
     recipients: Vec<String>,
@@ -24,17 +24,17 @@ pub(crate) struct Section {
 /// A bucket of an S3-compatible store.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct S3 {
-    pub(crate) endpoint: String,
-    pub(crate) bucket: String,
+pub struct S3 {
+    pub endpoint: String,
+    pub bucket: String,
     #[serde(default = "default_region")]
-    pub(crate) region: String,
+    pub region: String,
     #[serde(default)]
-    pub(crate) prefix: String,
-    pub(crate) access_key_file: PathBuf,
-    pub(crate) secret_key_file: PathBuf,
+    pub prefix: String,
+    pub access_key_file: PathBuf,
+    pub secret_key_file: PathBuf,
     #[serde(default)]
-    pub(crate) ca_file: Option<PathBuf>,
+    pub ca_file: Option<PathBuf>,
 }
 
 fn default_region() -> String {
@@ -43,25 +43,25 @@ fn default_region() -> String {
 
 /// Where backups go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
     Directory(PathBuf),
     S3(S3),
 }
 
 /// What is to be done, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Schedule {
-    pub(crate) every: Duration,
+pub struct Schedule {
+    pub every: Duration,
     /// Backups of a place; older ones are removed.
-    pub(crate) keep: usize,
+    pub keep: usize,
     /// age recipients; not empty.
-    pub(crate) recipients: Vec<String>,
-    pub(crate) places: Vec<Place>,
+    pub recipients: Vec<String>,
+    pub places: Vec<Place>,
 }
 
 impl Section {
     /// Checks the section; none when it names no place.
-    pub(crate) fn check(self) -> Result<Option<Schedule>> {
+    pub fn check(self) -> Result<Option<Schedule>> {
         let every = self.every_minutes.unwrap_or(24 * 60);
         ensure!(every > 0, "backup.every_minutes: must be 1 or more");
         let keep = self.keep.unwrap_or(14);

@@ -138,8 +138,8 @@ fn text(key: &str, value: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::record::tests::entry;
     use super::*;
-    use crate::export::record::tests::entry;
 
     #[test]
     fn a_request() {

@@ -1,0 +1,69 @@
+//! Which authorities a TLS connection of ours trusts.
+
+use std::path::{Path, PathBuf};
+
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::{self, PemObject};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+/// The authorities cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// The system has none.
+    #[error("no authorities of the system")]
+    System(#[source] rustls::Error),
+    /// The file cannot be read.
+    #[error("ca_file: cannot use {}", path.display())]
+    File {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: pem::Error,
+    },
+    /// One of the file's certificates is no authority.
+    #[error("ca_file: cannot use a certificate in {}", path.display())]
+    Certificate {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: rustls::Error,
+    },
+    /// The file has no certificate.
+    #[error("ca_file: there is no certificate in PEM in {}", path.display())]
+    Empty {
+        /// Where it is.
+        path: PathBuf,
+    },
+}
+
+/// Trust in the authorities of `ca_file` alone; `None` means those of the system.
+///
+/// # Errors
+/// See [`TrustError`].
+pub fn trusting(ca_file: Option<&Path>) -> Result<ClientConfig, TrustError> {
+    let Some(path) = ca_file else {
+        let builder = ClientConfig::builder().with_platform_verifier();
+        return Ok(builder.map_err(TrustError::System)?.with_no_client_auth());
+    };
+    let unread = |source| TrustError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(unread)? {
+        let added = roots.add(certificate.map_err(unread)?);
+        added.map_err(|source| TrustError::Certificate {
+            path: path.to_owned(),
+            source,
+        })?;
+    }
+    if roots.is_empty() {
+        let path = path.to_owned();
+        return Err(TrustError::Empty { path });
+    }
+    let builder = ClientConfig::builder().with_root_certificates(roots);
+    Ok(builder.with_no_client_auth())
+}
