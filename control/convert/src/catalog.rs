@@ -15,7 +15,7 @@ use super::enums::{
 };
 use super::{from_time, has_labels, is, is_choice, meta, new_meta, parse, required, time};
 
-/// How long an image is offered when its creator does not say, milliseconds.
+/// Default lifetime of an image, milliseconds.
 const IMAGE_LIFE_MS: u64 = 90 * 24 * 3600 * 1000;
 
 /// A partition for the wire.
@@ -31,8 +31,8 @@ pub fn partition(partition: &state::Partition) -> v2::Partition {
     }
 }
 
-/// A boot configuration for the wire; none without any, which an update would not be allowed to
-/// send back.
+/// A boot configuration for the wire. `None` if it is empty: an update could not send an empty one
+/// back.
 fn boot(boot: &state::BootConfiguration) -> Option<v2::PartitionBootConfiguration> {
     (*boot != state::BootConfiguration::default()).then(|| v2::PartitionBootConfiguration {
         image_url: boot.image_url.clone(),
@@ -92,8 +92,8 @@ pub fn update_servers<T>(servers: Vec<T>, is_unspecified: impl Fn(&T) -> bool) -
 /// `true` for the unspecified address, with or without a port.
 pub fn is_unspecified(server: &str) -> bool {
     let address = server.parse::<IpAddr>();
-    let address = address.or_else(|_| server.parse::<SocketAddr>().map(|it| it.ip()));
-    address.is_ok_and(|it| it.is_unspecified())
+    let address = address.or_else(|_| server.parse::<SocketAddr>().map(|socket| socket.ip()));
+    address.is_ok_and(|ip| ip.is_unspecified())
 }
 
 /// A boot configuration from the wire.
@@ -122,8 +122,10 @@ pub fn from_partition(partition: v2::Partition) -> Result<state::Partition, Stat
             .map(from_boot)
             .unwrap_or_default(),
         dns_servers: update_servers(dns_servers, IpAddr::is_unspecified).unwrap_or_default(),
-        ntp_servers: update_servers(ntp_servers, |it| is_unspecified(it)).unwrap_or_default(),
-        mgmt_service_addresses: update_servers(mgmt, |it| is_unspecified(it)).unwrap_or_default(),
+        ntp_servers: update_servers(ntp_servers, |server| is_unspecified(server))
+            .unwrap_or_default(),
+        mgmt_service_addresses: update_servers(mgmt, |server| is_unspecified(server))
+            .unwrap_or_default(),
     })
 }
 
@@ -187,7 +189,7 @@ pub fn from_size(size: v2::Size) -> Result<state::Size, Status> {
     })
 }
 
-/// Whether a query asks for this size.
+/// `true` if the query matches this size.
 pub fn size_matches(size: &state::Size, query: Option<&v2::SizeQuery>) -> bool {
     let Some(query) = query else { return true };
     is(query.id.as_ref(), size.id.as_str())
@@ -251,7 +253,7 @@ pub fn from_features<C: FromIterator<state::ImageFeature>>(features: &[i32]) -> 
         .collect()
 }
 
-/// Whether a query asks for this image.
+/// `true` if the query matches this image.
 pub fn image_matches(image: &state::Image, query: Option<&v2::ImageQuery>) -> bool {
     let Some(query) = query else { return true };
     let (os, version) = image

@@ -47,7 +47,7 @@ pub fn from_version(version: Option<v2::Version>) -> state::ComponentVersion {
     }
 }
 
-/// Whether a query asks for this component.
+/// `true` if the query matches this component.
 pub fn component_matches(it: &state::Component, query: Option<&v2::ComponentQuery>) -> bool {
     let Some(query) = query else { return true };
     is_opt(query.uuid.as_ref(), Some(&it.id))

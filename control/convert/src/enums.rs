@@ -3,7 +3,7 @@
 use control_state::{self as state};
 use proto_public::api::v2;
 
-/// Two functions: to the wire's number, and back (nothing for unspecified and unknown numbers).
+/// Two functions: to the wire number, and back (`None` for unspecified and unknown numbers).
 macro_rules! pairs {
     ($($to:ident $from:ident: $state:ty => $wire:ident { $($ours:ident = $theirs:ident),* $(,)? })*) => {
         $(
@@ -126,7 +126,7 @@ pub fn bmc_command(action: state::BmcAction) -> Option<v2::MachineBmcCommand> {
     })
 }
 
-/// What a BMC command of the contract is to a BMC.
+/// The BMC action for a command of the contract; `None` for numbers that have none.
 pub fn from_bmc_command(number: i32) -> Option<state::BmcAction> {
     use state::BmcAction;
     use v2::MachineBmcCommand as Command;
@@ -140,7 +140,7 @@ pub fn from_bmc_command(number: i32) -> Option<state::BmcAction> {
         Command::BootFromPxe => BmcAction::BootPxe,
         Command::IdentifyLedOn => BmcAction::LedOn,
         Command::IdentifyLedOff => BmcAction::LedOff,
-        // These two are the life cycle's own; it gives its orders itself.
+        // Only the life cycle orders these two, and not through the contract.
         Command::MachineDeleted | Command::MachineCreated | Command::Unspecified => return None,
     })
 }

@@ -14,7 +14,7 @@ pub fn tenant_invite(tables: &Tables, invite: &state::Invite) -> Option<v2::Tena
     let name = |login: &str| {
         let tenant = login.parse().ok();
         let tenant = tenant.and_then(|login| tables.get::<state::Tenant>(&login));
-        tenant.map(|it| it.name.clone()).unwrap_or_default()
+        tenant.map(|tenant| tenant.name.clone()).unwrap_or_default()
     };
     Some(v2::TenantInvite {
         secret: String::new(),
@@ -35,16 +35,18 @@ pub fn project_invite(tables: &Tables, invite: &state::Invite) -> Option<v2::Pro
         return None;
     };
     let project = tables.get::<state::Project>(id);
-    let tenant = project.map(|it| &it.tenant);
+    let tenant = project.map(|project| &project.tenant);
     let named = tenant.and_then(|login| tables.get::<state::Tenant>(login));
     Some(v2::ProjectInvite {
         secret: String::new(),
         project: id.to_string(),
         role: roles::project_role(*role).into(),
         joined: false,
-        project_name: project.map(|it| it.name.clone()).unwrap_or_default(),
+        project_name: project
+            .map(|project| project.name.clone())
+            .unwrap_or_default(),
         tenant: tenant.map(ToString::to_string).unwrap_or_default(),
-        tenant_name: named.map(|it| it.name.clone()).unwrap_or_default(),
+        tenant_name: named.map(|tenant| tenant.name.clone()).unwrap_or_default(),
         expires_at: time(invite.expires_at),
         joined_at: None,
     })

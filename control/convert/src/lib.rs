@@ -91,7 +91,7 @@ pub fn chosen<T>(
         .transpose()
 }
 
-/// Time for the wire; nothing for "never".
+/// Time for the wire; `None` means "never".
 pub fn time(at: Timestamp) -> Option<prost_types::Timestamp> {
     (at != Timestamp::ZERO).then(|| stamp(at))
 }
@@ -104,7 +104,7 @@ fn stamp(at: Timestamp) -> prost_types::Timestamp {
     }
 }
 
-/// Time from the wire; what is before 1970 is then.
+/// Time from the wire; times before 1970 become 1970.
 pub fn from_time(at: &prost_types::Timestamp) -> Timestamp {
     let seconds = u64::try_from(at.seconds).unwrap_or(0);
     let ms = u64::try_from(at.nanos / 1_000_000).unwrap_or(0);
@@ -179,7 +179,7 @@ pub fn labels_update(update: Option<v2::UpdateLabels>) -> Option<LabelsUpdate> {
     })
 }
 
-/// Whether an object has all wanted labels.
+/// `true` if an object has all wanted labels.
 pub fn has_labels(labels: &Labels, wanted: Option<&v2::Labels>) -> bool {
     wanted.is_none_or(|wanted| {
         wanted
@@ -189,13 +189,13 @@ pub fn has_labels(labels: &Labels, wanted: Option<&v2::Labels>) -> bool {
     })
 }
 
-/// Whether a query leaves a choice open or makes this one. UNSPECIFIED leaves it open too, as the
-/// reference has it.
+/// `true` if the query does not filter by this enum, or names this value. UNSPECIFIED does not
+/// filter, as in the reference implementation.
 pub fn is_choice(wanted: Option<i32>, own: i32) -> bool {
     wanted.is_none_or(|wanted| wanted == 0 || wanted == own)
 }
 
-/// Whether a query leaves a field open or names this text.
+/// `true` if the query does not filter by this field, or names this text.
 pub fn is(wanted: Option<&String>, text: &str) -> bool {
     wanted.is_none_or(|wanted| wanted == text)
 }
@@ -205,7 +205,8 @@ pub fn is_opt<T: Display>(wanted: Option<&String>, value: Option<&T>) -> bool {
     wanted.is_none_or(|wanted| value.is_some_and(|value| reads_as(value, wanted)))
 }
 
-/// Whether `value` reads as `wanted`; nothing is written down, as lists ask it of every object.
+/// `true` if `value` displays as `wanted`. Does not allocate: list queries call it for every
+/// object.
 fn reads_as(value: &impl Display, wanted: &str) -> bool {
     struct Rest<'a>(&'a str);
     impl fmt::Write for Rest<'_> {
@@ -218,7 +219,7 @@ fn reads_as(value: &impl Display, wanted: &str) -> bool {
     write!(rest, "{value}").is_ok() && rest.0.is_empty()
 }
 
-/// Nothing for an empty list: "leave as it is" in updates that have no other way to say so.
+/// `None` for an empty list: in updates that cannot say it otherwise, empty means unchanged.
 pub fn unless_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
     (!list.is_empty()).then_some(list)
 }

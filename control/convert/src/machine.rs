@@ -29,8 +29,8 @@ pub fn machine(tables: &Tables, machine: &Machine, viewer: Viewer) -> v2::Machin
     }
 }
 
-/// Many machines for the wire. Their partitions and sizes are few: each is written down once.
-/// The rest of a machine's description is in many tables, so that it is encoded while they are read.
+/// Many machines for the wire. Their partitions and sizes are few: each is written down once. The
+/// rest of a machine's description is in many tables, so that it is encoded while they are read.
 pub fn machines<'a>(
     tables: &Tables,
     machines: impl Iterator<Item = &'a Arc<Machine>>,
@@ -58,7 +58,10 @@ fn without_place(tables: &Tables, machine: &Machine, viewer: Viewer) -> v2::Mach
         room: machine.room.clone(),
         size: None,
         hardware: Some(hardware(&machine.hardware)),
-        allocation: machine.allocation.as_ref().map(|it| allocation(tables, it)),
+        allocation: machine
+            .allocation
+            .as_ref()
+            .map(|allocated| allocation(tables, allocated)),
         status: Some(status(tables, machine, viewer)),
         recent_provisioning_events: Some(events(tables, machine, viewer)),
     }
@@ -353,7 +356,7 @@ fn led_state(led: &state::Led) -> v2::MachineChassisIdentifyLedState {
     }
 }
 
-/// What is known of a machine's BMC. How it lets somebody in is for agents only, and not here.
+/// The BMC of a machine, without its credentials, which only agents get.
 pub fn bmc_details(machine: &Machine) -> v2::MachineBmcDetails {
     let known = machine.bmc.clone().unwrap_or_default();
     let draw = known.draw.unwrap_or_default();

@@ -18,17 +18,18 @@ pub fn fitting<'a>(tables: &'a Tables, query: Option<&v2::MachineQuery>) -> Vec<
     match named.map(|partition| partition.parse::<PartitionId>()) {
         None => {
             let all = tables.all::<Machine>();
-            all.filter(|it| matches(tables, it, query)).collect()
+            all.filter(|machine| matches(tables, machine, query))
+                .collect()
         }
         Some(Ok(partition)) => {
-            // That much the index has answered.
+            // The partition index has already applied this filter.
             let rest = query.map(|query| v2::MachineQuery {
                 partition: None,
                 ..query.clone()
             });
             let there = partition_machines(tables, &partition);
             there
-                .filter(|it| matches(tables, it, rest.as_ref()))
+                .filter(|machine| matches(tables, machine, rest.as_ref()))
                 .collect()
         }
         // No partition can have such a name.
@@ -36,7 +37,7 @@ pub fn fitting<'a>(tables: &'a Tables, query: Option<&v2::MachineQuery>) -> Vec<
     }
 }
 
-/// Whether a query asks for this machine.
+/// `true` if the query matches this machine.
 pub fn matches(tables: &Tables, machine: &Machine, query: Option<&v2::MachineQuery>) -> bool {
     let Some(query) = query else { return true };
     let allocation = machine.allocation.as_ref();
@@ -44,15 +45,15 @@ pub fn matches(tables: &Tables, machine: &Machine, query: Option<&v2::MachineQue
         && query
             .name
             .as_ref()
-            .is_none_or(|name| allocation.is_some_and(|it| it.name == *name))
+            .is_none_or(|name| allocation.is_some_and(|allocation| allocation.name == *name))
         && is_opt(query.partition.as_ref(), machine.partition.as_ref())
         && is(query.size.as_ref(), &shown_size(machine.size.as_ref()))
         && is(query.rack.as_ref(), &machine.rack)
         && is(query.room.as_ref(), &machine.room)
         && (query.labels.is_none() || has_labels(&shown_labels(machine), query.labels.as_ref()))
         && asked(query.allocation.as_ref())
-            .is_none_or(|q| allocation.is_some_and(|it| in_allocation(tables, it, &q)))
-        && sub(query.network.as_ref(), |q| allocation.is_some_and(|it| in_networks(it, q)))
+            .is_none_or(|q| allocation.is_some_and(|allocation| in_allocation(tables, allocation, &q)))
+        && sub(query.network.as_ref(), |q| allocation.is_some_and(|allocation| in_networks(allocation, q)))
         && sub(query.nic.as_ref(), |q| in_nics(&machine.hardware, q))
         && sub(query.disk.as_ref(), |q| in_disks(&machine.hardware, q))
         && sub(query.bmc.as_ref(), |q| in_bmc(machine, q))
@@ -98,7 +99,7 @@ fn in_allocation(
         && has_labels(&allocation.labels, query.labels.as_ref())
         && sub(query.vpn.as_ref(), |q| {
             let member = tables.get::<VpnMember>(&allocation.id);
-            member.is_some_and(|it| in_vpn(it, q))
+            member.is_some_and(|member| in_vpn(member, q))
         })
 }
 
@@ -177,7 +178,7 @@ fn in_bmc(machine: &Machine, query: &v2::MachineBmcQuery) -> bool {
         && is(query.interface.as_ref(), &bmc.interface)
 }
 
-/// Whether agents log in to the machine's BMC as this user: ours, or those of the published stack.
+/// `true` if agents of the mesh or of the published stack log in to the machine's BMC as this user.
 fn is_user(machine: &Machine, user: &str) -> bool {
     let ours = machine.bmc.as_ref().map(|bmc| bmc.user.as_str());
     let published = machine.bmc_access.as_ref();

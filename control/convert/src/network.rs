@@ -222,7 +222,8 @@ pub fn from_prefixes(field: &str, texts: &[String]) -> Result<Option<Vec<IpNet>>
 /// The prefixes of a network's own addresses.
 ///
 /// # Errors
-/// `invalid_argument` for what is no prefix, and for the unspecified address, which nobody can have.
+/// `invalid_argument` for what is no prefix, and for the unspecified address, which nobody can
+/// have.
 pub fn own_prefixes(field: &str, texts: &[String]) -> Result<Vec<IpNet>, Status> {
     specified(field, parse_all(field, texts)?)
 }
@@ -239,7 +240,7 @@ fn is_nothing(prefix: &IpNet) -> bool {
     prefix.addr().is_unspecified() && prefix.prefix_len() == prefix.max_prefix_len()
 }
 
-/// Whether a query asks for this network.
+/// `true` if the query matches this network.
 pub fn network_matches(network: &state::Network, query: Option<&v2::NetworkQuery>) -> bool {
     let Some(query) = query else { return true };
     let has_all = |wanted: &[String], nets: &[IpNet]| {
@@ -266,7 +267,7 @@ pub fn network_matches(network: &state::Network, query: Option<&v2::NetworkQuery
         && has_labels(&network.meta.labels, query.labels.as_ref())
 }
 
-/// Whether the network has what a query asks for: a network of both versions has each of them.
+/// `true` if the network has the wanted address families. A dual-stack network matches each family.
 fn has_families(network: &state::Network, wanted: i32) -> bool {
     let has = |family| network.has_family(family);
     match from_network_family(wanted) {
@@ -301,7 +302,7 @@ pub fn ip(ip: &state::Ip) -> v2::Ip {
     }
 }
 
-/// Whether a query asks for this address.
+/// `true` if the query matches this address.
 pub fn ip_matches(tables: &Tables, ip: &state::Ip, query: Option<&v2::IpQuery>) -> bool {
     let Some(query) = query else { return true };
     let in_prefix = |prefix: &String| {
@@ -326,8 +327,8 @@ pub fn ip_matches(tables: &Tables, ip: &state::Ip, query: Option<&v2::IpQuery>) 
         && is_opt(query.namespace.as_ref(), ip.namespace.as_ref())
 }
 
-/// Whether a project may use this network beside its own children: its own shared and external
-/// ones, and those that belong to nobody. An underlay is the administrators' own.
+/// `true` if a project may use this network beside its child networks: its own shared and external
+/// ones, and those without a project. Underlays are for administrators only.
 pub fn is_base_network(network: &state::Network, project: Option<ProjectId>) -> bool {
     match (network.kind, network.project) {
         (state::NetworkType::Underlay, _) => false,

@@ -52,7 +52,7 @@ pub fn from_amount(amount: i32) -> Result<u32, Status> {
     u32::try_from(amount).map_err(|_| invalid("amount", "must be greater than 0"))
 }
 
-/// Whether a query asks for this reservation.
+/// `true` if the query matches this reservation.
 pub fn reservation_matches(
     it: &state::SizeReservation,
     query: Option<&v2::SizeReservationQuery>,
@@ -70,9 +70,9 @@ pub fn reservation_matches(
 
 /// Which images a size takes, for the wire.
 pub fn image_constraint(it: &state::SizeImageConstraint) -> v2::SizeImageConstraint {
-    let one = |it: &state::ImageConstraint| v2::ImageConstraint {
-        image: it.image.clone(),
-        semver_match: it.semver_match.clone(),
+    let one = |constraint: &state::ImageConstraint| v2::ImageConstraint {
+        image: constraint.image.clone(),
+        semver_match: constraint.semver_match.clone(),
     };
     v2::SizeImageConstraint {
         size: it.size.to_string(),
@@ -85,14 +85,14 @@ pub fn image_constraint(it: &state::SizeImageConstraint) -> v2::SizeImageConstra
 
 /// Versions of images from the wire.
 pub fn from_image_constraints(all: Vec<v2::ImageConstraint>) -> Vec<state::ImageConstraint> {
-    let one = |it: v2::ImageConstraint| state::ImageConstraint {
-        image: it.image,
-        semver_match: it.semver_match,
+    let one = |constraint: v2::ImageConstraint| state::ImageConstraint {
+        image: constraint.image,
+        semver_match: constraint.semver_match,
     };
     all.into_iter().map(one).collect()
 }
 
-/// Whether a query asks for this constraint.
+/// `true` if the query matches this constraint.
 pub fn image_constraint_matches(
     it: &state::SizeImageConstraint,
     query: Option<&v2::SizeImageConstraintQuery>,

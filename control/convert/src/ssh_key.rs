@@ -7,16 +7,16 @@ use tonic::Status;
 
 /// A part of a key's binary form after its type.
 #[derive(Clone, Copy)]
-enum Part {
+enum KeyPart {
     Text(&'static str),
     Bytes(usize),
     Any,
 }
 
-use Part::{Any, Bytes, Text};
+use KeyPart::{Any, Bytes, Text};
 
 /// The types of keys, and what each consists of.
-const TYPES: [(&str, &[Part]); 8] = [
+const TYPES: [(&str, &[KeyPart]); 8] = [
     ("ssh-ed25519", &[Bytes(32)]),
     ("ssh-rsa", &[Any, Any]),
     ("ssh-dss", &[Any, Any, Any, Any]),
@@ -70,7 +70,8 @@ fn is_plain_key(line: &str) -> bool {
     }
 }
 
-/// What follows the options: they are separated by commas, and have spaces in quotes only.
+/// The rest of the line after the options. Those are separated by commas and hold spaces only in
+/// quotes.
 fn after_options(line: &str) -> Option<&str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let end = line.find(|c: char| {
@@ -84,7 +85,7 @@ fn after_options(line: &str) -> Option<&str> {
     line.get(end..).map(str::trim_start)
 }
 
-fn consists_of(mut rest: &[u8], parts: &[Part]) -> bool {
+fn consists_of(mut rest: &[u8], parts: &[KeyPart]) -> bool {
     for part in parts {
         let Some((bytes, after)) = field(rest) else {
             return false;

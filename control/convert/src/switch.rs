@@ -123,12 +123,12 @@ fn nic(
             actual: actual.into(),
         }),
         bgp_filter: machine
-            .and_then(|it| state::life::bgp_filter(tables, it))
+            .and_then(|machine| state::life::bgp_filter(tables, machine))
             .map(bgp_filter),
         bgp_port_state: port
             .observed
             .as_ref()
-            .and_then(|it| it.bgp.as_ref())
+            .and_then(|observed| observed.bgp.as_ref())
             .map(bgp_state),
     }
 }
@@ -141,9 +141,10 @@ fn is_claimed(machine: &Machine, switch: &SwitchId, port: &str) -> bool {
 
 /// A firewall's port carries the tunnels of all its networks, and so is in none of them.
 fn vrf(machine: Option<&Machine>, vni: Vni) -> Option<String> {
-    let allocation = machine.and_then(|it| it.allocation.as_ref());
-    let is_firewall = allocation.is_some_and(|it| it.kind == state::AllocationType::Firewall);
-    let is_tenants = machine.is_some_and(|it| it.segment == state::Segment::Tenant);
+    let allocation = machine.and_then(|machine| machine.allocation.as_ref());
+    let is_firewall =
+        allocation.is_some_and(|allocation| allocation.kind == state::AllocationType::Firewall);
+    let is_tenants = machine.is_some_and(|machine| machine.segment == state::Segment::Tenant);
     if is_firewall && is_tenants {
         return Some(VRF_DEFAULT.to_owned());
     }
@@ -169,7 +170,7 @@ fn bgp_state(session: &state::BgpSession) -> v2::SwitchBgpPortState {
     }
 }
 
-/// Whether a query asks for this switch.
+/// `true` if the query matches this switch.
 pub fn matches(tables: &Tables, switch: &state::Switch, query: Option<&v2::SwitchQuery>) -> bool {
     let Some(query) = query else { return true };
     let connected = |machine: &String| {

@@ -43,7 +43,7 @@ pub fn tenant(tenant: &state::Tenant) -> v2::Tenant {
     }
 }
 
-/// Whether a query asks for this tenant.
+/// `true` if the query matches this tenant.
 pub fn tenant_matches(tenant: &state::Tenant, query: Option<&v2::TenantQuery>) -> bool {
     let Some(query) = query else { return true };
     is(query.login.as_ref(), tenant.login.as_str())
@@ -119,7 +119,7 @@ pub fn project(project: &state::Project) -> v2::Project {
     }
 }
 
-/// Whether a query asks for this project.
+/// `true` if the query matches this project.
 pub fn project_matches(project: &state::Project, query: Option<&v2::ProjectQuery>) -> bool {
     let Some(query) = query else { return true };
     is(query.uuid.as_ref(), &project.id.to_string())

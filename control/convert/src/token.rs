@@ -41,7 +41,7 @@ pub fn token(token: &state::Token) -> v2::Token {
     }
 }
 
-/// Whether a query asks for this token.
+/// `true` if the query matches this token.
 pub fn token_matches(token: &state::Token, query: Option<&v2::TokenQuery>) -> bool {
     let Some(query) = query else { return true };
     is(query.uuid.as_ref(), &token.id.to_string())
@@ -143,9 +143,12 @@ fn role(field: &str, number: Option<i32>) -> Result<Option<state::EditorViewer>,
 fn flatten(
     permissions: &[v2::PermissionsByVisibility],
 ) -> Result<Vec<state::MethodPermission>, Status> {
-    let mut out: Vec<(Listed<'_>, BTreeSet<&str>)> = Vec::new();
+    let mut out: Vec<(PermissionScope<'_>, BTreeSet<&str>)> = Vec::new();
     let mut count = 0;
-    for entry in permissions.iter().filter_map(|it| it.visibility.as_ref()) {
+    for entry in permissions
+        .iter()
+        .filter_map(|entry| entry.visibility.as_ref())
+    {
         let (listed, methods) = read(entry);
         for path in methods {
             check_visibility(&listed, path)?;
@@ -169,21 +172,21 @@ fn flatten(
             return Err(invalid("permissions", rule));
         }
     }
-    let made = |(listed, methods): (Listed<'_>, BTreeSet<&str>)| state::MethodPermission {
+    let made = |(listed, methods): (PermissionScope<'_>, BTreeSet<&str>)| state::MethodPermission {
         subject: listed.subject.to_owned(),
         methods: methods.into_iter().map(str::to_owned).collect(),
     };
     Ok(out.into_iter().map(made).collect())
 }
 
-/// Of which visibility the methods of an entry are, and for which subject.
+/// The visibility of an entry's methods, and their subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Listed<'a> {
+struct PermissionScope<'a> {
     visibility: &'static str,
     subject: &'a str,
 }
 
-fn read(entry: &Visibility) -> (Listed<'_>, &[String]) {
+fn read(entry: &Visibility) -> (PermissionScope<'_>, &[String]) {
     let (visibility, subject, methods) = match entry {
         Visibility::Public(p) => ("public", NO_SUBJECT, &p.methods),
         Visibility::Self_(p) => ("self", NO_SUBJECT, &p.methods),
@@ -193,7 +196,7 @@ fn read(entry: &Visibility) -> (Listed<'_>, &[String]) {
         Visibility::Tenant(p) => ("tenant", p.login.as_str(), &p.methods),
         Visibility::Machine(p) => ("machine", p.uuid.as_str(), &p.methods),
     };
-    let listed = Listed {
+    let listed = PermissionScope {
         visibility,
         subject,
     };
@@ -201,7 +204,7 @@ fn read(entry: &Visibility) -> (Listed<'_>, &[String]) {
 }
 
 /// Without this a project's method under "self" would be allowed for every project.
-fn check_visibility(listed: &Listed<'_>, path: &str) -> Result<(), Status> {
+fn check_visibility(listed: &PermissionScope<'_>, path: &str) -> Result<(), Status> {
     let Some(method) = proto_public::method(path) else {
         let message = format!("{path:?} in permissions is no method; see: metalmesh methods");
         return Err(refused(state::ErrorCode::PermissionDenied, message));
