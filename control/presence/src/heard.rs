@@ -1,31 +1,31 @@
-//! Who was heard when, as data: what counts as silence, and what as cut off.
+//! Times at which machines and partitions were last heard, and when a partition counts as cut off.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto_types::{MachineId, PartitionId, Timestamp};
 
-/// A partition none of whose agents and machines said anything for so long is cut off,
-/// milliseconds. Core agents report each 10 s.
+/// A partition that is silent for longer counts as cut off, milliseconds. Core agents report every
+/// 10 s, so six reports are missing by then.
 const UNOBSERVED_AFTER_MS: u64 = 60_000;
-/// After a partition was cut off its machines have so long to come back before their silence says
-/// anything, milliseconds. They dial again after [`proto_link::limits::BACKOFF_MAX`] at most.
+/// Grace period after a partition comes back, milliseconds: until then the silence of its machines
+/// does not count. They dial again after [`proto_link::limits::BACKOFF_MAX`] at most.
 const RETURN_MS: u64 = 60_000;
-/// Machines that are remembered; the longest silent go first.
+/// Most machines remembered. When there are more, the longest silent is forgotten.
 const MACHINES_MAX: usize = 200_000;
 
-/// What the sessions of this node know of the fleet.
+/// Presence of the fleet as this node observed it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fleet {
-    /// Since when this node listens.
+    /// Time at which this node began to listen.
     pub listening_since: Timestamp,
     /// When each machine was last heard.
     pub heard: BTreeMap<MachineId, Timestamp>,
-    /// Partitions none of whose agents was heard lately, or that have only just come back: nothing
-    /// in them can be judged.
+    /// Partitions that are cut off or within their grace period. Silence of their machines must not
+    /// be judged.
     pub unobserved: BTreeSet<PartitionId>,
 }
 
-/// What was heard since this node began to listen.
+/// Presence recorded since this node began to listen.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     since: Timestamp,
@@ -37,12 +37,12 @@ pub(crate) struct Heard {
 #[derive(Debug, Clone, Copy)]
 struct PartitionPresence {
     last: Timestamp,
-    /// Since when without a gap.
+    /// Start of the continuous presence.
     since: Timestamp,
 }
 
 impl Heard {
-    /// Nothing yet; listens since that moment.
+    /// An empty record that begins at `since`.
     pub(crate) fn since(since: Timestamp) -> Self {
         Self {
             since,
@@ -50,7 +50,7 @@ impl Heard {
         }
     }
 
-    /// An agent of this partition said something.
+    /// Records a message from an agent of this partition.
     pub(crate) fn partition(&mut self, id: &PartitionId, now: Timestamp) {
         // A partition that is heard for the first time counts as present since this node began to
         // listen: nobody knows of a gap before that.
@@ -65,7 +65,7 @@ impl Heard {
         presence.last = now;
     }
 
-    /// A machine said something.
+    /// Records a message from a machine.
     pub(crate) fn machine(&mut self, id: MachineId, now: Timestamp) {
         self.machines.insert(id, now);
         if self.machines.len() > MACHINES_MAX {
@@ -75,7 +75,7 @@ impl Heard {
         }
     }
 
-    /// What is known of these partitions and of all machines.
+    /// The presence of these partitions and of all machines.
     pub(crate) fn fleet<'a>(
         &self,
         partitions: impl Iterator<Item = &'a PartitionId>,

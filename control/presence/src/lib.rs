@@ -1,8 +1,8 @@
 //! When each agent and machine was last heard by this node, and which of them have a session: in
 //! memory, never in the log.
 //!
-//! The gateway and the services for published agents tell, the duties of the leader, the API and the
-//! doctor ask. Invariant: only what this node heard itself counts. A node that begins to lead
+//! The gateway and the services for published agents tell, the duties of the leader, the API and
+//! the doctor ask. Invariant: only what this node heard itself counts. A node that begins to lead
 //! begins anew, so that nobody is judged by what another node may have heard.
 
 mod heard;
@@ -19,7 +19,7 @@ use heard::Heard;
 
 pub use heard::Fleet;
 
-/// What a node knows of the presence of agents and machines. Cheap to clone (`Arc`).
+/// Presence of agents and machines as observed by this node. Cheap to clone (`Arc`).
 #[derive(Clone)]
 pub struct Presence {
     store: Store,
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Presence {
 }
 
 impl Presence {
-    /// Listens from now on.
+    /// An empty record that begins now.
     pub fn new(store: Store) -> Self {
         let heard = Heard::since(store.now());
         Self {
@@ -49,29 +49,29 @@ impl Presence {
         self.sessions.get_or_init(|| sessions);
     }
 
-    /// Begins anew: this node serves the sessions from now on, and what was heard before says
-    /// nothing on who is silent.
+    /// Clears the record when this node begins to lead: until now agents reported to another node,
+    /// so older times do not prove silence.
     pub fn begin(&self) {
         self.with_heard(|heard| *heard = Heard::since(self.store.now()));
     }
 
-    /// An agent of this partition said something.
+    /// Records a message from an agent of this partition.
     pub fn heard_partition(&self, id: &PartitionId, now: Timestamp) {
         self.with_heard(|heard| heard.partition(id, now));
     }
 
-    /// A machine said something.
+    /// Records a message from a machine.
     pub fn heard_machine(&self, id: MachineId, now: Timestamp) {
         self.with_heard(|heard| heard.machine(id, now));
     }
 
-    /// What is known now of all machines and partitions.
+    /// The presence of all machines and partitions now.
     pub fn fleet(&self) -> Fleet {
         let partitions = self.store.read_local(|tables| {
             let partitions = tables.all::<Partition>();
             partitions.map(|partition| partition.id.clone()).collect()
         });
-        // A store that stops has no partitions to be judged.
+        // A store that is shutting down cannot be read; no partition is judged then.
         let partitions: Vec<PartitionId> = partitions.unwrap_or_default();
         let now = self.store.now();
         self.with_heard(|heard| heard.fleet(partitions.iter(), now))
@@ -83,14 +83,13 @@ impl Presence {
         Some(sessions.is_here(id))
     }
 
-    /// Revoked identities whose bearers tried to come in here.
+    /// Revoked identities that tried to open a session with this node.
     pub fn turned_away(&self) -> Vec<TurnedAway> {
         let sessions = self.sessions.get();
         sessions.map(SessionView::turned_away).unwrap_or_default()
     }
 
-    /// What the mesh endpoint counted, and who has a session with this node; `None` before it is
-    /// bound.
+    /// Counters and sessions of the mesh endpoint; `None` before it is bound.
     pub fn link(&self) -> Option<LinkStats> {
         self.sessions.get().map(SessionView::stats)
     }
