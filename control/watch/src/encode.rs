@@ -17,9 +17,9 @@ use proto_public::api::v2;
 
 use super::Scope;
 
-/// Messages of one change, made when the first watch needs them.
+/// Encoded messages of one change, made when the first watch needs them and shared by the others.
 #[derive(Debug, Default)]
-pub(super) struct Made {
+pub(super) struct ChangeMessages {
     /// The object as it is.
     now: OnceLock<Option<Any>>,
     /// The same for those who may use it but not look into it.
@@ -31,11 +31,15 @@ pub(super) struct Made {
 }
 
 /// The places for the messages of one command's changes.
-pub(super) fn places(changes: &Changes<Change>) -> Arc<Vec<Made>> {
-    changes.derived(|list| list.iter().map(|_| Made::default()).collect::<Vec<_>>())
+pub(super) fn places(changes: &Changes<Change>) -> Arc<Vec<ChangeMessages>> {
+    changes.derived(|list| {
+        list.iter()
+            .map(|_| ChangeMessages::default())
+            .collect::<Vec<_>>()
+    })
 }
 
-impl Made {
+impl ChangeMessages {
     /// The object as it is after the change.
     pub(super) fn now(&self, tables: &Tables, record: &Record, scope: &Scope) -> Option<Any> {
         let place = if is_outside(record, scope) {
@@ -64,8 +68,7 @@ impl Made {
         place.get_or_init(make).clone()
     }
 
-    /// A machine of which a part changed and nothing else; none when a later command that is to be
-    /// told changed it again.
+    /// A machine of which only a part changed. `None` if a later change of it will be sent anyway.
     pub(super) fn part(
         &self,
         tables: &Tables,
@@ -87,7 +90,7 @@ impl Made {
     }
 }
 
-/// Whether such objects are shown as parts of machines: their events, their ways into the VPN.
+/// `true` for kinds that are shown as parts of machines: event logs and VPN members.
 pub(super) fn is_part(kind: Kind) -> bool {
     matches!(kind, Kind::EventLog | Kind::VpnMember)
 }
@@ -97,11 +100,11 @@ pub(super) fn machine_revision(tables: &Tables, machine: &Machine) -> u64 {
     let own = tables.revision_of::<Machine>(&machine.id);
     let events = tables.revision_of::<EventLog>(&machine.id);
     let allocation = machine.allocation.as_ref();
-    let vpn = allocation.and_then(|it| tables.revision_of::<VpnMember>(&it.id));
+    let vpn = allocation.and_then(|allocation| tables.revision_of::<VpnMember>(&allocation.id));
     own.max(events).max(vpn).unwrap_or_default()
 }
 
-/// Who looks: all but the watch of everything are of tenants.
+/// The viewer of a scope: administrators watch everything, tenants all other scopes.
 fn viewer(scope: &Scope) -> Viewer {
     match scope {
         Scope::All => Viewer::Admin,
@@ -109,8 +112,8 @@ fn viewer(scope: &Scope) -> Viewer {
     }
 }
 
-/// Whether a scope shows less of an object: a network that belongs to nobody without its use, a
-/// machine without what happened before its allocation.
+/// `true` if the scope shows less of an object: a network without a project hides its usage, a
+/// machine hides events from before its allocation.
 fn is_outside(record: &Record, scope: &Scope) -> bool {
     match (record, scope) {
         (Record::Machine(_), scope) => viewer(scope) == Viewer::Tenant,
@@ -119,7 +122,7 @@ fn is_outside(record: &Record, scope: &Scope) -> bool {
     }
 }
 
-/// The message of an object; none of a kind that is not for clients.
+/// The message of an object; `None` for kinds that clients cannot watch.
 pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<Any> {
     match record {
         Record::Tenant(it) => message("api.v2.Tenant", &tenancy::tenant(it)),

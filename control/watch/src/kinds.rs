@@ -98,7 +98,7 @@ pub(super) fn reads(scope: &Scope, kinds: &[&'static Watchable]) -> Vec<&'static
 pub(super) fn of_scope(scope: &Scope) -> Vec<&'static Watchable> {
     WATCHABLE
         .iter()
-        .filter(|it| it.read(scope).is_some())
+        .filter(|kind| kind.read(scope).is_some())
         .collect()
 }
 
@@ -107,15 +107,15 @@ pub(super) fn named(scope: &Scope, names: &[String]) -> Result<Vec<&'static Watc
     let known = of_scope(scope);
     let mut found: Vec<&'static Watchable> = Vec::new();
     for name in names {
-        let Some(one) = known.iter().find(|it| it.name == name) else {
-            let names: Vec<&str> = known.iter().map(|it| it.name).collect();
+        let Some(one) = known.iter().find(|kind| kind.name == name) else {
+            let names: Vec<&str> = known.iter().map(|kind| kind.name).collect();
             let message = format!(
                 "kinds: {name:?} cannot be watched here; known are {}",
                 names.join(", ")
             );
             return Err(refused(ErrorCode::InvalidField, message));
         };
-        if !found.iter().any(|it| it.kind == one.kind) {
+        if !found.iter().any(|kind| kind.kind == one.kind) {
             found.push(one);
         }
     }

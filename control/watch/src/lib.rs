@@ -1,8 +1,8 @@
 //! Watches: streams of what changes, each limited to what its caller may see at every moment.
 //!
-//! A watch is a place in the store's history of changes. `scope` says what it shows, [`Rights`](control_gate::Rights)
-//! whether its caller still may see that, `encode` makes messages (once, for all watches that
-//! show them), `watcher` puts it together.
+//! A watch is a place in the store's history of changes. `scope` says what it shows,
+//! [`Rights`](control_gate::Rights) whether its caller still may see that, `encode` makes messages
+//! (once, for all watches that show them), `watcher` puts it together.
 //!
 //! Invariants:
 //! - nothing is told that the matching read would not show at that moment: rights are looked at
@@ -31,7 +31,7 @@ use tonic::Status;
 pub use scope::Scope;
 pub use watcher::{Ask, open};
 
-/// What a watch answers.
+/// The response stream of a watch.
 pub type WatchStream = Pin<Box<dyn Stream<Item = Result<WatchEvent, Status>> + Send>>;
 
 /// Bounds of watches.
@@ -43,7 +43,7 @@ pub struct WatchLimits {
     pub per_user: usize,
     /// How long a caller may take to take one message before its watch is ended.
     pub stall: Duration,
-    /// A watch with nothing to tell says after this how far it is.
+    /// Interval after which an idle watch sends a bookmark with its revision.
     pub bookmark: Duration,
 }
 
@@ -63,11 +63,11 @@ impl Default for WatchLimits {
 pub struct Watches {
     limits: WatchLimits,
     stop: CancellationToken,
-    open: Arc<Mutex<Open>>,
+    open: Arc<Mutex<OpenWatches>>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenWatches {
     all: usize,
     users: BTreeMap<String, usize>,
 }
@@ -88,8 +88,8 @@ impl Watches {
         open.all
     }
 
-    /// A place for a watch of this user.
-    fn place(&self, user: &str) -> Result<Place, Status> {
+    /// Takes a slot for a watch of this user.
+    fn place(&self, user: &str) -> Result<WatchSlot, Status> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let own = open.users.get(user).copied().unwrap_or_default();
         let limit = if own >= self.limits.per_user {
@@ -105,21 +105,21 @@ impl Watches {
         }
         open.all += 1;
         open.users.insert(user.to_owned(), own + 1);
-        Ok(Place {
+        Ok(WatchSlot {
             open: Arc::clone(&self.open),
             user: user.to_owned(),
         })
     }
 }
 
-/// A place among the watches, given back when dropped.
+/// A slot among the open watches, released on drop.
 #[derive(Debug)]
-struct Place {
-    open: Arc<Mutex<Open>>,
+struct WatchSlot {
+    open: Arc<Mutex<OpenWatches>>,
     user: String,
 }
 
-impl Drop for Place {
+impl Drop for WatchSlot {
     fn drop(&mut self) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.all -= 1;

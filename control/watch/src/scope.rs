@@ -1,4 +1,4 @@
-//! What a watch shows.
+//! The scope of a watch: which objects it shows.
 
 use control_authz::TokenKind;
 use control_convert::network::is_base_network;
@@ -17,21 +17,21 @@ pub enum Scope {
     Tenant(TenantId),
     /// A project's.
     Project(ProjectId),
-    /// What is everybody's to see, and this user's.
+    /// Public objects, and those of this user.
     Own(String),
 }
 
-/// Against what visibility is decided.
+/// State and rights that visibility is decided with.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct View<'a> {
+pub(super) struct VisibilityContext<'a> {
     pub(super) tables: &'a Tables,
     pub(super) core: &'a ServiceContext,
     pub(super) rights: &'a Rights,
 }
 
 impl Scope {
-    /// Whether the reads of this scope would show the object.
-    pub(super) fn shows(&self, record: &Record, view: View<'_>) -> bool {
+    /// `true` if the read methods of this scope would show the object.
+    pub(super) fn shows(&self, record: &Record, view: VisibilityContext<'_>) -> bool {
         match self {
             Self::All => true,
             Self::Tenant(tenant) => match record {
@@ -56,7 +56,7 @@ impl Scope {
                     QuotaSubject::Project(id) => id == project,
                     QuotaSubject::Tenant(tenant) => {
                         let project = view.tables.get::<control_state::Project>(project);
-                        project.is_some_and(|it| it.tenant == *tenant)
+                        project.is_some_and(|project| project.tenant == *tenant)
                     }
                 },
                 Record::SizeReservation(it) => it.project == *project,
@@ -75,7 +75,7 @@ impl Scope {
 }
 
 /// A role in a tenant does not reach into each of its projects with every token.
-fn reads_project(project: ProjectId, view: View<'_>) -> bool {
+fn reads_project(project: ProjectId, view: VisibilityContext<'_>) -> bool {
     const READ: &str = "/metalstack.api.v2.ProjectService/Get";
     let id = project.to_string();
     if view
@@ -83,7 +83,8 @@ fn reads_project(project: ProjectId, view: View<'_>) -> bool {
         .get::<control_state::Project>(&project)
         .is_none()
     {
-        // It is gone, and memberships with it: what the token says is what is left.
+        // The project is deleted and its memberships with it, so only the token's rights can
+        // decide.
         let Some(principal) = view.rights.principal() else {
             return false;
         };
@@ -92,12 +93,12 @@ fn reads_project(project: ProjectId, view: View<'_>) -> bool {
             || rights.admin_role.is_some()
             || [id.as_str(), "*"]
                 .iter()
-                .any(|it| rights.project_roles.contains_key(*it));
+                .any(|subject| rights.project_roles.contains_key(*subject));
     }
     view.rights.allows(view.tables, view.core, READ, &id)
 }
 
-/// Whether an object goes by this id: its key, or what people call it.
+/// `true` if `id` is the object's key or another id that clients use for it.
 pub(super) fn goes_by(record: &Record, key: &str, id: &str) -> bool {
     key == id
         || match record {

@@ -15,24 +15,24 @@ use proto_public::metalmesh::admin::v1::{WatchChange, WatchChangeType, WatchEven
 use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep};
 use tonic::Status;
 
-use super::encode::{self, Made, is_part, machine_of_part, machine_revision};
+use super::encode::{self, ChangeMessages, is_part, machine_of_part, machine_revision};
 use super::kinds::{self, Watchable};
-use super::scope::{Scope, View, goes_by};
-use super::{Place, WatchStream, Watches};
+use super::scope::{Scope, VisibilityContext, goes_by};
+use super::{WatchSlot, WatchStream, Watches};
 
 /// Objects in one message of a listing.
 const LISTED_MAX: usize = 256;
 
-/// What a caller asks for.
+/// The request of a watch.
 #[derive(Debug)]
 pub struct Ask {
-    /// Whose objects.
+    /// Scope of the watch.
     pub scope: Scope,
-    /// Names of kinds; none is all that the caller may read.
+    /// Kinds to watch. Empty means every kind the caller may read.
     pub kinds: Vec<String>,
-    /// Only this one; empty is all.
+    /// Id of one object to watch. Empty means all.
     pub id: String,
-    /// Go on behind this revision; 0 lists first.
+    /// Resume after this revision; 0 lists the current objects first.
     pub from: u64,
 }
 
@@ -49,7 +49,7 @@ pub async fn open(
 ) -> Result<WatchStream, Status> {
     let place = watches.place(&caller.user)?;
     let kinds = wanted(core, caller, &ask).await?;
-    let mut view = Shown {
+    let mut view = WatchView {
         rights: Rights::with_reads(caller, kinds::reads(&ask.scope, &kinds))?,
         core: Arc::clone(core),
         scope: ask.scope,
@@ -103,7 +103,7 @@ async fn wanted(
 }
 
 /// When the token of a watch ends.
-fn expiry(view: &Shown) -> Instant {
+fn expiry(view: &WatchView) -> Instant {
     const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
     let left = view.rights.expires().map_or(FAR, |at| {
         Duration::from_millis(at.since_ms(view.core.now())).min(FAR)
@@ -111,36 +111,38 @@ fn expiry(view: &Shown) -> Instant {
     Instant::now() + left
 }
 
-/// Objects that were there at the beginning and are still to be told.
+/// Objects of the initial listing that are still to be sent.
 #[derive(Debug)]
-struct Listing {
+struct InitialListing {
     revision: Revision,
     left: VecDeque<(Record, u64)>,
 }
 
 /// A place in the history, and what is there before it.
-async fn list(view: &mut Shown) -> Result<(Subscription<Change>, Option<Listing>), Status> {
+async fn list(
+    view: &mut WatchView,
+) -> Result<(Subscription<Change>, Option<InitialListing>), Status> {
     let core = Arc::clone(&view.core);
     let mut subscription = core.store.watch();
     let look = |tables: &Tables, revision| {
         view.rights.look(tables, &core, core.now())?;
         let mut left = VecDeque::new();
-        for kind in view.kinds.iter().map(|it| it.kind) {
+        for kind in view.kinds.iter().map(|watchable| watchable.kind) {
             left.extend(
                 tables
                     .records(kind)
                     .filter(|(record, _)| view.lists(tables, record)),
             );
         }
-        Ok::<_, Status>(Listing { revision, left })
+        Ok::<_, Status>(InitialListing { revision, left })
     };
-    let listing: Listing = core.store.read_versioned(look).await.map_err(of_store)??;
+    let listing: InitialListing = core.store.read_versioned(look).await.map_err(of_store)??;
     subscription.skip_to(listing.revision);
     Ok((subscription, Some(listing)))
 }
 
 /// The place in the history behind a revision.
-async fn go_on(view: &mut Shown, from: Revision) -> Result<Subscription<Change>, Status> {
+async fn go_on(view: &mut WatchView, from: Revision) -> Result<Subscription<Change>, Status> {
     let core = Arc::clone(&view.core);
     let look = |tables: &Tables, revision: Revision| {
         let looked = view.rights.look(tables, &core, core.now());
@@ -155,12 +157,12 @@ async fn go_on(view: &mut Shown, from: Revision) -> Result<Subscription<Change>,
         );
         return Err(refused(ErrorCode::WatchCompacted, message));
     }
-    let compacted = |it: Compacted| refused(ErrorCode::WatchCompacted, it.to_string());
+    let compacted = |reason: Compacted| refused(ErrorCode::WatchCompacted, reason.to_string());
     core.store.watch_from(from).map_err(compacted)
 }
 
-/// What a watch shows.
-struct Shown {
+/// Scope, kinds and rights of a watch.
+struct WatchView {
     core: Arc<ServiceContext>,
     rights: Rights,
     scope: Scope,
@@ -168,9 +170,16 @@ struct Shown {
     id: String,
 }
 
-impl Shown {
+/// A change and its shared encoded messages.
+#[derive(Clone, Copy)]
+struct ChangeEvent<'a> {
+    change: &'a Change,
+    made: &'a ChangeMessages,
+}
+
+impl WatchView {
     fn shows(&self, tables: &Tables, record: &Record) -> bool {
-        let view = View {
+        let view = VisibilityContext {
             tables,
             core: &self.core,
             rights: &self.rights,
@@ -186,11 +195,11 @@ impl Shown {
     /// The name of a kind, if it is wanted. Parts are the machine's.
     fn name(&self, kind: Kind) -> Option<&'static str> {
         let kind = if is_part(kind) { Kind::Machine } else { kind };
-        let wanted = self.kinds.iter().find(|it| it.kind == kind);
-        wanted.map(|it| it.name)
+        let wanted = self.kinds.iter().find(|watchable| watchable.kind == kind);
+        wanted.map(|watchable| watchable.name)
     }
 
-    /// What one command changed, as far as it is to be told.
+    /// The changes of one command that the watch shows.
     fn told(
         &mut self,
         tables: &Tables,
@@ -201,9 +210,11 @@ impl Shown {
         let told: Vec<WatchChange> = changes
             .iter()
             .zip(places.iter())
-            .filter_map(|(change, made)| self.change(tables, revision, (change, made), changes))
+            .filter_map(|(change, made)| {
+                self.change(tables, revision, ChangeEvent { change, made }, changes)
+            })
             .collect();
-        if !told.is_empty() || changes.iter().any(|it| bears_rights(it.kind)) {
+        if !told.is_empty() || changes.iter().any(|change| bears_rights(change.kind)) {
             let (core, now) = (&self.core, self.core.now());
             self.rights.look(tables, core, now)?;
         }
@@ -214,12 +225,13 @@ impl Shown {
         &self,
         tables: &Tables,
         revision: Revision,
-        (change, made): (&Change, &Made),
+        event: ChangeEvent<'_>,
         all: &[Change],
     ) -> Option<WatchChange> {
+        let ChangeEvent { change, made } = event;
         let kind = self.name(change.kind)?;
         if is_part(change.kind) {
-            return self.part(tables, revision, (change, made), all);
+            return self.part(tables, revision, event, all);
         }
         let fits = |record: &&Record| self.id.is_empty() || goes_by(record, &change.key, &self.id);
         let shown = |record: &&Record| self.shows(tables, record);
@@ -245,12 +257,13 @@ impl Shown {
         &self,
         tables: &Tables,
         revision: Revision,
-        (change, made): (&Change, &Made),
+        event: ChangeEvent<'_>,
         all: &[Change],
     ) -> Option<WatchChange> {
+        let ChangeEvent { change, made } = event;
         let machine = machine_of_part(tables, change)?;
         let id = machine.id.to_string();
-        let is_told = |it: &Change| it.kind == Kind::Machine && it.key == id;
+        let is_told = |other: &Change| other.kind == Kind::Machine && other.key == id;
         if all.iter().any(is_told) {
             return None;
         }
@@ -294,15 +307,15 @@ fn parts_revision(tables: &Tables, machine: &Machine, revision: u64) -> u64 {
 /// One open watch.
 struct Watcher {
     watches: Watches,
-    view: Shown,
+    view: WatchView,
     subscription: Subscription<Change>,
-    listing: Option<Listing>,
+    listing: Option<InitialListing>,
     bookmark: Interval,
     /// Runs until the token ends.
     expires: Pin<Box<Sleep>>,
     /// When the last message was handed out.
     given_at: Option<Instant>,
-    _place: Place,
+    _place: WatchSlot,
 }
 
 impl Watcher {
@@ -335,7 +348,7 @@ impl Watcher {
     }
 
     /// The next part of what was there at the beginning.
-    fn listed(&mut self, mut listing: Listing) -> Result<WatchEvent, Status> {
+    fn listed(&mut self, mut listing: InitialListing) -> Result<WatchEvent, Status> {
         let part = listing.left.len().min(LISTED_MAX);
         let part: Vec<_> = listing.left.drain(..part).collect();
         let view = &mut self.view;
@@ -379,7 +392,8 @@ impl Watcher {
                 None => return Err(self.stopped()),
             };
             let view = &mut self.view;
-            let is_news = |it: &Change| bears_rights(it.kind) || view.name(it.kind).is_some();
+            let is_news =
+                |change: &Change| bears_rights(change.kind) || view.name(change.kind).is_some();
             if !changes.iter().any(is_news) {
                 continue;
             }
