@@ -10,13 +10,13 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// How long somebody has to log in, milliseconds: ten minutes.
+/// Time limit of a login, milliseconds: ten minutes.
 pub(super) const LIFE_MS: u64 = 10 * 60_000;
 /// Name of the cookie.
 const COOKIE_NAME: &str = "metalmesh-login";
-/// What it is sealed as.
+/// Context string of the sealed cookie.
 const SEALED_AS: &str = "login-flow-1";
-/// Longest cookie that is looked at, bytes.
+/// Longest cookie accepted, bytes; a longer one is ignored.
 const COOKIE_BYTES_MAX: usize = 8192;
 /// Bytes of randomness in each secret.
 const RANDOM_LEN: usize = 32;
@@ -36,7 +36,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// A new one; none without randomness.
+    /// A new flow; `None` if the system has no randomness.
     pub(super) fn begin(redirect: Url, now: Timestamp) -> Option<Self> {
         Some(Self {
             redirect,
@@ -63,8 +63,8 @@ impl Flow {
     ) -> Option<Self> {
         let cookies = headers.get_all(COOKIE).iter();
         let pairs = cookies
-            .filter_map(|it| it.to_str().ok())
-            .flat_map(|it| it.split(';'));
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(';'));
         let mut named = pairs.filter_map(|pair| pair.trim().split_once('='));
         let (_, sealed) = named.find(|(name, _)| *name == COOKIE_NAME)?;
         if sealed.len() > COOKIE_BYTES_MAX {

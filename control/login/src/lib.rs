@@ -35,7 +35,7 @@ use uuid::Uuid;
 
 use flow::Flow;
 use page::Page;
-use provider::{Person, Provider};
+use provider::{OidcProvider, Person};
 
 pub use provider::{ProviderError, ProviderSettings};
 pub use redirect::{RedirectError, Redirects};
@@ -46,16 +46,17 @@ const BEGIN: &str = "/auth/openid-connect";
 const CALLBACK: &str = "/auth/openid-connect/callback";
 /// Where the form goes.
 const FORM: &str = "/auth/login";
-/// Where a browser forgets a login that was begun, and goes on to end its session with the provider.
+/// Where a browser forgets a login that was begun, and goes on to end its session with the
+/// provider.
 const LOGOUT: &str = "/auth/logout/openid-connect";
-/// Passwords of strangers that are checked or wait for it; less than the hasher takes, so that
-/// there is room for those who have logged in from the same place before.
+/// Most passwords of strangers being checked or queued. Less than the queue of the hasher, so that
+/// users who logged in from the same network before still get through.
 const STRANGERS_MAX: usize = 16;
-/// Codes that are traded with the provider at the same time.
+/// Most concurrent code exchanges with the provider.
 const EXCHANGES_MAX: usize = 32;
-/// What is said to wait when these places are taken, seconds.
+/// `Retry-After` when these slots are taken, seconds.
 const BUSY_S: u64 = 5;
-/// Longest query that is looked at, bytes.
+/// Longest query or form accepted, bytes.
 const QUERY_BYTES_MAX: usize = 8192;
 
 /// How people log in.
@@ -65,9 +66,9 @@ pub struct LoginSettings {
     pub redirects: Redirects,
     /// Life of a user's token, milliseconds.
     pub token_life_ms: u64,
-    /// Whether browsers reach the API by HTTPS alone.
+    /// `true` if browsers reach the API by HTTPS only; cookies are then marked `Secure`.
     pub is_secure: bool,
-    /// Who knows the users; built-in users without one.
+    /// The OpenID Connect provider. `None` means built-in users.
     pub provider: Option<ProviderSettings>,
 }
 
@@ -78,7 +79,7 @@ pub struct Login {
     hasher: Arc<Hasher>,
     seal: SealingKey,
     settings: LoginSettings,
-    provider: Option<Provider>,
+    provider: Option<OidcProvider>,
     attempts: Attempts,
     strangers: Semaphore,
     exchanges: Semaphore,
@@ -94,7 +95,7 @@ struct Visit<'a> {
 
 impl Visit<'_> {
     fn field(&self, name: &str) -> &str {
-        let mut named = self.fields.iter().filter(|(it, _)| it == name);
+        let mut named = self.fields.iter().filter(|(field, _)| field == name);
         named.next().map_or("", |(_, value)| value)
     }
 }
@@ -110,7 +111,11 @@ impl Login {
         seal: SealingKey,
         settings: LoginSettings,
     ) -> Result<Self, ProviderError> {
-        let provider = settings.provider.clone().map(Provider::new).transpose()?;
+        let provider = settings
+            .provider
+            .clone()
+            .map(OidcProvider::new)
+            .transpose()?;
         Ok(Self {
             core,
             hasher,
@@ -322,7 +327,7 @@ impl Login {
         })
     }
 
-    /// Of logins that are known alone: what else people type may be a password.
+    /// Records refusals of existing logins only: an unknown login may be a mistyped password.
     async fn record_refusal(&self, visit: &Visit<'_>, login: &str) {
         let end = CallEnd {
             call: self.call(visit, login, FORM),

@@ -1,14 +1,14 @@
-//! What an id token must say (OpenID Connect Core 1.0, 3.1.3.7).
+//! Validates the claims of an id token (OpenID Connect Core 1.0, 3.1.3.7).
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// How far the clocks of provider and server may be apart, seconds.
+/// Tolerated clock skew between provider and server, seconds.
 const CLOCK_SKEW_S: u64 = 60;
 /// An id token that was issued longer ago than this is refused, seconds.
 const AGE_MAX_S: u64 = 600;
 
-/// What an id token says.
+/// Claims of an id token.
 #[derive(Debug, Deserialize)]
 pub(super) struct IdClaims {
     iss: String,
@@ -29,7 +29,7 @@ enum Audience {
     Many(Vec<String>),
 }
 
-/// Why an id token is not for this login.
+/// The reason why an id token is not valid for this login.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Foreign {
     #[error("the id token cannot be read")]
@@ -62,7 +62,8 @@ impl IdClaims {
             Audience::One(one) => one == client,
             // Of several audiences one is the party that the token was issued to.
             Audience::Many(all) => {
-                all.iter().any(|it| it == client) && (all.len() == 1 || claims.azp.is_some())
+                all.iter().any(|audience| audience == client)
+                    && (all.len() == 1 || claims.azp.is_some())
             }
         };
         if !is_audience || !is_party {

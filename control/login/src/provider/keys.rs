@@ -18,12 +18,12 @@ const TOKEN_BYTES_MAX: usize = 32 << 10;
 /// Keys of a provider.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Keys {
-    keys: Vec<Key>,
+    keys: Vec<JsonWebKey>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Key {
+struct JsonWebKey {
     kty: String,
     kid: Option<String>,
     #[serde(rename = "use")]
@@ -37,14 +37,14 @@ struct Key {
 }
 
 #[derive(Deserialize)]
-struct Header {
+struct IdTokenHeader {
     alg: String,
     kid: Option<String>,
     #[serde(default)]
     crit: Vec<String>,
 }
 
-/// Why a token does not count.
+/// The reason why a signature is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unsigned {
     #[error("the id token cannot be read")]
@@ -59,14 +59,14 @@ pub(super) enum Unsigned {
 }
 
 impl Keys {
-    /// What a signed token says. Symmetric and no signatures are not known here.
+    /// The payload of a token with a valid signature. HMAC and `none` are refused.
     pub(super) fn payload(&self, token: &str) -> Result<Vec<u8>, Unsigned> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(Unsigned::Malformed);
         }
         let (message, signature) = token.rsplit_once('.').ok_or(Unsigned::Malformed)?;
         let (header, payload) = message.split_once('.').ok_or(Unsigned::Malformed)?;
-        let header: Header =
+        let header: IdTokenHeader =
             serde_json::from_slice(&bytes(header)?).map_err(|_| Unsigned::Malformed)?;
         if !header.crit.is_empty() {
             return Err(Unsigned::Algorithm);
@@ -89,7 +89,7 @@ impl Keys {
     }
 }
 
-impl Key {
+impl JsonWebKey {
     fn verify(&self, alg: &str, message: &[u8], signature: &[u8]) -> Result<(), Unsigned> {
         let part = |part: &Option<String>| bytes(part.as_deref().ok_or(Unsigned::Malformed)?);
         let rsa = |parameters: &'static RsaParameters| {

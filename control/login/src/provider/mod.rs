@@ -32,14 +32,14 @@ use keys::{Keys, Unsigned};
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest answer that is read, bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// What the provider says about itself is asked again after this, milliseconds: an hour.
+/// Lifetime of the cached provider metadata and keys, milliseconds: an hour.
 const FRESH_MS: u64 = 3_600_000;
-/// Unknown keys make it be asked again, but not more often than this, milliseconds.
+/// Least interval between refreshes that unknown signing keys cause, milliseconds.
 const AGAIN_MS: u64 = 10_000;
-/// A provider that failed is asked again after this; until then everybody gets the same failure.
+/// Retry delay after a provider failure; until then every login gets the same error.
 const FAILED_FOR: Duration = Duration::from_secs(5);
 
-/// What the operator says about the provider.
+/// Settings of the provider.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
     /// Its URL, as its tokens name it.
@@ -56,15 +56,15 @@ pub struct ProviderSettings {
     pub user_claim: String,
 }
 
-/// Why nobody can be logged in.
+/// The reason why a login through the provider fails.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ProviderError {
     /// The provider does not answer, or not what it should.
     #[error("{what}: {reason}")]
     Unreachable {
-        /// What was asked for.
+        /// The resource that was requested.
         what: &'static str,
-        /// What came instead.
+        /// The failure.
         reason: String,
     },
     /// It names another issuer.
@@ -84,7 +84,7 @@ pub enum ProviderError {
     Client(String),
 }
 
-/// Who logged in.
+/// A user that the provider authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Person {
     /// The login.
@@ -111,29 +111,29 @@ struct Tokens {
 }
 
 #[derive(Debug)]
-struct Known {
+struct ProviderConfig {
     metadata: Metadata,
     keys: Keys,
     at: Timestamp,
 }
 
-/// One round of asking the provider about itself, for all who want to know.
-type Flight = Shared<BoxFuture<'static, Result<Arc<Known>, ProviderError>>>;
+/// A discovery request in flight, shared by all callers.
+type DiscoveryRequest = Shared<BoxFuture<'static, Result<Arc<ProviderConfig>, ProviderError>>>;
 
-/// What is known of a provider, or is being asked.
+/// Cached metadata and keys of the provider, and the request that refreshes them.
 #[derive(Default)]
-struct Knowledge {
-    known: Option<Arc<Known>>,
+struct ProviderCache {
+    known: Option<Arc<ProviderConfig>>,
     failed: Option<(Instant, ProviderError)>,
-    flight: Option<Flight>,
+    flight: Option<DiscoveryRequest>,
 }
 
 /// A provider and what is known of it.
-pub(super) struct Provider {
+pub(super) struct OidcProvider {
     settings: ProviderSettings,
     callback: Url,
     http: reqwest::Client,
-    knowledge: Mutex<Knowledge>,
+    knowledge: Mutex<ProviderCache>,
 }
 
 impl std::fmt::Debug for ProviderSettings {
@@ -147,15 +147,15 @@ impl std::fmt::Debug for ProviderSettings {
     }
 }
 
-impl std::fmt::Debug for Provider {
+impl std::fmt::Debug for OidcProvider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Provider")
+        f.debug_struct("OidcProvider")
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
 }
 
-impl Provider {
+impl OidcProvider {
     /// A provider; nothing is asked yet, so that a server starts without it.
     pub(super) fn new(settings: ProviderSettings) -> Result<Self, ProviderError> {
         let failed = |error: reqwest::Error| ProviderError::Client(error.to_string());
@@ -206,7 +206,7 @@ impl Provider {
         Ok(url)
     }
 
-    /// Who it is that came back with this code.
+    /// Exchanges the code and returns the user that it authenticates.
     pub(super) async fn person(
         &self,
         flow: &Flow,
@@ -216,7 +216,7 @@ impl Provider {
         let known = self.known(FRESH_MS, now).await?;
         let token = self.exchange(&known.metadata, flow, code).await?;
         let payload = match known.keys.payload(&token) {
-            // It may sign with newer ones by now.
+            // The provider may have rotated its keys since they were cached.
             Err(Unsigned::UnknownKey) => self.known(AGAIN_MS, now).await?.keys.payload(&token),
             payload => payload,
         };
@@ -248,7 +248,7 @@ impl Provider {
             .header("content-type", "application/x-www-form-urlencoded")
             .header("accept", "application/json");
         let ways = metadata.token_endpoint_auth_methods_supported.as_deref();
-        let takes = |way: &str| ways.is_some_and(|all| all.iter().any(|it| it == way));
+        let takes = |way: &str| ways.is_some_and(|all| all.iter().any(|method| method == way));
         if takes("client_secret_post") && !takes("client_secret_basic") {
             fields.extend([("client_id", id.as_str()), ("client_secret", secret)]);
         } else {
@@ -263,9 +263,13 @@ impl Provider {
         tokens.id_token.ok_or_else(missing)
     }
 
-    /// What the provider says about itself, not older than so many milliseconds. However many
-    /// want to know it, it is asked once, and a failure is not tried out again by each of them.
-    async fn known(&self, age_max_ms: u64, now: Timestamp) -> Result<Arc<Known>, ProviderError> {
+    /// Provider metadata and keys, at most `age_max_ms` old. Concurrent callers share one
+    /// request and its failure.
+    async fn known(
+        &self,
+        age_max_ms: u64,
+        now: Timestamp,
+    ) -> Result<Arc<ProviderConfig>, ProviderError> {
         let flight = {
             let mut knowledge = self.knowledge();
             let known = knowledge.known.as_ref();
@@ -285,8 +289,9 @@ impl Provider {
         };
         let answer = flight.clone().await;
         let mut knowledge = self.knowledge();
-        // The first who hears the answer writes it down.
-        let is_current = |current: &Flight| current.ptr_eq(&flight);
+        // Only the first caller to get the answer stores it: a later one could overwrite a newer
+        // request.
+        let is_current = |current: &DiscoveryRequest| current.ptr_eq(&flight);
         if knowledge.flight.as_ref().is_some_and(is_current) {
             knowledge.flight = None;
             match &answer {
@@ -300,7 +305,7 @@ impl Provider {
         answer
     }
 
-    fn knowledge(&self) -> MutexGuard<'_, Knowledge> {
+    fn knowledge(&self) -> MutexGuard<'_, ProviderCache> {
         self.knowledge
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -312,7 +317,7 @@ async fn ask(
     http: reqwest::Client,
     issuer: String,
     now: Timestamp,
-) -> Result<Arc<Known>, ProviderError> {
+) -> Result<Arc<ProviderConfig>, ProviderError> {
     const WHAT: &str = "the provider's configuration";
     let asked = async {
         let base = issuer.trim_end_matches('/');
@@ -322,7 +327,7 @@ async fn ask(
             return Err(ProviderError::Issuer(metadata.issuer));
         }
         let keys = http.get(metadata.jwks_uri.clone());
-        Ok(Arc::new(Known {
+        Ok(Arc::new(ProviderConfig {
             keys: read(keys, "the provider's keys").await?,
             metadata,
             at: now,
@@ -352,14 +357,15 @@ async fn read<T: DeserializeOwned>(
         })?;
     if !status.is_success() {
         let said: Option<Value> = serde_json::from_slice(&body).ok();
-        let said = said.and_then(|it| Some(it.get("error")?.as_str()?.chars().take(64).collect()));
+        let said =
+            said.and_then(|answer| Some(answer.get("error")?.as_str()?.chars().take(64).collect()));
         let said: String = said.unwrap_or_default();
         return Err(odd(format!("it answered {status} {said}")));
     }
     serde_json::from_slice(&body).map_err(|error| odd(format!("the answer is odd: {error}")))
 }
 
-/// Who the claims are about.
+/// The user that the claims identify.
 fn person(claims: &Map<String, Value>, user_claim: &str) -> Result<Person, ProviderError> {
     let text = |name: &str| {
         let value = claims.get(name)?.as_str()?.trim();
@@ -373,7 +379,7 @@ fn person(claims: &Map<String, Value>, user_claim: &str) -> Result<Person, Provi
         login: format!("{user}@openid-connect"),
         name: text("name").or_else(|| text("preferred_username")),
         email: text("email"),
-        picture: text("picture").filter(|it| it.starts_with("https://")),
+        picture: text("picture").filter(|url| url.starts_with("https://")),
     })
 }
 

@@ -34,7 +34,7 @@ fn people_are_called_as_the_published_server_calls_them() {
     }
 }
 
-fn provider(issuer: String) -> Provider {
+fn provider(issuer: String) -> OidcProvider {
     // Others may have chosen it already.
     drop(rustls::crypto::ring::default_provider().install_default());
     let settings = ProviderSettings {
@@ -45,7 +45,7 @@ fn provider(issuer: String) -> Provider {
         url: "http://127.0.0.1:1".parse().unwrap(),
         user_claim: "email".into(),
     };
-    Provider::new(settings).unwrap()
+    OidcProvider::new(settings).unwrap()
 }
 
 /// Answers each request with what `answer` says of its path; counts them.
