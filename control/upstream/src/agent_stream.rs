@@ -1,5 +1,5 @@
-//! Streams of what an agent of the published stack shall do: level-triggered, so that whoever
-//! comes back is told again whatever still holds.
+//! Streams of orders for agents of the published stack. They are level-triggered: an agent that
+//! reconnects gets every order that still holds.
 //!
 //! Invariant: nothing is sent that the caller's token does not allow at that moment; when the
 //! token or its role ends, so does the stream.
@@ -23,53 +23,53 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use crate::Upstream;
-use crate::published::StreamPlace;
+use crate::published::StreamSlot;
 
-/// An agent whose stream stands is alive; this is how often that is said, and how often the
-/// token's end is looked for.
+/// Heartbeat interval of an open stream: how often the agent is reported alive, and how often the
+/// expiry of its token is checked.
 const BEAT: Duration = Duration::from_secs(30);
 
 /// A stream of messages.
 pub(crate) type AgentStream<M> = Pin<Box<dyn Stream<Item = Result<M, Status>> + Send>>;
 
-/// What is sent: looks at the state, and gives what was not sent on this stream before.
-pub(crate) type Look<M> = Box<dyn FnMut(&Tables) -> Vec<M> + Send>;
+/// Reads the state and returns the messages that this stream has not sent yet.
+pub(crate) type MessageSource<M> = Box<dyn FnMut(&Tables) -> Vec<M> + Send>;
 
-/// Says that the agent is there.
+/// Reports that the agent is alive.
 pub(crate) type Beat =
     Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), Status>> + Send>> + Send + Sync>;
 
-/// Asks whether a message may be sent on this stream, just before it is.
-pub(crate) type Claim<M> =
+/// Claims a message for this stream just before it is sent; `false` skips the message.
+pub(crate) type SendClaim<M> =
     Box<dyn Fn(&M) -> Pin<Box<dyn Future<Output = Result<bool, Status>> + Send>> + Send + Sync>;
 
-/// What a stream is made of.
+/// The parts of a stream to open.
 pub(crate) struct StreamPlan<M> {
-    pub(crate) look: Look<M>,
+    pub(crate) look: MessageSource<M>,
     /// `None` means that every message is sent.
-    pub(crate) claim: Option<Claim<M>>,
+    pub(crate) claim: Option<SendClaim<M>>,
     /// Tells, beside changes of the state, that there may be something to send.
     pub(crate) wakes: Option<watch::Receiver<()>>,
-    /// Cheap: whether a change can matter at all.
+    /// `true` if a change can lead to a message. Must be cheap: it runs for every change.
     pub(crate) matters: fn(&Change) -> bool,
     pub(crate) beat: Beat,
     /// Held as long as the stream stands.
-    pub(crate) place: StreamPlace,
+    pub(crate) place: StreamSlot,
 }
 
-struct Open<M> {
+struct OpenAgentStream<M> {
     gate: Arc<ServiceContext>,
     stop: CancellationToken,
     rights: Rights,
-    look: Look<M>,
-    claim: Option<Claim<M>>,
+    look: MessageSource<M>,
+    claim: Option<SendClaim<M>>,
     wakes: Option<watch::Receiver<()>>,
     matters: fn(&Change) -> bool,
     says: Beat,
     subscription: Subscription<Change>,
     ready: VecDeque<M>,
     beat: Interval,
-    _place: StreamPlace,
+    _place: StreamSlot,
 }
 
 /// Opens a stream for a caller that the gate let in.
@@ -83,7 +83,7 @@ pub(crate) async fn open<M: Send + 'static>(
 ) -> Result<AgentStream<M>, Status> {
     let mut beat = tokio::time::interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut open = Open {
+    let mut open = OpenAgentStream {
         rights: Rights::of_method(caller)?,
         gate: Arc::clone(&upstream.gate),
         stop: upstream.stop.clone(),
@@ -97,7 +97,8 @@ pub(crate) async fn open<M: Send + 'static>(
         ready: VecDeque::new(),
         beat,
     };
-    // The first look is linearizable: whoever comes from another node misses nothing.
+    // The subscription begins before the first read: a change between the two is seen twice rather
+    // than missed. The read is linearizable, because the agent may come from a node that was ahead.
     let store = upstream.gate.store.clone();
     store
         .read(|tables| open.look(tables))
@@ -111,8 +112,8 @@ pub(crate) async fn open<M: Send + 'static>(
     })))
 }
 
-impl<M> Open<M> {
-    /// Rights first, then what there is to say.
+impl<M> OpenAgentStream<M> {
+    /// Authorises again, then queues the messages of the current state.
     fn look(&mut self, tables: &Tables) -> Result<(), Status> {
         let (gate, now) = (&self.gate, self.gate.now());
         self.rights.look(tables, gate, now)?;
@@ -140,7 +141,11 @@ impl<M> Open<M> {
         let stop = self.stop.clone();
         loop {
             if let Some(message) = self.ready.pop_front() {
+                // The messages were queued some time ago: a token revoked since must get none of
+                // them.
                 self.check()?;
+                // The claim replicates who takes the order. Without it two streams, on two control
+                // nodes, could carry out the same order twice.
                 let claimed = self.claim.as_ref().map(|claim| claim(&message));
                 if let Some(claimed) = claimed
                     && !claimed.await?
@@ -149,6 +154,7 @@ impl<M> Open<M> {
                 }
                 return Ok(message);
             }
+            // Biased, so that a stop or a wake is not delayed by a flood of changes.
             let is_news = tokio::select! {
                 biased;
                 () = stop.cancelled() => {
@@ -163,7 +169,9 @@ impl<M> Open<M> {
                 event = self.subscription.next() => match event {
                     Some(Event::Changed { changes, .. }) => changes
                         .iter()
-                        .any(|it| bears_rights(it.kind) || (self.matters)(it)),
+                        .any(|change| bears_rights(change.kind) || (self.matters)(change)),
+                    // Changes were missed. The stream is level-triggered, so one more look is
+                    // enough.
                     Some(Event::Resync) => true,
                     None => {
                         let message = "this node stops; come again";

@@ -23,7 +23,7 @@ impl Upstream {
         partition: &PartitionId,
     ) -> Result<(), StateError> {
         let identity = self.agent(tables, partition, AgentRole::Core, id.as_str());
-        if identity.is_none_or(|it| it.revoked_at.is_some()) {
+        if identity.is_none_or(|identity| identity.revoked_at.is_some()) {
             return Ok(());
         }
         let message = format!("metalmesh-core speaks for switch \"{id}\"");
@@ -47,7 +47,7 @@ impl Upstream {
         };
         let identities = tables.table::<Identity>().range(first.clone()..);
         let mut of_role = identities.take_while(|(name, _)| name.starts_with(&first));
-        let Some((name, _)) = of_role.find(|(_, it)| it.value.is_live(now)) else {
+        let Some((name, _)) = of_role.find(|(_, identity)| identity.value.is_live(now)) else {
             return Ok(());
         };
         let message = format!("an agent of the mesh serves this in the partition: {name}");

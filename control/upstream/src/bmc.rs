@@ -29,7 +29,7 @@ use tonic::{Code, Request, Response, Status};
 use crate::agent_stream::{self, AgentStream, StreamPlan};
 use crate::bmc_streams::OpenBmcStream;
 use crate::convert::from_bmc_report;
-use crate::{Answer, Upstream, ok};
+use crate::{RpcResult, Upstream, ok};
 
 /// Readings in one report.
 const READINGS_MAX: usize = 10_000;
@@ -60,7 +60,7 @@ impl BmcService for Upstream {
     async fn update_bmc_info(
         &self,
         request: Request<infra::UpdateBmcInfoRequest>,
-    ) -> Answer<infra::UpdateBmcInfoResponse> {
+    ) -> RpcResult<infra::UpdateBmcInfoResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let partition: PartitionId = parse("partition", &request.partition)?;
@@ -86,7 +86,10 @@ impl BmcService for Upstream {
             readings.push(reading);
         }
         let created = self.report(&caller, &partition, readings.clone()).await?;
-        let reported: Vec<MachineId> = readings.iter().filter_map(|it| it.machine).collect();
+        let reported: Vec<MachineId> = readings
+            .iter()
+            .filter_map(|reading| reading.machine)
+            .collect();
         let updated = self.in_partition(&caller, &partition, &reported).await?;
         for access in accesses {
             if updated.contains(&access.machine) && self.is_believed(&caller, &access).await? {
@@ -104,7 +107,7 @@ impl BmcService for Upstream {
     async fn wait_for_bmc_command(
         &self,
         request: Request<infra::WaitForBmcCommandRequest>,
-    ) -> Answer<AgentStream<infra::WaitForBmcCommandResponse>> {
+    ) -> RpcResult<AgentStream<infra::WaitForBmcCommandResponse>> {
         let caller = Caller::of(&request)?;
         let partition: PartitionId = parse("partition", &request.get_ref().partition)?;
         caller.speaks_for(&partition)?;
@@ -115,7 +118,7 @@ impl BmcService for Upstream {
         self.gate.read(&caller, read).await?;
         let place = self.published.place(partition.as_str())?;
         let (stream, wakes) = self.published.bmc_streams.open(&partition);
-        let taker = Arc::new(Taker {
+        let taker = Arc::new(OrderTaker {
             upstream: self.clone(),
             user: caller.user.clone(),
             partition: partition.clone(),
@@ -151,7 +154,7 @@ impl BmcService for Upstream {
     async fn bmc_command_done(
         &self,
         request: Request<infra::BmcCommandDoneRequest>,
-    ) -> Answer<infra::BmcCommandDoneResponse> {
+    ) -> RpcResult<infra::BmcCommandDoneResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: OrderId = parse("command_id", &request.command_id)?;
@@ -160,8 +163,8 @@ impl BmcService for Upstream {
             .read(&caller, |tables| {
                 let found = tables.get::<BmcOrder>(&id);
                 let partition = found
-                    .filter(|it| caller.reaches(Some(&it.partition)))
-                    .map(|it| it.partition.clone())
+                    .filter(|order| caller.reaches(Some(&order.partition)))
+                    .map(|order| order.partition.clone())
                     .ok_or_else(|| StateError::not_found("BMC command", id))?;
                 self.alone_in_partition(tables, &partition, AgentRole::Bmc)?;
                 Ok(partition)
@@ -181,7 +184,7 @@ impl BmcService for Upstream {
 }
 
 /// Takes orders of a partition for one stream.
-struct Taker {
+struct OrderTaker {
     upstream: Upstream,
     user: String,
     partition: PartitionId,
@@ -190,7 +193,7 @@ struct Taker {
     taken: Mutex<BTreeSet<OrderId>>,
 }
 
-impl Taker {
+impl OrderTaker {
     fn taken(&self) -> MutexGuard<'_, BTreeSet<OrderId>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -206,11 +209,16 @@ impl Taker {
     fn look(&self, tables: &Tables) -> Vec<infra::WaitForBmcCommandResponse> {
         let orders = bmc_desired(tables, &self.partition);
         let mut taken = self.taken();
+        // Finished orders leave the set, so that it stays as small as the queue.
         taken.retain(|id| orders.iter().any(|order| order.id == *id));
+        // An agent reconnects before its old stream is known to be dead. Orders sent on the old one
+        // would be lost.
         if !self.stream.is_newest() {
             return Vec::new();
         }
         let (me, open) = (self.id(), self.stream.open());
+        // An order taken by a stream of this node that has closed is free again: the agent never
+        // finished it. Streams of other nodes may still be open, so their orders stay taken.
         let is_free = |order: &BmcOrder| {
             let holder = order.taken_by.filter(|holder| *holder != me);
             holder.is_none_or(|holder| holder.node == me.node && !open.contains(&holder.id))
@@ -225,6 +233,8 @@ impl Taker {
     async fn take(&self, command_id: &str) -> Result<bool, Status> {
         let id: OrderId = parse("command_id", command_id)?;
         let level = self.upstream.gate.store.read_local(feature_level);
+        // During a rolling upgrade older nodes cannot apply the command; orders are sent unclaimed
+        // then.
         if level.map_err(of_store)? >= CONFIRMED_LEVEL {
             let op = TakeBmcOrder {
                 id,
@@ -247,7 +257,7 @@ impl Taker {
     }
 }
 
-/// An order with the way into the BMC; none of what the contract has no word for.
+/// An order with the BMC's credentials. `None` for actions that the contract does not have.
 fn message(
     pki: &Pki,
     tables: &Tables,
@@ -255,9 +265,9 @@ fn message(
 ) -> Option<infra::WaitForBmcCommandResponse> {
     let command = bmc_command(order.action)?;
     let machine = tables.get::<Machine>(&order.machine);
-    let report = machine.and_then(|it| bmc_details(it).bmc_report);
-    let mut bmc = report.and_then(|it| it.bmc).unwrap_or_default();
-    if let Some(access) = machine.and_then(|it| it.bmc_access.as_ref()) {
+    let report = machine.and_then(|machine| bmc_details(machine).bmc_report);
+    let mut bmc = report.and_then(|report| report.bmc).unwrap_or_default();
+    if let Some(access) = machine.and_then(|machine| machine.bmc_access.as_ref()) {
         bmc.user.clone_from(&access.user);
         bmc.password = open(pki, order.machine, access).unwrap_or_default();
     }
@@ -273,7 +283,7 @@ fn seal_name(machine: MachineId) -> String {
     format!("bmc/{machine}")
 }
 
-/// The password; none when it cannot be opened, which the log tells and the agent will.
+/// The password. `None` if it cannot be unsealed: the log says so, and the agent's login fails.
 fn open(pki: &Pki, machine: MachineId, access: &BmcAccess) -> Option<String> {
     let opened = pki.unseal(&seal_name(machine), &access.sealed_password);
     match opened {
@@ -299,9 +309,9 @@ impl Upstream {
             .read(caller, |tables| {
                 tables.require::<Partition>(partition)?;
                 if feature_level(tables) < DRAW_LEVEL {
-                    readings.iter_mut().for_each(|it| it.draw = None);
+                    readings.iter_mut().for_each(|reading| reading.draw = None);
                 }
-                let matters = |it: &BmcReading| bmc_reading_matters(tables, it, now);
+                let matters = |reading: &BmcReading| bmc_reading_matters(tables, reading, now);
                 Ok(readings.into_iter().filter(matters).collect())
             })
             .await?;
@@ -327,7 +337,7 @@ impl Upstream {
     ) -> Result<BTreeSet<MachineId>, Status> {
         let is_here = |tables: &Tables, id: &MachineId| {
             let found = tables.get::<Machine>(id);
-            found.is_some_and(|it| it.partition.as_ref() == Some(partition))
+            found.is_some_and(|machine| machine.partition.as_ref() == Some(partition))
         };
         let here = |tables: &Tables| {
             let here = ids.iter().filter(|id| is_here(tables, id));
@@ -336,8 +346,9 @@ impl Upstream {
         self.gate.read(caller, here).await
     }
 
-    /// Whether a password was reported of the BMC that is believed to be the machine's. Another one
-    /// that claims the machine must not be told the password of the right one, nor replace it.
+    /// `true` if the password was reported for the BMC that the state believes to be the machine's.
+    /// Another BMC that claims the machine must neither get the right one's password nor replace
+    /// it.
     async fn is_believed(&self, caller: &Caller, access: &Access) -> Result<bool, Status> {
         let is_at = |tables: &Tables| {
             let bmc = tables
@@ -360,9 +371,9 @@ impl Upstream {
         let machine = access.machine;
         let is_known = self.gate.read(caller, |tables| {
             let found = tables.require::<Machine>(&machine)?;
-            let same = found.bmc_access.as_ref().filter(|it| {
-                let password = open(&self.pki, machine, it);
-                it.user == access.user && password.as_ref() == Some(&access.password)
+            let same = found.bmc_access.as_ref().filter(|kept| {
+                let password = open(&self.pki, machine, kept);
+                kept.user == access.user && password.as_ref() == Some(&access.password)
             });
             Ok(same.is_some())
         });

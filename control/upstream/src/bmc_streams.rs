@@ -69,7 +69,9 @@ impl OpenBmcStream {
     pub(crate) fn open(&self) -> BTreeSet<Uuid> {
         let all = self.all.lock();
         let streams = all.get(&self.partition);
-        streams.map_or_else(BTreeSet::new, |it| it.open.iter().copied().collect())
+        streams.map_or_else(BTreeSet::new, |streams| {
+            streams.open.iter().copied().collect()
+        })
     }
 }
 

@@ -32,11 +32,11 @@ use tonic::{Request, Response, Status};
 use crate::agent_stream::{self, AgentStream, Beat, StreamPlan};
 use crate::bmc::Access;
 use crate::convert::{from_bios, from_fru, from_hardware, order};
-use crate::{Answer, Upstream, ok};
+use crate::{RpcResult, Upstream, ok};
 
-/// How many switches a machine of the published stack hangs on.
+/// Number of switches that a machine of the published stack is connected to.
 const SWITCHES: usize = 2;
-/// How a wipe is recorded of which only its end is told.
+/// Wipe method on record when the hammer reports only the end of a wipe.
 const WIPE_METHOD: &str = "published-hammer";
 
 #[tonic::async_trait]
@@ -44,7 +44,7 @@ impl BootService for Upstream {
     async fn dhcp(
         &self,
         request: Request<infra::BootServiceDhcpRequest>,
-    ) -> Answer<infra::BootServiceDhcpResponse> {
+    ) -> RpcResult<infra::BootServiceDhcpResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id = parse("uuid", &request.uuid)?;
@@ -61,7 +61,7 @@ impl BootService for Upstream {
     async fn boot(
         &self,
         request: Request<infra::BootServiceBootRequest>,
-    ) -> Answer<infra::BootServiceBootResponse> {
+    ) -> RpcResult<infra::BootServiceBootResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let mac: MacAddr = parse("mac", &request.mac)?;
@@ -79,7 +79,9 @@ impl BootService for Upstream {
                     let what = "no installer boots before the restored state is reconciled";
                     return Err(StateError::new(ErrorCode::NotReconciled, what));
                 }
-                let target = machine.map_or(BootTarget::Hammer, |it| boot_target(tables, it.id));
+                let target = machine.map_or(BootTarget::Hammer, |machine| {
+                    boot_target(tables, machine.id)
+                });
                 Ok((target, known.boot.clone()))
             })
             .await?;
@@ -97,14 +99,14 @@ impl BootService for Upstream {
     async fn machine_token(
         &self,
         request: Request<infra::BootServiceMachineTokenRequest>,
-    ) -> Answer<infra::BootServiceMachineTokenResponse> {
+    ) -> RpcResult<infra::BootServiceMachineTokenResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: MachineId = parse("uuid", &request.uuid)?;
         self.reach(&caller, id).await?;
         let alone = |tables: &Tables| {
             let machine = tables.get::<Machine>(&id);
-            let partition = machine.and_then(|it| it.partition.as_ref());
+            let partition = machine.and_then(|machine| machine.partition.as_ref());
             partition.map_or(Ok(()), |partition| {
                 self.alone_in_partition(tables, partition, AgentRole::Pixie)
             })
@@ -122,7 +124,7 @@ impl BootService for Upstream {
     async fn super_user_password(
         &self,
         _request: Request<infra::BootServiceSuperUserPasswordRequest>,
-    ) -> Answer<infra::BootServiceSuperUserPasswordResponse> {
+    ) -> RpcResult<infra::BootServiceSuperUserPasswordResponse> {
         ok(infra::BootServiceSuperUserPasswordResponse {
             feature_disabled: true,
             super_user_password: String::new(),
@@ -132,7 +134,7 @@ impl BootService for Upstream {
     async fn register(
         &self,
         request: Request<infra::BootServiceRegisterRequest>,
-    ) -> Answer<infra::BootServiceRegisterResponse> {
+    ) -> RpcResult<infra::BootServiceRegisterResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: MachineId = parse("uuid", &request.uuid)?;
@@ -140,7 +142,9 @@ impl BootService for Upstream {
         let place = self
             .gate
             .read(&caller, |tables| {
-                Ok(tables.get::<Machine>(&id).map(|it| it.partition.clone()))
+                Ok(tables
+                    .get::<Machine>(&id)
+                    .map(|machine| machine.partition.clone()))
             })
             .await?;
         let is_new = place.is_none();
@@ -148,7 +152,7 @@ impl BootService for Upstream {
             let message = format!("machine \"{id}\" is not in partition \"{partition}\"");
             return Err(refused(ErrorCode::MachineForeign, message));
         }
-        let access = request.bmc.as_ref().map(|it| Access::of(id, it));
+        let access = request.bmc.as_ref().map(|bmc| Access::of(id, bmc));
         let mut op = self.registration(&caller, id, &partition, request).await?;
         let level = self
             .gate
@@ -166,7 +170,7 @@ impl BootService for Upstream {
         if let Some(access) = access {
             self.keep_bmc_access(&caller, access).await?;
         }
-        let text = |it: Option<String>| it.unwrap_or_default();
+        let text = |value: Option<String>| value.unwrap_or_default();
         ok(infra::BootServiceRegisterResponse {
             uuid: id.to_string(),
             size: text(registered.size.as_ref().map(ToString::to_string)),
@@ -177,7 +181,7 @@ impl BootService for Upstream {
     async fn wait(
         &self,
         request: Request<infra::BootServiceWaitRequest>,
-    ) -> Answer<AgentStream<infra::BootServiceWaitResponse>> {
+    ) -> RpcResult<AgentStream<infra::BootServiceWaitResponse>> {
         let caller = Caller::of(&request)?;
         let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
         let place = self.published.place(&id.to_string())?;
@@ -218,7 +222,7 @@ impl BootService for Upstream {
     async fn installation_succeeded(
         &self,
         request: Request<infra::BootServiceInstallationSucceededRequest>,
-    ) -> Answer<infra::BootServiceInstallationSucceededResponse> {
+    ) -> RpcResult<infra::BootServiceInstallationSucceededResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: MachineId = parse("uuid", &request.uuid)?;
@@ -226,7 +230,7 @@ impl BootService for Upstream {
             .gate
             .read(&caller, |tables| {
                 let found = tables.require::<Machine>(&id)?;
-                let allocation = found.allocation.as_ref().map(|it| it.id);
+                let allocation = found.allocation.as_ref().map(|allocation| allocation.id);
                 let message = || format!("machine \"{id}\" is not allocated");
                 allocation.ok_or_else(|| StateError::new(ErrorCode::MachineNotAllocated, message()))
             })
@@ -249,7 +253,7 @@ impl BootService for Upstream {
     async fn send_event(
         &self,
         request: Request<infra::BootServiceSendEventRequest>,
-    ) -> Answer<infra::BootServiceSendEventResponse> {
+    ) -> RpcResult<infra::BootServiceSendEventResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let event = required("event", request.event)?;
@@ -272,7 +276,7 @@ fn check_switches(
 ) -> Result<(), StateError> {
     let uplinks = tables
         .get::<Partition>(partition)
-        .and_then(|it| it.uplinks());
+        .and_then(|partition| partition.uplinks());
     let neighbours = hardware.nics.iter().flat_map(|nic| &nic.neighbours);
     let names = neighbours.map(|neighbour| neighbour.system_name.as_str());
     let heard: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
@@ -286,7 +290,7 @@ fn check_switches(
     Err(StateError::new(ErrorCode::NotTwoSwitches, message).object("machine", id))
 }
 
-/// What hammer shall install: which attempt, and what the contract says of it.
+/// The installation that hammer must carry out: the attempt, and the allocation for the contract.
 fn installation(
     pki: &Pki,
     tables: &Tables,
@@ -329,7 +333,7 @@ impl Upstream {
         let found = self.gate.read(caller, |tables| {
             let found = tables.get::<Machine>(&id);
             found
-                .filter(|it| caller.reaches(it.partition.as_ref()))
+                .filter(|machine| caller.reaches(machine.partition.as_ref()))
                 .map(drop)
                 .ok_or_else(|| StateError::not_found("machine", id))
         });

@@ -11,14 +11,14 @@ use proto_types::ComponentId;
 use tonic::Request;
 use uuid::Uuid;
 
-use crate::{Answer, Upstream, ok};
+use crate::{RpcResult, Upstream, ok};
 
 #[tonic::async_trait]
 impl infra::component_service_server::ComponentService for Upstream {
     async fn ping(
         &self,
         request: Request<infra::ComponentServicePingRequest>,
-    ) -> Answer<infra::ComponentServicePingResponse> {
+    ) -> RpcResult<infra::ComponentServicePingResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let interval = request.interval.unwrap_or_default();

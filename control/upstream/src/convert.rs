@@ -1,4 +1,4 @@
-//! What agents of the published stack report, for the state, and what they are told.
+//! Converts reports of published agents into state objects, and orders into contract messages.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ const DISK_FIRST: &str = "@first";
 /// The smallest of those.
 const DISK_SMALLEST: &str = "@smallest";
 
-/// What a machine is made of.
+/// The hardware of a machine.
 ///
 /// # Errors
 /// `invalid_argument` for a card without a usable address.
@@ -47,7 +47,7 @@ pub(crate) fn from_hardware(
         gpus: hardware.gpus.into_iter().map(gpu).collect(),
         disks: hardware.disks.into_iter().map(disk).collect(),
         nics: nics
-            .map(|it| from_nic(tables, partition, it))
+            .map(|nic| from_nic(tables, partition, nic))
             .collect::<Result<_, _>>()?,
         firmware: state::Firmware::Unknown,
     })
@@ -79,7 +79,7 @@ fn from_nic(
         model: nic.model,
         speed: nic.speed,
         neighbours: neighbours
-            .map(|it| neighbour(tables, partition, it))
+            .map(|heard| neighbour(tables, partition, heard))
             .collect(),
         boot: false,
     })
@@ -95,18 +95,19 @@ fn neighbour(tables: &Tables, partition: &PartitionId, heard: &v2::MachineNic) -
     let mac = MacAddr::from_str(&heard.mac).ok();
     let names = [heard.identifier.as_str(), heard.name.as_str()];
     let by_name = |(name, port): (&String, &state::SwitchPort)| {
-        let is = |it: &&str| *it == name.as_str() || port.identifier.as_deref() == Some(*it);
-        names.iter().filter(|it| !it.is_empty()).any(is)
+        let is =
+            |called: &&str| *called == name.as_str() || port.identifier.as_deref() == Some(*called);
+        names.iter().filter(|called| !called.is_empty()).any(is)
     };
     let by_mac = |port: &state::SwitchPort| mac.is_some() && port.mac == mac;
     let known = heard.hostname.parse().ok();
     let known = known.and_then(|id| tables.get::<Switch>(&id));
     let port_of = |switch: &Switch, by_names: bool| {
         let mut ports = switch.ports.iter();
-        let found = ports.find(|it| by_mac(it.1) || by_names && by_name(*it));
+        let found = ports.find(|entry| by_mac(entry.1) || by_names && by_name(*entry));
         found.map(|(name, _)| (switch.id.to_string(), name.clone()))
     };
-    let here = |it: &&std::sync::Arc<Switch>| it.partition == *partition;
+    let here = |switch: &&std::sync::Arc<Switch>| switch.partition == *partition;
     let found = match known.filter(here) {
         Some(switch) => port_of(switch, true),
         // Names of ports are the same on every switch.
@@ -116,7 +117,7 @@ fn neighbour(tables: &Tables, partition: &PartitionId, heard: &v2::MachineNic) -
             .find_map(|switch| port_of(switch, false)),
     };
     let (system_name, port_id) = found.unwrap_or_else(|| {
-        let port = names.into_iter().find(|it| !it.is_empty());
+        let port = names.into_iter().find(|name| !name.is_empty());
         (heard.hostname.clone(), port.unwrap_or_default().to_owned())
     });
     state::Neighbour {
@@ -152,10 +153,10 @@ pub(crate) fn from_fru(fru: Option<v2::MachineFru>) -> state::Fru {
     }
 }
 
-/// What a BMC was found to be.
+/// A reading of a BMC.
 ///
 /// # Errors
-/// `invalid_argument` for what is no machine's id.
+/// `invalid_argument` if the machine id does not parse.
 pub(crate) fn from_bmc_report(
     report: v2::MachineBmcReport,
     now: Timestamp,
@@ -182,7 +183,7 @@ pub(crate) fn from_bmc_report(
     })
 }
 
-/// What a machine draws, where its agent says anything of it.
+/// Power draw of a machine; `None` if the agent did not report any.
 fn draw(
     metric: Option<v2::MachinePowerMetric>,
     supplies: Vec<v2::MachinePowerSupply>,
@@ -190,23 +191,23 @@ fn draw(
     if metric.is_none() && supplies.is_empty() {
         return None;
     }
-    let supply = |it: v2::MachinePowerSupply| state::PowerSupply {
-        health: it.health,
-        state: it.state,
+    let supply = |supply: v2::MachinePowerSupply| state::PowerSupply {
+        health: supply.health,
+        state: supply.state,
     };
     let draw = state::Draw {
-        metric: metric.map(|it| state::PowerMetric {
-            average_mw: thousandths(it.average_consumed_watts),
-            interval_milliminutes: thousandths(it.interval_in_min),
-            max_mw: thousandths(it.max_consumed_watts),
-            min_mw: thousandths(it.min_consumed_watts),
+        metric: metric.map(|metric| state::PowerMetric {
+            average_mw: thousandths(metric.average_consumed_watts),
+            interval_milliminutes: thousandths(metric.interval_in_min),
+            max_mw: thousandths(metric.max_consumed_watts),
+            min_mw: thousandths(metric.min_consumed_watts),
         }),
         supplies: supplies.into_iter().map(supply).collect(),
     };
     Some(draw.clipped())
 }
 
-/// What is no number, or below nothing, is nothing.
+/// NaN and negative readings become 0.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -241,14 +242,17 @@ pub(crate) fn order(
     }
     if let Some(layout) = &mut order.filesystem_layout {
         let real = |device: &mut String| *device = real_device(device, &machine.hardware.disks);
-        layout.disks.iter_mut().for_each(|it| real(&mut it.device));
+        layout
+            .disks
+            .iter_mut()
+            .for_each(|disk| real(&mut disk.device));
         layout
             .filesystems
             .iter_mut()
-            .for_each(|it| real(&mut it.device));
-        let raids = layout.raid.iter_mut().flat_map(|it| &mut it.devices);
+            .for_each(|filesystem| real(&mut filesystem.device));
+        let raids = layout.raid.iter_mut().flat_map(|raid| &mut raid.devices);
         let groups = layout.volume_groups.iter_mut();
-        let groups = groups.flat_map(|it| &mut it.devices);
+        let groups = groups.flat_map(|group| &mut group.devices);
         raids.chain(groups).for_each(real);
     }
     order
@@ -268,7 +272,7 @@ fn real_device(device: &str, disks: &[state::BlockDevice]) -> String {
         return device.to_owned();
     };
     let number = rest.trim_start_matches(':');
-    let ends_in_digit = disk.name.ends_with(|it: char| it.is_ascii_digit());
+    let ends_in_digit = disk.name.ends_with(|last: char| last.is_ascii_digit());
     let between = if ends_in_digit && !number.is_empty() {
         "p"
     } else {
@@ -283,7 +287,7 @@ pub(crate) fn switch_order(tables: &Tables, of: &Switch) -> v2::Switch {
     let mut order = switch(tables, of);
     let machines: BTreeMap<&str, _> = state::query::switch_machines(tables, &of.id).collect();
     let connected = order.machine_connections.iter_mut();
-    let connected = connected.filter_map(|it| it.nic.as_mut());
+    let connected = connected.filter_map(|connection| connection.nic.as_mut());
     for nic in order.nics.iter_mut().chain(connected) {
         let machine = machines.get(nic.name.as_str());
         let port = of.ports.get(&nic.name);

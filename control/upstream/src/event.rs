@@ -12,7 +12,7 @@ use proto_public::infra::v2::event_service_server::EventService;
 use proto_types::{MachineId, ProjectId};
 use tonic::{Request, Status};
 
-use crate::{Answer, Upstream, ok};
+use crate::{RpcResult, Upstream, ok};
 
 /// Events in one call.
 const EVENTS_MAX: usize = 10_000;
@@ -23,7 +23,7 @@ impl EventService for Upstream {
     async fn send(
         &self,
         request: Request<infra::EventServiceSendRequest>,
-    ) -> Answer<infra::EventServiceSendResponse> {
+    ) -> RpcResult<infra::EventServiceSendResponse> {
         let caller = Caller::of(&request)?;
         let events = request.into_inner().events;
         if events.len() > EVENTS_MAX {
@@ -47,8 +47,8 @@ impl EventService for Upstream {
     }
 }
 
-/// Refuses, before it counts as a sign of life, that nobody's machine phones home, and that one does
-/// whose tenant is not known for certain since a restore.
+/// Refuses, before it counts as a sign of life, that nobody's machine phones home, and that one
+/// does whose tenant is not known for certain since a restore.
 fn check_may_phone_home(
     tables: &state::Tables,
     id: MachineId,
@@ -82,9 +82,12 @@ impl Upstream {
             .read(caller, |tables| {
                 let found = tables.get::<state::Machine>(&id);
                 let found = found
-                    .filter(|it| caller.reaches(it.partition.as_ref()))
+                    .filter(|machine| caller.reaches(machine.partition.as_ref()))
                     .ok_or_else(|| state::StateError::not_found("machine", id))?;
-                let project = found.allocation.as_ref().map(|it| it.project);
+                let project = found
+                    .allocation
+                    .as_ref()
+                    .map(|allocation| allocation.project);
                 if kind == EventKind::PhonedHome {
                     check_may_phone_home(tables, id, project)?;
                 }

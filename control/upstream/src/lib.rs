@@ -1,10 +1,10 @@
-//! The services for agents of the published stack: its boot server and installer, its switch agents,
-//! its BMC agent and its components.
+//! The services for agents of the published stack: its boot server and installer, its switch
+//! agents, its BMC agent and its components.
 //!
 //! They come over the public API, behind the same gate as users, with infra and machine tokens, to
 //! any node. What they say becomes the commands that agents of ours give; what they are told is
-//! looked up in the state again and again (`agent_stream`), so that an agent that comes back is told
-//! whatever still holds.
+//! looked up in the state again and again (`agent_stream`), so that an agent that comes back is
+//! told whatever still holds.
 //!
 //! Invariants:
 //! - an agent of the mesh that serves a switch or a role in a partition is served alone (`alone`);
@@ -34,10 +34,10 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::RoutesBuilder;
 use tonic::{Response, Status};
 
-use published::Published;
+use published::PublishedStreams;
 
-/// What a handler answers.
-type Answer<T> = Result<Response<T>, Status>;
+/// Result of a handler.
+type RpcResult<T> = Result<Response<T>, Status>;
 
 /// The services for published agents; cheap to clone.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ pub struct Upstream {
     gate: Arc<ServiceContext>,
     pki: Pki,
     presence: Presence,
-    published: Arc<Published>,
+    published: Arc<PublishedStreams>,
     stop: CancellationToken,
 }
 
@@ -85,6 +85,6 @@ impl Upstream {
 }
 
 /// Wraps an answer.
-fn ok<T>(message: T) -> Answer<T> {
+fn ok<T>(message: T) -> RpcResult<T> {
     Ok(Response::new(message))
 }

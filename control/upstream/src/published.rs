@@ -1,5 +1,5 @@
-//! What agents of the published stack need beside the state: somebody who hears that they live,
-//! what switches were told, and a place for each of their streams.
+//! In-memory state for published agents: the last order of each switch, and a slot for each open
+//! stream.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,12 +16,12 @@ const STREAMS_MAX: usize = 16_384;
 /// Streams for one machine or partition at the same time: the old one of an agent that came back
 /// may not have ended yet.
 const STREAMS_OF_ONE_MAX: usize = 8;
-/// Switches whose last answer is remembered.
+/// Most switches whose last order is remembered.
 const TOLD_MAX: usize = 10_000;
 
-/// What a switch was told its ports shall be.
+/// The port configuration last sent to a switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct SwitchOrder {
     pub(crate) term: u64,
     /// Revision at which the ports were first told so.
     pub(crate) generation: u64,
@@ -31,8 +31,8 @@ pub(crate) struct Told {
 
 /// The open streams of published agents, and what their switches were told.
 #[derive(Debug, Default)]
-pub(crate) struct Published {
-    told: Mutex<BTreeMap<SwitchId, Told>>,
+pub(crate) struct PublishedStreams {
+    told: Mutex<BTreeMap<SwitchId, SwitchOrder>>,
     streams: Arc<Mutex<Streams>>,
     /// Streams on which orders for BMCs are taken.
     pub(crate) bmc_streams: BmcStreams,
@@ -44,14 +44,14 @@ struct Streams {
     of_one: BTreeMap<String, usize>,
 }
 
-/// A place for a stream, given back when dropped.
+/// A slot for a stream, released on drop.
 #[derive(Debug)]
-pub(crate) struct StreamPlace {
+pub(crate) struct StreamSlot {
     streams: Arc<Mutex<Streams>>,
     of: String,
 }
 
-impl Drop for StreamPlace {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         streams.all -= 1;
@@ -64,12 +64,12 @@ impl Drop for StreamPlace {
     }
 }
 
-impl Published {
+impl PublishedStreams {
     /// A place for a stream of a machine or partition.
     ///
     /// # Errors
     /// `resource_exhausted` when there are too many.
-    pub(crate) fn place(&self, of: &str) -> Result<StreamPlace, Status> {
+    pub(crate) fn place(&self, of: &str) -> Result<StreamSlot, Status> {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let own = streams.of_one.get(of).copied().unwrap_or_default();
         let limit = if own >= STREAMS_OF_ONE_MAX {
@@ -85,16 +85,16 @@ impl Published {
         }
         streams.all += 1;
         streams.of_one.insert(of.to_owned(), own + 1);
-        Ok(StreamPlace {
+        Ok(StreamSlot {
             streams: Arc::clone(&self.streams),
             of: of.to_owned(),
         })
     }
 
-    /// Remembers what a switch was told; the same as before keeps its generation.
-    pub(crate) fn tell(&self, id: &SwitchId, told: Told) {
+    /// Remembers the order of a switch. An unchanged order keeps its generation.
+    pub(crate) fn tell(&self, id: &SwitchId, told: SwitchOrder) {
         let mut all = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_known = |old: &Told| old.term == told.term && old.ports == told.ports;
+        let is_known = |old: &SwitchOrder| old.term == told.term && old.ports == told.ports;
         if all.get(id).is_some_and(is_known) {
             return;
         }
@@ -104,8 +104,8 @@ impl Published {
         all.insert(id.clone(), told);
     }
 
-    /// What this node told a switch last.
-    pub(crate) fn told(&self, id: &SwitchId) -> Option<Told> {
+    /// The order that this node last sent to a switch.
+    pub(crate) fn told(&self, id: &SwitchId) -> Option<SwitchOrder> {
         let all = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(id).cloned()
     }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn streams_are_bounded_and_given_back() {
-        let published = Published::default();
+        let published = PublishedStreams::default();
         let mut places: Vec<_> = (0..STREAMS_OF_ONE_MAX)
             .map(|_| published.place("m1").unwrap())
             .collect();
@@ -133,9 +133,9 @@ mod tests {
 
     #[test]
     fn a_switch_that_is_told_the_same_again_keeps_the_generation() {
-        let published = Published::default();
+        let published = PublishedStreams::default();
         let id: SwitchId = "leaf1".parse().unwrap();
-        let told = |generation, up| Told {
+        let told = |generation, up| SwitchOrder {
             term: 1,
             generation,
             ports: [("swp1".to_owned(), (Vni::NONE, up))].into(),

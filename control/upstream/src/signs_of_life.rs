@@ -19,8 +19,9 @@ impl Upstream {
         self.presence.heard_partition(partition, self.gate.now());
     }
 
-    /// `true` if a restored state waits for its operator. What comes over the public API is no proof
-    /// that a machine is what the backup knows: tokens of machines go through their boot server.
+    /// `true` if a restored state waits for its operator. What comes over the public API is no
+    /// proof that a machine is what the backup knows: tokens of machines go through their boot
+    /// server.
     fn is_held(&self) -> Result<bool, Status> {
         let held = self
             .gate

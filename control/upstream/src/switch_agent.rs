@@ -19,15 +19,15 @@ use proto_types::SwitchId;
 use tonic::{Request, Status};
 
 use crate::convert::{from_bgp_state, switch_order};
-use crate::published::Told;
-use crate::{Answer, Upstream, ok};
+use crate::published::SwitchOrder;
+use crate::{RpcResult, Upstream, ok};
 
 #[tonic::async_trait]
 impl SwitchService for Upstream {
     async fn get(
         &self,
         request: Request<infra::SwitchServiceGetRequest>,
-    ) -> Answer<infra::SwitchServiceGetResponse> {
+    ) -> RpcResult<infra::SwitchServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: SwitchId = parse("id", &request.get_ref().id)?;
         let term = self.gate.store.term();
@@ -53,7 +53,7 @@ impl SwitchService for Upstream {
     async fn register(
         &self,
         request: Request<infra::SwitchServiceRegisterRequest>,
-    ) -> Answer<infra::SwitchServiceRegisterResponse> {
+    ) -> RpcResult<infra::SwitchServiceRegisterResponse> {
         let caller = Caller::of(&request)?;
         let wanted = required("switch", request.into_inner().switch)?;
         let (user, console) = (
@@ -96,7 +96,7 @@ impl SwitchService for Upstream {
     async fn heartbeat(
         &self,
         request: Request<infra::SwitchServiceHeartbeatRequest>,
-    ) -> Answer<infra::SwitchServiceHeartbeatResponse> {
+    ) -> RpcResult<infra::SwitchServiceHeartbeatResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: SwitchId = parse("id", &request.id)?;
@@ -129,13 +129,13 @@ impl SwitchService for Upstream {
     }
 }
 
-fn told(tables: &Tables, switch: &Switch, term: u64) -> Told {
+fn told(tables: &Tables, switch: &Switch, term: u64) -> SwitchOrder {
     let ports = switch.ports.iter();
     let ports = ports.map(|(name, port)| {
         let wanted = (port_vni(tables, switch, name), port.admin_up);
         (name.clone(), wanted)
     });
-    Told {
+    SwitchOrder {
         term,
         generation: tables.revision(),
         ports: ports.collect(),
@@ -165,14 +165,14 @@ fn registration(switch: v2::Switch) -> Result<RegisterSwitch, Status> {
             return Err(invalid("switch.nics", rule));
         }
     }
-    let address = Some(switch.management_ip).filter(|it| !it.is_empty());
+    let address = Some(switch.management_ip).filter(|address| !address.is_empty());
     Ok(RegisterSwitch {
         id: parse("switch.id", &switch.id)?,
         partition: parse("switch.partition", &switch.partition)?,
         rack: switch.rack.unwrap_or_default(),
         room: switch.room.unwrap_or_default(),
         management_ip: address
-            .map(|it| parse("switch.management_ip", &it))
+            .map(|address| parse("switch.management_ip", &address))
             .transpose()?,
         vtep_ip: None,
         ports,
@@ -188,7 +188,7 @@ fn registration(switch: v2::Switch) -> Result<RegisterSwitch, Status> {
 /// did what the switch was told last.
 fn report(
     switch: &Switch,
-    told: Option<&Told>,
+    told: Option<&SwitchOrder>,
     request: infra::SwitchServiceHeartbeatRequest,
 ) -> ReportSwitch {
     let error = request.error.filter(|error| !error.is_empty());
@@ -200,8 +200,8 @@ fn report(
     });
     let ports = ports.collect();
     let sync = &switch.sync;
-    let at = done.map_or((sync.applied_term, sync.applied_generation), |it| {
-        (it.term, it.generation)
+    let at = done.map_or((sync.applied_term, sync.applied_generation), |order| {
+        (order.term, order.generation)
     });
     let took = request.duration.unwrap_or_default();
     let seconds = u64::try_from(took.seconds).unwrap_or(0);
@@ -216,20 +216,21 @@ fn report(
     }
 }
 
-/// What a port is now; none when nothing was told of it.
+/// The observed state of a port; `None` if nothing was reported of it.
 fn observed(
     name: &str,
     port: &SwitchPort,
-    done: Option<&Told>,
+    done: Option<&SwitchOrder>,
     states: &HashMap<String, i32>,
     session: Option<v2::SwitchBgpPortState>,
 ) -> Option<PortObserved> {
-    let wanted = done.and_then(|it| it.ports.get(name)).copied();
+    let wanted = done.and_then(|order| order.ports.get(name)).copied();
     let status = states.get(name).copied().unwrap_or_default();
-    let is_up = match v2::SwitchPortStatus::try_from(status).unwrap_or_default() {
-        v2::SwitchPortStatus::Up => Some(true),
-        v2::SwitchPortStatus::Down => Some(false),
-        v2::SwitchPortStatus::Unspecified | v2::SwitchPortStatus::Unknown => None,
+    let is_up = match v2::SwitchPortStatus::try_from(status) {
+        Ok(v2::SwitchPortStatus::Up) => Some(true),
+        Ok(v2::SwitchPortStatus::Down) => Some(false),
+        // A status that this version does not know is no observation.
+        Ok(v2::SwitchPortStatus::Unspecified | v2::SwitchPortStatus::Unknown) | Err(_) => None,
     };
     let says_nothing = wanted.is_none() && is_up.is_none() && session.is_none();
     // Without a segment it would look as if the switch had isolated the port.
@@ -256,7 +257,7 @@ impl Upstream {
         id: &SwitchId,
     ) -> Result<&'a Arc<Switch>, StateError> {
         let found = tables.get::<Switch>(id);
-        let found = found.filter(|it| caller.reaches(Some(&it.partition)));
+        let found = found.filter(|switch| caller.reaches(Some(&switch.partition)));
         let found = found.ok_or_else(|| {
             let message = format!("switch \"{id}\" did not register yet");
             StateError::new(ErrorCode::SwitchUnknown, message).object("switch", id)
