@@ -17,12 +17,12 @@ use tonic::{Code, Status};
 use tower::{BoxError, ServiceExt};
 
 use super::compression::Compression;
-use super::inner::{Answer, End};
+use super::inner::{End, HandlerAnswer};
 use super::listed::ListMessage;
-use super::protocol::{Framing, Protocol};
+use super::protocol::{Framing, WireProtocol};
 use super::reply::{self, Reply, ReplyBody};
-use super::requests::Incoming;
-use super::rooms::{ANONYMOUS_BYTES_MAX, Caller};
+use super::requests::IncomingStream;
+use super::rooms::{ANONYMOUS_BYTES_MAX, ShareOwner};
 use super::sending::ListReply;
 use super::status::too_large;
 use super::{Call, Front, Gate, Inner, Respelled, envelope, get, inner, requests};
@@ -32,8 +32,16 @@ use crate::traces::CallSpan;
 
 /// A frame's header, in bytes: what a body may be longer than its one message.
 const FRAME_BYTES: usize = 5;
-/// Before the path of a method: say what the call would do, and do nothing.
+/// Path prefix of a dry run: the call reports its outcome and changes nothing.
 const TRIAL_PREFIX: &str = "/dry-run";
+
+/// The method of a call, and whether the call is a dry run.
+#[derive(Clone, Copy)]
+struct RequestedMethod {
+    method: &'static Method,
+    /// `true` for a dry run.
+    trial: bool,
+}
 
 impl<S: Inner, G: Gate> Front<S, G> {
     /// Answers one call; takes the body when it gets as far as to read it.
@@ -56,7 +64,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
                 }
                 Err(text) => reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text),
             };
-            // What a token may see is nobody else's.
+            // The answer depends on the token, so no cache may serve it to another caller.
             let nowhere = HeaderValue::from_static("no-store");
             response
                 .headers_mut()
@@ -84,7 +92,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
             response.headers_mut().insert(http::header::ALLOW, allow);
             return response;
         }
-        let Some(protocol) = Protocol::from_headers(&parts.headers) else {
+        let Some(protocol) = WireProtocol::from_headers(&parts.headers) else {
             let text = "use a content type of Connect, gRPC or gRPC-Web, e.g. application/json\n";
             return reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
         };
@@ -114,7 +122,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
         }
         let timer = self.stats.begin(method);
         match self
-            .dispatch(reply, (method, trial), &parts, body, peer)
+            .dispatch(reply, RequestedMethod { method, trial }, &parts, body, peer)
             .await
         {
             Ok((code, response)) => {
@@ -131,7 +139,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
     async fn dispatch<B>(
         &self,
         reply: Reply,
-        (method, trial): (&'static Method, bool),
+        requested: RequestedMethod,
         head: &Parts,
         body: &mut Option<B>,
         peer: Option<SocketAddr>,
@@ -140,23 +148,25 @@ impl<S: Inner, G: Gate> Front<S, G> {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        let RequestedMethod { method, trial } = requested;
         let (protocol, headers, began) = (reply.protocol, &head.headers, now_ns());
         protocol.check_version(headers)?;
         let timeout = protocol.timeout(headers)?;
         let deadline = reply::deadline(timeout);
         let compression = protocol.request_compression(headers)?;
+        // Screened before the body is read: a caller that may not call at all must not fill memory.
         let token = self.gate.screen(method, headers)?;
         if let (Some(token), Some(connection)) = (&token, head.extensions.get::<Arc<Connection>>())
         {
             connection.belongs_to(token);
         }
         let bytes_max = self.bytes_max(token.is_some());
-        let caller = Caller::of(token, peer);
+        let caller = ShareOwner::of(token, peer);
         let mut running = None;
         let (message, body) = if method.client_streaming {
             let place = self.rooms.stream(caller.clone())?;
             let body = body.take().ok_or_else(no_body)?;
-            let incoming = Incoming {
+            let incoming = IncomingStream {
                 codec: protocol.codec,
                 compression,
                 method,
@@ -168,7 +178,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
             let mut arriving = self.rooms.of(&caller).arrive(caller.clone())?;
             let body = body.take().ok_or_else(no_body)?;
             let body = arriving.read(body, bytes_max + FRAME_BYTES).await?;
-            let message = message((protocol, compression), method, body, bytes_max)?;
+            let message = message(protocol, compression, method, body, bytes_max)?;
             arriving.hold(message.len())?;
             running = Some(arriving.run()?);
             let body = Body::new(Full::new(envelope::frame(0, &message)));
@@ -189,7 +199,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
             };
             let span = self.tracing.begin(method, headers, began);
             let request = inner::request(&method.path, headers, extensions, timeout, body);
-            let answer = self.answer((reply, caller), method, request, deadline);
+            let answer = self.answer(reply, caller, method, request, deadline);
             let (code, response) = CallSpan::within(span.as_ref(), answer).await;
             self.gate.finish(ticket, code).await;
             if let Some(span) = span {
@@ -220,7 +230,8 @@ impl<S: Inner, G: Gate> Front<S, G> {
     /// Runs the handler: how it ended, or that its stream began, and the answer.
     async fn answer(
         &self,
-        (reply, caller): (Reply, Caller),
+        reply: Reply,
+        caller: ShareOwner,
         method: &'static Method,
         request: Request<Body>,
         deadline: Option<Instant>,
@@ -231,7 +242,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
             Err(never) => match never {},
         };
         let listing = response.extensions_mut().remove::<Listing>();
-        let mut answer = Answer::new(response);
+        let mut answer = HandlerAnswer::new(response);
         if let Some(End {
             outcome: Err(status),
             trailers,
@@ -278,7 +289,8 @@ impl<S: Inner, G: Gate> Front<S, G> {
 
 /// The protobuf bytes of the request's one message.
 fn message(
-    (protocol, compression): (Protocol, Compression),
+    protocol: WireProtocol,
+    compression: Compression,
     method: &Method,
     body: Bytes,
     bytes_max: usize,
@@ -301,7 +313,7 @@ fn message(
     protocol.codec.to_proto(method, message)
 }
 
-/// Whether a method can be called in this framing.
+/// Refuses a method that cannot be called in this framing.
 fn fits(framing: Framing, method: &Method) -> Result<(), &'static str> {
     let streams = method.client_streaming || method.server_streaming;
     match framing {

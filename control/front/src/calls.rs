@@ -1,4 +1,4 @@
-//! What is counted of calls, for monitoring.
+//! Metrics of calls.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -21,7 +21,7 @@ struct Called {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Ended {
+struct EndedCall {
     method: &'static str,
     code: &'static str,
 }
@@ -39,7 +39,7 @@ pub struct CallStats(Arc<Stats>);
 
 #[derive(Debug)]
 struct Stats {
-    ended: Family<Ended, Counter>,
+    ended: Family<EndedCall, Counter>,
     durations: Durations,
     refused: Family<Refused, Counter>,
     open: Gauge<i64, AtomicI64>,
@@ -93,6 +93,7 @@ impl CallStats {
         );
     }
 
+    /// Starts the timer of a call.
     pub fn begin(&self, method: &'static Method) -> CallTimer {
         self.0.open.inc();
         CallTimer {
@@ -110,6 +111,7 @@ impl CallStats {
 }
 
 impl CallTimer {
+    /// Records the status that the call ended with.
     pub fn end(mut self, code: Code) {
         self.code = code;
     }
@@ -120,7 +122,7 @@ impl Drop for CallTimer {
         let (stats, method) = (&self.stats.0, self.method);
         stats.open.dec();
         let code = name(self.code);
-        stats.ended.get_or_create(&Ended { method, code }).inc();
+        stats.ended.get_or_create(&EndedCall { method, code }).inc();
         let took = self.began.elapsed().as_secs_f64();
         stats
             .durations

@@ -22,13 +22,13 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 /// Window of zstd for answers that are sent as they are made, as a power of two: each of them
 /// keeps one, and its tables, in memory until it is sent.
 const STREAM_WINDOW_LOG: u32 = 17;
-/// What this server can read and write, for refusals.
+/// Supported encodings, for the text of refusals.
 pub(super) const SUPPORTED: &str = "zstd, gzip, identity";
 
 /// Compression of messages or of the whole body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
-    /// None.
+    /// No compression.
     Identity,
     /// RFC 1952.
     Gzip,

@@ -11,11 +11,11 @@ use super::reply::{ReplyBody, full};
 
 /// Headers of the protocols, for a question that names none.
 const OF_PROTOCOLS: &str = "Authorization, Content-Type, Content-Encoding, \
-    Connect-Protocol-Version, Connect-Timeout-Ms, Connect-Content-Encoding, \
+    Connect-WireProtocol-Version, Connect-Timeout-Ms, Connect-Content-Encoding, \
     Connect-Accept-Encoding, Grpc-Timeout, Grpc-Encoding, Grpc-Accept-Encoding, X-Grpc-Web, \
     X-User-Agent, Idempotency-Key";
 
-/// Whether this is a browser's question before the call.
+/// `true` for the preflight request of a browser.
 pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::OPTIONS
         && headers.contains_key(ORIGIN)

@@ -26,7 +26,7 @@ pub(super) fn frame(flags: u8, message: &[u8]) -> Bytes {
     out.freeze()
 }
 
-/// What goes before a message of so many bytes.
+/// The frame header of a message with this length in bytes.
 pub(super) fn frame_header(flags: u8, length: usize) -> [u8; HEADER_BYTES] {
     // Replies are below 4 GiB: they were encoded from one in-memory message.
     let [a, b, c, d] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
@@ -50,7 +50,7 @@ pub(super) fn peek_frame(buffer: &[u8]) -> Option<(u8, usize)> {
     Some((*flags, length))
 }
 
-/// What was read and what came now; large parts that come alone are not copied.
+/// Appends new data to the unread rest; data without a rest is not copied.
 pub(super) fn joined(before: &Bytes, data: Bytes) -> Bytes {
     if before.is_empty() {
         return data;

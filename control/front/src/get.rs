@@ -39,8 +39,9 @@ pub(super) fn into_post(parts: &mut Parts) -> Result<Bytes, &'static str> {
             .map_err(|_| "the parameter \"message\" is not base64 of the URL-safe alphabet\n")?,
         Some(_) => return Err("the parameter \"base64\" is 1 or left out\n"),
     };
-    let version = value("connect").map(|it| it.strip_prefix('v').unwrap_or("?").to_owned());
-    let compression = value("compression").map(|it| it.into_owned());
+    let version =
+        value("connect").map(|version| version.strip_prefix('v').unwrap_or("?").to_owned());
+    let compression = value("compression").map(|name| name.into_owned());
     let mut set = |name: HeaderName, value: &str| {
         let value = HeaderValue::from_str(value).unwrap_or_else(|_| HeaderValue::from_static("?"));
         parts.headers.insert(name, value);

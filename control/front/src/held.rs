@@ -12,7 +12,7 @@ use proto_bounds::{Place, Places};
 use tonic::Status;
 
 use super::reply::{Abandoned, ReplyBody};
-use super::rooms::Caller;
+use super::rooms::ShareOwner;
 
 /// Bytes of answers in memory that were not read yet.
 const BYTES_MAX: usize = 512 << 20;
@@ -24,7 +24,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 
 /// The bytes of answers that were not read yet.
 #[derive(Debug)]
-pub(super) struct UnreadAnswers(Arc<Places<Caller>>);
+pub(super) struct UnreadAnswers(Arc<Places<ShareOwner>>);
 
 impl UnreadAnswers {
     pub(super) fn new() -> Self {
@@ -37,7 +37,7 @@ impl UnreadAnswers {
     /// `resource_exhausted` when the caller has left too much unread, or everybody together has.
     pub(super) fn hold(
         &self,
-        caller: Caller,
+        caller: ShareOwner,
         response: Response<ReplyBody>,
     ) -> Result<Response<ReplyBody>, Status> {
         let bytes = response.body().size_hint().lower();
@@ -62,7 +62,7 @@ struct HeldBody {
     inner: ReplyBody,
     /// Of the frame that is on its way.
     rest: Bytes,
-    _place: Place<Caller>,
+    _place: Place<ShareOwner>,
 }
 
 impl Body for HeldBody {
@@ -106,8 +106,8 @@ mod tests {
     use super::super::reply::full;
     use super::*;
 
-    fn caller(name: &str) -> Caller {
-        Caller::Token(name.into())
+    fn caller(name: &str) -> ShareOwner {
+        ShareOwner::Token(name.into())
     }
 
     fn answer(bytes: usize) -> Response<ReplyBody> {

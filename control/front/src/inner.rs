@@ -17,7 +17,7 @@ use tower::Service;
 
 use super::envelope::{joined, take_frame};
 
-/// What the front can sit in front of: `tonic::service::Routes` and its like.
+/// A service behind the front, such as `tonic::service::Routes`.
 pub trait Inner:
     Service<
         Request<Body>,
@@ -104,7 +104,7 @@ pub(super) fn request(
 pub(super) struct End {
     /// The status.
     pub(super) outcome: Result<(), Status>,
-    /// What the handler said beside it.
+    /// Trailers that the handler set.
     pub(super) trailers: HeaderMap,
 }
 
@@ -132,18 +132,18 @@ impl End {
 
 /// A handler's answer, message by message.
 #[derive(Debug)]
-pub(super) struct Answer {
-    /// What the handler said before its first message.
+pub(super) struct HandlerAnswer {
+    /// Headers that the handler set.
     pub(super) headers: HeaderMap,
     body: Body,
-    /// What was read and not yet taken. A service writes each message as one chunk, so large
-    /// ones are passed on as they are and not copied.
+    /// Bytes read from the body and not yet returned. A service writes each message as one chunk,
+    /// so large ones are passed on as they are and not copied.
     buffer: Bytes,
     /// Set once the status is known; nothing is read from the body afterwards.
     end: Option<End>,
 }
 
-impl Answer {
+impl HandlerAnswer {
     /// Reads the head of the answer.
     pub(super) fn new(response: Response<Body>) -> Self {
         let (parts, body) = response.into_parts();
@@ -216,7 +216,7 @@ impl Answer {
     }
 }
 
-/// What a handler said itself: headers or trailers without those of the transport.
+/// Headers or trailers of the handler, without those of the transport.
 fn said(mut headers: HeaderMap) -> HeaderMap {
     const OF_GRPC: [&str; 5] = [
         GRPC_STATUS,

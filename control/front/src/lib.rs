@@ -1,4 +1,4 @@
-//! One door for three protocols.
+//! The HTTP front of the public API: Connect, gRPC and gRPC-Web on one port.
 //!
 //! A public method takes one message and answers with one or, rarely, a stream. So the front
 //! reads the whole request (bounded), turns it into protobuf bytes whatever the caller wrote it
@@ -47,7 +47,7 @@ use held::UnreadAnswers;
 pub use inner::Inner;
 pub use reply::{Abandoned, ReplyBody};
 pub use rooms::{CALLS_MAX, CALLS_PER_TOKEN_MAX};
-use rooms::{Caller, Rooms};
+use rooms::{Rooms, ShareOwner};
 use sending::OpenLists;
 
 /// Where pages for browsers are.
@@ -71,7 +71,7 @@ pub struct Call<'a> {
     pub peer: Option<SocketAddr>,
     /// The request message, protobuf; empty where callers send a stream.
     pub message: &'a Bytes,
-    /// Whether the caller only wants to know what the call would do.
+    /// `true` for a dry run.
     pub trial: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct Respelled(pub Bytes);
 /// Decides about every call before its handler runs, and hears how each ended.
 #[tonic::async_trait]
 pub trait Gate: Send + Sync + 'static {
-    /// What the gate keeps of a call until it ends; dropped when the caller goes away.
+    /// State of the gate for one call, until it ends; dropped when the caller disconnects.
     type Ticket: Send + 'static;
 
     /// Looks at the headers alone, before the body is read: who cannot call this method at all
@@ -252,7 +252,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
         B::Error: Into<BoxError>,
     {
         let busy = || reply::plain(StatusCode::SERVICE_UNAVAILABLE, "try again in a moment\n");
-        let Ok(mut arriving) = self.rooms.pages.arrive(Caller::of(None, peer)) else {
+        let Ok(mut arriving) = self.rooms.pages.arrive(ShareOwner::of(None, peer)) else {
             return busy();
         };
         let Ok(body) = arriving.read(body, FORM_BYTES_MAX).await else {

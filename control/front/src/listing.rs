@@ -43,13 +43,13 @@ impl fmt::Debug for Listing {
     }
 }
 
-/// Rows, and how each becomes an item.
-struct Rows<R, F> {
+/// ConvertedRows, and how each becomes an item.
+struct ConvertedRows<R, F> {
     rows: Vec<R>,
     convert: F,
 }
 
-impl<R, I, F> Items for Rows<R, F>
+impl<R, I, F> Items for ConvertedRows<R, F>
 where
     R: Send + Sync,
     I: Message,
@@ -90,7 +90,7 @@ impl EncodedItems {
     fn get(&self, index: usize) -> &[u8] {
         let before = index
             .checked_sub(1)
-            .map_or(Some(&0), |it| self.ends.get(it));
+            .map_or(Some(&0), |previous| self.ends.get(previous));
         let range = before.zip(self.ends.get(index));
         range
             .and_then(|(from, to)| self.bytes.get(*from..*to))
@@ -146,7 +146,7 @@ where
     R: Borrow<T> + Send + Sync + 'static,
 {
     let convert = move |row: &R| convert(row.borrow());
-    Ok(with_items(answer, Rows { rows, convert }))
+    Ok(with_items(answer, ConvertedRows { rows, convert }))
 }
 
 /// Answers with a list of items that are encoded already.

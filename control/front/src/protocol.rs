@@ -53,16 +53,16 @@ impl Codec {
     }
 }
 
-/// What the headers of a request say about its protocol.
+/// The protocol of a request, as its headers declare it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Protocol {
+pub(super) struct WireProtocol {
     /// Framing and status rules.
     pub framing: Framing,
     /// How messages are written.
     pub codec: Codec,
 }
 
-impl Protocol {
+impl WireProtocol {
     /// Reads the content type. `None` is an unsupported media type (HTTP 415).
     pub(super) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
@@ -249,7 +249,7 @@ mod tests {
             ("application/grpc+thrift", None),
         ];
         for (value, expected) in cases {
-            let got = Protocol::from_content_type(value).map(|p| (p.framing, p.codec));
+            let got = WireProtocol::from_content_type(value).map(|p| (p.framing, p.codec));
             assert_eq!(got, expected, "{value}");
         }
     }

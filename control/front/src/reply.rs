@@ -17,8 +17,8 @@ use tonic::Status;
 
 use super::compression::Compression;
 use super::envelope::{FLAG_COMPRESSED, FLAG_CONNECT_END, FLAG_WEB_TRAILERS, frame, frame_header};
-use super::inner::{Answer, End};
-use super::protocol::{Codec, Framing, Protocol};
+use super::inner::{End, HandlerAnswer};
+use super::protocol::{Codec, Framing, WireProtocol};
 use super::status::{connect_code, connect_end, connect_error, grpc_trailers, web_trailers};
 
 /// Body of every answer.
@@ -31,9 +31,9 @@ pub struct Abandoned(pub(super) &'static str);
 
 /// Messages up to here are copied behind their frame's header, so that both travel together.
 const COPIED_BYTES_MAX: usize = 64 << 10;
-/// What Connect puts before the name of a trailer that travels as a header.
+/// Connect's prefix for trailers that travel as headers.
 const TRAILER_PREFIX: &str = "trailer-";
-/// What answers may come in beside identity.
+/// Encodings of answers beside identity.
 const OFFERED: &str = "zstd, gzip";
 
 /// A body that is there at once.
@@ -66,7 +66,7 @@ pub(super) fn deadline(timeout: Option<Duration>) -> Option<Instant> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reply {
     /// Framing, codec and rules of statuses.
-    pub(super) protocol: Protocol,
+    pub(super) protocol: WireProtocol,
     /// Of messages that are worth it.
     pub(super) compression: Compression,
 }
@@ -140,7 +140,7 @@ impl Reply {
     pub(super) fn streaming(
         self,
         method: &'static Method,
-        mut answer: Answer,
+        mut answer: HandlerAnswer,
         deadline: Option<Instant>,
     ) -> Response<ReplyBody> {
         let headers = std::mem::take(&mut answer.headers);

@@ -18,12 +18,12 @@ use super::compression::Compression;
 use super::discard;
 use super::envelope::{cut, frame, joined, open, peek_frame, take_frame};
 use super::protocol::Codec;
-use super::rooms::Caller;
+use super::rooms::ShareOwner;
 use super::status::too_large;
 
-/// How the messages of a stream come.
+/// Encoding and limits of a request stream.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Incoming {
+pub(super) struct IncomingStream {
     pub(super) codec: Codec,
     pub(super) compression: Compression,
     pub(super) method: &'static Method,
@@ -36,22 +36,22 @@ pub(super) struct Incoming {
 /// Time between two parts of a stream: who says nothing for longer gives its place to others.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(60);
 
-struct Reader<B> {
-    incoming: Incoming,
+struct MessageReader<B> {
+    incoming: IncomingStream,
     body: Pin<Box<B>>,
-    /// What was read and not yet taken: less than one message and what came with its end.
+    /// Bytes read and not yet returned: less than one message, plus data that came with its end.
     buffer: Bytes,
     /// Held as long as the stream is.
-    _place: Place<Caller>,
+    _place: Place<ShareOwner>,
 }
 
 /// The messages as the body of a plain gRPC request. What cannot be read ends it.
-pub(super) fn body<B>(incoming: Incoming, body: B, place: Place<Caller>) -> Body
+pub(super) fn body<B>(incoming: IncomingStream, body: B, place: Place<ShareOwner>) -> Body
 where
     B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let reader = Reader {
+    let reader = MessageReader {
         incoming,
         body: Box::pin(body),
         buffer: Bytes::new(),
@@ -73,13 +73,13 @@ where
     Body::new(StreamBody::new(messages))
 }
 
-impl<B> Reader<B>
+impl<B> MessageReader<B>
 where
     B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
     async fn next(&mut self) -> Result<Option<Bytes>, Status> {
-        let Incoming {
+        let IncomingStream {
             codec,
             compression,
             method,

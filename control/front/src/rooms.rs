@@ -1,9 +1,10 @@
-//! Room for calls: how many may arrive, and run, at the same time, and with how many bytes.
+//! Concurrency limits of calls: how many arrive and run at the same time, and their bytes in
+//! memory.
 //!
-//! A call arrives until its body is there, and only then takes a place among those that run:
-//! whoever sends heads without bodies keeps nobody from calling. Callers with a good token,
-//! callers without one and pages for browsers have rooms of their own, and in each of them one
-//! caller has a share.
+//! A call counts as arriving until its body is complete, and only then takes one of the slots for
+//! running calls: a client that sends headers without bodies does not block others. Callers with a
+//! good token, callers without one and pages for browsers have rooms of their own, and in each of
+//! them one caller has a share.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -50,14 +51,14 @@ const STREAMS_EACH_MAX: usize = 16;
 
 /// The caller in whose share a call is counted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Caller {
+pub(super) enum ShareOwner {
     /// A good token.
     Token(Arc<str>),
     /// Everybody else there.
     Network(IpAddr),
 }
 
-impl Caller {
+impl ShareOwner {
     /// The token, or else the network that the call comes from.
     pub(super) fn of(token: Option<Arc<str>>, peer: Option<SocketAddr>) -> Self {
         let address = peer.map_or_else(|| Ipv4Addr::UNSPECIFIED.into(), |peer| peer.ip());
@@ -68,9 +69,9 @@ impl Caller {
 /// Places of one kind of callers.
 #[derive(Debug)]
 pub(super) struct Room {
-    arriving: Arc<Places<Caller>>,
-    running: Arc<Places<Caller>>,
-    bytes: Arc<Places<Caller>>,
+    arriving: Arc<Places<ShareOwner>>,
+    running: Arc<Places<ShareOwner>>,
+    bytes: Arc<Places<ShareOwner>>,
 }
 
 /// All rooms of a front.
@@ -79,23 +80,23 @@ pub(super) struct Rooms {
     tokens: Room,
     anonymous: Room,
     pub(super) pages: Room,
-    streams: Arc<Places<Caller>>,
+    streams: Arc<Places<ShareOwner>>,
 }
 
 /// A request on its way.
 #[derive(Debug)]
 pub(super) struct Arriving<'a> {
     room: &'a Room,
-    caller: Caller,
-    bytes: Place<Caller>,
-    _place: Place<Caller>,
+    caller: ShareOwner,
+    bytes: Place<ShareOwner>,
+    _place: Place<ShareOwner>,
 }
 
 /// A request that is there whole, until its call has ended.
 #[derive(Debug)]
 pub(super) struct Running {
-    _bytes: Place<Caller>,
-    _place: Place<Caller>,
+    _bytes: Place<ShareOwner>,
+    _place: Place<ShareOwner>,
 }
 
 impl Rooms {
@@ -112,10 +113,10 @@ impl Rooms {
         }
     }
 
-    pub(super) fn of(&self, caller: &Caller) -> &Room {
+    pub(super) fn of(&self, caller: &ShareOwner) -> &Room {
         match caller {
-            Caller::Token(_) => &self.tokens,
-            Caller::Network(_) => &self.anonymous,
+            ShareOwner::Token(_) => &self.tokens,
+            ShareOwner::Network(_) => &self.anonymous,
         }
     }
 
@@ -123,7 +124,7 @@ impl Rooms {
     ///
     /// # Errors
     /// `resource_exhausted`.
-    pub(super) fn stream(&self, caller: Caller) -> Result<Place<Caller>, Status> {
+    pub(super) fn stream(&self, caller: ShareOwner) -> Result<Place<ShareOwner>, Status> {
         self.streams.take(caller).ok_or_else(busy)
     }
 }
@@ -141,7 +142,7 @@ impl Room {
     ///
     /// # Errors
     /// `resource_exhausted`.
-    pub(super) fn arrive(&self, caller: Caller) -> Result<Arriving<'_>, Status> {
+    pub(super) fn arrive(&self, caller: ShareOwner) -> Result<Arriving<'_>, Status> {
         Ok(Arriving {
             room: self,
             bytes: self.bytes.none(caller.clone()),
@@ -179,6 +180,7 @@ impl Arriving<'_> {
             let Ok(data) = frame.into_data() else {
                 continue;
             };
+            // Checked before the bytes are kept, so that a body never exceeds its limit in memory.
             if first.len() + whole.len() + data.len() > bytes_max {
                 return Err(too_large(bytes_max));
             }
@@ -213,6 +215,8 @@ impl Arriving<'_> {
     /// # Errors
     /// `resource_exhausted`.
     pub(super) fn run(self) -> Result<Running, Status> {
+        // Consumes the request, which releases its arriving slot: kept, it would count the call
+        // twice.
         let place = self.room.running.take(self.caller).ok_or_else(busy)?;
         Ok(Running {
             _bytes: self.bytes,
@@ -233,8 +237,8 @@ mod tests {
 
     use super::*;
 
-    fn token(name: &str) -> Caller {
-        Caller::Token(name.into())
+    fn token(name: &str) -> ShareOwner {
+        ShareOwner::Token(name.into())
     }
 
     #[tokio::test]
@@ -278,7 +282,7 @@ mod tests {
     #[test]
     fn one_network_leaves_room_to_others() {
         let rooms = Rooms::new();
-        let at = |number: u8| Caller::Network([192, 0, 2, number].into());
+        let at = |number: u8| ShareOwner::Network([192, 0, 2, number].into());
         let room = rooms.of(&at(1));
         let mut taken = Vec::new();
         while let Ok(arriving) = room.arrive(at(1)) {

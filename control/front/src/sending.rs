@@ -24,9 +24,9 @@ use super::inner::End;
 use super::listed::{ListMessage, WrittenList};
 use super::protocol::{DEADLINE_MAX, Framing};
 use super::reply::{Abandoned, Reply, ReplyBody, as_headers};
-use super::rooms::Caller;
+use super::rooms::ShareOwner;
 
-/// OpenLists up to this many bytes of protobuf are written whole.
+/// Lists up to this many bytes of protobuf are written whole.
 const WHOLE_BYTES_MAX: usize = 256 << 10;
 /// Bytes that are made ready at a time, before compression; one item more at most.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -53,7 +53,7 @@ pub(super) struct ListReply {
 /// The large lists that are on their way.
 #[derive(Debug)]
 pub(super) struct OpenLists {
-    places: Arc<Places<Caller>>,
+    places: Arc<Places<ShareOwner>>,
     open: Mutex<Vec<Weak<Mutex<Option<UnsentList>>>>>,
 }
 
@@ -78,7 +78,7 @@ impl OpenLists {
         &self,
         reply: Reply,
         answer: ListReply,
-        caller: Caller,
+        caller: ShareOwner,
     ) -> Result<Response<ReplyBody>, Status> {
         if let Some(message) = answer.message.whole(WHOLE_BYTES_MAX) {
             let (headers, trailers) = (answer.headers, answer.trailers);
@@ -89,7 +89,8 @@ impl OpenLists {
     }
 
     /// A place for a large list.
-    fn place(&self, caller: Caller) -> Result<Place<Caller>, Status> {
+    fn place(&self, caller: ShareOwner) -> Result<Place<ShareOwner>, Status> {
+        // Idle lists go first: readers that stopped reading must not keep all slots.
         self.give_up_unread(Instant::now());
         let busy = "too many large lists are not read to their end; end some of them first";
         let place = self.places.take(caller);
@@ -102,7 +103,8 @@ impl OpenLists {
             let Some(open) = open.upgrade() else {
                 return false;
             };
-            // One whose lock is taken is being read.
+            // A locked list is being read right now, so it is not idle. Waiting for the lock here
+            // would stall the new list behind a slow one.
             let Ok(mut sending) = open.try_lock() else {
                 return true;
             };
@@ -117,7 +119,7 @@ impl OpenLists {
         &self,
         reply: Reply,
         answer: ListReply,
-        place: Place<Caller>,
+        place: Place<ShareOwner>,
     ) -> Result<Response<ReplyBody>, Status> {
         let mut list = answer
             .message
@@ -199,14 +201,14 @@ fn body(sending: Arc<Mutex<Option<UnsentList>>>) -> ReplyBody {
         loop {
             let step = match lock(&sending).as_mut() {
                 Some(sending) => sending.step(Instant::now()),
-                None => Step::Failed(Abandoned("it was not read")),
+                None => SendStep::Failed(Abandoned("it was not read")),
             };
             match step {
-                Step::Frame(frame) => return Some((Ok(frame), Some(sending))),
-                Step::Failed(why) => return Some((Err(why), None)),
-                Step::Ended => return None,
+                SendStep::Frame(frame) => return Some((Ok(frame), Some(sending))),
+                SendStep::Failed(why) => return Some((Err(why), None)),
+                SendStep::Ended => return None,
                 // The compressor took it all.
-                Step::Nothing => tokio::task::yield_now().await,
+                SendStep::Nothing => tokio::task::yield_now().await,
             }
         }
     });
@@ -214,7 +216,7 @@ fn body(sending: Arc<Mutex<Option<UnsentList>>>) -> ReplyBody {
 }
 
 /// The next part of an answer.
-enum Step {
+enum SendStep {
     Frame(Frame<Bytes>),
     Nothing,
     Failed(Abandoned),
@@ -234,13 +236,13 @@ struct UnsentList {
     /// How many there must be at the end, where the head of the frame told.
     promised: Option<usize>,
     packer: StreamCompressor,
-    /// What follows the message.
+    /// Status and trailers after the message.
     end: Option<End>,
     /// The whole message is written.
     is_written: bool,
     read_at: Instant,
     until: Instant,
-    _place: Place<Caller>,
+    _place: Place<ShareOwner>,
 }
 
 impl std::fmt::Debug for UnsentList {
@@ -257,19 +259,21 @@ impl UnsentList {
         self.until.min(self.read_at + UNREAD_AFTER)
     }
 
-    fn step(&mut self, now: Instant) -> Step {
+    fn step(&mut self, now: Instant) -> SendStep {
         if self.until <= now {
-            return Step::Failed(Abandoned("its time is over"));
+            return SendStep::Failed(Abandoned("its time is over"));
         }
         self.read_at = now;
         if self.is_written {
             let end = self.end.take();
-            return end.map_or(Step::Ended, |end| Step::Frame(self.reply.end_frame(end)));
+            return end.map_or(SendStep::Ended, |end| {
+                SendStep::Frame(self.reply.end_frame(end))
+            });
         }
         match self.chunk() {
-            Ok(chunk) if chunk.is_empty() => Step::Nothing,
-            Ok(chunk) => Step::Frame(Frame::data(chunk)),
-            Err(why) => Step::Failed(why),
+            Ok(chunk) if chunk.is_empty() => SendStep::Nothing,
+            Ok(chunk) => SendStep::Frame(Frame::data(chunk)),
+            Err(why) => SendStep::Failed(why),
         }
     }
 
@@ -289,6 +293,8 @@ impl UnsentList {
         }
         self.sent += part.len();
         let is_other = self.promised.is_some_and(|promised| promised != self.sent);
+        // gRPC promised the length in the frame header. A shorter or longer message would shift
+        // every frame after it, so the stream is aborted instead.
         if self.is_written && is_other {
             return Err(Abandoned("its length is not what its head says"));
         }

@@ -11,7 +11,7 @@ use proto_public::api::v2::{Labels, Meta, Token, TokenServiceListResponse};
 use proto_public::{json, methods};
 use tonic::{Code, Response as Answered};
 
-use super::super::protocol::{Codec, Protocol};
+use super::super::protocol::{Codec, WireProtocol};
 use super::*;
 use crate::listing::{EncodedItems, Items, Listing, listing, listing_encoded};
 
@@ -19,7 +19,7 @@ const TOKENS: &str = "/metalstack.api.v2.TokenService/List";
 
 fn reply(framing: Framing, codec: Codec, compression: Compression) -> Reply {
     Reply {
-        protocol: Protocol { framing, codec },
+        protocol: WireProtocol { framing, codec },
         compression,
     }
 }
@@ -41,8 +41,8 @@ fn replies() -> Vec<Reply> {
     forms.map(reply).to_vec()
 }
 
-fn caller(name: &str) -> Caller {
-    Caller::Token(name.into())
+fn caller(name: &str) -> ShareOwner {
+    ShareOwner::Token(name.into())
 }
 
 fn answer(method: &'static Method, listing: Listing, rest: Vec<u8>) -> ListReply {

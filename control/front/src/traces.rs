@@ -49,8 +49,10 @@ impl Tracing {
         if matches!(method.scope, Scope::Public) {
             return None;
         }
-        let header = headers.get(TRACEPARENT).and_then(|it| it.to_str().ok());
-        let outside: Option<TraceContext> = header.and_then(|it| it.parse().ok());
+        let header = headers
+            .get(TRACEPARENT)
+            .and_then(|value| value.to_str().ok());
+        let outside: Option<TraceContext> = header.and_then(|text| text.parse().ok());
         let (context, parent) = sampler.take(outside, method.audited, now_ns())?;
         Some(CallSpan {
             spans: self.spans.clone(),

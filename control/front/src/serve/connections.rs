@@ -1,4 +1,4 @@
-//! Open connections: who loses one when there is no room for another.
+//! Open connections, and which one is closed when there is no room for another.
 //!
 //! A connection belongs to its caller's network until it carries a call with a good token, and
 //! then to that token. Both are bounded. A new connection always finds a place while strangers
@@ -52,7 +52,7 @@ impl Default for ConnectionLimits {
 #[derive(Debug)]
 pub(super) struct Connections {
     limits: ConnectionLimits,
-    open: Mutex<Open>,
+    open: Mutex<ConnectionTable>,
 }
 
 /// One connection, as the calls on it see it.
@@ -68,7 +68,7 @@ pub(crate) struct Connection {
 
 #[derive(Debug)]
 struct Activity {
-    owner: Owner,
+    owner: ConnectionOwner,
     /// Calls whose answer has not been sent whole.
     running: usize,
     has_called: bool,
@@ -77,18 +77,18 @@ struct Activity {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Owner {
+enum ConnectionOwner {
     Network(IpAddr),
     Token(Arc<str>),
 }
 
 /// Oldest first in each list.
 #[derive(Debug, Default)]
-struct Open {
+struct ConnectionTable {
     last: u64,
     all: usize,
     strangers: usize,
-    of: BTreeMap<Owner, Vec<Arc<Connection>>>,
+    of: BTreeMap<ConnectionOwner, Vec<Arc<Connection>>>,
 }
 
 /// A connection's place; given back when dropped.
@@ -114,7 +114,7 @@ impl Connections {
     /// A place for a connection from this address, if need be another one's. `None` when tokens
     /// have all places and a call runs on each.
     pub(super) fn open(self: &Arc<Self>, address: IpAddr) -> Option<OpenConnection> {
-        let owner = Owner::Network(network(address));
+        let owner = ConnectionOwner::Network(network(address));
         let mut open = lock(&self.open);
         let its = open.of.get(&owner).map_or(0, Vec::len);
         if its >= self.limits.strangers_of_one_network {
@@ -145,16 +145,16 @@ impl Connections {
     }
 }
 
-impl Open {
-    fn add(&mut self, owner: Owner, connection: Arc<Connection>) {
+impl ConnectionTable {
+    fn add(&mut self, owner: ConnectionOwner, connection: Arc<Connection>) {
         self.all += 1;
-        if matches!(owner, Owner::Network(_)) {
+        if matches!(owner, ConnectionOwner::Network(_)) {
             self.strangers += 1;
         }
         self.of.entry(owner).or_default().push(connection);
     }
 
-    fn remove(&mut self, owner: &Owner, number: u64) -> Option<Arc<Connection>> {
+    fn remove(&mut self, owner: &ConnectionOwner, number: u64) -> Option<Arc<Connection>> {
         let its = self.of.get_mut(owner)?;
         let at = its.iter().position(|open| open.number == number)?;
         let removed = its.remove(at);
@@ -162,7 +162,7 @@ impl Open {
             self.of.remove(owner);
         }
         self.all -= 1;
-        if matches!(owner, Owner::Network(_)) {
+        if matches!(owner, ConnectionOwner::Network(_)) {
             self.strangers -= 1;
         }
         Some(removed)
@@ -170,7 +170,7 @@ impl Open {
 
     /// Ends the oldest connection of an owner on which no call runs; if there is none and `any`,
     /// the oldest of all.
-    fn end_one_of(&mut self, owner: &Owner, any: bool) -> bool {
+    fn end_one_of(&mut self, owner: &ConnectionOwner, any: bool) -> bool {
         let Some(its) = self.of.get(owner) else {
             return false;
         };
@@ -188,7 +188,7 @@ impl Open {
     /// Of the network with the most.
     fn end_a_strangers(&mut self) -> bool {
         let strangers = self.of.iter();
-        let strangers = strangers.filter(|(owner, _)| matches!(owner, Owner::Network(_)));
+        let strangers = strangers.filter(|(owner, _)| matches!(owner, ConnectionOwner::Network(_)));
         let most = strangers.max_by_key(|(_, its)| its.len());
         let Some(owner) = most.map(|(owner, _)| owner.clone()) else {
             return false;
@@ -216,13 +216,13 @@ impl Connection {
     /// A call with this good token came: the connection belongs to the token from now on, unless
     /// the token has as many already and a call runs on each.
     pub(crate) fn belongs_to(self: &Arc<Self>, token: &Arc<str>) {
-        if matches!(lock(&self.activity).owner, Owner::Token(_)) {
+        if matches!(lock(&self.activity).owner, ConnectionOwner::Token(_)) {
             return;
         }
         // Always in this order: all connections, then the activity of one.
         let mut open = lock(&self.all.open);
         let owner = lock(&self.activity).owner.clone();
-        let of_token = Owner::Token(Arc::clone(token));
+        let of_token = ConnectionOwner::Token(Arc::clone(token));
         let its = open.of.get(&of_token).map_or(0, Vec::len);
         if its >= self.all.limits.of_one_token && !open.end_one_of(&of_token, false) {
             return;
@@ -247,12 +247,12 @@ impl Connection {
         let limits = &self.all.limits;
         let activity = lock(&self.activity);
         match activity.owner {
-            Owner::Token(_) => None,
-            Owner::Network(_) if activity.running > 0 => Some(Err(limits.stranger_idle)),
-            Owner::Network(_) if activity.has_called => {
+            ConnectionOwner::Token(_) => None,
+            ConnectionOwner::Network(_) if activity.running > 0 => Some(Err(limits.stranger_idle)),
+            ConnectionOwner::Network(_) if activity.has_called => {
                 Some(Ok(activity.quiet_since + limits.stranger_idle))
             }
-            Owner::Network(_) => {
+            ConnectionOwner::Network(_) => {
                 // The first byte and the handshake have times of their own before.
                 let first = limits.first_byte * 2 + limits.first_request;
                 Some(Ok(self.opened + first))
