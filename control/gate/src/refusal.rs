@@ -1,5 +1,6 @@
 //! Maps errors to gRPC statuses. Causes go to the log, codes of the catalogue to the caller.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use control_authz::Denied;
@@ -12,6 +13,18 @@ use tonic_types::pb;
 
 /// Domain of the catalogue's codes in `google.rpc.ErrorInfo`.
 const DOMAIN: &str = "metalmesh.dev";
+
+/// `google.rpc.ErrorInfo`. Not that of tonic-types, whose map has no order: equal refusals are equal
+/// bytes, so that callers and tests can compare them.
+#[derive(Clone, PartialEq, Message)]
+struct ErrorInfo {
+    #[prost(string, tag = "1")]
+    reason: String,
+    #[prost(string, tag = "2")]
+    domain: String,
+    #[prost(btree_map = "string, string", tag = "3")]
+    metadata: BTreeMap<String, String>,
+}
 
 /// `buf.validate.Violations`, as clients of the contract expect it.
 #[derive(Clone, PartialEq, Message)]
@@ -75,14 +88,14 @@ pub fn of_state(error: StateError) -> Status {
     if error.code == ErrorCode::Internal {
         tracing::error!(error = %error, "a call failed with an internal error");
     }
-    let mut metadata = std::collections::HashMap::new();
+    let mut metadata = BTreeMap::new();
     if !error.object.is_empty() {
         metadata.insert("object".to_owned(), error.object.clone());
     }
     if !error.hint.is_empty() {
         metadata.insert("hint".to_owned(), error.hint.clone());
     }
-    let info = pb::ErrorInfo {
+    let info = ErrorInfo {
         reason: error.code.to_string(),
         domain: DOMAIN.to_owned(),
         metadata,
@@ -214,7 +227,7 @@ mod tests {
                 .starts_with("MM-1001 size \"n1\" was not found")
         );
         let decoded = pb::Status::decode(status.details()).unwrap();
-        let info = pb::ErrorInfo::decode(decoded.details[0].value.as_slice()).unwrap();
+        let info = ErrorInfo::decode(decoded.details[0].value.as_slice()).unwrap();
         assert_eq!(
             (info.reason.as_str(), info.domain.as_str()),
             ("MM-1001", DOMAIN)
