@@ -1,4 +1,4 @@
-//! What the `main` of every agent does.
+//! The `main` that every agent shares.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{AgentArgs, KeyArgs, TpmArgs};
 use crate::error::KitError;
 
-/// What an agent logs when nobody says.
+/// Log filter of an agent whose command line and environment name none.
 const LOG_FILTER: &str = "info";
 
 /// The subcommands of every agent; `R` has the arguments and the description of `run`.

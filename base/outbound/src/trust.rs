@@ -1,4 +1,4 @@
-//! Which authorities a TLS connection of ours trusts.
+//! Certificate authorities that outbound TLS connections trust.
 
 use std::path::{Path, PathBuf};
 
@@ -16,25 +16,25 @@ pub enum TrustError {
     /// The file cannot be read.
     #[error("ca_file: cannot use {}", path.display())]
     File {
-        /// Where it is.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         source: pem::Error,
     },
     /// One of the file's certificates is no authority.
     #[error("ca_file: cannot use a certificate in {}", path.display())]
     Certificate {
-        /// Where it is.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         source: rustls::Error,
     },
     /// The file has no certificate.
     #[error("ca_file: there is no certificate in PEM in {}", path.display())]
     Empty {
-        /// Where it is.
+        /// Path of the file.
         path: PathBuf,
     },
 }

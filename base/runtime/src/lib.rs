@@ -1,4 +1,4 @@
-//! What programs share at run time, whatever they do.
+//! Run-time parts that all programs share.
 //!
 //! [`Backoff`] says how long to wait before the next attempt, [`Chain`] prints an error with its
 //! causes, [`shutdown`] turns signals into a cancellation, [`logging`] starts the log and

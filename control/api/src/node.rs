@@ -1,4 +1,4 @@
-//! What the services need of the node that they run on, beside the state.
+//! The parts of a node that the services use beside the state.
 
 use std::sync::Arc;
 
@@ -34,11 +34,11 @@ pub struct NodeContext {
     pub image_digests: ImageDigests,
     /// Hashes passwords.
     pub hasher: Arc<Hasher>,
-    /// Which agents have a session.
+    /// Sessions of agents and machines.
     pub presence: Presence,
     /// The VPN, if there is one.
     pub vpn: Option<Arc<dyn Vpn>>,
-    /// What was found of it last.
+    /// The result of the last health check of the VPN.
     pub vpn_health: VpnHealth,
     /// Looks at where the process runs.
     pub surveyor: Arc<dyn Surveyor>,

@@ -33,7 +33,7 @@ impl IdentityService for Services {
             let shown = all
                 .iter()
                 .filter(|it| wanted.all || now < it.not_after)
-                .map(|it| self.shown_identity(tables, it))
+                .map(|identity| self.shown_identity(tables, identity))
                 .filter(|it| fits(it, &wanted));
             Ok(shown.collect::<EncodedItems>())
         });

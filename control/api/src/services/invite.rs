@@ -51,7 +51,7 @@ impl Services {
             .read(caller, |tables| {
                 let all = tables.all::<Invite>();
                 let open = all.filter(|it| it.to.place() == *place && now < it.expires_at);
-                let open = open.filter(|it| is_backed(tables, &self.gate.provider, it));
+                let open = open.filter(|invite| is_backed(tables, &self.gate.provider, invite));
                 Ok(open.cloned().collect())
             })
             .await?;
