@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use control_client::{Client, Contexts, Settings};
 
+use crate::wall_clock::WallClock;
+
 /// Longest wait for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -35,16 +37,21 @@ impl Daemon {
     pub(crate) fn start_at(dir: &Path, api: &str, flags: &[&str]) -> Self {
         let data = dir.join("data");
         let data = ["--data-dir", data.to_str().unwrap()];
-        Self::launch(dir, api, &[&data, flags].concat())
+        Self::launch(dir, api, &[&data, flags].concat(), &[])
+    }
+
+    /// The same on free ports, by a clock that the test moves.
+    pub(crate) fn start_by(clock: &WallClock, dir: &Path) -> Self {
+        Self::launch(dir, "127.0.0.1:0", &[], &clock.environment())
     }
 
     /// The same with a temporary data directory, as `--dev` makes it when none is named.
     pub(crate) fn start_temporary(dir: &Path) -> Self {
-        Self::launch(dir, "127.0.0.1:0", &[])
+        Self::launch(dir, "127.0.0.1:0", &[], &[])
     }
 
     /// Starts it with a context file and a log in `dir`.
-    fn launch(dir: &Path, api: &str, flags: &[&str]) -> Self {
+    fn launch(dir: &Path, api: &str, flags: &[&str], variables: &[(&str, &Path)]) -> Self {
         let config = dir.join("config.yaml");
         let log = dir.join("metalmeshd.log");
         let began = Instant::now();
@@ -54,6 +61,7 @@ impl Daemon {
             .args(flags)
             .arg("--context-file")
             .arg(&config)
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .stderr(File::create(&log).unwrap())
             .spawn()

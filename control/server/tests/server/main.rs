@@ -42,5 +42,6 @@ mod traces;
 mod upgrade;
 mod venv;
 mod vpn;
+mod wall_clock;
 mod watch;
 mod wire;

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::daemon::Daemon;
 use crate::headscale::{Headscale, Node};
+use crate::wall_clock::WallClock;
 
 pub(crate) use crate::venv::environment;
 
@@ -43,12 +44,17 @@ fn published(script: &str) -> Option<String> {
     let python = client()?;
     let dir = tempfile::tempdir().unwrap();
     let daemon = Daemon::start(dir.path());
-    let output = command(&python, script, &daemon).output().unwrap();
+    Some(printed(&mut command(&python, script, &daemon)))
+}
+
+/// Runs a script that has to succeed; what it prints.
+fn printed(script: &mut Command) -> String {
+    let output = script.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     print!("{text}");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}\n{error}");
-    Some(text)
+    text
 }
 
 /// The numbers of a script's summary, its last line, by what stands after each: `12 filters, 3
@@ -116,6 +122,19 @@ fn what_published_clients_found_is_refused_as_it_should_be() {
 #[test]
 fn what_published_clients_found_is_answered_as_it_should_be() {
     published_counts("answers.py", &[("stories", 10)]);
+}
+
+#[test]
+fn a_machine_that_falls_silent_is_revived_as_often_as_it_comes_back() {
+    let Some(python) = client() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let Some(clock) = WallClock::make(dir.path()) else {
+        return;
+    };
+    let daemon = Daemon::start_by(&clock, dir.path());
+    let text = printed(command(&python, "revival.py", &daemon).arg(&clock.ahead));
+    let found = counts(&text);
+    assert_eq!(found.get("revivals").copied(), Some(6), "{text}");
 }
 
 /// The two methods that the others' node has no VPN for.
