@@ -5,6 +5,7 @@ pub(crate) mod budget;
 pub(crate) mod comments;
 mod coverage;
 mod dependencies;
+mod invariants;
 mod metadata;
 mod named_tests;
 mod pages;
@@ -54,11 +55,12 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
 fn check_structure(root: &Path) -> Result<Vec<&'static str>> {
     let metadata = Metadata::load(root)?;
     let sources = source::load(root, &metadata)?;
-    let parts: [(&str, Findings); 9] = [
+    let parts: [(&str, Findings); 10] = [
         ("arrows", arrows::check(&metadata)),
         ("crates", arrows::check_names(&metadata)),
         ("coverage", coverage::check(root)?),
         ("dependencies", dependencies::check(root, &metadata)?),
+        ("invariants", invariants::check(root, &sources)?),
         ("pages", pages::check(root)?),
         ("products", products::check(root)?),
         ("rules", budget::check(root, &sources)?),
@@ -104,7 +106,8 @@ fn check_code(root: &Path) -> Result<Vec<&'static str>> {
     Ok(failed)
 }
 
-/// Mends what a tool can mend: format, lints that have an automatic fix, numbers that went down.
+/// Mends what a tool can mend: format, lints that have an automatic fix, the list of invariants,
+/// numbers that went down.
 pub(crate) fn fix(root: &Path) -> Result<()> {
     let clippy = ["clippy", "--all-targets", "--fix", "--allow-dirty"];
     for what in [&["--workspace"][..], &SIMULATION] {
@@ -115,7 +118,9 @@ pub(crate) fn fix(root: &Path) -> Result<()> {
     if !cargo(root, &["fmt", "--all"])? {
         bail!("the tools above could not mend everything");
     }
-    budget::lower(root, &sources(root)?)
+    let sources = sources(root)?;
+    invariants::write(root, &sources)?;
+    budget::lower(root, &sources)
 }
 
 /// The sources that rules are about.
@@ -123,9 +128,12 @@ pub(crate) fn sources(root: &Path) -> Result<Vec<Source>> {
     source::load(root, &Metadata::load(root)?)
 }
 
-/// Writes the numbers of the rules as they are, also where they are higher than before.
+/// Writes the list of invariants, and the numbers of the rules as they are, also where they are
+/// higher than before.
 pub(crate) fn rewrite_budget(root: &Path) -> Result<()> {
-    budget::rewrite(root, &sources(root)?)
+    let sources = sources(root)?;
+    invariants::write(root, &sources)?;
+    budget::rewrite(root, &sources)
 }
 
 fn cargo(root: &Path, args: &[&str]) -> Result<bool> {
