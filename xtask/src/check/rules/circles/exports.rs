@@ -14,8 +14,8 @@ pub(super) struct Exports {
     pub(super) modules: BTreeSet<String>,
     /// Modules that no product has: only a feature for tests brings them.
     pub(super) of_tests: BTreeSet<String>,
-    /// Names that it uses from a module, with the module.
-    used: BTreeMap<String, String>,
+    /// Names that it uses from a module, with the path of the name.
+    used: BTreeMap<String, Vec<String>>,
     /// Modules of which it uses every name.
     globs: Vec<String>,
     /// Names that it defines.
@@ -27,7 +27,8 @@ pub(super) struct Exports {
 /// The module or the first file of a crate.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    Module(String),
+    /// The path that the name stands for, which begins with a top-level module.
+    Module(Vec<String>),
     Root,
 }
 
@@ -73,20 +74,21 @@ impl Exports {
                     continue;
                 }
                 match path.name {
-                    Some(name) => drop(self.used.insert(name, module.clone())),
+                    Some(name) => drop(self.used.insert(name, path.segments[begin..].to_vec())),
                     None => self.globs.push(module.clone()),
                 }
             }
         }
     }
 
-    /// The module that `crate::name` is from. `None` for names that are not of this crate.
-    pub(super) fn owner(&self, name: &str) -> Option<Owner> {
+    /// The module that `crate::path` is from. `None` for names that are not of this crate.
+    pub(super) fn owner(&self, path: &[String]) -> Option<Owner> {
+        let name = path.first()?;
         if self.modules.contains(name) {
-            return Some(Owner::Module(name.to_owned()));
+            return Some(Owner::Module(path.to_vec()));
         }
-        if let Some(module) = self.used.get(name) {
-            return Some(Owner::Module(module.clone()));
+        if let Some(used) = self.used.get(name) {
+            return Some(Owner::Module(used.clone()));
         }
         if self.defined.contains(name) {
             return Some(Owner::Root);
@@ -96,7 +98,7 @@ impl Exports {
             names.is_some_and(|names| names.contains(name))
         };
         let module = self.globs.iter().find(has_name)?;
-        Some(Owner::Module(module.clone()))
+        Some(Owner::Module(vec![module.clone(), name.clone()]))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The dependencies between the top-level modules of a crate, read from the paths in its files.
+//! The dependencies between the modules of a crate, read from the paths in its files.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,12 @@ use syn::{ItemMod, ItemUse, Macro, Visibility};
 
 use super::exports::{Exports, Owner, paths, plain};
 use crate::check::source::Source;
+
+/// Crates whose top-level folders are resources: there each layer of a resource is a module of its
+/// own (`machine/entity`), as the resources refer to each other layer by layer.
+const LAYERED: [&str; 1] = ["control-state"];
+/// The layers of a resource.
+const LAYERS: [&str; 4] = ["entity", "command", "read", "apply"];
 
 /// A line that names another module.
 #[derive(Clone)]
@@ -59,6 +65,20 @@ impl Reader<'_> {
         name.unwrap_or(&self.file.tree).to_owned()
     }
 
+    /// The module that a path from the root of the crate leads to.
+    fn module_of(&self, path: &[String]) -> String {
+        match path {
+            [folder, layer, ..]
+                if LAYERED.contains(&self.file.krate.as_str())
+                    && LAYERS.contains(&layer.as_str()) =>
+            {
+                format!("{folder}/{layer}")
+            }
+            [module, ..] => module.clone(),
+            [] => self.root(),
+        }
+    }
+
     /// Notes what a path names, if it begins with `crate`, `self` or `super`.
     fn note(&mut self, segments: &[String], line: usize) {
         let mut base = self.module.clone();
@@ -77,15 +97,19 @@ impl Reader<'_> {
         let Some(name) = rest.first() else { return };
         // In the first file of the crate a path may begin with one of its modules.
         let is_child = self.module.is_empty() && self.exports.modules.contains(name);
-        if !base.is_empty() || !(is_anchored || is_child) {
+        if !(is_anchored || is_child) {
             return;
         }
-        let to = match self.exports.owner(name) {
-            Some(Owner::Module(module)) => module,
-            Some(Owner::Root) => self.root(),
-            None => return,
+        let to = if base.is_empty() {
+            match self.exports.owner(rest) {
+                Some(Owner::Module(path)) => self.module_of(&path),
+                Some(Owner::Root) => self.root(),
+                None => return,
+            }
+        } else {
+            self.module_of(&[&base, rest].concat())
         };
-        let from = self.module.first().cloned().unwrap_or_else(|| self.root());
+        let from = self.module_of(&self.module);
         if from == to {
             return;
         }

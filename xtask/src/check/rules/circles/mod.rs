@@ -1,8 +1,9 @@
-//! Circles between the top-level modules of a crate under `control/`: each module of one is a hit.
+//! Circles between the modules of a crate under `control/`: each module of one is a hit.
 //!
-//! A module is a file or a folder beside the file that the crate begins with. That file counts
-//! too, for what it defines itself; what it only exports belongs to the module that defines it.
-//! A module that only a feature for tests brings is left out: no product has it.
+//! A module is a file or a folder beside the file that the crate begins with; where the folders are
+//! resources, it is a layer of one (`machine/entity`). The first file counts too, for what it
+//! defines itself; what it only exports belongs to the module that defines it.
+//! A module that only a feature for tests enables is left out: no product has it.
 
 mod exports;
 mod graph;
@@ -201,6 +202,33 @@ mod tests {
         let down = ("b/mod.rs", "use crate::a::y::Y;");
         assert_eq!(found(&[lib, up, ("a/y.rs", "use super::x::X;")]), [""; 0]);
         assert_eq!(found(&[lib, up, ("a/y.rs", ""), down]), ["a b"]);
+    }
+
+    #[test]
+    fn layers_of_a_resource_are_modules() {
+        let lib = (
+            "lib.rs",
+            "mod machine; mod network; pub use machine::entity::Machine;",
+        );
+        let folders = [
+            ("machine/mod.rs", "pub mod entity; mod apply;"),
+            ("network/mod.rs", "pub mod entity; pub mod apply;"),
+        ];
+        let downwards = [
+            ("machine/entity.rs", "use crate::network::entity::Network;"),
+            (
+                "machine/apply.rs",
+                "use super::entity::Machine; use crate::network::apply::f;",
+            ),
+            ("network/apply.rs", "use crate::Machine;"),
+        ];
+        let up = [("network/entity.rs", "use crate::machine::apply::f;")];
+        let layered = |files: &[_]| found_of("control-state", files);
+        let base = [&[lib][..], &folders, &downwards].concat();
+        assert_eq!(layered(&base), [""; 0]);
+        assert_eq!(found(&base), ["machine network"]);
+        let expected = "machine/apply machine/entity network/apply network/entity";
+        assert_eq!(layered(&[&base[..], &up].concat()), [expected]);
     }
 
     #[test]
