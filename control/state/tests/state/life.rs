@@ -124,9 +124,7 @@ fn a_machine_that_nobody_saw_registers_in_one_change() {
         seen_in,
         ..registration(1, "boot-1")
     };
-    let op = Op::from(registers(Some(text(PARTITION))));
-    assert_eq!(op.level(), SEEN_IN_LEVEL);
-    once.ok(op);
+    once.ok(registers(Some(text(PARTITION))));
     assert_eq!(twice.refused(registers(None)), ErrorCode::NotFound);
     let seen_at = twice.now;
     twice.ok(MachineSeen {

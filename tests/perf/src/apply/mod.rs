@@ -4,6 +4,8 @@
 //! A scenario applies every command once, to a data centre of many machines. Before a command is
 //! applied as it is, it is grown (`grow`) and tried: `attempt` carries it out and takes it back.
 
+#[cfg(test)]
+mod golden;
 mod grow;
 mod rows;
 mod scenario;
@@ -69,7 +71,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<()> {
         }
         Ok(())
     };
-    rows::all(args.machines, &mut sink)?;
+    let _history = rows::all(args.machines, &mut sink)?;
     measured.sort_by(|a: &Row, b| b.worst_ms().total_cmp(&a.worst_ms()));
     // Some commands come more than once: the worst time counts.
     let mut seen = BTreeSet::new();

@@ -11,11 +11,21 @@ use uuid::Uuid;
 /// Looks at a command before it is applied.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(&mut Tables, Timestamp, &Op) -> Result<()>;
 
+/// A change of the scenario's state.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// A command that was applied.
+    Command(Command),
+    /// A record that was loaded as if it had been stored, with its revision.
+    Loaded(Record, u64),
+}
+
 /// Commands that are applied to one state, in order.
 pub(super) struct Scenario<'a> {
     tables: Tables,
     now: Timestamp,
     sink: Sink<'a>,
+    history: Vec<Step>,
 }
 
 impl<'a> Scenario<'a> {
@@ -24,7 +34,13 @@ impl<'a> Scenario<'a> {
             tables: Tables::new(),
             now: Timestamp::from_ms(1_000_000_000),
             sink,
+            history: Vec::new(),
         }
+    }
+
+    /// Every change so far, in order.
+    pub(super) fn into_history(self) -> Vec<Step> {
+        self.history
     }
 
     /// Milliseconds of the clock, with so many more.
@@ -54,7 +70,9 @@ impl<'a> Scenario<'a> {
         };
         let record = Record::ClusterClock(Arc::new(clock));
         let (bytes, revision) = (record.encode()?, self.tables.revision());
-        Ok(self.tables.load(record.kind(), &bytes, revision)?)
+        self.tables.load(record.kind(), &bytes, revision)?;
+        self.history.push(Step::Loaded(record, revision));
+        Ok(())
     }
 
     /// Applies a command.
@@ -78,9 +96,11 @@ impl<'a> Scenario<'a> {
 
     fn apply(&mut self, op: Op) -> Result<()> {
         let name = op.name();
-        let outcome = apply(&mut self.tables, &Command::new(self.now, "bench", op));
-        let refused = |error| anyhow!("{name}: {error}");
-        outcome.result.map(|_| ()).map_err(refused)
+        let command = Command::new(self.now, "bench", op);
+        let outcome = apply(&mut self.tables, &command);
+        outcome.result.map_err(|error| anyhow!("{name}: {error}"))?;
+        self.history.push(Step::Command(command));
+        Ok(())
     }
 }
 

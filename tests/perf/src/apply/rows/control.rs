@@ -107,13 +107,11 @@ fn certificates(scenario: &mut Scenario<'_>) -> Result<()> {
         "certificate": certificate(scenario, "aa"), "cause": {"join": {"join_ticket": id(1)}},
     }});
     scenario.row(op)?;
+    scenario.row(json!({"RevokeCertificates": {
+        "choice": {"serial": "aa"}, "reason": "text",
+    }}))?;
     scenario.row(json!({"RotateIdentity": {"identity": LEAF}}))?;
     scenario.row(json!({"RevokeIdentity": {"identity": LEAF, "reason": "text"}}))?;
-    let op = json!({"RecordCertificate": certificate(scenario, "bb")});
-    scenario.row(op)?;
-    scenario.row(json!({"RevokeCertificates": {
-        "choice": {"serial": "bb"}, "reason": "text",
-    }}))?;
     let op = ticket(scenario, 2);
     scenario.done(op)?;
     scenario.row(json!({"RevokeJoinTicket": {"id": id(2)}}))?;

@@ -8,13 +8,13 @@ mod tenancy;
 
 use anyhow::Result;
 
-use super::scenario::{Scenario, Sink};
+use super::scenario::{Scenario, Sink, Step};
 
-/// Runs the scenario over a data centre of so many machines.
+/// Runs the scenario over a data centre of so many machines and returns every change of its state.
 ///
 /// # Errors
 /// When a command is refused, or the sink fails.
-pub(super) fn all(machines: u32, sink: Sink<'_>) -> Result<()> {
+pub(super) fn all(machines: u32, sink: Sink<'_>) -> Result<Vec<Step>> {
     let mut scenario = Scenario::new(sink);
     tenancy::rows(&mut scenario)?;
     catalog::rows(&mut scenario)?;
@@ -23,5 +23,6 @@ pub(super) fn all(machines: u32, sink: Sink<'_>) -> Result<()> {
     fleet::rows(&mut scenario)?;
     life::rows(&mut scenario, machines)?;
     tenancy::ends(&mut scenario)?;
-    control::ends(&mut scenario)
+    control::ends(&mut scenario)?;
+    Ok(scenario.into_history())
 }
