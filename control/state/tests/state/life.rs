@@ -234,6 +234,18 @@ fn freeing() {
     assert_eq!(world.refused(by_admin.clone()), ErrorCode::MachineAlive);
     let mut silent = world.clone();
     silent.tick(DEAD_AFTER_MS);
+    assert_eq!(silent.refused(by_admin.clone()), ErrorCode::MachineAlive);
+    let off = BmcReading {
+        machine: Some(id(1)),
+        address: "10.0.0.1:623".into(),
+        power_state: "off".into(),
+        observed_at: silent.now,
+        ..BmcReading::default()
+    };
+    silent.ok(ReportBmc {
+        partition: text(PARTITION),
+        readings: vec![off],
+    });
     silent.ok(by_admin.clone());
     world.ok(free.clone());
     let orders = world.open_orders();

@@ -26,6 +26,7 @@ fn one_failure_that_is_told_twice_is_one_attempt() {
         world.ok(failed.clone());
         assert_eq!(attempt(&world), 2);
     }
+    world.later(1_000);
     world.event(1, EventKind::Installing);
     world.ok(failed);
     assert_eq!(attempt(&world), 3);

@@ -1,25 +1,191 @@
 //! Golden files: what a node has on its disk is read by every later program.
 //!
 //! `golden/rows` has a row of every kind, `golden/commands` a log record of every operation.
-//! `golden/log.backup` is a log, and `golden/state.backup` the state that it leads to. The files are
-//! frozen: none is ever made anew. Those of a new kind or operation come beside them, with
-//! `GOLDEN=add cargo test -p tests-perf golden`.
+//! `golden/log.backup` is a log, and `golden/state.backup` the state that it leads to. The files
+//! come from `tests-scenario`, which has every operation. They are frozen: none is ever made anew.
+//! The files of a new kind or operation are added beside them with
+//!
+//! ```text
+//! GOLDEN=add cargo test -p control-store golden
+//! ```
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ciborium::Value;
-use control_state::{Command, FEATURE_LEVEL, Kind, Op, Tables};
-use proto_backup::{Head, Item, Reader};
+use control_state::{
+    AuditEntry, AuditPhase, Change, Command, FEATURE_LEVEL, Kind, Op, Record, Tables,
+};
+use proto_backup::{Encryption, FORMAT, Head, Item, Reader, Recipients, Writer};
+use tests_scenario::Step;
 
 use super::restore::Rows;
 use super::tables::{propose, tenant};
 use super::*;
-use crate::{Restore, StateMachine, codec, tables as rows_of};
+use crate::machine::Row;
+use crate::tables::{row_key, row_value};
+use crate::{Restore, StateMachine, codec};
 
-fn golden(name: &str) -> PathBuf {
+/// Machines of the scenario.
+const MACHINES: u32 = 20;
+const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+/// Key of a row in the log that the cluster was restored with; other keys are of commands.
+const RESTORED: &[u8] = b"row/";
+
+/// What the scenario shows of the formats.
+#[derive(Default)]
+struct Samples {
+    /// The largest row of each kind.
+    rows: BTreeMap<String, Vec<u8>>,
+    /// The largest log record of each operation.
+    commands: BTreeMap<String, Vec<u8>>,
+    log: Rows,
+    /// The state at the end of the log.
+    state: Rows,
+    revision: u64,
+}
+
+fn keep_largest(samples: &mut BTreeMap<String, Vec<u8>>, name: &str, bytes: Vec<u8>) {
+    let kept = samples.entry(name.to_owned()).or_default();
+    if bytes.len() > kept.len() {
+        *kept = bytes;
+    }
+}
+
+/// The command with every optional field of its envelope.
+fn enveloped(command: &Command) -> Command {
+    let call = AuditEntry {
+        sequence: 0,
+        id: "call".to_owned(),
+        time: command.now,
+        ended: None,
+        user: "ada".to_owned(),
+        tenant: "acme".to_owned(),
+        project: Some("web".to_owned()),
+        method: "m".to_owned(),
+        body: Some("{}".to_owned()),
+        source_ip: "192.0.2.1".to_owned(),
+        result_code: None,
+        phase: AuditPhase::Call,
+        rule: Some("night/console".to_owned()),
+        count: None,
+        hash: None,
+    };
+    command.clone().traced(TRACE.to_owned()).called(call)
+}
+
+fn row(record: &Record, revision: u64) -> (Vec<u8>, Vec<u8>) {
+    let key = row_key(record.kind(), &record.key());
+    (key, row_value(record, revision).unwrap())
+}
+
+fn samples() -> Samples {
+    let history = tests_scenario::run(MACHINES, &mut |_, _, _| Ok(())).unwrap();
+    let mut samples = Samples::default();
+    let mut tables = Tables::new();
+    for (number, step) in history.iter().enumerate() {
+        let command = match step {
+            Step::Command(command) => command,
+            Step::Loaded(record, revision) => {
+                let (key, value) = row(record, *revision);
+                StateMachine::load(&mut tables, &key, &value).unwrap();
+                samples.log.push(([RESTORED, &key].concat(), value));
+                continue;
+            }
+        };
+        let record = codec::encode(command).unwrap();
+        let key = format!("log/{number:05}").into_bytes();
+        samples.log.push((key, record));
+        let sample = codec::encode(&enveloped(command)).unwrap();
+        keep_largest(&mut samples.commands, command.op.name(), sample);
+        for change in StateMachine::apply(&mut tables, command).changes {
+            let Row { value, .. } = row_of(&tables, &change);
+            if let Some(value) = value {
+                keep_largest(&mut samples.rows, change.kind.as_str(), value);
+            }
+        }
+    }
+    samples.revision = Tables::revision(&tables);
+    let records = Kind::ALL.iter().flat_map(|kind| tables.records(*kind));
+    samples.state = records
+        .map(|(record, revision)| row(&record, revision))
+        .collect();
+    samples
+}
+
+fn row_of(tables: &Tables, change: &Change) -> Row {
+    StateMachine::row(tables, change).unwrap()
+}
+
+fn to_backup(rows: &Rows, revision: u64) -> Vec<u8> {
+    let head = Head {
+        format: FORMAT,
+        made_by: env!("CARGO_PKG_VERSION").to_owned(),
+        made_at_ms: 1_000_000_000,
+        cluster: "test".to_owned(),
+        cluster_id: uuid::Uuid::from_u128(1).to_string(),
+        node: 1,
+        term: 1,
+        revision,
+        feature_level: 1,
+        encryption: Encryption::None,
+    };
+    let mut writer = Writer::new(Vec::new(), head, &Recipients::parse([]).unwrap()).unwrap();
+    for (key, value) in rows {
+        writer.row(key, value).unwrap();
+    }
+    writer.finish().unwrap().0
+}
+
+/// Every golden file, as the scenario makes it today.
+fn made_today() -> BTreeMap<PathBuf, Vec<u8>> {
+    let samples = samples();
+    let revision = samples.revision;
+    let rows = samples.rows.into_iter();
+    let rows = rows.map(|(kind, bytes)| (Path::new("rows").join(kind), bytes));
+    let commands = samples.commands.into_iter();
+    let commands = commands.map(|(name, bytes)| (Path::new("commands").join(name), bytes));
+    let log = ("log.backup".into(), to_backup(&samples.log, revision));
+    let state = ("state.backup".into(), to_backup(&samples.state, revision));
+    rows.chain(commands).chain([log, state]).collect()
+}
+
+fn golden(name: impl AsRef<Path>) -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests");
     tests.join("golden").join(name)
+}
+
+/// Writes the files that are missing when `GOLDEN=add` is set, else names them.
+#[test]
+fn every_kind_and_operation_has_a_golden_file() {
+    let files = made_today();
+    let kinds = Kind::ALL.iter().map(|kind| kind.as_str());
+    let kinds = kinds.map(|kind| Path::new("rows").join(kind));
+    let operations = Op::NAMES
+        .iter()
+        .map(|name| Path::new("commands").join(name));
+    let unseen: Vec<_> = kinds
+        .chain(operations)
+        .filter(|name| !files.contains_key(name))
+        .collect();
+    assert!(unseen.is_empty(), "tests-scenario does not make {unseen:?}");
+
+    let adds = std::env::var("GOLDEN").is_ok_and(|wanted| wanted == "add");
+    let mut missing = Vec::new();
+    for (name, bytes) in files {
+        let path = golden(&name);
+        if path.exists() {
+            continue;
+        }
+        if adds {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        } else {
+            missing.push(name);
+        }
+    }
+    let hint = "GOLDEN=add cargo test -p control-store golden";
+    assert!(missing.is_empty(), "{missing:?} are missing: {hint}");
 }
 
 /// The files of a folder by their names.
@@ -68,20 +234,6 @@ fn keeps(now: &Value, frozen: &Value) -> bool {
 }
 
 #[test]
-fn every_kind_and_operation_has_a_golden_file() {
-    let names = |folder: &str| files(folder).into_iter().map(|(name, _)| name);
-    let kinds: BTreeSet<String> = Kind::ALL.iter().map(ToString::to_string).collect();
-    let operations: BTreeSet<String> = Op::NAMES.iter().map(ToString::to_string).collect();
-    let hint = "GOLDEN=add cargo test -p tests-perf golden";
-    assert_eq!(names("rows").collect::<BTreeSet<_>>(), kinds, "{hint}");
-    assert_eq!(
-        names("commands").collect::<BTreeSet<_>>(),
-        operations,
-        "{hint}"
-    );
-}
-
-#[test]
 fn golden_rows_lose_nothing() {
     for (kind, frozen) in files("rows") {
         let mut tables = Tables::new();
@@ -89,7 +241,7 @@ fn golden_rows_lose_nothing() {
         StateMachine::load(&mut tables, key.as_bytes(), &frozen).unwrap();
         let kind: Kind = kind.parse().unwrap();
         let (record, revision) = tables.records(kind).next().unwrap();
-        let now = rows_of::row_value(&record, revision).unwrap();
+        let now = row_value(&record, revision).unwrap();
         assert_eq!(now[..9], frozen[..9], "{kind}: version and revision");
         let (now, frozen) = (value(&now[9..]), value(&frozen[9..]));
         assert!(keeps(&now, &frozen), "{kind}: {frozen:?} became {now:?}");
@@ -129,8 +281,7 @@ fn the_golden_log_leads_to_the_golden_state() {
     let mut tables = Tables::new();
     for (key, bytes) in log {
         let name = String::from_utf8_lossy(&key).into_owned();
-        // A row in the log is one that the cluster was restored with.
-        if let Some(row) = key.strip_prefix(b"row/") {
+        if let Some(row) = key.strip_prefix(RESTORED) {
             StateMachine::load(&mut tables, row, &bytes).unwrap();
             continue;
         }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::apply::scenario::{Scenario, digest, id, relabelled};
+use crate::scenario::{Scenario, digest, id, relabelled};
 
 const DAY_MS: u64 = 24 * 3_600_000;
 
@@ -30,7 +30,7 @@ fn invite(scenario: &Scenario<'_>, number: u8) -> Value {
 }
 
 /// A token with something of everything.
-pub(super) fn token(scenario: &Scenario<'_>, number: u128, user: &str) -> Value {
+pub(crate) fn token(scenario: &Scenario<'_>, number: u128, user: &str) -> Value {
     json!({
         "id": id(number), "user": user, "description": "text", "labels": {"key": "value"},
         "permissions": [{"subject": id(1), "methods": ["/metalstack.api.v2.IPService/List"]}],
@@ -39,13 +39,13 @@ pub(super) fn token(scenario: &Scenario<'_>, number: u128, user: &str) -> Value 
     })
 }
 
-pub(super) fn without_roles(mut token: Value) -> Value {
+pub(crate) fn without_roles(mut token: Value) -> Value {
     token["project_roles"] = json!({});
     token["tenant_roles"] = json!({});
     token
 }
 
-pub(super) fn rows(scenario: &mut Scenario<'_>) -> Result<()> {
+pub(crate) fn rows(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(tenant("acme"))?;
     scenario.done(tenant("beta"))?;
     scenario.done(tenant("gamma"))?;
@@ -129,7 +129,7 @@ fn bounds(scenario: &mut Scenario<'_>) -> Result<()> {
 }
 
 /// Commands that work only when nothing is left.
-pub(super) fn ends(scenario: &mut Scenario<'_>) -> Result<()> {
+pub(crate) fn ends(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(json!({"RemoveProjectMember": {"id": id(1), "member": "beta"}}))?;
     scenario.row(json!({"RemoveTenantMember": {"login": "acme", "member": "beta"}}))?;
     scenario.row(json!({"DeleteProject": {"id": id(2)}}))?;

@@ -4,14 +4,14 @@ use anyhow::{Context, Result};
 use control_state::{BmcOrder, Machine, OrderState};
 use serde_json::{Map, Value, json};
 
-use super::catalog::{IMAGE, PARTITION, SIZE};
-use super::fleet::{event, heard, machine, registration, seen};
-use super::tenancy::{token, without_roles};
-use crate::apply::scenario::{Scenario, digest, id, mac, relabelled};
+use crate::catalog::{IMAGE, PARTITION, SIZE};
+use crate::fleet::{event, heard, machine, registration, seen};
+use crate::scenario::{Scenario, digest, id, mac, relabelled};
+use crate::tenancy::{token, without_roles};
 
 const HOUR_MS: u64 = 3_600_000;
 
-pub(super) fn rows(scenario: &mut Scenario<'_>, machines: u32) -> Result<()> {
+pub(crate) fn rows(scenario: &mut Scenario<'_>, machines: u32) -> Result<()> {
     let fresh = machines + 1;
     first_boot(scenario, fresh)?;
     bmc(scenario)?;

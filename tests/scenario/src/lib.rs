@@ -1,20 +1,24 @@
-//! Every command once, in an order in which each is accepted.
+//! Every command of the state once, in an order in which each is accepted.
+//!
+//! The bench measures with it what a command costs, and `control-store` makes golden files with it.
 
 mod catalog;
 mod control;
 mod fleet;
 mod life;
+mod scenario;
 mod tenancy;
 
 use anyhow::Result;
 
-use super::scenario::{Scenario, Sink, Step};
+use scenario::Scenario;
+pub use scenario::{Sink, Step};
 
 /// Runs the scenario over a data centre of so many machines and returns every change of its state.
 ///
 /// # Errors
 /// When a command is refused, or the sink fails.
-pub(super) fn all(machines: u32, sink: Sink<'_>) -> Result<Vec<Step>> {
+pub fn run(machines: u32, sink: Sink<'_>) -> Result<Vec<Step>> {
     let mut scenario = Scenario::new(sink);
     tenancy::rows(&mut scenario)?;
     catalog::rows(&mut scenario)?;

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::catalog::PARTITION;
-use crate::apply::scenario::{Scenario, digest, id};
+use crate::catalog::PARTITION;
+use crate::scenario::{Scenario, digest, id};
 
 const HOUR_MS: u64 = 3_600_000;
 /// Whom the certificates are of.
@@ -48,7 +48,7 @@ fn record(scenario: &Scenario<'_>) -> Value {
     })
 }
 
-pub(super) fn rows(scenario: &mut Scenario<'_>) -> Result<()> {
+pub(crate) fn rows(scenario: &mut Scenario<'_>) -> Result<()> {
     nodes(scenario)?;
     certificates(scenario)?;
     let op = json!({"AppendAudit": {"entries": [record(scenario)]}});
@@ -67,7 +67,7 @@ pub(super) fn rows(scenario: &mut Scenario<'_>) -> Result<()> {
 }
 
 /// The fleet out of a backup of this moment, whose machines nobody has heard since.
-pub(super) fn ends(scenario: &mut Scenario<'_>) -> Result<()> {
+pub(crate) fn ends(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.restore()?;
     scenario.row(json!({"ReconcileRestore": {"judge_silent": true}}))
 }

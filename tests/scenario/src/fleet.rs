@@ -3,15 +3,15 @@
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::catalog::PARTITION;
-use crate::apply::scenario::{Scenario, id, mac, relabelled};
+use crate::catalog::PARTITION;
+use crate::scenario::{Scenario, id, mac, relabelled};
 
 /// Machines of one leaf.
 const PER_LEAF: u32 = 40;
 const GIB: u64 = 1 << 30;
 
 /// Number of a machine's id; machines count from 1.
-pub(super) fn machine(number: u32) -> String {
+pub(crate) fn machine(number: u32) -> String {
     id(0x1000 + u128::from(number))
 }
 
@@ -36,7 +36,7 @@ fn leaf(name: &str, rack: &str) -> Value {
 }
 
 /// A report of a leaf that hears all of its machines.
-pub(super) fn heard(name: &str, vni: u32, machines: impl Iterator<Item = u32>) -> Value {
+pub(crate) fn heard(name: &str, vni: u32, machines: impl Iterator<Item = u32>) -> Value {
     let port = |number: u32| {
         let seen = json!({
             "admin_up": true, "oper_up": true, "vni": vni,
@@ -57,7 +57,7 @@ pub(super) fn heard(name: &str, vni: u32, machines: impl Iterator<Item = u32>) -
     }})
 }
 
-pub(super) fn registration(number: u32, boot: &str) -> Value {
+pub(crate) fn registration(number: u32, boot: &str) -> Value {
     json!({"RegisterMachine": {
         "id": machine(number), "hammer_version": "1", "boot_id": boot,
         "hardware": {
@@ -83,21 +83,21 @@ pub(super) fn registration(number: u32, boot: &str) -> Value {
     }})
 }
 
-pub(super) fn seen(scenario: &Scenario<'_>, number: u32) -> Value {
+pub(crate) fn seen(scenario: &Scenario<'_>, number: u32) -> Value {
     json!({"MachineSeen": {
         "id": machine(number), "partition": PARTITION, "mac": mac(number),
         "seen_at": scenario.after(0),
     }})
 }
 
-pub(super) fn event(scenario: &Scenario<'_>, number: u32, kind: &str) -> Value {
+pub(crate) fn event(scenario: &Scenario<'_>, number: u32, kind: &str) -> Value {
     json!({"MachineEvent": {
         "id": machine(number), "kind": kind, "message": "text", "time": scenario.after(0),
     }})
 }
 
 /// Switches and waiting machines.
-pub(super) fn fill(scenario: &mut Scenario<'_>, machines: u32) -> Result<()> {
+pub(crate) fn fill(scenario: &mut Scenario<'_>, machines: u32) -> Result<()> {
     for number in 0..machines.div_ceil(PER_LEAF) {
         scenario.done(leaf(&format!("leaf{number}"), &format!("rack-{number}")))?;
     }
@@ -127,7 +127,7 @@ pub(super) fn fill(scenario: &mut Scenario<'_>, machines: u32) -> Result<()> {
 }
 
 /// Commands that concern switches alone.
-pub(super) fn rows(scenario: &mut Scenario<'_>) -> Result<()> {
+pub(crate) fn rows(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(leaf("spare", "rack-0"))?;
     scenario.row(json!({"UpdateSwitch": {
         "id": "spare", "lock": "server", "description": "text", "replace_mode": "replace",

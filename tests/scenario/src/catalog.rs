@@ -3,11 +3,11 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::apply::scenario::{Scenario, digest, id, relabelled};
+use crate::scenario::{Scenario, digest, id, relabelled};
 
-pub(super) const PARTITION: &str = "lab";
-pub(super) const SIZE: &str = "small";
-pub(super) const IMAGE: &str = "debian-12.0.20260101";
+pub(crate) const PARTITION: &str = "lab";
+pub(crate) const SIZE: &str = "small";
+pub(crate) const IMAGE: &str = "debian-12.0.20260101";
 const GIB: u64 = 1 << 30;
 
 fn meta(labels: Value) -> Value {
@@ -66,7 +66,7 @@ fn joined(mut head: Value, rest: Value) -> Value {
     head
 }
 
-pub(super) fn rows(scenario: &mut Scenario<'_>) -> Result<()> {
+pub(crate) fn rows(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(partition(PARTITION))?;
     scenario.row(json!({"UpdatePartition": {
         "id": PARTITION, "lock": "server", "description": "text",

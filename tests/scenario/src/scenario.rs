@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Looks at a command before it is applied.
-pub(super) type Sink<'a> = &'a mut dyn FnMut(&mut Tables, Timestamp, &Op) -> Result<()>;
+pub type Sink<'a> = &'a mut dyn FnMut(&mut Tables, Timestamp, &Op) -> Result<()>;
 
 /// A change of the scenario's state.
 #[derive(Debug)]
-pub(super) enum Step {
+pub enum Step {
     /// A command that was applied.
     Command(Command),
     /// A record that was loaded as if it had been stored, with its revision.
@@ -21,7 +21,7 @@ pub(super) enum Step {
 }
 
 /// Commands that are applied to one state, in order.
-pub(super) struct Scenario<'a> {
+pub(crate) struct Scenario<'a> {
     tables: Tables,
     now: Timestamp,
     sink: Sink<'a>,
@@ -29,7 +29,7 @@ pub(super) struct Scenario<'a> {
 }
 
 impl<'a> Scenario<'a> {
-    pub(super) fn new(sink: Sink<'a>) -> Self {
+    pub(crate) fn new(sink: Sink<'a>) -> Self {
         Self {
             tables: Tables::new(),
             now: Timestamp::from_ms(1_000_000_000),
@@ -39,20 +39,20 @@ impl<'a> Scenario<'a> {
     }
 
     /// Every change so far, in order.
-    pub(super) fn into_history(self) -> Vec<Step> {
+    pub(crate) fn into_history(self) -> Vec<Step> {
         self.history
     }
 
     /// Milliseconds of the clock, with so many more.
-    pub(super) fn after(&self, ms: u64) -> u64 {
+    pub(crate) fn after(&self, ms: u64) -> u64 {
         self.now.plus_ms(ms).ms()
     }
 
-    pub(super) fn later(&mut self, ms: u64) {
+    pub(crate) fn later(&mut self, ms: u64) {
         self.now = self.now.plus_ms(ms);
     }
 
-    pub(super) fn tables(&self) -> &Tables {
+    pub(crate) fn tables(&self) -> &Tables {
         &self.tables
     }
 
@@ -60,7 +60,7 @@ impl<'a> Scenario<'a> {
     ///
     /// # Errors
     /// When the mark cannot be written.
-    pub(super) fn restore(&mut self) -> Result<()> {
+    pub(crate) fn restore(&mut self) -> Result<()> {
         let clock = ClusterClock {
             restored: Some(Restored {
                 made_at: self.now,
@@ -79,7 +79,7 @@ impl<'a> Scenario<'a> {
     ///
     /// # Errors
     /// When it is no command, or refused.
-    pub(super) fn done(&mut self, op: Value) -> Result<()> {
+    pub(crate) fn done(&mut self, op: Value) -> Result<()> {
         let op = read(op)?;
         self.apply(op)
     }
@@ -88,7 +88,7 @@ impl<'a> Scenario<'a> {
     ///
     /// # Errors
     /// When it is no command, or refused.
-    pub(super) fn row(&mut self, op: Value) -> Result<()> {
+    pub(crate) fn row(&mut self, op: Value) -> Result<()> {
         let op = read(op)?;
         (self.sink)(&mut self.tables, self.now, &op)?;
         self.apply(op)
@@ -109,20 +109,20 @@ fn read(op: Value) -> Result<Op> {
     serde_json::from_value(op).with_context(|| name.unwrap_or_default())
 }
 
-pub(super) fn id(number: u128) -> String {
+pub(crate) fn id(number: u128) -> String {
     Uuid::from_u128(number).to_string()
 }
 
-pub(super) fn digest(byte: u8) -> String {
+pub(crate) fn digest(byte: u8) -> String {
     Digest::sha256([byte; 32]).to_string()
 }
 
-pub(super) fn mac(number: u32) -> String {
+pub(crate) fn mac(number: u32) -> String {
     let [a, b, c, d] = number.to_be_bytes();
     MacAddr([0x52, 0x54, a, b, c, d]).to_string()
 }
 
 /// Other labels of something.
-pub(super) fn relabelled() -> Value {
+pub(crate) fn relabelled() -> Value {
     json!({"replace": {"key": "value"}})
 }
