@@ -11,7 +11,7 @@ use control_convert::enums::bmc_command;
 use control_convert::machine::bmc_details;
 use control_convert::parse;
 use control_gate::Caller;
-use control_gate::refusal::{invalid, of_store, refused};
+use control_gate::refusal::{invalid, refused};
 use control_pki::Pki;
 use control_state::life::{bmc_desired, bmc_reading_matters};
 use control_state::{
