@@ -159,7 +159,7 @@ fn firewall(scenario: &mut Scenario<'_>) -> Result<()> {
     wanted["firewall_rules"] = json!({"egress": rule("to"), "ingress": rule("from")});
     wanted["idempotency"] = Value::Null;
     wanted["vpn"] = json!({
-        "address": "https://vpn.example", "key_id": "7", "key": "", "sealed_key": [1, 2],
+        "address": "https://vpn.example", "key_id": "7", "sealed_key": [1, 2],
         "expires_at": scenario.after(HOUR_MS),
     });
     scenario.row(json!({"AllocateMachine": wanted}))?;
