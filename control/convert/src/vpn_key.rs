@@ -9,11 +9,12 @@ pub fn seal_name(of: AllocationId) -> String {
     format!("vpn/{of}")
 }
 
-/// A member's key, for its machine alone; none when it cannot be opened, which the log tells.
+/// A member's key, for its machine alone. Empty once the member's node was seen, and when the key
+/// cannot be unsealed, which the log reports.
 pub fn vpn_key(pki: &Pki, member: &VpnMember) -> String {
     let access = &member.access;
     if access.sealed_key.is_empty() {
-        return access.key.clone();
+        return String::new();
     }
     let name = seal_name(member.allocation);
     let opened = pki.unseal(&name, &access.sealed_key);

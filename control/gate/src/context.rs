@@ -2,10 +2,7 @@
 
 use control_authz::Permit;
 use control_front::traces;
-use control_state::{
-    Command, ErrorCode, Op, Reply, StateError, TRACE_LEVEL, Tables, Token, TokenType, bounds,
-    feature_level,
-};
+use control_state::{Command, ErrorCode, Op, Reply, StateError, Tables, Token, TokenType, bounds};
 use control_store::{AuditTrail, Store, check_covers};
 use proto_types::Timestamp;
 use tonic::Status;
@@ -90,7 +87,7 @@ impl ServiceContext {
         let mut op = op.into();
         bounds::clip_reports(&mut op);
         let mut command = Command::new(self.store.now(), actor, op);
-        if let Some(trace) = traces::current().filter(|_| self.knows_traces()) {
+        if let Some(trace) = traces::current() {
             command = command.traced(trace.to_string());
         }
         // The store checks the permit of a real write. A dry run never reaches that check.
@@ -102,12 +99,6 @@ impl ServiceContext {
             .propose(permit, &command)
             .await
             .map_err(refusal::of_propose)
-    }
-
-    /// `true` if all nodes understand commands that carry a trace.
-    fn knows_traces(&self) -> bool {
-        let level = self.store.read_local(feature_level);
-        level.is_ok_and(|level| level >= TRACE_LEVEL)
     }
 
     /// Dry-runs a change, so that a refusal is known before long work begins.

@@ -10,9 +10,6 @@ use proto_public::api::v2;
 
 use crate::roles::{project_role, tenant_role};
 
-/// The wildcard subject: every subject that the user can reach.
-const ALL: &str = "*";
-
 /// Rights as a request or a stored token spells them.
 #[derive(Debug, Clone, Default)]
 pub struct WantedRights {
@@ -25,11 +22,10 @@ pub struct WantedRights {
 }
 
 impl WantedRights {
-    /// The rights of a stored token, without methods that an older version filed under the wrong
-    /// subject, see [`state::Token::by_visibility`].
+    /// The rights of a stored token.
     pub fn of(token: &state::Token) -> Self {
         Self {
-            permissions: counted(token),
+            permissions: token.permissions.clone(),
             project_roles: token.project_roles.clone(),
             tenant_roles: token.tenant_roles.clone(),
             machine_roles: token.machine_roles.clone(),
@@ -69,24 +65,6 @@ impl WantedRights {
             component: None,
         }
     }
-}
-
-/// The permissions of a token that have an effect.
-fn counted(token: &state::Token) -> Vec<state::MethodPermission> {
-    let mut permissions = token.permissions.clone();
-    // Versions before `by_visibility` stored methods without a subject under the wildcard, next to
-    // project methods. Taken literally those would reach every project of the user.
-    if token.by_visibility {
-        return permissions;
-    }
-    let has_subject = |path: &String| {
-        let method = proto_public::method(path);
-        method.is_some_and(|method| method.scope.subject_field().is_some())
-    };
-    for entry in permissions.iter_mut().filter(|entry| entry.subject == ALL) {
-        entry.methods.retain(|path| !has_subject(path));
-    }
-    permissions
 }
 
 /// Roles by canonical subject. If two spellings name one id, the weaker role counts; the contract
@@ -163,38 +141,5 @@ pub fn principal(token: &state::Token, directory: &dyn Directory) -> Principal {
             component: (token.component.as_ref()).map(|component| component.project.to_string()),
             ..rights
         },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_of_an_older_program_reaches_no_subject_by_a_star() {
-        const OWN: &str = "/metalstack.api.v2.UserService/Get";
-        const PING: &str = "/metalstack.infra.v2.ComponentService/Ping";
-        const IPS: &str = "/metalstack.api.v2.IPService/List";
-        const TENANT: &str = "/metalstack.api.v2.TenantService/Get";
-        let project = "00000000-0000-4000-8000-000000000001";
-        let mut token: state::Token = serde_json::from_value(serde_json::json!({
-            "id": project, "user": "ann", "meta": {}, "token_type": "api",
-            "issued_at": 0, "expires": 1000,
-            "permissions": [
-                {"subject": "*", "methods": [OWN, PING, IPS, TENANT]},
-                {"subject": project, "methods": [IPS]},
-            ],
-        }))
-        .unwrap();
-        let index = |path| proto_public::method(path).unwrap().index;
-        let allowed = |token: &state::Token, subject: &str| {
-            let rights = WantedRights::of(token).rights();
-            [OWN, PING, IPS, TENANT].map(|path| rights.permissions.allow(subject, index(path)))
-        };
-        assert_eq!(allowed(&token, ""), [true, true, false, false]);
-        assert_eq!(allowed(&token, "another"), [true, true, false, false]);
-        assert_eq!(allowed(&token, project), [true, true, true, false]);
-        token.by_visibility = true;
-        assert_eq!(allowed(&token, "another"), [true; 4]);
     }
 }

@@ -6,9 +6,8 @@ use std::time::Duration;
 use base_telemetry::traces::TraceContext;
 use control_state::life;
 use control_state::{
-    BmcAction as Action, BmcOrder as Order, BmcOrderDone as Done, BmcReading, CONTRACT_LEVEL,
-    DRAW_LEVEL, Draw, Fru, Machine, PowerMetric, PowerSupply, ReportBmc, Tables, bmc_host,
-    feature_level,
+    BmcAction as Action, BmcOrder as Order, BmcOrderDone as Done, BmcReading, Draw, Fru, Machine,
+    PowerMetric, PowerSupply, ReportBmc, Tables, bmc_host,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
@@ -81,19 +80,12 @@ impl BmcService for Shared {
                 "too many readings in one report",
             ));
         }
-        let mut readings = request
+        let readings = request
             .bmcs
             .into_iter()
             .map(|status| reading(status, now))
             .collect::<Result<Vec<_>, _>>()?;
         let news: Vec<BmcReading> = self.look(|t| {
-            // A node of a lower level could not read the command: the rest of it matters more.
-            if feature_level(t) < DRAW_LEVEL {
-                readings.iter_mut().for_each(|reading| reading.draw = None);
-            }
-            if feature_level(t) < CONTRACT_LEVEL {
-                readings.iter_mut().for_each(|reading| reading.user.clear());
-            }
             let matters = |r: &BmcReading| life::bmc_reading_matters(t, r, now);
             readings.into_iter().filter(matters).collect()
         })?;

@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use control_state::life::{self, BootTarget as Target, MachineBoot as Boot};
-use control_state::{
-    BootConfiguration, CONFIRMED_LEVEL, Machine, MachineSeen, Partition, TO_DISK_LEVEL,
-    feature_level,
-};
+use control_state::{BootConfiguration, Machine, MachineSeen, Partition};
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
     BootDesired, BootDesiredRequest, BootSeenRequest, BootSeenResponse, BootService, BootTarget,
@@ -73,9 +70,8 @@ impl BootService for Shared {
         let id = request.machine_uuid.parse().map_err(status::parse)?;
         let seen_at = seen_at(&request, now);
         let mac = request.mac.parse().map_err(status::parse)?;
-        let level = self.look(feature_level)?;
         let stated_at = Timestamp::from_ms(request.seen_ms);
-        let is_stated = request.seen_ms != 0 && level >= CONFIRMED_LEVEL;
+        let is_stated = request.seen_ms != 0;
         self.propose(
             peer,
             MachineSeen {
@@ -83,7 +79,7 @@ impl BootService for Shared {
                 partition,
                 mac: Some(mac),
                 seen_at,
-                to_disk: request.to_disk && level >= TO_DISK_LEVEL,
+                to_disk: request.to_disk,
                 stated_at: is_stated.then_some(stated_at),
             },
         )

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use control_state::life::Nonce;
 use control_state::{
-    BootTicket, Cause, ErrorCode, IDENTITY_LEVEL, IssueCertificate, JoinTicket, JoinedBy, Machine,
-    RecordCertificate, RedeemBootTicket, RedeemJoinTicket, StateError, feature_level,
+    BootTicket, Cause, ErrorCode, IssueCertificate, JoinTicket, JoinedBy, Machine,
+    RedeemBootTicket, RedeemJoinTicket, StateError,
 };
 use proto_identity::{
     CertificateDer, CertificateRequest, IdentityError, PeerIdentity, SpiffeId, Subject, sha256,
@@ -244,15 +244,8 @@ impl Pki {
         let signed = self.sign(id, request)?;
         let mut certificate = record::certificate(&signed.says, self.now(), allocation);
         certificate.authority = signed.generation;
-        let level = self.inner.store.read_local(feature_level)?;
-        if level >= IDENTITY_LEVEL {
-            let op = IssueCertificate { certificate, cause };
-            self.propose(id.to_string(), op).await?;
-        } else {
-            certificate.key = None;
-            self.propose(id.to_string(), RecordCertificate(certificate))
-                .await?;
-        }
+        let op = IssueCertificate { certificate, cause };
+        self.propose(id.to_string(), op).await?;
         Ok(Issued {
             chain: signed.chain,
             roots: signed.roots,

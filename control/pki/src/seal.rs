@@ -121,9 +121,12 @@ impl SealingKey {
     }
 
     /// The data key as this node keeps it in `path`, sealed by this key. Without the file a new
-    /// data key is made, or, when `is_old`, this key is taken for it: in directories that were
-    /// made before there were data keys, it sealed the state itself.
-    pub fn data_key(&self, path: &Path, is_old: bool) -> Result<Self, PkiError> {
+    /// data key is made if `may_create`.
+    ///
+    /// # Errors
+    /// When the file cannot be read, written or unsealed, and when it is missing and must not be
+    /// made: a state whose private keys another data key sealed cannot be opened with a new one.
+    pub fn data_key(&self, path: &Path, may_create: bool) -> Result<Self, PkiError> {
         let file = |source| PkiError::SealFile {
             path: path.to_owned(),
             source,
@@ -133,11 +136,9 @@ impl SealingKey {
                 let bytes = self.open(DATA_KEY, &sealed)?;
                 Self::from_bytes(&bytes).ok_or(PkiError::WrongSeal)
             }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            Err(e) if e.kind() == io::ErrorKind::NotFound && may_create => {
                 let mut bytes = self.bytes;
-                if !is_old {
-                    random(&mut bytes)?;
-                }
+                random(&mut bytes)?;
                 let data = Self::from_bytes(&bytes).ok_or(PkiError::Randomness)?;
                 self.keep_data_key(path, &data)?;
                 Ok(data)
@@ -261,7 +262,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         let first = SealingKey::load_or_create(&path("first.key")).unwrap();
-        let data = first.data_key(&path("first.data"), false).unwrap();
+        assert!(first.data_key(&path("first.data"), false).is_err());
+        let data = first.data_key(&path("first.data"), true).unwrap();
         assert_ne!(data.bytes, first.bytes);
         let sealed = data.seal("root", b"secret").unwrap();
         let joiner = Unwrapper::generate().unwrap();
@@ -274,8 +276,6 @@ mod tests {
         let kept = second.data_key(&path("second.data"), false).unwrap();
         assert_eq!(kept.open("root", &sealed).unwrap(), b"secret");
         assert!(first.data_key(&path("second.data"), false).is_err());
-        let old = first.data_key(&path("old.data"), true).unwrap();
-        assert_eq!(old.bytes, first.bytes);
     }
 
     #[test]

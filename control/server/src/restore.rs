@@ -222,16 +222,14 @@ async fn unseals(store: &Store, data_key: &SealingKey) -> Result<()> {
     Ok(())
 }
 
-/// The data key as a node keeps it; in old directories the sealing key was it.
+/// The data key as a node keeps it.
 fn kept_data_key(dir: &Path) -> Result<SealingKey> {
     let (seal, data) = (dir.join(SEALING_KEY), dir.join(DATA_KEY));
     // A key that is missing must not be made here.
     ensure!(seal.exists(), "there is no {SEALING_KEY} in it");
     let bytes = read_small(&seal)?;
     let node_key = SealingKey::from_secret(&bytes).context("its seal.key is none")?;
-    if !data.exists() {
-        return Ok(node_key);
-    }
+    ensure!(data.exists(), "there is no {DATA_KEY} in it");
     Ok(node_key.data_key(&data, false)?)
 }
 

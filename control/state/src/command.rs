@@ -4,14 +4,13 @@ use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::entity::AuditEntry;
-use crate::levels::{CHAIN_LEVEL, POLICY_LEVEL, TRACE_LEVEL};
 use crate::op::Op;
 
 /// A change to the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Command {
-    /// The feature level that brought it; a node that does not know it stops rather than to leave
-    /// it out.
+    /// The feature level that brought the command. A node that does not know the level stops
+    /// instead of skipping the command.
     pub version: u32,
     /// The proposer's time: the only time that `apply` knows.
     pub now: Timestamp,
@@ -49,7 +48,6 @@ impl Command {
     #[must_use]
     pub fn traced(self, trace: String) -> Self {
         Self {
-            version: self.version.max(TRACE_LEVEL),
             trace: Some(trace),
             ..self
         }
@@ -58,13 +56,7 @@ impl Command {
     /// The same with the record of the call that wants it.
     #[must_use]
     pub fn called(self, call: AuditEntry) -> Self {
-        let level = if call.rule.is_some() {
-            POLICY_LEVEL
-        } else {
-            CHAIN_LEVEL
-        };
         Self {
-            version: self.version.max(level),
             call: Some(Box::new(call)),
             ..self
         }

@@ -178,7 +178,6 @@ routes! {
     RevokeJoinTicket join_ticket::revoke_join_ticket;
     IssueBootTicket boots::issue_boot_ticket;
     RedeemBootTicket boots::redeem_boot_ticket;
-    RecordCertificate certificate::record_certificate;
     RevokeCertificates certificate::revoke_certificates;
     IssueCertificate issue::issue_certificate;
     RevokeIdentity identity::revoke_identity;

@@ -52,7 +52,6 @@ mod tick;
 
 pub use audit::command::*;
 pub use audit::entity::*;
-pub use audit::read::audit_is_chained;
 pub use catalog::command::*;
 pub use catalog::entity::*;
 pub use catalog::read::{ImageVersion, newest_image, parse_image_id};

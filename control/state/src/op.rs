@@ -15,15 +15,11 @@ use crate::cluster::command::{
 };
 use crate::identity::command::{
     BeginCaRotation, CreateComponentToken, CreateJoinTicket, CreateToken, CreateUser, DeleteUser,
-    ForceCaRotation, IssueCertificate, LogIn, PutCa, PutSigningKey, RecordCertificate,
-    RedeemJoinTicket, RevokeCertificates, RevokeIdentity, RevokeJoinTicket, RevokeToken,
-    RotateIdentity, SetPassword, TouchToken, UpdateToken,
+    ForceCaRotation, IssueCertificate, LogIn, PutCa, PutSigningKey, RedeemJoinTicket,
+    RevokeCertificates, RevokeIdentity, RevokeJoinTicket, RevokeToken, RotateIdentity, SetPassword,
+    TouchToken, UpdateToken,
 };
-use crate::levels::{
-    CA_LEVEL, CHAIN_LEVEL, CONFIRMED_LEVEL, CONTRACT_LEVEL, DRAW_LEVEL, EXPORT_LEVEL,
-    FEATURE_LEVEL, IDENTITY_LEVEL, NONCE_LEVEL, POLICY_LEVEL, SEEN_IN_LEVEL, TO_DISK_LEVEL,
-    TPM_LEVEL, VPN_SEAL_LEVEL,
-};
+use crate::levels::FEATURE_LEVEL;
 use crate::machine::command::{
     AllocateMachine, BmcOrderDone, ConfirmBmc, CreateMachineToken, DeleteBmcOrder, DeleteMachine,
     ForgetVpn, FreeMachine, InstallDone, IssueBootTicket, KeepBmcAccess, MachineEvent, MachineSeen,
@@ -57,70 +53,14 @@ macro_rules! ops {
                 match self { $(Self::$name(_) => stringify!($name),)* }
             }
 
-            /// The feature level that brought it, or brought the last field of it that a node
-            /// must not leave out.
-            pub fn level(&self) -> u32 {
+            /// The feature level that brought the operation, or brought the newest field in it that
+            /// a node must not drop. 1 for every operation so far.
+            pub const fn level(&self) -> u32 {
+                // The only operation of the next level, which this level cannot read.
                 if cfg!(feature = "next-level") && matches!(self, Self::CreateSize(_)) {
                     return FEATURE_LEVEL;
                 }
-                match self {
-                    Self::CreateInvite(op) if op.warrant.is_some() => CONFIRMED_LEVEL,
-                    Self::CreateInvite(_)
-                    | Self::AcceptInvite(_)
-                    | Self::DeleteInvite(_)
-                    | Self::SetQuota(_)
-                    | Self::RemoveQuota(_) => 2,
-                    Self::SetPolicy(_) | Self::RemovePolicy(_) => POLICY_LEVEL,
-                    Self::AppendAudit(op) if op.has_counts() => CONFIRMED_LEVEL,
-                    Self::AppendAudit(op) if op.has_rules() => POLICY_LEVEL,
-                    Self::AppendAudit(op) if op.has_calls() => CHAIN_LEVEL,
-                    Self::ReportComponent(_)
-                    | Self::DeleteComponent(_)
-                    | Self::CreateUser(_)
-                    | Self::SetPassword(_)
-                    | Self::DeleteUser(_)
-                    | Self::LogIn(_)
-                    | Self::DeleteBmcOrder(_)
-                    | Self::KeepBmcAccess(_)
-                    | Self::MigrateSwitch(_) => 3,
-                    Self::AcceptTime(_) => CONFIRMED_LEVEL,
-                    Self::ReconcileRestore(_) => CONTRACT_LEVEL,
-                    Self::MarkAuditExport(_) => EXPORT_LEVEL,
-                    Self::SetSettings(_) | Self::ForgetAuditExport(_) => CONFIRMED_LEVEL,
-                    Self::ReportVpn(_) | Self::ForgetVpn(_) => 4,
-                    Self::IssueCertificate(op) if op.tells_nonce() => NONCE_LEVEL,
-                    Self::IssueCertificate(_)
-                    | Self::RevokeIdentity(_)
-                    | Self::RotateIdentity(_) => IDENTITY_LEVEL,
-                    Self::BeginCaRotation(_)
-                    | Self::ForceCaRotation(_)
-                    | Self::CreateComponentToken(_) => CA_LEVEL,
-                    Self::CreateToken(op) if op.warrant.is_some() => CONFIRMED_LEVEL,
-                    Self::UpdateToken(op) if op.takes_role() => CONTRACT_LEVEL,
-                    Self::UpdateToken(op) if op.warrant.is_some() => CONFIRMED_LEVEL,
-                    Self::CreateMachineToken(_) | Self::ConfirmBmc(_) | Self::TakeBmcOrder(_) => {
-                        CONFIRMED_LEVEL
-                    }
-                    Self::RegisterMachine(op) if op.seen_in.is_some() => SEEN_IN_LEVEL,
-                    Self::CreateJoinTicket(op) if op.tpm.is_some() => TPM_LEVEL,
-                    Self::RedeemJoinTicket(op) if op.tpm.is_some() => TPM_LEVEL,
-                    Self::RedeemBootTicket(op) if op.nonce.is_some() => NONCE_LEVEL,
-                    Self::BmcOrderDone(op) if op.nonce.is_some() => NONCE_LEVEL,
-                    Self::CreatePartition(op) if op.0.requires_bmc_nonce() => NONCE_LEVEL,
-                    Self::UpdatePartition(op) if op.demands_nonce() => NONCE_LEVEL,
-                    Self::AllocateMachine(op) if op.seals_vpn() => VPN_SEAL_LEVEL,
-                    Self::AllocateMachine(op) if op.vpn.is_some() => 4,
-                    Self::MachineSeen(op) if op.stated_at.is_some() => CONFIRMED_LEVEL,
-                    Self::MachineSeen(op) if op.to_disk => TO_DISK_LEVEL,
-                    Self::ReportBmc(op) if op.tells_users() => CONTRACT_LEVEL,
-                    Self::ReportBmc(op) if op.tells_draw() => DRAW_LEVEL,
-                    Self::MachineSeen(op) if op.mac.is_none() => 3,
-                    Self::RegisterSwitch(op) if op.hears => CONFIRMED_LEVEL,
-                    Self::ReportSwitch(op) if op.tells_addresses() => CONFIRMED_LEVEL,
-                    Self::RegisterSwitch(op) if !op.identifiers.is_empty() => 3,
-                    Self::ReportSwitch(op) if op.ports.values().any(|it| it.bgp.is_some()) => 3,
-                    _ => 1,
-                }
+                1
             }
         }
 
@@ -319,8 +259,6 @@ ops! {
     IssueBootTicket;
     /// Once only. → `Reply::BootTicket`
     RedeemBootTicket;
-    /// → `Reply::None`
-    RecordCertificate;
     /// By serial number or identity. → `Reply::Serials` that were revoked now
     RevokeCertificates;
     /// Certificate and who it is of, as one. → `Reply::Identity`

@@ -18,13 +18,15 @@ pub enum CodecError {
     /// The bytes end before the version byte.
     #[error("empty value")]
     Empty,
-    /// Written by a newer build.
-    #[error("value has version {got}, this build reads up to {max}: start it with the newer build")]
+    /// Another build wrote the value, in a version that this one does not read.
+    #[error(
+        "value has version {got}, this build reads version {known}: use the build that wrote it"
+    )]
     Version {
         /// The version byte found.
         got: u8,
-        /// The newest version that this build reads.
-        max: u8,
+        /// The version that this build reads.
+        known: u8,
     },
     /// A command of a newer program.
     #[error(
@@ -70,7 +72,7 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError>
     if *version != VERSION {
         return Err(CodecError::Version {
             got: *version,
-            max: VERSION,
+            known: VERSION,
         });
     }
     let value = ciborium::from_reader(&mut rest).map_err(|e| CodecError::Decode(e.to_string()))?;

@@ -101,6 +101,19 @@ pub enum OpenError {
         /// Who asked.
         wanted: String,
     },
+    /// Another version wrote the directory, in a format that this one does not read.
+    #[error(
+        "data directory {path} has format {found}, this metalmeshd reads format {known}: start it \
+         with the metalmeshd that wrote it, or move the directory away and set up the cluster anew"
+    )]
+    Format {
+        /// The data directory.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The format that this program reads.
+        known: u32,
+    },
     /// The file that says whose directory this is cannot be read.
     #[error("{path} is unreadable: {reason}. Restore it from a backup of the data directory")]
     Identity {

@@ -12,12 +12,15 @@ use crate::platform::random_id;
 
 const FILE: &str = "NODE";
 const LOCK: &str = "LOCK";
-const FORMAT: u32 = 1;
+/// Format of the data directory: its layout, the stored rows and the log records. A directory of
+/// another format is refused and left as it is. Format 2 is the oldest that this program reads;
+/// raise the number when a change cannot read what it replaces.
+const FORMAT: u32 = 2;
 
 /// Written once, when the directory is made. Text, so that an operator can read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
-    /// Layout of the directory.
+    /// Format of the directory, see [`FORMAT`].
     pub(crate) format: u32,
     /// Made when the cluster was; part of every log segment.
     pub(crate) cluster_id: Uuid,
@@ -115,8 +118,11 @@ fn read(disk: &dyn Disk, path: &Path) -> Result<Identity, OpenError> {
     };
     let found: Identity = serde_json::from_slice(&text).map_err(|e| unreadable(e.to_string()))?;
     if found.format != FORMAT {
-        let reason = format!("it has format {}, this build knows {FORMAT}", found.format);
-        return Err(unreadable(reason));
+        return Err(OpenError::Format {
+            path: path.parent().unwrap_or(path).to_owned(),
+            found: found.format,
+            known: FORMAT,
+        });
     }
     Ok(found)
 }
@@ -170,6 +176,24 @@ mod tests {
             claim(&RealDisk, dir.path(), "east", 1, Begin::Form),
             Err(OpenError::Identity { .. })
         ));
+    }
+
+    #[test]
+    fn a_directory_of_another_format_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let claim = || claim(&RealDisk, dir.path(), "east", 1, Begin::Form);
+        claim().unwrap();
+        let path = dir.path().join(FILE);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let of = |format: u32| format!("\"format\": {format}");
+        for format in [FORMAT - 1, FORMAT + 1] {
+            let other = text.replace(&of(FORMAT), &of(format));
+            std::fs::write(&path, &other).unwrap();
+            let error = claim().unwrap_err().to_string();
+            assert!(error.contains(&format!("has format {format}")), "{error}");
+            assert!(error.contains("move the directory away"), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), other);
+        }
     }
 
     #[test]

@@ -382,7 +382,6 @@ const fn of_system(actor: SystemActor) -> &'static [&'static str] {
             "IssueBootTicket",
             "IssueCertificate",
             "JoinNode",
-            "RecordCertificate",
             "RedeemBootTicket",
             "RedeemJoinTicket",
             "RevokeCertificates",

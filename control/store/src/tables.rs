@@ -12,11 +12,9 @@ use crate::codec::{self, CodecError};
 use crate::machine::{Outcome, Row, StateMachine};
 use crate::operations::{check_covers, check_covers_members};
 
-/// Version of a row without its revision: the record's CBOR. Still read, not written any more.
-const PLAIN: u8 = 1;
-/// Version of the rows that this build writes: the revision, eight bytes with the highest first,
-/// then the record's CBOR.
-const REVISED: u8 = 2;
+/// Version byte of a row. It is followed by the revision of the row's last change, eight bytes
+/// with the highest first, and the record's CBOR. Rows of any other version are refused.
+const ROW_VERSION: u8 = 2;
 
 /// The key of an object's row.
 pub(crate) fn row_key(kind: Kind, key: &str) -> Vec<u8> {
@@ -25,7 +23,7 @@ pub(crate) fn row_key(kind: Kind, key: &str) -> Vec<u8> {
 
 /// An object's row, with the revision of the command that last changed it.
 pub(crate) fn row_value(record: &Record, revision: u64) -> Result<Vec<u8>, CodecError> {
-    let mut value = vec![REVISED];
+    let mut value = vec![ROW_VERSION];
     value.extend(revision.to_be_bytes());
     let record = record
         .encode()
@@ -112,7 +110,7 @@ impl StateMachine for Tables {
     /// The first change of a call takes its record along.
     fn recorded(&self, permit: &Permit, command: &Command) -> Option<Command> {
         let call = permit.call().filter(|call| !call.recorded.get())?;
-        control_state::audit_is_chained(self).then(|| command.clone().called(entry(call)))
+        Some(command.clone().called(entry(call)))
     }
 
     fn was_recorded(permit: &Permit) {
@@ -148,16 +146,16 @@ impl StateMachine for Tables {
     fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), CodecError> {
         let unreadable = |reason: String| CodecError::Decode(reason);
         let (version, rest) = value.split_first().ok_or(CodecError::Empty)?;
-        let (revision, record) = match *version {
-            PLAIN => (0, rest),
-            REVISED => {
-                let (revision, record) = rest
-                    .split_first_chunk()
-                    .ok_or_else(|| unreadable("it ends within its revision".to_owned()))?;
-                (u64::from_be_bytes(*revision), record)
-            }
-            got => return Err(CodecError::Version { got, max: REVISED }),
-        };
+        if *version != ROW_VERSION {
+            return Err(CodecError::Version {
+                got: *version,
+                known: ROW_VERSION,
+            });
+        }
+        let (revision, record) = rest
+            .split_first_chunk()
+            .ok_or_else(|| unreadable("it ends within its revision".to_owned()))?;
+        let revision = u64::from_be_bytes(*revision);
         let kind = key.split(|b| *b == b'/').next().unwrap_or_default();
         let kind: Kind = String::from_utf8_lossy(kind)
             .parse()

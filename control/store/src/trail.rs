@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use control_authz::{AuditedCall, Permit, SystemActor};
 use control_state::bounds::clip;
-use control_state::{AppendAudit, AuditEntry, AuditPhase, CONFIRMED_LEVEL, Command, feature_level};
+use control_state::{AppendAudit, AuditEntry, AuditPhase, Command};
 use proto_types::Timestamp;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
@@ -47,8 +47,9 @@ impl CallEnd {
         self.code == 0 && self.call.recorded.get()
     }
 
-    /// As whole calls where the chain has begun, else in halves as older programs know them.
-    fn entries(self, is_chained: bool) -> Vec<AuditEntry> {
+    /// The record of the end: of the whole call, or of its response alone when the record of the
+    /// call's change has said the rest.
+    fn into_entry(self) -> AuditEntry {
         let Self {
             call,
             code,
@@ -69,23 +70,14 @@ impl CallEnd {
         };
         if call.recorded.get() {
             // The record of the change has said that it went well.
-            return vec![response];
+            return response;
         }
-        if is_chained {
-            let reason = reason.map(|reason| clip(&reason, REASON_BYTES_MAX).to_owned());
-            let body = match (whole.body.clone(), reason) {
-                (Some(body), Some(reason)) => Some(format!("{body}: {reason}")),
-                (body, reason) => body.or(reason),
-            };
-            return vec![AuditEntry { body, ..whole }];
-        }
-        let request = AuditEntry {
-            ended: None,
-            result_code: None,
-            phase: AuditPhase::Request,
-            ..whole
+        let reason = reason.map(|reason| clip(&reason, REASON_BYTES_MAX).to_owned());
+        let body = match (whole.body.clone(), reason) {
+            (Some(body), Some(reason)) => Some(format!("{body}: {reason}")),
+            (body, reason) => body.or(reason),
         };
-        vec![request, response]
+        AuditEntry { body, ..whole }
     }
 }
 
@@ -167,23 +159,13 @@ impl AuditWriter {
     }
 
     async fn write(&mut self, batch: Vec<CallEnd>) {
-        let known = self.store.read_local(|tables| {
-            let is_counted = feature_level(tables) >= CONFIRMED_LEVEL;
-            (control_state::audit_is_chained(tables), is_counted)
-        });
-        let (is_chained, is_counted) = known.unwrap_or_default();
         let mut ends = Vec::new();
         for end in batch {
-            let end = match is_counted {
-                true => self.refusals.count(end),
-                false => Some(end),
-            };
-            ends.extend(end);
+            ends.extend(self.refusals.count(end));
         }
         for chunk in ends.chunks(BATCH_MAX) {
-            let ends = chunk.iter().cloned();
-            let entries = ends.flat_map(|end| end.entries(is_chained)).collect();
-            self.append(entries).await;
+            let entries = chunk.iter().cloned().map(CallEnd::into_entry);
+            self.append(entries.collect()).await;
         }
     }
 

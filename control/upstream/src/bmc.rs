@@ -11,13 +11,12 @@ use control_convert::enums::bmc_command;
 use control_convert::machine::bmc_details;
 use control_convert::parse;
 use control_gate::Caller;
-use control_gate::refusal::{invalid, of_store, refused};
+use control_gate::refusal::{invalid, refused};
 use control_pki::Pki;
 use control_state::life::{bmc_desired, bmc_reading_matters};
 use control_state::{
-    self as state, BmcAccess, BmcOrder, BmcOrderDone, BmcReading, BmcStream, CONFIRMED_LEVEL,
-    DRAW_LEVEL, KeepBmcAccess, Kind, Machine, Partition, ReportBmc, StateError, Tables,
-    TakeBmcOrder, feature_level,
+    self as state, BmcAccess, BmcOrder, BmcOrderDone, BmcReading, BmcStream, KeepBmcAccess, Kind,
+    Machine, Partition, ReportBmc, StateError, Tables, TakeBmcOrder,
 };
 use proto_identity::AgentRole;
 use proto_public::api::v2;
@@ -232,25 +231,20 @@ impl OrderTaker {
     /// Has the state note that the order is this stream's; `false` if it is another one's.
     async fn take(&self, command_id: &str) -> Result<bool, Status> {
         let id: OrderId = parse("command_id", command_id)?;
-        let level = self.upstream.gate.store.read_local(feature_level);
-        // During a rolling upgrade older nodes cannot apply the command; orders are sent unclaimed
-        // then.
-        if level.map_err(of_store)? >= CONFIRMED_LEVEL {
-            let op = TakeBmcOrder {
-                id,
-                partition: self.partition.clone(),
-                stream: self.id(),
-                open: self.stream.open(),
-            };
-            // The call that opened the stream is on record already.
-            let permit = Permit::system(SystemActor::Gateway);
-            match self.upstream.gate.propose_as(&permit, &self.user, op).await {
-                Ok(_) => {}
-                Err(refused) if matches!(refused.code(), Code::Aborted | Code::NotFound) => {
-                    return Ok(false);
-                }
-                Err(error) => return Err(error),
+        let op = TakeBmcOrder {
+            id,
+            partition: self.partition.clone(),
+            stream: self.id(),
+            open: self.stream.open(),
+        };
+        // The call that opened the stream is on record already.
+        let permit = Permit::system(SystemActor::Gateway);
+        match self.upstream.gate.propose_as(&permit, &self.user, op).await {
+            Ok(_) => {}
+            Err(refused) if matches!(refused.code(), Code::Aborted | Code::NotFound) => {
+                return Ok(false);
             }
+            Err(error) => return Err(error),
         }
         self.taken().insert(id);
         Ok(true)
@@ -301,16 +295,13 @@ impl Upstream {
         &self,
         caller: &Caller,
         partition: &PartitionId,
-        mut readings: Vec<BmcReading>,
+        readings: Vec<BmcReading>,
     ) -> Result<Vec<MachineId>, Status> {
         let now = self.gate.now();
         let news: Vec<BmcReading> = self
             .gate
             .read(caller, |tables| {
                 tables.require::<Partition>(partition)?;
-                if feature_level(tables) < DRAW_LEVEL {
-                    readings.iter_mut().for_each(|reading| reading.draw = None);
-                }
                 let matters = |reading: &BmcReading| bmc_reading_matters(tables, reading, now);
                 Ok(readings.into_iter().filter(matters).collect())
             })

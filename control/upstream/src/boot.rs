@@ -21,7 +21,7 @@ use control_state::life::{BootTarget, Nonce, boot_target, is_left_alone, restore
 use control_state::{
     self as state, CreateMachineToken, DiskWipe, ErrorCode, EventKind, EventLog, Hardware,
     InstallDone, Kind, Machine, MachineEvent, MachineSeen, Partition, Phase, RegisterMachine,
-    SEEN_IN_LEVEL, StateError, Tables, WipeDone, feature_level,
+    StateError, Tables, WipeDone,
 };
 use proto_identity::AgentRole;
 use proto_public::infra::v2 as infra;
@@ -154,16 +154,9 @@ impl BootService for Upstream {
         }
         let access = request.bmc.as_ref().map(|bmc| Access::of(id, bmc));
         let mut op = self.registration(&caller, id, &partition, request).await?;
-        let level = self
-            .gate
-            .read(&caller, |tables| Ok(feature_level(tables)))
-            .await?;
-        if is_new && level < SEEN_IN_LEVEL {
-            self.seen(&caller, id, partition.clone()).await?;
-        }
         // The token was made for this boot: a registration that is told again is of the same.
         op.boot_id = caller.principal.token.to_string();
-        op.seen_in = (is_new && level >= SEEN_IN_LEVEL).then_some(partition);
+        op.seen_in = is_new.then_some(partition);
         let registered = self.gate.propose(&caller, op).await?;
         self.hears_machine(&caller, id).await?;
         let registered = registered.machine().map_err(of_state)?;
@@ -299,7 +292,7 @@ fn installation(
     let machine = tables.get::<Machine>(&id)?;
     let allocation = machine.allocation.as_ref()?;
     // After a restore the disks may be another tenant's.
-    let is_held = restored(tables).is_some() || is_left_alone(tables, machine);
+    let is_held = restored(tables).is_some() || is_left_alone(machine);
     (machine.phase == Phase::Installing && !is_held).then(|| {
         (
             allocation.install.attempt,

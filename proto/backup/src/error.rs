@@ -12,8 +12,9 @@ pub enum BackupError {
     Foreign,
     /// Of a format that this program does not know.
     #[error(
-        "it has format {format}, this program reads up to {FORMAT}: restore it with metalmesh \
-         {made_by} or newer"
+        "it has format {format}, this program reads format {FORMAT}: restore it with the \
+         metalmeshd that made it, of version {made_by}{}",
+        if *format > FORMAT { ", or newer" } else { "" }
     )]
     Version {
         /// Of the backup.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::BackupError;
 
-/// The format that this program writes, and the newest that it reads.
-pub const FORMAT: u32 = 1;
+/// The only format that this program writes and reads.
+pub const FORMAT: u32 = 2;
 
 const MAGIC: &str = "metalmesh-backup\n";
 /// Longest head, bytes.
@@ -34,15 +34,9 @@ pub struct Head {
     pub revision: u64,
     /// The feature level that all nodes of the cluster knew: a program that knows less cannot read
     /// all of it.
-    #[serde(default = "first_level")]
     pub feature_level: u32,
     /// How the body is encrypted.
     pub encryption: Encryption,
-}
-
-/// Of backups from before they told it.
-fn first_level() -> u32 {
-    1
 }
 
 /// How the body of a backup is encrypted.
@@ -81,7 +75,7 @@ impl Head {
         Self::parse(&line)
     }
 
-    /// The format decides first: a newer head may have other fields.
+    /// The format decides first: a head of another format may have other fields.
     pub(crate) fn parse(json: &[u8]) -> Result<Self, BackupError> {
         #[derive(Deserialize)]
         struct Version {
@@ -91,7 +85,7 @@ impl Head {
         }
         let bad = |_| BackupError::damaged("its head cannot be read");
         let version: Version = serde_json::from_slice(json).map_err(bad)?;
-        if version.format == 0 || version.format > FORMAT {
+        if version.format != FORMAT {
             let Version { format, made_by } = version;
             return Err(BackupError::Version { format, made_by });
         }

@@ -140,15 +140,21 @@ fn changed_anywhere_it_is_refused() {
 
 #[test]
 fn other_versions_are_named() {
-    let newer = Head {
-        format: FORMAT + 1,
-        made_by: "9.9.9".into(),
-        ..head()
-    };
-    let bytes = Writer::new(Vec::new(), newer, &Recipients::parse([]).unwrap());
-    let (bytes, _) = bytes.unwrap().finish().unwrap();
-    let error = read(&bytes, None).unwrap_err().to_string();
-    assert!(error.contains("metalmesh 9.9.9 or newer"), "{error}");
+    for (format, made_by) in [
+        (FORMAT + 1, "version 9.9.9, or newer"),
+        (FORMAT - 1, "version 9.9.9"),
+    ] {
+        let other = Head {
+            format,
+            made_by: "9.9.9".into(),
+            ..head()
+        };
+        let bytes = Writer::new(Vec::new(), other, &Recipients::parse([]).unwrap());
+        let (bytes, _) = bytes.unwrap().finish().unwrap();
+        let error = read(&bytes, None).unwrap_err().to_string();
+        assert!(error.contains("metalmeshd that made it"), "{error}");
+        assert!(error.ends_with(made_by), "{error}");
+    }
     let error = read(b"PK\x03\x04 this is a zip file, surely", None).unwrap_err();
     assert!(matches!(error, BackupError::Foreign));
 }

@@ -1,17 +1,15 @@
 //! Identities of agents and machines: who has certificates, and who is to lose them.
 
-use std::collections::BTreeMap;
-
 use control_convert::time;
 use control_front::listing::{EncodedItems, listing_encoded};
 use control_gate::Caller;
 use control_gate::refusal::{invalid, of_state};
-use control_state::{self as state, Certificate, RevokeIdentity, RotateIdentity, Tables};
+use control_state::{self as state, RevokeIdentity, RotateIdentity, Tables};
 use proto_identity::{AgentRole, SpiffeId, Subject};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::identity_service_server::IdentityService;
 use proto_public::metalmesh::admin::v1::{Identity, IdentityKind, JoinMethod};
-use proto_types::{Digest, MachineId, Timestamp};
+use proto_types::{MachineId, Timestamp};
 use tonic::{Request, Status};
 
 use super::{Answer, Services, ok};
@@ -29,9 +27,8 @@ impl IdentityService for Services {
         let wanted = request.into_inner();
         let now = self.gate.now();
         let found = self.gate.read(&caller, |tables| {
-            let all = known(tables);
-            let shown = all
-                .iter()
+            let shown = tables
+                .all::<state::Identity>()
                 .filter(|it| wanted.all || now < it.not_after)
                 .map(|identity| self.shown_identity(tables, identity))
                 .filter(|it| fits(it, &wanted));
@@ -47,9 +44,7 @@ impl IdentityService for Services {
         let caller = Caller::of(&request)?;
         let id = self.identity_id(&request.get_ref().id)?;
         let found = self.gate.read(&caller, |tables| {
-            let all = known(tables);
-            let found = all.iter().find(|it| it.id == id);
-            let found = found.ok_or_else(|| state::StateError::not_found("identity", &id))?;
+            let found = tables.require::<state::Identity>(&id)?;
             Ok(self.shown_identity(tables, found))
         });
         ok(mesh::IdentityServiceGetResponse {
@@ -154,7 +149,7 @@ impl Services {
             joined_by: joined_by.into(),
             joined_with,
             joined_at: time(it.joined_at),
-            key_sha256: hex_of(&it.key),
+            key_sha256: it.key.hex(),
             last_seen: time(last_seen(self.gate.now(), it, connected)),
             connected,
             revoked_at: it.revoked_at.and_then(time),
@@ -162,40 +157,6 @@ impl Services {
             rotate_since: it.rotate_since.and_then(time),
             authority: it.authority,
         }
-    }
-}
-
-/// Every identity, in the order of ids. Of those that have not renewed since identities are
-/// recorded, what their newest certificate tells.
-fn known(tables: &Tables) -> Vec<state::Identity> {
-    let recorded = tables.all::<state::Identity>();
-    let mut all: BTreeMap<String, state::Identity> = recorded
-        .map(|it| (it.id.clone(), state::Identity::clone(it)))
-        .collect();
-    for certificate in tables.all::<Certificate>() {
-        let entry = all.entry(certificate.identity.clone());
-        let it = entry.or_insert_with(|| of_certificate(certificate));
-        if it.issued_at < certificate.issued_at {
-            *it = of_certificate(certificate);
-        }
-    }
-    all.into_values().collect()
-}
-
-fn of_certificate(it: &Certificate) -> state::Identity {
-    state::Identity {
-        id: it.identity.clone(),
-        joined_by: state::JoinedBy::Unknown,
-        joined_at: it.issued_at,
-        key: it.key.clone().unwrap_or_else(|| Digest::sha256([0; 32])),
-        key_since: it.issued_at,
-        serial: it.serial.clone(),
-        issued_at: it.issued_at,
-        not_after: it.not_after,
-        authority: 1,
-        rotate_since: None,
-        revoked_at: it.revoked_at,
-        revoked_reason: it.revoked_reason.clone(),
     }
 }
 
@@ -210,15 +171,6 @@ fn last_seen(now: Timestamp, it: &state::Identity, connected: Option<bool>) -> T
         now
     } else {
         it.issued_at
-    }
-}
-
-/// Nothing for the key of an identity that has not renewed since keys are recorded.
-fn hex_of(key: &Digest) -> String {
-    if *key == Digest::sha256([0; 32]) {
-        String::new()
-    } else {
-        key.hex()
     }
 }
 

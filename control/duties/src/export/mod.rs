@@ -17,10 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use control_authz::{Permit, SystemActor};
-use control_state::{
-    AuditAnchor, AuditEntry, AuditExport, Command, EXPORT_LEVEL, MarkAuditExport, Tables,
-    feature_level,
-};
+use control_state::{AuditAnchor, AuditEntry, AuditExport, Command, MarkAuditExport, Tables};
 use control_store::Store;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -175,16 +172,11 @@ impl Exporter {
     async fn supply(&mut self) -> Result<bool> {
         let known = self.position.as_ref().map(|it| it.sent);
         let found = self.store.read_local(|tables| {
-            (feature_level(tables) >= EXPORT_LEVEL).then(|| {
-                let export = tables.get::<AuditExport>(&self.name);
-                let noted = export.map_or((0, 0), |it| (it.sequence, it.missed));
-                (noted, batch(tables, known.unwrap_or(noted.0)))
-            })
+            let export = tables.get::<AuditExport>(&self.name);
+            let noted = export.map_or((0, 0), |it| (it.sequence, it.missed));
+            (noted, batch(tables, known.unwrap_or(noted.0)))
         });
-        let Some(((sequence, missed), batch)) = found? else {
-            // The notes could not be read by all nodes.
-            return Ok(false);
-        };
+        let ((sequence, missed), batch) = found?;
         let position = self.position.get_or_insert(Position {
             sent: sequence,
             noted: sequence,

@@ -1,6 +1,6 @@
 //! Power draw and supplies as metalmesh's own BMC agent reports them.
 
-use control_state::{AgentKind, DRAW_LEVEL, Draw, Machine};
+use control_state::{AgentKind, Draw, Machine};
 use proto_mesh::*;
 
 use crate::fixture::*;
@@ -108,17 +108,5 @@ async fn a_bmc_that_tells_nothing_of_power_leaves_it_out() {
     bmc.report(silent).await.unwrap();
     let machine = control.machine(UUID.parse().unwrap());
     assert_eq!(machine.bmc.as_ref().unwrap().draw, None);
-    control.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_could_not_read_it_keeps_it_out_of_the_log() {
-    let control = Control::at_level(DRAW_LEVEL - 1).await;
-    let bmc: BmcServiceClient = control.agent(AgentKind::Bmc, "p1", "bmc1").await;
-    let told = report(230_500, vec![supply("OK")]);
-    bmc.report(told).await.unwrap();
-    let machine = control.machine(UUID.parse().unwrap());
-    let known = machine.bmc.as_ref().unwrap();
-    assert_eq!((known.power_state.as_str(), &known.draw), ("on", &None));
     control.stop().await;
 }

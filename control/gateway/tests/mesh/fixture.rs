@@ -42,13 +42,6 @@ impl Control {
         control
     }
 
-    /// As a node of an older program would have it, serving.
-    pub async fn at_level(level: u32) -> Self {
-        let mut control = Self::idle_at(now_ms(), level).await;
-        control.serve();
-        control
-    }
-
     async fn open(dir: tempfile::TempDir, now: Timestamp) -> Self {
         let clock = Arc::new(ManualClock::at(now));
         let mut config = StoreConfig::new(dir.path().join("data"), 1, "test");
@@ -106,13 +99,9 @@ impl Control {
 
     /// At a time of the caller's choice, not serving yet.
     pub async fn idle(now_ms: u64) -> Self {
-        Self::idle_at(now_ms, FEATURE_LEVEL).await
-    }
-
-    async fn idle_at(now_ms: u64, level: u32) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let control = Self::open(dir, Timestamp::from_ms(now_ms)).await;
-        control.announce(level).await;
+        control.announce(FEATURE_LEVEL).await;
         for id in ["p1", "p2"] {
             control
                 .propose(CreatePartition(partition(id)))

@@ -151,7 +151,7 @@ async fn open_store(
     }
     let seal = match seal {
         Some(seal) => seal,
-        None => node_key.data_key(&data_key, claim.is_some())?,
+        None => node_key.data_key(&data_key, claim.is_none())?,
     };
     let cluster = cluster.or_else(|| claim.map(|c| c.cluster));
     let cluster = cluster.unwrap_or_else(|| CLUSTER.to_owned());

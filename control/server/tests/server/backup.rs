@@ -135,7 +135,8 @@ fn a_backup_that_is_not_one_changes_nothing() {
     let head_end = text.match_indices('\n').nth(1).unwrap().0;
     let level = format!("\"feature_level\":{FEATURE_LEVEL}");
     for (field, other, what) in [
-        ("\"format\":1", "\"format\":7", "it has format 7"),
+        ("\"format\":2", "\"format\":7", "it has format 7"),
+        ("\"format\":2", "\"format\":1", "it has format 1"),
         (
             &level,
             "\"feature_level\":99",

@@ -1,6 +1,5 @@
 //! Commands about the audit trail.
 
-use proto_types::AuditPhase;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::entity::AuditEntry;
@@ -21,25 +20,6 @@ pub struct MarkAuditExport {
     pub sequence: u64,
     /// Records up to here may be missing there: they were dropped before they could be sent.
     pub missed: u64,
-}
-
-impl AppendAudit {
-    /// Whether a record stands for several calls, which older programs would forget.
-    pub(crate) fn has_counts(&self) -> bool {
-        self.entries.iter().any(|entry| entry.count.is_some())
-    }
-
-    /// Whether there are records of whole calls, which older programs cannot read.
-    pub(crate) fn has_calls(&self) -> bool {
-        self.entries
-            .iter()
-            .any(|entry| entry.phase == AuditPhase::Call)
-    }
-
-    /// Whether a rule of a site policy decided one of them, which older programs would forget.
-    pub(crate) fn has_rules(&self) -> bool {
-        self.entries.iter().any(|entry| entry.rule.is_some())
-    }
 }
 
 /// See [`Op::ForgetAuditExport`](crate::Op::ForgetAuditExport).

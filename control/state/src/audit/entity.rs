@@ -53,7 +53,7 @@ pub struct AuditEntry {
     /// `None` means one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
-    /// Over the entry and all before it, given by `apply`; none of entries from before the chain.
+    /// Hash over the entry and all before it. `None` until `apply` appends the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<AuditHash>,
 }

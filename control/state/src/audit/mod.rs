@@ -3,4 +3,3 @@
 pub(crate) mod apply;
 pub(crate) mod command;
 pub(crate) mod entity;
-pub(crate) mod read;

@@ -19,9 +19,9 @@ fn is_held(tables: &Tables, order: &BmcOrder) -> bool {
 
 /// `true` for orders to a machine that more than one BMC claims, as nobody knows which of them is
 /// the machine's, and for all but those of its light to a machine that was locked meanwhile.
-fn is_machine_held(tables: &Tables, machine: &Machine, order: &BmcOrder) -> bool {
+fn is_machine_held(machine: &Machine, order: &BmcOrder) -> bool {
     let is_led = matches!(order.action, BmcAction::LedOn | BmcAction::LedOff);
-    machine.is_bmc_contested() || (!is_led && is_left_alone(tables, machine))
+    machine.is_bmc_contested() || (!is_led && is_left_alone(machine))
 }
 
 /// Open orders of a partition that are not held, oldest first.
@@ -37,7 +37,7 @@ pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder
         .filter(|order| !is_held(tables, order))
         .filter(|order| {
             let machine = tables.get::<Machine>(&order.machine);
-            machine.is_none_or(|machine| !is_machine_held(tables, machine, order))
+            machine.is_none_or(|machine| !is_machine_held(machine, order))
         })
         .cloned()
         .collect();

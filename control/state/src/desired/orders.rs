@@ -94,7 +94,7 @@ pub fn machine_order(tables: &Tables, machine: MachineId) -> MachineOrder {
         return hold("the cluster was restored from a backup and waits for its operator");
     }
     let may_act = would_write || machine.phase.is_reclaim();
-    if may_act && is_left_alone(tables, machine) {
+    if may_act && is_left_alone(machine) {
         return hold(&format!("locked: {}", machine.condition.description));
     }
     match machine.phase {

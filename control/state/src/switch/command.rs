@@ -126,11 +126,3 @@ pub struct DeleteSwitch {
     #[serde(default)]
     pub force: bool,
 }
-
-impl ReportSwitch {
-    /// Whether it tells the addresses of neighbours, which older programs would forget.
-    pub(crate) fn tells_addresses(&self) -> bool {
-        let mut heard = self.ports.values().flat_map(|port| &port.neighbours);
-        heard.any(|neighbour| neighbour.mac.is_some())
-    }
-}

@@ -10,7 +10,6 @@ use uuid::{Builder, Uuid};
 
 use super::{Entity, Kind, Record, Tables};
 use crate::change::Change;
-use crate::levels::has_contract_rules;
 use crate::meta::Meta;
 
 type Undo = Box<dyn FnOnce(&mut Tables)>;
@@ -111,7 +110,6 @@ impl<'a> Tx<'a> {
     pub(crate) fn update<T: Entity + Headed>(&mut self, mut value: T) -> Arc<T> {
         if let Some(old) = self.tables.get::<T>(&value.key())
             && **old == value
-            && has_contract_rules(self.tables)
         {
             return Arc::clone(old);
         }

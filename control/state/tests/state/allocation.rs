@@ -244,14 +244,7 @@ fn layouts() {
     };
     assert_eq!(chosen(&world, matching.clone()), "fits");
     let mut without = World::new();
-    level(&mut without, CONFIRMED_LEVEL);
     without.waiting(1);
-    assert_eq!(
-        chosen(&without, matching.clone()),
-        LAYOUT_DEFAULT,
-        "of older nodes"
-    );
-    level(&mut without, CONTRACT_LEVEL);
     assert_eq!(without.refused(matching), ErrorCode::InvalidField);
     assert_eq!(chosen(&world, with(LAYOUT_DEFAULT)), LAYOUT_DEFAULT);
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Machines that a boot server sent to their disk by what it knew last.
 
-use control_state::{BmcAction, EventKind, MachineSeen, Op, Phase, TO_DISK_LEVEL};
+use control_state::{BmcAction, EventKind, MachineSeen, Phase};
 use proto_types::Timestamp;
 
 use crate::world::{PARTITION, World, id, mac, text};
@@ -43,7 +43,6 @@ fn a_machine_that_runs_its_last_tenants_system_is_called_back() {
         ..told.clone()
     });
     assert!(world.open_orders().is_empty());
-    assert_eq!(Op::from(told.clone()).level(), TO_DISK_LEVEL);
     world.ok(told.clone());
     let again = [BmcAction::BootPxe, BmcAction::PowerCycle];
     assert_eq!(world.open_orders(), again);

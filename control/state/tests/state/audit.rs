@@ -1,8 +1,8 @@
 //! The audit trail: records with their changes, and the chain over them.
 
 use control_state::{
-    AUDIT_DROP, AUDIT_MAX, AnnounceNode, AppendAudit, AuditAnchor, AuditEntry, AuditHash,
-    AuditPhase, AuditRetention, Command, CreateTenant, Kind, SetSettings, Tables, Tenant, apply,
+    AUDIT_DROP, AUDIT_MAX, AppendAudit, AuditAnchor, AuditEntry, AuditHash, AuditPhase,
+    AuditRetention, Command, CreateTenant, Kind, SetSettings, Tables, Tenant, apply,
 };
 use proto_types::TenantId;
 
@@ -33,17 +33,6 @@ fn append(count: usize) -> AppendAudit {
     AppendAudit {
         entries: entries.collect(),
     }
-}
-
-/// Every control node knows this level.
-fn level(world: &mut World, level: u32) {
-    world.ok(AnnounceNode {
-        id: 1,
-        peer_address: String::new(),
-        mesh_addresses: Vec::new(),
-        level,
-        version: String::new(),
-    });
 }
 
 fn tenant(login: &str) -> CreateTenant {
@@ -82,10 +71,8 @@ fn head(tables: &Tables) -> Option<AuditHash> {
 #[test]
 fn a_change_and_its_record_are_one() {
     let mut world = World::empty();
-    level(&mut world, 3);
     let call = entry(1, AuditPhase::Call);
     let command = Command::new(world.now, "ada", tenant("acme")).called(call.clone());
-    assert_eq!(command.version, 3);
     let outcome = apply(&mut world.tables, &command);
     let kinds: Vec<_> = outcome.changes.iter().map(|change| change.kind).collect();
     assert_eq!(kinds, [Kind::Tenant, Kind::AuditEntry, Kind::AuditAnchor]);
@@ -108,41 +95,19 @@ fn a_change_and_its_record_are_one() {
 }
 
 #[test]
-fn the_chain_waits_for_the_slowest_node() {
+fn each_record_is_chained_to_the_one_before() {
     let mut world = World::empty();
-    world.ok(append(2));
-    level(&mut world, 2);
-    world.ok(append(3));
-    assert_eq!((head(&world.tables), chained(&world.tables)), (None, 0));
-    level(&mut world, 3);
-    assert_eq!(head(&world.tables), None, "it begins with a record");
     world.ok(append(4));
     assert_eq!(chained(&world.tables), 4);
-    let all: Vec<_> = world.tables.all::<AuditEntry>().collect();
-    assert!(all[..5].iter().all(|it| it.hash.is_none()), "as they were");
     let first = head(&world.tables);
     world.ok(append(1));
+    assert_eq!(chained(&world.tables), 5);
     assert_ne!(head(&world.tables), first);
-}
-
-#[test]
-fn what_older_programs_cannot_read_is_of_a_higher_level() {
-    let halves = AppendAudit {
-        entries: vec![
-            entry(1, AuditPhase::Request),
-            entry(1, AuditPhase::Response),
-        ],
-    };
-    let now = proto_types::Timestamp::ZERO;
-    assert_eq!(Command::new(now, "audit", halves).version, 1);
-    assert_eq!(Command::new(now, "audit", append(1)).version, 3);
 }
 
 #[test]
 fn retention_moves_the_anchor() {
     let mut world = World::empty();
-    world.ok(append(10));
-    level(&mut world, 3);
     let mut heads = Vec::new();
     for _ in 0..(AUDIT_MAX + 1000) / 100 {
         world.ok(append(100));
@@ -177,7 +142,6 @@ fn by(user: &str, number: usize) -> AuditEntry {
 #[test]
 fn one_caller_does_not_displace_the_records_of_others() {
     let mut world = World::empty();
-    level(&mut world, 9);
     for number in 0..300 {
         let entries = vec![by("ada", number), by("bob", number)];
         world.ok(AppendAudit { entries });
@@ -226,7 +190,6 @@ fn verified(tables: &Tables) {
 #[test]
 fn what_was_dropped_from_the_middle_leaves_the_chain_whole() {
     let mut world = World::empty();
-    level(&mut world, 9);
     for number in 0..200 {
         // Eve's lie between those of the others.
         let flood = (0..99).map(|of| by("eve", 99 * number + of));
@@ -254,7 +217,6 @@ fn what_was_dropped_from_the_middle_leaves_the_chain_whole() {
 #[test]
 fn what_a_place_has_not_read_is_kept_up_to_the_hard_bound() {
     let mut world = World::empty();
-    level(&mut world, 9);
     world.ok(append(100));
     let read = world.tables.all::<AuditEntry>().next_back().unwrap();
     let mark = |sequence| control_state::MarkAuditExport {
@@ -303,7 +265,6 @@ fn what_a_place_has_not_read_is_kept_up_to_the_hard_bound() {
 #[test]
 fn records_go_with_their_age() {
     let mut world = World::empty();
-    level(&mut world, 9);
     let old = |world: &World, count: usize| {
         let time = world.now;
         let record = move |number| AuditEntry {

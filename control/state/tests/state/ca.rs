@@ -96,7 +96,6 @@ fn one_generation_follows_the_other_with_an_overlap() {
         "not the next one"
     );
     let first = begin(&world, 2, 30 * DAY, false);
-    assert_eq!(Op::from(first.clone()).level(), CA_LEVEL);
     world.ok(first);
     assert_eq!((rotation(&world).from, rotation(&world).to), (1, 2));
     let again = begin(&world, 3, DAY, false);

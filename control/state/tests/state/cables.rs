@@ -277,6 +277,7 @@ fn behind_a_switch_that_hears_nobody_two_claims_hold_both() {
     assert_eq!(links(&world, LIAR), ["leaf1 swp3"]);
     assert!(obstacle(&world, LIAR).contains("is the port of machine"));
     // Two machines claim one port.
+    world.later(1_000);
     offers(&mut world, claiming(LIAR, &[("leaf1", "swp1")]));
     assert_eq!(
         (links(&world, 1), links(&world, LIAR)),

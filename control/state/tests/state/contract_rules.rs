@@ -1,17 +1,8 @@
-//! Rules of the contract that count once every control node knows them.
+//! Rules of the contract that hold for every caller.
 
 use control_state::*;
 
 use crate::world::*;
-
-/// A world in which every control node knows this level.
-fn world_of(known: u32) -> World {
-    let mut world = World::new();
-    level(&mut world, known);
-    world
-}
-
-const LEVELS: [u32; 2] = [CONTRACT_LEVEL - 1, CONTRACT_LEVEL];
 
 fn rename(name: Option<&str>) -> UpdateNetwork {
     UpdateNetwork {
@@ -33,27 +24,20 @@ fn rename(name: Option<&str>) -> UpdateNetwork {
 
 #[test]
 fn an_update_without_a_change_is_none() {
-    for known in LEVELS {
-        let mut world = world_of(known);
-        let named = world.ok(rename(Some("one"))).network().unwrap();
-        world.later(1000);
-        let outcome = world.apply(rename(Some("one")));
-        let same = outcome.result.unwrap().network().unwrap();
-        let is_changed = known < CONTRACT_LEVEL;
-        assert_eq!(same.meta != named.meta, is_changed, "level {known}");
-        assert_eq!(outcome.changes.is_empty(), !is_changed, "level {known}");
-        // Who read it before can still change it.
-        let guarded = UpdateNetwork {
-            lock: Lock::Client(named.meta.updated_at),
-            ..rename(Some("two"))
-        };
-        let outcome = world.apply(guarded);
-        assert_eq!(outcome.result.is_err(), is_changed, "level {known}");
-        if let Ok(reply) = outcome.result {
-            let generation = reply.network().unwrap().meta.generation;
-            assert_eq!(generation, named.meta.generation + 1);
-        }
-    }
+    let mut world = World::new();
+    let named = world.ok(rename(Some("one"))).network().unwrap();
+    world.later(1000);
+    let outcome = world.apply(rename(Some("one")));
+    let same = outcome.result.unwrap().network().unwrap();
+    assert_eq!(same.meta, named.meta);
+    assert_eq!(outcome.changes, vec![]);
+    // A client that read the network before can still change it.
+    let guarded = UpdateNetwork {
+        lock: Lock::Client(named.meta.updated_at),
+        ..rename(Some("two"))
+    };
+    let renamed = world.ok(guarded).network().unwrap();
+    assert_eq!(renamed.meta.generation, named.meta.generation + 1);
 }
 
 /// Address of the firewall of project 1 in the underlay.
@@ -94,7 +78,7 @@ fn keep(key: IpKey) -> UpdateIp {
 
 #[test]
 fn an_underlay_address_goes_with_its_firewall() {
-    let mut world = world_of(CONTRACT_LEVEL);
+    let mut world = World::new();
     let key = firewall_address(&mut world);
     assert_eq!(world.refused(keep(key)), ErrorCode::PermissionDenied);
     let mut same = keep(key);
@@ -119,50 +103,33 @@ fn an_underlay_address_goes_with_its_firewall() {
 }
 
 #[test]
-fn beside_older_nodes_an_underlay_address_is_as_before() {
-    let mut world = world_of(CONTRACT_LEVEL - 1);
-    let key = firewall_address(&mut world);
-    world.ok(keep(key));
-    world.free(1);
-    world.bmc(BmcAction::PowerOff, None);
-    world.switch_obeys();
-    assert_eq!(world.tables.get::<Ip>(&key).unwrap().machine, None);
-}
-
-#[test]
 fn a_personal_tenant_is_deleted_by_administrators_only() {
-    for known in LEVELS {
-        let mut world = world_of(known);
-        let tenant = |login: &str, owner: &str| CreateTenant {
-            login: text(login),
-            name: login.to_owned(),
-            email: String::new(),
-            description: String::new(),
-            avatar_url: String::new(),
-            labels: Labels::new(),
-            owner: Some(text(owner)),
-        };
-        let delete = |login: &str, personal| DeleteTenant {
-            login: text(login),
-            personal,
-        };
-        world.ok(tenant("ann", "ann"));
-        world.ok(tenant("shared", "ann"));
-        world.ok(delete("shared", false));
-        if known == CONTRACT_LEVEL {
-            let code = world.refused(delete("ann", false));
-            assert_eq!(code, ErrorCode::PermissionDenied);
-            world.ok(delete("ann", true));
-        } else {
-            world.ok(delete("ann", false));
-        }
-    }
+    let mut world = World::new();
+    let tenant = |login: &str, owner: &str| CreateTenant {
+        login: text(login),
+        name: login.to_owned(),
+        email: String::new(),
+        description: String::new(),
+        avatar_url: String::new(),
+        labels: Labels::new(),
+        owner: Some(text(owner)),
+    };
+    let delete = |login: &str, personal| DeleteTenant {
+        login: text(login),
+        personal,
+    };
+    world.ok(tenant("ann", "ann"));
+    world.ok(tenant("shared", "ann"));
+    world.ok(delete("shared", false));
+    let code = world.refused(delete("ann", false));
+    assert_eq!(code, ErrorCode::PermissionDenied);
+    world.ok(delete("ann", true));
 }
 
 /// A world in which the super network was made by a program that took children as long as the
 /// prefix itself.
 fn with_lax_super() -> World {
-    let world = world_of(CONTRACT_LEVEL);
+    let world = World::new();
     let mut tables = Tables::new();
     let all = Kind::ALL
         .iter()
@@ -230,7 +197,7 @@ fn cores(world: &World, min: u64, max: u64) -> Vec<SizeConstraint> {
 
 #[test]
 fn a_size_can_be_cut_in_two() {
-    let mut world = world_of(CONTRACT_LEVEL);
+    let mut world = World::new();
     world.running(1, 1);
     world.waiting(2);
     let small = Some(text(SIZE));

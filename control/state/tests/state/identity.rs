@@ -82,7 +82,6 @@ fn good(world: &World, serial: &str) -> bool {
 #[test]
 fn what_is_issued_is_known() {
     let mut world = joined();
-    assert_eq!(Op::from(join(&world, "aa", 7, 1)).level(), IDENTITY_LEVEL);
     let first = leaf(&world);
     assert_eq!(first.joined_by, JoinedBy::JoinTicket(id(1)));
     assert_eq!((first.serial.as_str(), first.key), ("aa", sha(7)));
@@ -241,30 +240,6 @@ fn an_installed_system_loses_its_identity_with_its_allocation_or_by_name() {
     assert!(!good(&world, "bb"));
     let late = of(&world, "cc", Cause::Renewal(sha(7)));
     assert_eq!(world.refused(late), ErrorCode::CertificateRevoked);
-}
-
-#[test]
-fn those_from_before_identities_were_recorded_are_known_too() {
-    let mut world = World::new();
-    ticket(&mut world, 1, 7);
-    let mut old = join(&world, "aa", 7, 1).certificate;
-    old.key = None;
-    world.ok(RecordCertificate(old));
-    assert!(world.tables.all::<Identity>().next().is_none());
-    let mut revoked = world.clone();
-    revoked.ok(revoke());
-    assert!(!good(&revoked, "aa"));
-    assert_eq!(
-        revoked.refused(renew(&revoked, "bb", 7, 7)),
-        ErrorCode::CertificateRevoked
-    );
-    world.ok(renew(&world, "bb", 7, 7));
-    assert_eq!(leaf(&world).joined_by, JoinedBy::JoinTicket(id(1)));
-    let nobody = RevokeIdentity {
-        identity: "spiffe://test/partition/lab/core/leaf9".into(),
-        reason: String::new(),
-    };
-    assert_eq!(world.refused(nobody), ErrorCode::NotFound);
 }
 
 fn uuid(number: u128) -> uuid::Uuid {

@@ -51,6 +51,7 @@ fn a_failed_installation_is_tried_again_or_held() {
         world.waiting(1);
         world.allocate(1);
         for retryable in *errors {
+            world.later(1_000);
             world.event(1, EventKind::Installing);
             world.ok(InstallDone {
                 error: Some("digest is wrong".into()),

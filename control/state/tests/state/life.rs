@@ -124,9 +124,7 @@ fn a_machine_that_nobody_saw_registers_in_one_change() {
         seen_in,
         ..registration(1, "boot-1")
     };
-    let op = Op::from(registers(Some(text(PARTITION))));
-    assert_eq!(op.level(), SEEN_IN_LEVEL);
-    once.ok(op);
+    once.ok(registers(Some(text(PARTITION))));
     assert_eq!(twice.refused(registers(None)), ErrorCode::NotFound);
     let seen_at = twice.now;
     twice.ok(MachineSeen {
@@ -236,6 +234,18 @@ fn freeing() {
     assert_eq!(world.refused(by_admin.clone()), ErrorCode::MachineAlive);
     let mut silent = world.clone();
     silent.tick(DEAD_AFTER_MS);
+    assert_eq!(silent.refused(by_admin.clone()), ErrorCode::MachineAlive);
+    let off = BmcReading {
+        machine: Some(id(1)),
+        address: "10.0.0.1:623".into(),
+        power_state: "off".into(),
+        observed_at: silent.now,
+        ..BmcReading::default()
+    };
+    silent.ok(ReportBmc {
+        partition: text(PARTITION),
+        readings: vec![off],
+    });
     silent.ok(by_admin.clone());
     world.ok(free.clone());
     let orders = world.open_orders();

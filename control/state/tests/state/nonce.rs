@@ -7,10 +7,9 @@ use crate::world::*;
 
 const MINUTE: u64 = 60_000;
 
-/// A cluster of this level with a partition that demands it, and machine 1 in it.
-fn demanding(of: u32) -> World {
+/// A cluster with a partition that demands a nonce, and machine 1 in it.
+fn demanding() -> World {
     let mut world = World::new();
-    level(&mut world, of);
     world.ok(demand("true"));
     world.seen(1);
     world
@@ -64,17 +63,15 @@ fn end(world: &World, machine: u128, nonce: Option<u8>, error: Option<&str>) -> 
 
 fn set(world: &mut World, machine: u128, nonce: u8) {
     let done = end(world, machine, Some(nonce), None);
-    assert_eq!(Op::from(done.clone()).level(), NONCE_LEVEL);
     world.ok(done);
 }
 
 #[test]
 fn a_machine_joins_once_with_what_its_bmc_holds() {
-    let mut world = demanding(NONCE_LEVEL);
+    let mut world = demanding();
     ticket(&mut world, 1, 1);
     assert_eq!(world.open_orders(), [BmcAction::SetNonce]);
     let early = redeem(1, 1, Some(7));
-    assert_eq!(Op::from(early.clone()).level(), NONCE_LEVEL);
     assert_eq!(world.refused(early), ErrorCode::NonceAwaited);
     // It boots again before the BMC answered: one order is enough.
     ticket(&mut world, 2, 1);
@@ -103,7 +100,7 @@ fn a_machine_joins_once_with_what_its_bmc_holds() {
 
 #[test]
 fn a_nonce_is_good_for_its_machine_only() {
-    let mut world = demanding(NONCE_LEVEL);
+    let mut world = demanding();
     world.seen(2);
     for (machine, nonce) in [(1, 11), (2, 12)] {
         ticket(&mut world, machine, machine);
@@ -118,7 +115,7 @@ fn a_nonce_is_good_for_its_machine_only() {
 
 #[test]
 fn a_nonce_lasts_as_long_as_the_ticket_or_is_replaced() {
-    let mut world = demanding(NONCE_LEVEL);
+    let mut world = demanding();
     ticket(&mut world, 1, 1);
     set(&mut world, 1, 7);
     world.later(NONCE_LIFE_MS - 5 * MINUTE - 1);
@@ -135,7 +132,7 @@ fn a_nonce_lasts_as_long_as_the_ticket_or_is_replaced() {
 
 #[test]
 fn a_bmc_that_takes_no_nonce_says_so_to_the_admin() {
-    let mut world = demanding(NONCE_LEVEL);
+    let mut world = demanding();
     let error = |world: &World| world.log(1).last_error_event.clone().unwrap().message;
     ticket(&mut world, 1, 1);
     world.ok(end(&world, 1, None, Some("BMC 10.0.0.1 has no asset tag")));
@@ -158,7 +155,7 @@ fn a_bmc_that_takes_no_nonce_says_so_to_the_admin() {
 
 #[test]
 fn orders_for_nonces_are_nobodys_but_the_machines() {
-    let mut world = demanding(NONCE_LEVEL);
+    let mut world = demanding();
     ticket(&mut world, 1, 1);
     let open = life::bmc_desired(&world.tables, &text(PARTITION))[0].clone();
     assert_eq!(open.purpose, OrderPurpose::Join);
@@ -184,7 +181,7 @@ fn orders_for_nonces_are_nobodys_but_the_machines() {
 
 #[test]
 fn the_way_back_does_not_wait_for_a_nonce() {
-    let mut world = demanding(NONCE_LEVEL);
+    let mut world = demanding();
     world.running(1, 1);
     world.free(1);
     world.bmc(BmcAction::PowerOff, None);
@@ -210,28 +207,8 @@ fn the_way_back_does_not_wait_for_a_nonce() {
 }
 
 #[test]
-fn nodes_that_do_not_know_nonces_demand_none() {
-    let old = NONCE_LEVEL - 1;
-    let mut world = demanding(old);
-    world.ok(demand("perhaps"));
-    world.ok(demand("true"));
-    ticket(&mut world, 1, 1);
-    assert!(world.open_orders().is_empty());
-    world.ok(redeem(1, 1, None));
-    // Nor is it asked of them.
-    assert_eq!(Op::from(demand("true")).level(), NONCE_LEVEL);
-    assert_eq!(Op::from(demand("false")).level(), 1);
-    assert_eq!(Op::from(redeem(1, 1, None)).level(), 1);
-    let mut made = partition("other");
-    assert_eq!(Op::from(CreatePartition(made.clone())).level(), 1);
-    let key = label::REQUIRE_BMC_NONCE.to_owned();
-    made.meta.labels.insert(key, "true".into());
-    assert_eq!(Op::from(CreatePartition(made)).level(), NONCE_LEVEL);
-}
-
-#[test]
 fn the_demand_is_yes_or_no() {
-    let mut world = demanding(NONCE_LEVEL);
+    let mut world = demanding();
     for text in ["yes", "True", ""] {
         assert_eq!(world.refused(demand(text)), ErrorCode::InvalidField);
     }
@@ -247,7 +224,7 @@ fn the_demand_is_yes_or_no() {
 
 #[test]
 fn who_joined_with_a_nonce_is_known_by_that() {
-    let mut world = demanding(NONCE_LEVEL);
+    let mut world = demanding();
     ticket(&mut world, 1, 1);
     set(&mut world, 1, 7);
     world.ok(redeem(1, 1, Some(7)));
@@ -266,7 +243,6 @@ fn who_joined_with_a_nonce_is_known_by_that() {
         },
         cause: Cause::Join(JoinedBy::BmcNonce(id(1))),
     };
-    assert_eq!(Op::from(issue.clone()).level(), NONCE_LEVEL);
     let made = world.ok(issue).identity().unwrap();
     assert_eq!(made.joined_by, JoinedBy::BmcNonce(id(1)));
 }

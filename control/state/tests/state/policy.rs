@@ -55,27 +55,3 @@ fn policies_are_bounded() {
     assert_eq!(world.refused(set("more")), ErrorCode::TooMany);
     world.ok(set("p0"));
 }
-
-#[test]
-fn policies_and_their_rules_in_records_are_of_level_4() {
-    assert_eq!(Op::from(set("a")).level(), 4);
-    let remove = RemovePolicy {
-        name: "a".to_owned(),
-    };
-    assert_eq!(Op::from(remove).level(), 4);
-    let entry = crate::audit::entry(1, AuditPhase::Call);
-    let by_rule = AuditEntry {
-        rule: Some("night/console".to_owned()),
-        ..entry.clone()
-    };
-    let append = |entry| AppendAudit {
-        entries: vec![entry],
-    };
-    assert_eq!(Op::from(append(entry.clone())).level(), 3);
-    assert_eq!(Op::from(append(by_rule.clone())).level(), 4);
-    let command = || Command::new(ms(1), "test", set("a"));
-    assert_eq!(command().called(by_rule.clone()).version, 4);
-    let old = Command::new(ms(1), "test", RemoveNode { id: 9 });
-    assert_eq!(old.clone().called(entry).version, 3);
-    assert_eq!(old.called(by_rule).version, 4);
-}

@@ -32,7 +32,6 @@ fn reconcile(judge_silent: bool) -> ReconcileRestore {
 /// Machine 1 waits, 2 is a tenant's, 3 is being wiped, 4 is on its way back from a tenant.
 fn data_centre() -> World {
     let mut world = World::new();
-    level(&mut world, FEATURE_LEVEL);
     world.ok(Tick::default());
     world.waiting(1);
     world.running(2, 2);
@@ -145,9 +144,7 @@ fn what_nothing_proves_is_locked_and_left_alone() {
         world.tick(50 * HOUR_MS);
         world.switch_obeys();
         heard(&mut world, &[3]);
-        let op = Op::from(reconcile(judge_silent));
-        assert_eq!(op.level(), CONTRACT_LEVEL);
-        let clock = world.ok(op).cluster_clock().unwrap();
+        let clock = world.ok(reconcile(judge_silent)).cluster_clock().unwrap();
         assert_eq!(
             (clock.restored.as_ref(), clock.reconciled_at),
             (None, Some(world.now))
@@ -207,7 +204,6 @@ fn nobody_powers_a_machine_before_it_is_reconciled() {
 #[test]
 fn an_order_waits_while_its_machine_is_locked() {
     let mut world = World::new();
-    level(&mut world, FEATURE_LEVEL);
     world.running(1, 1);
     world.ok(order_of(1, BmcAction::PowerCycle));
     assert_eq!(world.open_orders(), [BmcAction::PowerCycle]);
@@ -222,7 +218,6 @@ fn an_order_waits_while_its_machine_is_locked() {
 #[test]
 fn a_locked_machine_is_not_wiped() {
     let mut world = World::new();
-    level(&mut world, FEATURE_LEVEL);
     world.boot(1, "boot-1");
     assert_eq!(world.order(1), life::MachineOrder::Wipe);
     let state = |state, description: &str| SetMachineState {

@@ -81,7 +81,6 @@ fn a_replaced_switch_is_set_up_by_its_twin() {
         admin_up: false,
     });
     mode(&mut world, "leaf2", ReplaceMode::Replace);
-    level(&mut world, 3);
     world.ok(leaf("leaf2", "rack-1"));
     assert_eq!(
         links(&world, 1),
@@ -97,11 +96,6 @@ fn a_replaced_switch_is_set_up_by_its_twin() {
 #[test]
 fn a_replacement_needs_exactly_one_twin_in_the_same_rack() {
     let mut world = World::new();
-    // While a node may not know of twins, a replaced switch is as it was.
-    level(&mut world, 2);
-    mode(&mut world, "leaf1", ReplaceMode::Replace);
-    world.ok(leaf("leaf1", "rack-1"));
-    level(&mut world, 3);
     mode(&mut world, "leaf1", ReplaceMode::Replace);
     assert_eq!(
         world.refused(leaf("leaf1", "rack-1")),
@@ -212,12 +206,6 @@ fn counters_of_sessions_alone_are_no_news() {
     world.ok(report(1, 6));
     assert!(!life::switch_report_matters(&world.tables, &report(2, 6)));
     assert!(life::switch_report_matters(&world.tables, &report(2, 1)));
-    let old = ReportSwitch {
-        ports: [].into(),
-        ..report(1, 6)
-    };
-    assert_eq!(Op::from(old).level(), 1);
-    assert_eq!(Op::from(report(1, 6)).level(), 3);
 }
 
 #[test]
@@ -244,7 +232,6 @@ fn how_a_bmc_lets_in_is_kept_and_not_shown() {
         to_disk: false,
         stated_at: None,
     };
-    assert_eq!(Op::from(seen.clone()).level(), 3);
     world.ok(seen);
     assert!(world.machine(9).boot_macs.is_empty());
 }

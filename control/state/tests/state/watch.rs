@@ -84,7 +84,6 @@ fn silence() {
 #[test]
 fn a_partition_may_be_away_for_an_hour() {
     let mut world = World::new();
-    level(&mut world, FEATURE_LEVEL);
     world.running(1, 1);
     world.free(1);
     world.boot(2, "boot-1");

@@ -14,8 +14,8 @@ use uuid::Uuid;
 use super::types::{Batch, Entry, TypeConfig};
 use crate::transport::Lane;
 
-/// The version of these frames; both ends must have the same.
-pub(crate) const VERSION: u32 = 1;
+/// The version of these frames and of the entries in them; both ends must have the same.
+pub(crate) const VERSION: u32 = 2;
 /// Bytes of entries in one request; a single larger entry travels alone.
 const REQUEST_BYTES_MAX: usize = 4 << 20;
 

@@ -5,8 +5,8 @@
 mod cluster;
 mod crash;
 mod damage;
-mod first;
 mod fuzz;
+mod golden;
 mod ledger;
 mod mesh;
 mod partial;

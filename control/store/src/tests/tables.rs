@@ -93,7 +93,7 @@ async fn tables_come_back_equal_from_rows_and_from_the_log() {
 }
 
 #[test]
-fn rows_of_the_first_version_still_load() {
+fn rows_of_other_versions_are_refused() {
     let mut tables = Tables::new();
     tables.set_revision(6);
     let command = Command::new(proto_types::Timestamp::from_ms(1), "test", tenant("acme"));
@@ -101,15 +101,13 @@ fn rows_of_the_first_version_still_load() {
     let made = outcome.changes.iter().find(|it| it.key == "acme").unwrap();
     let row = tables.row(made).unwrap();
     let value = row.value.unwrap();
-    // The first version had no revision between its byte and the object.
-    let first = [&[1], &value[9..]].concat();
     let login: TenantId = "acme".parse().unwrap();
-    for (value, revision) in [(value, 7), (first, 0)] {
-        let mut tables = Tables::new();
-        StateMachine::load(&mut tables, &row.key, &value).unwrap();
-        assert_eq!(tables.revision_of::<Tenant>(&login), Some(revision));
-    }
-    for broken in [&[][..], &[2, 0, 0], &[3, 1]] {
+    let mut tables = Tables::new();
+    StateMachine::load(&mut tables, &row.key, &value).unwrap();
+    assert_eq!(tables.revision_of::<Tenant>(&login), Some(7));
+    // Version 1 had no revision between its byte and the object.
+    let first = [&[1], &value[9..]].concat();
+    for broken in [&first[..], &[][..], &[2, 0, 0], &[3, 1]] {
         let mut tables = Tables::new();
         assert!(StateMachine::load(&mut tables, &row.key, broken).is_err());
     }

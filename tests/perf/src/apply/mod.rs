@@ -5,8 +5,6 @@
 //! applied as it is, it is grown (`grow`) and tried: `attempt` carries it out and takes it back.
 
 mod grow;
-mod rows;
-mod scenario;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -69,7 +67,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<()> {
         }
         Ok(())
     };
-    rows::all(args.machines, &mut sink)?;
+    let _history = tests_scenario::run(args.machines, &mut sink)?;
     measured.sort_by(|a: &Row, b| b.worst_ms().total_cmp(&a.worst_ms()));
     // Some commands come more than once: the worst time counts.
     let mut seen = BTreeSet::new();
@@ -185,7 +183,7 @@ mod tests {
             seen.insert(op.name());
             Ok(())
         };
-        rows::all(20, &mut sink).unwrap();
+        tests_scenario::run(20, &mut sink).unwrap();
         let missing: Vec<_> = Op::NAMES.iter().filter(|it| !seen.contains(*it)).collect();
         assert!(missing.is_empty(), "without a row: {missing:?}");
     }

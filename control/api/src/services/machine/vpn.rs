@@ -5,10 +5,7 @@ use std::sync::Arc;
 use control_convert::vpn_key::seal_name;
 use control_gate::Caller;
 use control_gate::refusal::{of_state, refused};
-use control_state::{
-    AllocateMachine, AllocationType, Command, ErrorCode, Machine, VPN_SEAL_LEVEL, VpnAccess,
-    feature_level,
-};
+use control_state::{AllocateMachine, AllocationType, Command, ErrorCode, Machine, VpnAccess};
 use control_vpn::WantedVpnKey;
 use proto_types::AllocationId;
 use tonic::{Code, Status};
@@ -49,18 +46,16 @@ impl Services {
         };
         let made = vpn.key(wanted).await.map_err(failed)?;
         let key = made.id;
-        let mut access = VpnAccess {
-            address: vpn.address().to_owned(),
-            key_id: key.clone(),
-            key: made.key,
-            sealed_key: Vec::new(),
-            expires_at: made.expires_at,
-        };
-        let sealed = self.seal(caller, id, &mut access).await;
+        let sealed = self.seal(id, &made.key);
         let is_sealed = sealed.is_ok();
         let allocated = match sealed {
-            Ok(()) => {
-                op.vpn = Some(access);
+            Ok(sealed_key) => {
+                op.vpn = Some(VpnAccess {
+                    address: vpn.address().to_owned(),
+                    key_id: key.clone(),
+                    sealed_key,
+                    expires_at: made.expires_at,
+                });
                 self.machine_reply(caller, op).await
             }
             Err(status) => Err(status),
@@ -76,27 +71,13 @@ impl Services {
         allocated
     }
 
-    /// Seals the key of an allocation, where all nodes know such keys.
-    async fn seal(
-        &self,
-        caller: &Caller,
-        of: AllocationId,
-        access: &mut VpnAccess,
-    ) -> Result<(), Status> {
-        let level = self
-            .gate
-            .read(caller, |tables| Ok(feature_level(tables)))
-            .await?;
-        if level < VPN_SEAL_LEVEL {
-            return Ok(());
-        }
-        let sealed = self.node.pki.seal(&seal_name(of), access.key.as_bytes());
-        access.sealed_key = sealed.map_err(|error| {
+    /// Seals the VPN key of an allocation.
+    fn seal(&self, of: AllocationId, key: &str) -> Result<Vec<u8>, Status> {
+        let sealed = self.node.pki.seal(&seal_name(of), key.as_bytes());
+        sealed.map_err(|error| {
             tracing::error!(error = %error, "a key of the VPN could not be sealed");
             refused(ErrorCode::Internal, "the VPN's key could not be kept")
-        })?;
-        access.key.clear();
-        Ok(())
+        })
     }
 }
 

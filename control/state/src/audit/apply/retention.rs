@@ -128,7 +128,7 @@ fn leave_gap(tx: &mut Tx<'_>, sequence: u64) {
         return;
     };
     let Some(hash) = gone.hash else {
-        // From before the chain: nothing hangs on it.
+        // Every stored record has a hash; without one, no record is chained to it.
         return;
     };
     let table = tx.tables().table::<AuditEntry>();

@@ -1,7 +1,7 @@
 //! The audit trail: records in order, each hashed over all before it.
 //!
-//! The chain begins at an anchor, when every control node knows how to go on with it; records from
-//! before it stay readable. See `retention` for which are kept.
+//! The chain starts at an anchor, with the first record. See `retention` for which records are
+//! kept.
 
 use proto_errors::Error;
 use proto_types::{AuditHash, AuditPhase, Timestamp};
@@ -9,7 +9,6 @@ use proto_types::{AuditHash, AuditPhase, Timestamp};
 use crate::audit::apply::retention::retain;
 use crate::audit::command::{AppendAudit, ForgetAuditExport, MarkAuditExport};
 use crate::audit::entity::{AUDIT_EXPORTS_MAX, AuditAnchor, AuditEntry, AuditExport};
-use crate::audit::read::audit_is_chained;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
@@ -74,17 +73,16 @@ pub(crate) fn record(tx: &mut Tx<'_>, mut entry: AuditEntry) {
     let before = tx.tables().all::<AuditEntry>().next_back();
     let (last, hash) = before.map_or((0, None), |it| (it.sequence, it.hash));
     entry.sequence = tx.next_sequence();
-    entry.hash = hash
-        .or_else(|| begin(tx, last))
-        .map(|previous| entry.line().hash(&previous));
+    let previous = match hash {
+        Some(hash) => hash,
+        None => begin(tx, last),
+    };
+    entry.hash = Some(entry.line().hash(&previous));
     tx.save(entry);
 }
 
-/// The hash at which the chain begins; none while it must not.
-fn begin(tx: &mut Tx<'_>, last: u64) -> Option<AuditHash> {
-    if !audit_is_chained(tx.tables()) {
-        return None;
-    }
+/// Starts the chain behind the record `last` and returns the hash at which it starts.
+fn begin(tx: &mut Tx<'_>, last: u64) -> AuditHash {
     let hash = AuditHash::anchor(last, tx.now);
     tx.save(AuditAnchor {
         name: AuditAnchor::TRAIL.to_owned(),
@@ -93,5 +91,5 @@ fn begin(tx: &mut Tx<'_>, last: u64) -> Option<AuditHash> {
         began: tx.now,
         dropped: 0,
     });
-    Some(hash)
+    hash
 }

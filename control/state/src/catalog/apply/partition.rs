@@ -7,7 +7,6 @@ use proto_errors::Error;
 use crate::catalog::command::{CreatePartition, DeletePartition, UpdatePartition};
 use crate::catalog::entity::{NUMBER_COOLDOWN_MAX_S, Partition, UNKNOWN_MACHINES_MAX};
 use crate::fields::{check_description, in_use, set};
-use crate::levels::{NONCE_LEVEL, feature_level};
 use crate::meta::{Labels, label};
 use crate::network::apply::pool;
 use crate::network::entity::PoolNumber;
@@ -39,7 +38,7 @@ fn check_partition(tx: &mut Tx<'_>, partition: &Partition) -> Check {
     check_number(labels, label::NUMBER_COOLDOWN, 0..=NUMBER_COOLDOWN_MAX_S)?;
     check_number(labels, label::UNKNOWN_MACHINES, 1..=UNKNOWN_MACHINES_MAX)?;
     check_number(labels, label::SEGMENT_MTU, 1280..=9216)?;
-    check_nonce_label(tx, labels)?;
+    check_nonce_label(labels)?;
     let uplinks = labels.get(label::UPLINKS).map(|text| text.parse());
     if !uplinks.is_none_or(|it| it.is_ok_and(|it| (1..=UPLINKS_MAX).contains(&it))) {
         let rule = format!("must be a number in 1..={UPLINKS_MAX}");
@@ -86,11 +85,10 @@ fn take_provisioning_vni(tx: &mut Tx<'_>, partition: &Partition) -> Check {
     pool::take(tx, &PoolNumber::Vrf(vni), None)
 }
 
-fn check_nonce_label(tx: &Tx<'_>, labels: &Labels) -> Check {
+fn check_nonce_label(labels: &Labels) -> Check {
     let text = labels.get(label::REQUIRE_BMC_NONCE).map(String::as_str);
     let is_good = matches!(text, None | Some("true" | "false"));
-    // Programs that do not know the label took any text.
-    if is_good || feature_level(tx.tables()) < NONCE_LEVEL {
+    if is_good {
         return Ok(());
     }
     let rule = "must be \"true\" or \"false\"";

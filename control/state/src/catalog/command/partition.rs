@@ -6,7 +6,7 @@ use proto_types::PartitionId;
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::entity::{BootConfiguration, Partition};
-use crate::meta::{LabelsUpdate, Lock, label};
+use crate::meta::{LabelsUpdate, Lock};
 
 /// A whole entity; of its head only the labels count.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,18 +41,4 @@ pub struct UpdatePartition {
     /// Labels.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
-}
-
-impl UpdatePartition {
-    /// Whether its machines are to join only with what their BMC holds: older programs would not
-    /// ask them.
-    pub(crate) fn demands_nonce(&self) -> bool {
-        let labels = match &self.labels {
-            Some(LabelsUpdate::Replace(labels)) => labels,
-            Some(LabelsUpdate::Patch { update, .. }) => update,
-            None => return false,
-        };
-        let text = labels.get(label::REQUIRE_BMC_NONCE);
-        text.is_some_and(|text| text == "true")
-    }
 }

@@ -1,26 +1,16 @@
-//! Certificates: recorded, and revoked.
+//! Revocation of certificates.
 
 use std::collections::BTreeSet;
 
 use proto_errors::Error;
 use proto_types::{AllocationId, MachineId};
 
-use crate::identity::command::{CertificateChoice, RecordCertificate, RevokeCertificates};
+use crate::identity::command::{CertificateChoice, RevokeCertificates};
 use crate::identity::entity::{Certificate, Identity};
-use crate::references::check_allocation;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
 type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn record_certificate(tx: &mut Tx<'_>, op: &RecordCertificate) -> Result {
-    if tx.get::<Certificate>(&op.0.serial).is_some() {
-        return Err(Error::already_exists("certificate", &op.0.serial));
-    }
-    check_allocation(tx, &op.0)?;
-    tx.save(op.0.clone());
-    Ok(Reply::None)
-}
 
 pub(crate) fn revoke_certificates(tx: &mut Tx<'_>, op: &RevokeCertificates) -> Result {
     let chosen: Vec<_> = match &op.choice {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{Digest, Timestamp};
+use proto_types::Timestamp;
 
 use crate::identity::apply::certificate::revoke;
 use crate::identity::command::{RevokeIdentity, RotateIdentity};
-use crate::identity::entity::{BootTicket, Certificate, Identity, JoinTicket, JoinedBy};
+use crate::identity::entity::{BootTicket, Certificate, Identity, JoinTicket};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
@@ -50,43 +50,8 @@ fn serials_of(tables: &Tables, identity: &str) -> Vec<String> {
         .collect()
 }
 
-/// The record of an identity; of one from before there were such records, made of its newest
-/// certificate.
-fn find(tx: &Tx<'_>, id: &str) -> std::result::Result<Identity, Error> {
-    if let Some(known) = tx.get::<Identity>(&id.to_owned()) {
-        return Ok(Identity::clone(known));
-    }
-    let certificates = tx.tables().all::<Certificate>();
-    let newest = certificates
-        .filter(|it| it.identity == id)
-        .max_by_key(|it| it.issued_at)
-        .ok_or_else(|| Error::not_found("identity", id))?;
-    let ticket = tx
-        .tables()
-        .all::<JoinTicket>()
-        .filter(|it| is_ticket_of(it, id))
-        .max_by_key(|it| it.redeemed_at);
-    let key = newest.key.clone();
-    let key = key.or_else(|| ticket.and_then(|it| it.redeemed_key.clone()));
-    Ok(Identity {
-        id: id.to_owned(),
-        joined_by: ticket.map_or(JoinedBy::Unknown, |it| JoinedBy::JoinTicket(it.id)),
-        joined_at: newest.issued_at,
-        // It is revoked with the same command: its key is never asked for.
-        key: key.unwrap_or_else(|| Digest::sha256([0; 32])),
-        key_since: newest.issued_at,
-        serial: newest.serial.clone(),
-        issued_at: newest.issued_at,
-        not_after: newest.not_after,
-        authority: 1,
-        rotate_since: None,
-        revoked_at: None,
-        revoked_reason: String::new(),
-    })
-}
-
 pub(crate) fn revoke_identity(tx: &mut Tx<'_>, op: &RevokeIdentity) -> Result {
-    let mut identity = find(tx, &op.identity)?;
+    let mut identity: Identity = tx.require(&op.identity)?;
     let tickets: Vec<JoinTicket> = tx
         .tables()
         .all::<JoinTicket>()
@@ -144,7 +109,7 @@ pub(crate) fn finish_rotations(tx: &mut Tx<'_>) {
 
 /// Serials of certificates that count although another key has taken the place of theirs.
 pub(crate) fn of_replaced_keys(tables: &Tables, now: Timestamp) -> Vec<String> {
-    // Older changes of keys have no certificates left from before them.
+    // A key that changed earlier has no valid certificates of its predecessor left.
     let recent: BTreeMap<&str, &Identity> = tables
         .all::<Identity>()
         .filter(|it| it.key_since > it.joined_at && now.since_ms(it.key_since) < LOOK_BACK_MS)

@@ -105,7 +105,8 @@ fn renewed(
 ) -> std::result::Result<Identity, Error> {
     let id = &op.certificate.identity;
     let Some(known) = known else {
-        // From before identities were recorded.
+        // The state was restored from a backup that is older than the identity: its redeemed ticket
+        // lets the agent go on.
         let ticket = tx.tables().all::<JoinTicket>().find(|ticket| {
             let same = ticket
                 .redeemed_key

@@ -12,7 +12,6 @@ use crate::identity::entity::{
     TOKEN_METHODS_MAX, TOKEN_SUBJECT_BYTES_MAX, TOKEN_SUBJECTS_MAX, Token, TokenComponent,
     TokenType,
 };
-use crate::levels::has_contract_rules;
 use crate::meta::Meta;
 use crate::reply::Reply;
 use crate::tables::Tx;
@@ -75,7 +74,6 @@ fn made(tx: &Tx<'_>, op: &CreateToken) -> std::result::Result<Token, Error> {
         meta: Meta::labelled(op.labels.clone()),
         description: op.description.clone(),
         permissions: op.permissions.clone(),
-        by_visibility: has_contract_rules(tx.tables()),
         expires: op.expires,
         issued_at: tx.now,
         token_type: op.token_type,
@@ -140,9 +138,6 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateToken) -> Result {
     }
     set(&mut token.description, op.description.as_ref());
     set(&mut token.permissions, op.permissions.as_ref());
-    if op.permissions.is_some() {
-        token.by_visibility = has_contract_rules(tx.tables());
-    }
     set(&mut token.project_roles, op.project_roles.as_ref());
     set(&mut token.tenant_roles, op.tenant_roles.as_ref());
     set(&mut token.machine_roles, op.machine_roles.as_ref());

@@ -3,12 +3,6 @@
 use proto_types::{AllocationId, MachineId};
 use serde::{Deserialize, Serialize};
 
-use crate::identity::entity::Certificate;
-
-/// See [`Op::RecordCertificate`](crate::Op::RecordCertificate).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RecordCertificate(pub Certificate);
-
 /// Which certificates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

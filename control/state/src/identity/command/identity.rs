@@ -14,13 +14,6 @@ pub struct IssueCertificate {
     pub cause: Cause,
 }
 
-impl IssueCertificate {
-    /// Whether it says what older programs cannot read: that a BMC's nonce was returned.
-    pub(crate) const fn tells_nonce(&self) -> bool {
-        matches!(self.cause, Cause::Join(JoinedBy::BmcNonce(_)))
-    }
-}
-
 /// Why somebody gets a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -100,13 +100,6 @@ pub struct UpdateToken {
     pub warrant: Option<Warrant>,
 }
 
-impl UpdateToken {
-    /// `true` if it takes a role away: older programs would leave the token its role.
-    pub(crate) fn takes_role(&self) -> bool {
-        self.drop_admin_role || self.drop_infra_role
-    }
-}
-
 /// See [`Op::RevokeToken`](crate::Op::RevokeToken).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RevokeToken {

@@ -22,7 +22,7 @@ pub struct Certificate {
     /// The allocation that it is for: gone with it.
     #[serde(default)]
     pub allocation: Option<AllocationId>,
-    /// SHA-256 of its public key; unknown of those from before identities were recorded.
+    /// SHA-256 of its public key; `IssueCertificate` is refused without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Digest>,
     /// Which generation of the authority signed it.

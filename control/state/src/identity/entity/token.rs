@@ -71,12 +71,6 @@ pub struct Token {
     /// Extra methods.
     #[serde(default)]
     pub permissions: Vec<MethodPermission>,
-    /// `true` if each of `permissions` lists methods of one visibility. `false` for tokens of
-    /// programs below feature level 10, which put what a client listed as its own under the
-    /// subject `*`, also methods of projects, tenants and machines: of these tokens `*` counts for
-    /// methods without a subject only.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub by_visibility: bool,
     /// End of validity.
     pub expires: Timestamp,
     /// Begin of validity.

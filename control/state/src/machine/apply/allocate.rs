@@ -12,7 +12,6 @@ use crate::catalog::entity::{
 use crate::catalog::read::{check_image_constraint, default_layout, layout_for, newest_image};
 use crate::cluster::read::{not_reconciled, restored};
 use crate::fields::{check_description, check_name};
-use crate::levels::{CONTRACT_LEVEL, feature_level};
 use crate::machine::apply::allocate_networks::{check_networks, connect};
 use crate::machine::apply::candidates::{best, chosen, not_ready};
 use crate::machine::apply::idempotency::{remember, replay};
@@ -220,14 +219,12 @@ fn usable_layout(
         Some(id) => tables
             .require::<Layout>(id)
             .map(|layout| Layout::clone(layout)),
-        None => match layout_for(tables, size, image) {
-            Ok(id) => tables
+        None => {
+            let id = layout_for(tables, size, image)?;
+            tables
                 .require::<Layout>(&id)
-                .map(|layout| Layout::clone(layout)),
-            // Entries of older programs come to what they came to then.
-            Err(_) if feature_level(tables) < CONTRACT_LEVEL => default_layout(),
-            Err(error) => Err(error),
-        },
+                .map(|layout| Layout::clone(layout))
+        }
     }
 }
 

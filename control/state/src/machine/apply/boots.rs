@@ -33,7 +33,7 @@ pub(crate) fn check_phase(tables: &Tables, machine: &Machine) -> Check {
     if restored(tables).is_some() {
         return Err(not_reconciled().object("machine", machine.id));
     }
-    if is_left_alone(tables, machine) {
+    if is_left_alone(machine) {
         let why = &machine.condition.description;
         let text = format!("machine \"{}\" is locked: {why}", machine.id);
         return Err(Error::new(ErrorCode::MachineLocked, text).object("machine", machine.id));

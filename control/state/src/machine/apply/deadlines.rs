@@ -60,7 +60,7 @@ pub(crate) fn waiting<'a>(
             !is_held
                 && phase::deadlines(machine.phase).next().is_some()
                 && machine.since < now
-                && !is_left_alone(tables, machine)
+                && !is_left_alone(machine)
                 && is_observed(machine.partition.as_ref(), op)
         })
 }

@@ -8,7 +8,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::catalog::entity::Partition;
 use crate::cluster::read::restored;
-use crate::levels::{REPEAT_LEVEL, feature_level};
 use crate::machine::apply::event_log::{advance, failed};
 use crate::machine::apply::{boots, lifecycle, reclaim, strangers};
 use crate::machine::command::{MachineEvent, MachineSeen, PhoneHome};
@@ -46,7 +45,6 @@ fn log_of(tx: &Tx<'_>, machine: MachineId) -> Arc<EventLog> {
 fn was_told(tx: &Tx<'_>, machine: MachineId, event: &[&str]) -> bool {
     let log = tx.get::<EventLog>(&machine);
     log.is_some_and(|log| log.told.contains(&fingerprint(event)))
-        && feature_level(tx.tables()) >= REPEAT_LEVEL
 }
 
 fn remember_told(tx: &mut Tx<'_>, machine: MachineId, event: &[&str]) -> Arc<EventLog> {

@@ -4,7 +4,6 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 
 use crate::fields::check_description;
-use crate::levels::{CONTRACT_LEVEL, feature_level};
 use crate::machine::apply::liveliness::DEAD_AFTER_MS;
 use crate::machine::apply::{allocate, boots, links, orders, reclaim, restored};
 use crate::machine::command::{DeleteMachine, SetMachineState, UpdateMachine};
@@ -163,9 +162,7 @@ pub(crate) fn check_is_dead(tables: &Tables, machine: &Machine) -> std::result::
     let id = machine.id;
     let message = match &machine.allocation {
         // A tenant may silence its machine: only its BMC knows that it does not run.
-        Some(_) if is_silent && (is_off(machine) || feature_level(tables) < CONTRACT_LEVEL) => {
-            return Ok(());
-        }
+        Some(_) if is_silent && is_off(machine) => return Ok(()),
         None if is_silent => return Ok(()),
         Some(allocation) => {
             let how = if is_silent {

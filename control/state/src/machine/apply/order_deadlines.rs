@@ -5,7 +5,6 @@ use proto_types::{OrderId, Timestamp};
 
 use crate::cluster::command::Tick;
 use crate::cluster::read::restored;
-use crate::levels::{CUT_OFF_LEVEL, feature_level};
 use crate::machine::apply::liveliness::is_observed;
 use crate::machine::apply::orders;
 use crate::machine::entity::{BmcOrder, Machine, OrderPurpose, OrderState};
@@ -38,10 +37,7 @@ pub(crate) fn late<'a>(
 ) -> impl Iterator<Item = OrderId> + 'a {
     let is_held = restored(tables).is_some();
     let is_judged = move |order: &BmcOrder| {
-        order.purpose != OrderPurpose::Life
-            || (!is_held
-                && (is_observed(Some(&order.partition), op)
-                    || feature_level(tables) < CUT_OFF_LEVEL))
+        order.purpose != OrderPurpose::Life || (!is_held && is_observed(Some(&order.partition), op))
     };
     let open = tables.index().open_orders.values().flatten();
     open.filter_map(|id| tables.get::<BmcOrder>(id))
@@ -53,6 +49,6 @@ pub(crate) fn late<'a>(
 /// `true` if the life cycle ordered it of a machine that is locked now: it waits for the operator.
 fn is_spared(tables: &Tables, order: &BmcOrder) -> bool {
     let machine = tables.get::<Machine>(&order.machine);
-    let is_locked = machine.is_some_and(|machine| is_left_alone(tables, machine));
+    let is_locked = machine.is_some_and(|machine| is_left_alone(machine));
     is_locked && order.purpose == OrderPurpose::Life
 }

@@ -32,7 +32,6 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportVpn) -> Result {
     member.ips.clone_from(&op.ips);
     if op.connected {
         // It is used up; nobody needs the secret any more.
-        member.access.key.clear();
         member.access.sealed_key.clear();
     }
     tx.save(member);

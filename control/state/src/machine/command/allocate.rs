@@ -95,15 +95,6 @@ pub struct AllocateMachine {
     pub idempotency: Option<IdempotencyRequest>,
 }
 
-impl AllocateMachine {
-    /// Whether its way into the VPN is sealed, which nodes below
-    /// [`VPN_SEAL_LEVEL`](crate::VPN_SEAL_LEVEL) cannot open.
-    pub(crate) fn seals_vpn(&self) -> bool {
-        let access = self.vpn.as_ref();
-        access.is_some_and(|it| !it.sealed_key.is_empty())
-    }
-}
-
 impl fmt::Debug for AllocateMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AllocateMachine")

@@ -116,20 +116,6 @@ pub struct ReportBmc {
     pub readings: Vec<BmcReading>,
 }
 
-impl ReportBmc {
-    /// Whether it says what a machine draws, which nodes below [`DRAW_LEVEL`](crate::DRAW_LEVEL)
-    /// leave out.
-    pub(crate) fn tells_draw(&self) -> bool {
-        self.readings.iter().any(|it| it.draw.is_some())
-    }
-
-    /// `true` if it names users, which nodes below [`CONTRACT_LEVEL`](crate::CONTRACT_LEVEL) leave
-    /// out.
-    pub(crate) fn tells_users(&self) -> bool {
-        self.readings.iter().any(|reading| !reading.user.is_empty())
-    }
-}
-
 /// See [`Op::ConfirmBmc`](crate::Op::ConfirmBmc).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfirmBmc {

@@ -13,10 +13,8 @@ pub struct VpnAccess {
     pub address: String,
     /// Number of the key there, by which its node is found again.
     pub key_id: String,
-    /// The secret, good for one node, as nodes below
-    /// [`VPN_SEAL_LEVEL`](crate::VPN_SEAL_LEVEL) know it; empty once that node was seen.
-    pub key: String,
-    /// The secret, sealed before it comes here; empty once that node was seen.
+    /// The secret, good for one node, sealed before it enters the state. Empty once that node was
+    /// seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sealed_key: Vec<u8>,
     /// Until when it can be used.

@@ -6,7 +6,6 @@
 use proto_types::MachineId;
 
 use crate::cluster::read::restored;
-use crate::levels::{CONTRACT_LEVEL, feature_level};
 use crate::machine::entity::{Availability, HoldCause, Machine, Phase, Segment};
 use crate::tables::Tables;
 
@@ -24,7 +23,7 @@ pub enum BootTarget {
 /// What a machine boots now; an unknown one boots hammer, to become known.
 pub fn boot_target(tables: &Tables, machine: MachineId) -> BootTarget {
     let machine = tables.get::<Machine>(&machine);
-    let wanted = machine.map_or(BootTarget::Hammer, |machine| target(tables, machine));
+    let wanted = machine.map_or(BootTarget::Hammer, |machine| target(machine));
     match wanted {
         BootTarget::Hammer if restored(tables).is_some() => BootTarget::None,
         wanted => wanted,
@@ -48,17 +47,16 @@ pub fn hammer_may_run(machine: &Machine) -> bool {
 }
 
 /// Nothing is done to a locked machine, and hammer wipes and installs.
-pub(crate) fn target(tables: &Tables, machine: &Machine) -> BootTarget {
+pub(crate) fn target(machine: &Machine) -> BootTarget {
     match by_phase(machine) {
-        BootTarget::Hammer if is_left_alone(tables, machine) => BootTarget::None,
+        BootTarget::Hammer if is_left_alone(machine) => BootTarget::None,
         wanted => wanted,
     }
 }
 
 /// `true` if the machine is locked: it is neither wiped, installed nor powered by its life cycle.
-/// Until all control nodes know this rule, only its reboots are spared.
-pub fn is_left_alone(tables: &Tables, machine: &Machine) -> bool {
-    machine.condition.state == Availability::Locked && feature_level(tables) >= CONTRACT_LEVEL
+pub fn is_left_alone(machine: &Machine) -> bool {
+    machine.condition.state == Availability::Locked
 }
 
 fn by_phase(machine: &Machine) -> BootTarget {

@@ -8,7 +8,6 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{Digest, MachineId, Timestamp};
 
 use crate::catalog::entity::Partition;
-use crate::levels::{NONCE_LEVEL, feature_level};
 use crate::machine::entity::{BmcAction, BmcOrder, Machine, OrderState};
 use crate::machine::read::machine_orders;
 use crate::tables::Tables;
@@ -37,13 +36,13 @@ impl<'a> Nonce<'a> {
         let place = tables.get::<Machine>(&machine);
         let place = place.and_then(|it| it.partition.as_ref());
         let partition = place.and_then(|id| tables.get::<Partition>(id));
-        let demands = partition.is_some_and(|it| it.requires_bmc_nonce());
+        let is_demanded = partition.is_some_and(|it| it.requires_bmc_nonce());
         let order = machine_orders(tables, machine)
             .filter(|it| it.action == BmcAction::SetNonce)
             .last();
         Self {
             machine,
-            is_demanded: demands && feature_level(tables) >= NONCE_LEVEL,
+            is_demanded,
             order: order.map(AsRef::as_ref),
         }
     }

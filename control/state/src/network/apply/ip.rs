@@ -7,7 +7,6 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{IpId, MachineId, ProjectId};
 
 use crate::fields::{check_description, check_name};
-use crate::levels::has_contract_rules;
 use crate::meta::{Meta, label};
 use crate::network::apply::{next_address, pool};
 use crate::network::command::{CreateIp, DeleteIp, UpdateIp};
@@ -206,7 +205,7 @@ fn is_in_underlay(tables: &Tables, ip: &Ip) -> bool {
 /// Refuses to change an address of an underlay for others than administrators: a static one would
 /// outlive its firewall, and few of them would exhaust the underlay.
 fn check_underlay(tables: &Tables, ip: &Ip, is_admin: bool) -> std::result::Result<(), Error> {
-    if is_admin || !is_in_underlay(tables, ip) || !has_contract_rules(tables) {
+    if is_admin || !is_in_underlay(tables, ip) {
         return Ok(());
     }
     let message = format!(
@@ -230,8 +229,7 @@ pub(crate) fn release_all(tx: &mut Tx<'_>, machine: MachineId) {
         let Some(mut ip) = tx.get::<Ip>(&key).map(|ip| Ip::clone(ip)) else {
             continue;
         };
-        let goes_with_machine = ip.kind == IpType::Ephemeral
-            || is_in_underlay(tx.tables(), &ip) && has_contract_rules(tx.tables());
+        let goes_with_machine = ip.kind == IpType::Ephemeral || is_in_underlay(tx.tables(), &ip);
         if goes_with_machine {
             remove(tx, &ip);
         } else {

@@ -7,7 +7,6 @@ use proto_types::{MachineId, SwitchId};
 
 use crate::catalog::entity::Partition;
 use crate::fields::{check_description, in_use};
-use crate::levels::feature_level;
 use crate::machine::apply::{links, reclaim};
 use crate::machine::entity::Machine;
 use crate::meta::Meta;
@@ -44,8 +43,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
         .object("switch", &op.id)
         .hint("delete it there, or give this one another name"));
     }
-    let adopts =
-        !is_new && switch.replace_mode == ReplaceMode::Replace && feature_level(tx.tables()) >= 3;
+    let adopts = !is_new && switch.replace_mode == ReplaceMode::Replace;
     let twin = match adopts {
         true => Some(replace::twin(tx.tables(), &switch, &op.rack)?),
         false => None,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{TenantId, Timestamp};
 
-use crate::levels::feature_level;
 use crate::reply::Reply;
 use crate::tables::Tx;
 use crate::tenancy::command::{
@@ -121,8 +120,7 @@ fn last_owner(kind: &str, key: &str) -> Error {
     Error::new(ErrorCode::LastOwner, what).object(kind, key)
 }
 
-/// The owners of its tenant own a project as well. Programs of level 1 did not count them, and
-/// beside one of them all must come to its result. Where the tenant has no owner, the removal of a
+/// The owners of a tenant own its projects as well. Where the tenant has no owner, the removal of a
 /// project's owner may not leave the project without members.
 fn keep_project_owner(
     tx: &Tx<'_>,
@@ -132,11 +130,11 @@ fn keep_project_owner(
     let tenant = tx.get::<Tenant>(&project.tenant);
     let mut lenders = tenant.into_iter().flat_map(|it| it.members.values());
     let is_owned = lenders.any(|member| member.role == TenantRole::Owner);
-    if is_owned && feature_level(tx.tables()) >= 2 {
+    if is_owned {
         return Ok(());
     }
     let id = project.id.to_string();
-    if removes_owner && !is_owned && project.members.is_empty() {
+    if removes_owner && project.members.is_empty() {
         return Err(last_owner("project", &id));
     }
     keep_owner(&project.members, ProjectRole::Owner, "project", &id)

@@ -3,7 +3,6 @@
 use proto_errors::{Error, ErrorCode};
 
 use crate::fields::{check_description, check_name, in_use, set};
-use crate::levels::has_contract_rules;
 use crate::meta::Meta;
 use crate::references;
 use crate::reply::Reply;
@@ -64,7 +63,7 @@ pub(crate) fn update_tenant(tx: &mut Tx<'_>, op: &UpdateTenant) -> Result {
 
 pub(crate) fn delete_tenant(tx: &mut Tx<'_>, op: &DeleteTenant) -> Result {
     let tenant = tx.tables().require::<Tenant>(&op.login)?.clone();
-    if is_personal(tx, &tenant) && !op.personal && has_contract_rules(tx.tables()) {
+    if is_personal(tx, &tenant) && !op.personal {
         let message = format!("tenant \"{}\" is the personal one of that user", op.login);
         let error = Error::new(ErrorCode::PermissionDenied, message).object("tenant", &op.login);
         return Err(error.hint("an administrator can delete it once its user is gone"));

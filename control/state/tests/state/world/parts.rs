@@ -222,17 +222,6 @@ pub(crate) fn leaf(name: &str, rack: &str) -> RegisterSwitch {
     }
 }
 
-/// Every control node knows this level.
-pub(crate) fn level(world: &mut World, level: u32) {
-    world.ok(AnnounceNode {
-        id: 1,
-        peer_address: String::new(),
-        mesh_addresses: Vec::new(),
-        level,
-        version: String::new(),
-    });
-}
-
 /// Other labels of the partition, and nothing else.
 pub(crate) fn relabel(labels: LabelsUpdate) -> UpdatePartition {
     UpdatePartition {
