@@ -2,7 +2,9 @@
 
 use control_authz::Permit;
 use control_front::traces;
-use control_state::{Command, ErrorCode, Op, Reply, StateError, Tables, Token, TokenType, bounds};
+use control_state::{
+    Command, ErrorCode, Op, Reply, StateError, Tables, Token, TokenType, clip_reports,
+};
 use control_store::{AuditTrail, Store, check_covers};
 use proto_types::Timestamp;
 use tonic::Status;
@@ -85,7 +87,7 @@ impl ServiceContext {
         op: impl Into<Op>,
     ) -> Result<Reply, Status> {
         let mut op = op.into();
-        bounds::clip_reports(&mut op);
+        clip_reports(&mut op);
         let mut command = Command::new(self.store.now(), actor, op);
         if let Some(trace) = traces::current() {
             command = command.traced(trace.to_string());

@@ -9,7 +9,7 @@ use std::time::Duration;
 use control_authz::{AuditedCall, Permit, SystemActor};
 use control_pki::{Pki, PkiError, Revoked};
 use control_presence::Presence;
-use control_state::{Change, Command, ControlNode, Op, Reply, Tables, bounds};
+use control_state::{Change, Command, ControlNode, Op, Reply, Tables, clip_reports};
 use control_store::{AuditTrail, AuditWriter, Store, StoreError, Subscription};
 use parking_lot::RwLock;
 use proto_identity::Credential;
@@ -292,7 +292,7 @@ impl Shared {
         op: impl Into<Op>,
     ) -> Result<Reply, LinkStatus> {
         let mut op = op.into();
-        bounds::clip_reports(&mut op);
+        clip_reports(&mut op);
         let command = Command::new(self.store.now(), access::actor(peer), op);
         self.store
             .propose(&self.permit(), &command)

@@ -4,20 +4,19 @@ use proto_errors::{Error, ErrorCode};
 
 use crate::audit::apply::trail;
 use crate::catalog::apply::{image, image_constraint, layout, partition, reservation};
-use crate::change::Change;
 use crate::cluster::apply::{clock, component, node, policy, settings};
 use crate::command::{Command, TRACE_LEN};
 use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
-use crate::levels::FEATURE_LEVEL;
 use crate::machine::apply::{
     allocate, bmc_claims, boots, events, install, machine, orders, reclaim, register, restored,
     sizing, vpn, wipe,
 };
 use crate::network::apply::{child_network, ip, network};
+use crate::op::FEATURE_LEVEL;
 use crate::op::Op;
 use crate::reply::Reply;
 use crate::switch::apply::{replace, switch};
-use crate::tables::{Tables, Tx};
+use crate::tables::{Change, Tables, Tx};
 use crate::tenancy::apply::{invite, member, project, quota, tenant};
 use crate::{bounds, tick};
 

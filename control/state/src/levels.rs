@@ -2,7 +2,7 @@
 //!
 //! A command above the lowest level of all control nodes is refused, and a rule above it is not
 //! applied, because programs of all levels must reach the same result. A change that nodes of the
-//! current level would read or judge differently raises [`FEATURE_LEVEL`]: a new operation, or a
+//! current level would read or judge differently raises [`FEATURE_LEVEL`](crate::FEATURE_LEVEL): a new operation, or a
 //! field that they would drop, gets its level in `Op::level`; a new rule asks [`feature_level`].
 
 use proto_errors::{Error, ErrorCode};
@@ -10,13 +10,6 @@ use proto_errors::{Error, ErrorCode};
 use crate::cluster::entity::ControlNode;
 use crate::command::Command;
 use crate::tables::Tables;
-
-/// The highest feature level that this program knows. Commands of this level are refused until
-/// every control node knows it.
-///
-/// The cargo feature `next-level`, which no product is built with, makes a program of the next
-/// level. Tests run it beside this one.
-pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 2 } else { 1 };
 
 /// The feature level that every control node knows; 1 until the first node has announced its level.
 pub fn feature_level(tables: &Tables) -> u32 {

@@ -19,7 +19,6 @@ use crate::identity::command::{
     RevokeCertificates, RevokeIdentity, RevokeJoinTicket, RevokeToken, RotateIdentity, SetPassword,
     TouchToken, UpdateToken,
 };
-use crate::levels::FEATURE_LEVEL;
 use crate::machine::command::{
     AllocateMachine, BmcOrderDone, ConfirmBmc, CreateMachineToken, DeleteBmcOrder, DeleteMachine,
     ForgetVpn, FreeMachine, InstallDone, IssueBootTicket, KeepBmcAccess, MachineEvent, MachineSeen,
@@ -37,6 +36,13 @@ use crate::tenancy::command::{
     DeleteTenant, RemoveProjectMember, RemoveQuota, RemoveTenantMember, SetProjectMember, SetQuota,
     SetTenantMember, UpdateProject, UpdateTenant,
 };
+
+/// The highest feature level that this program knows. Commands of this level are refused until
+/// every control node knows it.
+///
+/// The cargo feature `next-level`, which no product is built with, makes a program of the next
+/// level. Tests run it beside this one.
+pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 2 } else { 1 };
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident;)*) => {

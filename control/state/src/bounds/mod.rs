@@ -4,15 +4,10 @@
 //! A walk over the command's own fields finds them, so that a new field is bounded before anybody
 //! thinks of it: by [`TEXT_MAX`] and [`LIST_MAX`], or by its name in [`TEXTS`] and [`LISTS`].
 
-mod clip;
 mod walk;
 
-pub use clip::clip_reports;
 use proto_errors::Error;
 use serde::Serialize;
-
-use crate::cluster::entity::POLICY_BYTES_MAX;
-use crate::op::Op;
 
 /// Labels of an object, those of the system not counted.
 pub const LABELS_MAX: usize = 64;
@@ -22,6 +17,9 @@ pub const TEXT_MAX: usize = 1024;
 pub const LIST_MAX: usize = 256;
 /// Longest run of bytes: a certificate, a sealed key.
 pub const BYTES_MAX: usize = 16 * 1024;
+
+/// Longest source of a site policy, bytes; a longer one is refused.
+pub const POLICY_BYTES_MAX: usize = 64 * 1024;
 
 /// Texts that have a bound of their own, bytes. What agents read out of hardware is short; what
 /// users write has the contract's bound.
@@ -82,8 +80,9 @@ pub const LISTS: [(&str, usize); 21] = [
 ///
 /// # Errors
 /// `InvalidField` with the field and its bound.
-pub fn check(op: &Op) -> Result<(), Error> {
-    op.serialize(&mut walk::Walk::default())
+pub fn check(command: &impl Serialize) -> Result<(), Error> {
+    command
+        .serialize(&mut walk::Walk::default())
         .map_err(walk::Exceeded::into_error)
 }
 

@@ -9,10 +9,10 @@ use proto_errors::Error;
 use proto_types::{PartitionId, SwitchId, Vni};
 
 use crate::catalog::entity::{Partition, SEGMENT_MTU_DEFAULT};
-use crate::change::Change;
 use crate::desired::switch::{PortIntent, SegmentIntent, SwitchDesired, ports};
 use crate::machine::entity::Machine;
 use crate::switch::entity::Switch;
+use crate::tables::Change;
 use crate::tables::{Kind, Record, Tables};
 
 /// What every switch shall do. Derived from the tables, never stored.

@@ -1,5 +1,6 @@
 //! The tables: one ordered map per kind of object, and indexes derived from them.
 
+mod change;
 mod index;
 mod tx;
 
@@ -19,13 +20,15 @@ use sha2::{Digest as _, Sha256};
 
 use crate::audit::entity::*;
 use crate::catalog::entity::*;
-use crate::change::{CodecError, decode, encode};
 use crate::cluster::entity::*;
 use crate::identity::entity::*;
 use crate::machine::entity::*;
 use crate::network::entity::*;
 use crate::switch::entity::*;
 use crate::tenancy::entity::*;
+
+pub use self::change::{Change, CodecError};
+use self::change::{decode, encode};
 
 pub(crate) use index::{Index, Indexed};
 pub(crate) use tx::Tx;

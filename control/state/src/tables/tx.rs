@@ -8,8 +8,8 @@ use proto_types::Timestamp;
 use sha2::{Digest as _, Sha256};
 use uuid::{Builder, Uuid};
 
+use super::change::Change;
 use super::{Entity, Kind, Record, Tables};
-use crate::change::Change;
 use crate::meta::Meta;
 
 type Undo = Box<dyn FnOnce(&mut Tables)>;

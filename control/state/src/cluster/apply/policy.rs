@@ -2,8 +2,9 @@
 
 use proto_errors::{Error, ErrorCode};
 
+use crate::bounds::POLICY_BYTES_MAX;
 use crate::cluster::command::{RemovePolicy, SetPolicy};
-use crate::cluster::entity::{POLICIES_MAX, POLICY_BYTES_MAX, Policy};
+use crate::cluster::entity::{POLICIES_MAX, Policy};
 use crate::reply::Reply;
 use crate::tables::Tx;
 

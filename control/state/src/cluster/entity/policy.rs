@@ -7,8 +7,6 @@ use serde::{Deserialize, Serialize};
 
 /// How many policies there may be.
 pub const POLICIES_MAX: usize = 16;
-/// Longest source of one policy, in bytes.
-pub const POLICY_BYTES_MAX: usize = 64 * 1024;
 
 /// A policy, as it was read and compiled before it came here; to the state its source is text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! What agents tell is cut to its bound before it becomes a command: a broken BMC, a chatty
 //! neighbour or a long error must not keep the rest of a report out.
 
-use super::{clip, list_max, text_max};
+use crate::bounds::{clip, list_max, text_max};
 use crate::machine::command::BmcReading;
 use crate::machine::entity::Hardware;
 use crate::op::Op;

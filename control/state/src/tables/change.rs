@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Kind, Record};
+use super::{Kind, Record};
 
 /// An object that is new, changed or gone.
 #[derive(Debug, Clone, PartialEq)]
