@@ -13,9 +13,7 @@ use openraft::{EntryPayload, OptionalSend};
 use crate::engine::{EngineError, Progress, StateEngine};
 use crate::machine::{Row, StateMachine};
 use crate::platform::Threads;
-use crate::raft::types::{
-    Applied, Batch, Entry, LogId, SnapshotMeta, StoredMembership, TypeConfig,
-};
+use crate::raft_types::{Applied, Batch, Entry, LogId, SnapshotMeta, StoredMembership, TypeConfig};
 use crate::snapshot::{SnapshotDir, Snapshots};
 use crate::wal::durable::Durable;
 use crate::watch::{Hub, Revision};

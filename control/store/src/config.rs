@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::clock::{Clock, SystemClock};
 use crate::platform::Platform;
-use crate::snapshot_wire::PIECE_BYTES;
+use crate::snapshot::file::PIECE_BYTES;
 use crate::transport::{NoPeers, Transport};
 use crate::wal::segment::SEGMENT_BYTES;
 use crate::watch::WATCH_HISTORY_CHANGES;
@@ -23,8 +23,6 @@ pub const PROPOSE_TIMEOUT: Duration = Duration::from_secs(15);
 pub const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the start waits for this node to lead and to have applied its log.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(60);
-/// Threads of Raft's own runtime.
-pub(crate) const RAFT_THREADS: usize = 2;
 
 /// What a new data directory becomes. One that is in use stays what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::engine::{EngineError, Rocks, StateEngine};
+use crate::engine::rocks::Rocks;
+use crate::engine::{EngineError, StateEngine};
 
 /// Files by path. What a call changed is durable after a sync, and perhaps before.
 pub(crate) trait Disk: Debug + Send + Sync + 'static {

@@ -25,11 +25,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::StoreError;
 use crate::machine::StateMachine;
-use crate::members::{ClusterView, MemberChange, MembershipError};
+use crate::membership::{ClusterView, MemberChange, MembershipError};
 use crate::open::Node;
 use crate::raft::network::Dialer;
-use crate::raft::wire;
 use crate::transport::{Channel, Lane, Member};
+use crate::wire;
 
 /// Messages on their way to the leader, and on their way through it, for one follower.
 pub(crate) const PASSED_MAX: usize = 4096;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::config::Begin;
 use crate::disk::{Disk, DiskLock};
 use crate::error::OpenError;
-use crate::platform::random_id;
+use crate::random::random_id;
 
 const FILE: &str = "NODE";
 const LOCK: &str = "LOCK";

@@ -18,32 +18,35 @@
 
 mod access;
 mod applier;
+mod call_end;
 mod clock;
 mod codec;
 mod config;
+mod deadline;
 mod disk;
 mod engine;
 mod error;
 mod forward;
 mod identity;
+mod log_store;
 mod machine;
 mod members;
+mod membership;
 mod metrics;
 mod open;
 mod operations;
 mod platform;
 mod proposer;
 mod raft;
+mod raft_types;
+mod random;
 mod refusals;
 mod restore;
 mod rounds;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod snapshot;
-mod snapshot_partial;
-mod snapshot_receive;
-mod snapshot_send;
-mod snapshot_wire;
+mod snapshot_transfer;
 mod store;
 mod tables;
 #[cfg(test)]
@@ -54,7 +57,9 @@ mod transport;
 mod trial;
 mod wal;
 mod watch;
+mod wire;
 
+pub use call_end::CallEnd;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use codec::CodecError;
 pub use config::{
@@ -65,20 +70,20 @@ pub use engine::EngineError;
 pub use error::{OpenError, ProposeError, StoreError};
 pub use identity::{Claim, claimed};
 pub use machine::{Outcome, Row, StateMachine, decode_row, encode_row};
-pub use members::{
+pub use membership::{
     ClusterView, MemberChange, MemberState, MembershipError, PROMOTE_LAG_ENTRIES_MAX,
 };
 pub use metrics::Metrics;
 pub use operations::{check_covers, coverers};
 pub use platform::Platform;
 pub use proposer::{BATCH_BYTES_MAX, BATCH_COMMANDS_MAX, COMMAND_BYTES_MAX, PROPOSALS_MAX};
-pub use raft::wire::PeerRefusal;
 pub use restore::{Export, Restore, RestoreError};
 pub use snapshot::SnapshotError;
 pub use store::Store;
-pub use trail::{AuditTrail, AuditWriter, CallEnd};
+pub use trail::{AuditTrail, AuditWriter};
 pub use transfers::SnapshotBytes;
 pub use transport::{Channel, FRAME_BYTES_MAX, Lane, Member, NoPeers, Transport};
 pub use wal::WalError;
 pub use wal::syncs::{SYNC_BOUNDS_US, SyncTimes};
 pub use watch::{Changes, Compacted, Event, Revision, Subscription, WATCH_HISTORY_CHANGES};
+pub use wire::PeerRefusal;

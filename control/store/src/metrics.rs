@@ -2,7 +2,7 @@
 
 use openraft::RaftMetrics;
 
-use crate::raft::types::TypeConfig;
+use crate::raft_types::TypeConfig;
 use crate::transfers::SnapshotBytes;
 use crate::wal::syncs::SyncTimes;
 

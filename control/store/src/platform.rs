@@ -5,10 +5,11 @@ use std::io;
 use std::sync::Arc;
 
 use tokio::runtime::{Handle, Runtime};
-use uuid::Uuid;
 
-use crate::config::RAFT_THREADS;
 use crate::disk::{Disk, RealDisk};
+
+/// Worker threads of the runtime that Raft has for itself.
+const RAFT_THREADS: usize = 2;
 
 /// Disk and threads of a node; by default the machine's.
 #[derive(Clone, Debug)]
@@ -80,14 +81,4 @@ impl Threads {
 /// The handle of the runtime that Raft runs on.
 pub(crate) fn handle(runtime: Option<&Runtime>) -> Handle {
     runtime.map_or_else(Handle::current, |runtime| runtime.handle().clone())
-}
-
-/// A random id; in a simulation it comes from the seed.
-pub(crate) fn random_id() -> Uuid {
-    #[cfg(feature = "sim")]
-    if let Some(number) = crate::sim::random() {
-        let low = crate::sim::random().unwrap_or_default();
-        return Uuid::from_u64_pair(number, low);
-    }
-    Uuid::new_v4()
 }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::applier::{Applier, Results};
 use crate::error::{ProposeError, StoreError};
 use crate::machine::StateMachine;
-use crate::raft::types::{Batch, TypeConfig};
+use crate::raft_types::{Batch, TypeConfig};
 
 /// Proposals that may wait; more are refused with [`StoreError::Busy`].
 pub const PROPOSALS_MAX: usize = 4096;

@@ -10,8 +10,8 @@ use control_authz::AuditedCall;
 use control_state::AuditEntry;
 use proto_types::Timestamp;
 
+use crate::call_end::CallEnd;
 use crate::tables::entry;
-use crate::trail::CallEnd;
 
 /// Refused calls of a caller that are recorded one by one in a minute: of different methods or
 /// results.

@@ -25,7 +25,7 @@ use crate::proposer::{PROPOSALS_MAX, Proposal, Proposer};
 use crate::raft::inbound::Inbound;
 use crate::raft::network::Dialer;
 use crate::rounds::Rounds;
-use crate::snapshot_receive::Receiver;
+use crate::snapshot_transfer::receive::Receiver;
 use crate::transfers::Transfers;
 use crate::transport::{Channel, Lane};
 use crate::wal::Wal;

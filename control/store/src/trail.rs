@@ -4,20 +4,17 @@
 //! [`Permit::for_call`]; what comes here is the rest: reads, refusals, failures. A full queue holds
 //! calls up rather than losing records; refused calls of one caller are counted, see `refusals`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use control_authz::{AuditedCall, Permit, SystemActor};
-use control_state::bounds::clip;
-use control_state::{AppendAudit, AuditEntry, AuditPhase, CONFIRMED_LEVEL, Command, feature_level};
-use proto_types::Timestamp;
+use control_state::{AppendAudit, AuditEntry, CONFIRMED_LEVEL, Command, feature_level};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use crate::call_end::CallEnd;
 use crate::refusals::Refusals;
 use crate::store::Store;
-use crate::tables::entry;
 
 /// Calls that may wait for the writer.
 const QUEUE_MAX: usize = 1024;
@@ -25,69 +22,6 @@ const QUEUE_MAX: usize = 1024;
 const BATCH_MAX: usize = 128;
 /// How long refused calls are counted before their number is recorded.
 const COUNT_FOR: Duration = Duration::from_secs(60);
-/// How much of the reason of a refusal is recorded, bytes.
-const REASON_BYTES_MAX: usize = 4096;
-
-/// How a call ended.
-#[derive(Debug, Clone)]
-pub struct CallEnd {
-    /// The call.
-    pub call: Arc<AuditedCall>,
-    /// Status code of gRPC.
-    pub code: i32,
-    /// What the caller was told, where that belongs into the record.
-    pub reason: Option<String>,
-    /// When.
-    pub time: Timestamp,
-}
-
-impl CallEnd {
-    /// Whether the record of the call's change says it all.
-    fn is_recorded(&self) -> bool {
-        self.code == 0 && self.call.recorded.get()
-    }
-
-    /// As whole calls where the chain has begun, else in halves as older programs know them.
-    fn entries(self, is_chained: bool) -> Vec<AuditEntry> {
-        let Self {
-            call,
-            code,
-            reason,
-            time,
-        } = self;
-        let whole = AuditEntry {
-            ended: Some(time),
-            result_code: Some(code),
-            ..entry(&call)
-        };
-        let response = AuditEntry {
-            time,
-            ended: None,
-            phase: AuditPhase::Response,
-            body: reason.clone(),
-            ..whole.clone()
-        };
-        if call.recorded.get() {
-            // The record of the change has said that it went well.
-            return vec![response];
-        }
-        if is_chained {
-            let reason = reason.map(|reason| clip(&reason, REASON_BYTES_MAX).to_owned());
-            let body = match (whole.body.clone(), reason) {
-                (Some(body), Some(reason)) => Some(format!("{body}: {reason}")),
-                (body, reason) => body.or(reason),
-            };
-            return vec![AuditEntry { body, ..whole }];
-        }
-        let request = AuditEntry {
-            ended: None,
-            result_code: None,
-            phase: AuditPhase::Request,
-            ..whole
-        };
-        vec![request, response]
-    }
-}
 
 /// Where ends of calls go. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -8,12 +8,12 @@ use openraft::Raft;
 use openraft::raft::AppendEntriesRequest;
 
 use super::network::SelfId;
-use super::types::TypeConfig;
-use super::wire::{self, Ask, Hello, PeerRefusal};
 use crate::applier::Applier;
 use crate::machine::StateMachine;
-use crate::snapshot_receive::Receiver;
+use crate::raft_types::TypeConfig;
+use crate::snapshot_transfer::receive::Receiver;
 use crate::transport::{Channel, Lane};
+use crate::wire::{self, Ask, Hello, PeerRefusal};
 
 /// Answers the other members.
 pub(crate) struct Inbound<M: StateMachine> {

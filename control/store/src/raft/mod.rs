@@ -4,6 +4,3 @@ pub(crate) mod config;
 pub(crate) mod inbound;
 pub(crate) mod log;
 pub(crate) mod network;
-pub(crate) mod runtime;
-pub(crate) mod types;
-pub(crate) mod wire;

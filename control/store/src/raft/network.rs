@@ -20,14 +20,15 @@ use openraft::raft::{
 };
 use openraft::{AnyError, OptionalSend};
 use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
-use super::types::{TypeConfig, Vote};
-use super::wire::{self, Appended, Ask, Hello, PeerRefusal, Transferred, Voted};
+use crate::deadline::within;
+use crate::raft_types::{TypeConfig, Vote};
 use crate::snapshot::SnapshotDir;
-use crate::snapshot_send::Way;
+use crate::snapshot_transfer::send::Way;
 use crate::transport::{Channel, Lane, Member, Transport};
+use crate::wire::{self, Appended, Ask, Hello, PeerRefusal, Transferred, Voted};
 
 type Snapshot = openraft::alias::SnapshotOf<TypeConfig, SnapshotDir>;
 type Answers<'s> = BoxStream<'s, Result<StreamAppendResult<TypeConfig>, RPCError<TypeConfig>>>;
@@ -116,16 +117,6 @@ impl Dialer {
             known.insert(node, text);
         }
     }
-}
-
-pub(crate) async fn within<T>(
-    limit: Duration,
-    work: impl Future<Output = io::Result<T>>,
-) -> io::Result<T> {
-    timeout(limit, work).await.unwrap_or_else(|_| {
-        let message = format!("no answer within {} ms", limit.as_millis());
-        Err(io::Error::new(io::ErrorKind::TimedOut, message))
-    })
 }
 
 /// Makes a [`Peer`] for each member and lane that openraft talks to.

@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 
 use super::mesh::{Mesh, fill, only_snapshot, wait_for};
 use super::*;
-use crate::raft::wire::{self, Hello};
+use crate::wire::{self, Hello};
 use crate::{
     Begin, Channel, Lane, Member, MemberChange, MembershipError, PeerRefusal, ProposeError,
     StateMachine, StoreError, Transport,

@@ -9,7 +9,7 @@ use bolero::check;
 
 use crate::codec;
 use crate::engine::Progress;
-use crate::raft::types::{Entry, LogId, Vote};
+use crate::raft_types::{Entry, LogId, Vote};
 use crate::wal::frame::{self, Kind, Tail};
 use crate::wal::segment::{self, Head};
 

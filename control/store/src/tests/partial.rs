@@ -10,10 +10,10 @@ use tokio::sync::Semaphore;
 use super::mesh::{Mesh, fill, only_snapshot, wait_for};
 use super::*;
 use crate::disk::RealDisk;
-use crate::raft::types::LogId;
+use crate::raft_types::LogId;
 use crate::snapshot::Snapshots;
-use crate::snapshot_partial::Header;
-use crate::snapshot_wire::{Listed, PIECE_BYTES};
+use crate::snapshot::file::{Listed, PIECE_BYTES};
+use crate::snapshot::partial::Header;
 use crate::{Begin, Channel, Lane, Member, Transport};
 
 /// Bytes of a snapshot, about; they do not compress.

@@ -11,11 +11,11 @@ use tokio::sync::Notify;
 use super::partial::header;
 use super::wal::{OWNER, entry, ids};
 use crate::disk::Disk;
-use crate::raft::log::LogStore;
-use crate::raft::types::TypeConfig;
+use crate::log_store::LogStore;
+use crate::raft_types::TypeConfig;
 use crate::sim::SimDisk;
 use crate::snapshot::Snapshots;
-use crate::snapshot_partial::{Header, Partial};
+use crate::snapshot::partial::{Header, Partial};
 use crate::wal::Wal;
 
 /// Power failures, each of which leaves something else.

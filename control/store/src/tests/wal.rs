@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::*;
 use crate::disk::RealDisk;
-use crate::raft::log::LogStore;
-use crate::raft::types::{Batch, Entry, LogId, TypeConfig, Vote};
+use crate::log_store::LogStore;
+use crate::raft_types::{Batch, Entry, LogId, TypeConfig, Vote};
 use crate::wal::{Owner, Wal, segment};
 use crate::{Platform, WalError};
 

@@ -20,7 +20,7 @@ use super::segment::{self, Head, Segment};
 use super::syncs::Syncs;
 use crate::codec;
 use crate::disk::Disk;
-use crate::raft::types::{Entry, LogId, TypeConfig, Vote};
+use crate::raft_types::{Entry, LogId, TypeConfig, Vote};
 
 /// Bytes gathered for one write; more waits for the next one.
 const WRITE_BYTES_MAX: usize = 4 << 20;

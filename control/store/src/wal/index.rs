@@ -11,7 +11,7 @@ use super::recover::WalError;
 use super::segment::Segment;
 use crate::codec;
 use crate::disk::DiskFile;
-use crate::raft::types::{Entry, LogId, Vote};
+use crate::raft_types::{Entry, LogId, Vote};
 
 /// Entries kept in memory, in bytes of their encoded form; older ones are read from disk, where
 /// who asks for them is that far behind: two of the largest batches.

@@ -31,9 +31,9 @@ use segment::Head;
 use syncs::{SyncTimes, Syncs};
 
 use crate::disk::Disk;
+use crate::log_store::LogStore;
 use crate::platform::{Platform, Threads};
-use crate::raft::log::LogStore;
-use crate::raft::types::{Entry, LogId, TypeConfig, Vote};
+use crate::raft_types::{Entry, LogId, TypeConfig, Vote};
 
 /// Jobs that may wait for the flusher; Raft waits when it is full.
 const JOBS_MAX: usize = 1024;

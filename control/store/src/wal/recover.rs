@@ -13,7 +13,7 @@ use super::index::{Index, Place};
 use super::segment::{self, Head, Segment};
 use crate::codec::{self, CodecError};
 use crate::disk::{Disk, DiskFile};
-use crate::raft::types::{Entry, LogId};
+use crate::raft_types::{Entry, LogId};
 
 /// The log cannot be opened.
 #[derive(Debug, thiserror::Error)]

@@ -11,8 +11,8 @@ use uuid::Uuid;
 use super::frame::{self, Kind};
 use crate::codec;
 use crate::disk::{Disk, DiskFile};
-use crate::platform::random_id;
-use crate::raft::types::{LogId, Vote};
+use crate::raft_types::{LogId, Vote};
+use crate::random::random_id;
 
 /// Bytes of an ordinary segment. A record that does not fit gets a segment of its own size.
 pub(crate) const SEGMENT_BYTES: usize = 16 << 20;

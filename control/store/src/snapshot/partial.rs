@@ -13,9 +13,9 @@ use std::sync::Arc;
 use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 
+use super::file::{Listed, PIECE_BYTES, at, measure};
 use crate::codec;
 use crate::disk::{Disk, DiskFile};
-use crate::snapshot_wire::{Listed, PIECE_BYTES, at, measure};
 
 const HEADER: &str = "HEADER";
 const CHAIN: &str = "CHAIN";

@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
+use super::wire::{Offer, Piece, Wanted};
+use crate::deadline::within;
 use crate::disk::{Disk, DiskFile};
 use crate::platform::{Platform, Threads};
-use crate::raft::network::within;
-use crate::raft::types::Vote;
-use crate::raft::wire::{self, Installed};
+use crate::raft_types::Vote;
 use crate::snapshot::SnapshotDir;
-use crate::snapshot_wire::{Listed, Offer, Piece, Wanted, at, measure};
+use crate::snapshot::file::{Listed, at, measure};
 use crate::transfers::Transfers;
 use crate::transport::Channel;
+use crate::wire::{self, Installed};
 
 /// Installing takes longer than the pause between two pieces may be.
 const INSTALL_PATIENCE: u32 = 10;

@@ -1,6 +1,8 @@
 //! The types that Raft is instantiated with. Raft sees opaque bytes: what a command means is the
 //! state machine's business, and every node, the leader too, applies what was written to the log.
 
+pub(crate) mod runtime;
+
 use std::any::Any;
 use std::fmt;
 
@@ -24,7 +26,7 @@ impl openraft::RaftTypeConfig for TypeConfig {
     type Vote = openraft::impls::Vote<Self::LeaderId>;
     type Payload = openraft::EntryPayload<Batch, u64, openraft::BasicNode>;
     type Entry = openraft::Entry<<Self::LeaderId as RaftLeaderId>::Committed, Self::Payload>;
-    type AsyncRuntime = super::runtime::RaftRuntime;
+    type AsyncRuntime = runtime::RaftRuntime;
     type Responder<T>
         = openraft::impls::OneshotResponder<Self, T>
     where

@@ -2,10 +2,6 @@
 //!
 //! A change that would leave the cluster unable to write is refused before anything is done.
 
-mod rules;
-
-pub use rules::{ClusterView, MemberChange, MemberState, MembershipError, PROMOTE_LAG_ENTRIES_MAX};
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -16,10 +12,9 @@ use openraft::{BasicNode, ChangeMembers, Instant, RaftMetrics};
 use crate::config::PROPOSE_TIMEOUT;
 use crate::error::StoreError;
 use crate::machine::StateMachine;
-use crate::raft::types::TypeConfig;
+use crate::membership::{ClusterView, MemberChange, MemberState, MembershipError, check};
+use crate::raft_types::TypeConfig;
 use crate::store::Store;
-
-use rules::check;
 
 /// How long a change of leadership may take.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(10);

@@ -181,7 +181,7 @@ impl ClusterView {
 }
 
 /// Whether `change` makes sense and leaves a cluster that can write.
-pub(super) fn check(
+pub(crate) fn check(
     change: &MemberChange,
     members: &[MemberState],
     last: u64,

@@ -12,11 +12,10 @@ use rocksdb::{
     BlockBasedOptions, Cache, DB, FlushOptions, IteratorMode, Options, ReadOptions, WriteBatch,
     WriteOptions,
 };
-use serde::{Deserialize, Serialize};
 
+use super::{EachRow, EngineError, Progress, StateEngine};
 use crate::codec::{self, CodecError};
 use crate::machine::Row;
-use crate::raft::types::{LogId, StoredMembership};
 
 const META_KEY: &[u8] = b"m/applied";
 const ROW_PREFIX: u8 = b'r';
@@ -29,85 +28,6 @@ const BLOCK_CACHE_BYTES: usize = 1 << 20;
 const OPEN_FILES_MAX: i32 = 256;
 /// RocksDB's own text logs kept.
 const TEXT_LOGS_MAX: usize = 2;
-
-/// The state engine failed.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// RocksDB says so.
-    #[error("{action} the state in {path}")]
-    Rocks {
-        /// What was tried.
-        action: &'static str,
-        /// Where.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        source: rocksdb::Error,
-    },
-    /// A file operation failed.
-    #[cfg(feature = "sim")]
-    #[error("{action} {path}")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On which file.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        source: std::io::Error,
-    },
-    /// A stored value is unreadable.
-    #[error("the state in {path} holds an unreadable value under {key}")]
-    Value {
-        /// Where.
-        path: PathBuf,
-        /// Which, readable as far as it can be.
-        key: String,
-        /// The cause.
-        #[source]
-        source: CodecError,
-    },
-    /// The store was shut down.
-    #[error("the state engine is closed")]
-    Closed,
-}
-
-impl From<EngineError> for std::io::Error {
-    fn from(error: EngineError) -> Self {
-        Self::other(error)
-    }
-}
-
-/// How far the state has come.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Progress {
-    pub(crate) last_applied: Option<LogId>,
-    pub(crate) membership: StoredMembership,
-    /// The state machine's count of commands that changed something.
-    pub(crate) revision: u64,
-}
-
-/// Is shown the key and the value of a row.
-pub(crate) type EachRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError> + 'a;
-
-/// Keeps rows and how far they have come.
-pub(crate) trait StateEngine: std::fmt::Debug + Send + Sync + 'static {
-    /// How far the rows have come.
-    fn progress(&self) -> Result<Progress, EngineError>;
-    /// Shows every row to `each`.
-    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), EngineError>;
-    /// Writes rows and progress as one; durable only after [`flush`](Self::flush).
-    fn commit(&self, rows: &[Row], progress: &Progress) -> Result<(), EngineError>;
-    /// Makes all that was committed durable.
-    fn flush(&self) -> Result<(), EngineError>;
-    /// Makes a copy in `dir`, which must not exist, and returns how far the copy has come. The
-    /// copy contains everything committed before, and everything in it is durable here too.
-    fn checkpoint(&self, dir: &Path) -> Result<Progress, EngineError>;
-    /// Becomes the copy in `dir`; durable when it returns.
-    fn replace(&self, dir: &Path) -> Result<Progress, EngineError>;
-    /// Flushes and lets go of the files.
-    fn close(&self) -> Result<(), EngineError>;
-}
 
 /// [`StateEngine`] on RocksDB.
 #[derive(Debug)]

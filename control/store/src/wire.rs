@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::types::{Batch, Entry, TypeConfig};
+use crate::raft_types::{Batch, Entry, TypeConfig};
 use crate::transport::Lane;
 
 /// The version of these frames; both ends must have the same.

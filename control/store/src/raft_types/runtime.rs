@@ -91,7 +91,7 @@ impl TryRng for Random {
 
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
         // Election timeouts need to differ, not to be secret: an id's random bits do.
-        let (high, low) = crate::platform::random_id().as_u64_pair();
+        let (high, low) = crate::random::random_id().as_u64_pair();
         Ok(high.rotate_left(32) ^ low)
     }
 

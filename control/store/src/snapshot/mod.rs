@@ -5,19 +5,23 @@
 //! it has come. It is made under a temporary name and renamed when it is whole. There may be one,
 //! and no more, that is on its way here (see `snapshot_partial`); it stays over a restart.
 
+pub(crate) mod file;
+pub(crate) mod partial;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
+use file::at;
+use partial::{COPY, Header, Partial, read_header};
+
 use crate::codec;
 use crate::disk::Disk;
 use crate::engine::{EngineError, Progress, StateEngine};
-use crate::platform::random_id;
-use crate::raft::types::{LogId, SnapshotMeta};
-use crate::snapshot_partial::{COPY, Header, Partial, read_header};
-use crate::snapshot_wire::at;
+use crate::raft_types::{LogId, SnapshotMeta};
+use crate::random::random_id;
 
 const META: &str = "META";
 const STATE: &str = "state";

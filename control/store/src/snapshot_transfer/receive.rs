@@ -14,16 +14,16 @@ use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::wire::{FILES_MAX, Offer, Piece, Wanted, is_inside};
 use crate::applier::Applier;
 use crate::machine::StateMachine;
 use crate::platform::Threads;
-use crate::raft::types::{SnapshotMeta, TypeConfig, Vote};
-use crate::raft::wire::{self, Installed};
+use crate::raft_types::{SnapshotMeta, TypeConfig, Vote};
+use crate::snapshot::partial::{Flaw, Header, Partial, bad};
 use crate::snapshot::{Snapshots, snapshot_name};
-use crate::snapshot_partial::{Flaw, Header, Partial, bad};
-use crate::snapshot_wire::{FILES_MAX, Offer, Piece, Wanted, is_inside};
 use crate::transfers::Transfers;
 use crate::transport::Channel;
+use crate::wire::{self, Installed};
 
 /// Takes in one snapshot at a time.
 #[derive(Debug)]
