@@ -26,7 +26,7 @@ use uuid::Uuid;
 use crate::deadline::within;
 use crate::raft_types::{TypeConfig, Vote};
 use crate::snapshot::SnapshotDir;
-use crate::snapshot_transfer::send::Way;
+use crate::snapshot_transfer::send::SnapshotSender;
 use crate::transport::{Channel, Lane, Member, Transport};
 use crate::wire::{self, Appended, Ask, Hello, PeerRefusal, Transferred, Voted};
 
@@ -124,7 +124,7 @@ impl Dialer {
 pub(crate) struct Peers {
     pub(crate) dialer: Dialer,
     /// How snapshots are sent.
-    pub(crate) way: Way,
+    pub(crate) way: SnapshotSender,
 }
 
 impl Peers {
@@ -165,7 +165,7 @@ pub(crate) struct Peer {
     member: Member,
     lane: Lane,
     dialer: Dialer,
-    way: Way,
+    way: SnapshotSender,
     /// A channel on which everything was answered.
     idle: Mutex<Option<Channel>>,
 }
