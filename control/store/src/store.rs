@@ -11,7 +11,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::applier::AppliedState;
+use crate::applied_state::AppliedState;
 use crate::clock::Clock;
 use crate::config::StoreConfig;
 use crate::disk::DiskLock;
