@@ -11,9 +11,11 @@ use openraft::storage::{EntryResponder, RaftSnapshotBuilder, RaftStateMachine, S
 use openraft::{EntryPayload, OptionalSend};
 
 use crate::engine::{EngineError, Progress, StateEngine};
-use crate::machine::{Row, StateMachine};
+use crate::machine::{StateMachine, StateRow};
 use crate::platform::Threads;
-use crate::raft_types::{Applied, Batch, Entry, LogId, SnapshotMeta, StoredMembership, TypeConfig};
+use crate::raft_types::{
+    Applied, CommandBatch, Entry, LogId, SnapshotMeta, StoredMembership, TypeConfig,
+};
 use crate::snapshot::{SnapshotDir, Snapshots};
 use crate::wal::durable::Durable;
 use crate::watch::{Hub, Revision};
@@ -27,7 +29,7 @@ struct Step<M: StateMachine> {
     results: Results<M>,
     /// What changed, command by command.
     changes: Vec<(Revision, Vec<M::Change>)>,
-    rows: Vec<Row>,
+    rows: Vec<StateRow>,
     revision: u64,
 }
 
@@ -116,7 +118,7 @@ impl<M: StateMachine> Shared<M> {
         Ok(applied)
     }
 
-    fn apply_batch(&self, batch: &Batch, mut progress: Progress) -> io::Result<Results<M>> {
+    fn apply_batch(&self, batch: &CommandBatch, mut progress: Progress) -> io::Result<Results<M>> {
         // The leader, too, applies what it wrote and not what it held: nodes cannot differ.
         let commands: Vec<M::Command> = batch
             .0
@@ -155,7 +157,7 @@ impl<M: StateMachine> Shared<M> {
         }
         let rows = rows
             .into_iter()
-            .map(|(key, value)| Row { key, value })
+            .map(|(key, value)| StateRow { key, value })
             .collect();
         Ok(Step {
             results,
@@ -165,7 +167,7 @@ impl<M: StateMachine> Shared<M> {
         })
     }
 
-    fn commit(&self, rows: &[Row], progress: Progress) -> io::Result<()> {
+    fn commit(&self, rows: &[StateRow], progress: Progress) -> io::Result<()> {
         self.engine.commit(rows, &progress)?;
         *self
             .progress

@@ -36,6 +36,7 @@ mod metrics;
 mod open;
 mod operations;
 mod platform;
+mod proposal;
 mod proposer;
 mod raft;
 mod raft_types;
@@ -61,15 +62,15 @@ mod wire;
 
 pub use call_end::CallEnd;
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use codec::CodecError;
+pub use codec::StoreCodecError;
 pub use config::{
     Begin, KEEP_ENTRIES, PROPOSE_TIMEOUT, READ_TIMEOUT, READY_TIMEOUT, SNAPSHOT_EVERY_ENTRIES,
     StoreConfig,
 };
 pub use engine::EngineError;
 pub use error::{OpenError, ProposeError, StoreError};
-pub use identity::{Claim, claimed};
-pub use machine::{Outcome, Row, StateMachine, decode_row, encode_row};
+pub use identity::{DirectoryOwner, claimed};
+pub use machine::{ApplyOutcome, StateMachine, StateRow, decode_row, encode_row};
 pub use membership::{
     ClusterView, MemberChange, MemberState, MembershipError, PROMOTE_LAG_ENTRIES_MAX,
 };
@@ -82,8 +83,8 @@ pub use snapshot::SnapshotError;
 pub use store::Store;
 pub use trail::{AuditTrail, AuditWriter};
 pub use transfers::SnapshotBytes;
-pub use transport::{Channel, FRAME_BYTES_MAX, Lane, Member, NoPeers, Transport};
+pub use transport::{Channel, ClusterMember, FRAME_BYTES_MAX, Lane, NoPeers, Transport};
 pub use wal::WalError;
 pub use wal::syncs::{SYNC_BOUNDS_US, SyncTimes};
-pub use watch::{Changes, Compacted, Event, Revision, Subscription, WATCH_HISTORY_CHANGES};
+pub use watch::{Changes, Compacted, Revision, Subscription, WATCH_HISTORY_CHANGES, WatchEvent};
 pub use wire::PeerRefusal;

@@ -20,7 +20,7 @@ use crate::machine::StateMachine;
 use crate::platform::{Platform, handle};
 use crate::raft::config::config as raft_config;
 use crate::raft::log::RaftLog;
-use crate::raft::network::{Dialer, Peers, SelfId};
+use crate::raft::network::{Dialer, PeerFactory, SelfId};
 use crate::raft_types::TypeConfig;
 use crate::snapshot::Snapshots;
 use crate::snapshot::file::PIECE_BYTES;
@@ -28,11 +28,11 @@ use crate::snapshot_transfer::send::{Throttle, Way};
 use crate::transfers::Transfers;
 use crate::wal::{Owner, Wal};
 
-pub(crate) type Node<M> = Raft<TypeConfig, Applier<M>>;
+pub(crate) type RaftNode<M> = Raft<TypeConfig, Applier<M>>;
 
 /// Everything that runs.
-pub(crate) struct Opened<M: StateMachine> {
-    pub(crate) raft: Arc<Node<M>>,
+pub(crate) struct RunningNode<M: StateMachine> {
+    pub(crate) raft: Arc<RaftNode<M>>,
     pub(crate) shared: Arc<Shared<M>>,
     pub(crate) wal: Arc<Wal>,
     pub(crate) dialer: Dialer,
@@ -51,7 +51,9 @@ struct Files<M: StateMachine> {
 }
 
 /// Files in, running node out.
-pub(crate) async fn open<M: StateMachine>(config: StoreConfig) -> Result<Opened<M>, OpenError> {
+pub(crate) async fn open<M: StateMachine>(
+    config: StoreConfig,
+) -> Result<RunningNode<M>, OpenError> {
     let dir = config.dir.clone();
     let threads = config.platform.threads.clone();
     let failed = |action| move |e| io_error(action, &dir, e);
@@ -88,7 +90,7 @@ pub(crate) async fn open<M: StateMachine>(config: StoreConfig) -> Result<Opened<
     );
     let raft = handle(runtime.as_ref()).spawn(start).await;
     let raft = raft.map_err(|e| failed("start")(std::io::Error::other(e)))??;
-    Ok(Opened {
+    Ok(RunningNode {
         raft: Arc::new(raft),
         shared,
         wal,
@@ -150,14 +152,14 @@ async fn start<M: StateMachine>(
     wal: Arc<Wal>,
     shared: Arc<Shared<M>>,
     transfers: Arc<Transfers>,
-) -> Result<Node<M>, OpenError> {
+) -> Result<RaftNode<M>, OpenError> {
     let settings = raft_config(
         &config.cluster,
         config.snapshot_every_entries,
         config.keep_entries,
     )
     .map_err(|e| OpenError::Raft(e.to_string()))?;
-    let network = Peers {
+    let network = PeerFactory {
         dialer,
         way: Way {
             platform: config.platform.clone(),
@@ -208,7 +210,7 @@ async fn start<M: StateMachine>(
 }
 
 /// Ready means: this node leads and has applied all that was ever acknowledged.
-async fn wait_ready<M: StateMachine>(raft: &Node<M>) -> Result<(), OpenError> {
+async fn wait_ready<M: StateMachine>(raft: &RaftNode<M>) -> Result<(), OpenError> {
     let began = Instant::now();
     let mut metrics = raft.metrics();
     let ready = async {

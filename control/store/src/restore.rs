@@ -16,13 +16,13 @@ use openraft::{BasicNode, Membership};
 use proto_types::Timestamp;
 use uuid::Uuid;
 
-use crate::codec::CodecError;
+use crate::codec::StoreCodecError;
 use crate::config::Begin;
 use crate::engine::{Progress, StateEngine};
 use crate::error::{OpenError, StoreError};
 use crate::identity::{self, io_error};
 use crate::log_store::LogStore;
-use crate::machine::{Row, StateMachine};
+use crate::machine::{StateMachine, StateRow};
 use crate::platform::Platform;
 use crate::raft_types::{LogId, StoredMembership, TypeConfig, Vote};
 use crate::snapshot::Snapshots;
@@ -61,7 +61,7 @@ pub struct Export {
 
 impl Export {
     /// The objects as the store keeps them, in the order of kinds and keys.
-    pub fn rows(&self) -> impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), CodecError>> + '_ {
+    pub fn rows(&self) -> impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreCodecError>> + '_ {
         self.records.iter().map(|(record, revision)| {
             let key = tables::row_key(record.kind(), &record.key());
             Ok((key, tables::row_value(record, *revision)?))
@@ -134,7 +134,7 @@ pub enum RestoreError<E: std::error::Error + 'static> {
         key: String,
         /// Why.
         #[source]
-        source: CodecError,
+        source: StoreCodecError,
     },
     /// The directory could not be written.
     #[error(transparent)]
@@ -191,7 +191,7 @@ impl Restore {
                 key: String::from_utf8_lossy(&key).into_owned(),
                 source,
             })?;
-            waiting.push(Row {
+            waiting.push(StateRow {
                 key,
                 value: Some(value),
             });
@@ -210,7 +210,7 @@ impl Restore {
     }
 
     /// The row that keeps the new cluster from judging, in the place of the backup's clock.
-    fn hold(&self, state: &Tables) -> Result<Option<Row>, CodecError> {
+    fn hold(&self, state: &Tables) -> Result<Option<StateRow>, StoreCodecError> {
         let Some(made_at) = self.made_at else {
             return Ok(None);
         };
@@ -224,13 +224,13 @@ impl Restore {
         };
         let record = Record::ClusterClock(Arc::new(clock));
         let value = tables::row_value(&record, self.revision)?;
-        Ok(Some(Row {
+        Ok(Some(StateRow {
             key: tables::row_key(record.kind(), &record.key()),
             value: Some(value),
         }))
     }
 
-    fn commit(&self, engine: &dyn StateEngine, rows: &[Row]) -> Result<(), OpenError> {
+    fn commit(&self, engine: &dyn StateEngine, rows: &[StateRow]) -> Result<(), OpenError> {
         let last = self.last();
         let voters = BTreeSet::from([self.node_id]);
         let nodes = BTreeMap::from([(self.node_id, BasicNode::default())]);

@@ -1,6 +1,6 @@
 //! Questions to a majority that many readers share.
 //!
-//! Readers that wait at the same time get the answer of one round. A reader never joins a round
+//! ReadWaiters that wait at the same time get the answer of one round. A reader never joins a round
 //! that had begun before it came: that round may have asked before a write was acknowledged which
 //! the reader must see. So who shares a round is settled before it begins, and whoever comes
 //! later waits for the next one.
@@ -16,22 +16,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::StoreError;
 
-/// Readers that may wait for a round to begin; more are refused with [`StoreError::Busy`].
+/// ReadWaiters that may wait for a round to begin; more are refused with [`StoreError::Busy`].
 pub(crate) const READERS_MAX: usize = 16_384;
 /// A round that lasts longer, because its leader is gone, does not hold up the next one.
 pub(crate) const ROUND_PATIENCE: Duration = Duration::from_millis(50);
 
-type Reader<T> = oneshot::Sender<Result<T, StoreError>>;
+type ReadWaiter<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// Where readers wait for a round.
 #[derive(Debug)]
-pub(crate) struct Rounds<T>(mpsc::Sender<Reader<T>>);
+pub(crate) struct Rounds<T>(mpsc::Sender<ReadWaiter<T>>);
 
 /// The readers that wait.
-pub(crate) type Readers<T> = mpsc::Receiver<Reader<T>>;
+pub(crate) type ReadWaiters<T> = mpsc::Receiver<ReadWaiter<T>>;
 
 impl<T> Rounds<T> {
-    pub(crate) fn new() -> (Self, Readers<T>) {
+    pub(crate) fn new() -> (Self, ReadWaiters<T>) {
         let (sender, readers) = mpsc::channel(READERS_MAX);
         (Self(sender), readers)
     }
@@ -52,14 +52,14 @@ impl<T> Rounds<T> {
 /// Serves `readers` until stopped: a round at a time, but one that lasts longer than `patience`
 /// is not waited for. `round` begins one; `None` ends it all.
 pub(crate) async fn serve<T: Clone, F>(
-    mut readers: Readers<T>,
+    mut readers: ReadWaiters<T>,
     stop: CancellationToken,
     patience: Duration,
     round: impl Fn() -> Option<F>,
 ) where
     F: Future<Output = Result<T, StoreError>>,
 {
-    let mut waiting: Vec<Reader<T>> = Vec::new();
+    let mut waiting: Vec<ReadWaiter<T>> = Vec::new();
     let mut running = FuturesUnordered::new();
     let mut next_at = Instant::now();
     loop {
@@ -94,7 +94,10 @@ pub(crate) async fn serve<T: Clone, F>(
     }
 }
 
-fn tell<T: Clone>(readers: impl IntoIterator<Item = Reader<T>>, answer: &Result<T, StoreError>) {
+fn tell<T: Clone>(
+    readers: impl IntoIterator<Item = ReadWaiter<T>>,
+    answer: &Result<T, StoreError>,
+) {
     for reader in readers {
         // Whoever asked may be gone.
         drop(reader.send(answer.clone()));

@@ -8,8 +8,8 @@ use control_state::{
 use proto_types::Timestamp;
 use serde::Deserialize;
 
-use crate::codec::{self, CodecError};
-use crate::machine::{Outcome, Row, StateMachine};
+use crate::codec::{self, StoreCodecError};
+use crate::machine::{ApplyOutcome, StateMachine, StateRow};
 use crate::operations::{check_covers, check_covers_members};
 
 /// Version of a row without its revision: the record's CBOR. Still read, not written any more.
@@ -24,19 +24,19 @@ pub(crate) fn row_key(kind: Kind, key: &str) -> Vec<u8> {
 }
 
 /// An object's row, with the revision of the command that last changed it.
-pub(crate) fn row_value(record: &Record, revision: u64) -> Result<Vec<u8>, CodecError> {
+pub(crate) fn row_value(record: &Record, revision: u64) -> Result<Vec<u8>, StoreCodecError> {
     let mut value = vec![REVISED];
     value.extend(revision.to_be_bytes());
     let record = record
         .encode()
-        .map_err(|e| CodecError::Encode(e.to_string()))?;
+        .map_err(|e| StoreCodecError::Encode(e.to_string()))?;
     value.extend(record);
     Ok(value)
 }
 
 /// What all levels have of a command.
 #[derive(Deserialize)]
-struct Level {
+struct CommandLevel {
     version: u32,
 }
 
@@ -68,25 +68,25 @@ impl StateMachine for Tables {
     type Change = Change;
     type Permit = Permit;
 
-    fn apply(&mut self, command: &Command) -> Outcome<Self> {
+    fn apply(&mut self, command: &Command) -> ApplyOutcome<Self> {
         let control_state::Outcome {
             result,
             changes,
             revision: _,
         } = control_state::apply(self, command);
-        Outcome { result, changes }
+        ApplyOutcome { result, changes }
     }
 
-    fn read(bytes: &[u8]) -> Result<Command, CodecError> {
+    fn read(bytes: &[u8]) -> Result<Command, StoreCodecError> {
         let command: Result<Command, _> = codec::decode(bytes);
         let level = match &command {
             Ok(command) => command.version,
             // It may be newer in a way that cannot be read.
-            Err(_) => codec::decode(bytes).map_or(0, |it: Level| it.version),
+            Err(_) => codec::decode(bytes).map_or(0, |it: CommandLevel| it.version),
         };
         let max = FEATURE_LEVEL;
         if level > max {
-            return Err(CodecError::Newer { got: level, max });
+            return Err(StoreCodecError::Newer { got: level, max });
         }
         command
     }
@@ -135,19 +135,19 @@ impl StateMachine for Tables {
     }
 
     /// The key is `kind/key`; the value a version byte, the revision and the record's CBOR.
-    fn row(&self, change: &Change) -> Result<Row, CodecError> {
+    fn row(&self, change: &Change) -> Result<StateRow, StoreCodecError> {
         let key = row_key(change.kind, &change.key);
         let value = change.record.as_ref();
         let value = value.map(|record| row_value(record, change.revision));
-        Ok(Row {
+        Ok(StateRow {
             key,
             value: value.transpose()?,
         })
     }
 
-    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), CodecError> {
-        let unreadable = |reason: String| CodecError::Decode(reason);
-        let (version, rest) = value.split_first().ok_or(CodecError::Empty)?;
+    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreCodecError> {
+        let unreadable = |reason: String| StoreCodecError::Decode(reason);
+        let (version, rest) = value.split_first().ok_or(StoreCodecError::Empty)?;
         let (revision, record) = match *version {
             PLAIN => (0, rest),
             REVISED => {
@@ -156,7 +156,7 @@ impl StateMachine for Tables {
                     .ok_or_else(|| unreadable("it ends within its revision".to_owned()))?;
                 (u64::from_be_bytes(*revision), record)
             }
-            got => return Err(CodecError::Version { got, max: REVISED }),
+            got => return Err(StoreCodecError::Version { got, max: REVISED }),
         };
         let kind = key.split(|b| *b == b'/').next().unwrap_or_default();
         let kind: Kind = String::from_utf8_lossy(kind)

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::raft_types::{Batch, Entry, TypeConfig};
+use crate::raft_types::{CommandBatch, Entry, TypeConfig};
 use crate::transport::Lane;
 
 /// The version of these frames; both ends must have the same.
@@ -92,7 +92,7 @@ pub enum PeerRefusal {
 
 /// A question of [`Lane::Control`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Ask {
+pub(crate) enum ControlQuestion {
     Vote(VoteRequest<TypeConfig>),
     PreVote(VoteRequest<TypeConfig>),
     TransferLeader(TransferLeaderRequest<TypeConfig>),
@@ -174,7 +174,7 @@ pub(crate) fn split(
 /// About how many bytes an entry has.
 pub(crate) fn entry_bytes(entry: &Entry) -> usize {
     match &entry.payload {
-        openraft::EntryPayload::Normal(Batch(commands)) => {
+        openraft::EntryPayload::Normal(CommandBatch(commands)) => {
             commands.iter().map(|c| c.len() + 8).sum()
         }
         _ => 64,

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::codec::CodecError;
-use crate::machine::Row;
+use crate::codec::StoreCodecError;
+use crate::machine::StateRow;
 use crate::raft_types::{LogId, StoredMembership};
 
 pub use error::EngineError;
@@ -23,7 +23,7 @@ pub(crate) struct Progress {
 }
 
 /// Is shown the key and the value of a row.
-pub(crate) type EachRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError> + 'a;
+pub(crate) type EachRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), StoreCodecError> + 'a;
 
 /// Keeps rows and how far they have come.
 pub(crate) trait StateEngine: std::fmt::Debug + Send + Sync + 'static {
@@ -32,7 +32,7 @@ pub(crate) trait StateEngine: std::fmt::Debug + Send + Sync + 'static {
     /// Shows every row to `each`.
     fn rows(&self, each: &mut EachRow<'_>) -> Result<(), EngineError>;
     /// Writes rows and progress as one; durable only after [`flush`](Self::flush).
-    fn commit(&self, rows: &[Row], progress: &Progress) -> Result<(), EngineError>;
+    fn commit(&self, rows: &[StateRow], progress: &Progress) -> Result<(), EngineError>;
     /// Makes all that was committed durable.
     fn flush(&self) -> Result<(), EngineError>;
     /// Makes a copy in `dir`, which must not exist, and returns how far the copy has come. The

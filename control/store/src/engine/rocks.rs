@@ -14,8 +14,8 @@ use rocksdb::{
 };
 
 use super::{EachRow, EngineError, Progress, StateEngine};
-use crate::codec::{self, CodecError};
-use crate::machine::Row;
+use crate::codec::{self, StoreCodecError};
+use crate::machine::StateRow;
 
 const META_KEY: &[u8] = b"m/applied";
 const ROW_PREFIX: u8 = b'r';
@@ -91,7 +91,7 @@ impl StateEngine for Rocks {
         Ok(())
     }
 
-    fn commit(&self, rows: &[Row], progress: &Progress) -> Result<(), EngineError> {
+    fn commit(&self, rows: &[StateRow], progress: &Progress) -> Result<(), EngineError> {
         let mut batch = WriteBatch::default();
         for row in rows {
             match &row.value {
@@ -202,7 +202,7 @@ fn rocks_error(action: &'static str, path: &Path, source: rocksdb::Error) -> Eng
     }
 }
 
-fn value_error(path: &Path, key: &[u8], source: CodecError) -> EngineError {
+fn value_error(path: &Path, key: &[u8], source: StoreCodecError) -> EngineError {
     let key = key.escape_ascii().to_string();
     EngineError::Value {
         path: path.to_owned(),

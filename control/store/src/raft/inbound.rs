@@ -13,7 +13,7 @@ use crate::machine::StateMachine;
 use crate::raft_types::TypeConfig;
 use crate::snapshot_transfer::receive::Receiver;
 use crate::transport::{Channel, Lane};
-use crate::wire::{self, Ask, Hello, PeerRefusal};
+use crate::wire::{self, ControlQuestion, Hello, PeerRefusal};
 
 /// Answers the other members.
 pub(crate) struct Inbound<M: StateMachine> {
@@ -108,15 +108,15 @@ impl<M: StateMachine> Inbound<M> {
 
     async fn answer(&self, mut channel: Channel) -> io::Result<()> {
         let answer = match wire::hear(&channel.next().await?)? {
-            Ask::Vote(request) => {
+            ControlQuestion::Vote(request) => {
                 let answer = self.raft.vote(request).await;
                 answer.map(|a| wire::say(&a)).map_err(|e| e.to_string())
             }
-            Ask::PreVote(request) => {
+            ControlQuestion::PreVote(request) => {
                 let answer = self.raft.pre_vote(request).await;
                 answer.map(|a| wire::say(&a)).map_err(|e| e.to_string())
             }
-            Ask::TransferLeader(request) => {
+            ControlQuestion::TransferLeader(request) => {
                 let answer = self.raft.handle_transfer_leader(request).await;
                 answer.map(|a| wire::say(&a)).map_err(|e| e.to_string())
             }

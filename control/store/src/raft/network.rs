@@ -27,11 +27,12 @@ use crate::deadline::within;
 use crate::raft_types::{TypeConfig, Vote};
 use crate::snapshot::SnapshotDir;
 use crate::snapshot_transfer::send::Way;
-use crate::transport::{Channel, Lane, Member, Transport};
-use crate::wire::{self, Appended, Ask, Hello, PeerRefusal, Transferred, Voted};
+use crate::transport::{Channel, ClusterMember, Lane, Transport};
+use crate::wire::{self, Appended, ControlQuestion, Hello, PeerRefusal, Transferred, Voted};
 
 type Snapshot = openraft::alias::SnapshotOf<TypeConfig, SnapshotDir>;
-type Answers<'s> = BoxStream<'s, Result<StreamAppendResult<TypeConfig>, RPCError<TypeConfig>>>;
+type AppendAnswers<'s> =
+    BoxStream<'s, Result<StreamAppendResult<TypeConfig>, RPCError<TypeConfig>>>;
 
 /// Append requests on their way to one follower.
 const IN_FLIGHT_MAX: usize = 64;
@@ -58,7 +59,7 @@ pub(crate) struct Dialer {
 impl Dialer {
     pub(crate) async fn open(
         &self,
-        member: &Member,
+        member: &ClusterMember,
         lane: Lane,
         limit: Duration,
     ) -> io::Result<Channel> {
@@ -80,8 +81,8 @@ impl Dialer {
     /// One question and its answer.
     pub(crate) async fn ask<T: DeserializeOwned>(
         &self,
-        member: &Member,
-        question: &Ask,
+        member: &ClusterMember,
+        question: &ControlQuestion,
         limit: Duration,
     ) -> io::Result<T> {
         let asked = async {
@@ -121,15 +122,15 @@ impl Dialer {
 
 /// Makes a [`Peer`] for each member and lane that openraft talks to.
 #[derive(Debug)]
-pub(crate) struct Peers {
+pub(crate) struct PeerFactory {
     pub(crate) dialer: Dialer,
     /// How snapshots are sent.
     pub(crate) way: Way,
 }
 
-impl Peers {
+impl PeerFactory {
     fn peer(&self, target: u64, node: &openraft::BasicNode, lane: Lane) -> Peer {
-        let member = Member {
+        let member = ClusterMember {
             node: target,
             address: node.addr.clone(),
         };
@@ -143,7 +144,7 @@ impl Peers {
     }
 }
 
-impl RaftNetworkFactory<TypeConfig> for Peers {
+impl RaftNetworkFactory<TypeConfig> for PeerFactory {
     type Network = Peer;
 
     async fn new_client(&mut self, target: u64, node: &openraft::BasicNode) -> Peer {
@@ -162,7 +163,7 @@ impl RaftNetworkFactory<TypeConfig> for Peers {
 /// The way to one member for one purpose.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    member: Member,
+    member: ClusterMember,
     lane: Lane,
     dialer: Dialer,
     way: Way,
@@ -190,7 +191,7 @@ impl NetVote<TypeConfig> for Peer {
         rpc: VoteRequest<TypeConfig>,
         option: RPCOption,
     ) -> Result<VoteResponse<TypeConfig>, RPCError<TypeConfig>> {
-        let question = Ask::Vote(rpc);
+        let question = ControlQuestion::Vote(rpc);
         let asked = self
             .dialer
             .ask::<Voted>(&self.member, &question, option.soft_ttl());
@@ -203,7 +204,7 @@ impl NetVote<TypeConfig> for Peer {
         rpc: VoteRequest<TypeConfig>,
         option: RPCOption,
     ) -> Result<VoteResponse<TypeConfig>, RPCError<TypeConfig>> {
-        let question = Ask::PreVote(rpc);
+        let question = ControlQuestion::PreVote(rpc);
         let asked = self
             .dialer
             .ask::<Voted>(&self.member, &question, option.soft_ttl());
@@ -217,7 +218,7 @@ impl NetTransferLeader<TypeConfig> for Peer {
         req: TransferLeaderRequest<TypeConfig>,
         option: RPCOption,
     ) -> Result<TransferLeaderResponse<TypeConfig>, RPCError<TypeConfig>> {
-        let question = Ask::TransferLeader(req);
+        let question = ControlQuestion::TransferLeader(req);
         let asked = self
             .dialer
             .ask::<Transferred>(&self.member, &question, option.soft_ttl());
@@ -258,7 +259,7 @@ impl NetStreamAppend<TypeConfig> for Peer {
         &'s mut self,
         input: S,
         option: RPCOption,
-    ) -> BoxFuture<'s, Result<Answers<'s>, RPCError<TypeConfig>>>
+    ) -> BoxFuture<'s, Result<AppendAnswers<'s>, RPCError<TypeConfig>>>
     where
         S: Stream<Item = AppendEntriesRequest<TypeConfig>> + OptionalSend + Unpin + 'static,
     {
@@ -291,7 +292,7 @@ impl NetStreamAppend<TypeConfig> for Peer {
                     Some(Err(error)) => Some((Err(unreachable(error)), None)),
                 }
             });
-            let answers: Answers<'s> = Box::pin(answers);
+            let answers: AppendAnswers<'s> = Box::pin(answers);
             Ok(answers)
         })
     }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct TypeConfig;
 
 impl openraft::RaftTypeConfig for TypeConfig {
-    type D = Batch;
+    type D = CommandBatch;
     type R = Applied;
     type NodeId = u64;
     type Node = openraft::BasicNode;
@@ -24,7 +24,7 @@ impl openraft::RaftTypeConfig for TypeConfig {
     /// (term, generation), which needs a term to name one leader.
     type LeaderId = openraft::impls::leader_id_std::LeaderId<u64, u64>;
     type Vote = openraft::impls::Vote<Self::LeaderId>;
-    type Payload = openraft::EntryPayload<Batch, u64, openraft::BasicNode>;
+    type Payload = openraft::EntryPayload<CommandBatch, u64, openraft::BasicNode>;
     type Entry = openraft::Entry<<Self::LeaderId as RaftLeaderId>::Committed, Self::Payload>;
     type AsyncRuntime = runtime::RaftRuntime;
     type Responder<T>
@@ -49,16 +49,16 @@ pub(crate) type SnapshotMeta = openraft::alias::SnapshotMetaOf<TypeConfig>;
 /// Commands that wait at the same time travel in one entry: one log record and one apply serve
 /// all of them.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Batch(pub(crate) Vec<Bytes>);
+pub(crate) struct CommandBatch(pub(crate) Vec<Bytes>);
 
 // Commands may hold sealed secrets, and Raft logs entries: neither form shows content.
-impl fmt::Debug for Batch {
+impl fmt::Debug for CommandBatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Batch({} commands)", self.0.len())
     }
 }
 
-impl fmt::Display for Batch {
+impl fmt::Display for CommandBatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} commands", self.0.len())
     }

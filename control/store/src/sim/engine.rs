@@ -12,7 +12,7 @@ use super::disk::{SimDisk, lock};
 use crate::codec;
 use crate::disk::Disk;
 use crate::engine::{EachRow, EngineError, Progress, StateEngine};
-use crate::machine::Row;
+use crate::machine::StateRow;
 
 /// The files of a copy.
 const ROWS: &str = "ROWS";
@@ -25,7 +25,7 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 pub(super) struct Rows {
     live: (Map, Progress),
     durable: (Map, Progress),
-    unflushed: Vec<(Vec<Row>, Progress)>,
+    unflushed: Vec<(Vec<StateRow>, Progress)>,
 }
 
 impl Rows {
@@ -47,7 +47,7 @@ impl Rows {
     }
 }
 
-fn apply((map, at): &mut (Map, Progress), rows: &[Row], progress: &Progress) {
+fn apply((map, at): &mut (Map, Progress), rows: &[StateRow], progress: &Progress) {
     for row in rows {
         match &row.value {
             Some(value) => map.insert(row.key.clone(), value.clone()),
@@ -112,7 +112,7 @@ impl StateEngine for SimEngine {
         Ok(())
     }
 
-    fn commit(&self, rows: &[Row], progress: &Progress) -> Result<(), EngineError> {
+    fn commit(&self, rows: &[StateRow], progress: &Progress) -> Result<(), EngineError> {
         let written = self.disk.operate();
         written.map_err(|e| io_error("write", Path::new("simulated"), e))?;
         let mut all = lock(&self.rows);

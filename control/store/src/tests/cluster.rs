@@ -8,7 +8,7 @@ use super::mesh::{Mesh, fill, only_snapshot, wait_for};
 use super::*;
 use crate::wire::{self, Hello};
 use crate::{
-    Begin, Channel, Lane, Member, MemberChange, MembershipError, PeerRefusal, ProposeError,
+    Begin, Channel, ClusterMember, Lane, MemberChange, MembershipError, PeerRefusal, ProposeError,
     StateMachine, StoreError, Transport,
 };
 
@@ -256,7 +256,11 @@ struct Fragile {
 }
 
 impl Transport for Fragile {
-    fn open(&self, member: &Member, lane: Lane) -> BoxFuture<'static, std::io::Result<Channel>> {
+    fn open(
+        &self,
+        member: &ClusterMember,
+        lane: Lane,
+    ) -> BoxFuture<'static, std::io::Result<Channel>> {
         use std::sync::atomic::Ordering::Relaxed;
         let opening = self.inner.open(member, lane);
         let (breaks, frames) = (self.breaks.clone(), self.frames.clone());

@@ -14,7 +14,7 @@ use crate::raft_types::LogId;
 use crate::snapshot::Snapshots;
 use crate::snapshot::file::{Listed, PIECE_BYTES};
 use crate::snapshot::partial::Header;
-use crate::{Begin, Channel, Lane, Member, Transport};
+use crate::{Begin, Channel, ClusterMember, Lane, Transport};
 
 /// Bytes of a snapshot, about; they do not compress.
 const TOTAL: u64 = 8 * 500_000;
@@ -28,7 +28,11 @@ struct Halfway {
 }
 
 impl Transport for Halfway {
-    fn open(&self, member: &Member, lane: Lane) -> BoxFuture<'static, std::io::Result<Channel>> {
+    fn open(
+        &self,
+        member: &ClusterMember,
+        lane: Lane,
+    ) -> BoxFuture<'static, std::io::Result<Channel>> {
         let opening = self.inner.open(member, lane);
         let (snapshots, may_break) = (self.snapshots.clone(), self.may_break.clone());
         Box::pin(async move {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::Event;
+use crate::WatchEvent;
 use crate::applier::{Applier, Shared};
 use crate::disk::{Disk, RealDisk};
 use crate::platform::Threads;
@@ -88,7 +88,7 @@ async fn a_member_becomes_what_the_snapshot_holds() {
     std::fs::create_dir_all(&receiver_dir).unwrap();
     let receiver = shared(&receiver_dir);
     // Something that the snapshot does not have must go.
-    let stale = crate::Row {
+    let stale = crate::StateRow {
         key: b"stale".to_vec(),
         value: crate::encode_row(&"x").ok(),
     };
@@ -105,7 +105,7 @@ async fn a_member_becomes_what_the_snapshot_holds() {
 
     assert_eq!(*receiver.state.read().unwrap(), sent);
     assert_eq!(applier.applied_state().await.unwrap().0, meta.last_log_id);
-    assert_eq!(watch.next().await, Some(Event::Resync));
+    assert_eq!(watch.next().await, Some(WatchEvent::Resync));
     let last = meta.last_log_id.unwrap().index;
     receiver.make_durable(last).unwrap();
     assert!(

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::*;
 use crate::disk::RealDisk;
 use crate::log_store::LogStore;
-use crate::raft_types::{Batch, Entry, LogId, TypeConfig, Vote};
+use crate::raft_types::{CommandBatch, Entry, LogId, TypeConfig, Vote};
 use crate::wal::{Owner, Wal, segment};
 use crate::{Platform, WalError};
 
@@ -27,7 +27,7 @@ fn log_id(term: u64, index: u64) -> LogId {
 }
 
 pub(super) fn entry(term: u64, index: u64, bytes: usize) -> Entry {
-    let batch = Batch(vec![vec![b'x'; bytes].into()]);
+    let batch = CommandBatch(vec![vec![b'x'; bytes].into()]);
     Entry {
         log_id: log_id(term, index),
         payload: EntryPayload::Normal(batch),

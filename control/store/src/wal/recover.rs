@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::frame::{self, Frame, Kind, Tail};
 use super::index::{Index, Place};
 use super::segment::{self, Head, Segment};
-use crate::codec::{self, CodecError};
+use crate::codec::{self, StoreCodecError};
 use crate::disk::{Disk, DiskFile};
 use crate::raft_types::{Entry, LogId};
 
@@ -250,7 +250,7 @@ impl Reader<'_> {
         bytes: &[u8],
         frame: &Frame,
     ) -> Result<T, WalError> {
-        codec::decode(&bytes[frame.payload.clone()]).map_err(|e: CodecError| {
+        codec::decode(&bytes[frame.payload.clone()]).map_err(|e: StoreCodecError| {
             self.corrupt(
                 frame.payload.start,
                 format!("the record is intact, but {e}"),
