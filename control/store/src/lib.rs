@@ -1,18 +1,18 @@
-//! The replicated store: openraft over our own log, RocksDB under the state machine.
+//! The replicated store: openraft over a log of its own, RocksDB under the state machine.
 //!
-//! A write is a command. [`Store::propose`] has it written to the log, synced on a
-//! majority, applied to the state in memory, and only then answers. Reads see every write
-//! acknowledged before them. [`Store::watch`] tells who listens what changed.
+//! A write is a command. [`Store::propose`] writes it to the log, syncs it on a majority, applies it to
+//! the state in memory, and only then acknowledges it. Reads are linearizable: they see every write
+//! acknowledged before them. [`Store::watch`] streams the changes.
 //!
-//! In a data directory: `NODE` says whose it is, `log/` holds the raft log (see `wal`),
-//! `state/` the state as of some entry (see `engine`), `snapshots/` copies of it.
+//! A data directory contains `NODE`, which names its cluster and node, `log/` with the Raft log (see
+//! `wal`), `state/` with the state as of some entry (see `engine`), and `snapshots/`.
 //!
 //! Invariants:
 //! - acknowledged means synced by a majority; a failed sync ends the process;
-//! - the log is never cut where something acknowledged could be, and never purged before the
+//! - the log is never truncated where an acknowledged entry could be, and never purged before the
 //!   state that contains it is durable;
 //! - every node applies the same bytes in the same order;
-//! - every queue has a bound, and a full one answers [`StoreError::Busy`].
+//! - every queue has a bound; a full one is backpressure or refuses with [`StoreError::Busy`].
 //!
 //! Entry point: [`Store::open`].
 
@@ -35,6 +35,7 @@ mod membership;
 mod metrics;
 mod open;
 mod operations;
+mod peer_refusal;
 mod platform;
 mod proposal;
 mod proposer;
@@ -76,6 +77,7 @@ pub use membership::{
 };
 pub use metrics::Metrics;
 pub use operations::{check_covers, coverers};
+pub use peer_refusal::PeerRefusal;
 pub use platform::Platform;
 pub use proposer::{BATCH_BYTES_MAX, BATCH_COMMANDS_MAX, COMMAND_BYTES_MAX, PROPOSALS_MAX};
 pub use restore::{Export, Restore, RestoreError};
@@ -87,4 +89,3 @@ pub use transport::{Channel, ClusterMember, FRAME_BYTES_MAX, Lane, NoPeers, Tran
 pub use wal::WalError;
 pub use wal::syncs::{SYNC_BOUNDS_US, SyncTimes};
 pub use watch::{Changes, Compacted, Revision, Subscription, WATCH_HISTORY_CHANGES, WatchEvent};
-pub use wire::PeerRefusal;

@@ -25,16 +25,22 @@ pub(crate) trait LogStore: Debug + Send + Sync + 'static {
     fn committed(&self) -> Option<LogId>;
     /// The entries of `range` that there are.
     fn read(&self, range: Range<u64>) -> impl Future<Output = io::Result<Vec<Entry>>> + Send;
+    /// Appends `entries`, which follow the last one; `done` is called after the sync.
     fn append(
         &self,
         entries: Vec<Entry>,
         done: IOFlushed<TypeConfig>,
     ) -> impl Future<Output = io::Result<()>> + Send;
+    /// Saves the vote; returns after the sync. A vote that a crash forgets could be given twice in one
+    /// term, which elects two leaders.
     fn save_vote(&self, vote: Vote) -> impl Future<Output = io::Result<()>> + Send;
+    /// Saves the commit point, without a sync: it only shortens the replay after a restart.
     fn save_committed(
         &self,
         committed: Option<LogId>,
     ) -> impl Future<Output = io::Result<()>> + Send;
+    /// Removes the entries after `last`, which another leader has overwritten.
     fn truncate_after(&self, last: Option<LogId>) -> impl Future<Output = io::Result<()>> + Send;
+    /// Forgets the entries up to `upto`, which the durable state contains.
     fn purge(&self, upto: LogId) -> impl Future<Output = io::Result<()>> + Send;
 }

@@ -24,7 +24,7 @@ use crate::platform::{Threads, handle};
 use crate::proposal::Proposal;
 use crate::proposer::{PROPOSALS_MAX, Proposer};
 use crate::raft::inbound::Inbound;
-use crate::raft::network::Dialer;
+use crate::raft::dialer::Dialer;
 use crate::rounds::Rounds;
 use crate::snapshot_transfer::receive::Receiver;
 use crate::transfers::Transfers;

@@ -12,10 +12,10 @@ use crate::codec::{self, StoreCodecError};
 use crate::machine::{ApplyOutcome, StateMachine, StateRow};
 use crate::operations::{check_covers, check_covers_members};
 
-/// Version of a row without its revision: the record's CBOR. Still read, not written any more.
+/// Version of a row without a revision: the CBOR of the record. Read, no longer written.
 const PLAIN: u8 = 1;
-/// Version of the rows that this build writes: the revision, eight bytes with the highest first,
-/// then the record's CBOR.
+/// Version of the rows that this build writes: the revision (`u64`, big-endian), then the CBOR of the
+/// record.
 const REVISED: u8 = 2;
 
 /// The key of an object's row.
@@ -34,13 +34,13 @@ pub(crate) fn row_value(record: &Record, revision: u64) -> Result<Vec<u8>, Store
     Ok(value)
 }
 
-/// What all levels have of a command.
+/// The part of a command that is the same at every feature level.
 #[derive(Deserialize)]
 struct CommandLevel {
     version: u32,
 }
 
-/// What is known of a call before its end.
+/// The audit record of a call, without its end.
 pub(crate) fn entry(call: &AuditedCall) -> AuditEntry {
     AuditEntry {
         sequence: 0,
@@ -81,8 +81,10 @@ impl StateMachine for Tables {
         let command: Result<Command, _> = codec::decode(bytes);
         let level = match &command {
             Ok(command) => command.version,
-            // It may be newer in a way that cannot be read.
-            Err(_) => codec::decode(bytes).map_or(0, |it: CommandLevel| it.version),
+            // A newer command may have fields or an operation that this program cannot decode, but
+            // its level can always be read. The operator is then told to start the newer program,
+            // and not that the log is damaged.
+            Err(_) => codec::decode(bytes).map_or(0, |command: CommandLevel| command.version),
         };
         let max = FEATURE_LEVEL;
         if level > max {
@@ -95,8 +97,8 @@ impl StateMachine for Tables {
         control_state::check_enabled(self, command)
     }
 
-    /// A trial changes nothing, whatever part of the code it got to, and a call changes what its
-    /// method covers.
+    /// A trial (dry run) may change nothing, in whichever part of the code it arrives. A call may change
+    /// only what its method covers.
     fn may_change(permit: &Permit, command: &Command) -> Result<(), StateError> {
         if permit.is_trial() {
             let what = "it does more than one change of the state";
@@ -109,7 +111,7 @@ impl StateMachine for Tables {
         !permit.is_trial() && check_covers_members(permit).is_ok()
     }
 
-    /// The first change of a call takes its record along.
+    /// The first change of a call carries the audit record of the call.
     fn recorded(&self, permit: &Permit, command: &Command) -> Option<Command> {
         let call = permit.call().filter(|call| !call.recorded.get())?;
         control_state::audit_is_chained(self).then(|| command.clone().called(entry(call)))
@@ -121,7 +123,7 @@ impl StateMachine for Tables {
         }
     }
 
-    /// A request with an idempotency key is remembered with its answer.
+    /// A request with an idempotency key is stored with its answer, so a second try gets that answer.
     fn is_repeatable(command: &Command) -> bool {
         matches!(&command.op, Op::AllocateMachine(op) if op.idempotency.is_some())
     }

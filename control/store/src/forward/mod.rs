@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::StoreError;
 use crate::machine::StateMachine;
 use crate::open::RaftNode;
-use crate::raft::network::Dialer;
+use crate::raft::dialer::Dialer;
 use crate::transport::ClusterMember;
 use session::{LeaderSession, lease_left};
 

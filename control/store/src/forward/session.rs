@@ -16,7 +16,7 @@ use super::messages::{ForwardedAnswer, PendingForward};
 use crate::error::StoreError;
 use crate::machine::StateMachine;
 use crate::open::RaftNode;
-use crate::raft::network::Dialer;
+use crate::raft::dialer::Dialer;
 use crate::transport::{Channel, ClusterMember, Lane};
 use crate::wire;
 
