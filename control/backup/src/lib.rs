@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use control_store::{Export, Store, StoreCodecError, StoreError};
+use control_store::{StateExport, Store, StoreCodecError, StoreError};
 use proto_backup::{BackupError, Encryption, FORMAT, Head, Recipients, Summary, Writer};
 use proto_types::Timestamp;
 use tokio::runtime::Handle;
@@ -123,7 +123,7 @@ impl Backups {
 }
 
 fn make(
-    export: &Export,
+    export: &StateExport,
     data_key: &[u8],
     recipients: &Recipients,
     now_ms: u64,

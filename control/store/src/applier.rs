@@ -10,13 +10,13 @@ use futures::{Stream, StreamExt};
 use openraft::storage::{EntryResponder, RaftSnapshotBuilder, RaftStateMachine, Snapshot};
 use openraft::{EntryPayload, OptionalSend};
 
-use crate::engine::{EngineError, Progress, StateEngine};
+use crate::engine::{AppliedProgress, EngineError, StateEngine};
 use crate::machine::{StateMachine, StateRow};
-use crate::platform::Threads;
+use crate::platform::StoreThreads;
 use crate::raft_types::{
     Applied, CommandBatch, Entry, LogId, SnapshotMeta, StoredMembership, TypeConfig,
 };
-use crate::snapshot::{SnapshotDir, Snapshots};
+use crate::snapshot::{SnapshotDir, SnapshotStore};
 use crate::wal::durable::Durable;
 use crate::watch::{Hub, Revision};
 
@@ -25,7 +25,7 @@ pub(crate) type Results<M> =
     Vec<Result<<M as StateMachine>::Reply, <M as StateMachine>::Rejection>>;
 
 /// What the commands of one entry did.
-struct Step<M: StateMachine> {
+struct BatchOutcome<M: StateMachine> {
     results: Results<M>,
     /// What changed, command by command.
     changes: Vec<(Revision, Vec<M::Change>)>,
@@ -35,24 +35,24 @@ struct Step<M: StateMachine> {
 
 /// The state, shared between the applier, readers and the snapshot builder.
 #[derive(Debug)]
-pub(crate) struct Shared<M: StateMachine> {
+pub(crate) struct AppliedState<M: StateMachine> {
     pub(crate) state: RwLock<M>,
     pub(crate) engine: Box<dyn StateEngine>,
-    pub(crate) snapshots: Snapshots,
-    threads: Threads,
+    pub(crate) snapshots: SnapshotStore,
+    threads: StoreThreads,
     pub(crate) hub: Hub<M::Change>,
-    progress: Mutex<Progress>,
+    progress: Mutex<AppliedProgress>,
     /// The log may be purged up to here: the state contains it durably.
     durable: AtomicU64,
 }
 
-impl<M: StateMachine> Shared<M> {
+impl<M: StateMachine> AppliedState<M> {
     /// Loads the state that `engine` holds.
     /// At most about `watch_history` changes are kept for those who watch.
     pub(crate) fn load(
         engine: Box<dyn StateEngine>,
-        snapshots: Snapshots,
-        threads: Threads,
+        snapshots: SnapshotStore,
+        threads: StoreThreads,
         watch_history: usize,
     ) -> Result<Self, EngineError> {
         let progress = engine.progress()?;
@@ -70,7 +70,7 @@ impl<M: StateMachine> Shared<M> {
     }
 
     /// How far the state has come.
-    pub(crate) fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> AppliedProgress {
         self.progress
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -118,7 +118,11 @@ impl<M: StateMachine> Shared<M> {
         Ok(applied)
     }
 
-    fn apply_batch(&self, batch: &CommandBatch, mut progress: Progress) -> io::Result<Results<M>> {
+    fn apply_batch(
+        &self,
+        batch: &CommandBatch,
+        mut progress: AppliedProgress,
+    ) -> io::Result<Results<M>> {
         // The leader, too, applies what it wrote and not what it held: nodes cannot differ.
         let commands: Vec<M::Command> = batch
             .0
@@ -138,7 +142,7 @@ impl<M: StateMachine> Shared<M> {
     }
 
     /// Applies commands to the state in memory.
-    fn run(&self, commands: &[M::Command]) -> io::Result<Step<M>> {
+    fn run(&self, commands: &[M::Command]) -> io::Result<BatchOutcome<M>> {
         let mut state = self.state.write().map_err(|_| poisoned())?;
         let mut results = Vec::with_capacity(commands.len());
         let mut changes = Vec::new();
@@ -159,7 +163,7 @@ impl<M: StateMachine> Shared<M> {
             .into_iter()
             .map(|(key, value)| StateRow { key, value })
             .collect();
-        Ok(Step {
+        Ok(BatchOutcome {
             results,
             changes,
             rows,
@@ -167,7 +171,7 @@ impl<M: StateMachine> Shared<M> {
         })
     }
 
-    fn commit(&self, rows: &[StateRow], progress: Progress) -> io::Result<()> {
+    fn commit(&self, rows: &[StateRow], progress: AppliedProgress) -> io::Result<()> {
         self.engine.commit(rows, &progress)?;
         *self
             .progress
@@ -197,9 +201,9 @@ impl<M: StateMachine> Shared<M> {
 }
 
 #[cfg(feature = "sim")]
-impl<M: StateMachine> Shared<M> {
+impl<M: StateMachine> AppliedState<M> {
     /// Puts a bug back: what is installed keeps the membership of before.
-    fn with_stale_membership(&self, mut progress: Progress) -> io::Result<Progress> {
+    fn with_stale_membership(&self, mut progress: AppliedProgress) -> io::Result<AppliedProgress> {
         if crate::sim::has(crate::sim::Bug::StaleMembershipAfterSnapshot) {
             progress.membership = self.progress().membership;
             self.engine.commit(&[], &progress)?;
@@ -218,7 +222,7 @@ fn load_machine<M: StateMachine>(
     Ok(machine)
 }
 
-fn next_index(progress: &Progress) -> u64 {
+fn next_index(progress: &AppliedProgress) -> u64 {
     progress.last_applied.map_or(0, |id| id.index + 1)
 }
 
@@ -229,8 +233,8 @@ fn poisoned() -> io::Error {
 /// The shared state as openraft wants it.
 #[derive(Debug)]
 pub(crate) struct Applier<M: StateMachine> {
-    pub(crate) shared: Arc<Shared<M>>,
-    pub(crate) log: Arc<Durable>,
+    pub(crate) shared: Arc<AppliedState<M>>,
+    pub(crate) log: Arc<DurableIndex>,
 }
 
 impl<M: StateMachine> RaftStateMachine<TypeConfig> for Applier<M> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::clock::{Clock, SystemClock};
-use crate::platform::Platform;
+use crate::platform::NodePlatform;
 use crate::snapshot::file::PIECE_BYTES;
 use crate::transport::{NoPeers, Transport};
 use crate::wal::segment::SEGMENT_BYTES;
@@ -26,7 +26,7 @@ pub const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a new data directory becomes. One that is in use stays what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begin {
+pub enum StartMode {
     /// A cluster of one node, with an id of its own.
     Form,
     /// A part of the cluster with this id, once its leader has added the node.
@@ -43,7 +43,7 @@ pub struct StoreConfig {
     /// Name of the cluster; a directory stays with the name it was made under.
     pub cluster: String,
     /// What a new data directory becomes.
-    pub begin: Begin,
+    pub begin: StartMode,
     /// Where other members reach this node, as its transport understands it. May be empty as
     /// long as there are no other members.
     pub peer_address: String,
@@ -62,7 +62,7 @@ pub struct StoreConfig {
     /// Bytes of one file of the log.
     pub segment_bytes: usize,
     /// Disk and threads; the machine's but in a simulation.
-    pub platform: Platform,
+    pub platform: NodePlatform,
     /// Changes kept in memory for watches that go on where they were.
     pub watch_history: usize,
 }
@@ -74,7 +74,7 @@ impl StoreConfig {
             dir: dir.into(),
             node_id,
             cluster: cluster.into(),
-            begin: Begin::Form,
+            begin: StartMode::Form,
             peer_address: String::new(),
             transport: Arc::new(NoPeers),
             snapshot_bytes_per_second: None,
@@ -83,7 +83,7 @@ impl StoreConfig {
             snapshot_every_entries: SNAPSHOT_EVERY_ENTRIES,
             keep_entries: KEEP_ENTRIES,
             segment_bytes: SEGMENT_BYTES,
-            platform: Platform::default(),
+            platform: NodePlatform::default(),
             watch_history: WATCH_HISTORY_CHANGES,
         }
     }

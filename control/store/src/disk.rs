@@ -1,6 +1,6 @@
 //! The seam between the store and the files it keeps.
 //!
-//! Everything that must survive a crash goes through [`Disk`]: the log, the snapshots, the file
+//! Everything that must survive a crash goes through [`StoreDisk`]: the log, the snapshots, the file
 //! that says whose directory it is, and the state engine's files. There is the machine's disk,
 //! and a simulated one that loses what was not synced.
 
@@ -11,11 +11,11 @@ use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::engine::rocks::Rocks;
+use crate::engine::rocks::RocksEngine;
 use crate::engine::{EngineError, StateEngine};
 
 /// Files by path. What a call changed is durable after a sync, and perhaps before.
-pub(crate) trait Disk: Debug + Send + Sync + 'static {
+pub(crate) trait StoreDisk: Debug + Send + Sync + 'static {
     /// Makes an empty file for reading and writing; one that is there is emptied.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
     /// Opens a file that is there for reading and writing.
@@ -76,7 +76,7 @@ impl DiskLock {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RealDisk;
 
-impl Disk for RealDisk {
+impl StoreDisk for RealDisk {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(true);
@@ -140,7 +140,7 @@ impl Disk for RealDisk {
     }
 
     fn open_state(&self, dir: &Path) -> Result<Box<dyn StateEngine>, EngineError> {
-        Ok(Box::new(Rocks::open(dir)?))
+        Ok(Box::new(RocksEngine::open(dir)?))
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::config::Begin;
-use crate::disk::{Disk, DiskLock};
+use crate::config::StartMode;
+use crate::disk::{DiskLock, StoreDisk};
 use crate::error::OpenError;
 use crate::random::random_id;
 
@@ -26,7 +26,7 @@ pub(crate) struct NodeFile {
 }
 
 /// Takes the directory for this process, for as long as the store is open.
-pub(crate) fn lock(disk: &dyn Disk, dir: &Path) -> Result<DiskLock, OpenError> {
+pub(crate) fn lock(disk: &dyn StoreDisk, dir: &Path) -> Result<DiskLock, OpenError> {
     let path = dir.join(LOCK);
     let lock = disk.lock(&path).map_err(|e| io_error("lock", &path, e))?;
     lock.ok_or_else(|| OpenError::InUse {
@@ -65,11 +65,11 @@ pub fn claimed(dir: &Path) -> Result<Option<DirectoryOwner>, OpenError> {
 
 /// Reads whose directory this is; a new directory becomes ours.
 pub(crate) fn claim(
-    disk: &dyn Disk,
+    disk: &dyn StoreDisk,
     dir: &Path,
     cluster: &str,
     node: u64,
-    begin: Begin,
+    begin: StartMode,
 ) -> Result<NodeFile, OpenError> {
     let path = dir.join(FILE);
     if !disk.exists(&path) {
@@ -77,8 +77,8 @@ pub(crate) fn claim(
         let identity = NodeFile {
             format: FORMAT,
             cluster_id: match begin {
-                Begin::Form => random_id(),
-                Begin::Join(cluster_id) => cluster_id,
+                StartMode::Form => random_id(),
+                StartMode::Join(cluster_id) => cluster_id,
             },
             cluster,
             node,
@@ -94,7 +94,7 @@ pub(crate) fn claim(
             wanted: format!("node {node} of cluster {cluster:?}"),
         });
     }
-    if let Begin::Join(wanted) = begin
+    if let StartMode::Join(wanted) = begin
         && found.cluster_id != wanted
     {
         return Err(OpenError::Foreign {
@@ -107,7 +107,7 @@ pub(crate) fn claim(
 }
 
 /// Reads the file that says whose directory it is.
-fn read(disk: &dyn Disk, path: &Path) -> Result<NodeFile, OpenError> {
+fn read(disk: &dyn StoreDisk, path: &Path) -> Result<NodeFile, OpenError> {
     let text = disk.read(path).map_err(|e| io_error("read", path, e))?;
     let unreadable = |reason: String| OpenError::Identity {
         path: path.to_owned(),
@@ -121,7 +121,12 @@ fn read(disk: &dyn Disk, path: &Path) -> Result<NodeFile, OpenError> {
     Ok(found)
 }
 
-fn write(disk: &dyn Disk, dir: &Path, path: &Path, identity: &NodeFile) -> std::io::Result<()> {
+fn write(
+    disk: &dyn StoreDisk,
+    dir: &Path,
+    path: &Path,
+    identity: &NodeFile,
+) -> std::io::Result<()> {
     let temporary = path.with_extension("tmp");
     let mut text = serde_json::to_vec_pretty(identity)?;
     text.push(b'\n');
@@ -148,26 +153,26 @@ mod tests {
     #[test]
     fn a_directory_stays_with_its_first_owner() {
         let dir = tempfile::tempdir().unwrap();
-        let first = claim(&RealDisk, dir.path(), "east", 1, Begin::Form).unwrap();
+        let first = claim(&RealDisk, dir.path(), "east", 1, StartMode::Form).unwrap();
         assert_eq!(
-            claim(&RealDisk, dir.path(), "east", 1, Begin::Form).unwrap(),
+            claim(&RealDisk, dir.path(), "east", 1, StartMode::Form).unwrap(),
             first
         );
-        let error = claim(&RealDisk, dir.path(), "west", 1, Begin::Form)
+        let error = claim(&RealDisk, dir.path(), "west", 1, StartMode::Form)
             .unwrap_err()
             .to_string();
         assert!(error.contains("node 1 of cluster \"east\""), "{error}");
         assert!(matches!(
-            claim(&RealDisk, dir.path(), "east", 2, Begin::Form),
+            claim(&RealDisk, dir.path(), "east", 2, StartMode::Form),
             Err(OpenError::Foreign { .. })
         ));
         let claim_as = |begin| claim(&RealDisk, dir.path(), "east", 1, begin);
-        let error = claim_as(Begin::Join(Uuid::new_v4())).unwrap_err();
+        let error = claim_as(StartMode::Join(Uuid::new_v4())).unwrap_err();
         assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
-        assert_eq!(claim_as(Begin::Join(first.cluster_id)).unwrap(), first);
+        assert_eq!(claim_as(StartMode::Join(first.cluster_id)).unwrap(), first);
         std::fs::write(dir.path().join(FILE), "{").unwrap();
         assert!(matches!(
-            claim(&RealDisk, dir.path(), "east", 1, Begin::Form),
+            claim(&RealDisk, dir.path(), "east", 1, StartMode::Form),
             Err(OpenError::Identity { .. })
         ));
     }

@@ -65,7 +65,7 @@ pub use call_end::CallEnd;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use codec::StoreCodecError;
 pub use config::{
-    Begin, KEEP_ENTRIES, PROPOSE_TIMEOUT, READ_TIMEOUT, READY_TIMEOUT, SNAPSHOT_EVERY_ENTRIES,
+    KEEP_ENTRIES, PROPOSE_TIMEOUT, READ_TIMEOUT, READY_TIMEOUT, SNAPSHOT_EVERY_ENTRIES, StartMode,
     StoreConfig,
 };
 pub use engine::EngineError;
@@ -78,9 +78,9 @@ pub use membership::{
 pub use metrics::Metrics;
 pub use operations::{check_covers, coverers};
 pub use peer_refusal::PeerRefusal;
-pub use platform::Platform;
+pub use platform::NodePlatform;
 pub use proposer::{BATCH_BYTES_MAX, BATCH_COMMANDS_MAX, COMMAND_BYTES_MAX, PROPOSALS_MAX};
-pub use restore::{Export, Restore, RestoreError};
+pub use restore::{RestoreError, StateExport, StateRestore};
 pub use snapshot::SnapshotError;
 pub use store::Store;
 pub use trail::{AuditTrail, AuditWriter};

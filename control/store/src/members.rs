@@ -92,7 +92,10 @@ impl<M: StateMachine> Store<M> {
             MemberChange::Remove { node } => {
                 // `false`: the removed voter does not stay as a learner. A learner can be dropped
                 // directly, because it counts for no quorum.
-                if members.iter().any(|member| member.node == *node && member.is_voter) {
+                if members
+                    .iter()
+                    .any(|member| member.node == *node && member.is_voter)
+                {
                     let voters = ChangeMembers::RemoveVoters(BTreeSet::from([*node]));
                     raft.change_membership(voters, false).await
                 } else {
@@ -122,7 +125,10 @@ impl<M: StateMachine> Store<M> {
         // The call only sends the message: the new leader must still win its election, and this node
         // must hear of it, or the caller would be told of a transfer that never happened.
         let wait = raft.wait(Some(TRANSFER_TIMEOUT));
-        let taken = wait.metrics(|metrics| metrics.current_leader == Some(to), "transfer of leadership");
+        let taken = wait.metrics(
+            |metrics| metrics.current_leader == Some(to),
+            "transfer of leadership",
+        );
         let within_ms = u64::try_from(TRANSFER_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
         taken
             .await

@@ -10,31 +10,31 @@ use tokio::runtime::Runtime;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::applier::{Applier, Shared};
-use crate::config::{Begin, READY_TIMEOUT, StoreConfig};
+use crate::applier::{AppliedState, Applier};
+use crate::config::{READY_TIMEOUT, StartMode, StoreConfig};
 use crate::disk::DiskLock;
 use crate::error::OpenError;
 use crate::identity::{self, io_error};
 use crate::log_store::LogStore;
 use crate::machine::StateMachine;
-use crate::platform::{Platform, handle};
+use crate::platform::{NodePlatform, handle};
 use crate::raft::config::config as raft_config;
-use crate::raft::log::RaftLog;
 use crate::raft::dialer::{Dialer, SelfId};
+use crate::raft::log::RaftLog;
 use crate::raft::network::PeerFactory;
 use crate::raft_types::TypeConfig;
-use crate::snapshot::Snapshots;
+use crate::snapshot::SnapshotStore;
 use crate::snapshot::file::PIECE_BYTES;
-use crate::snapshot_transfer::send::{Throttle, Way};
+use crate::snapshot_transfer::send::{SendThrottle, SnapshotSender};
 use crate::transfers::Transfers;
-use crate::wal::{Owner, Wal};
+use crate::wal::{LogOwner, Wal};
 
 pub(crate) type RaftNode<M> = Raft<TypeConfig, Applier<M>>;
 
 /// Everything that runs.
 pub(crate) struct RunningNode<M: StateMachine> {
     pub(crate) raft: Arc<RaftNode<M>>,
-    pub(crate) shared: Arc<Shared<M>>,
+    pub(crate) shared: Arc<AppliedState<M>>,
     pub(crate) wal: Arc<Wal>,
     pub(crate) dialer: Dialer,
     pub(crate) transfers: Arc<Transfers>,
@@ -46,7 +46,7 @@ pub(crate) struct RunningNode<M: StateMachine> {
 /// What lies in the data directory.
 struct Files<M: StateMachine> {
     cluster: Uuid,
-    shared: Arc<Shared<M>>,
+    shared: Arc<AppliedState<M>>,
     wal: Arc<Wal>,
     lock: DiskLock,
 }
@@ -105,7 +105,7 @@ pub(crate) async fn open<M: StateMachine>(
 /// Blocks on the disk.
 fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenError> {
     let dir = &config.dir;
-    let Platform { disk, threads } = &config.platform;
+    let NodePlatform { disk, threads } = &config.platform;
     // The state holds sealed keys: nobody else needs to look at it.
     for part in [
         dir.clone(),
@@ -123,15 +123,15 @@ fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenErr
     disk.sync_dir(dir).map_err(|e| io_error("sync", dir, e))?;
 
     let engine = disk.open_state(&dir.join("state"))?;
-    let snapshots = Snapshots::open(disk.clone(), &dir.join("snapshots"))?;
-    let shared = Arc::new(Shared::load(
+    let snapshots = SnapshotStore::open(disk.clone(), &dir.join("snapshots"))?;
+    let shared = Arc::new(AppliedState::load(
         engine,
         snapshots,
         threads.clone(),
         config.watch_history,
     )?);
     shared.snapshots.remove_partial_behind(&shared.progress())?;
-    let owner = Owner {
+    let owner = LogOwner {
         cluster: identity.cluster_id,
         node: config.node_id,
     };
@@ -151,7 +151,7 @@ async fn start<M: StateMachine>(
     config: StoreConfig,
     dialer: Dialer,
     wal: Arc<Wal>,
-    shared: Arc<Shared<M>>,
+    shared: Arc<AppliedState<M>>,
     transfers: Arc<Transfers>,
 ) -> Result<RaftNode<M>, OpenError> {
     let settings = raft_config(
@@ -162,9 +162,9 @@ async fn start<M: StateMachine>(
     .map_err(|e| OpenError::Raft(e.to_string()))?;
     let network = PeerFactory {
         dialer,
-        way: Way {
+        way: SnapshotSender {
             platform: config.platform.clone(),
-            throttle: Throttle::new(config.snapshot_bytes_per_second),
+            throttle: SendThrottle::new(config.snapshot_bytes_per_second),
             piece_bytes: config.snapshot_piece_bytes.clamp(1, PIECE_BYTES),
             transfers,
         },
@@ -189,7 +189,7 @@ async fn start<M: StateMachine>(
         .is_initialized()
         .await
         .map_err(|e| OpenError::Raft(e.to_string()))?;
-    let forms = !initialized && config.begin == Begin::Form;
+    let forms = !initialized && config.begin == StartMode::Form;
     if forms {
         let this = BasicNode::new(&config.peer_address);
         let members = [(config.node_id, this)];
@@ -247,7 +247,7 @@ async fn wait_ready<M: StateMachine>(raft: &RaftNode<M>) -> Result<(), OpenError
 fn check_log_covers_state<M: StateMachine>(
     dir: &Path,
     wal: &Wal,
-    shared: &Shared<M>,
+    shared: &AppliedState<M>,
 ) -> Result<(), OpenError> {
     let Some(applied) = shared.progress().last_applied else {
         return Ok(());
@@ -273,7 +273,7 @@ fn check_log_covers_state<M: StateMachine>(
 
 /// Ends everything that [`open`] began. Blocks until the files are free.
 pub(crate) fn close<M: StateMachine>(
-    shared: &Shared<M>,
+    shared: &AppliedState<M>,
     wal: &Wal,
     runtime: Option<Runtime>,
     lock: DiskLock,

@@ -6,30 +6,30 @@ use std::sync::Arc;
 
 use tokio::runtime::{Handle, Runtime};
 
-use crate::disk::{Disk, RealDisk};
+use crate::disk::{RealDisk, StoreDisk};
 
 /// Worker threads of the runtime that Raft has for itself.
 const RAFT_THREADS: usize = 2;
 
 /// Disk and threads of a node; by default the machine's.
 #[derive(Clone, Debug)]
-pub struct Platform {
-    pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) threads: Threads,
+pub struct NodePlatform {
+    pub(crate) disk: Arc<dyn StoreDisk>,
+    pub(crate) threads: StoreThreads,
 }
 
-impl Default for Platform {
+impl Default for NodePlatform {
     fn default() -> Self {
         Self {
             disk: Arc::new(RealDisk),
-            threads: Threads::Own,
+            threads: StoreThreads::Own,
         }
     }
 }
 
 /// Where the store's work runs.
 #[derive(Clone)]
-pub(crate) enum Threads {
+pub(crate) enum StoreThreads {
     /// Raft and the log have threads of their own, long disk work goes to a pool.
     Own,
     /// Everything is a task of the caller's runtime and lives in its time, so that a simulation
@@ -38,7 +38,7 @@ pub(crate) enum Threads {
     Caller(Arc<dyn Fn(&io::Error) + Send + Sync>),
 }
 
-impl fmt::Debug for Threads {
+impl fmt::Debug for StoreThreads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Own => "Own",
@@ -48,7 +48,7 @@ impl fmt::Debug for Threads {
     }
 }
 
-impl Threads {
+impl StoreThreads {
     /// Raft's own runtime, if it has one.
     pub(crate) fn runtime(&self) -> io::Result<Option<Runtime>> {
         match self {

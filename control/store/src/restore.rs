@@ -17,19 +17,19 @@ use proto_types::Timestamp;
 use uuid::Uuid;
 
 use crate::codec::StoreCodecError;
-use crate::config::Begin;
-use crate::engine::{Progress, StateEngine};
+use crate::config::StartMode;
+use crate::engine::{AppliedProgress, StateEngine};
 use crate::error::{OpenError, StoreError};
 use crate::identity::{self, io_error};
 use crate::log_store::LogStore;
 use crate::machine::{StateMachine, StateRow};
-use crate::platform::Platform;
+use crate::platform::NodePlatform;
 use crate::raft_types::{LogId, StoredMembership, TypeConfig, Vote};
-use crate::snapshot::Snapshots;
+use crate::snapshot::SnapshotStore;
 use crate::store::Store;
 use crate::tables;
 use crate::wal::segment::SEGMENT_BYTES;
-use crate::wal::{Owner, Wal};
+use crate::wal::{LogOwner, Wal};
 
 /// How far the term of a restored cluster is above that of its backup. An election is a term; the
 /// old cluster has had fewer than this many since.
@@ -43,7 +43,7 @@ const LEFT_OUT: [&[u8]; 1] = [b"control-node/"];
 
 /// The whole state at one moment.
 #[derive(Debug)]
-pub struct Export {
+pub struct StateExport {
     /// Name of the cluster.
     pub cluster: String,
     /// Its id.
@@ -59,7 +59,7 @@ pub struct Export {
     records: Vec<(Record, u64)>,
 }
 
-impl Export {
+impl StateExport {
     /// The objects as the store keeps them, in the order of kinds and keys.
     pub fn rows(&self) -> impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreCodecError>> + '_ {
         self.records.iter().map(|(record, revision)| {
@@ -75,14 +75,14 @@ impl Store<Tables> {
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub async fn export(&self) -> Result<Export, StoreError> {
+    pub async fn export(&self) -> Result<StateExport, StoreError> {
         let collect = |tables: &Tables| {
             let kinds = control_state::Kind::ALL.iter();
             let records = kinds.flat_map(|kind| tables.records(*kind)).collect();
             (records, tables.revision(), feature_level(tables))
         };
         let (records, revision, feature_level) = self.read(collect).await?;
-        Ok(Export {
+        Ok(StateExport {
             cluster: self.0.raft.config().cluster_name.clone(),
             cluster_id: self.cluster_id(),
             node: self.node_id(),
@@ -96,7 +96,7 @@ impl Store<Tables> {
 
 /// What a directory is restored from and to.
 #[derive(Debug, Clone)]
-pub struct Restore {
+pub struct StateRestore {
     /// The new data directory; must not exist.
     pub dir: PathBuf,
     /// Name of the new cluster.
@@ -141,7 +141,7 @@ pub enum RestoreError<E: std::error::Error + 'static> {
     Open(#[from] OpenError),
 }
 
-impl Restore {
+impl StateRestore {
     /// Makes the directory. Each row is read as the store would, so that what is restored also
     /// starts. Returns the id of the new cluster.
     ///
@@ -155,7 +155,7 @@ impl Restore {
             let path = self.dir.clone();
             return Err(RestoreError::Taken { path });
         }
-        let platform = Platform::default();
+        let platform = NodePlatform::default();
         let disk = &*platform.disk;
         for dir in [
             self.dir.clone(),
@@ -169,7 +169,13 @@ impl Restore {
             .open_state(&self.dir.join("state"))
             .map_err(OpenError::from)?;
         self.fill(&*engine, rows)?;
-        let identity = identity::claim(disk, &self.dir, &self.cluster, self.node_id, Begin::Form)?;
+        let identity = identity::claim(
+            disk,
+            &self.dir,
+            &self.cluster,
+            self.node_id,
+            StartMode::Form,
+        )?;
         self.finish(&platform, &*engine, identity.cluster_id)
             .await?;
         Ok(identity.cluster_id)
@@ -236,7 +242,7 @@ impl Restore {
         let nodes = BTreeMap::from([(self.node_id, BasicNode::default())]);
         let membership =
             Membership::new(vec![voters], nodes).map_err(|e| OpenError::Raft(e.to_string()))?;
-        let progress = Progress {
+        let progress = AppliedProgress {
             last_applied: Some(last),
             membership: StoredMembership::new(Some(last), membership),
             revision: self.revision.saturating_add(REVISION_JUMP),
@@ -254,16 +260,16 @@ impl Restore {
     /// A snapshot of the state, and a log that begins behind it.
     async fn finish(
         &self,
-        platform: &Platform,
+        platform: &NodePlatform,
         engine: &dyn StateEngine,
         cluster: Uuid,
     ) -> Result<(), OpenError> {
         let disk = platform.disk.clone();
-        let snapshots = Snapshots::open(disk.clone(), &self.dir.join("snapshots"))?;
+        let snapshots = SnapshotStore::open(disk.clone(), &self.dir.join("snapshots"))?;
         snapshots.make(engine)?;
         engine.close()?;
         let log = self.dir.join("log");
-        let owner = Owner {
+        let owner = LogOwner {
             cluster,
             node: self.node_id,
         };

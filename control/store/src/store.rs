@@ -11,7 +11,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::applier::Shared;
+use crate::applier::AppliedState;
 use crate::clock::Clock;
 use crate::config::StoreConfig;
 use crate::disk::DiskLock;
@@ -20,13 +20,13 @@ use crate::forward::{self, FORWARDS_MAX, Forwarder, PendingForward};
 use crate::machine::StateMachine;
 use crate::metrics::Metrics;
 use crate::open::{self, RaftNode, RunningNode};
-use crate::platform::{Threads, handle};
+use crate::platform::{StoreThreads, handle};
 use crate::proposal::Proposal;
 use crate::proposer::{PROPOSALS_MAX, Proposer};
-use crate::raft::inbound::Inbound;
 use crate::raft::dialer::Dialer;
+use crate::raft::inbound::Inbound;
 use crate::rounds::Rounds;
-use crate::snapshot_transfer::receive::Receiver;
+use crate::snapshot_transfer::receive::SnapshotReceiver;
 use crate::transfers::Transfers;
 use crate::transport::{Channel, Lane};
 use crate::wal::Wal;
@@ -46,7 +46,7 @@ pub(crate) struct StoreInner<M: StateMachine> {
     node_id: u64,
     cluster: String,
     pub(crate) raft: Arc<RaftNode<M>>,
-    pub(crate) shared: Arc<Shared<M>>,
+    pub(crate) shared: Arc<AppliedState<M>>,
     wal: Arc<Wal>,
     inbound: Inbound<M>,
     transfers: Arc<Transfers>,
@@ -58,7 +58,7 @@ pub(crate) struct StoreInner<M: StateMachine> {
     /// Up to which entry that is, when this node leads.
     pub(crate) confirmations: Rounds<u64>,
     pub(crate) stop: CancellationToken,
-    threads: Threads,
+    threads: StoreThreads,
     /// Taken by whoever shuts down.
     held: Mutex<Option<(Option<Runtime>, DiskLock)>>,
 }
@@ -107,7 +107,8 @@ impl<M: StateMachine> Store<M> {
             runtime,
             lock,
         } = opened;
-        let receiver = Receiver::new(shared.snapshots.clone(), threads.clone(), transfers.clone());
+        let receiver =
+            SnapshotReceiver::new(shared.snapshots.clone(), threads.clone(), transfers.clone());
         let inbound = Inbound {
             this: dialer.this,
             raft: raft.clone(),
@@ -363,7 +364,7 @@ impl<M: StateMachine> Store<M> {
         &self.0.raft
     }
 
-    pub(crate) fn shared(&self) -> &Shared<M> {
+    pub(crate) fn shared(&self) -> &AppliedState<M> {
         &self.0.shared
     }
 

@@ -3,9 +3,7 @@
 use std::io;
 
 use bytes::Bytes;
-use openraft::raft::{
-    AppendEntriesRequest, SnapshotResponse, TransferLeaderRequest, VoteRequest,
-};
+use openraft::raft::{AppendEntriesRequest, SnapshotResponse, TransferLeaderRequest, VoteRequest};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

@@ -13,7 +13,7 @@ use rocksdb::{
     WriteOptions,
 };
 
-use super::{EachRow, EngineError, Progress, StateEngine};
+use super::{AppliedProgress, EngineError, RowVisitor, StateEngine};
 use crate::codec::{self, StoreCodecError};
 use crate::machine::StateRow;
 
@@ -31,12 +31,12 @@ const TEXT_LOGS_MAX: usize = 2;
 
 /// [`StateEngine`] on RocksDB.
 #[derive(Debug)]
-pub(crate) struct Rocks {
+pub(crate) struct RocksEngine {
     path: PathBuf,
     db: RwLock<Option<Arc<DB>>>,
 }
 
-impl Rocks {
+impl RocksEngine {
     pub(crate) fn open(path: &Path) -> Result<Self, EngineError> {
         let db = DB::open(&options(), path).map_err(|e| rocks_error("open", path, e))?;
         Ok(Self {
@@ -71,12 +71,12 @@ impl Rocks {
     }
 }
 
-impl StateEngine for Rocks {
-    fn progress(&self) -> Result<Progress, EngineError> {
+impl StateEngine for RocksEngine {
+    fn progress(&self) -> Result<AppliedProgress, EngineError> {
         read_progress(&*self.db()?, &self.path)
     }
 
-    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), EngineError> {
+    fn rows(&self, each: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         let db = self.db()?;
         let mut once = ReadOptions::default();
         once.fill_cache(false);
@@ -91,7 +91,7 @@ impl StateEngine for Rocks {
         Ok(())
     }
 
-    fn commit(&self, rows: &[StateRow], progress: &Progress) -> Result<(), EngineError> {
+    fn commit(&self, rows: &[StateRow], progress: &AppliedProgress) -> Result<(), EngineError> {
         let mut batch = WriteBatch::default();
         for row in rows {
             match &row.value {
@@ -107,7 +107,7 @@ impl StateEngine for Rocks {
         self.flush_db(&*self.db()?)
     }
 
-    fn checkpoint(&self, dir: &Path) -> Result<Progress, EngineError> {
+    fn checkpoint(&self, dir: &Path) -> Result<AppliedProgress, EngineError> {
         let db = self.db()?;
         let checkpoint = Checkpoint::new(&db).map_err(self.error("checkpoint"))?;
         checkpoint
@@ -116,7 +116,7 @@ impl StateEngine for Rocks {
         read_progress(&open_copy(dir)?, dir)
     }
 
-    fn replace(&self, dir: &Path) -> Result<Progress, EngineError> {
+    fn replace(&self, dir: &Path) -> Result<AppliedProgress, EngineError> {
         let copy = open_copy(dir)?;
         let progress = read_progress(&copy, dir)?;
         let mut batch = WriteBatch::default();
@@ -179,7 +179,7 @@ fn row_key(key: &[u8]) -> Vec<u8> {
 
 fn put_progress(
     batch: &mut WriteBatch,
-    progress: &Progress,
+    progress: &AppliedProgress,
     path: &Path,
 ) -> Result<(), EngineError> {
     let value = codec::encode(progress).map_err(|e| value_error(path, META_KEY, e))?;
@@ -187,10 +187,10 @@ fn put_progress(
     Ok(())
 }
 
-fn read_progress(db: &DB, path: &Path) -> Result<Progress, EngineError> {
+fn read_progress(db: &DB, path: &Path) -> Result<AppliedProgress, EngineError> {
     match db.get(META_KEY).map_err(|e| rocks_error("read", path, e))? {
         Some(bytes) => codec::decode(&bytes).map_err(|e| value_error(path, META_KEY, e)),
-        None => Ok(Progress::default()),
+        None => Ok(AppliedProgress::default()),
     }
 }
 

@@ -11,7 +11,7 @@ use super::dialer::SelfId;
 use crate::applier::Applier;
 use crate::machine::StateMachine;
 use crate::raft_types::TypeConfig;
-use crate::snapshot_transfer::receive::Receiver;
+use crate::snapshot_transfer::receive::SnapshotReceiver;
 use crate::transport::{Channel, Lane};
 use crate::wire::{self, ControlQuestion, Hello, PeerRefusal};
 
@@ -19,7 +19,7 @@ use crate::wire::{self, ControlQuestion, Hello, PeerRefusal};
 pub(crate) struct Inbound<M: StateMachine> {
     pub(crate) this: SelfId,
     pub(crate) raft: Arc<Raft<TypeConfig, Applier<M>>>,
-    pub(crate) snapshots: Arc<Receiver>,
+    pub(crate) snapshots: Arc<SnapshotReceiver>,
 }
 
 impl<M: StateMachine> Clone for Inbound<M> {

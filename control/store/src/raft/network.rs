@@ -1,14 +1,11 @@
 //! The calling side of Raft's network: questions and pipelined append streams over a [`Transport`].
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
-use std::sync::Arc;
-use std::time::Duration;
 
+use futures::Stream;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::{Stream, StreamExt};
 use openraft::errors::{RPCError, ReplicationClosed, StreamingError, Unreachable};
 use openraft::network::{
     Backoff, NetBackoff, NetSnapshot, NetStreamAppend, NetTransferLeader, NetVote, RPCOption,
@@ -20,16 +17,15 @@ use openraft::raft::{
 };
 use openraft::{AnyError, OptionalSend};
 use parking_lot::Mutex;
-use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep_until};
-use uuid::Uuid;
+use tokio::time::Instant;
 
-use crate::deadline::within;
+use super::dialer::Dialer;
+use super::pipeline::Pipeline;
 use crate::raft_types::{TypeConfig, Vote};
 use crate::snapshot::SnapshotDir;
-use crate::snapshot_transfer::send::Way;
-use crate::transport::{Channel, ClusterMember, Lane, Transport};
-use crate::wire::{self, Appended, ControlQuestion, Hello, PeerRefusal, Transferred, Voted};
+use crate::snapshot_transfer::send::SnapshotSender;
+use crate::transport::{Channel, ClusterMember, Lane};
+use crate::wire::ControlQuestion;
 
 type AppendAnswers<'s> =
     BoxStream<'s, Result<StreamAppendResult<TypeConfig>, RPCError<TypeConfig>>>;
@@ -44,7 +40,7 @@ const APPEND_PATIENCE: u32 = 10;
 pub(crate) struct PeerFactory {
     pub(crate) dialer: Dialer,
     /// How snapshots are sent.
-    pub(crate) way: Way,
+    pub(crate) way: SnapshotSender,
 }
 
 impl PeerFactory {
@@ -82,10 +78,10 @@ impl RaftNetworkFactory<TypeConfig> for PeerFactory {
 /// A client of one member for one lane.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    member: ClusterMember,
-    lane: Lane,
-    dialer: Dialer,
-    way: Way,
+    pub(super) member: ClusterMember,
+    pub(super) lane: Lane,
+    pub(super) dialer: Dialer,
+    way: SnapshotSender,
     /// An open channel without unanswered requests, for the next append stream.
     idle: Mutex<Option<Channel>>,
 }
@@ -104,9 +100,9 @@ impl NetVote<TypeConfig> for Peer {
         option: RPCOption,
     ) -> Result<VoteResponse<TypeConfig>, RPCError<TypeConfig>> {
         let question = ControlQuestion::Vote(rpc);
-        let asked = self
-            .dialer
-            .ask::<VoteResponse<TypeConfig>>(&self.member, &question, option.soft_ttl());
+        let asked =
+            self.dialer
+                .ask::<VoteResponse<TypeConfig>>(&self.member, &question, option.soft_ttl());
         asked.await.map_err(unreachable)
     }
 
@@ -118,9 +114,9 @@ impl NetVote<TypeConfig> for Peer {
         option: RPCOption,
     ) -> Result<VoteResponse<TypeConfig>, RPCError<TypeConfig>> {
         let question = ControlQuestion::PreVote(rpc);
-        let asked = self
-            .dialer
-            .ask::<VoteResponse<TypeConfig>>(&self.member, &question, option.soft_ttl());
+        let asked =
+            self.dialer
+                .ask::<VoteResponse<TypeConfig>>(&self.member, &question, option.soft_ttl());
         asked.await.map_err(unreachable)
     }
 }
@@ -132,9 +128,11 @@ impl NetTransferLeader<TypeConfig> for Peer {
         option: RPCOption,
     ) -> Result<TransferLeaderResponse<TypeConfig>, RPCError<TypeConfig>> {
         let question = ControlQuestion::TransferLeader(req);
-        let asked = self
-            .dialer
-            .ask::<TransferLeaderResponse<TypeConfig>>(&self.member, &question, option.soft_ttl());
+        let asked = self.dialer.ask::<TransferLeaderResponse<TypeConfig>>(
+            &self.member,
+            &question,
+            option.soft_ttl(),
+        );
         asked.await.map_err(unreachable)
     }
 }

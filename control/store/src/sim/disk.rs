@@ -16,9 +16,9 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::content::Content;
 use super::engine::{Rows, SimEngine};
-use crate::disk::{Disk, DiskFile, DiskLock};
+use crate::disk::{DiskFile, DiskLock, StoreDisk};
 use crate::engine::{EngineError, StateEngine};
-use crate::platform::{Platform, Threads};
+use crate::platform::{NodePlatform, StoreThreads};
 
 /// Changes of names that may be lost at once.
 const HISTORY_MAX: usize = 64;
@@ -69,10 +69,10 @@ impl SimDisk {
 
     /// What a store stands on that has this disk and no threads of its own. `failed` is told when
     /// the process would end because the log cannot be written.
-    pub fn platform(&self, failed: impl Fn(&io::Error) + Send + Sync + 'static) -> Platform {
-        Platform {
+    pub fn platform(&self, failed: impl Fn(&io::Error) + Send + Sync + 'static) -> NodePlatform {
+        NodePlatform {
             disk: Arc::new(self.clone()),
-            threads: Threads::Caller(Arc::new(failed)),
+            threads: StoreThreads::Caller(Arc::new(failed)),
         }
     }
 
@@ -202,7 +202,7 @@ impl SimDisk {
     }
 }
 
-impl Disk for SimDisk {
+impl StoreDisk for SimDisk {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         self.room()?;
         let content = Arc::new(Mutex::new(Content::default()));

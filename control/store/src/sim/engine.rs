@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 
 use super::disk::{SimDisk, lock};
 use crate::codec;
-use crate::disk::Disk;
-use crate::engine::{EachRow, EngineError, Progress, StateEngine};
+use crate::disk::StoreDisk;
+use crate::engine::{AppliedProgress, EngineError, RowVisitor, StateEngine};
 use crate::machine::StateRow;
 
 /// The files of a copy.
@@ -23,9 +23,9 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 /// The rows of one engine, as they are and as a crash may leave them.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    live: (Map, Progress),
-    durable: (Map, Progress),
-    unflushed: Vec<(Vec<StateRow>, Progress)>,
+    live: (Map, AppliedProgress),
+    durable: (Map, AppliedProgress),
+    unflushed: Vec<(Vec<StateRow>, AppliedProgress)>,
 }
 
 impl Rows {
@@ -47,7 +47,7 @@ impl Rows {
     }
 }
 
-fn apply((map, at): &mut (Map, Progress), rows: &[StateRow], progress: &Progress) {
+fn apply((map, at): &mut (Map, AppliedProgress), rows: &[StateRow], progress: &AppliedProgress) {
     for row in rows {
         match &row.value {
             Some(value) => map.insert(row.key.clone(), value.clone()),
@@ -97,11 +97,11 @@ impl SimEngine {
 }
 
 impl StateEngine for SimEngine {
-    fn progress(&self) -> Result<Progress, EngineError> {
+    fn progress(&self) -> Result<AppliedProgress, EngineError> {
         Ok(lock(&self.rows).live.1.clone())
     }
 
-    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), EngineError> {
+    fn rows(&self, each: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         for (key, value) in &lock(&self.rows).live.0 {
             each(key, value).map_err(|source| EngineError::Value {
                 path: "simulated".into(),
@@ -112,7 +112,7 @@ impl StateEngine for SimEngine {
         Ok(())
     }
 
-    fn commit(&self, rows: &[StateRow], progress: &Progress) -> Result<(), EngineError> {
+    fn commit(&self, rows: &[StateRow], progress: &AppliedProgress) -> Result<(), EngineError> {
         let written = self.disk.operate();
         written.map_err(|e| io_error("write", Path::new("simulated"), e))?;
         let mut all = lock(&self.rows);
@@ -127,7 +127,7 @@ impl StateEngine for SimEngine {
         Ok(())
     }
 
-    fn checkpoint(&self, dir: &Path) -> Result<Progress, EngineError> {
+    fn checkpoint(&self, dir: &Path) -> Result<AppliedProgress, EngineError> {
         self.flush()?;
         let (rows, progress) = lock(&self.rows).live.clone();
         let copied = self.disk.create_dir(dir);
@@ -139,9 +139,9 @@ impl StateEngine for SimEngine {
         Ok(progress)
     }
 
-    fn replace(&self, dir: &Path) -> Result<Progress, EngineError> {
+    fn replace(&self, dir: &Path) -> Result<AppliedProgress, EngineError> {
         let copy = (self.read(dir, ROWS)?, self.read(dir, PROGRESS)?);
-        let progress: Progress = Progress::clone(&copy.1);
+        let progress: AppliedProgress = AppliedProgress::clone(&copy.1);
         self.sync("replace")?;
         let mut rows = lock(&self.rows);
         rows.unflushed.clear();

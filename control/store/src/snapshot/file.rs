@@ -11,7 +11,7 @@ pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
 /// One file of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Listed {
+pub(crate) struct SnapshotFile {
     /// Relative to the snapshot: `META` or `state/<name>`.
     pub(crate) path: String,
     pub(crate) bytes: u64,

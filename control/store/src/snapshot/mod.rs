@@ -15,11 +15,11 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use file::at;
-use partial::{COPY, Header, Partial, read_header};
+use partial::{COPY, PartialHeader, PartialSnapshot, read_header};
 
 use crate::codec;
-use crate::disk::Disk;
-use crate::engine::{EngineError, Progress, StateEngine};
+use crate::disk::StoreDisk;
+use crate::engine::{AppliedProgress, EngineError, StateEngine};
 use crate::raft_types::{LogId, SnapshotMeta};
 use crate::random::random_id;
 
@@ -75,16 +75,16 @@ impl From<SnapshotError> for std::io::Error {
 
 /// The directory that holds the snapshots.
 #[derive(Clone, Debug)]
-pub(crate) struct Snapshots {
-    disk: Arc<dyn Disk>,
+pub(crate) struct SnapshotStore {
+    disk: Arc<dyn StoreDisk>,
     dir: PathBuf,
     /// Held while the partial snapshot becomes another one, or is removed.
     partial: Arc<Mutex<()>>,
 }
 
-impl Snapshots {
+impl SnapshotStore {
     /// Opens `dir` and removes snapshots that were not finished.
-    pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Self, SnapshotError> {
+    pub(crate) fn open(disk: Arc<dyn StoreDisk>, dir: &Path) -> Result<Self, SnapshotError> {
         disk.create_dir(dir)
             .map_err(|e| io_error("create", dir, e))?;
         let snapshots = Self {
@@ -146,19 +146,19 @@ impl Snapshots {
     }
 
     /// Begins to take in a snapshot; gives up any other one that was on its way.
-    pub(crate) fn begin_partial(&self, header: Header) -> io::Result<Partial> {
+    pub(crate) fn begin_partial(&self, header: PartialHeader) -> io::Result<PartialSnapshot> {
         let _held = self.lock_partial();
         self.remove_partial("the leader sends another one")?;
-        Partial::begin(self.disk.clone(), &self.dir.join(PARTIAL), header)
+        PartialSnapshot::begin(self.disk.clone(), &self.dir.join(PARTIAL), header)
     }
 
     /// What an earlier attempt, or an earlier run, has taken in of the snapshot `header`.
-    pub(crate) fn resume_partial(&self, header: &Header) -> Option<Partial> {
+    pub(crate) fn resume_partial(&self, header: &PartialHeader) -> Option<PartialSnapshot> {
         let dir = self.dir.join(PARTIAL);
         if read_header(&*self.disk, &dir).ok().as_ref() != Some(header) {
             return None;
         }
-        let resumed = Partial::resume(self.disk.clone(), &dir);
+        let resumed = PartialSnapshot::resume(self.disk.clone(), &dir);
         resumed
             .inspect_err(|e| tracing::info!(error = %e, "a part of a snapshot cannot be used"))
             .ok()
@@ -189,7 +189,10 @@ impl Snapshots {
     }
 
     /// Removes a partial snapshot that has nothing which `progress` does not have.
-    pub(crate) fn remove_partial_behind(&self, progress: &Progress) -> Result<(), SnapshotError> {
+    pub(crate) fn remove_partial_behind(
+        &self,
+        progress: &AppliedProgress,
+    ) -> Result<(), SnapshotError> {
         let _held = self.lock_partial();
         let dir = self.dir.join(PARTIAL);
         if !self.disk.exists(&dir) {
@@ -238,7 +241,7 @@ impl Snapshots {
         Ok(Some((meta(&progress), dir)))
     }
 
-    fn write_meta(&self, dir: &Path, progress: &Progress) -> Result<(), SnapshotError> {
+    fn write_meta(&self, dir: &Path, progress: &AppliedProgress) -> Result<(), SnapshotError> {
         let path = dir.join(META);
         let write = || -> std::io::Result<()> {
             let file = self.disk.create(&path)?;
@@ -279,7 +282,7 @@ impl Snapshots {
         synced.map_err(|e| io_error("sync", &self.dir, e))
     }
 
-    fn read_meta(&self, dir: &Path) -> Result<Progress, SnapshotError> {
+    fn read_meta(&self, dir: &Path) -> Result<AppliedProgress, SnapshotError> {
         let path = dir.join(META);
         let bytes = self.disk.read(&path);
         let bytes = bytes.map_err(|e| io_error("read", &path, e))?;
@@ -301,7 +304,7 @@ fn is_temporary(dir: &Path) -> bool {
         .is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY))
 }
 
-fn meta(progress: &Progress) -> SnapshotMeta {
+fn meta(progress: &AppliedProgress) -> SnapshotMeta {
     SnapshotMeta {
         last_log_id: progress.last_applied,
         last_membership: progress.membership.clone(),

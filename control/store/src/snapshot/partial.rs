@@ -13,9 +13,9 @@ use std::sync::Arc;
 use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 
-use super::file::{Listed, PIECE_BYTES, at, measure};
+use super::file::{PIECE_BYTES, SnapshotFile, at, measure};
 use crate::codec;
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{DiskFile, StoreDisk};
 
 const HEADER: &str = "HEADER";
 const CHAIN: &str = "CHAIN";
@@ -26,15 +26,15 @@ const RECORD_BYTES: usize = 20;
 
 /// Which snapshot it is. Equal headers are equal snapshots: the checksums are in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Header {
+pub(crate) struct PartialHeader {
     /// By term and index.
     pub(crate) name: String,
-    pub(crate) files: Vec<Listed>,
+    pub(crate) files: Vec<SnapshotFile>,
 }
 
 /// Why a partial snapshot does not grow or is not whole.
 #[derive(Debug)]
-pub(crate) enum Flaw {
+pub(crate) enum PartialError {
     /// What was received is wrong, or could not be written. What is there stays, as far as it can
     /// be trusted.
     Piece(io::Error),
@@ -44,26 +44,30 @@ pub(crate) enum Flaw {
 
 /// The beginning of a file, as it was received.
 #[derive(Clone, Debug, Default)]
-struct Prefix {
+struct ReceivedPrefix {
     bytes: u64,
     hasher: Hasher,
 }
 
 /// A snapshot that is not complete.
 #[derive(Debug)]
-pub(crate) struct Partial {
-    disk: Arc<dyn Disk>,
+pub(crate) struct PartialSnapshot {
+    disk: Arc<dyn StoreDisk>,
     dir: PathBuf,
-    header: Header,
-    have: Vec<Prefix>,
-    chain: Chain,
+    header: PartialHeader,
+    have: Vec<ReceivedPrefix>,
+    chain: RecordChain,
     /// The file that was written last.
     open: Option<(usize, Arc<dyn DiskFile>)>,
 }
 
-impl Partial {
+impl PartialSnapshot {
     /// Begins one in `dir`, which must not exist.
-    pub(crate) fn begin(disk: Arc<dyn Disk>, dir: &Path, header: Header) -> io::Result<Self> {
+    pub(crate) fn begin(
+        disk: Arc<dyn StoreDisk>,
+        dir: &Path,
+        header: PartialHeader,
+    ) -> io::Result<Self> {
         disk.create_dir(&dir.join(COPY).join("state"))
             .map_err(|e| at(dir, e))?;
         let path = dir.join(HEADER);
@@ -73,10 +77,10 @@ impl Partial {
             file.sync()
         };
         write().map_err(|e| at(&path, e))?;
-        let chain = Chain::begin(disk.create(&dir.join(CHAIN))?);
+        let chain = RecordChain::begin(disk.create(&dir.join(CHAIN))?);
         disk.sync_dir(dir).map_err(|e| at(dir, e))?;
         Ok(Self {
-            have: vec![Prefix::default(); header.files.len()],
+            have: vec![ReceivedPrefix::default(); header.files.len()],
             dir: dir.to_owned(),
             open: None,
             disk,
@@ -87,21 +91,25 @@ impl Partial {
 
     /// Takes up what an earlier run left in `dir`, as far as its bytes can be trusted. Reads all
     /// of it.
-    pub(crate) fn resume(disk: Arc<dyn Disk>, dir: &Path) -> io::Result<Self> {
+    pub(crate) fn resume(disk: Arc<dyn StoreDisk>, dir: &Path) -> io::Result<Self> {
         let header = read_header(&*disk, dir)?;
         let file = disk.open(&dir.join(CHAIN))?;
-        let (chain, mut records) = Chain::resume(file)?;
+        let (chain, mut records) = RecordChain::resume(file)?;
         let mut have = Vec::with_capacity(header.files.len());
         for (number, listed) in header.files.iter().enumerate() {
             let records = records.remove(&number).unwrap_or_default();
             let path = dir.join(COPY).join(&listed.path);
             let prefix = match records.is_empty() {
-                true => Prefix::default(),
+                true => ReceivedPrefix::default(),
                 false => trusted(&*disk, &path, &records).map_err(|e| at(&path, e))?,
             };
             let is_other = prefix.bytes > listed.bytes
                 || (prefix.bytes == listed.bytes && prefix.hasher.clone().finalize() != listed.crc);
-            have.push(if is_other { Prefix::default() } else { prefix });
+            have.push(if is_other {
+                ReceivedPrefix::default()
+            } else {
+                prefix
+            });
         }
         Ok(Self {
             dir: dir.to_owned(),
@@ -113,7 +121,7 @@ impl Partial {
         })
     }
 
-    pub(crate) fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &PartialHeader {
         &self.header
     }
 
@@ -128,14 +136,19 @@ impl Partial {
     }
 
     /// Adds the next piece of a file.
-    pub(crate) fn append(&mut self, number: usize, offset: u64, bytes: &[u8]) -> Result<(), Flaw> {
+    pub(crate) fn append(
+        &mut self,
+        number: usize,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), PartialError> {
         let (Some(listed), Some(have)) = (self.header.files.get(number), self.have.get(number))
         else {
-            return Err(Flaw::Piece(bad("an unknown file")));
+            return Err(PartialError::Piece(bad("an unknown file")));
         };
         let end = offset.saturating_add(bytes.len() as u64);
         if bytes.is_empty() || have.bytes != offset || end > listed.bytes {
-            return Err(Flaw::Piece(bad("a piece out of order")));
+            return Err(PartialError::Piece(bad("a piece out of order")));
         }
         let path = self.dir.join(COPY).join(&listed.path);
         let is_whole = end == listed.bytes;
@@ -148,21 +161,23 @@ impl Partial {
             };
             file.write_at(bytes, offset).map(|()| file)
         };
-        let file = write().map_err(|e| Flaw::Piece(at(&path, e)))?;
+        let file = write().map_err(|e| PartialError::Piece(at(&path, e)))?;
         // Else the end of the transfer would have to wait for everything.
         if is_whole {
-            file.sync().map_err(|e| Flaw::Disk(at(&path, e)))?;
+            file.sync().map_err(|e| PartialError::Disk(at(&path, e)))?;
         }
         self.open = Some((number, file));
         let have = &mut self.have[number];
         have.hasher.update(bytes);
         have.bytes = end;
         let crc = have.hasher.clone().finalize();
-        self.chain.add(number, end, crc).map_err(Flaw::Piece)
+        self.chain
+            .add(number, end, crc)
+            .map_err(PartialError::Piece)
     }
 
     /// Checks every file against its checksum and makes all of it durable.
-    pub(crate) fn verify(&mut self) -> Result<(), Flaw> {
+    pub(crate) fn verify(&mut self) -> Result<(), PartialError> {
         self.open = None;
         let copy = self.dir.join(COPY);
         for (number, listed) in self.header.files.iter().enumerate() {
@@ -174,38 +189,42 @@ impl Partial {
             let found = open().and_then(|file| Ok((measure(&*file)?, file)));
             let wrong = match found {
                 Ok((found, file)) if found == (listed.bytes, listed.crc) => {
-                    file.sync().map_err(|e| Flaw::Disk(at(&path, e)))?;
+                    file.sync().map_err(|e| PartialError::Disk(at(&path, e)))?;
                     continue;
                 }
                 Ok(_) => bad(&format!("{}, but other bytes arrived", listed.path)),
                 Err(error) => at(&path, error),
             };
-            self.have[number] = Prefix::default();
-            return Err(Flaw::Piece(wrong));
+            self.have[number] = ReceivedPrefix::default();
+            return Err(PartialError::Piece(wrong));
         }
         let synced = self.disk.sync_dir(&copy.join("state"));
         let synced = synced.and_then(|()| self.disk.sync_dir(&copy));
-        synced.map_err(|e| Flaw::Disk(at(&copy, e)))
+        synced.map_err(|e| PartialError::Disk(at(&copy, e)))
     }
 }
 
 /// Which snapshot lies in `dir`.
-pub(crate) fn read_header(disk: &dyn Disk, dir: &Path) -> io::Result<Header> {
+pub(crate) fn read_header(disk: &dyn StoreDisk, dir: &Path) -> io::Result<PartialHeader> {
     let path = dir.join(HEADER);
     let bytes = disk.read(&path).map_err(|e| at(&path, e))?;
     Ok(codec::decode_summed(&bytes)?)
 }
 
 /// The longest beginning of a file that has the checksum of a record.
-fn trusted(disk: &dyn Disk, path: &Path, records: &[(u64, u32)]) -> io::Result<Prefix> {
-    let mut trusted = Prefix::default();
+fn trusted(
+    disk: &dyn StoreDisk,
+    path: &Path,
+    records: &[(u64, u32)],
+) -> io::Result<ReceivedPrefix> {
+    let mut trusted = ReceivedPrefix::default();
     if !disk.exists(path) {
         return Ok(trusted);
     }
     let file = disk.open(path)?;
     let total = file.bytes()?;
     let mut buffer = vec![0; PIECE_BYTES];
-    let mut read = Prefix::default();
+    let mut read = ReceivedPrefix::default();
     for (end, crc) in records.iter().filter(|(end, _)| *end <= total) {
         while read.bytes < *end {
             let left = usize::try_from(end - read.bytes).unwrap_or(usize::MAX);
@@ -224,7 +243,7 @@ fn trusted(disk: &dyn Disk, path: &Path, records: &[(u64, u32)]) -> io::Result<P
 
 /// Records, each with a checksum over itself and all before it.
 #[derive(Debug)]
-struct Chain {
+struct RecordChain {
     file: Arc<dyn DiskFile>,
     end: u64,
     sum: [u8; 4],
@@ -233,7 +252,7 @@ struct Chain {
 /// For each file, bytes and their checksum, ascending.
 type Records = BTreeMap<usize, Vec<(u64, u32)>>;
 
-impl Chain {
+impl RecordChain {
     fn begin(file: Arc<dyn DiskFile>) -> Self {
         let (end, sum) = (0, [0; 4]);
         Self { file, end, sum }

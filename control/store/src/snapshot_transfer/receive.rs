@@ -14,25 +14,25 @@ use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::wire::{FILES_MAX, Offer, Piece, Wanted, is_inside};
+use super::wire::{FILES_MAX, OfferReply, SnapshotOffer, SnapshotPiece, is_inside};
 use crate::applier::Applier;
 use crate::machine::StateMachine;
-use crate::platform::Threads;
+use crate::platform::StoreThreads;
 use crate::raft_types::{SnapshotMeta, TypeConfig, Vote};
-use crate::snapshot::partial::{Flaw, Header, Partial, bad};
-use crate::snapshot::{Snapshots, snapshot_name};
+use crate::snapshot::partial::{PartialError, PartialHeader, PartialSnapshot, bad};
+use crate::snapshot::{SnapshotStore, snapshot_name};
 use crate::transfers::Transfers;
 use crate::transport::Channel;
 use crate::wire::{self, Installed};
 
 /// Takes in one snapshot at a time.
 #[derive(Debug)]
-pub(crate) struct Receiver {
-    snapshots: Snapshots,
-    threads: Threads,
+pub(crate) struct SnapshotReceiver {
+    snapshots: SnapshotStore,
+    threads: StoreThreads,
     transfers: Arc<Transfers>,
     /// What is there so far, unless it is only on disk.
-    partial: Arc<Mutex<Option<Partial>>>,
+    partial: Arc<Mutex<Option<PartialSnapshot>>>,
     /// The attempt that is on: a leader that begins anew has given up the one before.
     attempt: Mutex<CancellationToken>,
     /// Held while a received snapshot is installed: nobody may touch it then.
@@ -41,8 +41,12 @@ pub(crate) struct Receiver {
     installs: Mutex<JoinSet<()>>,
 }
 
-impl Receiver {
-    pub(crate) fn new(snapshots: Snapshots, threads: Threads, transfers: Arc<Transfers>) -> Self {
+impl SnapshotReceiver {
+    pub(crate) fn new(
+        snapshots: SnapshotStore,
+        threads: StoreThreads,
+        transfers: Arc<Transfers>,
+    ) -> Self {
         Self {
             snapshots,
             threads,
@@ -59,7 +63,7 @@ impl Receiver {
         raft: &Arc<Raft<TypeConfig, Applier<M>>>,
         mut channel: Channel,
     ) -> io::Result<()> {
-        let offer: Offer = wire::hear(&channel.next().await?)?;
+        let offer: SnapshotOffer = wire::hear(&channel.next().await?)?;
         check(&offer)?;
         let attempt = self.begin_attempt();
         let _incoming = self.transfers.begin_incoming();
@@ -68,7 +72,7 @@ impl Receiver {
             // Nobody touches what an attempt before is installing.
             drop(self.installing.lock().await);
             if let Some(answer) = self.declined(raft, &offer).await? {
-                let nothing = wire::say(&Wanted::Nothing(answer))?;
+                let nothing = wire::say(&OfferReply::Nothing(answer))?;
                 return channel.send(nothing).await.map(|()| None);
             }
             self.take_in(&attempt, offer, &mut channel).await?;
@@ -96,7 +100,7 @@ impl Receiver {
     async fn declined<M: StateMachine>(
         &self,
         raft: &Raft<TypeConfig, Applier<M>>,
-        offer: &Offer,
+        offer: &SnapshotOffer,
     ) -> io::Result<Option<Installed>> {
         let ours = raft.metrics().borrow_watched().vote;
         if ours > offer.vote {
@@ -127,7 +131,9 @@ impl Receiver {
     async fn with_partial<T: Send + 'static>(
         &self,
         attempt: &CancellationToken,
-        work: impl FnOnce(&Snapshots, &mut Option<Partial>) -> io::Result<T> + Send + 'static,
+        work: impl FnOnce(&SnapshotStore, &mut Option<PartialSnapshot>) -> io::Result<T>
+        + Send
+        + 'static,
     ) -> io::Result<T> {
         let (snapshots, partial) = (self.snapshots.clone(), self.partial.clone());
         let attempt = attempt.clone();
@@ -145,14 +151,14 @@ impl Receiver {
     async fn take_in(
         &self,
         attempt: &CancellationToken,
-        offer: Offer,
+        offer: SnapshotOffer,
         channel: &mut Channel,
     ) -> io::Result<()> {
-        let header = Header {
+        let header = PartialHeader {
             name: offer.name,
             files: offer.files,
         };
-        let find = move |snapshots: &Snapshots, slot: &mut Option<Partial>| {
+        let find = move |snapshots: &SnapshotStore, slot: &mut Option<PartialSnapshot>| {
             let partial = match find(snapshots, slot.take(), &header) {
                 Some(partial) => partial,
                 None => snapshots.begin_partial(header)?,
@@ -161,22 +167,22 @@ impl Receiver {
         };
         let have = self.with_partial(attempt, find).await?;
         self.transfers.kept(have.iter().sum());
-        channel.send(wire::say(&Wanted::From(have))?).await?;
-        while let Piece::Data {
+        channel.send(wire::say(&OfferReply::From(have))?).await?;
+        while let SnapshotPiece::Data {
             file,
             offset,
             bytes,
         } = wire::hear(&channel.next().await?)?
         {
             self.transfers.received(bytes.len() as u64);
-            let append = move |snapshots: &Snapshots, slot: &mut Option<Partial>| {
+            let append = move |snapshots: &SnapshotStore, slot: &mut Option<PartialSnapshot>| {
                 let partial = slot.as_mut().ok_or_else(given_up)?;
                 let appended = partial.append(file, offset, &bytes);
                 appended.or_else(|flaw| put_away(snapshots, slot, flaw))
             };
             self.with_partial(attempt, append).await?;
         }
-        let verify = |snapshots: &Snapshots, slot: &mut Option<Partial>| {
+        let verify = |snapshots: &SnapshotStore, slot: &mut Option<PartialSnapshot>| {
             let partial = slot.as_mut().ok_or_else(given_up)?;
             let verified = partial.verify();
             verified.or_else(|flaw| put_away(snapshots, slot, flaw))
@@ -220,7 +226,7 @@ impl Receiver {
 
 async fn install<M: StateMachine>(
     raft: &Raft<TypeConfig, Applier<M>>,
-    snapshots: &Snapshots,
+    snapshots: &SnapshotStore,
     vote: Vote,
 ) -> io::Result<Installed> {
     let snapshot = snapshots.received();
@@ -233,24 +239,32 @@ async fn install<M: StateMachine>(
 }
 
 /// What is there already of the snapshot `header`.
-fn find(snapshots: &Snapshots, held: Option<Partial>, header: &Header) -> Option<Partial> {
+fn find(
+    snapshots: &SnapshotStore,
+    held: Option<PartialSnapshot>,
+    header: &PartialHeader,
+) -> Option<PartialSnapshot> {
     held.filter(|partial| partial.header() == header && partial.exists())
         .or_else(|| snapshots.resume_partial(header))
 }
 
 /// After a failure only what is on disk counts, as far as it can be trusted.
-fn put_away<T>(snapshots: &Snapshots, slot: &mut Option<Partial>, flaw: Flaw) -> io::Result<T> {
+fn put_away<T>(
+    snapshots: &SnapshotStore,
+    slot: &mut Option<PartialSnapshot>,
+    flaw: PartialError,
+) -> io::Result<T> {
     *slot = None;
     match flaw {
-        Flaw::Piece(error) => Err(error),
-        Flaw::Disk(error) => {
+        PartialError::Piece(error) => Err(error),
+        PartialError::Disk(error) => {
             snapshots.drop_partial("the disk failed a sync")?;
             Err(error)
         }
     }
 }
 
-fn check(offer: &Offer) -> io::Result<()> {
+fn check(offer: &SnapshotOffer) -> io::Result<()> {
     let is_name = |name: &str| {
         let parts = name.split_once('-');
         let is_number = |part: &str| part.len() == 20 && part.bytes().all(|b| b.is_ascii_digit());

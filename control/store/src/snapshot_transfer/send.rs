@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::wire::{Offer, Piece, Wanted};
+use super::wire::{OfferReply, SnapshotOffer, SnapshotPiece};
 use crate::deadline::within;
-use crate::disk::{Disk, DiskFile};
-use crate::platform::{Platform, Threads};
+use crate::disk::{DiskFile, StoreDisk};
+use crate::platform::{NodePlatform, StoreThreads};
 use crate::raft_types::Vote;
 use crate::snapshot::SnapshotDir;
-use crate::snapshot::file::{Listed, at, measure};
+use crate::snapshot::file::{SnapshotFile, at, measure};
 use crate::transfers::Transfers;
 use crate::transport::Channel;
 use crate::wire::{self, Installed};
@@ -24,22 +24,22 @@ const INSTALL_PATIENCE: u32 = 10;
 
 /// Bytes per second of all snapshots that this node sends, together.
 #[derive(Clone, Debug)]
-pub(crate) struct Throttle(Option<Arc<Bucket>>);
+pub(crate) struct SendThrottle(Option<Arc<RateBucket>>);
 
 #[derive(Debug)]
-struct Bucket {
+struct RateBucket {
     bytes_per_second: u64,
     /// When the next piece may go.
     next: Mutex<Instant>,
 }
 
-impl Throttle {
+impl SendThrottle {
     /// `None` and zero do not limit.
     pub(crate) fn new(bytes_per_second: Option<u64>) -> Self {
         let limit = bytes_per_second.filter(|limit| *limit > 0);
         Self(limit.map(|bytes_per_second| {
             let next = Mutex::new(Instant::now());
-            Arc::new(Bucket {
+            Arc::new(RateBucket {
                 bytes_per_second,
                 next,
             })
@@ -65,15 +65,15 @@ impl Throttle {
 
 /// How this node sends snapshots.
 #[derive(Clone, Debug)]
-pub(crate) struct Way {
+pub(crate) struct SnapshotSender {
     /// Where they are read.
-    pub(crate) platform: Platform,
-    pub(crate) throttle: Throttle,
+    pub(crate) platform: NodePlatform,
+    pub(crate) throttle: SendThrottle,
     pub(crate) piece_bytes: usize,
     pub(crate) transfers: Arc<Transfers>,
 }
 
-impl Way {
+impl SnapshotSender {
     /// Sends what the receiver does not have yet. `stall` bounds each wait, not the whole.
     pub(crate) async fn send(
         &self,
@@ -86,15 +86,15 @@ impl Way {
         let threads = &self.platform.threads;
         let files = threads.blocking(move || list(&*disk, &dir)).await??;
         let name = snapshot.0.file_name().unwrap_or_default();
-        let offer = Offer {
+        let offer = SnapshotOffer {
             vote,
             name: name.to_string_lossy().into_owned(),
             files: files.iter().map(|(listed, _)| listed.clone()).collect(),
         };
         within(stall, channel.send(wire::say(&offer)?)).await?;
         let have = match wire::hear(&within(stall, channel.next()).await?)? {
-            Wanted::From(have) => have,
-            Wanted::Nothing(answer) => return Ok(answer),
+            OfferReply::From(have) => have,
+            OfferReply::Nothing(answer) => return Ok(answer),
         };
         let total: u64 = files.iter().map(|(listed, _)| listed.bytes).sum();
         let there: u64 = have.iter().sum();
@@ -102,7 +102,7 @@ impl Way {
         tracing::info!(name = %offer.name, bytes = total, there, "sending a snapshot");
         for (number, (listed, file)) in files.into_iter().enumerate() {
             let from = have.get(number).copied().unwrap_or(0);
-            let mut pieces = Pieces {
+            let mut pieces = FilePieces {
                 file,
                 number,
                 range: from..listed.bytes,
@@ -113,22 +113,26 @@ impl Way {
                 self.transfers.sent(bytes as u64);
             }
         }
-        within(stall, channel.send(wire::say(&Piece::End)?)).await?;
+        within(stall, channel.send(wire::say(&SnapshotPiece::End)?)).await?;
         let answer = within(stall * INSTALL_PATIENCE, channel.next()).await?;
         wire::hear(&answer)
     }
 }
 
 /// What is still to be sent of a file.
-struct Pieces {
+struct FilePieces {
     file: Arc<dyn DiskFile>,
     number: usize,
     range: Range<u64>,
 }
 
-impl Pieces {
+impl FilePieces {
     /// The next piece, and how many bytes of the file it holds.
-    async fn next(&mut self, threads: &Threads, most: usize) -> io::Result<Option<(usize, Piece)>> {
+    async fn next(
+        &mut self,
+        threads: &StoreThreads,
+        most: usize,
+    ) -> io::Result<Option<(usize, SnapshotPiece)>> {
         let Range { start, end } = self.range;
         let left = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
         let bytes = left.min(most);
@@ -142,7 +146,7 @@ impl Pieces {
         };
         let content = threads.blocking(read).await??;
         self.range.start += bytes as u64;
-        let piece = Piece::Data {
+        let piece = SnapshotPiece::Data {
             file: self.number,
             offset: start,
             bytes: content.into(),
@@ -152,7 +156,7 @@ impl Pieces {
 }
 
 /// All files, opened: a newer snapshot may remove the directory while this one is on its way.
-fn list(disk: &dyn Disk, dir: &Path) -> io::Result<Vec<(Listed, Arc<dyn DiskFile>)>> {
+fn list(disk: &dyn StoreDisk, dir: &Path) -> io::Result<Vec<(SnapshotFile, Arc<dyn DiskFile>)>> {
     let mut paths = vec!["META".to_owned()];
     let state = dir.join("state");
     let names = disk.list(&state).map_err(|e| at(&state, e))?;
@@ -162,7 +166,7 @@ fn list(disk: &dyn Disk, dir: &Path) -> io::Result<Vec<(Listed, Arc<dyn DiskFile
         let full = dir.join(&path);
         let file = disk.open(&full).map_err(|e| at(&full, e))?;
         let (bytes, crc) = measure(&*file).map_err(|e| at(&full, e))?;
-        files.push((Listed { path, bytes, crc }, file));
+        files.push((SnapshotFile { path, bytes, crc }, file));
     }
     Ok(files)
 }

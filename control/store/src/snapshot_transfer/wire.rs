@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::raft_types::Vote;
-use crate::snapshot::file::Listed;
+use crate::snapshot::file::SnapshotFile;
 use crate::wire::Installed;
 
 /// Files of one snapshot.
@@ -16,16 +16,16 @@ pub(crate) const FILES_MAX: usize = 65_536;
 
 /// The sender's first word.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Offer {
+pub(crate) struct SnapshotOffer {
     pub(crate) vote: Vote,
     /// The snapshot's name, by term and index.
     pub(crate) name: String,
-    pub(crate) files: Vec<Listed>,
+    pub(crate) files: Vec<SnapshotFile>,
 }
 
 /// The receiver's answer to an offer.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Wanted {
+pub(crate) enum OfferReply {
     /// Bytes of each file that are here already.
     From(Vec<u64>),
     /// Nothing: it follows another leader, or has as much already.
@@ -34,7 +34,7 @@ pub(crate) enum Wanted {
 
 /// What the sender sends then.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Piece {
+pub(crate) enum SnapshotPiece {
     Data {
         /// Place of the file in the offer.
         file: usize,

@@ -8,8 +8,8 @@ use super::mesh::{Mesh, fill, only_snapshot, wait_for};
 use super::*;
 use crate::wire::{self, Hello};
 use crate::{
-    Begin, Channel, ClusterMember, Lane, MemberChange, MembershipError, PeerRefusal, ProposeError,
-    StateMachine, StoreError, Transport,
+    Channel, ClusterMember, Lane, MemberChange, MembershipError, PeerRefusal, ProposeError,
+    StartMode, StateMachine, StoreError, Transport,
 };
 
 async fn holds(store: &Store<Ledger>, key: &str, value: &str) {
@@ -73,7 +73,7 @@ async fn the_others_go_on_without_the_leader_and_it_catches_up() {
     holds(&stores[0], "after", "value").await;
     assert_eq!(leader.term(), term, "who comes back unseats nobody");
     mesh.stop(2).await;
-    let begin = Begin::Join(stores[0].cluster_id());
+    let begin = StartMode::Join(stores[0].cluster_id());
     let again = mesh.start(mesh.config(dir.path(), 2, begin)).await;
     holds(&again, "after", "value").await;
     for store in [&stores[0], &again, &stores[2]] {
@@ -129,14 +129,14 @@ async fn an_empty_member_gets_a_snapshot() {
     let config = StoreConfig {
         keep_entries: 0,
         snapshot_bytes_per_second: Some(50 << 20),
-        ..mesh.config(dir.path(), 1, Begin::Form)
+        ..mesh.config(dir.path(), 1, StartMode::Form)
     };
     let first = mesh.start(config).await;
     for n in 0..20 {
         put(&first, &format!("key-{n}"), &"x".repeat(100_000)).await;
     }
     only_snapshot(&first).await;
-    let begin = Begin::Join(first.cluster_id());
+    let begin = StartMode::Join(first.cluster_id());
     let second = mesh.start(mesh.config(dir.path(), 2, begin)).await;
     assert!(!second.is_leader(), "who waits to join forms no cluster");
     mesh.add(&first, 2).await;
@@ -296,7 +296,7 @@ async fn a_broken_snapshot_goes_on_where_it_broke() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     let dir = tempfile::tempdir().unwrap();
     let mesh = Arc::new(Mesh::default());
-    let mut config = mesh.config(dir.path(), 1, Begin::Form);
+    let mut config = mesh.config(dir.path(), 1, StartMode::Form);
     config.keep_entries = 0;
     let frames = Arc::new(AtomicUsize::new(0));
     let breaks = Arc::new(AtomicUsize::new(2));
@@ -308,7 +308,7 @@ async fn a_broken_snapshot_goes_on_where_it_broke() {
     let first = mesh.start(config).await;
     fill(&first).await;
     only_snapshot(&first).await;
-    let begin = Begin::Join(first.cluster_id());
+    let begin = StartMode::Join(first.cluster_id());
     let second = mesh.start(mesh.config(dir.path(), 2, begin)).await;
     mesh.add(&first, 2).await;
     wait_for("the snapshot", || async {

@@ -14,7 +14,7 @@ use proto_backup::{Head, Item, Reader};
 use super::restore::Rows;
 use super::tables::{propose, tenant};
 use super::*;
-use crate::{Restore, StateMachine, codec};
+use crate::{StateMachine, StateRestore, codec};
 
 const STATE: &[u8] = include_bytes!("first/state.backup");
 const LOG: &[u8] = include_bytes!("first/log.backup");
@@ -62,7 +62,7 @@ async fn its_state_is_restored_and_goes_on() {
         rows.iter().all(|(_, value)| value[0] == 1),
         "rows of version 1"
     );
-    let target = Restore {
+    let target = StateRestore {
         dir: dir.path().join("new"),
         cluster: "test".to_owned(),
         node_id: 1,

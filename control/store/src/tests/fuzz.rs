@@ -8,10 +8,10 @@
 use bolero::check;
 
 use crate::codec;
-use crate::engine::Progress;
+use crate::engine::AppliedProgress;
 use crate::raft_types::{Entry, LogId, Vote};
-use crate::wal::frame::{self, Kind, Tail};
-use crate::wal::segment::{self, Head};
+use crate::wal::frame::{self, FrameKind, SegmentTail};
+use crate::wal::segment::{self, SegmentHead};
 
 const SALT: u32 = 4711;
 
@@ -40,7 +40,14 @@ fn fuzz_log_damage() {
                 let start = bytes.len();
                 starts.push(start);
                 let window = u32::try_from(start).unwrap();
-                frame::write(&mut bytes, SALT, Kind::Entry, epoch as u64, window, payload);
+                frame::write(
+                    &mut bytes,
+                    SALT,
+                    FrameKind::Entry,
+                    epoch as u64,
+                    window,
+                    payload,
+                );
             }
             let written = bytes.len();
             bytes.resize(written + 64, 0);
@@ -58,7 +65,7 @@ fn fuzz_log_damage() {
             }
             assert_eq!(scan.frames.len(), hit);
             let is_last = hit + 1 == payloads.len();
-            assert_eq!(matches!(scan.tail, Tail::Corrupt(_)), !is_last);
+            assert_eq!(matches!(scan.tail, SegmentTail::Corrupt(_)), !is_last);
         });
 }
 
@@ -68,8 +75,8 @@ fn fuzz_log_records() {
         let _ = codec::decode::<Entry>(bytes);
         let _ = codec::decode::<Vote>(bytes);
         let _ = codec::decode::<Option<LogId>>(bytes);
-        let _ = codec::decode::<Head>(bytes);
-        let _ = codec::decode::<Progress>(bytes);
+        let _ = codec::decode::<SegmentHead>(bytes);
+        let _ = codec::decode::<AppliedProgress>(bytes);
         if let Ok(entry) = codec::decode::<Entry>(bytes) {
             let again = codec::encode(&entry).unwrap();
             assert_eq!(codec::decode::<Entry>(&again).unwrap(), entry);

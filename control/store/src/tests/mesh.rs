@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use tokio::task::JoinSet;
 
 use super::{Ledger, config, put};
-use crate::{Begin, Channel, ClusterMember, Lane, MemberChange, Store, StoreConfig, Transport};
+use crate::{Channel, ClusterMember, Lane, MemberChange, StartMode, Store, StoreConfig, Transport};
 
 /// Who is there, and which ways are cut.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ impl Transport for Way {
 }
 
 impl Mesh {
-    pub(crate) fn config(self: &Arc<Self>, dir: &Path, node: u64, begin: Begin) -> StoreConfig {
+    pub(crate) fn config(self: &Arc<Self>, dir: &Path, node: u64, begin: StartMode) -> StoreConfig {
         StoreConfig {
             node_id: node,
             begin,
@@ -91,10 +91,10 @@ impl Mesh {
 
     /// A cluster with voters 1 to `count`; the first one leads.
     pub(crate) async fn cluster(self: &Arc<Self>, dir: &Path, count: u64) -> Vec<Store<Ledger>> {
-        let first = self.start(self.config(dir, 1, Begin::Form)).await;
+        let first = self.start(self.config(dir, 1, StartMode::Form)).await;
         let mut stores = vec![first.clone()];
         for node in 2..=count {
-            let begin = Begin::Join(first.cluster_id());
+            let begin = StartMode::Join(first.cluster_id());
             let store = self.start(self.config(dir, node, begin)).await;
             self.add(&first, node).await;
             wait_for("the learner to catch up", || {

@@ -11,10 +11,10 @@ use super::mesh::{Mesh, fill, only_snapshot, wait_for};
 use super::*;
 use crate::disk::RealDisk;
 use crate::raft_types::LogId;
-use crate::snapshot::Snapshots;
-use crate::snapshot::file::{Listed, PIECE_BYTES};
+use crate::snapshot::SnapshotStore;
+use crate::snapshot::file::{PIECE_BYTES, SnapshotFile};
 use crate::snapshot::partial::Header;
-use crate::{Begin, Channel, ClusterMember, Lane, Transport};
+use crate::{Channel, ClusterMember, Lane, StartMode, Transport};
 
 /// Bytes of a snapshot, about; they do not compress.
 const TOTAL: u64 = 8 * 500_000;
@@ -79,7 +79,7 @@ impl Interrupted {
     /// as a killed process leaves them.
     async fn new() -> Self {
         let (dir, mesh) = (tempfile::tempdir().unwrap(), Arc::new(Mesh::default()));
-        let mut config = mesh.config(dir.path(), 1, Begin::Form);
+        let mut config = mesh.config(dir.path(), 1, StartMode::Form);
         config.keep_entries = 0;
         let may_break = Arc::new(Semaphore::new(0));
         config.transport = Arc::new(Halfway {
@@ -90,7 +90,7 @@ impl Interrupted {
         let first = mesh.start(config).await;
         fill(&first).await;
         only_snapshot(&first).await;
-        let begin = Begin::Join(first.cluster_id());
+        let begin = StartMode::Join(first.cluster_id());
         let second = mesh.start(mesh.config(dir.path(), 2, begin)).await;
         mesh.add(&first, 2).await;
         wait_for("half of the snapshot", || async {
@@ -111,7 +111,7 @@ impl Interrupted {
 
     /// Node 2 starts again on what the killed process left, and gets the rest.
     async fn restart(&self) -> Store<Ledger> {
-        let begin = Begin::Join(self.first.cluster_id());
+        let begin = StartMode::Join(self.first.cluster_id());
         let config = self.mesh.config(&self.dir.path().join("killed"), 2, begin);
         let second = self.mesh.start(config).await;
         self.may_break.add_permits(1);
@@ -191,13 +191,13 @@ async fn another_snapshot_is_not_mixed_with_what_is_there() {
     interrupted.end(second).await;
 }
 
-pub(super) fn header(term: u64, index: u64, files: &[(&str, &[u8])]) -> Header {
-    let files = files.iter().map(|(path, content)| Listed {
+pub(super) fn header(term: u64, index: u64, files: &[(&str, &[u8])]) -> PartialHeader {
+    let files = files.iter().map(|(path, content)| SnapshotFile {
         path: (*path).to_owned(),
         bytes: content.len() as u64,
         crc: crc32fast::hash(content),
     });
-    Header {
+    PartialHeader {
         name: format!("{term:020}-{index:020}"),
         files: files.collect(),
     }
@@ -212,7 +212,7 @@ async fn a_start_removes_what_it_has_without_it() {
     store.shutdown().await;
     let snapshots = dir.path().join("snapshots");
     for (term, stays) in [(1, false), (9, true)] {
-        let at = Snapshots::open(Arc::new(RealDisk), &snapshots).unwrap();
+        let at = SnapshotStore::open(Arc::new(RealDisk), &snapshots).unwrap();
         drop(
             at.begin_partial(header(term, applied, &[("META", b"x")]))
                 .unwrap(),

@@ -10,12 +10,12 @@ use tokio::sync::Notify;
 
 use super::partial::header;
 use super::wal::{OWNER, entry, ids};
-use crate::disk::Disk;
+use crate::disk::StoreDisk;
 use crate::log_store::LogStore;
 use crate::raft_types::TypeConfig;
 use crate::sim::SimDisk;
-use crate::snapshot::Snapshots;
-use crate::snapshot::partial::{Header, Partial};
+use crate::snapshot::SnapshotStore;
+use crate::snapshot::partial::{PartialHeader, PartialSnapshot};
 use crate::wal::Wal;
 
 /// Power failures, each of which leaves something else.
@@ -131,7 +131,7 @@ async fn what_was_not_synced_is_cut_and_never_refused() {
 }
 
 /// Takes in what is missing.
-fn receive(partial: &mut Partial, contents: &[&[u8]], piece: usize) -> Result<(), String> {
+fn receive(partial: &mut PartialSnapshot, contents: &[&[u8]], piece: usize) -> Result<(), String> {
     for (number, content) in contents.iter().enumerate() {
         let have = usize::try_from(partial.have()[number]).unwrap();
         let mut offset = have;
@@ -154,11 +154,11 @@ fn a_power_failure_at_any_moment_costs_no_more_than_what_was_not_synced() {
     let mut kept = 0;
     for seed in 0..300 {
         let sim = SimDisk::new(seed);
-        let disk: Arc<dyn Disk> = Arc::new(sim.clone());
-        let open = || Snapshots::open(disk.clone(), Path::new("/snapshots")).unwrap();
+        let disk: Arc<dyn StoreDisk> = Arc::new(sim.clone());
+        let open = || SnapshotStore::open(disk.clone(), Path::new("/snapshots")).unwrap();
         sim.lose_power_after(seed / 3);
         for _ in 0..2 {
-            if let Ok(snapshots) = Snapshots::open(disk.clone(), Path::new("/snapshots"))
+            if let Ok(snapshots) = SnapshotStore::open(disk.clone(), Path::new("/snapshots"))
                 && let Ok(mut partial) = find(&snapshots, &header)
             {
                 drop(receive(&mut partial, &contents, 300));
@@ -178,7 +178,7 @@ fn a_power_failure_at_any_moment_costs_no_more_than_what_was_not_synced() {
     assert!(kept > 300 * 300, "{kept} bytes were kept");
 }
 
-fn find(snapshots: &Snapshots, header: &Header) -> std::io::Result<Partial> {
+fn find(snapshots: &SnapshotStore, header: &PartialHeader) -> std::io::Result<PartialSnapshot> {
     match snapshots.resume_partial(header) {
         Some(partial) => Ok(partial),
         None => snapshots.begin_partial(header.clone()),

@@ -6,18 +6,18 @@ use control_state::{Command, Tables, Tenant};
 
 use super::tables::{propose, tenant};
 use super::*;
-use crate::{Restore, RestoreError};
+use crate::{RestoreError, StateRestore};
 
 pub(super) type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-async fn exported(store: &Store) -> (crate::Export, Rows) {
+async fn exported(store: &Store) -> (crate::StateExport, Rows) {
     let export = store.export().await.unwrap();
     let rows = export.rows().map(Result::unwrap).collect();
     (export, rows)
 }
 
-fn restore(dir: &Path, export: &crate::Export) -> Restore {
-    Restore {
+fn restore(dir: &Path, export: &crate::StateExport) -> StateRestore {
+    StateRestore {
         dir: dir.to_owned(),
         cluster: "test".to_owned(),
         node_id: 1,
@@ -110,7 +110,7 @@ async fn the_old_nodes_are_left_out() {
         rows.push((row.key, row.value.unwrap()));
     }
     rows.push((b"control-node/7".to_vec(), vec![2; 20]));
-    let new = Restore {
+    let new = StateRestore {
         dir: dir.path().join("new"),
         cluster: "test".to_owned(),
         node_id: 1,

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::*;
 use crate::WatchEvent;
-use crate::applier::{Applier, Shared};
-use crate::disk::{Disk, RealDisk};
-use crate::platform::Threads;
-use crate::snapshot::Snapshots;
+use crate::applier::{AppliedState, Applier};
+use crate::disk::{RealDisk, StoreDisk};
+use crate::platform::StoreThreads;
+use crate::snapshot::SnapshotStore;
 use openraft::storage::RaftStateMachine;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,14 +61,14 @@ async fn the_log_does_not_grow_for_ever() {
     store.shutdown().await;
 }
 
-fn snapshots(dir: &Path) -> Snapshots {
-    Snapshots::open(Arc::new(RealDisk), &dir.join("snapshots")).unwrap()
+fn snapshots(dir: &Path) -> SnapshotStore {
+    SnapshotStore::open(Arc::new(RealDisk), &dir.join("snapshots")).unwrap()
 }
 
-fn shared(dir: &Path) -> Arc<Shared<Ledger>> {
+fn shared(dir: &Path) -> Arc<AppliedState<Ledger>> {
     let engine = RealDisk.open_state(&dir.join("state")).unwrap();
     let snapshots = snapshots(dir);
-    Arc::new(Shared::load(engine, snapshots, Threads::Own, 100).unwrap())
+    Arc::new(AppliedState::load(engine, snapshots, StoreThreads::Own, 100).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,10 +10,10 @@ use super::*;
 use crate::disk::RealDisk;
 use crate::log_store::LogStore;
 use crate::raft_types::{CommandBatch, Entry, LogId, TypeConfig, Vote};
-use crate::wal::{Owner, Wal, segment};
-use crate::{Platform, WalError};
+use crate::wal::{LogOwner, Wal, segment};
+use crate::{NodePlatform, WalError};
 
-pub(super) const OWNER: Owner = Owner {
+pub(super) const OWNER: LogOwner = LogOwner {
     cluster: Uuid::from_u128(7),
     node: 1,
 };
@@ -35,7 +35,7 @@ pub(super) fn entry(term: u64, index: u64, bytes: usize) -> Entry {
 }
 
 fn open_wal(dir: &Path) -> Wal {
-    Wal::open(&Platform::default(), dir, OWNER, 8 << 10).unwrap()
+    Wal::open(&NodePlatform::default(), dir, OWNER, 8 << 10).unwrap()
 }
 
 async fn append(wal: &Wal, entries: Vec<Entry>) {
@@ -193,11 +193,11 @@ async fn a_missing_segment_is_refused() {
     let image = tempfile::tempdir().unwrap();
     copy_dir(dir.path(), image.path());
     std::fs::remove_file(segment::path(image.path(), 2)).unwrap();
-    let refused = Wal::open(&Platform::default(), image.path(), OWNER, 8 << 10).unwrap_err();
+    let refused = Wal::open(&NodePlatform::default(), image.path(), OWNER, 8 << 10).unwrap_err();
     assert!(refused.to_string().contains("is missing"), "{refused}");
     // The first one as well: the entries in it were never purged.
     std::fs::remove_file(segment::path(dir.path(), 1)).unwrap();
-    let refused = Wal::open(&Platform::default(), dir.path(), OWNER, 8 << 10).unwrap_err();
+    let refused = Wal::open(&NodePlatform::default(), dir.path(), OWNER, 8 << 10).unwrap_err();
     assert!(matches!(refused, WalError::Corrupt { .. }), "{refused}");
     assert!(refused.to_string().contains("are missing"), "{refused}");
 }
