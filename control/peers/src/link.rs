@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use control_pki::PeerCredential;
-use control_store::{Channel, Lane, Member, Transport};
+use control_store::{Channel, ClusterMember, Lane, Transport};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -110,7 +110,7 @@ impl PeerLink {
 }
 
 impl Transport for PeerLink {
-    fn open(&self, member: &Member, lane: Lane) -> BoxFuture<'static, io::Result<Channel>> {
+    fn open(&self, member: &ClusterMember, lane: Lane) -> BoxFuture<'static, io::Result<Channel>> {
         let inner = self.0.clone();
         let way = Way {
             node: member.node,

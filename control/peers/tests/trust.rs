@@ -10,7 +10,7 @@ use bytes::Bytes;
 use control_peers::{ALPN, PeerLink};
 use control_pki::PeerCredential;
 use control_state::{AnnounceNode, Command, FEATURE_LEVEL, Op, RemoveNode};
-use control_store::{Lane, Member, Store, StoreConfig, Transport};
+use control_store::{ClusterMember, Lane, Store, StoreConfig, Transport};
 use futures::{SinkExt, StreamExt};
 use proto_identity::profile::{Authority, Purpose};
 use proto_identity::{CertificateRequest, Credential, Key, members};
@@ -94,9 +94,9 @@ impl Served {
         }
     }
 
-    fn member(&self, node: u64) -> Member {
+    fn member(&self, node: u64) -> ClusterMember {
         let address = self.address.clone();
-        Member { node, address }
+        ClusterMember { node, address }
     }
 
     async fn end(mut self) {

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use control_authz::{AuditedCall, Permit, SystemActor};
 use control_state::{CaRecord, Change, Command, Kind, Op, PutCa, Reply};
-use control_store::{Event, Store, Subscription};
+use control_store::{Store, Subscription, WatchEvent};
 use proto_identity::profile::{Authority, LEAF_VALIDITY, Purpose};
 use proto_identity::{
     CertificateDer, CertificateRequest, Credential, IdentityError, Key, PeerIdentity, SpiffeId,
@@ -249,12 +249,12 @@ impl AuthorityWatch {
     pub async fn changed(&mut self) -> bool {
         loop {
             match self.0.next().await {
-                Some(Event::Changed { changes, .. }) => {
+                Some(WatchEvent::Changed { changes, .. }) => {
                     if changes.iter().any(|it| it.kind == Kind::CaRotation) {
                         return true;
                     }
                 }
-                Some(Event::Resync) => return true,
+                Some(WatchEvent::Resync) => return true,
                 None => return false,
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control_state::{CaPhase, CaRotation, Certificate, Change, Identity, Kind, Record, Tables};
-use control_store::{Event, Store, StoreError, Subscription};
+use control_store::{Store, StoreError, Subscription, WatchEvent};
 use parking_lot::RwLock;
 use proto_identity::PeerIdentity;
 use proto_link::Revocations;
@@ -120,13 +120,13 @@ impl Revoked {
             };
             let changed = match event {
                 // What is wanted of all is looked at anew.
-                Some(Event::Changed { changes, .. })
+                Some(WatchEvent::Changed { changes, .. })
                     if changes.iter().any(|it| it.kind == Kind::CaRotation) =>
                 {
                     self.resync(&store)
                 }
-                Some(Event::Changed { changes, .. }) => self.take(&changes),
-                Some(Event::Resync) => self.resync(&store),
+                Some(WatchEvent::Changed { changes, .. }) => self.take(&changes),
+                Some(WatchEvent::Resync) => self.resync(&store),
                 None => return,
             };
             if changed {

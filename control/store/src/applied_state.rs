@@ -1,4 +1,5 @@
-//! The applied state: in memory for readers, as rows in the state engine, and as changes for watches.
+//! The applied state: in memory for readers, as rows in the state engine, and as changes for
+//! watches.
 //!
 //! One entry is applied in this order: the state in memory, its rows and the progress in one batch
 //! of the state engine, the changes to the watches, the answer to the proposer.
@@ -13,9 +14,9 @@ use openraft::EntryPayload;
 use parking_lot::Mutex;
 
 use crate::engine::{AppliedProgress, EngineError, StateEngine};
-use crate::machine::{Row, StateMachine};
+use crate::machine::{StateMachine, StateRow};
 use crate::platform::StoreThreads;
-use crate::raft_types::{Applied, Batch, Entry, SnapshotMeta, StoredMembership};
+use crate::raft_types::{Applied, CommandBatch, Entry, SnapshotMeta, StoredMembership};
 use crate::snapshot::{SnapshotDir, SnapshotStore};
 use crate::watch::{Hub, Revision};
 
@@ -29,7 +30,7 @@ struct BatchOutcome<M: StateMachine> {
     /// Changed objects of each command that changed something.
     changes: Vec<(Revision, Vec<M::Change>)>,
     /// One row for each changed object, as of the end of the entry.
-    rows: Vec<Row>,
+    rows: Vec<StateRow>,
     /// Revision of the state after the entry.
     revision: u64,
 }
@@ -37,8 +38,8 @@ struct BatchOutcome<M: StateMachine> {
 /// The state of this node, shared between the applier, readers and the snapshot builder.
 #[derive(Debug)]
 pub(crate) struct AppliedState<M: StateMachine> {
-    /// A lock of `std`, because its poisoning is needed here: a state machine that panicked has left
-    /// a partial change, and no reader may see it.
+    /// A lock of `std`, because its poisoning is needed here: a state machine that panicked has
+    /// left a partial change, and no reader may see it.
     pub(crate) state: RwLock<M>,
     pub(crate) engine: Box<dyn StateEngine>,
     pub(crate) snapshots: SnapshotStore,
@@ -132,7 +133,11 @@ impl<M: StateMachine> AppliedState<M> {
         Ok(applied)
     }
 
-    fn apply_batch(&self, batch: &Batch, mut progress: AppliedProgress) -> io::Result<Results<M>> {
+    fn apply_batch(
+        &self,
+        batch: &CommandBatch,
+        mut progress: AppliedProgress,
+    ) -> io::Result<Results<M>> {
         // The leader as well decodes the bytes of the log, not the command that was proposed to it:
         // a lossy encoding would otherwise make the leader differ from its followers.
         let commands: Vec<M::Command> = batch
@@ -175,7 +180,7 @@ impl<M: StateMachine> AppliedState<M> {
         }
         let rows = rows
             .into_iter()
-            .map(|(key, value)| Row { key, value })
+            .map(|(key, value)| StateRow { key, value })
             .collect();
         Ok(BatchOutcome {
             results,
@@ -186,7 +191,7 @@ impl<M: StateMachine> AppliedState<M> {
     }
 
     /// Writes rows and progress to the engine as one batch.
-    fn commit(&self, rows: &[Row], progress: AppliedProgress) -> io::Result<()> {
+    fn commit(&self, rows: &[StateRow], progress: AppliedProgress) -> io::Result<()> {
         // Rows and progress never part: after a crash the progress names exactly the entry from
         // which replay goes on, so that no entry is applied twice or left out.
         self.engine.commit(rows, &progress)?;

@@ -9,7 +9,7 @@ use proto_types::Timestamp;
 
 use crate::tables::entry;
 
-/// How much of the reason of a refusal is recorded, bytes.
+/// Most bytes of the reason of a refusal that are recorded; the rest is cut off.
 const REASON_BYTES_MAX: usize = 4096;
 
 /// How a call ended.
@@ -17,21 +17,23 @@ const REASON_BYTES_MAX: usize = 4096;
 pub struct CallEnd {
     /// The call.
     pub call: Arc<AuditedCall>,
-    /// Status code of gRPC.
+    /// gRPC status code.
     pub code: i32,
-    /// What the caller was told, where that belongs into the record.
+    /// Message of the error, where it belongs into the record.
     pub reason: Option<String>,
-    /// When.
+    /// Time at which the call ended.
     pub time: Timestamp,
 }
 
 impl CallEnd {
-    /// Whether the record of the call's change says it all.
+    /// `true` if the record that was written with the change of the call is complete: a call that
+    /// succeeds needs no second record.
     pub(crate) fn is_recorded(&self) -> bool {
         self.code == 0 && self.call.recorded.get()
     }
 
-    /// As whole calls where the chain has begun, else in halves as older programs know them.
+    /// Audit records of the call: one per call if `is_chained`, otherwise the two records, request and
+    /// response, that older programs know.
     pub(crate) fn entries(self, is_chained: bool) -> Vec<AuditEntry> {
         let Self {
             call,
@@ -52,7 +54,8 @@ impl CallEnd {
             ..whole.clone()
         };
         if call.recorded.get() {
-            // The record of the change has said that it went well.
+            // The record written with the change stands for success, but the call failed after it. The
+            // trail must not end with a success that the caller was never told.
             return vec![response];
         }
         if is_chained {

@@ -11,7 +11,7 @@ pub(crate) const VERSION: u8 = 1;
 
 /// A value could not be written or read.
 #[derive(Debug, thiserror::Error)]
-pub enum CodecError {
+pub enum StoreCodecError {
     /// The value has no CBOR form; a programming error.
     #[error("value cannot be encoded: {0}")]
     Encode(String),
@@ -45,39 +45,43 @@ pub enum CodecError {
     Decode(String),
 }
 
-impl From<CodecError> for std::io::Error {
-    fn from(error: CodecError) -> Self {
+impl From<StoreCodecError> for std::io::Error {
+    fn from(error: StoreCodecError) -> Self {
         Self::new(std::io::ErrorKind::InvalidData, error)
     }
 }
 
 /// Appends the encoded `value` to `out`.
-pub(crate) fn encode_into<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecError> {
+pub(crate) fn encode_into<T: Serialize>(
+    value: &T,
+    out: &mut Vec<u8>,
+) -> Result<(), StoreCodecError> {
     out.push(VERSION);
-    ciborium::into_writer(value, out).map_err(|e| CodecError::Encode(e.to_string()))
+    ciborium::into_writer(value, out).map_err(|e| StoreCodecError::Encode(e.to_string()))
 }
 
 /// The encoded `value`.
-pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
+pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, StoreCodecError> {
     let mut out = Vec::with_capacity(128);
     encode_into(value, &mut out)?;
     Ok(out)
 }
 
 /// Reads what [`encode`] wrote; bytes left over are an error.
-pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
-    let (version, mut rest) = bytes.split_first().ok_or(CodecError::Empty)?;
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreCodecError> {
+    let (version, mut rest) = bytes.split_first().ok_or(StoreCodecError::Empty)?;
     if *version != VERSION {
-        return Err(CodecError::Version {
+        return Err(StoreCodecError::Version {
             got: *version,
             max: VERSION,
         });
     }
-    let value = ciborium::from_reader(&mut rest).map_err(|e| CodecError::Decode(e.to_string()))?;
+    let value =
+        ciborium::from_reader(&mut rest).map_err(|e| StoreCodecError::Decode(e.to_string()))?;
     if rest.is_empty() {
         Ok(value)
     } else {
-        Err(CodecError::Decode(format!(
+        Err(StoreCodecError::Decode(format!(
             "{} bytes left over",
             rest.len()
         )))
@@ -85,16 +89,18 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError>
 }
 
 /// The encoded `value` behind its CRC-32, for a file of its own.
-pub(crate) fn encode_summed<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
+pub(crate) fn encode_summed<T: Serialize>(value: &T) -> Result<Vec<u8>, StoreCodecError> {
     let value = encode(value)?;
     Ok([&crc32fast::hash(&value).to_le_bytes()[..], &value].concat())
 }
 
 /// Reads what [`encode_summed`] wrote.
-pub(crate) fn decode_summed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
-    let (sum, value) = bytes.split_first_chunk::<4>().ok_or(CodecError::Checksum)?;
+pub(crate) fn decode_summed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreCodecError> {
+    let (sum, value) = bytes
+        .split_first_chunk::<4>()
+        .ok_or(StoreCodecError::Checksum)?;
     if crc32fast::hash(value).to_le_bytes() != *sum {
-        return Err(CodecError::Checksum);
+        return Err(StoreCodecError::Checksum);
     }
     decode(value)
 }
@@ -116,24 +122,24 @@ mod tests {
         summed[7] ^= 1;
         for bad in [&summed[..], &summed[..3]] {
             let read = decode_summed::<(u64, String, Vec<u8>)>(bad);
-            assert!(matches!(read, Err(CodecError::Checksum)), "{read:?}");
+            assert!(matches!(read, Err(StoreCodecError::Checksum)), "{read:?}");
         }
     }
 
     #[test]
     fn refuses_what_it_did_not_write() {
-        assert!(matches!(decode::<u64>(&[]), Err(CodecError::Empty)));
+        assert!(matches!(decode::<u64>(&[]), Err(StoreCodecError::Empty)));
         assert!(matches!(
             decode::<u64>(&[9, 1]),
-            Err(CodecError::Version { got: 9, .. })
+            Err(StoreCodecError::Version { got: 9, .. })
         ));
         assert!(matches!(
             decode::<u64>(&[VERSION]),
-            Err(CodecError::Decode(_))
+            Err(StoreCodecError::Decode(_))
         ));
         assert!(matches!(
             decode::<u64>(&[VERSION, 1, 1]),
-            Err(CodecError::Decode(_))
+            Err(StoreCodecError::Decode(_))
         ));
     }
 }

@@ -16,7 +16,7 @@ const FORMAT: u32 = 1;
 
 /// Written once, when the directory is made. Text, so that an operator can read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Identity {
+pub(crate) struct NodeFile {
     /// Layout of the directory.
     pub(crate) format: u32,
     /// Made when the cluster was; part of every log segment.
@@ -36,7 +36,7 @@ pub(crate) fn lock(disk: &dyn StoreDisk, dir: &Path) -> Result<DiskLock, OpenErr
 
 /// Whose data directory it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct DirectoryOwner {
     /// The cluster's id.
     pub cluster_id: Uuid,
     /// Its name.
@@ -49,14 +49,14 @@ pub struct Claim {
 ///
 /// # Errors
 /// When the file that says so cannot be read.
-pub fn claimed(dir: &Path) -> Result<Option<Claim>, OpenError> {
+pub fn claimed(dir: &Path) -> Result<Option<DirectoryOwner>, OpenError> {
     let path = dir.join(FILE);
     let disk = crate::disk::RealDisk;
     if !disk.exists(&path) {
         return Ok(None);
     }
     let found = read(&disk, &path)?;
-    Ok(Some(Claim {
+    Ok(Some(DirectoryOwner {
         cluster_id: found.cluster_id,
         cluster: found.cluster,
         node: found.node,
@@ -70,11 +70,11 @@ pub(crate) fn claim(
     cluster: &str,
     node: u64,
     begin: StartMode,
-) -> Result<Identity, OpenError> {
+) -> Result<NodeFile, OpenError> {
     let path = dir.join(FILE);
     if !disk.exists(&path) {
         let cluster = cluster.to_owned();
-        let identity = Identity {
+        let identity = NodeFile {
             format: FORMAT,
             cluster_id: match begin {
                 StartMode::Form => random_id(),
@@ -107,13 +107,13 @@ pub(crate) fn claim(
 }
 
 /// Reads the file that says whose directory it is.
-fn read(disk: &dyn StoreDisk, path: &Path) -> Result<Identity, OpenError> {
+fn read(disk: &dyn StoreDisk, path: &Path) -> Result<NodeFile, OpenError> {
     let text = disk.read(path).map_err(|e| io_error("read", path, e))?;
     let unreadable = |reason: String| OpenError::Identity {
         path: path.to_owned(),
         reason,
     };
-    let found: Identity = serde_json::from_slice(&text).map_err(|e| unreadable(e.to_string()))?;
+    let found: NodeFile = serde_json::from_slice(&text).map_err(|e| unreadable(e.to_string()))?;
     if found.format != FORMAT {
         let reason = format!("it has format {}, this build knows {FORMAT}", found.format);
         return Err(unreadable(reason));
@@ -125,7 +125,7 @@ fn write(
     disk: &dyn StoreDisk,
     dir: &Path,
     path: &Path,
-    identity: &Identity,
+    identity: &NodeFile,
 ) -> std::io::Result<()> {
     let temporary = path.with_extension("tmp");
     let mut text = serde_json::to_vec_pretty(identity)?;

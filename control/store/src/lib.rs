@@ -21,7 +21,8 @@
 //!   complete as of one entry, and replay resumes behind it.
 //! - The log is purged only up to entries that the state on disk contains.
 //! - A snapshot gets its name after its content is durable; older ones are removed after that.
-//! - Every queue is bounded. A full one answers callers [`StoreError::Busy`], and makes Raft wait.
+//! - Every queue is bounded. A full one refuses callers with [`StoreError::Busy`], and is
+//!   backpressure to Raft.
 //!
 //! Entry point: [`Store::open`].
 
@@ -45,7 +46,9 @@ mod membership;
 mod metrics;
 mod open;
 mod operations;
+mod peer_refusal;
 mod platform;
+mod proposal;
 mod proposer;
 mod raft;
 mod raft_types;
@@ -71,20 +74,21 @@ mod wire;
 
 pub use call_end::CallEnd;
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use codec::CodecError;
+pub use codec::StoreCodecError;
 pub use config::{
     KEEP_ENTRIES, PROPOSE_TIMEOUT, READ_TIMEOUT, READY_TIMEOUT, SNAPSHOT_EVERY_ENTRIES, StartMode,
     StoreConfig,
 };
 pub use engine::EngineError;
 pub use error::{OpenError, ProposeError, StoreError};
-pub use identity::{Claim, claimed};
-pub use machine::{Outcome, Row, StateMachine, decode_row, encode_row};
+pub use identity::{DirectoryOwner, claimed};
+pub use machine::{ApplyOutcome, StateMachine, StateRow, decode_row, encode_row};
 pub use membership::{
     ClusterView, MemberChange, MemberState, MembershipError, PROMOTE_LAG_ENTRIES_MAX,
 };
 pub use metrics::Metrics;
 pub use operations::{check_covers, coverers};
+pub use peer_refusal::PeerRefusal;
 pub use platform::NodePlatform;
 pub use proposer::{BATCH_BYTES_MAX, BATCH_COMMANDS_MAX, COMMAND_BYTES_MAX, PROPOSALS_MAX};
 pub use restore::{RestoreError, StateExport, StateRestore};
@@ -92,8 +96,7 @@ pub use snapshot::SnapshotError;
 pub use store::Store;
 pub use trail::{AuditTrail, AuditWriter};
 pub use transfers::SnapshotBytes;
-pub use transport::{Channel, FRAME_BYTES_MAX, Lane, Member, NoPeers, Transport};
+pub use transport::{Channel, ClusterMember, FRAME_BYTES_MAX, Lane, NoPeers, Transport};
 pub use wal::WalError;
 pub use wal::syncs::{SYNC_BOUNDS_US, SyncTimes};
-pub use watch::{Changes, Compacted, Event, Revision, Subscription, WATCH_HISTORY_CHANGES};
-pub use wire::PeerRefusal;
+pub use watch::{Changes, Compacted, Revision, Subscription, WATCH_HISTORY_CHANGES, WatchEvent};

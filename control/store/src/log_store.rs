@@ -32,14 +32,16 @@ pub(crate) trait LogStore: Debug + Send + Sync + 'static {
         entries: Vec<Entry>,
         done: IOFlushed<TypeConfig>,
     ) -> impl Future<Output = io::Result<()>> + Send;
-    /// Saves the vote; durable when the future ends.
+    /// Saves the vote; durable when the future ends. A vote that a crash forgets could be given
+    /// twice in one term, which elects two leaders.
     fn save_vote(&self, vote: Vote) -> impl Future<Output = io::Result<()>> + Send;
     /// Saves the commit point. It is not synced: an older one after a crash is legal.
     fn save_committed(
         &self,
         committed: Option<LogId>,
     ) -> impl Future<Output = io::Result<()>> + Send;
-    /// Removes the entries after `last`, `None` all of them; durable when the future ends.
+    /// Removes the entries after `last`, which another leader has replaced, `None` all of them;
+    /// durable when the future ends.
     fn truncate_after(&self, last: Option<LogId>) -> impl Future<Output = io::Result<()>> + Send;
     /// Removes the entries up to `upto`; durable when the future ends. The caller has made sure
     /// that the state on disk contains them.

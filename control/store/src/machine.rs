@@ -5,11 +5,11 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::codec::CodecError;
+use crate::codec::StoreCodecError;
 
 /// What one command gave.
 #[derive(Debug)]
-pub struct Outcome<M: StateMachine> {
+pub struct ApplyOutcome<M: StateMachine> {
     /// The answer, or why the command was refused. A refused command changes nothing.
     pub result: Result<M::Reply, M::Rejection>,
     /// The objects that are different now.
@@ -18,7 +18,7 @@ pub struct Outcome<M: StateMachine> {
 
 /// One object as it lies in the state engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct StateRow {
     /// Unique over all kinds of objects.
     pub key: Vec<u8>,
     /// The encoded object, `None` when it is gone. See [`encode_row`].
@@ -28,7 +28,7 @@ pub struct Row {
 /// A pure, deterministic state: equal commands in equal order give equal states on all nodes.
 ///
 /// `Default` is the empty state. The store keeps it in memory and mirrors each change into the
-/// state engine as a [`Row`].
+/// state engine as a [`StateRow`].
 pub trait StateMachine: Debug + Default + Send + Sync + 'static {
     /// What changes the state.
     type Command: Serialize + DeserializeOwned + Send + Sync + 'static;
@@ -43,14 +43,14 @@ pub trait StateMachine: Debug + Default + Send + Sync + 'static {
     type Permit;
 
     /// Applies one command. A refused command must leave the state as it was.
-    fn apply(&mut self, command: &Self::Command) -> Outcome<Self>;
+    fn apply(&mut self, command: &Self::Command) -> ApplyOutcome<Self>;
 
     /// Reads a command out of the log. One that this program does not know must be an error, which
     /// stops the node: left out, it would make the node differ from the others.
     ///
     /// # Errors
     /// When the bytes are damaged or of a newer program.
-    fn read(bytes: &[u8]) -> Result<Self::Command, CodecError> {
+    fn read(bytes: &[u8]) -> Result<Self::Command, StoreCodecError> {
         crate::codec::decode(bytes)
     }
 
@@ -100,20 +100,20 @@ pub trait StateMachine: Debug + Default + Send + Sync + 'static {
     ///
     /// # Errors
     /// When the object cannot be encoded, which stops the node.
-    fn row(&self, change: &Self::Change) -> Result<Row, CodecError>;
+    fn row(&self, change: &Self::Change) -> Result<StateRow, StoreCodecError>;
 
     /// Takes back a row that an earlier run stored.
     ///
     /// # Errors
     /// When the row is not one of this state's, which refuses the start.
-    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), CodecError>;
+    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreCodecError>;
 }
 
 /// The form in which objects are stored: a version byte, then CBOR.
 ///
 /// # Errors
 /// When the value has no CBOR form.
-pub fn encode_row<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
+pub fn encode_row<T: Serialize>(value: &T) -> Result<Vec<u8>, StoreCodecError> {
     crate::codec::encode(value)
 }
 
@@ -121,6 +121,6 @@ pub fn encode_row<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
 ///
 /// # Errors
 /// When the bytes are damaged or of a newer version.
-pub fn decode_row<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
+pub fn decode_row<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreCodecError> {
     crate::codec::decode(bytes)
 }

@@ -20,8 +20,9 @@ use crate::log_store::LogStore;
 use crate::machine::StateMachine;
 use crate::platform::{NodePlatform, handle};
 use crate::raft::config::config as raft_config;
+use crate::raft::dialer::{Dialer, SelfId};
 use crate::raft::log::RaftLog;
-use crate::raft::network::{Dialer, Peers, SelfId};
+use crate::raft::network::PeerFactory;
 use crate::raft_types::TypeConfig;
 use crate::snapshot::SnapshotStore;
 use crate::snapshot::file::PIECE_BYTES;
@@ -30,11 +31,11 @@ use crate::snapshot_transfer::throttle::SendThrottle;
 use crate::transfers::Transfers;
 use crate::wal::{LogOwner, Wal};
 
-pub(crate) type Node<M> = Raft<TypeConfig, Applier<M>>;
+pub(crate) type RaftNode<M> = Raft<TypeConfig, Applier<M>>;
 
 /// Everything that runs.
-pub(crate) struct Opened<M: StateMachine> {
-    pub(crate) raft: Arc<Node<M>>,
+pub(crate) struct RunningNode<M: StateMachine> {
+    pub(crate) raft: Arc<RaftNode<M>>,
     pub(crate) shared: Arc<AppliedState<M>>,
     pub(crate) wal: Arc<Wal>,
     pub(crate) dialer: Dialer,
@@ -53,7 +54,9 @@ struct Files<M: StateMachine> {
 }
 
 /// Files in, running node out.
-pub(crate) async fn open<M: StateMachine>(config: StoreConfig) -> Result<Opened<M>, OpenError> {
+pub(crate) async fn open<M: StateMachine>(
+    config: StoreConfig,
+) -> Result<RunningNode<M>, OpenError> {
     let dir = config.dir.clone();
     let threads = config.platform.threads.clone();
     let failed = |action| move |e| io_error(action, &dir, e);
@@ -90,7 +93,7 @@ pub(crate) async fn open<M: StateMachine>(config: StoreConfig) -> Result<Opened<
     );
     let raft = handle(runtime.as_ref()).spawn(start).await;
     let raft = raft.map_err(|e| failed("start")(std::io::Error::other(e)))??;
-    Ok(Opened {
+    Ok(RunningNode {
         raft: Arc::new(raft),
         shared,
         wal,
@@ -152,14 +155,14 @@ async fn start<M: StateMachine>(
     wal: Arc<Wal>,
     shared: Arc<AppliedState<M>>,
     transfers: Arc<Transfers>,
-) -> Result<Node<M>, OpenError> {
+) -> Result<RaftNode<M>, OpenError> {
     let settings = raft_config(
         &config.cluster,
         config.snapshot_every_entries,
         config.keep_entries,
     )
     .map_err(|e| OpenError::Raft(e.to_string()))?;
-    let network = Peers {
+    let network = PeerFactory {
         dialer,
         way: SnapshotSender {
             platform: config.platform.clone(),
@@ -210,7 +213,7 @@ async fn start<M: StateMachine>(
 }
 
 /// Ready means: this node leads and has applied all that was ever acknowledged.
-async fn wait_ready<M: StateMachine>(raft: &Node<M>) -> Result<(), OpenError> {
+async fn wait_ready<M: StateMachine>(raft: &RaftNode<M>) -> Result<(), OpenError> {
     let began = Instant::now();
     let mut metrics = raft.metrics();
     let ready = async {

@@ -17,13 +17,13 @@ use openraft::{BasicNode, Membership};
 use proto_types::Timestamp;
 use uuid::Uuid;
 
-use crate::codec::CodecError;
+use crate::codec::StoreCodecError;
 use crate::config::StartMode;
 use crate::engine::{AppliedProgress, StateEngine};
 use crate::error::{OpenError, StoreError};
 use crate::identity::{self, io_error};
 use crate::log_store::LogStore;
-use crate::machine::{Row, StateMachine};
+use crate::machine::{StateMachine, StateRow};
 use crate::platform::NodePlatform;
 use crate::raft_types::{LogId, StoredMembership, TypeConfig, Vote};
 use crate::snapshot::SnapshotStore;
@@ -35,8 +35,8 @@ use crate::wal::{LogOwner, Wal};
 /// Distance of the restored term from the term of the backup. Each election takes one term; the old
 /// cluster must not have held this many since the backup.
 const TERM_JUMP: u64 = 1 << 20;
-/// Distance of the restored revision from the revision of the backup, which must be above the number
-/// of commands that the old cluster has applied since.
+/// Distance of the restored revision from the revision of the backup, which must be above the
+/// number of commands that the old cluster has applied since.
 const REVISION_JUMP: u64 = 1 << 32;
 /// Rows in one batch of the state engine; it bounds the memory of a restore.
 const ROWS_AT_ONCE: usize = 1000;
@@ -63,7 +63,7 @@ pub struct StateExport {
 
 impl StateExport {
     /// Returns the objects as rows of the store, in the order of kinds and keys.
-    pub fn rows(&self) -> impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), CodecError>> + '_ {
+    pub fn rows(&self) -> impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreCodecError>> + '_ {
         self.records.iter().map(|(record, revision)| {
             let key = tables::row_key(record.kind(), &record.key());
             Ok((key, tables::row_value(record, *revision)?))
@@ -137,7 +137,7 @@ pub enum RestoreError<E: std::error::Error + 'static> {
         key: String,
         /// The reason.
         #[source]
-        source: CodecError,
+        source: StoreCodecError,
     },
     /// The directory could not be written.
     #[error(transparent)]
@@ -203,7 +203,7 @@ impl StateRestore {
                 key: String::from_utf8_lossy(&key).into_owned(),
                 source,
             })?;
-            waiting.push(Row {
+            waiting.push(StateRow {
                 key,
                 value: Some(value),
             });
@@ -224,8 +224,9 @@ impl StateRestore {
         Ok(())
     }
 
-    /// Returns the cluster clock with the mark of a restore, which replaces the clock of the backup.
-    fn clock_row(&self, state: &Tables) -> Result<Option<Row>, CodecError> {
+    /// Returns the cluster clock with the mark of a restore, which replaces the clock of the
+    /// backup.
+    fn clock_row(&self, state: &Tables) -> Result<Option<StateRow>, StoreCodecError> {
         let Some(made_at) = self.made_at else {
             return Ok(None);
         };
@@ -242,14 +243,14 @@ impl StateRestore {
         };
         let record = Record::ClusterClock(Arc::new(clock));
         let value = tables::row_value(&record, self.revision)?;
-        Ok(Some(Row {
+        Ok(Some(StateRow {
             key: tables::row_key(record.kind(), &record.key()),
             value: Some(value),
         }))
     }
 
     /// Writes rows to the engine, with the progress of the restored state.
-    fn commit(&self, engine: &dyn StateEngine, rows: &[Row]) -> Result<(), OpenError> {
+    fn commit(&self, engine: &dyn StateEngine, rows: &[StateRow]) -> Result<(), OpenError> {
         let last = self.last_log_id();
         let voters = BTreeSet::from([self.node_id]);
         let nodes = BTreeMap::from([(self.node_id, BasicNode::default())]);

@@ -16,14 +16,15 @@ use crate::clock::Clock;
 use crate::config::StoreConfig;
 use crate::disk::DiskLock;
 use crate::error::{OpenError, StoreError};
-use crate::forward::{self, Errand, Forwarder, PASSED_MAX};
+use crate::forward::{self, FORWARDS_MAX, Forwarder, PendingForward};
 use crate::machine::StateMachine;
 use crate::metrics::Metrics;
-use crate::open::{self, Node, Opened};
+use crate::open::{self, RaftNode, RunningNode};
 use crate::platform::{StoreThreads, handle};
-use crate::proposer::{PROPOSALS_MAX, Proposal, Proposer};
+use crate::proposal::Proposal;
+use crate::proposer::{PROPOSALS_MAX, Proposer};
+use crate::raft::dialer::Dialer;
 use crate::raft::inbound::Inbound;
-use crate::raft::network::Dialer;
 use crate::rounds::Rounds;
 use crate::snapshot_transfer::receive::SnapshotReceiver;
 use crate::transfers::Transfers;
@@ -33,7 +34,7 @@ use crate::watch::{Compacted, Revision, Subscription};
 
 /// The replicated store; cheap to clone.
 #[derive(Debug)]
-pub struct Store<M: StateMachine = Tables>(pub(crate) Arc<Inner<M>>);
+pub struct Store<M: StateMachine = Tables>(pub(crate) Arc<StoreInner<M>>);
 
 impl<M: StateMachine> Clone for Store<M> {
     fn clone(&self) -> Self {
@@ -41,17 +42,17 @@ impl<M: StateMachine> Clone for Store<M> {
     }
 }
 
-pub(crate) struct Inner<M: StateMachine> {
+pub(crate) struct StoreInner<M: StateMachine> {
     node_id: u64,
     cluster: String,
-    pub(crate) raft: Arc<Node<M>>,
+    pub(crate) raft: Arc<RaftNode<M>>,
     pub(crate) shared: Arc<AppliedState<M>>,
     wal: Arc<Wal>,
     inbound: Inbound<M>,
     transfers: Arc<Transfers>,
     clock: Arc<dyn Clock>,
     pub(crate) proposals: mpsc::Sender<Proposal<M>>,
-    pub(crate) errands: mpsc::Sender<Errand>,
+    pub(crate) forwards: mpsc::Sender<PendingForward>,
     /// Until this node has what was acknowledged.
     pub(crate) reads: Rounds<()>,
     /// Up to which entry that is, when this node leads.
@@ -62,7 +63,7 @@ pub(crate) struct Inner<M: StateMachine> {
     held: Mutex<Option<(Option<Runtime>, DiskLock)>>,
 }
 
-impl<M: StateMachine> std::fmt::Debug for Inner<M> {
+impl<M: StateMachine> std::fmt::Debug for StoreInner<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store")
             .field("node", &self.node_id)
@@ -70,7 +71,7 @@ impl<M: StateMachine> std::fmt::Debug for Inner<M> {
     }
 }
 
-impl<M: StateMachine> Drop for Inner<M> {
+impl<M: StateMachine> Drop for StoreInner<M> {
     fn drop(&mut self) {
         self.stop.cancel();
         let held = self
@@ -97,7 +98,7 @@ impl<M: StateMachine> Store<M> {
         let cluster = config.cluster.clone();
         let threads = config.platform.threads.clone();
         let opened = open::open::<M>(config).await?;
-        let Opened {
+        let RunningNode {
             raft,
             shared,
             wal,
@@ -116,11 +117,11 @@ impl<M: StateMachine> Store<M> {
         let stop = CancellationToken::new();
         let on = handle(runtime.as_ref());
         let proposals = start_proposer(&on, &raft, &stop);
-        let errands = start_forwarder(&on, &raft, dialer, &stop);
+        let forwards = start_forwarder(&on, &raft, dialer, &stop);
         let (reads, readers) = Rounds::new();
         let (confirmations, confirmed) = Rounds::new();
         let held = Mutex::new(Some((runtime, lock)));
-        let inner = Inner {
+        let inner = StoreInner {
             node_id,
             cluster,
             raft,
@@ -130,7 +131,7 @@ impl<M: StateMachine> Store<M> {
             transfers,
             clock,
             proposals,
-            errands,
+            forwards,
             reads,
             confirmations,
             stop,
@@ -327,7 +328,7 @@ impl<M: StateMachine> Store<M> {
 
 fn start_proposer<M: StateMachine>(
     on: &Handle,
-    raft: &Arc<Node<M>>,
+    raft: &Arc<RaftNode<M>>,
     stop: &CancellationToken,
 ) -> mpsc::Sender<Proposal<M>> {
     let (to, proposals) = mpsc::channel(PROPOSALS_MAX);
@@ -342,15 +343,15 @@ fn start_proposer<M: StateMachine>(
 
 fn start_forwarder<M: StateMachine>(
     on: &Handle,
-    raft: &Arc<Node<M>>,
+    raft: &Arc<RaftNode<M>>,
     dialer: Dialer,
     stop: &CancellationToken,
-) -> mpsc::Sender<Errand> {
-    let (to, errands) = mpsc::channel(PASSED_MAX);
+) -> mpsc::Sender<PendingForward> {
+    let (to, forwards) = mpsc::channel(FORWARDS_MAX);
     let forwarder = Forwarder {
         raft: raft.clone(),
         dialer,
-        errands,
+        forwards,
         stop: stop.clone(),
     };
     on.spawn(forwarder.run());
@@ -359,7 +360,7 @@ fn start_forwarder<M: StateMachine>(
 
 #[cfg(feature = "sim")]
 impl<M: StateMachine> Store<M> {
-    pub(crate) fn raft(&self) -> &Node<M> {
+    pub(crate) fn raft(&self) -> &RaftNode<M> {
         &self.0.raft
     }
 

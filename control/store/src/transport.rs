@@ -20,7 +20,7 @@ pub const FRAME_BYTES_MAX: usize = 16 << 20;
 
 /// A member, as the cluster's membership names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct ClusterMember {
     /// Its number.
     pub node: u64,
     /// Where its peers reach it; what that means is the transport's business.
@@ -112,7 +112,7 @@ impl Channel {
 /// comes from. It answers an error for a member that it cannot reach, in bounded time.
 pub trait Transport: Debug + Send + Sync + 'static {
     /// A new channel to `member`.
-    fn open(&self, member: &Member, lane: Lane) -> BoxFuture<'static, io::Result<Channel>>;
+    fn open(&self, member: &ClusterMember, lane: Lane) -> BoxFuture<'static, io::Result<Channel>>;
 }
 
 /// The transport of a cluster of one node: there is nobody to reach.
@@ -120,7 +120,7 @@ pub trait Transport: Debug + Send + Sync + 'static {
 pub struct NoPeers;
 
 impl Transport for NoPeers {
-    fn open(&self, member: &Member, _lane: Lane) -> BoxFuture<'static, io::Result<Channel>> {
+    fn open(&self, member: &ClusterMember, _lane: Lane) -> BoxFuture<'static, io::Result<Channel>> {
         let message = format!(
             "node {} is unreachable: this node runs without peers",
             member.node

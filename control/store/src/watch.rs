@@ -26,7 +26,7 @@ pub struct Revision(pub u64);
 
 /// What a subscriber is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event<C> {
+pub enum WatchEvent<C> {
     /// These objects changed, by one command.
     Changed {
         /// The state's revision after the changes.
@@ -221,7 +221,7 @@ pub struct Subscription<C> {
 
 impl<C> Subscription<C> {
     /// The next event, or `None` when the store has shut down. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Event<C>> {
+    pub async fn next(&mut self) -> Option<WatchEvent<C>> {
         loop {
             // Before the look, so that what comes during it wakes us.
             self.wake.mark_unchanged();
@@ -235,16 +235,16 @@ impl<C> Subscription<C> {
     }
 
     /// The next event if it is there already.
-    pub fn next_now(&mut self) -> Option<Event<C>> {
+    pub fn next_now(&mut self) -> Option<WatchEvent<C>> {
         let history = self.history.read();
         if self.epoch != history.epoch || self.place < history.floor {
             // Whatever is there now will be covered by the reading.
             (self.epoch, self.place) = (history.epoch, history.newest);
-            return Some(Event::Resync);
+            return Some(WatchEvent::Resync);
         }
         let (revision, changes) = history.after(self.place)?;
         self.place = *revision;
-        Some(Event::Changed {
+        Some(WatchEvent::Changed {
             revision: *revision,
             changes: Arc::clone(changes),
         })
@@ -281,8 +281,8 @@ mod tests {
         hub.publish([(Revision(at), vec![at])]);
     }
 
-    fn changed(at: u64) -> Event<u64> {
-        Event::Changed {
+    fn changed(at: u64) -> WatchEvent<u64> {
+        WatchEvent::Changed {
             revision: Revision(at),
             changes: Arc::new(Changes::new(vec![at])),
         }
@@ -293,7 +293,7 @@ mod tests {
         let hub = hub();
         let mut slow = hub.subscribe();
         (1..=HELD_MAX as u64 + 1).for_each(|at| put(&hub, at));
-        assert_eq!(slow.next().await, Some(Event::Resync));
+        assert_eq!(slow.next().await, Some(WatchEvent::Resync));
         put(&hub, 9999);
         assert_eq!(slow.next().await, Some(changed(9999)));
         drop(hub);
@@ -346,7 +346,7 @@ mod tests {
         put(&hub, 1);
         let mut live = hub.subscribe();
         hub.replaced(Revision(50));
-        assert_eq!(live.next().await, Some(Event::Resync));
+        assert_eq!(live.next().await, Some(WatchEvent::Resync));
         assert!(hub.subscribe_after(Revision(1)).is_err());
         put(&hub, 51);
         assert_eq!(live.next().await, Some(changed(51)));

@@ -1,28 +1,29 @@
-//! What members say to each other, as frames: one byte for the kind, then CBOR.
+//! Messages between members, as frames: one byte for the kind, then CBOR.
 
 use std::io;
 
 use bytes::Bytes;
-use openraft::raft::{
-    AppendEntriesRequest, SnapshotResponse, StreamAppendResult, TransferLeaderRequest,
-    TransferLeaderResponse, VoteRequest, VoteResponse,
-};
+use openraft::raft::{AppendEntriesRequest, SnapshotResponse, TransferLeaderRequest, VoteRequest};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::raft_types::{Batch, Entry, TypeConfig};
+use crate::raft_types::{CommandBatch, Entry, TypeConfig};
 use crate::transport::Lane;
 
-/// The version of these frames; both ends must have the same.
-pub(crate) const VERSION: u32 = 1;
-/// Bytes of entries in one request; a single larger entry travels alone.
+pub(crate) use crate::peer_refusal::{PeerRefusal, VERSION};
+
+/// Most bytes of entries in one append request, so that it fits a frame. A request with more is
+/// split; a single larger entry has a request of its own.
 const REQUEST_BYTES_MAX: usize = 4 << 20;
 
+/// Kind of a frame with a [`PeerRefusal`].
 const REFUSED: u8 = 0;
+/// Kind of a frame with any other message.
 const SAID: u8 = 1;
 
-/// First frame of every channel: which cluster it is about and who talks to whom.
+/// First frame of every channel: the cluster, the caller, the member that it means to reach, and the
+/// lane.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) version: u32,
@@ -32,92 +33,36 @@ pub(crate) struct Hello {
     pub(crate) lane: Lane,
 }
 
-/// Why a member does not talk to another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum PeerRefusal {
-    /// It belongs to another cluster.
-    #[error(
-        "node {from} belongs to cluster {theirs}, this node to cluster {ours}: it must be joined \
-         to this cluster with an empty data directory, or not at all"
-    )]
-    OtherCluster {
-        /// Who called.
-        from: u64,
-        /// Its cluster's id.
-        theirs: Uuid,
-        /// The called node's cluster's id.
-        ours: Uuid,
-    },
-    /// The address belongs to another node now.
-    #[error("node {wanted} was called, but node {ours} answers here: correct the peer address")]
-    OtherNode {
-        /// Who was called.
-        wanted: u64,
-        /// Who answered.
-        ours: u64,
-    },
-    /// Its certificate names another node than it claims to be.
-    #[error("the certificate is node {certified}'s, but the caller says that it is node {said}")]
-    OtherSender {
-        /// Who the transport says it is.
-        certified: u64,
-        /// Who it says it is.
-        said: u64,
-    },
-    /// It speaks another version of the protocol.
-    #[error("node {from} speaks version {theirs} of the peers' protocol, this node {VERSION}")]
-    Version {
-        /// Who called.
-        from: u64,
-        /// Its version.
-        theirs: u32,
-    },
-    /// It said something that does not belong there.
-    #[error("node {from} sent a message that cannot be read: {reason}")]
-    Unreadable {
-        /// Who called.
-        from: u64,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The called node cannot go on.
-    #[error("node {node} stopped: {reason}")]
-    Stopped {
-        /// The called node.
-        node: u64,
-        /// Why.
-        reason: String,
-    },
-}
-
 /// A question of [`Lane::Control`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Ask {
+pub(crate) enum ControlQuestion {
     Vote(VoteRequest<TypeConfig>),
     PreVote(VoteRequest<TypeConfig>),
     TransferLeader(TransferLeaderRequest<TypeConfig>),
 }
 
-pub(crate) type Appended = StreamAppendResult<TypeConfig>;
-pub(crate) type Voted = VoteResponse<TypeConfig>;
-pub(crate) type Transferred = TransferLeaderResponse<TypeConfig>;
+/// Answer to a snapshot that was transferred whole.
 pub(crate) type Installed = SnapshotResponse<TypeConfig>;
 
-/// A frame with a value in it.
+/// Encodes a message as a frame.
 pub(crate) fn say<T: Serialize>(value: &T) -> io::Result<Bytes> {
     let mut out = vec![SAID];
     ciborium::into_writer(value, &mut out).map_err(io::Error::other)?;
     Ok(out.into())
 }
 
-/// A frame with a refusal; the channel ends behind it.
+/// Encodes a refusal as a frame; it is the last one of its channel.
 pub(crate) fn refuse(refusal: &PeerRefusal) -> io::Result<Bytes> {
     let mut out = vec![REFUSED];
     ciborium::into_writer(refusal, &mut out).map_err(io::Error::other)?;
     Ok(out.into())
 }
 
-/// What a frame says; a refusal becomes an error that carries [`PeerRefusal`].
+/// Decodes a frame.
+///
+/// # Errors
+/// [`io::ErrorKind::PermissionDenied`] with the [`PeerRefusal`] if the frame is one;
+/// [`io::ErrorKind::InvalidData`] if it cannot be decoded.
 pub(crate) fn hear<T: DeserializeOwned>(frame: &[u8]) -> io::Result<T> {
     let unreadable = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
     match frame.split_first() {
@@ -133,7 +78,7 @@ pub(crate) fn hear<T: DeserializeOwned>(frame: &[u8]) -> io::Result<T> {
     }
 }
 
-/// Cuts a request into such that fit into frames; each is a request of its own.
+/// Splits a request into parts that fit a frame; each is a complete request.
 pub(crate) fn split(
     request: AppendEntriesRequest<TypeConfig>,
 ) -> impl Iterator<Item = AppendEntriesRequest<TypeConfig>> {
@@ -146,6 +91,7 @@ pub(crate) fn split(
     let mut entries = entries.into_iter().peekable();
     let mut is_first = true;
     std::iter::from_fn(move || {
+        // A request without entries still has one part: a heartbeat, or the news of a commit index.
         if entries.peek().is_none() && !is_first {
             return None;
         }
@@ -166,15 +112,17 @@ pub(crate) fn split(
             leader_commit,
         };
         let last: Option<&Entry> = request.entries.last();
-        prev_log_id = last.map_or(prev_log_id, |e| Some(e.log_id));
+        // The log matching check of each part is against the last entry of the part before it. With
+        // the first part's entry in all of them the follower would write the same indexes again.
+        prev_log_id = last.map_or(prev_log_id, |entry| Some(entry.log_id));
         Some(request)
     })
 }
 
-/// About how many bytes an entry has.
+/// Approximate size of an encoded entry, bytes.
 pub(crate) fn entry_bytes(entry: &Entry) -> usize {
     match &entry.payload {
-        openraft::EntryPayload::Normal(Batch(commands)) => {
+        openraft::EntryPayload::Normal(CommandBatch(commands)) => {
             commands.iter().map(|c| c.len() + 8).sum()
         }
         _ => 64,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::codec::CodecError;
+use crate::codec::StoreCodecError;
 
 /// The state engine failed.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum EngineError {
         key: String,
         /// The cause.
         #[source]
-        source: CodecError,
+        source: StoreCodecError,
     },
     /// The store was shut down.
     #[error("the state engine is closed")]

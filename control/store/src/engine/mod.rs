@@ -11,8 +11,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::codec::CodecError;
-use crate::machine::Row;
+use crate::codec::StoreCodecError;
+use crate::machine::StateRow;
 use crate::raft_types::{LogId, StoredMembership};
 
 pub use error::EngineError;
@@ -29,7 +29,7 @@ pub(crate) struct AppliedProgress {
 }
 
 /// Called with the key and the value of a row; an error ends the iteration.
-pub(crate) type RowVisitor<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError> + 'a;
+pub(crate) type RowVisitor<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), StoreCodecError> + 'a;
 
 /// Storage of the rows and of their progress.
 pub(crate) trait StateEngine: std::fmt::Debug + Send + Sync + 'static {
@@ -38,7 +38,7 @@ pub(crate) trait StateEngine: std::fmt::Debug + Send + Sync + 'static {
     /// Calls `each` with every row, in the order of the keys.
     fn rows(&self, each: &mut RowVisitor<'_>) -> Result<(), EngineError>;
     /// Writes rows and progress atomically. They are durable only after [`flush`](Self::flush).
-    fn commit(&self, rows: &[Row], progress: &AppliedProgress) -> Result<(), EngineError>;
+    fn commit(&self, rows: &[StateRow], progress: &AppliedProgress) -> Result<(), EngineError>;
     /// Makes everything that was committed durable.
     fn flush(&self) -> Result<(), EngineError>;
     /// Makes a copy in `dir`, which must not exist, and returns the progress of the copy. The copy

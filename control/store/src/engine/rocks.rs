@@ -14,8 +14,8 @@ use rocksdb::{
 };
 
 use super::{AppliedProgress, EngineError, RowVisitor, StateEngine};
-use crate::codec::{self, CodecError};
-use crate::machine::Row;
+use crate::codec::{self, StoreCodecError};
+use crate::machine::StateRow;
 
 /// Key of the progress.
 const PROGRESS_KEY: &[u8] = b"m/applied";
@@ -97,7 +97,7 @@ impl StateEngine for RocksEngine {
         Ok(())
     }
 
-    fn commit(&self, rows: &[Row], progress: &AppliedProgress) -> Result<(), EngineError> {
+    fn commit(&self, rows: &[StateRow], progress: &AppliedProgress) -> Result<(), EngineError> {
         let mut batch = WriteBatch::default();
         for row in rows {
             match &row.value {
@@ -216,7 +216,7 @@ fn rocks_error(action: &'static str, path: &Path, source: rocksdb::Error) -> Eng
     }
 }
 
-fn value_error(path: &Path, key: &[u8], source: CodecError) -> EngineError {
+fn value_error(path: &Path, key: &[u8], source: StoreCodecError) -> EngineError {
     let key = key.escape_ascii().to_string();
     EngineError::Value {
         path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! Shows a [`LogStore`] to openraft.
+//! Adapts a [`LogStore`] to openraft.
 
 use std::fmt::Debug;
 use std::io;
@@ -11,10 +11,10 @@ use openraft::storage::{IOFlushed, LogState, RaftLogReader, RaftLogStorage};
 use crate::log_store::LogStore;
 use crate::raft_types::{Entry, LogId, TypeConfig, Vote};
 
-/// Asked before the log forgets entries up to an index: makes them durable in the state.
+/// Makes the entries up to an index durable in the state. Called before the log purges them.
 pub(crate) type PurgeGate = Arc<dyn Fn(u64) -> io::Result<()> + Send + Sync>;
 
-/// A [`LogStore`] as openraft wants it.
+/// A [`LogStore`] with openraft's traits.
 pub(crate) struct RaftLog<L> {
     log: Arc<L>,
     gate: PurgeGate,
@@ -97,6 +97,8 @@ impl<L: LogStore> RaftLogStorage<TypeConfig> for RaftLog<L> {
     }
 
     async fn purge(&mut self, upto: LogId) -> Result<(), io::Error> {
+        // The state may hold these entries in memory only. Purged before they are durable there, they
+        // would be lost in a crash, though a majority acknowledged them.
         (self.gate)(upto.index)?;
         self.log.purge(upto).await
     }

@@ -44,10 +44,10 @@ struct State {
     power_left: Option<u64>,
 }
 
-type Names = BTreeMap<PathBuf, Node>;
+type Names = BTreeMap<PathBuf, FileNode>;
 
 #[derive(Clone, Debug)]
-enum Node {
+enum FileNode {
     Dir,
     File(Arc<Mutex<Content>>),
 }
@@ -113,7 +113,7 @@ impl SimDisk {
             ..
         } = &mut *state;
         for node in names.values() {
-            if let Node::File(content) = node {
+            if let FileNode::File(content) = node {
                 lock(content).crash(random);
             }
         }
@@ -168,8 +168,8 @@ impl SimDisk {
 
     fn file(&self, path: &Path) -> io::Result<Arc<Mutex<Content>>> {
         match self.state().names.get(path) {
-            Some(Node::File(content)) => Ok(content.clone()),
-            Some(Node::Dir) => Err(io::Error::new(io::ErrorKind::IsADirectory, "a directory")),
+            Some(FileNode::File(content)) => Ok(content.clone()),
+            Some(FileNode::Dir) => Err(io::Error::new(io::ErrorKind::IsADirectory, "a directory")),
             None => Err(not_found()),
         }
     }
@@ -206,7 +206,7 @@ impl StoreDisk for SimDisk {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         self.room()?;
         let content = Arc::new(Mutex::new(Content::default()));
-        let node = Node::File(content.clone());
+        let node = FileNode::File(content.clone());
         self.change(|names| {
             names.insert(path.to_owned(), node);
             Ok(())
@@ -236,7 +236,7 @@ impl StoreDisk for SimDisk {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         self.change(|names| {
             for dir in dir.ancestors() {
-                names.entry(dir.to_owned()).or_insert(Node::Dir);
+                names.entry(dir.to_owned()).or_insert(FileNode::Dir);
             }
             Ok(())
         })

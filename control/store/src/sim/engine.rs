@@ -12,7 +12,7 @@ use super::disk::{SimDisk, lock};
 use crate::codec;
 use crate::disk::StoreDisk;
 use crate::engine::{AppliedProgress, EngineError, RowVisitor, StateEngine};
-use crate::machine::Row;
+use crate::machine::StateRow;
 
 /// The files of a copy.
 const ROWS: &str = "ROWS";
@@ -25,7 +25,7 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 pub(super) struct Rows {
     live: (Map, AppliedProgress),
     durable: (Map, AppliedProgress),
-    unflushed: Vec<(Vec<Row>, AppliedProgress)>,
+    unflushed: Vec<(Vec<StateRow>, AppliedProgress)>,
 }
 
 impl Rows {
@@ -47,7 +47,7 @@ impl Rows {
     }
 }
 
-fn apply((map, at): &mut (Map, AppliedProgress), rows: &[Row], progress: &AppliedProgress) {
+fn apply((map, at): &mut (Map, AppliedProgress), rows: &[StateRow], progress: &AppliedProgress) {
     for row in rows {
         match &row.value {
             Some(value) => map.insert(row.key.clone(), value.clone()),
@@ -112,7 +112,7 @@ impl StateEngine for SimEngine {
         Ok(())
     }
 
-    fn commit(&self, rows: &[Row], progress: &AppliedProgress) -> Result<(), EngineError> {
+    fn commit(&self, rows: &[StateRow], progress: &AppliedProgress) -> Result<(), EngineError> {
         let written = self.disk.operate();
         written.map_err(|e| io_error("write", Path::new("simulated"), e))?;
         let mut all = lock(&self.rows);

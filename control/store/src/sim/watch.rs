@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 pub(crate) struct FairWatch;
 
 #[derive(Debug)]
-struct Channel<T> {
+struct WatchCell<T> {
     value: RwLock<T>,
     version: AtomicUsize,
     senders: AtomicUsize,
@@ -24,29 +24,29 @@ struct Channel<T> {
 
 /// Changes the value.
 #[derive(Debug)]
-pub(crate) struct Sender<T>(Arc<Channel<T>>);
+pub(crate) struct FairSender<T>(Arc<WatchCell<T>>);
 
 /// Sees the value.
 #[derive(Debug)]
-pub(crate) struct Receiver<T> {
-    channel: Arc<Channel<T>>,
+pub(crate) struct FairReceiver<T> {
+    channel: Arc<WatchCell<T>>,
     seen: usize,
 }
 
 /// The value, locked.
 #[derive(Debug)]
-pub(crate) struct Ref<'a, T>(RwLockReadGuard<'a, T>);
+pub(crate) struct FairRef<'a, T>(RwLockReadGuard<'a, T>);
 
-impl<T> std::ops::Deref for Ref<'_, T> {
+impl<T> std::ops::Deref for FairRef<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.0
     }
 }
 
-impl<T> Channel<T> {
-    fn look(&self) -> Ref<'_, T> {
-        Ref(self.value.read())
+impl<T> WatchCell<T> {
+    fn look(&self) -> FairRef<'_, T> {
+        FairRef(self.value.read())
     }
 
     fn tell(&self) {
@@ -55,21 +55,21 @@ impl<T> Channel<T> {
     }
 }
 
-impl<T> Receiver<T> {
-    fn new(channel: Arc<Channel<T>>, seen: usize) -> Self {
+impl<T> FairReceiver<T> {
+    fn new(channel: Arc<WatchCell<T>>, seen: usize) -> Self {
         channel.receivers.fetch_add(1, Ordering::SeqCst);
         Self { channel, seen }
     }
 }
 
-impl<T> Clone for Sender<T> {
+impl<T> Clone for FairSender<T> {
     fn clone(&self) -> Self {
         self.0.senders.fetch_add(1, Ordering::SeqCst);
         Self(self.0.clone())
     }
 }
 
-impl<T> Drop for Sender<T> {
+impl<T> Drop for FairSender<T> {
     fn drop(&mut self) {
         if self.0.senders.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.0.changed.notify_waiters();
@@ -77,36 +77,36 @@ impl<T> Drop for Sender<T> {
     }
 }
 
-impl<T> Clone for Receiver<T> {
+impl<T> Clone for FairReceiver<T> {
     fn clone(&self) -> Self {
         Self::new(self.channel.clone(), self.seen)
     }
 }
 
-impl<T> Drop for Receiver<T> {
+impl<T> Drop for FairReceiver<T> {
     fn drop(&mut self) {
         self.channel.receivers.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 impl Watch for FairWatch {
-    type Sender<T: OptionalSend + OptionalSync> = Sender<T>;
-    type Receiver<T: OptionalSend + OptionalSync> = Receiver<T>;
-    type Ref<'a, T: OptionalSend + 'a> = Ref<'a, T>;
+    type Sender<T: OptionalSend + OptionalSync> = FairSender<T>;
+    type Receiver<T: OptionalSend + OptionalSync> = FairReceiver<T>;
+    type Ref<'a, T: OptionalSend + 'a> = FairRef<'a, T>;
 
-    fn channel<T: OptionalSend + OptionalSync>(init: T) -> (Sender<T>, Receiver<T>) {
-        let channel = Arc::new(Channel {
+    fn channel<T: OptionalSend + OptionalSync>(init: T) -> (FairSender<T>, FairReceiver<T>) {
+        let channel = Arc::new(WatchCell {
             value: RwLock::new(init),
             version: AtomicUsize::new(0),
             senders: AtomicUsize::new(1),
             receivers: AtomicUsize::new(0),
             changed: Notify::new(),
         });
-        (Sender(channel.clone()), Receiver::new(channel, 0))
+        (FairSender(channel.clone()), FairReceiver::new(channel, 0))
     }
 }
 
-impl<T: OptionalSend + OptionalSync> WatchSender<FairWatch, T> for Sender<T> {
+impl<T: OptionalSend + OptionalSync> WatchSender<FairWatch, T> for FairSender<T> {
     fn send(&self, value: T) -> Result<(), SendError<T>> {
         if self.0.receivers.load(Ordering::SeqCst) == 0 {
             return Err(SendError(value));
@@ -126,16 +126,16 @@ impl<T: OptionalSend + OptionalSync> WatchSender<FairWatch, T> for Sender<T> {
         is_modified
     }
 
-    fn borrow_watched(&self) -> Ref<'_, T> {
+    fn borrow_watched(&self) -> FairRef<'_, T> {
         self.0.look()
     }
 
-    fn subscribe(&self) -> Receiver<T> {
-        Receiver::new(self.0.clone(), self.0.version.load(Ordering::SeqCst))
+    fn subscribe(&self) -> FairReceiver<T> {
+        FairReceiver::new(self.0.clone(), self.0.version.load(Ordering::SeqCst))
     }
 }
 
-impl<T: OptionalSend + OptionalSync> WatchReceiver<FairWatch, T> for Receiver<T> {
+impl<T: OptionalSend + OptionalSync> WatchReceiver<FairWatch, T> for FairReceiver<T> {
     async fn changed(&mut self) -> Result<(), RecvError> {
         loop {
             let changed = self.channel.changed.notified();
@@ -151,11 +151,11 @@ impl<T: OptionalSend + OptionalSync> WatchReceiver<FairWatch, T> for Receiver<T>
         }
     }
 
-    fn borrow_watched(&self) -> Ref<'_, T> {
+    fn borrow_watched(&self) -> FairRef<'_, T> {
         self.channel.look()
     }
 
-    fn borrow_and_update(&mut self) -> Ref<'_, T> {
+    fn borrow_and_update(&mut self) -> FairRef<'_, T> {
         self.seen = self.channel.version.load(Ordering::SeqCst);
         self.channel.look()
     }

@@ -8,8 +8,8 @@ use super::mesh::{Mesh, fill, only_snapshot, wait_for};
 use super::*;
 use crate::wire::{self, Hello};
 use crate::{
-    Channel, Lane, Member, MemberChange, MembershipError, PeerRefusal, ProposeError, StartMode,
-    StateMachine, StoreError, Transport,
+    Channel, ClusterMember, Lane, MemberChange, MembershipError, PeerRefusal, ProposeError,
+    StartMode, StateMachine, StoreError, Transport,
 };
 
 async fn holds(store: &Store<Ledger>, key: &str, value: &str) {
@@ -256,7 +256,11 @@ struct Fragile {
 }
 
 impl Transport for Fragile {
-    fn open(&self, member: &Member, lane: Lane) -> BoxFuture<'static, std::io::Result<Channel>> {
+    fn open(
+        &self,
+        member: &ClusterMember,
+        lane: Lane,
+    ) -> BoxFuture<'static, std::io::Result<Channel>> {
         use std::sync::atomic::Ordering::Relaxed;
         let opening = self.inner.open(member, lane);
         let (breaks, frames) = (self.breaks.clone(), self.frames.clone());

@@ -1,4 +1,4 @@
-//! What the first version wrote, this one reads.
+//! This version reads the files of the first version.
 //!
 //! `first/state.backup` has one object at least of every kind that the first version kept, as its
 //! rows: made by the tests of control-state at commit 4dfb6d1. `first/log.backup` has the

@@ -1,4 +1,4 @@
-//! Random and damaged bytes for everything that is read back from the disk.
+//! Random and damaged bytes for every decoder of files.
 
 #![expect(
     clippy::let_underscore_must_use,
@@ -28,8 +28,8 @@ fn fuzz_log_frames() {
     });
 }
 
-/// Frames that were synced one by one, then a byte that changed: what was before it is found, and
-/// nothing behind it is, but for a mark that it is damaged.
+/// One byte changes among frames that were synced one by one: the frames before it are found, none
+/// behind it are, and the damage is reported unless it is in the last frame.
 #[test]
 fn fuzz_log_damage() {
     check!()

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use tokio::task::JoinSet;
 
 use super::{Ledger, config, put};
-use crate::{Channel, Lane, Member, MemberChange, StartMode, Store, StoreConfig, Transport};
+use crate::{Channel, ClusterMember, Lane, MemberChange, StartMode, Store, StoreConfig, Transport};
 
 /// Who is there, and which ways are cut.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ struct Way {
 }
 
 impl Transport for Way {
-    fn open(&self, member: &Member, lane: Lane) -> BoxFuture<'static, io::Result<Channel>> {
+    fn open(&self, member: &ClusterMember, lane: Lane) -> BoxFuture<'static, io::Result<Channel>> {
         let (mesh, from, to) = (self.mesh.clone(), self.from, member.node);
         Box::pin(async move {
             let store = mesh.stores.lock().unwrap().get(&to).cloned();

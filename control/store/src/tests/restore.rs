@@ -1,4 +1,4 @@
-//! Backups of the state, and what becomes of them.
+//! Export and restore of the state.
 
 use std::convert::Infallible;
 
@@ -54,7 +54,7 @@ async fn a_restored_directory_is_a_new_cluster_with_the_old_state() {
     let id = restore(&new, &export).run(ok(&rows)).await.unwrap();
     assert_ne!(id, old.0);
     let mut revision = export.revision;
-    // It starts, goes on, and comes back.
+    // The restored node starts, accepts writes, and starts again.
     for round in 0..2 {
         let store: Store = Store::open(config(&new)).await.unwrap();
         assert_eq!(store.cluster_id(), id);
@@ -71,7 +71,7 @@ async fn a_restored_directory_is_a_new_cluster_with_the_old_state() {
             .await
             .unwrap();
         if round == 0 {
-            // What a member that joins would get.
+            // A member that joins would receive this snapshot.
             store.snapshot().await.unwrap();
         }
         store.shutdown().await;

@@ -1,4 +1,4 @@
-//! The log by itself.
+//! Tests of the log without Raft.
 
 use openraft::EntryPayload;
 use openraft::storage::IOFlushed;
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::*;
 use crate::disk::RealDisk;
 use crate::log_store::LogStore;
-use crate::raft_types::{Batch, Entry, LogId, TypeConfig, Vote};
+use crate::raft_types::{CommandBatch, Entry, LogId, TypeConfig, Vote};
 use crate::wal::{LogOwner, Wal, segment};
 use crate::{NodePlatform, WalError};
 
@@ -27,7 +27,7 @@ fn log_id(term: u64, index: u64) -> LogId {
 }
 
 pub(super) fn entry(term: u64, index: u64, bytes: usize) -> Entry {
-    let batch = Batch(vec![vec![b'x'; bytes].into()]);
+    let batch = CommandBatch(vec![vec![b'x'; bytes].into()]);
     Entry {
         log_id: log_id(term, index),
         payload: EntryPayload::Normal(batch),
@@ -137,7 +137,7 @@ async fn purging_removes_whole_segments_and_keeps_the_vote() {
         ids(&wal).await,
         (81..100).map(|i| log_id(1, i)).collect::<Vec<_>>()
     );
-    // Behind a snapshot from a leader the log begins anew.
+    // As after the installation of a leader's snapshot: the log begins behind its last entry.
     wal.purge(log_id(2, 500)).await.unwrap();
     append(&wal, vec![entry(2, 501, 10)]).await;
     drop(wal);
@@ -195,7 +195,7 @@ async fn a_missing_segment_is_refused() {
     std::fs::remove_file(segment::path(image.path(), 2)).unwrap();
     let refused = Wal::open(&NodePlatform::default(), image.path(), OWNER, 8 << 10).unwrap_err();
     assert!(refused.to_string().contains("is missing"), "{refused}");
-    // The first one as well: the entries in it were never purged.
+    // The first segment as well: its entries were never purged.
     std::fs::remove_file(segment::path(dir.path(), 1)).unwrap();
     let refused = Wal::open(&NodePlatform::default(), dir.path(), OWNER, 8 << 10).unwrap_err();
     assert!(matches!(refused, WalError::Corrupt { .. }), "{refused}");

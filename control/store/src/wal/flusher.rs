@@ -221,7 +221,7 @@ impl LogFlusher {
             self.sync()?;
             self.rotate(payload.len())?;
         }
-        // The window fits: a segment holds at most one record beyond its configured size.
+        // It fits into 32 bits: a segment is as large as configured, or as one record.
         let window = u32::try_from(self.window).map_err(io::Error::other)?;
         let (salt, epoch) = (self.active.salt, self.epoch);
         let at = frame::write(&mut self.buffer, salt, kind, epoch, window, payload);

@@ -13,7 +13,7 @@ use super::frame::{FrameKind, LogFrame};
 use super::index::LogIndex;
 use super::scan::{SegmentTail, scan};
 use super::segment::{self, LogSegment, SegmentHead};
-use crate::codec::{self, CodecError};
+use crate::codec::{self, StoreCodecError};
 use crate::disk::{DiskFile, StoreDisk};
 use crate::raft_types::{Entry, LogId};
 
@@ -234,7 +234,7 @@ impl SegmentReplay<'_> {
         bytes: &[u8],
         frame: &LogFrame,
     ) -> Result<T, WalError> {
-        codec::decode(&bytes[frame.payload.clone()]).map_err(|e: CodecError| {
+        codec::decode(&bytes[frame.payload.clone()]).map_err(|e: StoreCodecError| {
             self.corrupt(
                 frame.payload.start,
                 format!("the record is intact, but {e}"),
@@ -262,7 +262,8 @@ fn rewrite(file: &dyn DiskFile, bytes: &[u8], end: usize) -> io::Result<()> {
     file.sync()
 }
 
-/// Zeroes the torn bytes behind `end`, makes the rest durable, and returns the number of torn bytes.
+/// Zeroes the torn bytes behind `end` and makes the rest durable. Returns the number of torn
+/// bytes.
 fn cut(file: &dyn DiskFile, bytes: &[u8], end: usize) -> io::Result<usize> {
     let dirty = bytes
         .iter()
