@@ -16,13 +16,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::wire::{FILES_MAX, OfferReply, SnapshotOffer, SnapshotPiece, is_inside};
 use crate::applier::Applier;
+use crate::channel::Channel;
 use crate::machine::StateMachine;
 use crate::platform::StoreThreads;
 use crate::raft_types::{SnapshotMeta, TypeConfig, Vote};
 use crate::snapshot::partial::{PartialError, PartialHeader, PartialSnapshot, bad};
 use crate::snapshot::{SnapshotStore, snapshot_name};
 use crate::transfers::Transfers;
-use crate::transport::Channel;
 use crate::wire::{self, Installed};
 
 /// Takes in one snapshot at a time.

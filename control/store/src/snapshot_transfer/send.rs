@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::wire::{OfferReply, SnapshotOffer, SnapshotPiece};
+use crate::channel::Channel;
 use crate::deadline::within;
 use crate::disk::{DiskFile, StoreDisk};
 use crate::platform::{NodePlatform, StoreThreads};
@@ -16,7 +17,6 @@ use crate::raft_types::Vote;
 use crate::snapshot::SnapshotDir;
 use crate::snapshot::file::{SnapshotFile, at, measure};
 use crate::transfers::Transfers;
-use crate::transport::Channel;
 use crate::wire::{self, Installed};
 
 /// Installing takes longer than the pause between two pieces may be.
