@@ -17,7 +17,7 @@ use crate::raft_types::{
     Applied, CommandBatch, Entry, LogId, SnapshotMeta, StoredMembership, TypeConfig,
 };
 use crate::snapshot::{SnapshotDir, SnapshotStore};
-use crate::wal::durable::Durable;
+use crate::wal::durable::DurableIndex;
 use crate::watch::{Hub, Revision};
 
 /// What a command answered, in an entry's order.
