@@ -1,22 +1,32 @@
-//! The replicated store: openraft over a log of its own, RocksDB under the state machine.
+//! The replicated store: openraft over a log of its own, RocksDB under the state in memory.
 //!
-//! A write is a command. [`Store::propose`] writes it to the log, syncs it on a majority, applies it to
-//! the state in memory, and only then acknowledges it. Reads are linearizable: they see every write
-//! acknowledged before them. [`Store::watch`] streams the changes.
+//! A write is a command. [`Store::propose`] has the leader write it to the log, and answers once a
+//! majority has synced it and the leader has applied it. Reads see every write that was
+//! acknowledged before them. [`Store::watch`] announces changes.
 //!
-//! A data directory contains `NODE`, which names its cluster and node, `log/` with the Raft log (see
-//! `wal`), `state/` with the state as of some entry (see `engine`), and `snapshots/`.
+//! A data directory holds `NODE` (see `identity`), `log/` (`wal`), `state/` (`engine`) and
+//! `snapshots/` (`snapshot`). Above them are, from the bottom, `applied_state`, `applier`,
+//! `snapshot_transfer`, `raft` and `store`.
 //!
 //! Invariants:
-//! - acknowledged means synced by a majority; a failed sync ends the process;
-//! - the log is never truncated where an acknowledged entry could be, and never purged before the
-//!   state that contains it is durable;
-//! - every node applies the same bytes in the same order;
-//! - every queue has a bound; a full one is backpressure or refuses with [`StoreError::Busy`].
+//! - A write is acknowledged only after a majority of the voters has synced it. A failed write or
+//!   sync of the log ends the process.
+//! - Entries, votes, truncations and purges become durable in the order of Raft's calls.
+//! - Recovery cuts only bytes that were never synced. Any other damage refuses the start.
+//! - A node applies an entry after its own log has synced it, so that the state on disk is never
+//!   ahead of the log. Snapshots from a leader are the one exception.
+//! - Every node applies the bytes of the log in the same order. An entry that cannot be read or
+//!   applied stops the node; none is left out.
+//! - Rows and the id of their entry are written in one batch: after a crash the state on disk is
+//!   complete as of one entry, and replay resumes behind it.
+//! - The log is purged only up to entries that the state on disk contains.
+//! - A snapshot gets its name after its content is durable; older ones are removed after that.
+//! - Every queue is bounded. A full one answers callers [`StoreError::Busy`], and makes Raft wait.
 //!
 //! Entry point: [`Store::open`].
 
 mod access;
+mod applied_state;
 mod applier;
 mod call_end;
 mod channel;

@@ -1,4 +1,4 @@
-//! The contract between Raft and the log below it.
+//! The contract between Raft and its log.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -9,38 +9,39 @@ use openraft::storage::IOFlushed;
 
 use crate::raft_types::{Entry, LogId, TypeConfig, Vote};
 
-/// A durable log of entries, with the vote in the same order as the entries.
+/// A durable log of entries and votes.
 ///
-/// Changes are visible to readers at once, and durable before the caller is told; calls take
-/// effect on disk in the order of the calls. The future of [`append`](Self::append) ends when the
-/// entries are readable; `done` is told after the sync.
+/// A change is visible to readers when it is called, and durable before the caller is answered.
+/// Changes become durable in the order of the calls: Raft relies on a vote being durable before
+/// entries of its term. The future of [`append`](Self::append) ends when the entries are readable;
+/// `done` is called after the sync.
 pub(crate) trait LogStore: Debug + Send + Sync + 'static {
-    /// The last entry that was purged.
+    /// Returns the last purged entry.
     fn purged(&self) -> Option<LogId>;
-    /// The last entry, or the last purged one when there is none.
+    /// Returns the last entry, or the last purged one if the log is empty.
     fn last(&self) -> Option<LogId>;
-    /// The last saved vote.
+    /// Returns the last saved vote.
     fn vote(&self) -> Option<Vote>;
-    /// The last saved commit point; after a crash it may be an older one.
+    /// Returns the last saved commit point; after a crash it may be an older one.
     fn committed(&self) -> Option<LogId>;
-    /// The entries of `range` that there are.
+    /// Reads the entries of `range` that the log has.
     fn read(&self, range: Range<u64>) -> impl Future<Output = io::Result<Vec<Entry>>> + Send;
-    /// Appends `entries`, which follow the last one; `done` is called after the sync.
+    /// Adds entries, which must follow the last one. `done` is called when they are durable.
     fn append(
         &self,
         entries: Vec<Entry>,
         done: IOFlushed<TypeConfig>,
     ) -> impl Future<Output = io::Result<()>> + Send;
-    /// Saves the vote; returns after the sync. A vote that a crash forgets could be given twice in one
-    /// term, which elects two leaders.
+    /// Saves the vote; durable when the future ends.
     fn save_vote(&self, vote: Vote) -> impl Future<Output = io::Result<()>> + Send;
-    /// Saves the commit point, without a sync: it only shortens the replay after a restart.
+    /// Saves the commit point. It is not synced: an older one after a crash is legal.
     fn save_committed(
         &self,
         committed: Option<LogId>,
     ) -> impl Future<Output = io::Result<()>> + Send;
-    /// Removes the entries after `last`, which another leader has overwritten.
+    /// Removes the entries after `last`, `None` all of them; durable when the future ends.
     fn truncate_after(&self, last: Option<LogId>) -> impl Future<Output = io::Result<()>> + Send;
-    /// Forgets the entries up to `upto`, which the durable state contains.
+    /// Removes the entries up to `upto`; durable when the future ends. The caller has made sure
+    /// that the state on disk contains them.
     fn purge(&self, upto: LogId) -> impl Future<Output = io::Result<()>> + Send;
 }

@@ -10,7 +10,8 @@ use tokio::runtime::Runtime;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::applier::{AppliedState, Applier};
+use crate::applied_state::AppliedState;
+use crate::applier::Applier;
 use crate::config::{READY_TIMEOUT, StartMode, StoreConfig};
 use crate::disk::DiskLock;
 use crate::error::OpenError;
@@ -25,7 +26,8 @@ use crate::raft::network::PeerFactory;
 use crate::raft_types::TypeConfig;
 use crate::snapshot::SnapshotStore;
 use crate::snapshot::file::PIECE_BYTES;
-use crate::snapshot_transfer::send::{SendThrottle, SnapshotSender};
+use crate::snapshot_transfer::send::SnapshotSender;
+use crate::snapshot_transfer::throttle::SendThrottle;
 use crate::transfers::Transfers;
 use crate::wal::{LogOwner, Wal};
 

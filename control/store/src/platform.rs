@@ -1,4 +1,4 @@
-//! What a node stands on: its disk, its threads, and where its random numbers come from.
+//! The disk and the threads of a node, which a simulation replaces.
 
 use std::fmt;
 use std::io;
@@ -8,10 +8,11 @@ use tokio::runtime::{Handle, Runtime};
 
 use crate::disk::{RealDisk, StoreDisk};
 
-/// Worker threads of the runtime that Raft has for itself.
+/// Worker threads of Raft's own runtime. It is apart from the callers' runtime, so that a busy API
+/// does not delay heartbeats.
 const RAFT_THREADS: usize = 2;
 
-/// Disk and threads of a node; by default the machine's.
+/// Disk and threads of a node. The default is the machine's.
 #[derive(Clone, Debug)]
 pub struct NodePlatform {
     pub(crate) disk: Arc<dyn StoreDisk>,
@@ -27,13 +28,13 @@ impl Default for NodePlatform {
     }
 }
 
-/// Where the store's work runs.
+/// The threads on which the store works.
 #[derive(Clone)]
 pub(crate) enum StoreThreads {
-    /// Raft and the log have threads of their own, long disk work goes to a pool.
+    /// Raft and the log have threads of their own; blocking disk work goes to a thread pool.
     Own,
-    /// Everything is a task of the caller's runtime and lives in its time, so that a simulation
-    /// decides what happens when. Is told of the error that would end the process.
+    /// Everything is a task of the caller's runtime and uses its virtual time, so that a simulation
+    /// decides the order. The function is called with the error that would end the process.
     #[cfg(feature = "sim")]
     Caller(Arc<dyn Fn(&io::Error) + Send + Sync>),
 }
@@ -49,7 +50,7 @@ impl fmt::Debug for StoreThreads {
 }
 
 impl StoreThreads {
-    /// Raft's own runtime, if it has one.
+    /// Builds Raft's own runtime; `None` if Raft runs on the caller's.
     pub(crate) fn runtime(&self) -> io::Result<Option<Runtime>> {
         match self {
             Self::Own => tokio::runtime::Builder::new_multi_thread()
@@ -63,7 +64,10 @@ impl StoreThreads {
         }
     }
 
-    /// Does `work`, which blocks on the disk.
+    /// Runs `work`, which blocks on the disk, apart from the async tasks.
+    ///
+    /// # Errors
+    /// When `work` panicked, or the runtime shuts down before it begins.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -78,7 +82,7 @@ impl StoreThreads {
     }
 }
 
-/// The handle of the runtime that Raft runs on.
+/// Returns the handle of the runtime that Raft runs on: `runtime`, or else the caller's.
 pub(crate) fn handle(runtime: Option<&Runtime>) -> Handle {
     runtime.map_or_else(Handle::current, |runtime| runtime.handle().clone())
 }

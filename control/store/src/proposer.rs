@@ -13,7 +13,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::applier::{Applier, Results};
+use crate::applied_state::Results;
+use crate::applier::Applier;
 use crate::error::{ProposeError, StoreError};
 use crate::machine::StateMachine;
 use crate::proposal::{AppliedCommand, Proposal, ProposalResult};

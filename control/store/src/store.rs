@@ -12,7 +12,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::applier::AppliedState;
+use crate::applied_state::AppliedState;
 use crate::channel::Channel;
 use crate::clock::Clock;
 use crate::config::StoreConfig;

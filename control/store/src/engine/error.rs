@@ -7,12 +7,12 @@ use crate::codec::StoreCodecError;
 /// The state engine failed.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// RocksDB says so.
+    /// RocksDB reported an error.
     #[error("{action} the state in {path}")]
     Rocks {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// Where.
+        /// Directory of the state.
         path: PathBuf,
         /// The cause.
         #[source]
@@ -22,9 +22,9 @@ pub enum EngineError {
     #[cfg(feature = "sim")]
     #[error("{action} {path}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// On which file.
+        /// File of the operation.
         path: PathBuf,
         /// The cause.
         #[source]
@@ -33,9 +33,9 @@ pub enum EngineError {
     /// A stored value is unreadable.
     #[error("the state in {path} holds an unreadable value under {key}")]
     Value {
-        /// Where.
+        /// Directory of the state.
         path: PathBuf,
-        /// Which, readable as far as it can be.
+        /// Key of the value; bytes that are not text are escaped.
         key: String,
         /// The cause.
         #[source]

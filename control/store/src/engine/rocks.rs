@@ -1,12 +1,12 @@
-//! The state on disk: RocksDB without its own log.
+//! [`StateEngine`] on RocksDB, without RocksDB's own write-ahead log.
 //!
-//! The raft log is the log. The rows that an entry changed and the id of the entry are written in
-//! one batch, so after a crash the state is some earlier one, whole, and names the entry from
-//! which to go on. Everything is in one column family: a batch is then atomic without a log.
+//! Everything is in one column family: column families are flushed one by one, and without a log a
+//! batch over two of them would not be atomic after a crash.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
     BlockBasedOptions, Cache, DB, FlushOptions, IteratorMode, Options, ReadOptions, WriteBatch,
@@ -17,26 +17,32 @@ use super::{AppliedProgress, EngineError, RowVisitor, StateEngine};
 use crate::codec::{self, StoreCodecError};
 use crate::machine::StateRow;
 
-const META_KEY: &[u8] = b"m/applied";
+/// Key of the progress.
+const PROGRESS_KEY: &[u8] = b"m/applied";
+/// First byte of the key of a row.
 const ROW_PREFIX: u8 = b'r';
+/// End of the key range of rows, exclusive.
 const ROW_END: &[u8] = b"s";
-/// Rows waiting in memory for a flush.
+/// Size at which RocksDB flushes the rows in memory by itself, bytes.
 const WRITE_BUFFER_BYTES: usize = 16 << 20;
-/// Blocks kept in memory: the rows are read once, at the start, and never again.
+/// Bound of RocksDB's block cache, bytes. Small: the rows are read once at the start, and reads
+/// are answered from the state in memory.
 const BLOCK_CACHE_BYTES: usize = 1 << 20;
-/// Table files kept open.
+/// Bound of the table files that RocksDB keeps open; it reopens the others when needed.
 const OPEN_FILES_MAX: i32 = 256;
-/// RocksDB's own text logs kept.
+/// Number of RocksDB's text logs that are kept; it removes older ones.
 const TEXT_LOGS_MAX: usize = 2;
 
 /// [`StateEngine`] on RocksDB.
 #[derive(Debug)]
 pub(crate) struct RocksEngine {
     path: PathBuf,
+    /// `None` after [`close`](StateEngine::close).
     db: RwLock<Option<Arc<DB>>>,
 }
 
 impl RocksEngine {
+    /// Opens or creates the database in `path`.
     pub(crate) fn open(path: &Path) -> Result<Self, EngineError> {
         let db = DB::open(&options(), path).map_err(|e| rocks_error("open", path, e))?;
         Ok(Self {
@@ -46,11 +52,8 @@ impl RocksEngine {
     }
 
     fn db(&self) -> Result<Arc<DB>, EngineError> {
-        let db = self
-            .db
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        db.clone().ok_or(EngineError::Closed)
+        // A clone and not the guard: a snapshot takes seconds, and must not hold up `close`.
+        self.db.read().clone().ok_or(EngineError::Closed)
     }
 
     fn error(&self, action: &'static str) -> impl Fn(rocksdb::Error) -> EngineError {
@@ -60,12 +63,14 @@ impl RocksEngine {
 
     fn write(&self, db: &DB, batch: WriteBatch) -> Result<(), EngineError> {
         let mut options = WriteOptions::default();
+        // The Raft log has every entry already, durably; a second log would double each write.
         options.disable_wal(true);
         db.write_opt(batch, &options).map_err(self.error("write"))
     }
 
     fn flush_db(&self, db: &DB) -> Result<(), EngineError> {
         let mut options = FlushOptions::default();
+        // Callers purge the log after this: returning before the files are synced loses entries.
         options.set_wait(true);
         db.flush_opt(&options).map_err(self.error("flush"))
     }
@@ -78,6 +83,7 @@ impl StateEngine for RocksEngine {
 
     fn rows(&self, each: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         let db = self.db()?;
+        // No row is read twice: caching the blocks would only cost memory.
         let mut once = ReadOptions::default();
         once.fill_cache(false);
         let from = IteratorMode::From(&[ROW_PREFIX], rocksdb::Direction::Forward);
@@ -109,10 +115,13 @@ impl StateEngine for RocksEngine {
 
     fn checkpoint(&self, dir: &Path) -> Result<AppliedProgress, EngineError> {
         let db = self.db()?;
+        // RocksDB flushes its memory first, as there is no log to copy, and then links the table
+        // files: the copy costs no reading of the state.
         let checkpoint = Checkpoint::new(&db).map_err(self.error("checkpoint"))?;
         checkpoint
             .create_checkpoint(dir)
             .map_err(self.error("checkpoint"))?;
+        // From the copy and not from here: entries may have been applied since the flush.
         read_progress(&open_copy(dir)?, dir)
     }
 
@@ -120,6 +129,8 @@ impl StateEngine for RocksEngine {
         let copy = open_copy(dir)?;
         let progress = read_progress(&copy, dir)?;
         let mut batch = WriteBatch::default();
+        // Deletion, new rows and progress are one batch: a crash leaves the old state or the new
+        // one. Rows that the copy does not have must not survive it.
         batch.delete_range(&[ROW_PREFIX][..], ROW_END);
         for row in copy.iterator(IteratorMode::From(
             &[ROW_PREFIX],
@@ -134,17 +145,15 @@ impl StateEngine for RocksEngine {
         put_progress(&mut batch, &progress, &self.path)?;
         let db = self.db()?;
         self.write(&db, batch)?;
+        // Raft purges its log up to the snapshot next, and then replay cannot restore these rows.
         self.flush_db(&db)?;
         Ok(progress)
     }
 
     fn close(&self) -> Result<(), EngineError> {
-        let db = self
-            .db
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .take();
+        let db = self.db.write().take();
         match db {
+            // Not needed for durability, which the log has; it saves the next start the replay.
             Some(db) => self.flush_db(&db),
             None => Ok(()),
         }
@@ -161,10 +170,12 @@ fn options() -> Options {
     options.set_block_based_table_factory(&blocks);
     options.set_max_open_files(OPEN_FILES_MAX);
     options.set_keep_log_file_num(TEXT_LOGS_MAX);
+    // Damage of a table file is an error at the start, and not a state that lacks rows.
     options.set_paranoid_checks(true);
     options
 }
 
+/// Opens a copy without writing to it: its files are hard links of the engine's own.
 fn open_copy(dir: &Path) -> Result<DB, EngineError> {
     DB::open_for_read_only(&Options::default(), dir, false)
         .map_err(|e| rocks_error("open the copy of", dir, e))
@@ -182,14 +193,17 @@ fn put_progress(
     progress: &AppliedProgress,
     path: &Path,
 ) -> Result<(), EngineError> {
-    let value = codec::encode(progress).map_err(|e| value_error(path, META_KEY, e))?;
-    batch.put(META_KEY, value);
+    let value = codec::encode(progress).map_err(|e| value_error(path, PROGRESS_KEY, e))?;
+    batch.put(PROGRESS_KEY, value);
     Ok(())
 }
 
 fn read_progress(db: &DB, path: &Path) -> Result<AppliedProgress, EngineError> {
-    match db.get(META_KEY).map_err(|e| rocks_error("read", path, e))? {
-        Some(bytes) => codec::decode(&bytes).map_err(|e| value_error(path, META_KEY, e)),
+    match db
+        .get(PROGRESS_KEY)
+        .map_err(|e| rocks_error("read", path, e))?
+    {
+        Some(bytes) => codec::decode(&bytes).map_err(|e| value_error(path, PROGRESS_KEY, e)),
         None => Ok(AppliedProgress::default()),
     }
 }

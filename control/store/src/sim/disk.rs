@@ -293,7 +293,7 @@ impl StoreDisk for SimDisk {
         if !self.exists(path) {
             self.create(path)?;
         }
-        Ok(Some(DiskLock::alone()))
+        Ok(Some(DiskLock::without_file()))
     }
 
     fn open_state(&self, dir: &Path) -> Result<Box<dyn StateEngine>, EngineError> {

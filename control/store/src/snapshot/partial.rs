@@ -1,111 +1,113 @@
-//! A snapshot that is on its way here, as it lies on disk.
+//! A partly received snapshot on disk, which a later attempt resumes.
 //!
-//! `HEADER` says which snapshot it is and which files it has, `copy/` holds the files, and
-//! `CHAIN` has a record for each piece: which file has come how far, and the checksum of that file
-//! up to there. Nothing of it is believed after a restart: the bytes of each file count as far as
-//! they have the checksum that a record names. So nothing but the end of each file needs a sync.
+//! `HEADER` is the manifest of the snapshot, `copy/` holds the files, and `CHAIN` has a record for
+//! each piece: the file, its bytes so far and their checksum. A restart trusts none of the bytes:
+//! each file counts up to the last record whose checksum its bytes have. So pieces and records need
+//! no sync.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crc32fast::Hasher;
-use serde::{Deserialize, Serialize};
 
-use super::file::{PIECE_BYTES, SnapshotFile, at, measure};
+use super::chain::{PieceRecord, RecordChain};
+use super::file::{PIECE_BYTES, SnapshotManifest, measure, part_bytes, with_path};
 use crate::codec;
 use crate::disk::{DiskFile, StoreDisk};
 
+/// File with the manifest.
 const HEADER: &str = "HEADER";
+/// File with the records of the pieces.
 const CHAIN: &str = "CHAIN";
-/// The snapshot itself.
+/// Directory of the received files; installation moves it away.
 pub(crate) const COPY: &str = "copy";
-/// Number of the file, its bytes, their checksum, and the checksum of the chain up to here.
-const RECORD_BYTES: usize = 20;
 
-/// Which snapshot it is. Equal headers are equal snapshots: the checksums are in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PartialHeader {
-    /// By term and index.
-    pub(crate) name: String,
-    pub(crate) files: Vec<SnapshotFile>,
-}
-
-/// Why a partial snapshot does not grow or is not whole.
+/// A piece could not be added, or the received snapshot is not complete.
 #[derive(Debug)]
 pub(crate) enum PartialError {
-    /// What was received is wrong, or could not be written. What is there stays, as far as it can
-    /// be trusted.
+    /// The received bytes are wrong or could not be written. The next attempt resumes with what the
+    /// disk holds and the checksums confirm.
     Piece(io::Error),
-    /// A sync failed, after which nobody knows what is on disk: none of it may be used.
+    /// A sync failed. The pages in memory may differ from the disk now, and a check would read the
+    /// pages: the snapshot must be dropped.
     Disk(io::Error),
 }
 
-/// The beginning of a file, as it was received.
+/// The received beginning of a file.
 #[derive(Clone, Debug, Default)]
 struct ReceivedPrefix {
     bytes: u64,
+    /// Checksum state over these bytes.
     hasher: Hasher,
 }
 
-/// A snapshot that is not complete.
+/// A snapshot that is being received.
 #[derive(Debug)]
 pub(crate) struct PartialSnapshot {
     disk: Arc<dyn StoreDisk>,
     dir: PathBuf,
-    header: PartialHeader,
-    have: Vec<ReceivedPrefix>,
+    manifest: SnapshotManifest,
+    /// The received beginning of each file of the manifest.
+    prefixes: Vec<ReceivedPrefix>,
     chain: RecordChain,
-    /// The file that was written last.
+    /// Position and handle of the file that the last piece went to.
     open: Option<(usize, Arc<dyn DiskFile>)>,
 }
 
 impl PartialSnapshot {
-    /// Begins one in `dir`, which must not exist.
+    /// Begins a snapshot in `dir`, which must not exist.
     pub(crate) fn begin(
         disk: Arc<dyn StoreDisk>,
         dir: &Path,
-        header: PartialHeader,
+        manifest: SnapshotManifest,
     ) -> io::Result<Self> {
         disk.create_dir(&dir.join(COPY).join("state"))
-            .map_err(|e| at(dir, e))?;
+            .map_err(|e| with_path(dir, e))?;
         let path = dir.join(HEADER);
         let write = || {
             let file = disk.create(&path)?;
-            file.write_at(&codec::encode_summed(&header)?, 0)?;
+            file.write_at(&codec::encode_summed(&manifest)?, 0)?;
             file.sync()
         };
-        write().map_err(|e| at(&path, e))?;
+        write().map_err(|e| with_path(&path, e))?;
+        // The header and the names are synced, the records are not: each record is confirmed by its
+        // checksum when the snapshot is resumed.
         let chain = RecordChain::begin(disk.create(&dir.join(CHAIN))?);
-        disk.sync_dir(dir).map_err(|e| at(dir, e))?;
+        disk.sync_dir(dir).map_err(|e| with_path(dir, e))?;
         Ok(Self {
-            have: vec![ReceivedPrefix::default(); header.files.len()],
+            prefixes: vec![ReceivedPrefix::default(); manifest.files.len()],
             dir: dir.to_owned(),
             open: None,
             disk,
-            header,
+            manifest,
             chain,
         })
     }
 
-    /// Takes up what an earlier run left in `dir`, as far as its bytes can be trusted. Reads all
-    /// of it.
+    /// Resumes the snapshot that an earlier attempt left in `dir`, as far as the checksums confirm
+    /// its bytes. Reads all of it.
     pub(crate) fn resume(disk: Arc<dyn StoreDisk>, dir: &Path) -> io::Result<Self> {
-        let header = read_header(&*disk, dir)?;
+        let manifest = read_header(&*disk, dir)?;
         let file = disk.open(&dir.join(CHAIN))?;
         let (chain, mut records) = RecordChain::resume(file)?;
-        let mut have = Vec::with_capacity(header.files.len());
-        for (number, listed) in header.files.iter().enumerate() {
+        let mut prefixes = Vec::with_capacity(manifest.files.len());
+        for (number, expected) in manifest.files.iter().enumerate() {
+            // A file without a record was not begun, or its records are lost.
             let records = records.remove(&number).unwrap_or_default();
-            let path = dir.join(COPY).join(&listed.path);
+            let path = dir.join(COPY).join(&expected.path);
             let prefix = match records.is_empty() {
                 true => ReceivedPrefix::default(),
-                false => trusted(&*disk, &path, &records).map_err(|e| at(&path, e))?,
+                false => {
+                    confirmed_prefix(&*disk, &path, &records).map_err(|e| with_path(&path, e))?
+                }
             };
-            let is_other = prefix.bytes > listed.bytes
-                || (prefix.bytes == listed.bytes && prefix.hasher.clone().finalize() != listed.crc);
-            have.push(if is_other {
+            // The file as a whole must match the manifest; a complete one that does not is received
+            // again.
+            let is_other = prefix.bytes > expected.bytes
+                || (prefix.bytes == expected.bytes
+                    && prefix.hasher.clone().finalize() != expected.crc);
+            prefixes.push(if is_other {
                 ReceivedPrefix::default()
             } else {
                 prefix
@@ -115,43 +117,45 @@ impl PartialSnapshot {
             dir: dir.to_owned(),
             open: None,
             disk,
-            header,
-            have,
+            manifest,
+            prefixes,
             chain,
         })
     }
 
-    pub(crate) fn header(&self) -> &PartialHeader {
-        &self.header
+    pub(crate) fn manifest(&self) -> &SnapshotManifest {
+        &self.manifest
     }
 
-    /// Whether it still lies there: somebody may have found it to be of no more use.
+    /// Returns `true` if it is still on disk: the applier removes it when the node has applied its
+    /// entries without it.
     pub(crate) fn exists(&self) -> bool {
         self.disk.exists(&self.dir.join(HEADER))
     }
 
-    /// Bytes of each file that are here.
-    pub(crate) fn have(&self) -> Vec<u64> {
-        self.have.iter().map(|prefix| prefix.bytes).collect()
+    /// Returns the received bytes of each file of the manifest.
+    pub(crate) fn received_bytes(&self) -> Vec<u64> {
+        self.prefixes.iter().map(|prefix| prefix.bytes).collect()
     }
 
-    /// Adds the next piece of a file.
+    /// Adds the next piece of file `number`.
     pub(crate) fn append(
         &mut self,
         number: usize,
         offset: u64,
         bytes: &[u8],
     ) -> Result<(), PartialError> {
-        let (Some(listed), Some(have)) = (self.header.files.get(number), self.have.get(number))
+        let (Some(expected), Some(prefix)) =
+            (self.manifest.files.get(number), self.prefixes.get(number))
         else {
-            return Err(PartialError::Piece(bad("an unknown file")));
+            return Err(PartialError::Piece(invalid_data("an unknown file")));
         };
         let end = offset.saturating_add(bytes.len() as u64);
-        if bytes.is_empty() || have.bytes != offset || end > listed.bytes {
-            return Err(PartialError::Piece(bad("a piece out of order")));
+        if bytes.is_empty() || prefix.bytes != offset || end > expected.bytes {
+            return Err(PartialError::Piece(invalid_data("a piece out of order")));
         }
-        let path = self.dir.join(COPY).join(&listed.path);
-        let is_whole = end == listed.bytes;
+        let path = self.dir.join(COPY).join(&expected.path);
+        let is_complete = end == expected.bytes;
         let held = self.open.take().filter(|(held, _)| *held == number);
         let write = || {
             let file = match held {
@@ -161,156 +165,98 @@ impl PartialSnapshot {
             };
             file.write_at(bytes, offset).map(|()| file)
         };
-        let file = write().map_err(|e| PartialError::Piece(at(&path, e)))?;
-        // Else the end of the transfer would have to wait for everything.
-        if is_whole {
-            file.sync().map_err(|e| PartialError::Disk(at(&path, e)))?;
+        let file = write().map_err(|e| PartialError::Piece(with_path(&path, e)))?;
+        // Here already: at the end alone, the sync of the whole snapshot could take longer than the
+        // leader waits for the answer.
+        if is_complete {
+            file.sync()
+                .map_err(|e| PartialError::Disk(with_path(&path, e)))?;
         }
         self.open = Some((number, file));
-        let have = &mut self.have[number];
-        have.hasher.update(bytes);
-        have.bytes = end;
-        let crc = have.hasher.clone().finalize();
-        self.chain
-            .add(number, end, crc)
-            .map_err(PartialError::Piece)
+        let prefix = &mut self.prefixes[number];
+        prefix.hasher.update(bytes);
+        prefix.bytes = end;
+        let record = PieceRecord {
+            file: number,
+            end,
+            crc: prefix.hasher.clone().finalize(),
+        };
+        self.chain.append(record).map_err(PartialError::Piece)
     }
 
-    /// Checks every file against its checksum and makes all of it durable.
+    /// Verifies every file against the manifest and makes all of it durable.
     pub(crate) fn verify(&mut self) -> Result<(), PartialError> {
         self.open = None;
         let copy = self.dir.join(COPY);
-        for (number, listed) in self.header.files.iter().enumerate() {
-            let path = copy.join(&listed.path);
-            let open = || match listed.bytes {
+        for (number, expected) in self.manifest.files.iter().enumerate() {
+            let path = copy.join(&expected.path);
+            // An empty file has no piece that would have created it.
+            let open = || match expected.bytes {
                 0 => self.disk.create(&path),
                 _ => self.disk.open(&path),
             };
             let found = open().and_then(|file| Ok((measure(&*file)?, file)));
+            // Read again, although each piece was counted into a checksum: that checksum covers the
+            // bytes that were received, not the bytes in the file.
             let wrong = match found {
-                Ok((found, file)) if found == (listed.bytes, listed.crc) => {
-                    file.sync().map_err(|e| PartialError::Disk(at(&path, e)))?;
+                Ok((found, file)) if found == (expected.bytes, expected.crc) => {
+                    file.sync()
+                        .map_err(|e| PartialError::Disk(with_path(&path, e)))?;
                     continue;
                 }
-                Ok(_) => bad(&format!("{}, but other bytes arrived", listed.path)),
-                Err(error) => at(&path, error),
+                Ok(_) => invalid_data(&format!("{}, but other bytes arrived", expected.path)),
+                Err(error) => with_path(&path, error),
             };
-            self.have[number] = ReceivedPrefix::default();
+            // The next attempt receives this file from its beginning.
+            self.prefixes[number] = ReceivedPrefix::default();
             return Err(PartialError::Piece(wrong));
         }
+        // The names as well, before the rename of the copy: a durable snapshot must not lack files.
         let synced = self.disk.sync_dir(&copy.join("state"));
         let synced = synced.and_then(|()| self.disk.sync_dir(&copy));
-        synced.map_err(|e| PartialError::Disk(at(&copy, e)))
+        synced.map_err(|e| PartialError::Disk(with_path(&copy, e)))
     }
 }
 
-/// Which snapshot lies in `dir`.
-pub(crate) fn read_header(disk: &dyn StoreDisk, dir: &Path) -> io::Result<PartialHeader> {
+/// Reads the manifest of the partly received snapshot in `dir`.
+pub(crate) fn read_header(disk: &dyn StoreDisk, dir: &Path) -> io::Result<SnapshotManifest> {
     let path = dir.join(HEADER);
-    let bytes = disk.read(&path).map_err(|e| at(&path, e))?;
+    let bytes = disk.read(&path).map_err(|e| with_path(&path, e))?;
     Ok(codec::decode_summed(&bytes)?)
 }
 
-/// The longest beginning of a file that has the checksum of a record.
-fn trusted(
+/// Returns the longest beginning of a file that has the checksum of a record.
+fn confirmed_prefix(
     disk: &dyn StoreDisk,
     path: &Path,
-    records: &[(u64, u32)],
+    records: &[PieceRecord],
 ) -> io::Result<ReceivedPrefix> {
-    let mut trusted = ReceivedPrefix::default();
+    let mut confirmed = ReceivedPrefix::default();
     if !disk.exists(path) {
-        return Ok(trusted);
+        return Ok(confirmed);
     }
     let file = disk.open(path)?;
     let total = file.bytes()?;
     let mut buffer = vec![0; PIECE_BYTES];
     let mut read = ReceivedPrefix::default();
-    for (end, crc) in records.iter().filter(|(end, _)| *end <= total) {
-        while read.bytes < *end {
-            let left = usize::try_from(end - read.bytes).unwrap_or(usize::MAX);
-            let part = &mut buffer[..left.min(PIECE_BYTES)];
+    // The records may be ahead of the file, whose last pieces a power failure took.
+    for record in records.iter().filter(|record| record.end <= total) {
+        while read.bytes < record.end {
+            let part = &mut buffer[..part_bytes(record.end - read.bytes)];
             file.read_at(part, read.bytes)?;
             read.hasher.update(part);
             read.bytes += part.len() as u64;
         }
-        if read.hasher.clone().finalize() != *crc {
+        if read.hasher.clone().finalize() != record.crc {
             break;
         }
-        trusted = read.clone();
+        confirmed = read.clone();
     }
-    Ok(trusted)
+    Ok(confirmed)
 }
 
-/// Records, each with a checksum over itself and all before it.
-#[derive(Debug)]
-struct RecordChain {
-    file: Arc<dyn DiskFile>,
-    end: u64,
-    sum: [u8; 4],
-}
-
-/// For each file, bytes and their checksum, ascending.
-type Records = BTreeMap<usize, Vec<(u64, u32)>>;
-
-impl RecordChain {
-    fn begin(file: Arc<dyn DiskFile>) -> Self {
-        let (end, sum) = (0, [0; 4]);
-        Self { file, end, sum }
-    }
-
-    /// The records up to the first one that is torn.
-    fn resume(file: Arc<dyn DiskFile>) -> io::Result<(Self, Records)> {
-        let mut bytes = vec![0; usize::try_from(file.bytes()?).map_err(io::Error::other)?];
-        file.read_at(&mut bytes, 0)?;
-        let mut chain = Self::begin(file);
-        let mut records = Records::new();
-        for record in bytes.chunks_exact(RECORD_BYTES) {
-            let Some((number, end, crc)) = chain.accept(record) else {
-                break;
-            };
-            let of_file = records.entry(number).or_default();
-            // A file that was damaged began anew.
-            of_file.retain(|(earlier, _)| *earlier < end);
-            of_file.push((end, crc));
-        }
-        Ok((chain, records))
-    }
-
-    fn accept(&mut self, record: &[u8]) -> Option<(usize, u64, u32)> {
-        let (content, sum) = record.split_last_chunk::<4>()?;
-        if link(self.sum, content) != *sum {
-            return None;
-        }
-        let (number, rest) = content.split_first_chunk::<4>()?;
-        let (bytes, crc) = rest.split_first_chunk::<8>()?;
-        let crc: [u8; 4] = crc.try_into().ok()?;
-        (self.sum, self.end) = (*sum, self.end + RECORD_BYTES as u64);
-        let number = usize::try_from(u32::from_le_bytes(*number)).ok()?;
-        Some((number, u64::from_le_bytes(*bytes), u32::from_le_bytes(crc)))
-    }
-
-    fn add(&mut self, number: usize, bytes: u64, crc: u32) -> io::Result<()> {
-        let number = u32::try_from(number).map_err(io::Error::other)?;
-        let mut record = number.to_le_bytes().to_vec();
-        record.extend_from_slice(&bytes.to_le_bytes());
-        record.extend_from_slice(&crc.to_le_bytes());
-        let sum = link(self.sum, &record);
-        record.extend_from_slice(&sum);
-        self.file.write_at(&record, self.end)?;
-        (self.sum, self.end) = (sum, self.end + RECORD_BYTES as u64);
-        Ok(())
-    }
-}
-
-/// The checksum of a chain with one more record.
-fn link(before: [u8; 4], record: &[u8]) -> [u8; 4] {
-    let mut hasher = Hasher::new();
-    hasher.update(&before);
-    hasher.update(record);
-    hasher.finalize().to_le_bytes()
-}
-
-pub(crate) fn bad(what: &str) -> io::Error {
+/// The leader broke the protocol: it sent `what`.
+pub(crate) fn invalid_data(what: &str) -> io::Error {
     let message = format!("the leader sent {what}");
     io::Error::new(io::ErrorKind::InvalidData, message)
 }

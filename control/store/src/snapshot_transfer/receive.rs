@@ -1,7 +1,7 @@
-//! Receives a snapshot from the leader: file by file, verified, then installed.
+//! Receives a snapshot from the leader, verifies it and has Raft install it.
 //!
-//! What was received stays when the channel breaks or the process ends, and the next attempt goes
-//! on from there, as long as the leader offers the same snapshot.
+//! Received bytes stay when the channel breaks or the process ends, and the next attempt resumes
+//! there, as long as the leader offers the same snapshot.
 
 use std::io;
 use std::sync::Arc;
@@ -20,28 +20,30 @@ use crate::channel::Channel;
 use crate::machine::StateMachine;
 use crate::platform::StoreThreads;
 use crate::raft_types::{SnapshotMeta, TypeConfig, Vote};
-use crate::snapshot::partial::{PartialError, PartialHeader, PartialSnapshot, bad};
+use crate::snapshot::file::SnapshotManifest;
+use crate::snapshot::partial::{PartialError, PartialSnapshot, invalid_data};
 use crate::snapshot::{SnapshotStore, snapshot_name};
 use crate::transfers::Transfers;
 use crate::wire::{self, Installed};
 
-/// Takes in one snapshot at a time.
+/// Receives one snapshot at a time: a new attempt cancels the one before.
 #[derive(Debug)]
 pub(crate) struct SnapshotReceiver {
     snapshots: SnapshotStore,
     threads: StoreThreads,
     transfers: Arc<Transfers>,
-    /// What is there so far, unless it is only on disk.
+    /// The partly received snapshot; `None` if there is none, or it is on disk alone.
     partial: Arc<Mutex<Option<PartialSnapshot>>>,
-    /// The attempt that is on: a leader that begins anew has given up the one before.
+    /// Cancels the running attempt. A leader that begins again has given up the attempt before.
     attempt: Mutex<CancellationToken>,
-    /// Held while a received snapshot is installed: nobody may touch it then.
+    /// Held while a received snapshot is installed: no attempt may change its files then.
     installing: Arc<tokio::sync::Mutex<()>>,
-    /// An installation goes on when the channel breaks.
+    /// Running installations, which continue when the channel breaks.
     installs: Mutex<JoinSet<()>>,
 }
 
 impl SnapshotReceiver {
+    /// Returns a receiver for the snapshots of this node.
     pub(crate) fn new(
         snapshots: SnapshotStore,
         threads: StoreThreads,
@@ -58,35 +60,42 @@ impl SnapshotReceiver {
         }
     }
 
+    /// Serves one channel of the leader: receives the offered snapshot, installs it and answers.
+    ///
+    /// # Errors
+    /// When the channel breaks, the bytes do not match the offer, the disk fails, or the leader has
+    /// begun another attempt.
     pub(crate) async fn receive<M: StateMachine>(
         &self,
         raft: &Arc<Raft<TypeConfig, Applier<M>>>,
         mut channel: Channel,
     ) -> io::Result<()> {
         let offer: SnapshotOffer = wire::hear(&channel.next().await?)?;
-        check(&offer)?;
+        check_offer(&offer)?;
         let attempt = self.begin_attempt();
         let _incoming = self.transfers.begin_incoming();
         let vote = offer.vote;
         let received = async {
-            // Nobody touches what an attempt before is installing.
+            // Waits for an installation by an attempt before.
             drop(self.installing.lock().await);
             if let Some(answer) = self.declined(raft, &offer).await? {
                 let nothing = wire::say(&OfferReply::Nothing(answer))?;
                 return channel.send(nothing).await.map(|()| None);
             }
-            self.take_in(&attempt, offer, &mut channel).await?;
-            // An attempt that begins after this waits; one that has begun has the word.
+            self.receive_files(&attempt, offer, &mut channel).await?;
+            // From here on a new attempt waits. One that began before this has cancelled this one,
+            // and may have replaced the files.
             let held = self.installing.clone().lock_owned().await;
             match attempt.is_cancelled() {
-                true => Err(given_up()),
+                true => Err(attempt_cancelled()),
                 false => Ok(Some(held)),
             }
         };
         let received = tokio::select! {
+            // In order, so that a simulation repeats itself.
             biased;
             received = received => received?,
-            () = attempt.cancelled() => return Err(given_up()),
+            () = attempt.cancelled() => return Err(attempt_cancelled()),
         };
         let Some(held) = received else {
             return Ok(());
@@ -95,8 +104,9 @@ impl SnapshotReceiver {
         channel.send(wire::say(&installed)?).await
     }
 
-    /// The answer to an offer that is of no use: of a leader that is none any more, or of what
-    /// this node has, because a channel broke between the last piece and the answer.
+    /// Returns the answer to an offer that needs no transfer: from a leader of an earlier term, or of
+    /// a snapshot that this node has, because the channel broke between last piece and answer.
+    /// `None` means that the snapshot must be received.
     async fn declined<M: StateMachine>(
         &self,
         raft: &Raft<TypeConfig, Applier<M>>,
@@ -108,18 +118,20 @@ impl SnapshotReceiver {
         }
         let snapshots = self.snapshots.clone();
         let newest = self.threads.blocking(move || snapshots.newest()).await?;
+        // An unreadable snapshot is no reason to refuse the leader's, which replaces it.
         let newest = newest.ok().flatten();
         let is_enough = |meta: &SnapshotMeta| snapshot_name(meta.last_log_id) >= offer.name;
         let Some((meta, snapshot)) = newest.filter(|(meta, _)| is_enough(meta)) else {
             return Ok(None);
         };
-        // Has nothing to install; but whether it still follows this leader is for Raft to say, and
-        // not for the metrics, which may be older than its vote.
+        // Nothing to install, but Raft must decide if this node still follows this leader: the
+        // metrics may be older than its vote.
         let snapshot = Snapshot { meta, snapshot };
         let installed = raft.install_full_snapshot(offer.vote, snapshot).await;
         installed.map(Some).map_err(io::Error::other)
     }
 
+    /// Cancels the running attempt and begins another one.
     fn begin_attempt(&self) -> CancellationToken {
         let mut attempt = self.attempt.lock();
         attempt.cancel();
@@ -127,7 +139,8 @@ impl SnapshotReceiver {
         attempt.clone()
     }
 
-    /// Works on what is there so far, on the disk's threads; never for an attempt that is over.
+    /// Runs `work` on the partly received snapshot, on the thread pool, unless `attempt` was
+    /// cancelled.
     async fn with_partial<T: Send + 'static>(
         &self,
         attempt: &CancellationToken,
@@ -138,34 +151,36 @@ impl SnapshotReceiver {
         let (snapshots, partial) = (self.snapshots.clone(), self.partial.clone());
         let attempt = attempt.clone();
         let work = move || {
+            // Checked under the lock: work of a cancelled attempt that waited for its thread must
+            // not write into the files of the next attempt.
             let mut partial = partial.lock();
             match attempt.is_cancelled() {
-                true => Err(given_up()),
+                true => Err(attempt_cancelled()),
                 false => work(&snapshots, &mut partial),
             }
         };
         self.threads.blocking(work).await?
     }
 
-    /// Receives what is missing; then the whole, verified snapshot is on disk.
-    async fn take_in(
+    /// Receives the missing bytes. The snapshot is complete, verified and durable when this returns.
+    async fn receive_files(
         &self,
         attempt: &CancellationToken,
         offer: SnapshotOffer,
         channel: &mut Channel,
     ) -> io::Result<()> {
-        let header = PartialHeader {
+        let manifest = SnapshotManifest {
             name: offer.name,
             files: offer.files,
         };
-        let find = move |snapshots: &SnapshotStore, slot: &mut Option<PartialSnapshot>| {
-            let partial = match find(snapshots, slot.take(), &header) {
+        let open = move |snapshots: &SnapshotStore, slot: &mut Option<PartialSnapshot>| {
+            let partial = match find_partial(snapshots, slot.take(), &manifest) {
                 Some(partial) => partial,
-                None => snapshots.begin_partial(header)?,
+                None => snapshots.begin_partial(manifest)?,
             };
-            Ok(slot.insert(partial).have())
+            Ok(slot.insert(partial).received_bytes())
         };
-        let have = self.with_partial(attempt, find).await?;
+        let have = self.with_partial(attempt, open).await?;
         self.transfers.kept(have.iter().sum());
         channel.send(wire::say(&OfferReply::From(have))?).await?;
         while let SnapshotPiece::Data {
@@ -176,20 +191,22 @@ impl SnapshotReceiver {
         {
             self.transfers.received(bytes.len() as u64);
             let append = move |snapshots: &SnapshotStore, slot: &mut Option<PartialSnapshot>| {
-                let partial = slot.as_mut().ok_or_else(given_up)?;
+                let partial = slot.as_mut().ok_or_else(attempt_cancelled)?;
                 let appended = partial.append(file, offset, &bytes);
-                appended.or_else(|flaw| put_away(snapshots, slot, flaw))
+                appended.or_else(|error| discard_failed(snapshots, slot, error))
             };
             self.with_partial(attempt, append).await?;
         }
         let verify = |snapshots: &SnapshotStore, slot: &mut Option<PartialSnapshot>| {
-            let partial = slot.as_mut().ok_or_else(given_up)?;
+            let partial = slot.as_mut().ok_or_else(attempt_cancelled)?;
             let verified = partial.verify();
-            verified.or_else(|flaw| put_away(snapshots, slot, flaw))
+            verified.or_else(|error| discard_failed(snapshots, slot, error))
         };
         self.with_partial(attempt, verify).await
     }
 
+    /// Installs the received snapshot in a task of its own and waits for it. `held` is the guard of
+    /// `installing`.
     async fn install<M: StateMachine>(
         &self,
         raft: Arc<Raft<TypeConfig, Applier<M>>>,
@@ -199,19 +216,21 @@ impl SnapshotReceiver {
         let (to, answer) = oneshot::channel();
         let (snapshots, partial) = (self.snapshots.clone(), self.partial.clone());
         let threads = self.threads.clone();
+        // A task of its own: this future is dropped when the channel breaks, and the installation
+        // must not stop between the rename of the snapshot and the replacement of the state.
         let install = async move {
-            let installed = install(&raft, &snapshots, vote).await;
+            let installed = install_received(&raft, &snapshots, vote).await;
             if installed.is_ok() {
                 let clear = move || {
                     *partial.lock() = None;
                     snapshots.clear_partial()
                 };
                 if let Ok(Err(error)) = threads.blocking(clear).await {
-                    tracing::warn!(error = %error, "what is left of a received snapshot stays");
+                    tracing::warn!(error = %error, "cannot remove the rest of a received snapshot");
                 }
             }
             drop(held);
-            // The channel may be gone.
+            // The channel may have broken.
             drop(to.send(installed));
         };
         {
@@ -224,12 +243,13 @@ impl SnapshotReceiver {
     }
 }
 
-async fn install<M: StateMachine>(
+/// Has Raft install the received snapshot.
+async fn install_received<M: StateMachine>(
     raft: &Raft<TypeConfig, Applier<M>>,
     snapshots: &SnapshotStore,
     vote: Vote,
 ) -> io::Result<Installed> {
-    let snapshot = snapshots.received();
+    let snapshot = snapshots.received_dir();
     let meta = snapshots.describe(&snapshot)?;
     let index = meta.last_log_id.map_or(0, |id| id.index);
     tracing::info!(index, "installing a snapshot from the leader");
@@ -238,24 +258,27 @@ async fn install<M: StateMachine>(
     installed.map_err(io::Error::other)
 }
 
-/// What is there already of the snapshot `header`.
-fn find(
+/// Returns the received part of the snapshot `manifest`, from memory or from disk.
+fn find_partial(
     snapshots: &SnapshotStore,
     held: Option<PartialSnapshot>,
-    header: &PartialHeader,
+    manifest: &SnapshotManifest,
 ) -> Option<PartialSnapshot> {
-    held.filter(|partial| partial.header() == header && partial.exists())
-        .or_else(|| snapshots.resume_partial(header))
+    // Equal manifests have equal checksums: bytes of another snapshot are never mixed in.
+    held.filter(|partial| partial.manifest() == manifest && partial.exists())
+        .or_else(|| snapshots.resume_partial(manifest))
 }
 
-/// After a failure only what is on disk counts, as far as it can be trusted.
-fn put_away<T>(
+/// Discards the state in memory after a failure, and after a failed sync the files as well; returns
+/// the error. The next attempt reads the files again and resumes as far as the checksums confirm
+/// them.
+fn discard_failed<T>(
     snapshots: &SnapshotStore,
     slot: &mut Option<PartialSnapshot>,
-    flaw: PartialError,
+    error: PartialError,
 ) -> io::Result<T> {
     *slot = None;
-    match flaw {
+    match error {
         PartialError::Piece(error) => Err(error),
         PartialError::Disk(error) => {
             snapshots.drop_partial("the disk failed a sync")?;
@@ -264,21 +287,25 @@ fn put_away<T>(
     }
 }
 
-fn check(offer: &SnapshotOffer) -> io::Result<()> {
+/// Refuses an offer whose name or paths could not be of a snapshot.
+fn check_offer(offer: &SnapshotOffer) -> io::Result<()> {
     let is_name = |name: &str| {
         let parts = name.split_once('-');
-        let is_number = |part: &str| part.len() == 20 && part.bytes().all(|b| b.is_ascii_digit());
+        let is_number =
+            |part: &str| part.len() == 20 && part.bytes().all(|byte| byte.is_ascii_digit());
         parts.is_some_and(|(term, index)| is_number(term) && is_number(index))
     };
     if !is_name(&offer.name) {
-        return Err(bad("a snapshot whose name is no term and index"));
+        return Err(invalid_data("a snapshot whose name is no term and index"));
     }
-    if offer.files.len() > FILES_MAX || !offer.files.iter().all(|f| is_inside(&f.path)) {
-        return Err(bad("a snapshot with files that do not belong there"));
+    if offer.files.len() > FILES_MAX || !offer.files.iter().all(|file| is_inside(&file.path)) {
+        return Err(invalid_data(
+            "a snapshot with files that do not belong there",
+        ));
     }
     Ok(())
 }
 
-fn given_up() -> io::Error {
-    io::Error::other("the leader began to send a snapshot anew")
+fn attempt_cancelled() -> io::Error {
+    io::Error::other("the leader has begun another attempt to send a snapshot")
 }

@@ -1,8 +1,8 @@
-//! What sender and receiver of a snapshot say to each other.
+//! Messages between the sender and the receiver of a snapshot.
 //!
-//! The sender lists the files with their checksums; the receiver answers how much of each it has
-//! from an earlier attempt; the sender sends the rest in pieces and a last word; the receiver
-//! verifies, installs and answers.
+//! The sender offers the files with their checksums; the receiver answers with the bytes of each
+//! that it has from an earlier attempt; the sender sends the rest in pieces, and an end mark; the
+//! receiver verifies, installs and answers.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -11,41 +11,46 @@ use crate::raft_types::Vote;
 use crate::snapshot::file::SnapshotFile;
 use crate::wire::Installed;
 
-/// Files of one snapshot.
+/// Bound of the files in an offer; the receiver refuses an offer with more.
 pub(crate) const FILES_MAX: usize = 65_536;
 
-/// The sender's first word.
+/// The sender's first message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SnapshotOffer {
+    /// Vote of the leader that sends the snapshot.
     pub(crate) vote: Vote,
-    /// The snapshot's name, by term and index.
+    /// Name of the snapshot, made of term and index.
     pub(crate) name: String,
+    /// Files of the snapshot, in the order in which they are sent.
     pub(crate) files: Vec<SnapshotFile>,
 }
 
 /// The receiver's answer to an offer.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum OfferReply {
-    /// Bytes of each file that are here already.
+    /// Send the files from these offsets on: the receiver has the bytes before.
     From(Vec<u64>),
-    /// Nothing: it follows another leader, or has as much already.
+    /// Send nothing: the receiver follows another leader, or has applied these entries already.
     Nothing(Installed),
 }
 
-/// What the sender sends then.
+/// A message of the sender after the reply.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum SnapshotPiece {
+    /// Bytes of a file.
     Data {
-        /// Place of the file in the offer.
+        /// Position of the file in the offer.
         file: usize,
+        /// Offset of the bytes in the file.
         offset: u64,
         bytes: Bytes,
     },
-    /// That was all.
+    /// All files are sent.
     End,
 }
 
-/// Whether a listed path stays inside the snapshot.
+/// Returns `true` if a path from an offer stays inside the snapshot's directory. The receiver creates
+/// files under these paths, so `..` in one would write anywhere in the data directory.
 pub(crate) fn is_inside(path: &str) -> bool {
     let plain = |name: &str| {
         !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])

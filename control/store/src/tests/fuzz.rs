@@ -10,7 +10,8 @@ use bolero::check;
 use crate::codec;
 use crate::engine::AppliedProgress;
 use crate::raft_types::{Entry, LogId, Vote};
-use crate::wal::frame::{self, FrameKind, SegmentTail};
+use crate::wal::frame::{self, FrameKind};
+use crate::wal::scan::{SegmentTail, scan};
 use crate::wal::segment::{self, SegmentHead};
 
 const SALT: u32 = 4711;
@@ -18,9 +19,9 @@ const SALT: u32 = 4711;
 #[test]
 fn fuzz_log_frames() {
     check!().for_each(|bytes: &[u8]| {
-        let scan = frame::scan(bytes, 0, SALT);
-        assert!(scan.end <= bytes.len());
-        for found in &scan.frames {
+        let scanned = scan(bytes, 0, SALT);
+        assert!(scanned.end <= bytes.len());
+        for found in &scanned.frames {
             assert!(found.payload.end <= bytes.len());
         }
         let _ = segment::read_preamble(bytes);
@@ -58,14 +59,14 @@ fn fuzz_log_damage() {
             bytes[at] ^= flip;
             let hit = starts.iter().rposition(|start| *start <= at).unwrap();
             let is_padding = at >= starts[hit] + frame::HEADER_BYTES + payloads[hit].len();
-            let scan = frame::scan(&bytes, 0, SALT);
+            let scanned = scan(&bytes, 0, SALT);
             if is_padding {
-                assert_eq!(scan.frames.len(), payloads.len());
+                assert_eq!(scanned.frames.len(), payloads.len());
                 return;
             }
-            assert_eq!(scan.frames.len(), hit);
+            assert_eq!(scanned.frames.len(), hit);
             let is_last = hit + 1 == payloads.len();
-            assert_eq!(matches!(scan.tail, SegmentTail::Corrupt(_)), !is_last);
+            assert_eq!(matches!(scanned.tail, SegmentTail::Corrupt(_)), !is_last);
         });
 }
 

@@ -12,8 +12,7 @@ use super::*;
 use crate::disk::RealDisk;
 use crate::raft_types::LogId;
 use crate::snapshot::SnapshotStore;
-use crate::snapshot::file::{PIECE_BYTES, SnapshotFile};
-use crate::snapshot::partial::Header;
+use crate::snapshot::file::{PIECE_BYTES, SnapshotFile, SnapshotManifest};
 use crate::{Channel, ClusterMember, Lane, StartMode, Transport};
 
 /// Bytes of a snapshot, about; they do not compress.
@@ -191,13 +190,13 @@ async fn another_snapshot_is_not_mixed_with_what_is_there() {
     interrupted.end(second).await;
 }
 
-pub(super) fn header(term: u64, index: u64, files: &[(&str, &[u8])]) -> PartialHeader {
+pub(super) fn header(term: u64, index: u64, files: &[(&str, &[u8])]) -> SnapshotManifest {
     let files = files.iter().map(|(path, content)| SnapshotFile {
         path: (*path).to_owned(),
         bytes: content.len() as u64,
         crc: crc32fast::hash(content),
     });
-    PartialHeader {
+    SnapshotManifest {
         name: format!("{term:020}-{index:020}"),
         files: files.collect(),
     }

@@ -15,7 +15,8 @@ use crate::log_store::LogStore;
 use crate::raft_types::TypeConfig;
 use crate::sim::SimDisk;
 use crate::snapshot::SnapshotStore;
-use crate::snapshot::partial::{PartialHeader, PartialSnapshot};
+use crate::snapshot::file::SnapshotManifest;
+use crate::snapshot::partial::PartialSnapshot;
 use crate::wal::Wal;
 
 /// Power failures, each of which leaves something else.
@@ -133,7 +134,7 @@ async fn what_was_not_synced_is_cut_and_never_refused() {
 /// Takes in what is missing.
 fn receive(partial: &mut PartialSnapshot, contents: &[&[u8]], piece: usize) -> Result<(), String> {
     for (number, content) in contents.iter().enumerate() {
-        let have = usize::try_from(partial.have()[number]).unwrap();
+        let have = usize::try_from(partial.received_bytes()[number]).unwrap();
         let mut offset = have;
         for piece in content[have..].chunks(piece) {
             let appended = partial.append(number, offset as u64, piece);
@@ -168,17 +169,17 @@ fn a_power_failure_at_any_moment_costs_no_more_than_what_was_not_synced() {
         }
         sim.mend();
         let mut partial = find(&open(), &header).unwrap();
-        kept += partial.have().iter().sum::<u64>();
+        kept += partial.received_bytes().iter().sum::<u64>();
         receive(&mut partial, &contents, 300).unwrap();
         for (name, content) in &files {
-            let path = open().received().0.join(name);
+            let path = open().received_dir().0.join(name);
             assert_eq!(disk.read(&path).unwrap(), *content, "seed {seed}, {name}");
         }
     }
     assert!(kept > 300 * 300, "{kept} bytes were kept");
 }
 
-fn find(snapshots: &SnapshotStore, header: &PartialHeader) -> std::io::Result<PartialSnapshot> {
+fn find(snapshots: &SnapshotStore, header: &SnapshotManifest) -> std::io::Result<PartialSnapshot> {
     match snapshots.resume_partial(header) {
         Some(partial) => Ok(partial),
         None => snapshots.begin_partial(header.clone()),

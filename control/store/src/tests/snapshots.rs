@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::WatchEvent;
-use crate::applier::{AppliedState, Applier};
+use crate::applied_state::AppliedState;
+use crate::applier::Applier;
 use crate::disk::{RealDisk, StoreDisk};
 use crate::platform::StoreThreads;
 use crate::snapshot::SnapshotStore;

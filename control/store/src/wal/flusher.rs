@@ -8,59 +8,25 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use openraft::storage::IOFlushed;
 use parking_lot::Mutex;
 use serde::Serialize;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::LogOwner;
 use super::durable::DurableIndex;
+use super::found::EntryLocation;
 use super::frame::{self, FrameKind};
-use super::index::{EntryLocation, LogIndex};
+use super::index::LogIndex;
+use super::job::{LogJob, SyncRound, SyncWaiter};
 use super::segment::{self, LogSegment, SegmentHead};
 use super::syncs::SyncHistogram;
 use crate::codec;
 use crate::disk::StoreDisk;
-use crate::raft_types::{Entry, LogId, TypeConfig, Vote};
+use crate::raft_types::{Entry, LogId, Vote};
 
 /// Bytes at which a round stops draining the queue; the other jobs wait for the next round. It
 /// bounds the time of one sync, and so the latency of the jobs at the front.
 const WRITE_BYTES_MAX: usize = 4 << 20;
-
-/// A change of the log that the flusher makes durable.
-pub(crate) enum LogJob {
-    /// Adds entries at the end.
-    Append(Vec<Entry>, IOFlushed<TypeConfig>),
-    /// Saves the vote.
-    Vote(Vote, oneshot::Sender<()>),
-    /// Removes the entries after this one; `None` removes all.
-    Truncate(Option<LogId>, oneshot::Sender<()>),
-    /// Removes the entries up to this one.
-    Purge(LogId, oneshot::Sender<()>),
-    /// Saves the commit point, without a sync: after a crash an older one is legal, and Raft finds
-    /// the newer one again.
-    Committed(Option<LogId>),
-}
-
-/// The jobs that share one sync.
-#[derive(Default)]
-struct SyncRound {
-    /// `true` if a job of the round must be synced.
-    sync: bool,
-    /// Durable end of the log after the sync.
-    next: u64,
-    waiters: Vec<SyncWaiter>,
-    /// The latest commit point of the round; `None` if the round has none.
-    committed: Option<Option<LogId>>,
-    /// `true` if segments may be deleted after the sync.
-    purged: bool,
-}
-
-/// A caller to be answered after the sync.
-enum SyncWaiter {
-    Append(IOFlushed<TypeConfig>),
-    Other(oneshot::Sender<()>),
-}
 
 /// Writes the segments. It owns the active segment; nothing else writes to the log directory.
 pub(crate) struct LogFlusher {
@@ -342,16 +308,6 @@ impl LogFlusher {
             self.disk.sync_dir(&self.dir)
         } else {
             Ok(())
-        }
-    }
-}
-
-impl SyncWaiter {
-    fn answer(self) {
-        match self {
-            Self::Append(done) => done.io_completed(Ok(())),
-            // The caller may have dropped its future.
-            Self::Other(done) => drop(done.send(())),
         }
     }
 }

@@ -9,10 +9,14 @@
 //!   caller ensures it, see [`RaftLog`](crate::raft::log::RaftLog).
 
 pub(crate) mod durable;
-pub(crate) mod flusher;
+mod error;
+mod flusher;
+mod found;
 pub(crate) mod frame;
-pub(crate) mod index;
-pub(crate) mod recover;
+mod index;
+mod job;
+mod recover;
+pub(crate) mod scan;
 pub(crate) mod segment;
 pub(crate) mod syncs;
 
@@ -28,12 +32,16 @@ use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use durable::DurableIndex;
-use flusher::{LogFlusher, LogJob};
-use index::{FoundEntry, LogIndex};
-pub use recover::WalError;
-use recover::{RecoveredLog, io_error, recover};
+use error::io_error;
+use flusher::LogFlusher;
+use found::FoundEntry;
+use index::LogIndex;
+use job::LogJob;
+use recover::{RecoveredLog, recover};
 use segment::SegmentHead;
 use syncs::{SyncHistogram, SyncTimes};
+
+pub use error::WalError;
 
 use crate::disk::StoreDisk;
 use crate::log_store::LogStore;
@@ -88,6 +96,7 @@ impl Wal {
         disk.create_dir(dir)
             .map_err(|e| io_error("create", dir, e))?;
         let recovered = recover(&**disk, dir, owner)?;
+        // Normal after a power failure, but also the only trace of a disk that loses synced writes.
         if recovered.cut_bytes > 0 {
             tracing::warn!(
                 dir = %dir.display(),
@@ -248,6 +257,7 @@ impl LogStore for Wal {
     }
 
     async fn truncate_after(&self, last: Option<LogId>) -> io::Result<()> {
+        // At once: Raft appends the entries of the new leader next, which must follow this end.
         self.index
             .lock()
             .truncate_from(last.map_or(0, |last| last.index + 1));
@@ -256,6 +266,7 @@ impl LogStore for Wal {
     }
 
     async fn purge(&self, upto: LogId) -> io::Result<()> {
+        // Before the flusher deletes segments: no reader may find an entry whose segment is gone.
         self.index.lock().purge(upto);
         self.send_and_wait(|done| LogJob::Purge(upto, done)).await
     }
@@ -272,6 +283,7 @@ fn spawn(flusher: LogFlusher, threads: &StoreThreads) -> io::Result<FlusherThrea
         StoreThreads::Caller(failed) => {
             let failed = failed.clone();
             let mut task = tokio::task::JoinSet::new();
+            // A task of a set, so that it is aborted with the log, as the thread of a killed process.
             task.spawn(async move { flusher.run_in_virtual_time(&*failed).await });
             Ok(FlusherThread::Task(task))
         }
@@ -332,6 +344,7 @@ fn build_flusher(
         active,
         active_highest,
         end,
+        // Recovery has synced everything before `end`.
         window: end,
         // Above every epoch in the files: recovery has synced once more, and a first segment has
         // taken one epoch.

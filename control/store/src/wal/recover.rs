@@ -6,58 +6,16 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use uuid::Uuid;
-
-use super::frame::{self, FrameKind, LogFrame, SegmentTail};
-use super::index::{EntryLocation, LogIndex};
+use super::LogOwner;
+use super::error::{WalError, io_error};
+use super::found::EntryLocation;
+use super::frame::{FrameKind, LogFrame};
+use super::index::LogIndex;
+use super::scan::{SegmentTail, scan};
 use super::segment::{self, LogSegment, SegmentHead};
 use crate::codec::{self, StoreCodecError};
 use crate::disk::{DiskFile, StoreDisk};
 use crate::raft_types::{Entry, LogId};
-
-/// The log cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum WalError {
-    /// A file operation failed.
-    #[error("{action} {path}")]
-    Io {
-        /// The operation that failed.
-        action: &'static str,
-        /// File or directory of the operation.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        source: io::Error,
-    },
-    /// Synced bytes are damaged; acknowledged writes may be among them.
-    #[error(
-        "the raft log {path} is damaged at byte {offset}: {reason}. Nothing was changed. \
-         The damaged part had been acknowledged, so it is not cut: restore this data directory \
-         from a backup, or, when other members of the cluster are healthy, empty it and join \
-         again under a new node id. Do not delete or edit this file alone"
-    )]
-    Corrupt {
-        /// The damaged segment.
-        path: PathBuf,
-        /// Offset at which the damage begins.
-        offset: usize,
-        /// The corruption found at this offset.
-        reason: String,
-    },
-    /// The segment was written by another cluster or node.
-    #[error(
-        "the raft log {path} belongs to cluster {cluster}, node {node}, not to this data \
-         directory: data directories cannot be mixed. Put the right log back"
-    )]
-    Foreign {
-        /// The foreign segment.
-        path: PathBuf,
-        /// Cluster that wrote it.
-        cluster: Uuid,
-        /// Node that wrote it.
-        node: u64,
-    },
-}
 
 /// The content of the segments.
 #[derive(Debug, Default)]
@@ -140,24 +98,24 @@ impl SegmentReplay<'_> {
         let bytes = self.disk.read(&self.path);
         let bytes = bytes.map_err(|e| io_error("read", &self.path, e))?;
         let salt = segment::read_preamble(&bytes).map_err(|reason| self.corrupt(0, reason))?;
-        let scan = frame::scan(&bytes, segment::PREAMBLE_BYTES, salt);
+        let scanned = scan(&bytes, segment::PREAMBLE_BYTES, salt);
         let file = self.disk.open(&self.path);
         let file = file.map_err(|e| io_error("open", &self.path, e))?;
 
         // Before anything is cut: this may be the log of another node, which must not be changed.
-        self.check_head(&bytes, scan.frames.first())?;
+        self.check_head(&bytes, scanned.frames.first())?;
         // A torn end is legal in the last segment alone: the flusher syncs a segment completely
         // before it makes the next one.
-        match scan.tail {
-            SegmentTail::Clean if last => rewrite(&*file, &bytes, scan.end)
+        match scanned.tail {
+            SegmentTail::Clean if last => rewrite(&*file, &bytes, scanned.end)
                 .map_err(|e| io_error("write again", &self.path, e))?,
             SegmentTail::Clean => {}
             SegmentTail::Torn if last => {
-                into.cut_bytes = cut(&*file, &bytes, scan.end)
+                into.cut_bytes = cut(&*file, &bytes, scanned.end)
                     .map_err(|e| io_error("cut the torn end of", &self.path, e))?;
             }
-            SegmentTail::Torn => return Err(self.corrupt(scan.end, "a record is unreadable")),
-            SegmentTail::Corrupt(reason) => return Err(self.corrupt(scan.end, reason)),
+            SegmentTail::Torn => return Err(self.corrupt(scanned.end, "a record is unreadable")),
+            SegmentTail::Corrupt(reason) => return Err(self.corrupt(scanned.end, reason)),
         }
         let segment = LogSegment {
             file,
@@ -167,11 +125,11 @@ impl SegmentReplay<'_> {
         };
         into.index.add_file(self.path.clone(), &segment);
         into.segments.push((self.number, None));
-        for frame in &scan.frames {
+        for frame in &scanned.frames {
             self.replay(&bytes, frame, into)?;
         }
         if last {
-            into.active = Some((segment, scan.end));
+            into.active = Some((segment, scanned.end));
         }
         Ok(())
     }
@@ -211,6 +169,7 @@ impl SegmentReplay<'_> {
                 let head: SegmentHead = self.decode(bytes, frame)?;
                 index.vote = head.vote;
                 index.committed = head.committed;
+                // The records that set these may be in segments that are deleted.
                 if let Some(purged) = head.purged {
                     index.purge(purged);
                 }
@@ -314,13 +273,4 @@ fn cut(file: &dyn DiskFile, bytes: &[u8], end: usize) -> io::Result<usize> {
     segment::zero(file, end, bytes.len())?;
     rewrite(file, bytes, end)?;
     Ok(dirty.saturating_sub(end))
-}
-
-/// Names the operation and the file of an I/O error.
-pub(crate) fn io_error(action: &'static str, path: &Path, source: io::Error) -> WalError {
-    WalError::Io {
-        action,
-        path: path.to_owned(),
-        source,
-    }
 }
