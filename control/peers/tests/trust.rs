@@ -1,4 +1,4 @@
-//! Who gets in among control nodes, and who does not.
+//! Admission of control nodes: certificates, removal and floods of handshakes.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use std::io::ErrorKind;
@@ -257,8 +257,8 @@ async fn an_agent_never_speaks_raft() {
     served.end().await;
 }
 
-/// Lets nothing through that the node says but what proves an address: handshakes begin in the
-/// name of another address and never end.
+/// A relay that passes only retries back to the caller: handshakes begin from another address and never
+/// complete.
 async fn half_way(front: UdpSocket, back: UdpSocket, node: SocketAddr) {
     let (mut packet, mut answer) = ([0; 2048], [0; 2048]);
     let mut caller = None;

@@ -1,7 +1,7 @@
-//! Values on disk: one version byte, then CBOR.
+//! Encoding of values on disk: one version byte, then CBOR.
 //!
-//! CBOR carries field names, so a field can be added without a new version; the byte changes
-//! only when old bytes need other code to be read.
+//! CBOR contains field names, so a field can be added without a new version. The version changes only
+//! when old bytes need other code to be decoded.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,16 +9,16 @@ use serde::de::DeserializeOwned;
 /// The version this build writes.
 pub(crate) const VERSION: u8 = 1;
 
-/// A value could not be written or read.
+/// A value cannot be encoded or decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreCodecError {
-    /// The value has no CBOR form; a programming error.
+    /// The value has no CBOR form. This is a bug.
     #[error("value cannot be encoded: {0}")]
     Encode(String),
-    /// The bytes end before the version byte.
+    /// There is no version byte.
     #[error("empty value")]
     Empty,
-    /// Written by a newer build.
+    /// The value was written by a newer build.
     #[error("value has version {got}, this build reads up to {max}: start it with the newer build")]
     Version {
         /// The version byte found.
@@ -26,7 +26,7 @@ pub enum StoreCodecError {
         /// The newest version that this build reads.
         max: u8,
     },
-    /// A command of a newer program.
+    /// The command was written by a newer program.
     #[error(
         "the command is of feature level {got}, this program knows up to {max}: start the node \
          with the newer metalmeshd that it had"
@@ -37,7 +37,7 @@ pub enum StoreCodecError {
         /// The highest that this program knows.
         max: u32,
     },
-    /// The checksum before a value is another one, or is cut.
+    /// The checksum before the value does not match, or is truncated.
     #[error("the checksum does not match")]
     Checksum,
     /// The bytes are not a value of the expected type.
@@ -60,14 +60,14 @@ pub(crate) fn encode_into<T: Serialize>(
     ciborium::into_writer(value, out).map_err(|e| StoreCodecError::Encode(e.to_string()))
 }
 
-/// The encoded `value`.
+/// Encodes `value`.
 pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, StoreCodecError> {
     let mut out = Vec::with_capacity(128);
     encode_into(value, &mut out)?;
     Ok(out)
 }
 
-/// Reads what [`encode`] wrote; bytes left over are an error.
+/// Decodes a value of [`encode`]; trailing bytes are an error.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreCodecError> {
     let (version, mut rest) = bytes.split_first().ok_or(StoreCodecError::Empty)?;
     if *version != VERSION {
@@ -78,6 +78,7 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreCodecE
     }
     let value =
         ciborium::from_reader(&mut rest).map_err(|e| StoreCodecError::Decode(e.to_string()))?;
+    // A longer value means that the bytes are not of this type: CBOR decodes a prefix happily.
     if rest.is_empty() {
         Ok(value)
     } else {
@@ -88,13 +89,13 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreCodecE
     }
 }
 
-/// The encoded `value` behind its CRC-32, for a file of its own.
+/// Encodes `value` behind its CRC-32, for a file of its own.
 pub(crate) fn encode_summed<T: Serialize>(value: &T) -> Result<Vec<u8>, StoreCodecError> {
     let value = encode(value)?;
     Ok([&crc32fast::hash(&value).to_le_bytes()[..], &value].concat())
 }
 
-/// Reads what [`encode_summed`] wrote.
+/// Decodes a value of [`encode_summed`].
 pub(crate) fn decode_summed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreCodecError> {
     let (sum, value) = bytes
         .split_first_chunk::<4>()

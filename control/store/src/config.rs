@@ -7,9 +7,10 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::clock::{Clock, SystemClock};
+use crate::no_peers::NoPeers;
 use crate::platform::NodePlatform;
 use crate::snapshot::file::PIECE_BYTES;
-use crate::transport::{NoPeers, Transport};
+use crate::transport::Transport;
 use crate::wal::segment::SEGMENT_BYTES;
 use crate::watch::WATCH_HISTORY_CHANGES;
 

@@ -1,4 +1,4 @@
-//! Whose data directory this is, and that only one process has it.
+//! The owner of a data directory, and the lock that keeps a second process out.
 
 use std::path::Path;
 
@@ -10,22 +10,26 @@ use crate::disk::{DiskLock, StoreDisk};
 use crate::error::OpenError;
 use crate::random::random_id;
 
+/// Name of the file with the [`NodeFile`].
 const FILE: &str = "NODE";
+/// Name of the lock file.
 const LOCK: &str = "LOCK";
+/// Layout of the directory that this build reads and writes.
 const FORMAT: u32 = 1;
 
-/// Written once, when the directory is made. Text, so that an operator can read it.
+/// Content of the file `NODE`: node and cluster of a data directory. Written once, when the directory is
+/// made, as JSON, so that an operator can read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NodeFile {
-    /// Layout of the directory.
+    /// Version of the layout of the directory.
     pub(crate) format: u32,
-    /// Made when the cluster was; part of every log segment.
+    /// Id of the cluster, made when it was formed; every log segment contains it too.
     pub(crate) cluster_id: Uuid,
     pub(crate) cluster: String,
     pub(crate) node: u64,
 }
 
-/// Takes the directory for this process, for as long as the store is open.
+/// Locks the directory for this process, as long as the store is open.
 pub(crate) fn lock(disk: &dyn StoreDisk, dir: &Path) -> Result<DiskLock, OpenError> {
     let path = dir.join(LOCK);
     let lock = disk.lock(&path).map_err(|e| io_error("lock", &path, e))?;
@@ -34,21 +38,21 @@ pub(crate) fn lock(disk: &dyn StoreDisk, dir: &Path) -> Result<DiskLock, OpenErr
     })
 }
 
-/// Whose data directory it is.
+/// Node and cluster that a data directory belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryOwner {
-    /// The cluster's id.
+    /// Id of the cluster.
     pub cluster_id: Uuid,
-    /// Its name.
+    /// Name of the cluster.
     pub cluster: String,
-    /// The node's number in it.
+    /// Number of the node.
     pub node: u64,
 }
 
-/// Whose data directory `dir` is; `None` when it is nobody's yet.
+/// Reads the owner of `dir`; `None` means that it has none yet.
 ///
 /// # Errors
-/// When the file that says so cannot be read.
+/// When the file `NODE` cannot be read.
 pub fn claimed(dir: &Path) -> Result<Option<DirectoryOwner>, OpenError> {
     let path = dir.join(FILE);
     let disk = crate::disk::RealDisk;
@@ -63,7 +67,10 @@ pub fn claimed(dir: &Path) -> Result<Option<DirectoryOwner>, OpenError> {
     }))
 }
 
-/// Reads whose directory this is; a new directory becomes ours.
+/// Checks that the directory belongs to this node; a new directory becomes this node's.
+///
+/// # Errors
+/// [`OpenError::Foreign`] if it belongs to another node or cluster.
 pub(crate) fn claim(
     disk: &dyn StoreDisk,
     dir: &Path,
@@ -106,7 +113,7 @@ pub(crate) fn claim(
     Ok(found)
 }
 
-/// Reads the file that says whose directory it is.
+/// Reads the file `NODE`.
 fn read(disk: &dyn StoreDisk, path: &Path) -> Result<NodeFile, OpenError> {
     let text = disk.read(path).map_err(|e| io_error("read", path, e))?;
     let unreadable = |reason: String| OpenError::Identity {
@@ -127,6 +134,8 @@ fn write(
     path: &Path,
     identity: &NodeFile,
 ) -> std::io::Result<()> {
+    // Complete or absent, whenever the power goes: a half-written file would lock the operator out of
+    // the directory, and a missing sync could give it a second cluster id at the next start.
     let temporary = path.with_extension("tmp");
     let mut text = serde_json::to_vec_pretty(identity)?;
     text.push(b'\n');

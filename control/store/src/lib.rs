@@ -30,6 +30,7 @@ mod access;
 mod applied_state;
 mod applier;
 mod call_end;
+mod channel;
 mod clock;
 mod codec;
 mod config;
@@ -44,6 +45,7 @@ mod machine;
 mod members;
 mod membership;
 mod metrics;
+mod no_peers;
 mod open;
 mod operations;
 mod peer_refusal;
@@ -73,6 +75,7 @@ mod watch;
 mod wire;
 
 pub use call_end::CallEnd;
+pub use channel::{Channel, FRAME_BYTES_MAX};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use codec::StoreCodecError;
 pub use config::{
@@ -87,6 +90,7 @@ pub use membership::{
     ClusterView, MemberChange, MemberState, MembershipError, PROMOTE_LAG_ENTRIES_MAX,
 };
 pub use metrics::Metrics;
+pub use no_peers::NoPeers;
 pub use operations::{check_covers, coverers};
 pub use peer_refusal::PeerRefusal;
 pub use platform::NodePlatform;
@@ -96,7 +100,7 @@ pub use snapshot::SnapshotError;
 pub use store::Store;
 pub use trail::{AuditTrail, AuditWriter};
 pub use transfers::SnapshotBytes;
-pub use transport::{Channel, ClusterMember, FRAME_BYTES_MAX, Lane, NoPeers, Transport};
+pub use transport::{ClusterMember, Lane, Transport};
 pub use wal::WalError;
 pub use wal::syncs::{SYNC_BOUNDS_US, SyncTimes};
 pub use watch::{Changes, Compacted, Revision, Subscription, WATCH_HISTORY_CHANGES, WatchEvent};

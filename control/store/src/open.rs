@@ -1,4 +1,4 @@
-//! The way from a directory to a running store.
+//! Opens a data directory and starts the node; closes both.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,19 +33,19 @@ use crate::wal::{LogOwner, Wal};
 
 pub(crate) type RaftNode<M> = Raft<TypeConfig, Applier<M>>;
 
-/// Everything that runs.
+/// Everything that [`open`] started.
 pub(crate) struct RunningNode<M: StateMachine> {
     pub(crate) raft: Arc<RaftNode<M>>,
     pub(crate) shared: Arc<AppliedState<M>>,
     pub(crate) wal: Arc<Wal>,
     pub(crate) dialer: Dialer,
     pub(crate) transfers: Arc<Transfers>,
-    /// Raft's own runtime, where it has one.
+    /// Raft's own runtime; `None` in a simulation.
     pub(crate) runtime: Option<Runtime>,
     pub(crate) lock: DiskLock,
 }
 
-/// What lies in the data directory.
+/// The opened files of the data directory.
 struct Files<M: StateMachine> {
     cluster: Uuid,
     shared: Arc<AppliedState<M>>,
@@ -53,7 +53,10 @@ struct Files<M: StateMachine> {
     lock: DiskLock,
 }
 
-/// Files in, running node out.
+/// Opens the data directory and starts Raft.
+///
+/// # Errors
+/// When the directory is in use, damaged or another node's, or Raft cannot start.
 pub(crate) async fn open<M: StateMachine>(
     config: StoreConfig,
 ) -> Result<RunningNode<M>, OpenError> {
@@ -104,11 +107,11 @@ pub(crate) async fn open<M: StateMachine>(
     })
 }
 
-/// Blocks on the disk.
+/// Opens all files of the data directory; blocks on the disk.
 fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenError> {
     let dir = &config.dir;
     let NodePlatform { disk, threads } = &config.platform;
-    // The state holds sealed keys: nobody else needs to look at it.
+    // Mode 0700: the state contains sealed keys, which no other user needs to read.
     for part in [
         dir.clone(),
         dir.join("state"),
@@ -121,7 +124,8 @@ fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenErr
     let lock = identity::lock(&**disk, dir)?;
     let identity = identity::claim(&**disk, dir, &config.cluster, config.node_id, config.begin)?;
 
-    // A process that was killed may not have made durable what it named.
+    // A process that was killed may have created names without syncing their directory. A crash now
+    // could lose them after later writes have relied on them.
     disk.sync_dir(dir).map_err(|e| io_error("sync", dir, e))?;
 
     let engine = disk.open_state(&dir.join("state"))?;
@@ -140,6 +144,8 @@ fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenErr
     let log = dir.join("log");
     let wal = Wal::open(&config.platform, &log, owner, config.segment_bytes)?;
     let wal = Arc::new(wal);
+    // A log that lost acknowledged entries must not take part in elections: it could make a leader that
+    // lacks them.
     check_log_covers_state(dir, &wal, &shared)?;
     Ok(Files {
         cluster: owner.cluster,
@@ -149,6 +155,7 @@ fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenErr
     })
 }
 
+/// Starts Raft, forms the cluster if this is a new directory, and waits until a single node is ready.
 async fn start<M: StateMachine>(
     config: StoreConfig,
     dialer: Dialer,
@@ -191,6 +198,8 @@ async fn start<M: StateMachine>(
         .is_initialized()
         .await
         .map_err(|e| OpenError::Raft(e.to_string()))?;
+    // A node that joins must not be initialised: it would form a cluster of its own, with entries that
+    // conflict with those of the cluster it is added to.
     let forms = !initialized && config.begin == StartMode::Form;
     if forms {
         let this = BasicNode::new(&config.peer_address);
@@ -200,7 +209,7 @@ async fn start<M: StateMachine>(
             .await
             .map_err(|e| OpenError::Raft(e.to_string()))?;
     }
-    // No use in waiting for an election timeout when nobody else can stand.
+    // The only voter need not wait for the election timeout: nobody else can be elected.
     let voters: Vec<u64> = raft.voter_ids().collect();
     if forms || voters == [config.node_id] {
         raft.trigger()
@@ -212,12 +221,14 @@ async fn start<M: StateMachine>(
     Ok(raft)
 }
 
-/// Ready means: this node leads and has applied all that was ever acknowledged.
+/// Waits until this node leads and has applied every acknowledged write.
 async fn wait_ready<M: StateMachine>(raft: &RaftNode<M>) -> Result<(), OpenError> {
     let began = Instant::now();
     let mut metrics = raft.metrics();
     let ready = async {
         loop {
+            // Leading is not enough: only a read index of the own term proves that the entries of
+            // earlier terms are committed and applied.
             if raft.is_leader()
                 && raft
                     .ensure_linearizable(ReadPolicy::ReadIndex)
@@ -245,7 +256,8 @@ async fn wait_ready<M: StateMachine>(raft: &RaftNode<M>) -> Result<(), OpenError
     })
 }
 
-/// The state never runs ahead of the log, except just after a copy from another member.
+/// Checks that the log contains the last entry of the state, or that a snapshot from another member
+/// explains the gap.
 fn check_log_covers_state<M: StateMachine>(
     dir: &Path,
     wal: &Wal,
@@ -262,7 +274,8 @@ fn check_log_covers_state<M: StateMachine>(
         .snapshots
         .newest()?
         .and_then(|(meta, _)| meta.last_log_id);
-    // Who joins has nothing in its log but its vote by then; a log that was taken away has none.
+    // A learner that was killed just after it installed a snapshot has no entries yet, but its log
+    // contains a vote. A log directory that was removed contains none.
     if snapshot == Some(applied) && wal.vote().is_some() {
         return Ok(());
     }
@@ -273,13 +286,15 @@ fn check_log_covers_state<M: StateMachine>(
     })
 }
 
-/// Ends everything that [`open`] began. Blocks until the files are free.
+/// Stops everything that [`open`] started; blocks until the files are closed.
 pub(crate) fn close<M: StateMachine>(
     shared: &AppliedState<M>,
     wal: &Wal,
     runtime: Option<Runtime>,
     lock: DiskLock,
 ) {
+    // Order matters: no task may use the log or the state after they are closed, and the lock is released
+    // last, so that the next process finds closed files.
     const THREADS_TIMEOUT: Duration = Duration::from_secs(10);
     if let Some(runtime) = runtime {
         runtime.shutdown_timeout(THREADS_TIMEOUT);

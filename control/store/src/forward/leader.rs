@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::FORWARDS_MAX;
 use super::messages::{ForwardedAnswer, ForwardedRequest};
-use crate::transport::Channel;
+use crate::channel::Channel;
 use crate::wire;
 
 /// A request on the wire; its number is unique on its channel.

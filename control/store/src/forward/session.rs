@@ -13,11 +13,12 @@ use tokio::time::{sleep, timeout};
 use super::FORWARDS_MAX;
 use super::leader::{NumberedAnswer, NumberedRequest};
 use super::messages::{ForwardedAnswer, PendingForward};
+use crate::channel::Channel;
 use crate::error::StoreError;
 use crate::machine::StateMachine;
 use crate::open::RaftNode;
 use crate::raft::dialer::Dialer;
-use crate::transport::{Channel, ClusterMember, Lane};
+use crate::transport::{ClusterMember, Lane};
 use crate::wire;
 
 /// Time limit for opening the channel to the leader. Beyond it the session fails.

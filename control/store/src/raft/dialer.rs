@@ -9,8 +9,9 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
+use crate::channel::Channel;
 use crate::deadline::within;
-use crate::transport::{Channel, ClusterMember, Lane, Transport};
+use crate::transport::{ClusterMember, Lane, Transport};
 use crate::wire::{self, ControlQuestion, Hello, PeerRefusal};
 
 /// This node's identity, as it stands in the hello of every channel.

@@ -9,10 +9,11 @@ use openraft::raft::AppendEntriesRequest;
 
 use super::dialer::SelfId;
 use crate::applier::Applier;
+use crate::channel::Channel;
 use crate::machine::StateMachine;
 use crate::raft_types::TypeConfig;
 use crate::snapshot_transfer::receive::SnapshotReceiver;
-use crate::transport::{Channel, Lane};
+use crate::transport::Lane;
 use crate::wire::{self, ControlQuestion, Hello, PeerRefusal};
 
 /// Answers other members.

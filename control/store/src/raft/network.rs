@@ -21,10 +21,11 @@ use tokio::time::Instant;
 
 use super::dialer::Dialer;
 use super::pipeline::Pipeline;
+use crate::channel::Channel;
 use crate::raft_types::{TypeConfig, Vote};
 use crate::snapshot::SnapshotDir;
 use crate::snapshot_transfer::send::SnapshotSender;
-use crate::transport::{Channel, ClusterMember, Lane};
+use crate::transport::{ClusterMember, Lane};
 use crate::wire::ControlQuestion;
 
 type AppendAnswers<'s> =

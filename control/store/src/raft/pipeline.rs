@@ -8,9 +8,9 @@ use openraft::raft::{AppendEntriesRequest, StreamAppendResult};
 use tokio::time::{Instant, sleep_until};
 
 use super::network::Peer;
+use crate::channel::Channel;
 use crate::deadline::within;
 use crate::raft_types::TypeConfig;
-use crate::transport::Channel;
 use crate::wire;
 
 /// Most append requests in flight to one follower (pipelining). Beyond it openraft waits for an

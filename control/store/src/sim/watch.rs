@@ -1,5 +1,5 @@
-//! A watched value as openraft wants it, that wakes those who wait in the order in which they
-//! came. Tokio's own spreads them at random, and a run would not repeat itself.
+//! A watched value for openraft that wakes its waiters in the order in which they came. Tokio's own
+//! wakes them in random order, and a run could not be repeated.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,83 +9,26 @@ use openraft::{OptionalSend, OptionalSync};
 use parking_lot::{RwLock, RwLockReadGuard};
 use tokio::sync::Notify;
 
-/// The kind of channel.
+use super::fair_channel::{FairReceiver, FairSender, WatchCell};
+
+/// The kind of watch channel.
 #[derive(Debug)]
 pub(crate) struct FairWatch;
-
-#[derive(Debug)]
-struct WatchCell<T> {
-    value: RwLock<T>,
-    version: AtomicUsize,
-    senders: AtomicUsize,
-    receivers: AtomicUsize,
-    changed: Notify,
-}
-
-/// Changes the value.
-#[derive(Debug)]
-pub(crate) struct FairSender<T>(Arc<WatchCell<T>>);
-
-/// Sees the value.
-#[derive(Debug)]
-pub(crate) struct FairReceiver<T> {
-    channel: Arc<WatchCell<T>>,
-    seen: usize,
-}
 
 /// The value, locked.
 #[derive(Debug)]
 pub(crate) struct FairRef<'a, T>(RwLockReadGuard<'a, T>);
 
+impl<'a, T> FairRef<'a, T> {
+    pub(super) fn new(guard: RwLockReadGuard<'a, T>) -> Self {
+        Self(guard)
+    }
+}
+
 impl<T> std::ops::Deref for FairRef<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.0
-    }
-}
-
-impl<T> WatchCell<T> {
-    fn look(&self) -> FairRef<'_, T> {
-        FairRef(self.value.read())
-    }
-
-    fn tell(&self) {
-        self.version.fetch_add(1, Ordering::SeqCst);
-        self.changed.notify_waiters();
-    }
-}
-
-impl<T> FairReceiver<T> {
-    fn new(channel: Arc<WatchCell<T>>, seen: usize) -> Self {
-        channel.receivers.fetch_add(1, Ordering::SeqCst);
-        Self { channel, seen }
-    }
-}
-
-impl<T> Clone for FairSender<T> {
-    fn clone(&self) -> Self {
-        self.0.senders.fetch_add(1, Ordering::SeqCst);
-        Self(self.0.clone())
-    }
-}
-
-impl<T> Drop for FairSender<T> {
-    fn drop(&mut self) {
-        if self.0.senders.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.changed.notify_waiters();
-        }
-    }
-}
-
-impl<T> Clone for FairReceiver<T> {
-    fn clone(&self) -> Self {
-        Self::new(self.channel.clone(), self.seen)
-    }
-}
-
-impl<T> Drop for FairReceiver<T> {
-    fn drop(&mut self) {
-        self.channel.receivers.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -112,7 +55,7 @@ impl<T: OptionalSend + OptionalSync> WatchSender<FairWatch, T> for FairSender<T>
             return Err(SendError(value));
         }
         *self.0.value.write() = value;
-        self.0.tell();
+        self.0.wake();
         Ok(())
     }
 
@@ -121,7 +64,7 @@ impl<T: OptionalSend + OptionalSync> WatchSender<FairWatch, T> for FairSender<T>
         let is_modified = modify(&mut value);
         drop(value);
         if is_modified {
-            self.0.tell();
+            self.0.wake();
         }
         is_modified
     }

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::wire::{FILES_MAX, OfferReply, SnapshotOffer, SnapshotPiece, is_inside};
 use crate::applier::Applier;
+use crate::channel::Channel;
 use crate::machine::StateMachine;
 use crate::platform::StoreThreads;
 use crate::raft_types::{SnapshotMeta, TypeConfig, Vote};
@@ -23,7 +24,6 @@ use crate::snapshot::file::SnapshotManifest;
 use crate::snapshot::partial::{PartialError, PartialSnapshot, invalid_data};
 use crate::snapshot::{SnapshotStore, snapshot_name};
 use crate::transfers::Transfers;
-use crate::transport::Channel;
 use crate::wire::{self, Installed};
 
 /// Receives one snapshot at a time: a new attempt cancels the one before.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::throttle::SendThrottle;
 use super::wire::{OfferReply, SnapshotOffer, SnapshotPiece};
+use crate::channel::Channel;
 use crate::deadline::within;
 use crate::disk::{DiskFile, StoreDisk};
 use crate::platform::{NodePlatform, StoreThreads};
@@ -15,7 +16,6 @@ use crate::raft_types::Vote;
 use crate::snapshot::SnapshotDir;
 use crate::snapshot::file::{SnapshotFile, measure, with_path};
 use crate::transfers::Transfers;
-use crate::transport::Channel;
 use crate::wire::{self, Installed};
 
 /// The answer after the last piece may take this many times as long as another message: the
