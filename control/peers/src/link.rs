@@ -36,8 +36,8 @@ pub(crate) struct PeerLinkInner {
     credential: RwLock<Option<PeerCredential>>,
     /// Connections by what they are for, open or being opened.
     connections: Mutex<BTreeMap<ConnectionKey, Dial>>,
-    /// Tasks that dial. A dial goes on when the caller that asked first has given up, because the next
-    /// one needs the same connection.
+    /// Tasks that dial. A dial goes on when the caller that asked first has given up, because the
+    /// next one needs the same connection.
     dials: Mutex<JoinSet<()>>,
     /// Nodes whose last dial failed.
     missed: Mutex<BTreeSet<u64>>,
@@ -133,8 +133,8 @@ impl Transport for PeerLink {
 }
 
 impl PeerLinkInner {
-    /// The connection that is open or being opened, or a new one. Callers that ask at the same time share
-    /// one dial: a node that restarts would otherwise get one handshake per lane and request.
+    /// The connection that is open or being opened, or a new one. Callers that ask at the same time
+    /// share one dial: a node that restarts would otherwise get one handshake per lane and request.
     fn connection(self: &Arc<Self>, key: &ConnectionKey) -> Dial {
         let mut connections = self.connections.lock();
         if let Some(dial) = connections.get(key) {
@@ -186,8 +186,8 @@ impl PeerLinkInner {
 
     /// Notes that another node closed a connection because this node was removed.
     fn note_removal(&self, reason: &ConnectionError) {
-        // The removal itself is a log entry that a removed node never gets. Without this code it would
-        // dial the others for ever.
+        // The removal itself is a log entry that a removed node never gets. Without this code it
+        // would dial the others for ever.
         if let ConnectionError::ApplicationClosed(close) = reason
             && close.error_code.into_inner() == u64::from(REMOVED)
             && !self.removed.is_cancelled()

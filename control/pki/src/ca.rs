@@ -25,7 +25,8 @@ use crate::{PkiError, SealingKey};
 #[derive(Clone)]
 pub struct Pki {
     pub(crate) inner: Arc<PkiInner>,
-    /// The call on whose behalf it works. `Some` means that the call is recorded in the audit trail.
+    /// The call on whose behalf it works. `Some` means that the call is recorded in the audit
+    /// trail.
     call: Option<Arc<AuditedCall>>,
 }
 
@@ -48,8 +49,8 @@ impl fmt::Debug for Pki {
 }
 
 impl Pki {
-    /// Opens the authority in the state; creates it at the first start. `trust_domain` names it for good:
-    /// certificates of another trust domain are refused.
+    /// Opens the authority in the state; creates it at the first start. `trust_domain` names it for
+    /// good: certificates of another trust domain are refused.
     pub async fn open(
         store: Store,
         seal: &SealingKey,
@@ -88,12 +89,12 @@ impl Pki {
         })
     }
 
-    /// The authorities that sign and are trusted now. A node that cannot read the state continues with
-    /// those that it read last.
+    /// The authorities that sign and are trusted now. A node that cannot read the state continues
+    /// with those that it read last.
     pub(crate) fn in_force(&self) -> Arc<Authorities> {
         let last = Arc::clone(&self.inner.current.read());
-        // Unsealing the keys is expensive, so the cached authorities are used while the rotation is at the
-        // same phase.
+        // Unsealing the keys is expensive, so the cached authorities are used while the rotation is
+        // at the same phase.
         let fresh = self.inner.store.read_local(|tables| {
             (Authorities::stamp(t) != last.stamp).then(|| Authorities::load(t, &self.inner.seal))
         });
@@ -105,7 +106,7 @@ impl Pki {
                 fresh
             }
             Ok(Some(Err(e))) | Err(e) => {
-                warn!(error = %e, "the certificate authority cannot be read; the last known one stays in force");
+                warn!(error = %e, "the authority cannot be read, the last known one stays");
                 last
             }
         }
@@ -141,8 +142,8 @@ impl Pki {
         roots.iter().map(|root| sha256_hex(root)).collect()
     }
 
-    /// A new key and one-hour certificate for the mesh endpoint of a node. Not recorded: the key stays in
-    /// this process.
+    /// A new key and one-hour certificate for the mesh endpoint of a node. Not recorded: the key
+    /// stays in this process.
     pub fn node_credential(&self, node: &str) -> Result<Credential, PkiError> {
         let key = Key::generate()?;
         let request = CertificateRequest::verify(&key.request()?)?;
@@ -165,15 +166,16 @@ impl Pki {
         })
     }
 
-    /// The certificate with which this node authenticates to other control nodes, and the anchors that
-    /// it trusts for them.
+    /// The certificate with which this node authenticates to other control nodes, and the anchors
+    /// that it trusts for them.
     pub fn peer_credential(&self, node: u64) -> Result<PeerCredential, PkiError> {
         let authorities = self.in_force();
         peer_credential(&authorities, self.trust_domain(), node, self.now())
     }
 
-    /// Derives a secret of a node for one purpose from the key of the nodes' authority (HMAC-SHA-256). It
-    /// is the same after each restart, until the authority is replaced, and need not be stored.
+    /// Derives a secret of a node for one purpose from the key of the nodes' authority
+    /// (HMAC-SHA-256). It is the same after each restart, until the authority is replaced, and need
+    /// not be stored.
     pub fn node_secret(&self, node: &str, purpose: &str) -> [u8; 32] {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &self.in_force().nodes.to_pkcs8());
         let tag = hmac::sign(&key, format!("metalmesh\0{purpose}\0{node}").as_bytes());
@@ -182,8 +184,8 @@ impl Pki {
         secret
     }
 
-    /// Seals a secret for the state. It can be unsealed on every node of the cluster, under the same
-    /// `name` only.
+    /// Seals a secret for the state. It can be unsealed on every node of the cluster, under the
+    /// same `name` only.
     pub fn seal(&self, name: &str, secret: &[u8]) -> Result<Vec<u8>, PkiError> {
         self.inner.seal.seal(name, secret)
     }
@@ -247,8 +249,8 @@ pub(crate) struct Signed {
 async fn make(store: &Store, seal: &SealingKey, trust_domain: &str) -> Result<(), PkiError> {
     let now = store.now().ms();
     let made = Generation::make(trust_domain, now)?;
-    // The root is stored last: it marks the authority as complete. A node that is killed before it starts
-    // over and overwrites the intermediates.
+    // The root is stored last: it marks the authority as complete. A node that is killed before it
+    // starts over and overwrites the intermediates.
     for (role, authority) in made.in_order() {
         put(store, seal, role, authority).await?;
     }

@@ -91,8 +91,8 @@ impl Pki {
             role_of(&ticket),
             &ticket.agent,
         )?;
-        // The redemption is a command: of two agents that race with one ticket only one is applied. A
-        // repeated request skips it, because its ticket is redeemed already.
+        // The redemption is a command: of two agents that race with one ticket only one is applied.
+        // A repeated request skips it, because its ticket is redeemed already.
         if verdict == JoinVerdict::Redeem {
             let key = request.fingerprint().parse().map_err(|_| unknown())?;
             let redeem = RedeemJoinTicket {
@@ -188,8 +188,8 @@ impl Pki {
         self.issue(&peer.id, &request, allocation, cause).await
     }
 
-    /// Issues a new certificate in place of an expired one. The request must be of the same key, or of the
-    /// key that replaced it.
+    /// Issues a new certificate in place of an expired one. The request must be of the same key, or
+    /// of the key that replaced it.
     pub async fn resume(
         &self,
         chain: &[CertificateDer<'static>],
@@ -212,7 +212,8 @@ impl Pki {
         self.issue(&peer.id, &request, allocation, cause).await
     }
 
-    /// Issues the certificate of an installed machine, bound to the project that it is allocated to.
+    /// Issues the certificate of an installed machine, bound to the project that it is allocated
+    /// to.
     pub async fn issue_project_machine(
         &self,
         machine: &Machine,
@@ -245,8 +246,8 @@ impl Pki {
         cause: Cause,
     ) -> Result<Issued, PkiError> {
         let signed = self.sign(id, request)?;
-        // Only a recorded certificate can be revoked. One that was handed out first would be out of reach
-        // if the node died before the record.
+        // Only a recorded certificate can be revoked. One that was handed out first would be out of
+        // reach if the node died before the record.
         let mut certificate = record::certificate(&signed.says, self.now(), allocation);
         certificate.authority = signed.generation;
         let level = self.inner.store.read_local(feature_level)?;

@@ -1,10 +1,10 @@
 //! Generations of the authority: which of them sign and which are trusted during a rotation.
 //!
-//! The intermediate of the nodes is cross-signed by both roots while both are trusted. So an agent that
-//! knows only the old root can still connect to nodes, and learns the new root when it renews. Agents
-//! get certificates of the new generation from the beginning, because nodes trust both. Peers trust
-//! only each other's intermediate, so they trust both for a while before the first of them presents a
-//! certificate of the new one.
+//! The intermediate of the nodes is cross-signed by both roots while both are trusted. So an agent
+//! that knows only the old root can still connect to nodes, and learns the new root when it renews.
+//! Agents get certificates of the new generation from the beginning, because nodes trust both.
+//! Peers trust only each other's intermediate, so they trust both for a while before the first of
+//! them presents a certificate of the new one.
 
 use std::sync::Arc;
 
@@ -114,8 +114,8 @@ impl Authorities {
         if let Some(open) = rotation.filter(|rotation| rotation.phase != CaPhase::Done) {
             trusted.push(open.from);
         }
-        // In the first phase peers only learn to trust the new intermediate. A certificate of it now would
-        // be refused by the nodes that have not applied the rotation yet.
+        // In the first phase peers only learn to trust the new intermediate. A certificate of it
+        // now would be refused by the nodes that have not applied the rotation yet.
         let signs_for_peers = match rotation {
             Some(rotation) if rotation.phase == CaPhase::Overlap => rotation.from,
             _ => newest,

@@ -15,7 +15,8 @@ use crate::{Pki, PkiError};
 /// Lifetime of an invite: seven days, as of the published servers.
 pub const INVITE_LIFE: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Random bytes of a secret. Its hexadecimal form has the 32 characters that published clients expect.
+/// Random bytes of a secret. Its hexadecimal form has the 32 characters that published clients
+/// expect.
 const RANDOM_LEN: usize = 16;
 
 impl Pki {

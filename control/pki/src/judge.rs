@@ -1,5 +1,6 @@
-//! Decisions on tickets and certificates, as pure functions. The state decides again when the command is
-//! applied. This check comes first, so that a stranger cannot make control write to the log.
+//! Decisions on tickets and certificates, as pure functions. The state decides again when the
+//! command is applied. This check comes first, so that a stranger cannot make control write to the
+//! log.
 
 use control_state::{
     BootTicket, Certificate, ErrorCode, Identity, JoinTicket, Machine, RESUME_MAX_MS, StateError,
@@ -8,11 +9,11 @@ use proto_identity::profile::BACKDATE;
 use proto_identity::{AgentRole, PeerIdentity, Subject};
 use proto_types::{Digest, MacAddr, MachineId, Timestamp};
 
-/// Longest time after the end of its certificate in which an agent may resume, milliseconds. Beyond it
-/// the agent needs a new ticket.
+/// Longest time after the end of its certificate in which an agent may resume, milliseconds. Beyond
+/// it the agent needs a new ticket.
 pub const RESUME_MAX: u64 = RESUME_MAX_MS;
-/// Time after a join in which the same key may redeem the same ticket again, because the answer may have
-/// been lost, milliseconds. Beyond it the ticket is used up.
+/// Time after a join in which the same key may redeem the same ticket again, because the answer may
+/// have been lost, milliseconds. Beyond it the ticket is used up.
 pub const REPEAT_MAX: u64 = 120_000;
 
 /// A refusal with the standard text of its code.
@@ -37,8 +38,8 @@ pub(crate) fn join(
     now: Timestamp,
 ) -> Result<JoinVerdict, StateError> {
     let ticket = ticket.filter(|t| t.secret.same_as(secret));
-    // A wrong secret gets the same answer as an unknown ticket, before any other check: the other answers
-    // would tell a stranger that the id exists.
+    // A wrong secret gets the same answer as an unknown ticket, before any other check: the other
+    // answers would tell a stranger that the id exists.
     let ticket = ticket.ok_or_else(|| refuse(ErrorCode::TicketUnknown))?;
     if ticket.revoked_at.is_some() {
         return Err(refuse(ErrorCode::TicketRevoked));
@@ -94,8 +95,8 @@ pub(crate) struct IdentityFacts<'a> {
     pub machine: Option<&'a Machine>,
 }
 
-/// Checks that nothing was revoked or removed since the certificate was issued. Enough for a renewal over
-/// a session, where the certificate itself is still valid.
+/// Checks that nothing was revoked or removed since the certificate was issued. Enough for a
+/// renewal over a session, where the certificate itself is still valid.
 pub(crate) fn stands(peer: &PeerIdentity, known: IdentityFacts<'_>) -> Result<(), StateError> {
     let gone = || refuse(ErrorCode::CertificateRevoked);
     let is_revoked = known.identity.is_some_and(|i| i.revoked_at.is_some());
@@ -115,9 +116,9 @@ pub(crate) fn stands(peer: &PeerIdentity, known: IdentityFacts<'_>) -> Result<()
                 .ok_or_else(gone)?;
             let backdate = u64::try_from(BACKDATE.as_millis()).unwrap_or(0);
             let issued = Timestamp::from_ms(peer.not_before_ms.saturating_add(backdate));
-            // A certificate of an earlier allocation of the machine to the same project must not work for
-            // this one: another user of the project may have its key. Certificates have seconds, so the
-            // comparison allows one.
+            // A certificate of an earlier allocation of the machine to the same project must not
+            // work for this one: another user of the project may have its key. Certificates have
+            // seconds, so the comparison allows one.
             let current = allocation.project.to_string() == *project
                 && issued.ms().saturating_add(999) >= allocation.created_at.ms();
             if current { Ok(()) } else { Err(gone()) }
@@ -126,17 +127,17 @@ pub(crate) fn stands(peer: &PeerIdentity, known: IdentityFacts<'_>) -> Result<()
     }
 }
 
-/// Checks that an identity whose certificate has expired may get a new one for the key with fingerprint
-/// `key`, without a ticket. The ticket with which an agent joined must be on record, unrevoked and of
-/// that key. hammer never resumes: it boots again.
+/// Checks that an identity whose certificate has expired may get a new one for the key with
+/// fingerprint `key`, without a ticket. The ticket with which an agent joined must be on record,
+/// unrevoked and of that key. hammer never resumes: it boots again.
 pub(crate) fn may_resume(
     peer: &PeerIdentity,
     key: &str,
     known: IdentityFacts<'_>,
     now: Timestamp,
 ) -> Result<(), StateError> {
-    // The key may have been rotated after the certificate that is presented: the answer with the new
-    // certificate was lost.
+    // The key may have been rotated after the certificate that is presented: the answer with the
+    // new certificate was lost.
     let current = known.identity.map(|identity| identity.key.hex());
     if current.as_deref().unwrap_or(&peer.fingerprint) != key {
         return Err(refuse(ErrorCode::TicketForeign));

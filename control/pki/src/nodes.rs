@@ -60,8 +60,8 @@ pub struct NodeAdmission {
 }
 
 impl Pki {
-    /// Invites the node with this key, on behalf of a user. The second value is the content of the ticket
-    /// file, which contains the secret and is stored nowhere.
+    /// Invites the node with this key, on behalf of a user. The second value is the content of the
+    /// ticket file, which contains the secret and is stored nowhere.
     ///
     /// # Errors
     /// When the lifetime is not between a minute and a day, or there are too many nodes.
@@ -97,7 +97,8 @@ impl Pki {
         Ok((node, file.encode()))
     }
 
-    /// Admits an invited node: issues its certificate and wraps the data key. It is not a member yet.
+    /// Admits an invited node: issues its certificate and wraps the data key. It is not a member
+    /// yet.
     ///
     /// # Errors
     /// When the invitation is unknown, expired, withdrawn, or bound to another key.
@@ -110,8 +111,8 @@ impl Pki {
         let key: Digest = request.fingerprint().parse().map_err(|_| unknown())?;
         let secret = Digest::sha256(sha256(&join.secret));
         let now = self.now();
-        // The answer to the first request may have been lost. Its command was applied then, and a second
-        // one would be refused because the invitation is used up.
+        // The answer to the first request may have been lost. Its command was applied then, and a
+        // second one would be refused because the invitation is used up.
         let is_repeated = self.inner.store.read(|tables| {
             let node = tables
                 .get::<ControlNode>(&id)

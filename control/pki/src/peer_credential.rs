@@ -18,8 +18,8 @@ pub struct PeerCredential {
     pub anchors: Vec<CertificateDer<'static>>,
 }
 
-/// The peer credential of this node from its local state, without a quorum: nodes that start together
-/// need it to form one. `None` means that the state has no authority yet.
+/// The peer credential of this node from its local state, without a quorum: nodes that start
+/// together need it to form one. `None` means that the state has no authority yet.
 pub fn peer_credential_at_rest(
     store: &Store,
     seal: &SealingKey,

@@ -15,12 +15,12 @@ use tracing::warn;
 
 use crate::generations::rotation;
 
-/// Time over which agents spread their renewals in a forced rotation of the authority, so that they do
-/// not all ask at once.
+/// Time over which agents spread their renewals in a forced rotation of the authority, so that they
+/// do not all ask at once.
 const FORCED_SPREAD: Duration = Duration::from_secs(15);
 
-/// Serial numbers of revoked certificates that have not expired yet, and identities that must replace
-/// their keys. Follows the state.
+/// Serial numbers of revoked certificates that have not expired yet, and identities that must
+/// replace their keys. Follows the state.
 #[derive(Debug)]
 pub struct Revoked {
     known: RwLock<RevokedKeys>,
@@ -31,8 +31,8 @@ pub struct Revoked {
 #[derive(Debug, Default)]
 struct RevokedKeys {
     serials: BTreeSet<String>,
-    /// Identities that must renew, by SPIFFE id: SHA-256 of the old key, hex, and the time over which
-    /// renewals spread.
+    /// Identities that must renew, by SPIFFE id: SHA-256 of the old key, hex, and the time over
+    /// which renewals spread.
     due: BTreeMap<String, (String, Duration)>,
     /// Generation of the authority that every certificate must have now; 0 means any.
     wanted: u32,
@@ -160,7 +160,7 @@ impl Revoked {
                 true
             }
             Err(e) => {
-                warn!(error = %e, "the revocations cannot be read; the last known ones stay in force");
+                warn!(error = %e, "revocations cannot be read, the last known ones stay");
                 false
             }
         }

@@ -10,9 +10,9 @@ use crate::validity::after;
 use crate::{Pki, PkiError};
 
 impl Pki {
-    /// Creates the next generation of the authority and the command that begins the rotation to it. Both
-    /// generations are trusted until `overlap` has passed. A forced rotation asks every agent to renew
-    /// now, and ends once all have, at the latest after `overlap`.
+    /// Creates the next generation of the authority and the command that begins the rotation to it.
+    /// Both generations are trusted until `overlap` has passed. A forced rotation asks every agent
+    /// to renew now, and ends once all have, at the latest after `overlap`.
     ///
     /// # Errors
     /// When the state cannot be read, or the current authority cannot be unsealed.
@@ -30,7 +30,8 @@ impl Pki {
         })?;
         let old_root = unseal(seal, &*root?)?;
         let made = Generation::make(self.trust_domain(), now.ms())?;
-        // Agents that know only the old root must be able to connect to nodes of the new generation.
+        // Agents that know only the old root must be able to connect to nodes of the new
+        // generation.
         let crossed = old_root.cross(&made.nodes, Purpose::Nodes, now.ms())?;
         let mut authorities = Vec::new();
         for (role, authority) in made.in_order() {

@@ -1,8 +1,8 @@
 //! Seals private keys before they go into the replicated state: AES-256-GCM.
 //!
-//! Two keys, so that no two nodes have the same file: the *data key* seals secrets in the state and is
-//! the same on every node; each node keeps it sealed by a *node key* of its own. A node
-//! that joins gets the data key wrapped to an X25519 key that it made for that join.
+//! Two keys, so that no two nodes have the same file: the *data key* seals secrets in the state and
+//! is the same on every node; each node keeps it sealed by a *node key* of its own. A node that
+//! joins gets the data key wrapped to an X25519 key that it made for that join.
 
 use std::fmt;
 use std::fs;
@@ -222,8 +222,8 @@ pub(crate) fn random(bytes: &mut [u8]) -> Result<(), PkiError> {
         .map_err(|_| PkiError::Randomness)
 }
 
-/// Writes a new file completely or not at all, with mode 0600 from the start. An existing file is never
-/// overwritten: it may be the only copy of a key.
+/// Writes a new file completely or not at all, with mode 0600 from the start. An existing file is
+/// never overwritten: it may be the only copy of a key.
 fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let dir = path.parent().unwrap_or_else(|| Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(dir)?;

@@ -36,8 +36,8 @@ pub struct NewJoinTicket {
     pub agent: String,
     /// SHA-256 of the key that may redeem it. `None` means the first key that does.
     pub key: Option<Digest>,
-    /// SHA-256 of the endorsement key (SubjectPublicKeyInfo) of the TPM that may redeem it. `None` means
-    /// that no TPM is needed.
+    /// SHA-256 of the endorsement key (SubjectPublicKeyInfo) of the TPM that may redeem it. `None`
+    /// means that no TPM is needed.
     pub tpm: Option<Digest>,
     /// Lifetime. Zero means [`JOIN_TICKET_LIFE`]; the maximum is [`JOIN_TICKET_LIFE_MAX`].
     pub life: Duration,
@@ -67,8 +67,8 @@ impl std::fmt::Debug for NewBootTicket {
 }
 
 impl Pki {
-    /// Creates a join ticket on behalf of a user. The second value is the content of the ticket file,
-    /// which contains the secret and is stored nowhere.
+    /// Creates a join ticket on behalf of a user. The second value is the content of the ticket
+    /// file, which contains the secret and is stored nowhere.
     pub async fn create_join_ticket(
         &self,
         permit: &Permit,
@@ -116,8 +116,9 @@ impl Pki {
         Ok((ticket, file.encode()))
     }
 
-    /// Revokes a join ticket on behalf of a user: it can no longer be redeemed. If an agent has joined
-    /// with it, and with no other since, the sessions of the agent end and it cannot come back.
+    /// Revokes a join ticket on behalf of a user: it can no longer be redeemed. If an agent has
+    /// joined with it, and with no other since, the sessions of the agent end and it cannot come
+    /// back.
     pub async fn revoke_join_ticket(
         &self,
         permit: &Permit,
@@ -131,7 +132,8 @@ impl Pki {
             .propose(permit, &command)
             .await?
             .join_ticket()?;
-        // The agent may have joined again with another ticket. Its certificates are of that one then.
+        // The agent may have joined again with another ticket. Its certificates are of that one
+        // then.
         let is_last = self.inner.store.read(|t| {
             let same = |other: &&Arc<JoinTicket>| {
                 other.kind == ticket.kind

@@ -1,9 +1,9 @@
 //! Challenges that only one TPM can answer, and the check of the answer.
 //!
-//! The challenge is a secret that the TPM with a known endorsement key (EK) decrypts for a key
-//! that lives in the same TPM, and for no other key (`TPM2_MakeCredential`, TPM 2.0 part 1, §24).
-//! Control stores nothing of it: the caller returns it, sealed by the data key of the cluster, to any
-//! node.
+//! The challenge is a secret that the TPM with a known endorsement key (EK) decrypts for a key that
+//! lives in the same TPM, and for no other key (`TPM2_MakeCredential`, TPM 2.0 part 1, §24).
+//! Control stores nothing of it: the caller returns it, sealed by the data key of the cluster, to
+//! any node.
 
 use aes::Aes128;
 use aes::cipher::generic_array::GenericArray;
@@ -20,7 +20,8 @@ use rustls_pki_types::pem::PemObject as _;
 use crate::seal::random;
 use crate::{Pki, PkiError};
 
-/// Lifetime of a challenge, milliseconds. A slow TPM needs a second or two; a later answer is refused.
+/// Lifetime of a challenge, milliseconds. A slow TPM needs a second or two; a later answer is
+/// refused.
 const CHALLENGE_LIFE_MS: u64 = 120_000;
 const BLOCK_LEN: usize = 16;
 
@@ -48,7 +49,8 @@ impl std::fmt::Debug for TpmClaim {
     }
 }
 
-/// SHA-256 of the endorsement key in a certificate of a TPM (DER or PEM). A ticket can be bound to it.
+/// SHA-256 of the endorsement key in a certificate of a TPM (DER or PEM). A ticket can be bound to
+/// it.
 ///
 /// # Errors
 /// When it is not a certificate of a P-256 key.
@@ -127,8 +129,8 @@ impl Pki {
         let unproved = || refused("the ticket is bound to a TPM, which did not answer");
         let answer = answer.ok_or_else(unproved)?;
         let key = request.fingerprint();
-        // The seal is bound to the ticket, its TPM and the key: the answer to another challenge cannot be
-        // replayed here, because its seal does not open.
+        // The seal is bound to the ticket, its TPM and the key: the answer to another challenge
+        // cannot be replayed here, because its seal does not open.
         let open = self.unseal(&name(ticket, key), &answer.sealed);
         let open = open.map_err(|_| refused("the challenge was made for another ticket or key"))?;
         let (end, secret) = open.split_first_chunk::<8>().ok_or_else(unproved)?;

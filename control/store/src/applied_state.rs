@@ -1,4 +1,5 @@
-//! The applied state: in memory for readers, as rows in the state engine, and as changes for watches.
+//! The applied state: in memory for readers, as rows in the state engine, and as changes for
+//! watches.
 //!
 //! One entry is applied in this order: the state in memory, its rows and the progress in one batch
 //! of the state engine, the changes to the watches, the answer to the proposer.
@@ -37,8 +38,8 @@ struct BatchOutcome<M: StateMachine> {
 /// The state of this node, shared between the applier, readers and the snapshot builder.
 #[derive(Debug)]
 pub(crate) struct AppliedState<M: StateMachine> {
-    /// A lock of `std`, because its poisoning is needed here: a state machine that panicked has left
-    /// a partial change, and no reader may see it.
+    /// A lock of `std`, because its poisoning is needed here: a state machine that panicked has
+    /// left a partial change, and no reader may see it.
     pub(crate) state: RwLock<M>,
     pub(crate) engine: Box<dyn StateEngine>,
     pub(crate) snapshots: SnapshotStore,

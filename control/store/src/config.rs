@@ -23,8 +23,8 @@ pub const KEEP_ENTRIES: u64 = 1000;
 pub const PROPOSE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Bound of a linearizable read's wait for a majority; beyond it the read fails.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bound of the wait at the start of a single node, until it leads and has applied its log; beyond it
-/// the start fails.
+/// Bound of the wait at the start of a single node, until it leads and has applied its log; beyond
+/// it the start fails.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Membership of a new data directory. Ignored for a directory that is in use, except that another

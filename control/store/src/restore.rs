@@ -35,8 +35,8 @@ use crate::wal::{LogOwner, Wal};
 /// Distance of the restored term from the term of the backup. Each election takes one term; the old
 /// cluster must not have held this many since the backup.
 const TERM_JUMP: u64 = 1 << 20;
-/// Distance of the restored revision from the revision of the backup, which must be above the number
-/// of commands that the old cluster has applied since.
+/// Distance of the restored revision from the revision of the backup, which must be above the
+/// number of commands that the old cluster has applied since.
 const REVISION_JUMP: u64 = 1 << 32;
 /// Rows in one batch of the state engine; it bounds the memory of a restore.
 const ROWS_AT_ONCE: usize = 1000;
@@ -224,7 +224,8 @@ impl StateRestore {
         Ok(())
     }
 
-    /// Returns the cluster clock with the mark of a restore, which replaces the clock of the backup.
+    /// Returns the cluster clock with the mark of a restore, which replaces the clock of the
+    /// backup.
     fn clock_row(&self, state: &Tables) -> Result<Option<StateRow>, StoreCodecError> {
         let Some(made_at) = self.made_at else {
             return Ok(None);

@@ -116,9 +116,9 @@ impl SnapshotStore {
         Ok((snapshot_meta(&progress), made))
     }
 
-    /// Moves a complete snapshot, received or from elsewhere on the file system, among the snapshots
-    /// of this node. The caller installs it afterwards: after a crash in between, the start installs
-    /// it again.
+    /// Moves a complete snapshot, received or from elsewhere on the file system, among the
+    /// snapshots of this node. The caller installs it afterwards: after a crash in between, the
+    /// start installs it again.
     pub(crate) fn adopt(&self, from: &SnapshotDir) -> Result<SnapshotDir, SnapshotError> {
         // At the start Raft installs the newest snapshot of this node itself.
         if from.0.parent() == Some(self.dir.as_path()) && !is_temporary(&from.0) {

@@ -104,8 +104,8 @@ impl SnapshotReceiver {
         channel.send(wire::say(&installed)?).await
     }
 
-    /// Returns the answer to an offer that needs no transfer: from a leader of an earlier term, or of
-    /// a snapshot that this node has, because the channel broke between last piece and answer.
+    /// Returns the answer to an offer that needs no transfer: from a leader of an earlier term, or
+    /// of a snapshot that this node has, because the channel broke between last piece and answer.
     /// `None` means that the snapshot must be received.
     async fn declined<M: StateMachine>(
         &self,
@@ -162,7 +162,8 @@ impl SnapshotReceiver {
         self.threads.blocking(work).await?
     }
 
-    /// Receives the missing bytes. The snapshot is complete, verified and durable when this returns.
+    /// Receives the missing bytes. The snapshot is complete, verified and durable when this
+    /// returns.
     async fn receive_files(
         &self,
         attempt: &CancellationToken,

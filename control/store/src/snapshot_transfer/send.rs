@@ -36,11 +36,11 @@ pub(crate) struct SnapshotSender {
 }
 
 impl SnapshotSender {
-    /// Sends the bytes that the receiver lacks, and returns its answer after the installation. `stall`
-    /// bounds the wait for each message, not the whole transfer.
+    /// Sends the bytes that the receiver lacks, and returns its answer after the installation.
+    /// `stall` bounds the wait for each message, not the whole transfer.
     ///
-    /// # Errors
-    /// When a file cannot be read, the channel breaks, the receiver refuses, or `stall` is exceeded.
+    /// # Errors When a file cannot be read, the channel breaks, the receiver refuses, or `stall` is
+    /// exceeded.
     pub(crate) async fn send(
         &self,
         mut channel: Channel,

@@ -49,8 +49,8 @@ pub(crate) enum SnapshotPiece {
     End,
 }
 
-/// Returns `true` if a path from an offer stays inside the snapshot's directory. The receiver creates
-/// files under these paths, so `..` in one would write anywhere in the data directory.
+/// Returns `true` if a path from an offer stays inside the snapshot's directory. The receiver
+/// creates files under these paths, so `..` in one would write anywhere in the data directory.
 pub(crate) fn is_inside(path: &str) -> bool {
     let plain = |name: &str| {
         !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])

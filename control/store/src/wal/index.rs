@@ -172,8 +172,8 @@ impl LogIndex {
                 |(index, indexed)| match (&indexed.entry, indexed.location) {
                     (Some(entry), _) => Ok(FoundEntry::Cached(entry.clone())),
                     (None, Some(location)) => {
-                        // The handle goes along: a purge may delete the file before the read, and an
-                        // open file stays readable.
+                        // The handle goes along: a purge may delete the file before the read, and
+                        // an open file stays readable.
                         let file = self.files.get(&location.segment).cloned();
                         let file = file.ok_or_else(|| missing_entry(*index))?;
                         Ok(FoundEntry::OnDisk(indexed.log_id, location, file))

@@ -283,7 +283,8 @@ fn spawn(flusher: LogFlusher, threads: &StoreThreads) -> io::Result<FlusherThrea
         StoreThreads::Caller(failed) => {
             let failed = failed.clone();
             let mut task = tokio::task::JoinSet::new();
-            // A task of a set, so that it is aborted with the log, as the thread of a killed process.
+            // A task of a set, so that it is aborted with the log, as the thread of a killed
+            // process.
             task.spawn(async move { flusher.run_in_virtual_time(&*failed).await });
             Ok(FlusherThread::Task(task))
         }

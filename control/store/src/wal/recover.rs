@@ -262,7 +262,8 @@ fn rewrite(file: &dyn DiskFile, bytes: &[u8], end: usize) -> io::Result<()> {
     file.sync()
 }
 
-/// Zeroes the torn bytes behind `end`, makes the rest durable, and returns the number of torn bytes.
+/// Zeroes the torn bytes behind `end`, makes the rest durable, and returns the number of torn
+/// bytes.
 fn cut(file: &dyn DiskFile, bytes: &[u8], end: usize) -> io::Result<usize> {
     let dirty = bytes
         .iter()

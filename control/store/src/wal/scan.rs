@@ -50,7 +50,8 @@ pub(crate) fn scan(bytes: &[u8], from: usize, salt: u32) -> SegmentScan {
     }
 }
 
-/// Returns `true` if a frame behind `damage` was written after the bytes at `damage` had been synced.
+/// Returns `true` if a frame behind `damage` was written after the bytes at `damage` had been
+/// synced.
 fn proves_durable(bytes: &[u8], damage: usize, salt: u32) -> bool {
     // The length at the damage cannot be trusted to find the next frame, so every aligned offset is
     // tried. The salt in the checksums keeps payload bytes from being taken for a frame here.
