@@ -14,6 +14,7 @@
 //! Entry point: [`PeerLink`].
 
 mod close_code;
+mod connection_key;
 mod inbound;
 mod link;
 mod settings;
