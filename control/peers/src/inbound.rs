@@ -27,8 +27,8 @@ impl PeerLink {
         self.run_with(store, is_removed, stop).await;
     }
 
-    /// As [`run`](Self::run), for a store with another state machine. `is_removed` returns `true` if a
-    /// node was removed from the cluster and must be turned away.
+    /// As [`run`](Self::run), for a store with another state machine. `is_removed` returns `true`
+    /// if a node was removed from the cluster and must be turned away.
     pub async fn run_with<M: StateMachine>(
         self,
         store: Store<M>,
@@ -71,18 +71,19 @@ struct PeerCaller {
     not_after_ms: u64,
 }
 
-/// Accepts a handshake, asks the caller to prove its address (QUIC retry), or refuses it. Never waits.
+/// Accepts a handshake, asks the caller to prove its address (QUIC retry), or refuses it. Never
+/// waits.
 fn admit(
     incoming: Incoming,
     handshakes: &Arc<Places<IpAddr>>,
 ) -> Option<(Incoming, Place<IpAddr>)> {
-    // Counted per address: a QUIC handshake costs a signature, and one host must not take the places of
-    // the nodes.
+    // Counted per address: a QUIC handshake costs a signature, and one host must not take the
+    // places of the nodes.
     let address = network(incoming.remote_address().ip());
     if handshakes.taken() >= HANDSHAKES_UNPROVED_MAX && incoming.may_retry() {
-        // A source address is forged easily. A forger gets no answer to the retry, so it cannot take the
-        // places of the node whose address it uses. The call fails only for connections that may not
-        // be retried, which was checked.
+        // A source address is forged easily. A forger gets no answer to the retry, so it cannot
+        // take the places of the node whose address it uses. The call fails only for connections
+        // that may not be retried, which was checked.
         drop(incoming.retry());
         return None;
     }
@@ -135,8 +136,8 @@ async fn serve_caller<M: StateMachine>(
         turn_away(&connection, node);
         return;
     }
-    // QUIC checks the certificate in the handshake only. Without this end a connection would outlive the
-    // certificate by as long as it stays open.
+    // QUIC checks the certificate in the handshake only. Without this end a connection would
+    // outlive the certificate by as long as it stays open.
     let life = Duration::from_millis(not_after_ms.saturating_sub(store.now().ms()));
     serve(connection, store, node, is_removed, Instant::now() + life).await;
 }
@@ -172,7 +173,8 @@ fn is_removed(store: &Store, node: u64) -> bool {
     removed.unwrap_or(true)
 }
 
-/// Serves the channels of a connection until it ends, the node is removed or the certificate expires.
+/// Serves the channels of a connection until it ends, the node is removed or the certificate
+/// expires.
 async fn serve<M: StateMachine>(
     connection: Connection,
     store: &Store<M>,
@@ -184,8 +186,8 @@ async fn serve<M: StateMachine>(
     let mut removal_check = interval(REMOVAL_CHECK);
     loop {
         tokio::select! {
-            // A node that was removed after it connected can still send entries and votes on channels
-            // that are open, so it is not enough to check when a channel opens.
+            // A node that was removed after it connected can still send entries and votes on
+            // channels that are open, so it is not enough to check when a channel opens.
             _ = removal_check.tick() => if is_removed(store, node) {
                 turn_away(&connection, node);
                 break;
@@ -220,8 +222,8 @@ async fn serve<M: StateMachine>(
     }
 }
 
-/// Logs the end of a channel: a warning if the peer was turned away, because broken channels are common
-/// and refusals are not.
+/// Logs the end of a channel: a warning if the peer was turned away, because broken channels are
+/// common and refusals are not.
 fn log(node: u64, error: &std::io::Error) {
     if error.kind() == std::io::ErrorKind::PermissionDenied {
         warn!(node, error = %error, "a peer was turned away");

@@ -5,8 +5,8 @@
 //! heartbeats nor entries.
 //!
 //! Invariants:
-//! - Both sides present a certificate of the peers' intermediate, the only trust anchor: the handshake of
-//!   an agent, a machine or a node of another cluster fails.
+//! - Both sides present a certificate of the peers' intermediate, the only trust anchor: the
+//!   handshake of an agent, a machine or a node of another cluster fails.
 //! - A caller that dials a node by number and address reaches that node or none.
 //! - A node that was removed is turned away from then on.
 //! - A connection ends when the certificate of the caller expires.
@@ -14,6 +14,7 @@
 //! Entry point: [`PeerLink`].
 
 mod close_code;
+mod connection_key;
 mod inbound;
 mod link;
 mod settings;

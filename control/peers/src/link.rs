@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ALPN;
 use crate::close_code::REMOVED;
+use crate::connection_key::{ConnectionKey, broken};
 use crate::settings::{self, DIAL_TIME_MAX};
 
 /// Server name (SNI) of the handshake. It has no meaning: the certificate proves the node.
@@ -36,8 +37,8 @@ pub(crate) struct PeerLinkInner {
     credential: RwLock<Option<PeerCredential>>,
     /// Connections by what they are for, open or being opened.
     connections: Mutex<BTreeMap<ConnectionKey, Dial>>,
-    /// Tasks that dial. A dial goes on when the caller that asked first has given up, because the next
-    /// one needs the same connection.
+    /// Tasks that dial. A dial goes on when the caller that asked first has given up, because the
+    /// next one needs the same connection.
     dials: Mutex<JoinSet<()>>,
     /// Nodes whose last dial failed.
     missed: Mutex<BTreeSet<u64>>,
@@ -47,15 +48,6 @@ pub(crate) struct PeerLinkInner {
 
 /// A connection, or one that is being opened.
 type Dial = Shared<BoxFuture<'static, Result<Connection, Arc<io::Error>>>>;
-
-/// Destination and purpose of a connection.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ConnectionKey {
-    node: u64,
-    address: String,
-    /// `true` for snapshots, which have a connection of their own.
-    is_bulk: bool,
-}
 
 impl fmt::Debug for PeerLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -133,8 +125,8 @@ impl Transport for PeerLink {
 }
 
 impl PeerLinkInner {
-    /// The connection that is open or being opened, or a new one. Callers that ask at the same time share
-    /// one dial: a node that restarts would otherwise get one handshake per lane and request.
+    /// The connection that is open or being opened, or a new one. Callers that ask at the same time
+    /// share one dial: a node that restarts would otherwise get one handshake per lane and request.
     fn connection(self: &Arc<Self>, key: &ConnectionKey) -> Dial {
         let mut connections = self.connections.lock();
         if let Some(dial) = connections.get(key) {
@@ -186,8 +178,8 @@ impl PeerLinkInner {
 
     /// Notes that another node closed a connection because this node was removed.
     fn note_removal(&self, reason: &ConnectionError) {
-        // The removal itself is a log entry that a removed node never gets. Without this code it would
-        // dial the others for ever.
+        // The removal itself is a log entry that a removed node never gets. Without this code it
+        // would dial the others for ever.
         if let ConnectionError::ApplicationClosed(close) = reason
             && close.error_code.into_inner() == u64::from(REMOVED)
             && !self.removed.is_cancelled()
@@ -225,36 +217,4 @@ impl PeerLinkInner {
         let connecting = connecting.map_err(|e| unknown(e.to_string()))?;
         connecting.await.map_err(|e| broken(key, e))
     }
-}
-
-/// Explains a broken connection to the operator.
-fn broken(key: &ConnectionKey, error: ConnectionError) -> io::Error {
-    let ConnectionKey { node, address, .. } = key;
-    let (kind, message) = match &error {
-        // 0x100 to 0x1ff are TLS alerts (RFC 9001): one of both certificates was refused.
-        ConnectionError::TransportError(e) if u64::from(e.code) & !0xff == 0x100 => (
-            io::ErrorKind::PermissionDenied,
-            format!(
-                "the node at {address} is not node {node} of this cluster, or does not accept \
-                 this node as a member: {}. Compare the peer addresses: metalmesh cluster status",
-                e.reason
-            ),
-        ),
-        ConnectionError::ApplicationClosed(close) => (
-            io::ErrorKind::ConnectionRefused,
-            format!(
-                "node {node} at {address} ended the connection: {}",
-                String::from_utf8_lossy(&close.reason)
-            ),
-        ),
-        ConnectionError::ConnectionClosed(close) => (
-            io::ErrorKind::ConnectionRefused,
-            format!("node {node} at {address} refused: {close}"),
-        ),
-        other => (
-            io::ErrorKind::NotConnected,
-            format!("node {node} at {address}: {other}"),
-        ),
-    };
-    io::Error::new(kind, message)
 }

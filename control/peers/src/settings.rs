@@ -9,14 +9,14 @@ use quinn::{IdleTimeout, TransportConfig, VarInt};
 pub(crate) const DIAL_TIME_MAX: Duration = Duration::from_secs(2);
 /// Time limit for the handshake of a caller. Beyond it the handshake is dropped.
 pub(crate) const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
-/// Most handshakes at the same time; further ones are refused. A cluster has at most seven nodes, which
-/// open a few connections each.
+/// Most handshakes at the same time; further ones are refused. A cluster has at most seven nodes,
+/// which open a few connections each.
 pub(crate) const HANDSHAKES_MAX: usize = 256;
 /// Most handshakes at the same time of one IPv4 address or one IPv6 /64 network; further ones are
 /// refused.
 pub(crate) const HANDSHAKES_PER_ADDRESS_MAX: usize = 16;
-/// Handshakes at the same time from which on callers must prove their address (QUIC retry), so that a
-/// forger cannot take the places of a node whose address it uses.
+/// Handshakes at the same time from which on callers must prove their address (QUIC retry), so that
+/// a forger cannot take the places of a node whose address it uses.
 pub(crate) const HANDSHAKES_UNPROVED_MAX: usize = 8;
 /// Time limit for closing all connections at the stop of the node. Beyond it they are dropped.
 pub(crate) const STOP_TIME_MAX: Duration = Duration::from_secs(2);
@@ -26,8 +26,8 @@ pub(crate) const REMOVAL_CHECK: Duration = Duration::from_secs(1);
 const IDLE_TIMEOUT_MS: u32 = 3000;
 /// Interval of QUIC keep-alive packets; several fit the idle timeout.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
-/// First estimate of the round trip time: control nodes are near each other, and the default of 333 ms
-/// would delay the first retransmissions.
+/// First estimate of the round trip time: control nodes are near each other, and the default of 333
+/// ms would delay the first retransmissions.
 const INITIAL_RTT: Duration = Duration::from_millis(10);
 /// Most channels of one connection. Further ones wait.
 const CHANNELS_MAX: u32 = 256;

@@ -257,8 +257,8 @@ async fn an_agent_never_speaks_raft() {
     served.end().await;
 }
 
-/// A relay that passes only retries back to the caller: handshakes begin from another address and never
-/// complete.
+/// A relay that passes only retries back to the caller: handshakes begin from another address and
+/// never complete.
 async fn half_way(front: UdpSocket, back: UdpSocket, node: SocketAddr) {
     let (mut packet, mut answer) = ([0; 2048], [0; 2048]);
     let mut caller = None;

@@ -1,5 +1,5 @@
-//! Writes and linearizable reads on any node: the leader serves its own callers, a follower forwards
-//! to the leader.
+//! Writes and linearizable reads on any node: the leader serves its own callers, a follower
+//! forwards to the leader.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,8 +55,8 @@ impl UnknownOutcome {
 }
 
 impl<M: StateMachine> Store<M> {
-    /// Applies `command`, on any node. Success means: durable on a majority and applied on this node,
-    /// together with the audit record of the call that `permit` was issued for.
+    /// Applies `command`, on any node. Success means: durable on a majority and applied on this
+    /// node, together with the audit record of the call that `permit` was issued for.
     ///
     /// # Errors
     /// [`ProposeError::Rejected`] when the state refused it and nothing changed; otherwise see
@@ -67,8 +67,8 @@ impl<M: StateMachine> Store<M> {
         command: &M::Command,
     ) -> Result<M::Reply, ProposeError<M::Rejection>> {
         self.running()?;
-        // Before anything else: a permit that does not cover the command is a bug of the handler, and
-        // must not reach the log, whatever the state would say.
+        // Before anything else: a permit that does not cover the command is a bug of the handler,
+        // and must not reach the log, whatever the state would say.
         M::may_change(permit, command).map_err(ProposeError::Rejected)?;
         // The audit record is a part of the command, in one log entry: an effect without its record
         // cannot exist, whichever node dies when.
@@ -100,8 +100,8 @@ impl<M: StateMachine> Store<M> {
         // that lags refuses too much at worst, and never proposes what another node cannot read.
         self.read_local(|state| state.enabled(original))?
             .map_err(ProposeError::Rejected)?;
-        // `NotLeader` means that nothing was written. After `OutcomeUnknown` the command may be in a
-        // log already: a second try is allowed only if applying it twice is as good as once.
+        // `NotLeader` means that nothing was written. After `OutcomeUnknown` the command may be in
+        // a log already: a second try is allowed only if applying it twice is as good as once.
         let may_repeat = |error: &StoreError| match error {
             StoreError::NotLeader { .. } => true,
             StoreError::OutcomeUnknown { .. } => M::is_repeatable(original),
@@ -152,8 +152,8 @@ impl<M: StateMachine> Store<M> {
     ) -> Result<AppliedCommand<M>, ProposeError<M::Rejection>> {
         let (answer, wait) = oneshot::channel();
         let proposal = Proposal { command, answer };
-        // Never waits for room: the caller learns at once that it must back off, and the commands in
-        // memory stay bounded.
+        // Never waits for room: the caller learns at once that it must back off, and the commands
+        // in memory stay bounded.
         self.0.proposals.try_send(proposal).map_err(|e| match e {
             mpsc::error::TrySendError::Full(_) => StoreError::Busy {
                 waiting: PROPOSALS_MAX,
@@ -209,8 +209,9 @@ impl<M: StateMachine> Store<M> {
     /// Waits until this node has every write acknowledged before the call, together with other
     /// readers.
     async fn join_readers(&self) -> Result<(), StoreError> {
-        // Readers on the leader join the rounds that confirm its leadership directly, as the barriers
-        // of its followers do. By way of `reads` they would wait for two rounds one after the other.
+        // Readers on the leader join the rounds that confirm its leadership directly, as the
+        // barriers of its followers do. By way of `reads` they would wait for two rounds one after
+        // the other.
         if self.is_leader() {
             match self.0.confirmations.join().await {
                 Ok(_) => return Ok(()),
@@ -255,9 +256,9 @@ impl<M: StateMachine> Store<M> {
     /// The read index: the entry that must be applied before a read, from a leadership that a
     /// majority has confirmed. Readers on this node and on its followers share it.
     async fn read_index(&self) -> Result<u64, StoreError> {
-        // A heartbeat round trip and not the leader's lease: a lease is safe only while clocks run at
-        // the same rate, and a paused virtual machine breaks that. A leader that was replaced without
-        // noticing would then answer with an old state.
+        // A heartbeat round trip and not the leader's lease: a lease is safe only while clocks run
+        // at the same rate, and a paused virtual machine breaks that. A leader that was replaced
+        // without noticing would then answer with an old state.
         let confirmed = self.0.raft.ensure_linearizable(ReadPolicy::ReadIndex);
         confirmed.await.map(|id| id.index()).map_err(read_error)
     }
@@ -326,8 +327,8 @@ impl<M: StateMachine> Store<M> {
                 }
             };
             match changed {
-                // Nothing was begun. Every other error ends the call: a change may be under way, and
-                // a second one would be refused as in progress at best.
+                // Nothing was begun. Every other error ends the call: a change may be under way,
+                // and a second one would be refused as in progress at best.
                 Err(MembershipError::Store(refused @ StoreError::NotLeader { .. })) => {
                     self.wait_for_leader(deadline, refused).await?;
                 }
@@ -348,8 +349,9 @@ impl<M: StateMachine> Store<M> {
     }
 
     /// Carries out a request of a follower. This node must lead; if it does not, the answer is
-    /// [`StoreError::NotLeader`], and the follower looks for the leader itself: a request is forwarded
-    /// once, so that two nodes that take each other for the leader do not pass it back and forth.
+    /// [`StoreError::NotLeader`], and the follower looks for the leader itself: a request is
+    /// forwarded once, so that two nodes that take each other for the leader do not pass it back
+    /// and forth.
     pub(crate) async fn carry_out_for(&self, what: ForwardedRequest) -> ForwardedAnswer {
         let failed = |error: StoreError| ForwardedAnswer::Failed(error);
         match what {
@@ -445,7 +447,8 @@ impl<M: StateMachine> Store<M> {
 fn decode_result<M: StateMachine>(
     result: Result<Bytes, Bytes>,
 ) -> Result<M::Reply, ProposeError<M::Rejection>> {
-    // The command was applied, but its reply is unreadable: the caller must not take it for refused.
+    // The command was applied, but its reply is unreadable: the caller must not take it for
+    // refused.
     let unreadable = |_| {
         let reason = "the leader's answer cannot be read; it may be of another version".into();
         ProposeError::Store(StoreError::OutcomeUnknown { reason })

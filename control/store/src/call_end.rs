@@ -32,8 +32,8 @@ impl CallEnd {
         self.code == 0 && self.call.recorded.get()
     }
 
-    /// Audit records of the call: one per call if `is_chained`, otherwise the two records, request and
-    /// response, that older programs know.
+    /// Audit records of the call: one per call if `is_chained`, otherwise the two records, request
+    /// and response, that older programs know.
     pub(crate) fn entries(self, is_chained: bool) -> Vec<AuditEntry> {
         let Self {
             call,
@@ -54,8 +54,8 @@ impl CallEnd {
             ..whole.clone()
         };
         if call.recorded.get() {
-            // The record written with the change stands for success, but the call failed after it. The
-            // trail must not end with a success that the caller was never told.
+            // The record written with the change stands for success, but the call failed after it.
+            // The trail must not end with a success that the caller was never told.
             return vec![response];
         }
         if is_chained {

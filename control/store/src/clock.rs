@@ -20,8 +20,8 @@ pub struct SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        // NTP may set the clock back. A later command with an earlier time would make things that were
-        // just created look as if they were from the future.
+        // NTP may set the clock back. A later command with an earlier time would make things that
+        // were just created look as if they were from the future.
         let since = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Encoding of values on disk: one version byte, then CBOR.
 //!
-//! CBOR contains field names, so a field can be added without a new version. The version changes only
-//! when old bytes need other code to be decoded.
+//! CBOR contains field names, so a field can be added without a new version. The version changes
+//! only when old bytes need other code to be decoded.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -32,8 +32,8 @@ pub enum StoreError {
         /// Largest size allowed, bytes.
         max: usize,
     },
-    /// The write was sent, but its outcome is unknown: it may have taken effect, or still take effect.
-    /// Read before trying again, or try again with the same idempotency key.
+    /// The write was sent, but its outcome is unknown: it may have taken effect, or still take
+    /// effect. Read before trying again, or try again with the same idempotency key.
     #[error("the outcome of the write is unknown: {reason}")]
     OutcomeUnknown {
         /// The event that left the outcome unknown.

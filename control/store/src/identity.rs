@@ -17,8 +17,8 @@ const LOCK: &str = "LOCK";
 /// Layout of the directory that this build reads and writes.
 const FORMAT: u32 = 1;
 
-/// Content of the file `NODE`: node and cluster of a data directory. Written once, when the directory is
-/// made, as JSON, so that an operator can read it.
+/// Content of the file `NODE`: node and cluster of a data directory. Written once, when the
+/// directory is made, as JSON, so that an operator can read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NodeFile {
     /// Version of the layout of the directory.
@@ -134,8 +134,8 @@ fn write(
     path: &Path,
     identity: &NodeFile,
 ) -> std::io::Result<()> {
-    // Complete or absent, whenever the power goes: a half-written file would lock the operator out of
-    // the directory, and a missing sync could give it a second cluster id at the next start.
+    // Complete or absent, whenever the power goes: a half-written file would lock the operator out
+    // of the directory, and a missing sync could give it a second cluster id at the next start.
     let temporary = path.with_extension("tmp");
     let mut text = serde_json::to_vec_pretty(identity)?;
     text.push(b'\n');

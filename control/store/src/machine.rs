@@ -10,7 +10,8 @@ use crate::codec::StoreCodecError;
 /// Result of one command.
 #[derive(Debug)]
 pub struct ApplyOutcome<M: StateMachine> {
-    /// The reply, or the reason for which the command was refused. A refused command changes nothing.
+    /// The reply, or the reason for which the command was refused. A refused command changes
+    /// nothing.
     pub result: Result<M::Reply, M::Rejection>,
     /// The changed objects.
     pub changes: Vec<M::Change>,
@@ -38,15 +39,15 @@ pub trait StateMachine: Debug + Default + Send + Sync + 'static {
     type Rejection: std::error::Error + Serialize + DeserializeOwned + Send + Sync + 'static;
     /// Names one changed object.
     type Change: Clone + Debug + Send + Sync + 'static;
-    /// The proof that a caller may propose. The store cannot make one: only code that holds a permit
-    /// can write.
+    /// The proof that a caller may propose. The store cannot make one: only code that holds a
+    /// permit can write.
     type Permit;
 
     /// Applies one command. A refused command must leave the state as it was.
     fn apply(&mut self, command: &Self::Command) -> ApplyOutcome<Self>;
 
-    /// Decodes a command of the log. An unknown command must be an error, which stops the node: a node
-    /// that skipped it would diverge from the others.
+    /// Decodes a command of the log. An unknown command must be an error, which stops the node: a
+    /// node that skipped it would diverge from the others.
     ///
     /// # Errors
     /// When the bytes are damaged or of a newer program.
@@ -75,8 +76,8 @@ pub trait StateMachine: Debug + Default + Send + Sync + 'static {
         true
     }
 
-    /// Adds the audit record of the call that `permit` was issued for to `command`. `None` means that
-    /// there is nothing to record, or that the call is recorded already.
+    /// Adds the audit record of the call that `permit` was issued for to `command`. `None` means
+    /// that there is nothing to record, or that the call is recorded already.
     fn recorded(&self, _permit: &Self::Permit, _command: &Self::Command) -> Option<Self::Command> {
         None
     }
@@ -84,8 +85,8 @@ pub trait StateMachine: Debug + Default + Send + Sync + 'static {
     /// Notes that the command of [`recorded`](Self::recorded) was applied.
     fn was_recorded(_permit: &Self::Permit) {}
 
-    /// `true` if `command` is idempotent: applied twice it changes the state once and gives the same
-    /// reply. Such a command is proposed again after an unknown outcome.
+    /// `true` if `command` is idempotent: applied twice it changes the state once and gives the
+    /// same reply. Such a command is proposed again after an unknown outcome.
     fn is_repeatable(_command: &Self::Command) -> bool {
         false
     }

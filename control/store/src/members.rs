@@ -1,4 +1,5 @@
-//! Changes of the membership: joining, promotion, removal, new addresses, and transfer of leadership.
+//! Changes of the membership: joining, promotion, removal, new addresses, and transfer of
+//! leadership.
 //!
 //! A change that would leave the cluster without a quorum is refused before anything is done; see
 //! [`membership`](crate::membership) for the rules.
@@ -60,8 +61,8 @@ impl<M: StateMachine> Store<M> {
         // openraft itself would accept a change that leaves no quorum.
         check(change, &members, last)?;
         let changed = tokio::time::timeout(PROPOSE_TIMEOUT, self.carry_out(change, &members));
-        // The configuration entry is in the leader's log and takes effect there at once, before it is
-        // committed. After a timeout it may still be committed, by this leader or the next.
+        // The configuration entry is in the leader's log and takes effect there at once, before it
+        // is committed. After a timeout it may still be committed, by this leader or the next.
         changed.await.unwrap_or_else(|_| {
             let reason = "no majority confirmed it in time".into();
             Err(StoreError::OutcomeUnknown { reason }.into())
@@ -122,8 +123,8 @@ impl<M: StateMachine> Store<M> {
             .transfer_leader(to)
             .await
             .map_err(fatal_error)?;
-        // The call only sends the message: the new leader must still win its election, and this node
-        // must hear of it, or the caller would be told of a transfer that never happened.
+        // The call only sends the message: the new leader must still win its election, and this
+        // node must hear of it, or the caller would be told of a transfer that never happened.
         let wait = raft.wait(Some(TRANSFER_TIMEOUT));
         let taken = wait.metrics(
             |metrics| metrics.current_leader == Some(to),

@@ -144,8 +144,8 @@ fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenErr
     let log = dir.join("log");
     let wal = Wal::open(&config.platform, &log, owner, config.segment_bytes)?;
     let wal = Arc::new(wal);
-    // A log that lost acknowledged entries must not take part in elections: it could make a leader that
-    // lacks them.
+    // A log that lost acknowledged entries must not take part in elections: it could make a leader
+    // that lacks them.
     check_log_covers_state(dir, &wal, &shared)?;
     Ok(Files {
         cluster: owner.cluster,
@@ -155,7 +155,8 @@ fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenErr
     })
 }
 
-/// Starts Raft, forms the cluster if this is a new directory, and waits until a single node is ready.
+/// Starts Raft, forms the cluster if this is a new directory, and waits until a single node is
+/// ready.
 async fn start<M: StateMachine>(
     config: StoreConfig,
     dialer: Dialer,
@@ -198,8 +199,8 @@ async fn start<M: StateMachine>(
         .is_initialized()
         .await
         .map_err(|e| OpenError::Raft(e.to_string()))?;
-    // A node that joins must not be initialised: it would form a cluster of its own, with entries that
-    // conflict with those of the cluster it is added to.
+    // A node that joins must not be initialised: it would form a cluster of its own, with entries
+    // that conflict with those of the cluster it is added to.
     let forms = !initialized && config.begin == StartMode::Form;
     if forms {
         let this = BasicNode::new(&config.peer_address);
@@ -293,8 +294,8 @@ pub(crate) fn close<M: StateMachine>(
     runtime: Option<Runtime>,
     lock: DiskLock,
 ) {
-    // Order matters: no task may use the log or the state after they are closed, and the lock is released
-    // last, so that the next process finds closed files.
+    // Order matters: no task may use the log or the state after they are closed, and the lock is
+    // released last, so that the next process finds closed files.
     const THREADS_TIMEOUT: Duration = Duration::from_secs(10);
     if let Some(runtime) = runtime {
         runtime.shutdown_timeout(THREADS_TIMEOUT);

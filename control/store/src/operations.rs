@@ -1,9 +1,9 @@
-//! The operations that a permit covers: the changes that a method of the public API, or an actor of the
-//! system, may make.
+//! The operations that a permit covers: the changes that a method of the public API, or an actor of
+//! the system, may make.
 //!
-//! Invariant: a command whose permit does not cover its operation is refused before it is proposed. So
-//! a mistake in a handler cannot change more than its method allows, whoever calls it. A method that is
-//! not listed changes nothing.
+//! Invariant: a command whose permit does not cover its operation is refused before it is proposed.
+//! So a mistake in a handler cannot change more than its method allows, whoever calls it. A method
+//! that is not listed changes nothing.
 
 use control_authz::{Actor, Permit, SystemActor};
 use control_state::{ErrorCode, Op, StateError};
@@ -434,8 +434,8 @@ fn check(permit: &Permit, operation: &str) -> Result<(), StateError> {
     Err(StateError::new(ErrorCode::Internal, message))
 }
 
-/// The methods and the actors of the system that cover an operation, by its name. Tests find a permit
-/// for their commands with it.
+/// The methods and the actors of the system that cover an operation, by its name. Tests find a
+/// permit for their commands with it.
 #[must_use]
 pub fn coverers(operation: &str) -> (Vec<&'static str>, Vec<SystemActor>) {
     let methods = METHODS.iter();

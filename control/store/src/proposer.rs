@@ -1,5 +1,5 @@
-//! Batches waiting proposals into log entries: all that wait at the same time share one entry, and so
-//! one sync on each node.
+//! Batches waiting proposals into log entries: all that wait at the same time share one entry, and
+//! so one sync on each node.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Aggregates audit records of refused calls: the first ones of a caller in a minute are recorded as they
-//! are, the rest as one record with their number.
+//! Aggregates audit records of refused calls: the first ones of a caller in a minute are recorded
+//! as they are, the rest as one record with their number.
 //!
 //! Otherwise a caller without any rights could fill the trail, at one write to the log per call.
 
@@ -13,13 +13,13 @@ use proto_types::Timestamp;
 use crate::call_end::CallEnd;
 use crate::tables::entry;
 
-/// Most refused calls of a caller that are recorded as they are, per minute; all of different methods
-/// or results. Further ones are counted.
+/// Most refused calls of a caller that are recorded as they are, per minute; all of different
+/// methods or results. Further ones are counted.
 const WHOLE_MAX: usize = 4;
 /// Most methods that a record of counted calls names. Further ones are counted as `others`.
 const METHODS_MAX: usize = 8;
-/// Most callers that are counted at the same time, so that memory is bounded. Calls of further ones are
-/// recorded as they are.
+/// Most callers that are counted at the same time, so that memory is bounded. Calls of further ones
+/// are recorded as they are.
 const CALLERS_MAX: usize = 10_000;
 
 /// Refused calls of one caller since the minute began.
@@ -90,8 +90,8 @@ impl CallerRefusals {
         let numbers: Vec<String> = numbers.collect();
         Some(AuditEntry {
             ended: Some(self.last),
-            // The counted calls may be of several tenants. With the tenant of the first one, that tenant
-            // would see the others' calls in its trail.
+            // The counted calls may be of several tenants. With the tenant of the first one, that
+            // tenant would see the others' calls in its trail.
             tenant: String::new(),
             project: None,
             body: Some(format!("{{\"refused\":{{{}}}}}", numbers.join(","))),

@@ -2,8 +2,8 @@
 //!
 //! Readers that wait at the same time share one round. A reader never joins a round that has begun
 //! before it came: that round may have got its read index before a write was acknowledged that the
-//! reader must see. So the readers of a round are fixed before it begins, and later ones wait for the
-//! next round.
+//! reader must see. So the readers of a round are fixed before it begins, and later ones wait for
+//! the next round.
 
 use std::future::Future;
 use std::time::Duration;
@@ -51,8 +51,8 @@ impl<T> Rounds<T> {
     }
 }
 
-/// Serves `readers` until stopped, one round at a time; a round that lasts longer than `patience` is not
-/// waited for. `round` begins a round; `None` from it ends the service.
+/// Serves `readers` until stopped, one round at a time; a round that lasts longer than `patience`
+/// is not waited for. `round` begins a round; `None` from it ends the service.
 pub(crate) async fn serve<T: Clone, F>(
     mut readers: ReadWaiters<T>,
     stop: CancellationToken,
@@ -86,8 +86,8 @@ pub(crate) async fn serve<T: Clone, F>(
         if waiting.is_empty() || !may_begin {
             continue;
         }
-        // The readers are taken before the round asks for its read index. In the other order a reader
-        // could join after the index was fixed, and miss a write acknowledged in between.
+        // The readers are taken before the round asks for its read index. In the other order a
+        // reader could join after the index was fixed, and miss a write acknowledged in between.
         let joined = std::mem::take(&mut waiting);
         let Some(asked) = round() else {
             return;

@@ -86,8 +86,9 @@ impl<M: StateMachine> Drop for StoreInner<M> {
 }
 
 impl<M: StateMachine> Store<M> {
-    /// Opens the data directory and starts the node. [`StoreConfig::begin`] says what a new directory
-    /// becomes. A single node is ready when this returns: it leads and has applied its whole log.
+    /// Opens the data directory and starts the node. [`StoreConfig::begin`] says what a new
+    /// directory becomes. A single node is ready when this returns: it leads and has applied its
+    /// whole log.
     ///
     /// # Errors
     /// When the directory is in use, damaged or another node's; the message says what to do.
@@ -236,7 +237,8 @@ impl<M: StateMachine> Store<M> {
         self.0.raft.metrics().borrow_watched().current_leader
     }
 
-    /// `true` if this node leads as far as it knows. Only a linearizable [`read`](Self::read) proves it.
+    /// `true` if this node leads as far as it knows. Only a linearizable [`read`](Self::read)
+    /// proves it.
     pub fn is_leader(&self) -> bool {
         self.leader() == Some(self.0.node_id)
     }
@@ -290,8 +292,8 @@ impl<M: StateMachine> Store<M> {
             .map_err(|e| StoreError::Fatal(e.to_string()))
     }
 
-    /// Waits until the node has stopped, by [`shutdown`](Self::shutdown) or after a fatal error, which
-    /// is returned. The process should end then.
+    /// Waits until the node has stopped, by [`shutdown`](Self::shutdown) or after a fatal error,
+    /// which is returned. The process should end then.
     pub async fn stopped(&self) -> Option<String> {
         let mut metrics = self.0.raft.metrics();
         loop {

@@ -14,8 +14,8 @@ use crate::operations::{check_covers, check_covers_members};
 
 /// Version of a row without a revision: the CBOR of the record. Read, no longer written.
 const PLAIN: u8 = 1;
-/// Version of the rows that this build writes: the revision (`u64`, big-endian), then the CBOR of the
-/// record.
+/// Version of the rows that this build writes: the revision (`u64`, big-endian), then the CBOR of
+/// the record.
 const REVISED: u8 = 2;
 
 /// The key of an object's row.
@@ -97,8 +97,8 @@ impl StateMachine for Tables {
         control_state::check_enabled(self, command)
     }
 
-    /// A trial (dry run) may change nothing, in whichever part of the code it arrives. A call may change
-    /// only what its method covers.
+    /// A trial (dry run) may change nothing, in whichever part of the code it arrives. A call may
+    /// change only what its method covers.
     fn may_change(permit: &Permit, command: &Command) -> Result<(), StateError> {
         if permit.is_trial() {
             let what = "it does more than one change of the state";
@@ -123,7 +123,8 @@ impl StateMachine for Tables {
         }
     }
 
-    /// A request with an idempotency key is stored with its answer, so a second try gets that answer.
+    /// A request with an idempotency key is stored with its answer, so a second try gets that
+    /// answer.
     fn is_repeatable(command: &Command) -> bool {
         matches!(&command.op, Op::AllocateMachine(op) if op.idempotency.is_some())
     }

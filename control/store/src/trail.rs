@@ -1,7 +1,7 @@
 //! The audit trail of calls that changed nothing: reads, refusals and failures, written in batches.
 //!
-//! The record of a call that changes something is a part of its command, see [`Permit::for_call`]. A
-//! full queue delays calls and loses no records. Refused calls of one caller are counted, see
+//! The record of a call that changes something is a part of its command, see [`Permit::for_call`].
+//! A full queue delays calls and loses no records. Refused calls of one caller are counted, see
 //! `refusals`.
 
 use std::time::Duration;
@@ -51,8 +51,8 @@ impl AuditTrail {
 
     /// Queues the end of a call; waits while the queue is full.
     pub async fn put(&self, end: CallEnd) {
-        // The caller gets its answer after this. Dropping records at a full queue would let a caller
-        // hide its calls behind a flood of others.
+        // The caller gets its answer after this. Dropping records at a full queue would let a
+        // caller hide its calls behind a flood of others.
         if !end.is_recorded() && self.queue.send(end).await.is_err() {
             tracing::error!("an audit record was lost: the writer has ended");
         }
@@ -63,8 +63,8 @@ impl AuditTrail {
         QUEUE_MAX - self.queue.capacity()
     }
 
-    /// Queues the end of a call where the caller cannot wait, as in a destructor. A full queue loses the
-    /// record, which is logged.
+    /// Queues the end of a call where the caller cannot wait, as in a destructor. A full queue
+    /// loses the record, which is logged.
     pub fn try_put(&self, end: CallEnd) {
         if end.is_recorded() {
             return;
@@ -91,8 +91,8 @@ impl AuditWriter {
                     continue;
                 }
             };
-            // Closed before it is drained: a call that ends now is logged as lost, and is not left in
-            // the queue unseen.
+            // Closed before it is drained: a call that ends now is logged as lost, and is not left
+            // in the queue unseen.
             if !open {
                 self.queue.close();
                 while self.queue.recv_many(&mut batch, BATCH_MAX).await > 0 {}

@@ -1,8 +1,8 @@
 //! The interface between the store and the network between members.
 //!
 //! A transport opens a [`Channel`] to a member and hands in the channels that others open, by
-//! [`Store::serve_peer`](crate::Store::serve_peer). It knows frames, not Raft: their content, retries,
-//! time limits and resumption belong to the store.
+//! [`Store::serve_peer`](crate::Store::serve_peer). It knows frames, not Raft: their content,
+//! retries, time limits and resumption belong to the store.
 
 use std::fmt::Debug;
 use std::io;
@@ -39,9 +39,9 @@ pub enum Lane {
 
 /// Opens channels to members.
 ///
-/// An implementation authenticates both sides: a channel from [`open`](Self::open) ends at the member
-/// that was asked for, and a channel handed in comes from the member named with it. For a member out of
-/// reach it returns an error in bounded time.
+/// An implementation authenticates both sides: a channel from [`open`](Self::open) ends at the
+/// member that was asked for, and a channel handed in comes from the member named with it. For a
+/// member out of reach it returns an error in bounded time.
 pub trait Transport: Debug + Send + Sync + 'static {
     /// Opens a channel to `member`.
     fn open(&self, member: &ClusterMember, lane: Lane) -> BoxFuture<'static, io::Result<Channel>>;

@@ -22,8 +22,8 @@ const REFUSED: u8 = 0;
 /// Kind of a frame with any other message.
 const SAID: u8 = 1;
 
-/// First frame of every channel: the cluster, the caller, the member that it means to reach, and the
-/// lane.
+/// First frame of every channel: the cluster, the caller, the member that it means to reach, and
+/// the lane.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) version: u32,

@@ -1,5 +1,5 @@
-//! Rules for changes of the membership: a change must make sense and leave a quorum. Pure functions;
-//! the store carries the changes out.
+//! Rules for changes of the membership: a change must make sense and leave a quorum. Pure
+//! functions; the store carries the changes out.
 
 mod change;
 mod view;
@@ -11,8 +11,8 @@ use crate::error::StoreError;
 pub use change::{MemberChange, MembershipError};
 pub use view::{ClusterView, MemberState};
 
-/// Most entries that a learner may be behind the leader when it is promoted. Beyond it the promotion
-/// is refused: a new voter that lags does not help to commit until it has caught up.
+/// Most entries that a learner may be behind the leader when it is promoted. Beyond it the
+/// promotion is refused: a new voter that lags does not help to commit until it has caught up.
 pub const PROMOTE_LAG_ENTRIES_MAX: u64 = 1000;
 /// Longest time since the last heartbeat answer of a reachable member: several heartbeats and an
 /// election. A member that is silent for longer does not count for the quorum.
@@ -39,8 +39,8 @@ pub(crate) fn check(
             if member.is_voter {
                 return Err(MembershipError::Voter { node: *node });
             }
-            // A new voter raises the quorum. One that is dead or lags could stop all writes: with two
-            // voters both must acknowledge.
+            // A new voter raises the quorum. One that is dead or lags could stop all writes: with
+            // two voters both must acknowledge.
             heard(member)?;
             let behind = last.saturating_sub(member.matched.unwrap_or(0));
             if behind > PROMOTE_LAG_ENTRIES_MAX {
@@ -49,8 +49,8 @@ pub(crate) fn check(
             }
             Ok(())
         }
-        // openraft takes no writes during a transfer. One to a dead voter would block them until the
-        // next election.
+        // openraft takes no writes during a transfer. One to a dead voter would block them until
+        // the next election.
         MemberChange::Lead { node } => {
             let member = find(*node)?;
             if !member.is_voter {
@@ -89,15 +89,15 @@ fn removable(member: &MemberState, members: &[MemberState]) -> Result<(), Member
     if voters.len() == 1 {
         return Err(MembershipError::OnlyVoter { node });
     }
-    // A leader that removes itself steps down as soon as the change is committed. An explicit transfer
-    // before it keeps the time without a leader short.
+    // A leader that removes itself steps down as soon as the change is committed. An explicit
+    // transfer before it keeps the time without a leader short.
     if member.is_leader {
         return Err(MembershipError::Leads { node });
     }
     let left: Vec<_> = voters.iter().copied().filter(|m| m.node != node).collect();
-    // The removal is a joint change: majorities of the old and of the new voters must acknowledge it. Both
-    // are checked, because a cluster that is stuck in a joint configuration cannot be repaired by
-    // another change.
+    // The removal is a joint change: majorities of the old and of the new voters must acknowledge
+    // it. Both are checked, because a cluster that is stuck in a joint configuration cannot be
+    // repaired by another change.
     let lacks = |voters: &[&MemberState]| {
         let reachable = voters.iter().filter(|voter| is_reachable(voter)).count();
         let needed = voters.len() / 2 + 1;

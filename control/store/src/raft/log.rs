@@ -97,8 +97,8 @@ impl<L: LogStore> RaftLogStorage<TypeConfig> for RaftLog<L> {
     }
 
     async fn purge(&mut self, upto: LogId) -> Result<(), io::Error> {
-        // The state may hold these entries in memory only. Purged before they are durable there, they
-        // would be lost in a crash, though a majority acknowledged them.
+        // The state may hold these entries in memory only. Purged before they are durable there,
+        // they would be lost in a crash, though a majority acknowledged them.
         (self.gate)(upto.index)?;
         self.log.purge(upto).await
     }

@@ -31,9 +31,9 @@ use crate::wire::ControlQuestion;
 type AppendAnswers<'s> =
     BoxStream<'s, Result<StreamAppendResult<TypeConfig>, RPCError<TypeConfig>>>;
 
-/// Time limit for the answer to an append request, in time limits of a heartbeat. A follower answers
-/// after its sync, and one with a slow disk is not dead. Beyond it the channel is closed and the
-/// entries are sent again.
+/// Time limit for the answer to an append request, in time limits of a heartbeat. A follower
+/// answers after its sync, and one with a slow disk is not dead. Beyond it the channel is closed
+/// and the entries are sent again.
 const APPEND_PATIENCE: u32 = 10;
 
 /// Makes a [`Peer`] for each member and lane that openraft talks to.
@@ -202,8 +202,9 @@ impl NetStreamAppend<TypeConfig> for Peer {
                         None
                     }
                     Some(Ok(appended @ Ok(_))) => Some((Ok(appended), Some(pipeline))),
-                    // A refusal ends the stream. Answers to the requests sent behind are still to come on this channel;
-                    // the next stream would take them for its own. So the channel is closed.
+                    // A refusal ends the stream. Answers to the requests sent behind are still to
+                    // come on this channel; the next stream would take them for its own. So the
+                    // channel is closed.
                     Some(Ok(refused @ Err(_))) => Some((Ok(refused), None)),
                     Some(Err(error)) => Some((Err(unreachable(error)), None)),
                 }

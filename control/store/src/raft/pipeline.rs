@@ -20,8 +20,9 @@ const IN_FLIGHT_MAX: usize = 64;
 /// Append requests in flight to one follower; it answers them in order.
 pub(super) struct Pipeline<'s, S> {
     pub(super) peer: &'s mut Peer,
-    /// `None` until the first request. openraft's pause after an error is in the stream of requests:
-    /// a channel that is opened before the first one would dial a dead member without any pause.
+    /// `None` until the first request. openraft's pause after an error is in the stream of
+    /// requests: a channel that is opened before the first one would dial a dead member without any
+    /// pause.
     pub(super) channel: Option<Channel>,
     pub(super) open_limit: Duration,
     /// `None` once openraft has no more requests.
@@ -92,8 +93,8 @@ impl<S: Stream<Item = AppendEntriesRequest<TypeConfig>> + Unpin> Pipeline<'_, S>
                 self.channel.insert(opened)
             }
         };
-        // openraft counts entries, not bytes: 256 entries of 4 MiB would not fit a frame. Each part is
-        // a complete request and gets an answer of its own.
+        // openraft counts entries, not bytes: 256 entries of 4 MiB would not fit a frame. Each part
+        // is a complete request and gets an answer of its own.
         for part in wire::split(request) {
             let frame = wire::say(&part)?;
             within(self.patience, channel.send(frame)).await?;

@@ -8,7 +8,8 @@ use openraft::{AsyncRuntime, OptionalSend};
 use openraft_rt_tokio::{TokioInstant, TokioMpsc, TokioMutex, TokioOneshot, TokioRuntime};
 use rand_core::TryRng;
 
-/// Tokio. Differs from [`TokioRuntime`] in its random numbers, and in a simulation in its watch channel.
+/// Tokio. Differs from [`TokioRuntime`] in its random numbers, and in a simulation in its watch
+/// channel.
 #[derive(Debug)]
 pub(crate) struct RaftRuntime(TokioRuntime);
 

@@ -1,8 +1,9 @@
 //! A disk in memory. A crash loses writes that were not synced.
 //!
 //! The seed decides what a crash leaves of a write that was not synced: all of it, nothing, its
-//! beginning, or some of its sectors. Of creations, renames and removals a prefix is left, as on a file
-//! system with an ordered journal. The power can go between any two operations; later ones fail.
+//! beginning, or some of its sectors. Of creations, renames and removals a prefix is left, as on a
+//! file system with an ordered journal. The power can go between any two operations; later ones
+//! fail.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -67,8 +68,8 @@ impl SimDisk {
         })))
     }
 
-    /// The platform of a store on this disk, without threads of its own. `failed` is called where the
-    /// process would end because the log cannot be written.
+    /// The platform of a store on this disk, without threads of its own. `failed` is called where
+    /// the process would end because the log cannot be written.
     pub fn platform(&self, failed: impl Fn(&io::Error) + Send + Sync + 'static) -> NodePlatform {
         NodePlatform {
             disk: Arc::new(self.clone()),
@@ -76,17 +77,17 @@ impl SimDisk {
         }
     }
 
-    /// Makes the disk healthy: syncs succeed and the power stays. Unsynced writes are still there, as
-    /// after a process was killed.
+    /// Makes the disk healthy: syncs succeed and the power stays. Unsynced writes are still there,
+    /// as after a process was killed.
     pub fn mend(&self) {
         let mut state = self.state();
         state.fail_sync = false;
         state.power_left = None;
     }
 
-    /// The power goes after `operations` more operations that change something. Then all of them fail
-    /// until [`lose_power`](Self::lose_power) decides what is left, or [`mend`](Self::mend) if only the
-    /// process was killed there.
+    /// The power goes after `operations` more operations that change something. Then all of them
+    /// fail until [`lose_power`](Self::lose_power) decides what is left, or [`mend`](Self::mend) if
+    /// only the process was killed there.
     pub fn lose_power_after(&self, operations: u64) {
         self.state().power_left = Some(operations);
     }

@@ -50,8 +50,8 @@ impl DiskFile for FileHandle {
 
     fn sync(&self) -> io::Result<()> {
         if let Err(error) = self.disk.sync_result() {
-            // As on Linux: the pages that could not be written are marked clean. No later sync writes
-            // them again, although they can still be read.
+            // As on Linux: the pages that could not be written are marked clean. No later sync
+            // writes them again, although they can still be read.
             if !self.disk.is_dark() {
                 lock(&self.content).forget_unsynced(&mut self.disk.state().random);
             }

@@ -24,8 +24,8 @@ thread_local! {
     static SEED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Begins a run on this thread: the random numbers of its stores follow from `seed`. `Some(bug)` puts a
-/// bug back into them.
+/// Begins a run on this thread: the random numbers of its stores follow from `seed`. `Some(bug)`
+/// puts a bug back into them.
 pub fn begin(seed: u64, bug: Option<Bug>) {
     SEED.set(Some(seed));
     inject(bug);

@@ -1,4 +1,4 @@
-//! What members do together.
+//! Clusters: replication, elections, membership, forwarding and refusals.
 
 use std::sync::Arc;
 
@@ -71,7 +71,11 @@ async fn the_others_go_on_without_the_leader_and_it_catches_up() {
     let term = leader.term();
     mesh.heal();
     holds(&stores[0], "after", "value").await;
-    assert_eq!(leader.term(), term, "who comes back unseats nobody");
+    assert_eq!(
+        leader.term(),
+        term,
+        "a member that comes back unseats no leader"
+    );
     mesh.stop(2).await;
     let begin = StartMode::Join(stores[0].cluster_id());
     let again = mesh.start(mesh.config(dir.path(), 2, begin)).await;
@@ -97,14 +101,14 @@ async fn a_leader_that_fell_silent_is_not_waited_for() {
             store.propose(&(), &LedgerCommand::Put { key, value }).await
         }
     };
-    // All three go the way that is open, on which no answer will ever come.
+    // All three use the open channel, on which no answer ever comes.
     let (lost, repeated, read) =
         tokio::join!(put_in("lost"), put_in("repeatable"), follower.read(|_| ()));
     let Err(ProposeError::Store(StoreError::OutcomeUnknown { reason })) = lost else {
         panic!("nobody knows what became of it: {lost:?}");
     };
     assert!(reason.contains("the leader was lost"), "{reason}");
-    // What has no effect, or none the second time, was answered by the next leader.
+    // The next leader answered the requests without effect and the idempotent one.
     repeated.unwrap();
     read.unwrap();
     put_in("after").await.unwrap();
@@ -138,7 +142,10 @@ async fn an_empty_member_gets_a_snapshot() {
     only_snapshot(&first).await;
     let begin = StartMode::Join(first.cluster_id());
     let second = mesh.start(mesh.config(dir.path(), 2, begin)).await;
-    assert!(!second.is_leader(), "who waits to join forms no cluster");
+    assert!(
+        !second.is_leader(),
+        "a node that waits to join forms no cluster"
+    );
     mesh.add(&first, 2).await;
     holds(&second, "key-19", &"x".repeat(100_000)).await;
     assert!(mesh.opened(Lane::Snapshot) > 0);
@@ -184,7 +191,7 @@ async fn leadership_is_handed_over_and_a_member_removed() {
     }
 }
 
-/// Says what it is told to say.
+/// Sends `hello` and returns the refusal, which both sides must get.
 async fn say_hello(store: &Store<Ledger>, certified: u64, hello: Hello) -> PeerRefusal {
     let (mut near, far) = Channel::pair(4);
     near.send(wire::say(&hello).unwrap()).await.unwrap();
@@ -247,7 +254,7 @@ async fn strangers_are_turned_away_by_name() {
     store.shutdown().await;
 }
 
-/// Breaks the first snapshot channels after some frames.
+/// A transport that breaks the first snapshot channels after some frames.
 #[derive(Debug)]
 struct Fragile {
     inner: Arc<dyn Transport>,

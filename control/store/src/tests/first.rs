@@ -1,4 +1,4 @@
-//! This version reads the files of the first version.
+//! Compatibility: this version reads rows and commands of the first version.
 //!
 //! `first/state.backup` has one object at least of every kind that the first version kept, as its
 //! rows: made by the tests of control-state at commit 4dfb6d1. `first/log.backup` has the
@@ -90,7 +90,7 @@ async fn its_state_is_restored_and_goes_on() {
     let machines = store.read(|tables| {
         let machines: Vec<u64> = tables
             .all::<Machine>()
-            .map(|it| tables.revision_of::<Machine>(&it.id).unwrap())
+            .map(|machine| tables.revision_of::<Machine>(&machine.id).unwrap())
             .collect();
         (tables.dump().count(), machines)
     });

@@ -1,4 +1,4 @@
-//! A state machine just rich enough: text by key, and a command that is refused.
+//! A small state machine: text by key, a command that is refused and one that panics.
 
 use std::collections::BTreeMap;
 

@@ -98,7 +98,11 @@ fn rows_of_the_first_version_still_load() {
     tables.set_revision(6);
     let command = Command::new(proto_types::Timestamp::from_ms(1), "test", tenant("acme"));
     let outcome = StateMachine::apply(&mut tables, &command);
-    let made = outcome.changes.iter().find(|it| it.key == "acme").unwrap();
+    let made = outcome
+        .changes
+        .iter()
+        .find(|change| change.key == "acme")
+        .unwrap();
     let row = tables.row(made).unwrap();
     let value = row.value.unwrap();
     // The first version had no revision between its byte and the object.

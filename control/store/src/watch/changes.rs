@@ -19,8 +19,8 @@ impl<C> Changes<C> {
         }
     }
 
-    /// The result of `make`, cached: the first caller computes it for all. The cache holds one type;
-    /// callers with another type compute theirs each time.
+    /// The result of `make`, cached: the first caller computes it for all. The cache holds one
+    /// type; callers with another type compute theirs each time.
     pub fn derived<T: Any + Send + Sync>(&self, make: impl Fn(&[C]) -> T) -> Arc<T> {
         let held = self.derived.get_or_init(|| Arc::new(make(&self.list)));
         Arc::clone(held)

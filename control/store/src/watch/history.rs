@@ -37,8 +37,8 @@ impl<C> History<C> {
         self.held += changes.len();
         self.newest = revision;
         self.events.push_back((revision, changes));
-        // The newest command stays, however large it is. Otherwise a command larger than the history
-        // would force every subscriber to resync, also those that are up to date.
+        // The newest command stays, however large it is. Otherwise a command larger than the
+        // history would force every subscriber to resync, also those that are up to date.
         while self.held > self.held_max && self.events.len() > 1 {
             if let Some((revision, gone)) = self.events.pop_front() {
                 self.held -= gone.len();

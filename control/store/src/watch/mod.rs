@@ -1,12 +1,12 @@
 //! The watch: a stream of the changes of the state, for any number of subscribers.
 //!
-//! The newest changes are kept once, in memory, for all subscribers; a subscriber is a position in that
-//! history. So many subscribers cost the store nothing, a slow one never delays it, and one that was
-//! away resumes at its position as long as the history reaches back that far. The history is empty
-//! after the start of the node and after the whole state is replaced.
+//! The newest changes are kept once, in memory, for all subscribers; a subscriber is a position in
+//! that history. So many subscribers cost the store nothing, a slow one never delays it, and one
+//! that was away resumes at its position as long as the history reaches back that far. The history
+//! is empty after the start of the node and after the whole state is replaced.
 //!
-//! Invariant: a subscriber gets every command after its position exactly once, whole and in order, or
-//! is told that it missed some.
+//! Invariant: a subscriber gets every command after its position exactly once, whole and in order,
+//! or is told that it missed some.
 
 mod changes;
 mod history;
@@ -22,8 +22,8 @@ use history::History;
 pub use changes::Changes;
 pub use subscription::{Subscription, WatchEvent};
 
-/// Most changes that the history keeps. Beyond it the oldest commands are dropped, and subscribers that
-/// are further behind must resync.
+/// Most changes that the history keeps. Beyond it the oldest commands are dropped, and subscribers
+/// that are further behind must resync.
 pub const WATCH_HISTORY_CHANGES: usize = 16_384;
 
 /// Number of commands that have changed the state so far; equal on all nodes.

@@ -39,8 +39,8 @@ impl<C> Subscription<C> {
     /// The next event, or `None` when the store has shut down. Cancel-safe.
     pub async fn next(&mut self) -> Option<WatchEvent<C>> {
         loop {
-            // Before the history is read: a change that is published meanwhile then wakes this task.
-            // In the other order it could be missed until the next one.
+            // Before the history is read: a change that is published meanwhile then wakes this
+            // task. In the other order it could be missed until the next one.
             self.wake.mark_unchanged();
             if let Some(event) = self.next_now() {
                 return Some(event);
@@ -55,8 +55,8 @@ impl<C> Subscription<C> {
     pub fn next_now(&mut self) -> Option<WatchEvent<C>> {
         let history = self.history.read();
         if self.epoch != history.epoch || self.place < history.floor {
-            // The subscriber reads the state after this event, and that read contains everything up to
-            // the newest revision.
+            // The subscriber reads the state after this event, and that read contains everything up
+            // to the newest revision.
             (self.epoch, self.place) = (history.epoch, history.newest);
             return Some(WatchEvent::Resync);
         }
