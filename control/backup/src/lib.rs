@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use control_store::{CodecError, Export, Store, StoreError};
+use control_store::{StateExport, Store, StoreCodecError, StoreError};
 use proto_backup::{BackupError, Encryption, FORMAT, Head, Recipients, Summary, Writer};
 use proto_types::Timestamp;
 use tokio::runtime::Handle;
@@ -43,7 +43,7 @@ pub enum MakeError {
     Store(#[from] StoreError),
     /// An object cannot be encoded.
     #[error(transparent)]
-    Object(#[from] CodecError),
+    Object(#[from] StoreCodecError),
     /// It cannot be written.
     #[error(transparent)]
     Write(#[from] BackupError),
@@ -123,7 +123,7 @@ impl Backups {
 }
 
 fn make(
-    export: &Export,
+    export: &StateExport,
     data_key: &[u8],
     recipients: &Recipients,
     now_ms: u64,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use control_state::life::{Fabric, SwitchDesired};
 use control_state::{Change, Kind, Machine, Record, StateError};
-use control_store::{Event, Revision, Store, StoreError, Subscription};
+use control_store::{Revision, Store, StoreError, Subscription, WatchEvent};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use proto_types::{MachineId, PartitionId, SwitchId};
 use tokio::sync::watch;
@@ -150,7 +150,7 @@ impl Wakes {
     }
 
     fn deal_with(&self, store: &Store, events: &[Event<Change>]) -> Result<(), StoreError> {
-        let is_whole = |event: &Event<Change>| matches!(event, Event::Resync);
+        let is_whole = |event: &WatchEvent<Change>| matches!(event, WatchEvent::Resync);
         if events.iter().any(is_whole) {
             let known = read(store)?;
             let revision = known.revision;
@@ -163,7 +163,7 @@ impl Wakes {
         store.read_local(|tables| {
             let mut known = self.known.write();
             for event in events {
-                if let Event::Changed { revision, changes } = event {
+                if let WatchEvent::Changed { revision, changes } = event {
                     switches.extend(known.fabric.take(tables, changes));
                     known.revision = *revision;
                 }
@@ -175,7 +175,7 @@ impl Wakes {
             waiting.get(&Concern::Switch(id)).into_iter().for_each(wake);
         }
         for event in events {
-            let Event::Changed { changes, .. } = event else {
+            let WatchEvent::Changed { changes, .. } = event else {
                 continue;
             };
             changes.iter().for_each(|it| concerned(&waiting, it));

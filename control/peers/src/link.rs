@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use control_pki::PeerCredential;
-use control_store::{Channel, Lane, Member, Transport};
+use control_store::{Channel, ClusterMember, Lane, Transport};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{Mutex, RwLock};
 use proto_identity::{IdentityError, members};
 use quinn::{Connection, ConnectionError, Endpoint};
 use tokio::task::JoinSet;
@@ -18,40 +18,36 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::ALPN;
-use crate::inbound::REMOVED;
+use crate::close_code::REMOVED;
+use crate::connection_key::{ConnectionKey, broken};
 use crate::settings::{self, DIAL_TIME_MAX};
 
-/// The name in the handshake; who answers is judged by its certificate.
+/// Server name (SNI) of the handshake. It has no meaning: the certificate proves the node.
 const SERVER_NAME: &str = "peer";
 
 /// This node's link to the other control nodes. Cheap to clone.
 ///
-/// Without a credential nobody is reached and nobody is let in: see
-/// [`PeerLink::set_credential`].
+/// Without a credential it reaches no node and accepts none: see [`PeerLink::set_credential`].
 #[derive(Clone)]
-pub struct PeerLink(pub(crate) Arc<Inner>);
+pub struct PeerLink(pub(crate) Arc<PeerLinkInner>);
 
-pub(crate) struct Inner {
+/// The state shared by all handles of a link.
+pub(crate) struct PeerLinkInner {
     pub(crate) endpoint: Endpoint,
     credential: RwLock<Option<PeerCredential>>,
-    ways: Mutex<BTreeMap<Way, Dial>>,
-    /// Dials go on when whoever asked first has given up: the next one wants the connection too.
+    /// Connections by what they are for, open or being opened.
+    connections: Mutex<BTreeMap<ConnectionKey, Dial>>,
+    /// Tasks that dial. A dial goes on when the caller that asked first has given up, because the
+    /// next one needs the same connection.
     dials: Mutex<JoinSet<()>>,
-    /// Nodes that could not be reached the last time.
+    /// Nodes whose last dial failed.
     missed: Mutex<BTreeSet<u64>>,
+    /// Cancelled when another node says that this one was removed.
     removed: CancellationToken,
 }
 
 /// A connection, or one that is being opened.
 type Dial = Shared<BoxFuture<'static, Result<Connection, Arc<io::Error>>>>;
-
-/// Whom a connection leads to, and for what.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Way {
-    node: u64,
-    address: String,
-    is_bulk: bool,
-}
 
 impl fmt::Debug for PeerLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,12 +65,12 @@ impl PeerLink {
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = std::net::UdpSocket::bind(address)?;
         let runtime = quinn::default_runtime()
-            .ok_or_else(|| io::Error::other("no async runtime is there"))?;
+            .ok_or_else(|| io::Error::other("there is no async runtime"))?;
         let endpoint = Endpoint::new(quinn::EndpointConfig::default(), None, socket, runtime)?;
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(PeerLinkInner {
             endpoint,
             credential: RwLock::new(None),
-            ways: Mutex::default(),
+            connections: Mutex::default(),
             dials: Mutex::default(),
             missed: Mutex::default(),
             removed: CancellationToken::new(),
@@ -94,7 +90,7 @@ impl PeerLink {
         self.0.removed.clone()
     }
 
-    /// Shows this certificate from now on. Open channels go on; new ones use new connections.
+    /// Uses this certificate from now on. Open channels stay; new ones use new connections.
     ///
     /// # Errors
     /// When key and certificate do not fit together.
@@ -102,39 +98,38 @@ impl PeerLink {
         let tls = members::server_config(&credential.anchors, &credential.own, ALPN)?;
         let server = settings::server(tls).map_err(IdentityError::Tls)?;
         self.0.endpoint.set_server_config(Some(server));
+        // The lock is held over both steps: a dial in between would enter a connection with the old
+        // certificate into the cleared map.
         let mut current = self.0.credential.write();
         *current = Some(credential);
-        self.0.ways().clear();
+        self.0.connections.lock().clear();
         Ok(())
     }
 }
 
 impl Transport for PeerLink {
-    fn open(&self, member: &Member, lane: Lane) -> BoxFuture<'static, io::Result<Channel>> {
+    fn open(&self, member: &ClusterMember, lane: Lane) -> BoxFuture<'static, io::Result<Channel>> {
         let inner = self.0.clone();
-        let way = Way {
+        let key = ConnectionKey {
             node: member.node,
             address: member.address.clone(),
             is_bulk: lane == Lane::Snapshot,
         };
         Box::pin(async move {
-            let connection = inner.connection(&way).await;
+            let connection = inner.connection(&key).await;
             let connection = connection.map_err(|e| io::Error::new(e.kind(), e))?;
-            let (send, receive) = connection.open_bi().await.map_err(|e| broken(&way, e))?;
+            let (send, receive) = connection.open_bi().await.map_err(|e| broken(&key, e))?;
             Ok(Channel::over(receive, send))
         })
     }
 }
 
-impl Inner {
-    fn ways(&self) -> MutexGuard<'_, BTreeMap<Way, Dial>> {
-        self.ways.lock()
-    }
-
-    /// The connection that is open or being opened, or a new one.
-    fn connection(self: &Arc<Self>, way: &Way) -> Dial {
-        let mut ways = self.ways();
-        if let Some(dial) = ways.get(way) {
+impl PeerLinkInner {
+    /// The connection that is open or being opened, or a new one. Callers that ask at the same time
+    /// share one dial: a node that restarts would otherwise get one handshake per lane and request.
+    fn connection(self: &Arc<Self>, key: &ConnectionKey) -> Dial {
+        let mut connections = self.connections.lock();
+        if let Some(dial) = connections.get(key) {
             match dial.peek() {
                 None => return dial.clone(),
                 Some(Ok(open)) => match open.close_reason() {
@@ -144,45 +139,47 @@ impl Inner {
                 Some(Err(_)) => {}
             }
         }
-        let (inner, to) = (self.clone(), way.clone());
+        let (inner, to) = (self.clone(), key.clone());
         let dial = async move {
             let dialed = timeout(DIAL_TIME_MAX, inner.dial(&to)).await;
             let dialed = dialed.unwrap_or_else(|_| {
-                let Way { node, address, .. } = &to;
+                let ConnectionKey { node, address, .. } = &to;
                 let message = format!("node {node} does not answer at {address}");
                 Err(io::Error::new(io::ErrorKind::TimedOut, message))
             });
-            inner.note(&to, &dialed);
+            inner.note_reachability(&to, &dialed);
             dialed.map_err(Arc::new)
         };
         let dial = dial.boxed().shared();
-        ways.insert(way.clone(), dial.clone());
-        drop(ways);
+        connections.insert(key.clone(), dial.clone());
+        drop(connections);
         let mut dials = self.dials.lock();
         while dials.try_join_next().is_some() {}
         dials.spawn(dial.clone().map(drop));
         dial
     }
 
-    /// Says once that a node is out of reach, and once that it is back.
-    fn note(&self, way: &Way, dialed: &io::Result<Connection>) {
+    /// Logs once that a node is out of reach, and once that it is back.
+    fn note_reachability(&self, key: &ConnectionKey, dialed: &io::Result<Connection>) {
         let mut missed = self.missed.lock();
         match dialed {
             Ok(_) => {
-                if missed.remove(&way.node) {
-                    tracing::info!(node = way.node, "a control node is in reach again");
+                if missed.remove(&key.node) {
+                    tracing::info!(node = key.node, "a control node is in reach again");
                 }
             }
             Err(error) => {
-                if missed.insert(way.node) {
-                    tracing::warn!(node = way.node, error = %error, "a control node is out of reach");
+                if missed.insert(key.node) {
+                    tracing::warn!(node = key.node, error = %error, "a control node is out of reach");
                 }
             }
         }
     }
 
-    /// A node that was removed cannot know otherwise why nobody talks to it.
+    /// Notes that another node closed a connection because this node was removed.
     fn note_removal(&self, reason: &ConnectionError) {
+        // The removal itself is a log entry that a removed node never gets. Without this code it
+        // would dial the others for ever.
         if let ConnectionError::ApplicationClosed(close) = reason
             && close.error_code.into_inner() == u64::from(REMOVED)
             && !self.removed.is_cancelled()
@@ -196,8 +193,9 @@ impl Inner {
         }
     }
 
-    async fn dial(&self, way: &Way) -> io::Result<Connection> {
-        let Way { node, address, .. } = way;
+    /// Opens a connection and checks that the expected node answers.
+    async fn dial(&self, key: &ConnectionKey) -> io::Result<Connection> {
+        let ConnectionKey { node, address, .. } = key;
         let tls = {
             let credential = self.credential.read();
             let credential = credential.as_ref().ok_or_else(|| {
@@ -211,43 +209,12 @@ impl Inner {
             let message = format!("the peer address {address} of node {node}: {reason}");
             io::Error::new(io::ErrorKind::NotFound, message)
         };
+        // Looked up at each dial: a node may come back under another address of the same name.
         let found = tokio::net::lookup_host(address).await;
         let at = found.map_err(|e| unknown(e.to_string()))?.next();
-        let at = at.ok_or_else(|| unknown("names nothing".to_owned()))?;
+        let at = at.ok_or_else(|| unknown("no address has this name".to_owned()))?;
         let connecting = self.endpoint.connect_with(config, at, SERVER_NAME);
         let connecting = connecting.map_err(|e| unknown(e.to_string()))?;
-        connecting.await.map_err(|e| broken(way, e))
+        connecting.await.map_err(|e| broken(key, e))
     }
-}
-
-/// What a broken connection means to an operator.
-fn broken(way: &Way, error: ConnectionError) -> io::Error {
-    let Way { node, address, .. } = way;
-    let (kind, message) = match &error {
-        // 0x100 and up are alerts of TLS.
-        ConnectionError::TransportError(e) if u64::from(e.code) & !0xff == 0x100 => (
-            io::ErrorKind::PermissionDenied,
-            format!(
-                "whoever answers at {address} is not node {node} of this cluster, or does not \
-                 take this node for one: {}. Compare the peer addresses: metalmesh cluster status",
-                e.reason
-            ),
-        ),
-        ConnectionError::ApplicationClosed(close) => (
-            io::ErrorKind::ConnectionRefused,
-            format!(
-                "node {node} at {address} ended the connection: {}",
-                String::from_utf8_lossy(&close.reason)
-            ),
-        ),
-        ConnectionError::ConnectionClosed(close) => (
-            io::ErrorKind::ConnectionRefused,
-            format!("node {node} at {address} refused: {close}"),
-        ),
-        other => (
-            io::ErrorKind::NotConnected,
-            format!("node {node} at {address}: {other}"),
-        ),
-    };
-    io::Error::new(kind, message)
 }

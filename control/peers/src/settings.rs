@@ -1,41 +1,46 @@
-//! quinn's settings among control nodes.
+//! Limits and quinn settings of the peer link.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::{IdleTimeout, TransportConfig, VarInt};
 
-/// How long opening a connection may take.
+/// Time limit for opening a connection. Beyond it the node counts as out of reach.
 pub(crate) const DIAL_TIME_MAX: Duration = Duration::from_secs(2);
-/// How long a handshake of a caller may take.
+/// Time limit for the handshake of a caller. Beyond it the handshake is dropped.
 pub(crate) const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
-/// Handshakes at the same time. A cluster has seven nodes at most, which open a few each.
+/// Most handshakes at the same time; further ones are refused. A cluster has at most seven nodes,
+/// which open a few connections each.
 pub(crate) const HANDSHAKES_MAX: usize = 256;
-/// ... of one IPv4 address, or of one network of 2^64 IPv6 addresses.
+/// Most handshakes at the same time of one IPv4 address or one IPv6 /64 network; further ones are
+/// refused.
 pub(crate) const HANDSHAKES_PER_ADDRESS_MAX: usize = 16;
-/// ... before callers must prove their address: a forger must not take the places of a node whose
-/// address it names.
+/// Handshakes at the same time from which on callers must prove their address (QUIC retry), so that
+/// a forger cannot take the places of a node whose address it uses.
 pub(crate) const HANDSHAKES_UNPROVED_MAX: usize = 8;
-/// How long the end of all connections may take.
+/// Time limit for closing all connections at the stop of the node. Beyond it they are dropped.
 pub(crate) const STOP_TIME_MAX: Duration = Duration::from_secs(2);
-/// How often it is looked whether a connected node was removed.
-pub(crate) const REMOVAL_LOOK: Duration = Duration::from_secs(1);
-/// A peer that is silent for longer is gone.
+/// Interval between checks that a connected node was not removed.
+pub(crate) const REMOVAL_CHECK: Duration = Duration::from_secs(1);
+/// QUIC idle timeout, milliseconds. The connection of a peer that is silent for longer ends.
 const IDLE_TIMEOUT_MS: u32 = 3000;
+/// Interval of QUIC keep-alive packets; several fit the idle timeout.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
-/// Control nodes are near each other.
+/// First estimate of the round trip time: control nodes are near each other, and the default of 333
+/// ms would delay the first retransmissions.
 const INITIAL_RTT: Duration = Duration::from_millis(10);
-/// Channels of one connection.
+/// Most channels of one connection. Further ones wait.
 const CHANNELS_MAX: u32 = 256;
-/// Bytes that may be on their way on one channel.
+/// Flow control window of one channel, bytes.
 const STREAM_WINDOW: u32 = 8 << 20;
-/// Bytes that may be on their way on one connection.
+/// Flow control window of one connection, bytes.
 const CONNECTION_WINDOW: u32 = 32 << 20;
 
 fn transport() -> Arc<TransportConfig> {
-    let mut t = TransportConfig::default();
+    let mut config = TransportConfig::default();
     let idle = IdleTimeout::from(VarInt::from_u32(IDLE_TIMEOUT_MS));
-    t.max_idle_timeout(Some(idle))
+    config
+        .max_idle_timeout(Some(idle))
         .keep_alive_interval(Some(KEEP_ALIVE))
         .initial_rtt(INITIAL_RTT)
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
@@ -44,9 +49,10 @@ fn transport() -> Arc<TransportConfig> {
         .max_concurrent_bidi_streams(VarInt::from_u32(CHANNELS_MAX))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .datagram_receive_buffer_size(None);
-    Arc::new(t)
+    Arc::new(config)
 }
 
+/// Settings of the calling side.
 pub(crate) fn client(tls: rustls::ClientConfig) -> Result<quinn::ClientConfig, String> {
     let crypto =
         quinn::crypto::rustls::QuicClientConfig::try_from(tls).map_err(|e| e.to_string())?;
@@ -55,6 +61,7 @@ pub(crate) fn client(tls: rustls::ClientConfig) -> Result<quinn::ClientConfig, S
     Ok(config)
 }
 
+/// Settings of the listening side.
 pub(crate) fn server(tls: rustls::ServerConfig) -> Result<quinn::ServerConfig, String> {
     let crypto =
         quinn::crypto::rustls::QuicServerConfig::try_from(tls).map_err(|e| e.to_string())?;

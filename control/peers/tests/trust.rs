@@ -1,4 +1,4 @@
-//! Who gets in among control nodes, and who does not.
+//! Admission of control nodes: certificates, removal and floods of handshakes.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use std::io::ErrorKind;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use control_peers::{ALPN, PeerLink};
 use control_pki::PeerCredential;
 use control_state::{AnnounceNode, Command, FEATURE_LEVEL, Op, RemoveNode};
-use control_store::{Lane, Member, Store, StoreConfig, Transport};
+use control_store::{ClusterMember, Lane, Store, StoreConfig, Transport};
 use futures::{SinkExt, StreamExt};
 use proto_identity::profile::{Authority, Purpose};
 use proto_identity::{CertificateRequest, Credential, Key, members};
@@ -94,9 +94,9 @@ impl Served {
         }
     }
 
-    fn member(&self, node: u64) -> Member {
+    fn member(&self, node: u64) -> ClusterMember {
         let address = self.address.clone();
-        Member { node, address }
+        ClusterMember { node, address }
     }
 
     async fn end(mut self) {
@@ -257,8 +257,8 @@ async fn an_agent_never_speaks_raft() {
     served.end().await;
 }
 
-/// Lets nothing through that the node says but what proves an address: handshakes begin in the
-/// name of another address and never end.
+/// A relay that passes only retries back to the caller: handshakes begin from another address and
+/// never complete.
 async fn half_way(front: UdpSocket, back: UdpSocket, node: SocketAddr) {
     let (mut packet, mut answer) = ([0; 2048], [0; 2048]);
     let mut caller = None;

@@ -1,11 +1,12 @@
-//! The authority itself: made once, kept in the replicated state.
+//! The certificate authority: made once, kept in the replicated state.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use control_authz::{AuditedCall, Permit, SystemActor};
-use control_state::{CaRecord, Change, Command, Kind, Op, PutCa, Reply};
-use control_store::{Event, Store, Subscription};
+use control_state::{CaRecord, Command, Op, PutCa, Reply};
+use control_store::Store;
+use parking_lot::RwLock;
 use proto_identity::profile::{Authority, LEAF_VALIDITY, Purpose};
 use proto_identity::{
     CertificateDer, CertificateRequest, Credential, IdentityError, Key, PeerIdentity, SpiffeId,
@@ -15,23 +16,27 @@ use proto_types::Timestamp;
 use ring::hmac;
 use tracing::{info, warn};
 
-use crate::generations::{Authorities, Generation, Role, record, rotation, unseal};
+use crate::authority_watch::AuthorityWatch;
+use crate::generations::{Authorities, CaRole, Generation, record, rotation, unseal};
+use crate::peer_credential::{PeerCredential, peer_credential};
 use crate::{PkiError, SealingKey};
 
 /// The certificate authority. Cheap to clone.
 #[derive(Clone)]
 pub struct Pki {
-    pub(crate) inner: Arc<Inner>,
-    /// The call that it works for, where that is recorded.
+    pub(crate) inner: Arc<PkiInner>,
+    /// The call on whose behalf it works. `Some` means that the call is recorded in the audit
+    /// trail.
     call: Option<Arc<AuditedCall>>,
 }
 
-pub(crate) struct Inner {
+/// The state shared by all handles of the authority.
+pub(crate) struct PkiInner {
     pub(crate) store: Store,
     pub(crate) trust_domain: String,
-    /// As last read; see [`Pki::in_force`].
+    /// The authorities as last read; see [`Pki::in_force`].
     current: RwLock<Arc<Authorities>>,
-    /// The data key: what a node that joins gets.
+    /// The data key, which every node of the cluster has.
     pub(crate) seal: SealingKey,
 }
 
@@ -44,8 +49,8 @@ impl fmt::Debug for Pki {
 }
 
 impl Pki {
-    /// Opens the authority in the state; makes it at the first start. `trust_domain` names it
-    /// for good: certificates of another name are refused.
+    /// Opens the authority in the state; creates it at the first start. `trust_domain` names it for
+    /// good: certificates of another trust domain are refused.
     pub async fn open(
         store: Store,
         seal: &SealingKey,
@@ -53,26 +58,28 @@ impl Pki {
     ) -> Result<Self, PkiError> {
         SpiffeId::new(trust_domain, Subject::Node { id: "x".to_owned() })?;
         let found = store
-            .read(|t| t.get::<CaRecord>(&Role::Root.id(1)).is_some() || rotation(t).is_some())
+            .read(|tables| {
+                tables.get::<CaRecord>(&CaRole::Root.id(1)).is_some() || rotation(tables).is_some()
+            })
             .await?;
         if !found {
             make(&store, seal, trust_domain).await?;
         }
-        let old = store.read_local(|t| {
-            let has_peers = t.get::<CaRecord>(&Role::Peers.id(1)).is_some();
+        let old = store.read_local(|tables| {
+            let has_peers = t.get::<CaRecord>(&CaRole::Peers.id(1)).is_some();
             let is_first = rotation(t).is_none();
-            (is_first && !has_peers).then(|| t.require::<CaRecord>(&Role::Root.id(1)).cloned())
+            (is_first && !has_peers).then(|| t.require::<CaRecord>(&CaRole::Root.id(1)).cloned())
         })?;
         if let Some(root) = old {
-            // Made before nodes had peers.
+            // This authority was made by a version without peers; its intermediate is added now.
             let root = unseal(seal, &*root?)?;
             let peers = root.intermediate(Purpose::Peers, store.now().ms())?;
-            put(&store, seal, Role::Peers, &peers).await?;
+            put(&store, seal, CaRole::Peers, &peers).await?;
         }
         let current = store.read_local(|t| Authorities::load(t, seal))??;
         let trust_domain = trust_domain.to_owned();
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(PkiInner {
                 store,
                 trust_domain,
                 current: RwLock::new(Arc::new(current)),
@@ -82,41 +89,35 @@ impl Pki {
         })
     }
 
-    /// What signs and what is trusted now. A node that cannot read the state goes on with what it
-    /// read last.
+    /// The authorities that sign and are trusted now. A node that cannot read the state continues
+    /// with those that it read last.
     pub(crate) fn in_force(&self) -> Arc<Authorities> {
-        let last = Arc::clone(
-            &self
-                .inner
-                .current
-                .read()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
-        let fresh = self.inner.store.read_local(|t| {
+        let last = Arc::clone(&self.inner.current.read());
+        // Unsealing the keys is expensive, so the cached authorities are used while the rotation is
+        // at the same phase.
+        let fresh = self.inner.store.read_local(|tables| {
             (Authorities::stamp(t) != last.stamp).then(|| Authorities::load(t, &self.inner.seal))
         });
         match fresh.map_err(PkiError::from) {
             Ok(None) => last,
             Ok(Some(Ok(fresh))) => {
                 let fresh = Arc::new(fresh);
-                let current = self.inner.current.write();
-                let mut current = current.unwrap_or_else(PoisonError::into_inner);
-                current.clone_from(&fresh);
+                self.inner.current.write().clone_from(&fresh);
                 fresh
             }
             Ok(Some(Err(e))) | Err(e) => {
-                warn!(error = %e, "the certificate authority could not be read again");
+                warn!(error = %e, "the authority cannot be read, the last known one stays");
                 last
             }
         }
     }
 
-    /// Follows whether another authority is in force.
+    /// Watches for changes of the authorities in force.
     pub fn watch(&self) -> AuthorityWatch {
-        AuthorityWatch(self.inner.store.watch())
+        AuthorityWatch::new(self.inner.store.watch())
     }
 
-    /// The same authority for what this call changes: its record goes with the change.
+    /// The same authority on behalf of a call: changes carry the audit record of the call.
     #[must_use]
     pub fn within(&self, call: Arc<AuditedCall>) -> Self {
         Self {
@@ -130,19 +131,19 @@ impl Pki {
         &self.inner.trust_domain
     }
 
-    /// What agents trust.
+    /// The roots that agents trust.
     pub fn roots(&self) -> Vec<CertificateDer<'static>> {
         self.in_force().roots.clone()
     }
 
-    /// SHA-256 of the roots, hex: what tickets pin.
+    /// SHA-256 of the roots, hex. Tickets pin them.
     pub fn root_hashes(&self) -> Vec<String> {
         let roots = self.roots();
         roots.iter().map(|root| sha256_hex(root)).collect()
     }
 
-    /// A fresh key and one-hour certificate for the mesh endpoint of a node. Nothing is recorded:
-    /// the key stays in this process.
+    /// A new key and one-hour certificate for the mesh endpoint of a node. Not recorded: the key
+    /// stays in this process.
     pub fn node_credential(&self, node: &str) -> Result<Credential, PkiError> {
         let key = Key::generate()?;
         let request = CertificateRequest::verify(&key.request()?)?;
@@ -165,14 +166,16 @@ impl Pki {
         })
     }
 
-    /// What control nodes show to each other, and trust in each other: nothing else.
+    /// The certificate with which this node authenticates to other control nodes, and the anchors
+    /// that it trusts for them.
     pub fn peer_credential(&self, node: u64) -> Result<PeerCredential, PkiError> {
         let authorities = self.in_force();
         peer_credential(&authorities, self.trust_domain(), node, self.now())
     }
 
-    /// A secret of a node for one purpose, the same after each restart until the authority is
-    /// replaced. Derived from the nodes' authority, so that nothing further has to be kept.
+    /// Derives a secret of a node for one purpose from the key of the nodes' authority
+    /// (HMAC-SHA-256). It is the same after each restart, until the authority is replaced, and need
+    /// not be stored.
     pub fn node_secret(&self, node: &str, purpose: &str) -> [u8; 32] {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &self.in_force().nodes.to_pkcs8());
         let tag = hmac::sign(&key, format!("metalmesh\0{purpose}\0{node}").as_bytes());
@@ -181,18 +184,18 @@ impl Pki {
         secret
     }
 
-    /// Seals a secret that is to be kept in the state; it opens under the same `name` only, on
-    /// every node of the cluster.
+    /// Seals a secret for the state. It can be unsealed on every node of the cluster, under the
+    /// same `name` only.
     pub fn seal(&self, name: &str, secret: &[u8]) -> Result<Vec<u8>, PkiError> {
         self.inner.seal.seal(name, secret)
     }
 
-    /// Opens what [`Pki::seal`] made under the same name.
+    /// Unseals a secret of [`Pki::seal`], which had the same name.
     pub fn unseal(&self, name: &str, sealed: &[u8]) -> Result<Vec<u8>, PkiError> {
         self.inner.seal.open(name, sealed)
     }
 
-    /// A leaf of an agent or machine with its chain, what it says, and the generation that signed.
+    /// Issues a certificate for an agent or machine. The caller records it before it hands it out.
     pub(crate) fn sign(
         &self,
         id: &SpiffeId,
@@ -232,39 +235,22 @@ impl Pki {
     }
 }
 
-/// A leaf that is not handed out yet.
+/// A certificate that is not handed out yet.
 pub(crate) struct Signed {
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) roots: Vec<CertificateDer<'static>>,
+    /// The identity in the certificate.
     pub(crate) says: PeerIdentity,
+    /// Generation of the authority that signed.
     pub(crate) generation: u32,
 }
 
-/// See [`Pki::watch`].
-#[derive(Debug)]
-pub struct AuthorityWatch(Subscription<Change>);
-
-impl AuthorityWatch {
-    /// Waits for a change of what is in force; false when the store is shut down.
-    pub async fn changed(&mut self) -> bool {
-        loop {
-            match self.0.next().await {
-                Some(Event::Changed { changes, .. }) => {
-                    if changes.iter().any(|it| it.kind == Kind::CaRotation) {
-                        return true;
-                    }
-                }
-                Some(Event::Resync) => return true,
-                None => return false,
-            }
-        }
-    }
-}
-
+/// Creates the first generation of the authority.
 async fn make(store: &Store, seal: &SealingKey, trust_domain: &str) -> Result<(), PkiError> {
     let now = store.now().ms();
     let made = Generation::make(trust_domain, now)?;
-    // The root comes last: it marks the authority as complete.
+    // The root is stored last: it marks the authority as complete. A node that is killed before it
+    // starts over and overwrites the intermediates.
     for (role, authority) in made.in_order() {
         put(store, seal, role, authority).await?;
     }
@@ -272,10 +258,11 @@ async fn make(store: &Store, seal: &SealingKey, trust_domain: &str) -> Result<()
     Ok(())
 }
 
+/// Stores an authority of the first generation.
 async fn put(
     store: &Store,
     seal: &SealingKey,
-    role: Role,
+    role: CaRole,
     authority: &Authority,
 ) -> Result<(), PkiError> {
     let now = store.now();
@@ -284,52 +271,4 @@ async fn put(
     let command = Command::new(now, "metalmeshd", PutCa(record));
     store.propose(&permit, &command).await?;
     Ok(())
-}
-
-/// What a control node shows to the others.
-#[derive(Clone, Debug)]
-pub struct PeerCredential {
-    /// Its key and one-hour certificate.
-    pub own: Credential,
-    /// The peers' intermediates: the only ones that the other side may be of.
-    pub anchors: Vec<CertificateDer<'static>>,
-}
-
-/// The peer credential of `node` from what its own disk has, without asking anybody: so that
-/// nodes that start together find each other. `None` while the state has no authority.
-pub fn peer_credential_at_rest(
-    store: &Store,
-    seal: &SealingKey,
-    trust_domain: &str,
-) -> Result<Option<PeerCredential>, PkiError> {
-    let found = store.read_local(|t| {
-        let generation = Authorities::newest(t);
-        let peers = t.get::<CaRecord>(&Role::Peers.id(generation));
-        peers.map(|_| Authorities::load(t, seal))
-    })?;
-    let Some(authorities) = found.transpose()? else {
-        return Ok(None);
-    };
-    peer_credential(&authorities, trust_domain, store.node_id(), store.now()).map(Some)
-}
-
-fn peer_credential(
-    authorities: &Authorities,
-    trust_domain: &str,
-    node: u64,
-    now: Timestamp,
-) -> Result<PeerCredential, PkiError> {
-    let key = Key::generate()?;
-    let request = CertificateRequest::verify(&key.request()?)?;
-    let id = SpiffeId::new(trust_domain, Subject::Peer { node })?;
-    let leaf = authorities
-        .peers
-        .issue(&id, &request, now.ms(), LEAF_VALIDITY)?;
-    let anchors = authorities.anchors.clone();
-    let own = Credential {
-        key,
-        chain: vec![leaf],
-        roots: anchors.clone(),
-    };
-    Ok(PeerCredential { own, anchors })
 }

@@ -1,4 +1,4 @@
-//! Tickets and old certificates in, new certificates out.
+//! Issues certificates for tickets (enrolment) and for old certificates (renewal, resumption).
 
 use std::sync::Arc;
 
@@ -16,25 +16,26 @@ use rustls::server::WebPkiClientVerifier;
 use rustls_pki_types::UnixTime;
 use tracing::info;
 
-use crate::judge::{self, Join, role_of};
+use crate::judge::{self, JoinVerdict, role_of};
 use crate::record;
 use crate::tpm::TpmAnswer;
 use crate::{Pki, PkiError};
 
-/// What somebody without a certificate shows.
+/// Enrolment request of a caller without a certificate.
 #[derive(Clone)]
 pub struct Enrol {
-    /// Public name of the ticket.
+    /// Id of the ticket.
     pub ticket_id: String,
-    /// Its secret.
+    /// Secret of the ticket.
     pub secret: Vec<u8>,
     /// Certificate request, DER.
     pub request: Vec<u8>,
-    /// Of boot tickets: machine and the address that it booted from.
+    /// For boot tickets: the machine, and the MAC address from which it booted. `None` means a join
+    /// ticket.
     pub machine: Option<(MachineId, MacAddr)>,
-    /// Of tickets that are bound to a TPM: its answer.
+    /// For tickets bound to a TPM: the answer of the TPM.
     pub tpm: Option<TpmAnswer>,
-    /// Of machines: what they read in their BMC; empty when nothing.
+    /// For machines: the nonce that they read from their BMC. Empty means that they read none.
     pub nonce: Vec<u8>,
 }
 
@@ -53,14 +54,14 @@ impl std::fmt::Debug for Enrol {
 pub struct Issued {
     /// Leaf first, without the root.
     pub chain: Vec<CertificateDer<'static>>,
-    /// What agents trust.
+    /// The roots that agents trust.
     pub roots: Vec<CertificateDer<'static>>,
-    /// What the leaf says.
+    /// The identity in the leaf.
     pub identity: PeerIdentity,
 }
 
 impl Pki {
-    /// Trades a ticket for a certificate.
+    /// Redeems a ticket and issues a certificate.
     pub async fn enrol(&self, enrol: &Enrol) -> Result<Issued, PkiError> {
         let request = verify(&enrol.request)?;
         let secret = Digest::sha256(sha256(&enrol.secret));
@@ -90,7 +91,9 @@ impl Pki {
             role_of(&ticket),
             &ticket.agent,
         )?;
-        if verdict == Join::Redeem {
+        // The redemption is a command: of two agents that race with one ticket only one is applied.
+        // A repeated request skips it, because its ticket is redeemed already.
+        if verdict == JoinVerdict::Redeem {
             let key = request.fingerprint().parse().map_err(|_| unknown())?;
             let redeem = RedeemJoinTicket {
                 id,
@@ -105,21 +108,21 @@ impl Pki {
         self.issue(&spiffe, request, None, cause).await
     }
 
-    /// The ticket that somebody shows, and what to do with it.
+    /// Finds the ticket that is presented and judges it.
     pub(crate) async fn judge_ticket(
         &self,
         ticket_id: &str,
         secret: &Digest,
         request: &CertificateRequest,
-    ) -> Result<(Arc<JoinTicket>, Join), PkiError> {
+    ) -> Result<(Arc<JoinTicket>, JoinVerdict), PkiError> {
         let id: JoinTicketId = ticket_id.parse().map_err(|_| unknown())?;
         let key: Digest = request.fingerprint().parse().map_err(|_| unknown())?;
         let now = self.now();
         let (ticket, verdict) = self
             .inner
             .store
-            .read(|t| {
-                let ticket = t.get::<JoinTicket>(&id);
+            .read(|tables| {
+                let ticket = tables.get::<JoinTicket>(&id);
                 let verdict = judge::join(ticket.map(AsRef::as_ref), secret, &key, now);
                 (ticket.cloned(), verdict)
             })
@@ -139,10 +142,10 @@ impl Pki {
         let id: BootTicketId = enrol.ticket_id.parse().map_err(|_| unknown())?;
         let now = self.now();
         let shown = (!enrol.nonce.is_empty()).then(|| Digest::sha256(sha256(&enrol.nonce)));
-        let judge = |t: &control_state::Tables| {
-            let ticket = t.get::<BootTicket>(&id).map(AsRef::as_ref);
+        let judge = |tables: &control_state::Tables| {
+            let ticket = tables.get::<BootTicket>(&id).map(AsRef::as_ref);
             judge::boot(ticket, secret, machine, mac, now)?;
-            let nonce = Nonce::of(t, machine);
+            let nonce = Nonce::of(tables, machine);
             nonce.judge(shown.as_ref(), now)?;
             Ok::<_, StateError>(nonce.is_demanded)
         };
@@ -169,14 +172,14 @@ impl Pki {
         self.issue(&spiffe, request, None, cause).await
     }
 
-    /// A fresh certificate of the same identity, over a session with the old one.
+    /// Issues a new certificate of the same identity, over a session with the old one.
     pub async fn renew(&self, peer: &PeerIdentity, request: &[u8]) -> Result<Issued, PkiError> {
         let request = verify(request)?;
         let allocation = self
             .inner
             .store
-            .read(|t| {
-                let known = record::known(t, peer, &peer.fingerprint);
+            .read(|tables| {
+                let known = record::known(tables, peer, &peer.fingerprint);
                 judge::stands(peer, known)?;
                 Ok::<_, StateError>(allocation_of(peer, known.machine))
             })
@@ -185,8 +188,8 @@ impl Pki {
         self.issue(&peer.id, &request, allocation, cause).await
     }
 
-    /// A fresh certificate in place of one that has ended. The request must be of the same key,
-    /// or of the one that took its place.
+    /// Issues a new certificate in place of an expired one. The request must be of the same key, or
+    /// of the key that replaced it.
     pub async fn resume(
         &self,
         chain: &[CertificateDer<'static>],
@@ -198,8 +201,8 @@ impl Pki {
         let allocation = self
             .inner
             .store
-            .read(|t| {
-                let known = record::known(t, &peer, request.fingerprint());
+            .read(|tables| {
+                let known = record::known(tables, &peer, request.fingerprint());
                 judge::may_resume(&peer, request.fingerprint(), known, now)?;
                 Ok::<_, StateError>(allocation_of(&peer, known.machine))
             })
@@ -209,7 +212,8 @@ impl Pki {
         self.issue(&peer.id, &request, allocation, cause).await
     }
 
-    /// The certificate of an installed machine, bound to the project that has it.
+    /// Issues the certificate of an installed machine, bound to the project that it is allocated
+    /// to.
     pub async fn issue_project_machine(
         &self,
         machine: &Machine,
@@ -233,7 +237,7 @@ impl Pki {
             .await
     }
 
-    /// Signs, records, and only then hands out.
+    /// Signs a certificate, records it, and returns it only then.
     async fn issue(
         &self,
         id: &SpiffeId,
@@ -242,6 +246,8 @@ impl Pki {
         cause: Cause,
     ) -> Result<Issued, PkiError> {
         let signed = self.sign(id, request)?;
+        // Only a recorded certificate can be revoked. One that was handed out first would be out of
+        // reach if the node died before the record.
         let mut certificate = record::certificate(&signed.says, self.now(), allocation);
         certificate.authority = signed.generation;
         let op = IssueCertificate { certificate, cause };

@@ -1,4 +1,4 @@
-//! Why the authority says no.
+//! Errors of the certificate authority.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use control_state::StateError;
 use control_store::{ProposeError, StoreError};
 use proto_identity::IdentityError;
 
-/// Why the authority says no.
+/// An error of the certificate authority.
 #[derive(Debug, thiserror::Error)]
 pub enum PkiError {
     /// The caller is refused, with number and workaround.
@@ -22,9 +22,9 @@ pub enum PkiError {
     /// The sealing key cannot be read or made.
     #[error("sealing key {path}")]
     SealFile {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },

@@ -1,33 +1,32 @@
-//! The authority's generations: what signs, and what is trusted, while one follows the other.
+//! Generations of the authority: which of them sign and which are trusted during a rotation.
 //!
-//! The intermediate of the nodes is certified by both roots while both are trusted, so that an
-//! agent that knows only the old root goes on talking to nodes, and learns the new root when it
-//! renews. Agents' certificates are of the new generation from the beginning: nodes trust both.
-//! Peers trust each other's intermediate and nothing else, so they trust both for a while before
-//! the first of them shows a certificate of the new one.
+//! The intermediate of the nodes is cross-signed by both roots while both are trusted. So an agent
+//! that knows only the old root can still connect to nodes, and learns the new root when it renews.
+//! Agents get certificates of the new generation from the beginning, because nodes trust both.
+//! Peers trust only each other's intermediate, so they trust both for a while before the first of
+//! them presents a certificate of the new one.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use control_state::{BeginCaRotation, CaPhase, CaRecord, CaRotation, Tables};
+use control_state::{CaPhase, CaRecord, CaRotation, Tables};
 use proto_identity::profile::{Authority, CA_VALIDITY, Purpose};
 use proto_identity::{CertificateDer, IdentityError};
 use proto_types::Timestamp;
 
-use crate::tickets::after;
-use crate::{Pki, PkiError, SealingKey};
+use crate::validity::after;
+use crate::{PkiError, SealingKey};
 
-/// What a certificate authority is for.
+/// Purpose of a certificate authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum CaRole {
     Root,
     Agents,
     Nodes,
     Peers,
 }
 
-impl Role {
-    /// The key of its record in a generation.
+impl CaRole {
+    /// Key of its record in a generation.
     pub(crate) fn id(self, generation: u32) -> String {
         let name = match self {
             Self::Root if generation == 1 => return "root".to_owned(),
@@ -40,7 +39,7 @@ impl Role {
     }
 }
 
-/// A whole generation, just made.
+/// A complete new generation.
 pub(crate) struct Generation {
     root: Authority,
     agents: Authority,
@@ -49,6 +48,7 @@ pub(crate) struct Generation {
 }
 
 impl Generation {
+    /// Creates the keys and certificates of a generation.
     pub(crate) fn make(trust_domain: &str, now_ms: u64) -> Result<Self, IdentityError> {
         let root = Authority::root(trust_domain, now_ms)?;
         Ok(Self {
@@ -59,64 +59,68 @@ impl Generation {
         })
     }
 
-    /// The root last.
-    pub(crate) fn in_order(&self) -> [(Role, &Authority); 4] {
+    /// The authorities in the order in which they are stored: the root last.
+    pub(crate) fn in_order(&self) -> [(CaRole, &Authority); 4] {
         [
-            (Role::Agents, &self.agents),
-            (Role::Nodes, &self.nodes),
-            (Role::Peers, &self.peers),
-            (Role::Root, &self.root),
+            (CaRole::Agents, &self.agents),
+            (CaRole::Nodes, &self.nodes),
+            (CaRole::Peers, &self.peers),
+            (CaRole::Root, &self.root),
         ]
     }
 }
 
-/// What is in force at one moment.
+/// The authorities in force at one moment.
 pub(crate) struct Authorities {
-    /// Of the replacement that was read with it.
+    /// Generation and phase of the rotation that was read with them.
     pub(crate) stamp: Option<(u32, CaPhase)>,
     /// The generation that signs for agents and nodes.
     pub(crate) generation: u32,
     /// The trusted roots, newest first.
     pub(crate) roots: Vec<CertificateDer<'static>>,
-    /// The agents' authorities, newest first: that one signs, all are trusted.
+    /// The agents' authorities, newest first. The newest signs, all are trusted.
     agents: Vec<Authority>,
     /// Signs for nodes.
     pub(crate) nodes: Authority,
-    /// The same certified by the old root.
+    /// Certificate of the same key by the old root; `None` outside a rotation.
     pub(crate) nodes_crossed: Option<CertificateDer<'static>>,
     /// Signs for peers.
     pub(crate) peers: Authority,
-    /// What peers trust.
+    /// The intermediates that peers trust.
     pub(crate) anchors: Vec<CertificateDer<'static>>,
 }
 
-/// The replacement of the authority, the last one or the one under way.
+/// The rotation of the authority: the current or the last one. `None` means that there was none.
 pub(crate) fn rotation(tables: &Tables) -> Option<&Arc<CaRotation>> {
     tables.get::<CaRotation>(&CaRotation::ONE.to_owned())
 }
 
 impl Authorities {
-    /// Changes whenever something else is in force.
+    /// A value that changes whenever other authorities are in force.
     pub(crate) fn stamp(tables: &Tables) -> Option<(u32, CaPhase)> {
-        rotation(tables).map(|it| (it.to, it.phase))
+        rotation(tables).map(|rotation| (rotation.to, rotation.phase))
     }
 
+    /// The newest generation.
     pub(crate) fn newest(tables: &Tables) -> u32 {
-        rotation(tables).map_or(1, |it| it.to)
+        rotation(tables).map_or(1, |rotation| rotation.to)
     }
 
+    /// Reads and unseals the authorities in force.
     pub(crate) fn load(tables: &Tables, seal: &SealingKey) -> Result<Self, PkiError> {
         let rotation = rotation(tables).map(AsRef::as_ref);
         let newest = Self::newest(tables);
         let mut trusted = vec![newest];
-        if let Some(open) = rotation.filter(|it| it.phase != CaPhase::Done) {
+        if let Some(open) = rotation.filter(|rotation| rotation.phase != CaPhase::Done) {
             trusted.push(open.from);
         }
+        // In the first phase peers only learn to trust the new intermediate. A certificate of it
+        // now would be refused by the nodes that have not applied the rotation yet.
         let signs_for_peers = match rotation {
-            Some(it) if it.phase == CaPhase::Overlap => it.from,
+            Some(rotation) if rotation.phase == CaPhase::Overlap => rotation.from,
             _ => newest,
         };
-        let record = |role: Role, generation| tables.require::<CaRecord>(&role.id(generation));
+        let record = |role: CaRole, generation| tables.require::<CaRecord>(&role.id(generation));
         let open = |role, generation| unseal(seal, record(role, generation)?);
         let certificate = |role, generation| {
             let record = record(role, generation)?;
@@ -128,24 +132,24 @@ impl Authorities {
                 .map(|generation| certificate(role, *generation));
             all.collect::<Result<Vec<_>, PkiError>>()
         };
-        let crossed = &record(Role::Nodes, newest)?.crossed;
+        let crossed = &record(CaRole::Nodes, newest)?.crossed;
         let is_crossed = trusted.len() > 1 && !crossed.is_empty();
         Ok(Self {
             stamp: Self::stamp(tables),
             generation: newest,
-            roots: all(Role::Root)?,
+            roots: all(CaRole::Root)?,
             agents: trusted
                 .iter()
-                .map(|generation| open(Role::Agents, *generation))
+                .map(|generation| open(CaRole::Agents, *generation))
                 .collect::<Result<_, _>>()?,
-            nodes: open(Role::Nodes, newest)?,
+            nodes: open(CaRole::Nodes, newest)?,
             nodes_crossed: is_crossed.then(|| CertificateDer::from(crossed.clone())),
-            peers: open(Role::Peers, signs_for_peers)?,
-            anchors: all(Role::Peers)?,
+            peers: open(CaRole::Peers, signs_for_peers)?,
+            anchors: all(CaRole::Peers)?,
         })
     }
 
-    /// What signs for agents and machines.
+    /// The authority that signs for agents and machines.
     pub(crate) fn agents(&self) -> Result<&Authority, PkiError> {
         let first = self.agents.first();
         Ok(first.ok_or(IdentityError::Certificate("no authority of agents"))?)
@@ -155,14 +159,15 @@ impl Authorities {
     pub(crate) fn agents_certificates(&self) -> Vec<CertificateDer<'static>> {
         self.agents
             .iter()
-            .map(|it| it.certificate().clone())
+            .map(|authority| authority.certificate().clone())
             .collect()
     }
 }
 
+/// The record of an authority, with its key sealed.
 pub(crate) fn record(
     seal: &SealingKey,
-    role: Role,
+    role: CaRole,
     generation: u32,
     authority: &Authority,
     now: Timestamp,
@@ -180,45 +185,8 @@ pub(crate) fn record(
     })
 }
 
+/// Unseals the authority of a record.
 pub(crate) fn unseal(seal: &SealingKey, record: &CaRecord) -> Result<Authority, PkiError> {
     let key = seal.open(&record.id, &record.sealed_key)?;
     Ok(Authority::from_parts(&key, record.certificate.clone())?)
-}
-
-impl Pki {
-    /// The next generation of the authority, and with it the order to replace the one of now:
-    /// both are trusted until `overlap` is over. When it is forced, everybody is asked to renew
-    /// now, and the old generation goes once they did, at the latest at the end of `overlap`.
-    ///
-    /// # Errors
-    /// When the state cannot be read, or the authority of now not be unsealed.
-    pub fn next_generation(
-        &self,
-        overlap: Duration,
-        is_forced: bool,
-    ) -> Result<BeginCaRotation, PkiError> {
-        let now = self.now();
-        let seal = &self.inner.seal;
-        let (from, root) = self.inner.store.read_local(|t| {
-            let from = Authorities::newest(t);
-            let root = t.require::<CaRecord>(&Role::Root.id(from)).cloned();
-            (from, root)
-        })?;
-        let old_root = unseal(seal, &*root?)?;
-        let made = Generation::make(self.trust_domain(), now.ms())?;
-        let crossed = old_root.cross(&made.nodes, Purpose::Nodes, now.ms())?;
-        let mut authorities = Vec::new();
-        for (role, authority) in made.in_order() {
-            let mut record = record(seal, role, from.saturating_add(1), authority, now)?;
-            if role == Role::Nodes {
-                record.crossed = crossed.to_vec();
-            }
-            authorities.push(record);
-        }
-        Ok(BeginCaRotation {
-            authorities,
-            until: after(now, overlap),
-            is_forced,
-        })
-    }
 }

@@ -1,4 +1,4 @@
-//! Invites: the state knows a secret by its SHA-256, and keeps it sealed for its owners.
+//! Invites. The state finds the secret by its SHA-256 and keeps it sealed for its owners.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use proto_identity::sha256;
 use proto_types::Digest;
 
 use crate::seal::random;
-use crate::tickets::after;
+use crate::validity::after;
 use crate::{Pki, PkiError};
 
-/// Life of an invite, as the published servers have it: seven days.
+/// Lifetime of an invite: seven days, as of the published servers.
 pub const INVITE_LIFE: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Bytes of randomness in a secret, which is their hexadecimal form: 32 characters, as published
-/// clients expect.
+/// Random bytes of a secret. Its hexadecimal form has the 32 characters that published clients
+/// expect.
 const RANDOM_LEN: usize = 16;
 
 impl Pki {
-    /// Makes an invite on behalf of a user. The second value is its secret.
+    /// Creates an invite on behalf of a user. The second value is its secret.
     ///
     /// # Errors
-    /// The state's refusal, or no randomness.
+    /// The refusal of the state, or [`PkiError::Randomness`].
     pub async fn create_invite(
         &self,
         permit: &Permit,
@@ -48,10 +48,10 @@ impl Pki {
         Ok((invite.invite()?, secret))
     }
 
-    /// The secret of an invite, for those who may give it away.
+    /// Unseals the secret of an invite. The caller must be allowed to give it away.
     ///
     /// # Errors
-    /// `WrongSeal` when it was sealed with another cluster's key.
+    /// [`PkiError::WrongSeal`] if it was sealed with another key.
     pub fn invite_secret(&self, invite: &Invite) -> Result<String, PkiError> {
         let secret = self
             .inner
@@ -61,11 +61,12 @@ impl Pki {
     }
 }
 
-/// What the state knows an invite's secret by.
+/// The id of an invite: the SHA-256 of its secret.
 pub fn invite_id(secret: &str) -> Digest {
     Digest::sha256(sha256(secret.as_bytes()))
 }
 
+/// Name under which the secret of an invite is sealed.
 fn name(id: &Digest) -> String {
     format!("invite/{}", id.hex())
 }

@@ -1,5 +1,6 @@
-//! Decisions on tickets and certificates, as pure functions. The state decides once more when
-//! the command is applied; this comes first so that strangers cannot make control write.
+//! Decisions on tickets and certificates, as pure functions. The state decides again when the
+//! command is applied. This check comes first, so that a stranger cannot make control write to the
+//! log.
 
 use control_state::{
     BootTicket, Certificate, ErrorCode, Identity, JoinTicket, Machine, RESUME_MAX_MS, StateError,
@@ -8,33 +9,37 @@ use proto_identity::profile::BACKDATE;
 use proto_identity::{AgentRole, PeerIdentity, Subject};
 use proto_types::{Digest, MacAddr, MachineId, Timestamp};
 
-/// An agent that was away for longer than this joins anew, milliseconds.
+/// Longest time after the end of its certificate in which an agent may resume, milliseconds. Beyond
+/// it the agent needs a new ticket.
 pub const RESUME_MAX: u64 = RESUME_MAX_MS;
-/// For this long after a join the same key gets a certificate for the same ticket again: the
-/// answer may have been lost. Milliseconds.
+/// Time after a join in which the same key may redeem the same ticket again, because the answer may
+/// have been lost, milliseconds. Beyond it the ticket is used up.
 pub const REPEAT_MAX: u64 = 120_000;
 
+/// A refusal with the standard text of its code.
 fn refuse(code: ErrorCode) -> StateError {
     StateError::new(code, code.title())
 }
 
-/// What to do with a join ticket that somebody shows.
+/// Verdict on a join ticket that is presented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Join {
+pub(crate) enum JoinVerdict {
     /// Redeem it.
     Redeem,
-    /// It was redeemed by this key a moment ago: issue again.
+    /// It was redeemed by this key within [`REPEAT_MAX`]: issue again.
     Repeat,
 }
 
-/// Whether `secret` and `key` may redeem this join ticket now.
+/// Checks that `secret` and `key` may redeem this join ticket now.
 pub(crate) fn join(
     ticket: Option<&JoinTicket>,
     secret: &Digest,
     key: &Digest,
     now: Timestamp,
-) -> Result<Join, StateError> {
+) -> Result<JoinVerdict, StateError> {
     let ticket = ticket.filter(|t| t.secret.same_as(secret));
+    // A wrong secret gets the same answer as an unknown ticket, before any other check: the other
+    // answers would tell a stranger that the id exists.
     let ticket = ticket.ok_or_else(|| refuse(ErrorCode::TicketUnknown))?;
     if ticket.revoked_at.is_some() {
         return Err(refuse(ErrorCode::TicketRevoked));
@@ -45,17 +50,17 @@ pub(crate) fn join(
     if let Some(at) = ticket.redeemed_at {
         let same = ticket.redeemed_key.as_ref().is_some_and(|k| k.same_as(key));
         if same && now.since_ms(at) <= REPEAT_MAX {
-            return Ok(Join::Repeat);
+            return Ok(JoinVerdict::Repeat);
         }
         return Err(refuse(ErrorCode::TicketUsed));
     }
     if now > ticket.expires_at {
         return Err(refuse(ErrorCode::TicketExpired));
     }
-    Ok(Join::Redeem)
+    Ok(JoinVerdict::Redeem)
 }
 
-/// Whether `secret` and this machine may redeem this boot ticket now.
+/// Checks that `secret` and this machine may redeem this boot ticket now.
 pub(crate) fn boot(
     ticket: Option<&BootTicket>,
     secret: &Digest,
@@ -77,22 +82,22 @@ pub(crate) fn boot(
     Ok(())
 }
 
-/// What the state knows about an identity that asks again.
+/// Records of the state about an identity that asks for a new certificate.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Known<'a> {
-    /// The record of the certificate that it shows, while it lasts.
+pub(crate) struct IdentityFacts<'a> {
+    /// Record of the certificate that it presents. `None` once the record was removed.
     pub certificate: Option<&'a Certificate>,
-    /// What outlives that record.
+    /// Record of the identity, which outlives that of the certificate.
     pub identity: Option<&'a Identity>,
-    /// Of agents: the ticket that this identity joined by, as that of the key that is asked for.
+    /// For agents: the ticket with which this identity joined with the requested key.
     pub ticket: Option<&'a JoinTicket>,
-    /// Of machines: the machine.
+    /// For machines: the machine.
     pub machine: Option<&'a Machine>,
 }
 
-/// Whether the identity stands as it did when the certificate was issued. For renewal over a
-/// session, where the certificate itself is still valid.
-pub(crate) fn stands(peer: &PeerIdentity, known: Known<'_>) -> Result<(), StateError> {
+/// Checks that nothing was revoked or removed since the certificate was issued. Enough for a
+/// renewal over a session, where the certificate itself is still valid.
+pub(crate) fn stands(peer: &PeerIdentity, known: IdentityFacts<'_>) -> Result<(), StateError> {
     let gone = || refuse(ErrorCode::CertificateRevoked);
     let is_revoked = known.identity.is_some_and(|i| i.revoked_at.is_some());
     if is_revoked || known.certificate.is_some_and(|c| c.revoked_at.is_some()) {
@@ -111,7 +116,9 @@ pub(crate) fn stands(peer: &PeerIdentity, known: Known<'_>) -> Result<(), StateE
                 .ok_or_else(gone)?;
             let backdate = u64::try_from(BACKDATE.as_millis()).unwrap_or(0);
             let issued = Timestamp::from_ms(peer.not_before_ms.saturating_add(backdate));
-            // A key of an earlier allocation of the same project is not good for this one.
+            // A certificate of an earlier allocation of the machine to the same project must not
+            // work for this one: another user of the project may have its key. Certificates have
+            // seconds, so the comparison allows one.
             let current = allocation.project.to_string() == *project
                 && issued.ms().saturating_add(999) >= allocation.created_at.ms();
             if current { Ok(()) } else { Err(gone()) }
@@ -120,17 +127,18 @@ pub(crate) fn stands(peer: &PeerIdentity, known: Known<'_>) -> Result<(), StateE
     }
 }
 
-/// Whether an identity whose certificate has ended gets a new one of the key with the fingerprint
-/// `key`, without a ticket. An agent needs the ticket that it joined by to be on record,
-/// unrevoked and of that key; hammer never resumes: it boots anew.
+/// Checks that an identity whose certificate has expired may get a new one for the key with
+/// fingerprint `key`, without a ticket. The ticket with which an agent joined must be on record,
+/// unrevoked and of that key. hammer never resumes: it boots again.
 pub(crate) fn may_resume(
     peer: &PeerIdentity,
     key: &str,
-    known: Known<'_>,
+    known: IdentityFacts<'_>,
     now: Timestamp,
 ) -> Result<(), StateError> {
-    // A key that took the place of the one shown is as good: the answer that told so was lost.
-    let current = known.identity.map(|it| it.key.hex());
+    // The key may have been rotated after the certificate that is presented: the answer with the
+    // new certificate was lost.
+    let current = known.identity.map(|identity| identity.key.hex());
     if current.as_deref().unwrap_or(&peer.fingerprint) != key {
         return Err(refuse(ErrorCode::TicketForeign));
     }
@@ -165,7 +173,7 @@ pub(crate) fn may_resume(
     }
 }
 
-/// The role that a ticket is for.
+/// The role of the agent that a ticket is for.
 pub(crate) fn role_of(ticket: &JoinTicket) -> AgentRole {
     match ticket.kind {
         control_state::AgentKind::Core => AgentRole::Core,
@@ -235,17 +243,17 @@ mod tests {
         let long = ago(REPEAT_MAX + 1);
         // The caller's key is 7, the right secret 1.
         for (case, ticket, secret, expected) in [
-            ("good", Some(ticket()), 1, Ok(Join::Redeem)),
+            ("good", Some(ticket()), 1, Ok(JoinVerdict::Redeem)),
             ("unknown", None, 1, Err(TicketUnknown)),
             ("wrong secret", Some(ticket()), 2, Err(TicketUnknown)),
-            ("bound", Some(bound(7)), 1, Ok(Join::Redeem)),
+            ("bound", Some(bound(7)), 1, Ok(JoinVerdict::Redeem)),
             ("bound to another", Some(bound(8)), 1, Err(TicketForeign)),
             ("revoked", Some(revoked(ticket())), 1, Err(TicketRevoked)),
             (
                 "used just now by this key",
                 Some(used(ago(1), 7)),
                 1,
-                Ok(Join::Repeat),
+                Ok(JoinVerdict::Repeat),
             ),
             ("used by another", Some(used(ago(1), 8)), 1, Err(TicketUsed)),
             ("used long ago", Some(used(long, 7)), 1, Err(TicketUsed)),
@@ -389,9 +397,9 @@ mod tests {
                 Err(CertificateRevoked),
             ),
         ] {
-            let known = Known {
+            let known = IdentityFacts {
                 ticket,
-                ..Known::default()
+                ..IdentityFacts::default()
             };
             let peer = peer(id, ended);
             let got = may_resume(&peer, &peer.fingerprint, known, now);
@@ -413,16 +421,16 @@ mod tests {
             revoked_at: ago(1),
             revoked_reason: String::new(),
         };
-        let known = Known {
+        let known = IdentityFacts {
             certificate: Some(&record),
-            ..Known::default()
+            ..IdentityFacts::default()
         };
         let peer = peer("spiffe://m/partition/p1/core/leaf1", NOW.ms() + 1);
         assert_eq!(
             stands(&peer, known).unwrap_err().code,
             ErrorCode::CertificateRevoked
         );
-        assert!(stands(&peer, Known::default()).is_ok());
+        assert!(stands(&peer, IdentityFacts::default()).is_ok());
     }
 
     #[test]
@@ -433,10 +441,10 @@ mod tests {
             format!("spiffe://m/project/p1/machine/{uuid}"),
         ] {
             let peer = peer(&id, NOW.ms() + 1);
-            assert!(stands(&peer, Known::default()).is_err(), "{id}");
+            assert!(stands(&peer, IdentityFacts::default()).is_err(), "{id}");
             let key = &peer.fingerprint;
             assert!(
-                may_resume(&peer, key, Known::default(), NOW).is_err(),
+                may_resume(&peer, key, IdentityFacts::default(), NOW).is_err(),
                 "{id}"
             );
         }

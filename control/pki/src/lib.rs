@@ -1,4 +1,4 @@
-//! The certificate authority of the mesh: tickets in, one-hour certificates out.
+//! The certificate authority of the mesh: redeems tickets and issues one-hour certificates.
 //!
 //! At the first start a root and two intermediates (agents, nodes) are made and put into the
 //! replicated state, their keys sealed with a key that lives in a file of the node. A ticket is
@@ -10,13 +10,14 @@
 //! - a generation of the authority is followed by the next with an overlap, in which both are
 //!   trusted, and then its keys are deleted;
 //! - a private key of an agent never comes here, only requests signed by it;
-//! - what an identity may be follows from the ticket or the old certificate, never from the
+//! - the identity in a certificate follows from the ticket or the old certificate, never from the
 //!   request;
-//! - whoever has no valid ticket cannot make control write;
+//! - a caller without a valid ticket cannot make control write;
 //! - secrets are compared in constant time and appear in no log, error or `Debug`.
 //!
 //! Entry point: [`Pki::open`].
 
+mod authority_watch;
 mod ca;
 mod enrol;
 mod error;
@@ -24,18 +25,23 @@ mod generations;
 mod invites;
 mod judge;
 mod nodes;
+mod peer_credential;
 mod record;
 mod revoked;
+mod rotation;
 mod seal;
 mod tickets;
 mod tpm;
+mod validity;
 
-pub use ca::{AuthorityWatch, PeerCredential, Pki, peer_credential_at_rest};
+pub use authority_watch::AuthorityWatch;
+pub use ca::Pki;
 pub use enrol::{Enrol, Issued};
 pub use error::PkiError;
 pub use invites::{INVITE_LIFE, invite_id};
 pub use judge::{REPEAT_MAX, RESUME_MAX};
 pub use nodes::{NodeAdmission, NodeJoin};
+pub use peer_credential::{PeerCredential, peer_credential_at_rest};
 pub use revoked::Revoked;
 pub use seal::{SealingKey, Unwrapper, WrappedKey};
 pub use tickets::{

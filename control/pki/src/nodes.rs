@@ -12,24 +12,25 @@ use proto_types::Digest;
 use tracing::info;
 
 use crate::judge::REPEAT_MAX;
-use crate::tickets::{JOIN_TICKET_LIFE, JOIN_TICKET_LIFE_MAX, after, secret};
+use crate::tickets::{JOIN_TICKET_LIFE, JOIN_TICKET_LIFE_MAX, secret};
+use crate::validity::after;
 use crate::{Pki, PkiError, WrappedKey};
 
-/// Begin of an invitation's public name; the node's number follows.
+/// Prefix of the id of an invitation; the node number follows.
 const NAME: &str = "node-";
 
-/// What a node shows that wants to join.
+/// Join request of a control node.
 #[derive(Clone)]
 pub struct NodeJoin {
-    /// Public name of the invitation.
+    /// Id of the invitation.
     pub ticket_id: String,
-    /// Its secret.
+    /// Secret of the invitation.
     pub secret: Vec<u8>,
-    /// Certificate request, DER; of the key that was invited.
+    /// Certificate request of the invited key, DER.
     pub request: Vec<u8>,
     /// X25519 public key that the data key is wrapped to.
     pub wrap_to: Vec<u8>,
-    /// Where its peers will reach it, host:port.
+    /// Its peer address, host:port.
     pub peer_address: String,
     /// The highest feature level that its program knows.
     pub level: u32,
@@ -45,25 +46,25 @@ impl std::fmt::Debug for NodeJoin {
     }
 }
 
-/// What it gets.
+/// Answer to a [`NodeJoin`] that is admitted.
 #[derive(Clone, Debug)]
 pub struct NodeAdmission {
-    /// Its number.
+    /// Number of the node.
     pub node: u64,
     /// Its first certificate.
     pub chain: Vec<CertificateDer<'static>>,
     /// The peers' intermediate.
     pub anchor: CertificateDer<'static>,
-    /// The data key, for this node alone.
+    /// The data key, wrapped to the key of this node.
     pub data_key: WrappedKey,
 }
 
 impl Pki {
-    /// Invites a node that made a key, on behalf of a user. The second value is the content of
-    /// the ticket file: secret, and nowhere else.
+    /// Invites the node with this key, on behalf of a user. The second value is the content of the
+    /// ticket file, which contains the secret and is stored nowhere.
     ///
     /// # Errors
-    /// When the life is not between a minute and a day, or there are too many nodes.
+    /// When the lifetime is not between a minute and a day, or there are too many nodes.
     pub async fn invite_node(
         &self,
         permit: &Permit,
@@ -96,10 +97,11 @@ impl Pki {
         Ok((node, file.encode()))
     }
 
-    /// Lets an invited node in: its certificate and the data key. It is not a member yet.
+    /// Admits an invited node: issues its certificate and wraps the data key. It is not a member
+    /// yet.
     ///
     /// # Errors
-    /// When the invitation is unknown, over, withdrawn, or bound to another key.
+    /// When the invitation is unknown, expired, withdrawn, or bound to another key.
     pub async fn admit_node(&self, join: &NodeJoin) -> Result<NodeAdmission, PkiError> {
         let unknown =
             || StateError::new(ErrorCode::TicketUnknown, ErrorCode::TicketUnknown.title());
@@ -109,15 +111,16 @@ impl Pki {
         let key: Digest = request.fingerprint().parse().map_err(|_| unknown())?;
         let secret = Digest::sha256(sha256(&join.secret));
         let now = self.now();
-        // The answer to the first request may have been lost.
-        let is_repeated = self.inner.store.read(|t| {
-            let node = t
+        // The answer to the first request may have been lost. Its command was applied then, and a
+        // second one would be refused because the invitation is used up.
+        let is_repeated = self.inner.store.read(|tables| {
+            let node = tables
                 .get::<ControlNode>(&id)
-                .filter(|it| it.removed_at.is_none());
-            node.is_some_and(|it| {
-                it.secret.as_ref().is_some_and(|s| s.same_as(&secret))
-                    && it.key.as_ref().is_some_and(|k| k.same_as(&key))
-                    && it
+                .filter(|node| node.removed_at.is_none());
+            node.is_some_and(|node| {
+                node.secret.as_ref().is_some_and(|s| s.same_as(&secret))
+                    && node.key.as_ref().is_some_and(|k| k.same_as(&key))
+                    && node
                         .joined_at
                         .is_some_and(|at| now.since_ms(at) <= REPEAT_MAX)
             })

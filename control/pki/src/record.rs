@@ -1,10 +1,10 @@
-//! What the state knows about identities.
+//! Records of the state about identities.
 
 use control_state::{Certificate, Identity, JoinTicket, Machine, Tables};
 use proto_identity::{PeerIdentity, SpiffeId, Subject};
 use proto_types::{AllocationId, MachineId, Timestamp};
 
-use crate::judge::{Known, role_of};
+use crate::judge::{IdentityFacts, role_of};
 
 /// The record of a certificate that is about to be handed out.
 pub(crate) fn certificate(
@@ -26,7 +26,7 @@ pub(crate) fn certificate(
     }
 }
 
-/// The ticket by which an agent with this key joined last.
+/// The ticket with which an agent joined last with this key.
 pub(crate) fn ticket_of<'a>(
     tables: &'a Tables,
     id: &SpiffeId,
@@ -43,7 +43,11 @@ pub(crate) fn ticket_of<'a>(
     tables
         .all::<JoinTicket>()
         .map(AsRef::as_ref)
-        .filter(|t| t.agent == *id && t.partition.as_str() == partition && role_of(t) == *role)
+        .filter(|ticket| {
+            ticket.agent == *id
+                && ticket.partition.as_str() == partition
+                && role_of(ticket) == *role
+        })
         .filter(|t| {
             t.redeemed_key
                 .as_ref()
@@ -52,11 +56,11 @@ pub(crate) fn ticket_of<'a>(
         .max_by_key(|t| t.redeemed_at)
 }
 
-/// Everything that is known about the bearer of a certificate, who asks for one of the key with
-/// this fingerprint.
-pub(crate) fn known<'a>(tables: &'a Tables, peer: &PeerIdentity, key: &str) -> Known<'a> {
+/// Collects the records about the holder of a certificate that asks for one for the key with this
+/// fingerprint.
+pub(crate) fn known<'a>(tables: &'a Tables, peer: &PeerIdentity, key: &str) -> IdentityFacts<'a> {
     let machine = peer.id.machine().map(MachineId::new);
-    Known {
+    IdentityFacts {
         certificate: tables.get::<Certificate>(&peer.serial).map(AsRef::as_ref),
         identity: tables
             .get::<Identity>(&peer.id.to_string())

@@ -1,11 +1,11 @@
-//! Which certificates are revoked, and whose keys are to be replaced, as sessions ask for it.
+//! Revoked certificates, and identities that must replace their keys, for the checks of sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use control_state::{CaPhase, CaRotation, Certificate, Change, Identity, Kind, Record, Tables};
-use control_store::{Event, Store, StoreError, Subscription};
+use control_store::{Store, StoreError, Subscription, WatchEvent};
 use parking_lot::RwLock;
 use proto_identity::PeerIdentity;
 use proto_link::Revocations;
@@ -15,36 +15,39 @@ use tracing::warn;
 
 use crate::generations::rotation;
 
-/// When the authority is replaced in a hurry, agents renew over so long a time.
+/// Time over which agents spread their renewals in a forced rotation of the authority, so that they
+/// do not all ask at once.
 const FORCED_SPREAD: Duration = Duration::from_secs(15);
 
-/// The serial numbers of revoked certificates that have not ended yet, and the identities that
-/// are to have new keys; follows the state.
+/// Serial numbers of revoked certificates that have not expired yet, and identities that must
+/// replace their keys. Follows the state.
 #[derive(Debug)]
 pub struct Revoked {
-    known: RwLock<Known>,
+    known: RwLock<RevokedKeys>,
     changes: watch::Sender<u64>,
 }
 
+/// The revocations of one state.
 #[derive(Debug, Default)]
-struct Known {
+struct RevokedKeys {
     serials: BTreeSet<String>,
-    /// By SPIFFE id: SHA-256 of the key that is to go, hex, and over how long all spread.
+    /// Identities that must renew, by SPIFFE id: SHA-256 of the old key, hex, and the time over
+    /// which renewals spread.
     due: BTreeMap<String, (String, Duration)>,
-    /// Everybody is to have a certificate of this generation of the authority now.
+    /// Generation of the authority that every certificate must have now; 0 means any.
     wanted: u32,
 }
 
-/// Of a replacement of the authority that is hurried, its new generation.
+/// The new generation of a forced rotation; 0 if the rotation is not forced, or done.
 fn wanted(rotation: &CaRotation) -> u32 {
     let hurries = rotation.is_forced && rotation.phase != CaPhase::Done;
     if hurries { rotation.to } else { 0 }
 }
 
-impl Known {
+impl RevokedKeys {
     fn of(tables: &Tables) -> Self {
         let mut known = Self {
-            wanted: rotation(tables).map_or(0, |it| wanted(it)),
+            wanted: rotation(tables).map_or(0, |rotation| wanted(rotation)),
             ..Self::default()
         };
         for certificate in tables.all::<Certificate>() {
@@ -56,32 +59,32 @@ impl Known {
         known
     }
 
-    /// Whether that is news to sessions.
-    fn certificate(&mut self, it: &Certificate) -> bool {
-        it.revoked_at.is_some() && self.serials.insert(it.serial.clone())
+    /// Takes a certificate; `true` if sessions must be checked again.
+    fn certificate(&mut self, certificate: &Certificate) -> bool {
+        certificate.revoked_at.is_some() && self.serials.insert(certificate.serial.clone())
     }
 
-    /// Whether that is news to sessions.
-    fn identity(&mut self, it: &Identity) -> bool {
-        let spread = if it.rotate_since.is_some() {
+    /// Takes an identity; `true` if sessions must be checked again.
+    fn identity(&mut self, identity: &Identity) -> bool {
+        let spread = if identity.rotate_since.is_some() {
             Some(Duration::ZERO)
         } else {
-            (it.authority < self.wanted).then_some(FORCED_SPREAD)
+            (identity.authority < self.wanted).then_some(FORCED_SPREAD)
         };
-        if let Some(spread) = spread.filter(|_| it.revoked_at.is_none()) {
-            let due = (it.key.hex(), spread);
-            return self.due.insert(it.id.clone(), due.clone()) != Some(due);
+        if let Some(spread) = spread.filter(|_| identity.revoked_at.is_none()) {
+            let due = (identity.key.hex(), spread);
+            return self.due.insert(identity.id.clone(), due.clone()) != Some(due);
         }
-        self.due.remove(&it.id);
+        self.due.remove(&identity.id);
         false
     }
 
-    /// Whether that is news to sessions.
+    /// Takes a change; `true` if sessions must be checked again.
     fn take(&mut self, change: &Change) -> bool {
         match &change.record {
-            Some(Record::Certificate(it)) => self.certificate(it),
-            Some(Record::Identity(it)) => self.identity(it),
-            // Forgotten because it has ended: sessions of it are over.
+            Some(Record::Certificate(certificate)) => self.certificate(certificate),
+            Some(Record::Identity(identity)) => self.identity(identity),
+            // The record was removed because the certificate has expired; its sessions are over.
             None if change.kind == Kind::Certificate => {
                 self.serials.remove(&change.key);
                 false
@@ -96,11 +99,12 @@ impl Known {
 }
 
 impl Revoked {
-    /// Reads the state; then [`Revoked::follow`] it.
+    /// Reads the state; [`Revoked::follow`] must run then.
     pub fn open(store: &Store) -> Result<(Arc<Self>, Subscription<Change>), StoreError> {
+        // Subscribed before the state is read, so that a revocation in between is not missed.
         let events = store.watch();
         let this = Arc::new(Self {
-            known: RwLock::new(store.read_local(Known::of)?),
+            known: RwLock::new(store.read_local(RevokedKeys::of)?),
             changes: watch::Sender::new(0),
         });
         Ok((this, events))
@@ -119,14 +123,14 @@ impl Revoked {
                 event = events.next() => event,
             };
             let changed = match event {
-                // What is wanted of all is looked at anew.
-                Some(Event::Changed { changes, .. })
-                    if changes.iter().any(|it| it.kind == Kind::CaRotation) =>
+                // A rotation changes what every identity must do, so all are read again.
+                Some(WatchEvent::Changed { changes, .. })
+                    if changes.iter().any(|change| change.kind == Kind::CaRotation) =>
                 {
                     self.resync(&store)
                 }
-                Some(Event::Changed { changes, .. }) => self.take(&changes),
-                Some(Event::Resync) => self.resync(&store),
+                Some(WatchEvent::Changed { changes, .. }) => self.take(&changes),
+                Some(WatchEvent::Resync) => self.resync(&store),
                 None => return,
             };
             if changed {
@@ -136,24 +140,27 @@ impl Revoked {
     }
 
     fn take(&self, changes: &[Change]) -> bool {
-        let matters = |it: &&Change| matches!(it.kind, Kind::Certificate | Kind::Identity);
-        if !changes.iter().any(|it| matters(&it)) {
+        let matters = |change: &&Change| matches!(change.kind, Kind::Certificate | Kind::Identity);
+        if !changes.iter().any(|change| matters(&change)) {
             return false;
         }
         let mut known = self.known.write();
-        // Each of them counts, so no short cut.
-        let news = changes.iter().filter(matters).map(|it| known.take(it));
+        // `any` would stop at the first one, and the others would not be taken.
+        let news = changes
+            .iter()
+            .filter(matters)
+            .map(|change| known.take(change));
         news.fold(false, |any, one| any | one)
     }
 
     fn resync(&self, store: &Store) -> bool {
-        match store.read_local(Known::of) {
+        match store.read_local(RevokedKeys::of) {
             Ok(fresh) => {
                 *self.known.write() = fresh;
                 true
             }
             Err(e) => {
-                warn!(error = %e, "revocations not read");
+                warn!(error = %e, "revocations cannot be read, the last known ones stay");
                 false
             }
         }

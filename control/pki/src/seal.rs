@@ -1,8 +1,8 @@
 //! Seals private keys before they go into the replicated state: AES-256-GCM.
 //!
-//! Two keys, so that no two nodes have the same file: the *data key* seals what is in the state
-//! and is the same on every node; each node keeps it sealed by a *node key* of its own. A node
-//! that joins gets the data key wrapped to an X25519 key that it made for that join.
+//! Two keys, so that no two nodes have the same file: the *data key* seals secrets in the state and
+//! is the same on every node; each node keeps it sealed by a *node key* of its own. A node that
+//! joins gets the data key wrapped to an X25519 key that it made for that join.
 
 use std::fmt;
 use std::fs;
@@ -18,7 +18,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::PkiError;
 
 const KEY_LEN: usize = 32;
-/// Under which name a node's key seals the data key.
+/// Name under which the key of a node seals the data key.
 const DATA_KEY: &str = "data-key";
 const WRAP_CONTEXT: &[u8] = b"metalmesh data key 1";
 
@@ -61,7 +61,7 @@ impl Unwrapper {
         Ok(Self { private, public })
     }
 
-    /// What goes into the request.
+    /// The public key for the join request.
     pub fn public(&self) -> &[u8] {
         &self.public
     }
@@ -173,7 +173,7 @@ impl SealingKey {
         })
     }
 
-    /// The key out of a backup; none when it is no key.
+    /// The key in a backup; `None` if the bytes are not a key.
     pub fn from_secret(bytes: &[u8]) -> Option<Self> {
         Self::from_bytes(bytes)
     }
@@ -216,14 +216,15 @@ impl fmt::Debug for SealingKey {
     }
 }
 
-/// Fills with bytes from the system.
+/// Fills `bytes` from the random source of the operating system.
 pub(crate) fn random(bytes: &mut [u8]) -> Result<(), PkiError> {
     SystemRandom::new()
         .fill(bytes)
         .map_err(|_| PkiError::Randomness)
 }
 
-/// Whole or not at all, mode 0600 from the start, never over an existing file.
+/// Writes a new file completely or not at all, with mode 0600 from the start. An existing file is
+/// never overwritten: it may be the only copy of a key.
 fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let dir = path.parent().unwrap_or_else(|| Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(dir)?;

@@ -1,4 +1,4 @@
-//! Makes tickets: the secret goes out once, its SHA-256 stays.
+//! Join and boot tickets. The secret is returned once; the state keeps its SHA-256.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,40 +15,42 @@ use uuid::Uuid;
 
 use crate::judge::role_of;
 use crate::seal::random;
+use crate::validity::after;
 use crate::{Pki, PkiError};
 
-/// Life of a join ticket that names none.
+/// Default lifetime of a join ticket.
 pub const JOIN_TICKET_LIFE: Duration = Duration::from_secs(15 * 60);
-/// Longest life of a join ticket.
+/// Longest lifetime of a join ticket. A longer one is shortened to it.
 pub const JOIN_TICKET_LIFE_MAX: Duration = Duration::from_secs(24 * 3600);
-/// Life of a boot ticket.
+/// Lifetime of a boot ticket. The machine boots with it at once.
 pub const BOOT_TICKET_LIFE: Duration = Duration::from_secs(5 * 60);
 
-/// What a join ticket is to be for.
+/// Parameters of a new join ticket.
 #[derive(Clone, Debug)]
 pub struct NewJoinTicket {
     /// Kind of agent.
     pub kind: AgentKind,
-    /// Where.
+    /// Partition of the agent.
     pub partition: PartitionId,
-    /// The agent's name; of a core agent the switch's id.
+    /// Name of the agent; of a core agent the id of its switch.
     pub agent: String,
-    /// SHA-256 of the only key that it is good for; without it the first key takes it.
+    /// SHA-256 of the key that may redeem it. `None` means the first key that does.
     pub key: Option<Digest>,
-    /// SHA-256 of the endorsement key (SubjectPublicKeyInfo) of the only TPM that it is good for.
+    /// SHA-256 of the endorsement key (SubjectPublicKeyInfo) of the TPM that may redeem it. `None`
+    /// means that no TPM is needed.
     pub tpm: Option<Digest>,
-    /// Life; [`JOIN_TICKET_LIFE`] when zero, at most [`JOIN_TICKET_LIFE_MAX`].
+    /// Lifetime. Zero means [`JOIN_TICKET_LIFE`]; the maximum is [`JOIN_TICKET_LIFE_MAX`].
     pub life: Duration,
-    /// Where the agent reaches control, host:port.
+    /// Addresses of control for the agent, host:port.
     pub control: Vec<String>,
 }
 
 /// A boot ticket with its secret.
 #[derive(Clone)]
 pub struct NewBootTicket {
-    /// Public name.
+    /// Public id.
     pub id: BootTicketId,
-    /// The secret; nowhere else.
+    /// The secret. It is stored nowhere.
     pub secret: [u8; SECRET_LEN],
     /// End of validity.
     pub expires_at: Timestamp,
@@ -65,8 +67,8 @@ impl std::fmt::Debug for NewBootTicket {
 }
 
 impl Pki {
-    /// Makes a join ticket on behalf of a user. The second value is the content of the ticket
-    /// file: secret, and nowhere else.
+    /// Creates a join ticket on behalf of a user. The second value is the content of the ticket
+    /// file, which contains the secret and is stored nowhere.
     pub async fn create_join_ticket(
         &self,
         permit: &Permit,
@@ -97,7 +99,7 @@ impl Pki {
             .propose(permit, &command)
             .await?
             .join_ticket()?;
-        // Refuse early what could never become an identity.
+        // A name that can never become an identity is refused now and not when the agent joins.
         SpiffeId::agent(
             self.trust_domain(),
             ticket.partition.as_str(),
@@ -114,8 +116,9 @@ impl Pki {
         Ok((ticket, file.encode()))
     }
 
-    /// Revokes a join ticket on behalf of a user: it can no longer be redeemed. When an agent
-    /// joined by it, and by none since, that agent's sessions end and it cannot come back.
+    /// Revokes a join ticket on behalf of a user: it can no longer be redeemed. If an agent has
+    /// joined with it, and with no other since, the sessions of the agent end and it cannot come
+    /// back.
     pub async fn revoke_join_ticket(
         &self,
         permit: &Permit,
@@ -129,6 +132,8 @@ impl Pki {
             .propose(permit, &command)
             .await?
             .join_ticket()?;
+        // The agent may have joined again with another ticket. Its certificates are of that one
+        // then.
         let is_last = self.inner.store.read(|t| {
             let same = |other: &&Arc<JoinTicket>| {
                 other.kind == ticket.kind
@@ -156,7 +161,7 @@ impl Pki {
         Ok(ticket)
     }
 
-    /// Makes a boot ticket for one machine and address, asked for by the pixie of a partition.
+    /// Creates a boot ticket for one machine and MAC address, for the pixie of a partition.
     pub async fn issue_boot_ticket(
         &self,
         actor: &SpiffeId,
@@ -185,14 +190,10 @@ impl Pki {
     }
 }
 
+/// A new secret and its SHA-256.
 pub(crate) fn secret() -> Result<([u8; SECRET_LEN], Digest), PkiError> {
     let mut secret = [0u8; SECRET_LEN];
     random(&mut secret)?;
     let digest = Digest::sha256(sha256(&secret));
     Ok((secret, digest))
-}
-
-pub(crate) fn after(now: Timestamp, life: Duration) -> Timestamp {
-    let life = u64::try_from(life.as_millis()).unwrap_or(u64::MAX);
-    Timestamp::from_ms(now.ms().saturating_add(life))
 }

@@ -1,9 +1,9 @@
-//! Makes a challenge that only one TPM can answer, and judges the answer.
+//! Challenges that only one TPM can answer, and the check of the answer.
 //!
-//! The challenge is a secret that the TPM with a known endorsement key (EK) decrypts for a key
-//! that lives in the same TPM, and for nobody else (`TPM2_MakeCredential`, TPM 2.0 part 1, §24).
-//! Control keeps nothing of it: the caller brings it back sealed by the cluster's data key, to
-//! whichever node it likes.
+//! The challenge is a secret that the TPM with a known endorsement key (EK) decrypts for a key that
+//! lives in the same TPM, and for no other key (`TPM2_MakeCredential`, TPM 2.0 part 1, §24).
+//! Control stores nothing of it: the caller returns it, sealed by the data key of the cluster, to
+//! any node.
 
 use aes::Aes128;
 use aes::cipher::generic_array::GenericArray;
@@ -20,16 +20,17 @@ use rustls_pki_types::pem::PemObject as _;
 use crate::seal::random;
 use crate::{Pki, PkiError};
 
-/// How long a challenge may be answered, milliseconds. A slow TPM takes a second or two.
+/// Lifetime of a challenge, milliseconds. A slow TPM needs a second or two; a later answer is
+/// refused.
 const CHALLENGE_LIFE_MS: u64 = 120_000;
 const BLOCK_LEN: usize = 16;
 
-/// Who wants to join by a TPM.
+/// Request of a caller for the challenge of its TPM.
 #[derive(Clone)]
 pub struct TpmClaim {
-    /// Public name of the ticket.
+    /// Id of the ticket.
     pub ticket_id: String,
-    /// Its secret.
+    /// Secret of the ticket.
     pub secret: Vec<u8>,
     /// Certificate request, DER.
     pub request: Vec<u8>,
@@ -48,10 +49,11 @@ impl std::fmt::Debug for TpmClaim {
     }
 }
 
-/// What a ticket is bound to by a TPM's certificate of its endorsement key, DER or PEM.
+/// SHA-256 of the endorsement key in a certificate of a TPM (DER or PEM). A ticket can be bound to
+/// it.
 ///
 /// # Errors
-/// It is no certificate of a P-256 key.
+/// When it is not a certificate of a P-256 key.
 pub fn tpm_of_certificate(file: &[u8]) -> Result<Digest, PkiError> {
     let pem = CertificateDer::from_pem_slice(file);
     let der = pem.as_ref().map_or(file, AsRef::as_ref);
@@ -60,31 +62,31 @@ pub fn tpm_of_certificate(file: &[u8]) -> Result<Digest, PkiError> {
     Ok(digest.map_err(|_| IdentityError::Tpm("its key has no fingerprint"))?)
 }
 
-/// What a TPM is asked.
+/// A challenge for a TPM.
 #[derive(Clone, Debug)]
 pub struct TpmChallenge {
     /// `TPM2B_ID_OBJECT`, without its length.
     pub credential: Vec<u8>,
     /// `TPM2B_ENCRYPTED_SECRET`, without its length.
     pub encrypted_seed: Vec<u8>,
-    /// To be brought back with the answer.
+    /// Sealed state of the challenge; the caller returns it with the answer.
     pub sealed: Vec<u8>,
 }
 
 /// The answer to a challenge.
 #[derive(Clone, Debug)]
 pub struct TpmAnswer {
-    /// As the challenge had it.
+    /// The sealed state of the challenge.
     pub sealed: Vec<u8>,
     /// See [`tpm::proof`].
     pub proof: Vec<u8>,
 }
 
 impl Pki {
-    /// A challenge for the TPM that a ticket is bound to.
+    /// Makes a challenge for the TPM that a ticket is bound to.
     ///
     /// # Errors
-    /// The ticket is not good, or bound to another TPM.
+    /// When the ticket is refused, or bound to another TPM.
     pub async fn challenge_tpm(&self, claim: &TpmClaim) -> Result<TpmChallenge, PkiError> {
         let request = CertificateRequest::verify(&claim.request)?;
         let secret = Digest::sha256(sha256(&claim.secret));
@@ -127,7 +129,8 @@ impl Pki {
         let unproved = || refused("the ticket is bound to a TPM, which did not answer");
         let answer = answer.ok_or_else(unproved)?;
         let key = request.fingerprint();
-        // Sealed under the ticket, its TPM and the key: another's does not open.
+        // The seal is bound to the ticket, its TPM and the key: the answer to another challenge
+        // cannot be replayed here, because its seal does not open.
         let open = self.unseal(&name(ticket, key), &answer.sealed);
         let open = open.map_err(|_| refused("the challenge was made for another ticket or key"))?;
         let (end, secret) = open.split_first_chunk::<8>().ok_or_else(unproved)?;

@@ -67,6 +67,7 @@ impl Heard {
 
     /// Records a message from a machine.
     pub(crate) fn machine(&mut self, id: MachineId, now: Timestamp) {
+        // Machine ids come from the network, so the map is bounded.
         self.machines.insert(id, now);
         if self.machines.len() > MACHINES_MAX {
             let oldest = self.machines.iter().min_by_key(|(_, at)| **at);
@@ -85,6 +86,8 @@ impl Heard {
             let Some(presence) = self.partitions.get(*id) else {
                 return now.since_ms(self.since) > UNOBSERVED_AFTER_MS;
             };
+            // After an interruption its machines need time to dial again. Judged at once, the
+            // machines of a partition that had a network failure would all count as dead.
             let is_back = presence.since > self.since;
             now.since_ms(presence.last) > UNOBSERVED_AFTER_MS
                 || (is_back && now.since_ms(presence.since) < RETURN_MS)

@@ -1,16 +1,18 @@
-//! When each agent and machine was last heard by this node, and which of them have a session: in
-//! memory, never in the log.
+//! Presence: the time at which this node last heard each agent and machine, and which of them have
+//! a session. In memory, never in the log.
 //!
-//! The gateway and the services for published agents tell, the duties of the leader, the API and
-//! the doctor ask. Invariant: only what this node heard itself counts. A node that begins to lead
-//! begins anew, so that nobody is judged by what another node may have heard.
+//! The gateway and the services for published agents record; the duties of the leader, the API and
+//! the doctor read. Invariant: only messages that this node received itself count. The record is
+//! cleared when the node begins to lead, so that no machine is judged by messages that another node
+//! received.
 
 mod heard;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use control_state::Partition;
 use control_store::Store;
+use parking_lot::Mutex;
 use proto_identity::SpiffeId;
 use proto_link::{LinkStats, Presence as SessionView, TurnedAway};
 use proto_types::{MachineId, PartitionId, Timestamp};
@@ -89,12 +91,12 @@ impl Presence {
         sessions.map(SessionView::turned_away).unwrap_or_default()
     }
 
-    /// Counters and sessions of the mesh endpoint; `None` before it is bound.
+    /// Counters and sessions of the mesh endpoint. `None` means that it is not bound yet.
     pub fn link(&self) -> Option<LinkStats> {
         self.sessions.get().map(SessionView::stats)
     }
 
     fn with_heard<T>(&self, work: impl FnOnce(&mut Heard) -> T) -> T {
-        work(&mut self.heard.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.heard.lock())
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use control_pki::SealingKey;
 use control_state::{CaRecord, FEATURE_LEVEL};
-use control_store::{Restore as Target, Store, StoreConfig};
+use control_store::{StateRestore as Target, Store, StoreConfig};
 use proto_backup::{BackupError, Encryption, Head, Identities, Item, Reader};
 use proto_types::Timestamp;
 

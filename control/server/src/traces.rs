@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use base_telemetry::traces::{Collector, Sampler, Span, SpanKind, Spans, TraceContext, ns_of_ms};
 use control_front::traces::Tracing;
 use control_state::{BmcOrder, EventLog, Machine, OrderState, Phase, Record};
-use control_store::{Event, Store};
+use control_store::{Store, WatchEvent};
 use serde::Deserialize;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -105,7 +105,7 @@ async fn follow(store: Store, spans: Spans, stop: CancellationToken) {
         };
         let changes = match event {
             None => return,
-            Some(Event::Changed { changes, .. }) if store.is_leader() => changes,
+            Some(WatchEvent::Changed { changes, .. }) if store.is_leader() => changes,
             Some(_) => continue,
         };
         for change in changes.iter() {

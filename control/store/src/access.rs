@@ -1,4 +1,5 @@
-//! Writing and reading on any node: here when this node leads, else through the leader.
+//! Writes and linearizable reads on any node: the leader serves its own callers, a follower
+//! forwards to the leader.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,43 +15,48 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::codec;
 use crate::config::{PROPOSE_TIMEOUT, READ_TIMEOUT};
 use crate::error::{ProposeError, StoreError};
-use crate::forward::{Answer, Errand, PASSED_MAX, Passed};
+use crate::forward::{FORWARDS_MAX, ForwardedAnswer, ForwardedRequest, PendingForward};
 use crate::machine::StateMachine;
-use crate::members::{ClusterView, MemberChange, MembershipError};
-use crate::proposer::{COMMAND_BYTES_MAX, Done, PROPOSALS_MAX, Proposal};
-use crate::raft::types::TypeConfig;
-use crate::rounds::{self, ROUND_PATIENCE, Readers};
+use crate::membership::{ClusterView, MemberChange, MembershipError};
+use crate::proposal::{AppliedCommand, Proposal};
+use crate::proposer::{COMMAND_BYTES_MAX, PROPOSALS_MAX};
+use crate::raft_types::TypeConfig;
+use crate::rounds::{self, ROUND_PATIENCE, ReadWaiters};
 use crate::store::Store;
 use crate::watch::Revision;
 
-/// How long a follower waits to have what the leader has acknowledged already.
+/// Time limit for a follower to apply a write that the leader has acknowledged already. Beyond it
+/// the write is acknowledged nevertheless.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the leader may take to say how it sees the cluster.
+/// Time limit for the leader to answer with its view of the cluster. Beyond it the caller gets the
+/// view of its own node.
 const VIEW_TIMEOUT: Duration = Duration::from_secs(2);
-/// Pause before the next try when the leader is known but does not lead.
+/// Pause before each further try. Without it a node that still names a leader that has stepped down
+/// would try in a busy loop.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
-/// What an earlier try of the same command left open.
+/// The first try of a command whose outcome is unknown, if there was one.
 #[derive(Debug, Default)]
-struct Doubt(Option<StoreError>);
+struct UnknownOutcome(Option<StoreError>);
 
-impl Doubt {
-    /// Keeps the first refusal that may have had an effect.
+impl UnknownOutcome {
+    /// Keeps the first error that leaves open if the command took effect.
     fn note(&mut self, refused: &StoreError) {
         if matches!(refused, StoreError::OutcomeUnknown { .. }) {
             self.0.get_or_insert_with(|| refused.clone());
         }
     }
 
-    /// The error of all tries: that the last one did nothing does not say so of the others.
-    fn over(&mut self, last: StoreError) -> StoreError {
+    /// The error of all tries together: that the last one did nothing does not prove that the
+    /// earlier ones did nothing.
+    fn combine(&mut self, last: StoreError) -> StoreError {
         self.0.take().unwrap_or(last)
     }
 }
 
 impl<M: StateMachine> Store<M> {
-    /// Has `command` applied, on any node. Success means: durable on a majority and applied here,
-    /// with the record of the call that `permit` was given for.
+    /// Applies `command`, on any node. Success means: durable on a majority and applied on this
+    /// node, together with the audit record of the call that `permit` was issued for.
     ///
     /// # Errors
     /// [`ProposeError::Rejected`] when the state refused it and nothing changed; otherwise see
@@ -61,61 +67,77 @@ impl<M: StateMachine> Store<M> {
         command: &M::Command,
     ) -> Result<M::Reply, ProposeError<M::Rejection>> {
         self.running()?;
+        // Before anything else: a permit that does not cover the command is a bug of the handler,
+        // and must not reach the log, whatever the state would say.
         M::may_change(permit, command).map_err(ProposeError::Rejected)?;
+        // The audit record is a part of the command, in one log entry: an effect without its record
+        // cannot exist, whichever node dies when.
         let recorded = self.read_local(|state| state.recorded(permit, command))?;
-        let applied = self.propose_as_it_is(recorded.as_ref().unwrap_or(command));
+        let applied = self.propose_encoded(recorded.as_ref().unwrap_or(command));
         let reply = applied.await?;
+        // Only after success: a command that failed has recorded nothing, and the next command of
+        // the same call must carry the record.
         if recorded.is_some() {
             M::was_recorded(permit);
         }
         Ok(reply)
     }
 
-    async fn propose_as_it_is(
+    async fn propose_encoded(
         &self,
         command: &M::Command,
     ) -> Result<M::Reply, ProposeError<M::Rejection>> {
         let original = command;
         let encoded = codec::encode(command).map_err(|e| StoreError::Fatal(e.to_string()))?;
-        // The log keeps it: without the room that it grew by.
+        // The log keeps these bytes in memory, so the spare capacity of the vector is given back.
         let command = Bytes::from(encoded.into_boxed_slice());
         if command.len() > COMMAND_BYTES_MAX {
             let (bytes, max) = (command.len(), COMMAND_BYTES_MAX);
             return Err(StoreError::TooLarge { bytes, max }.into());
         }
         self.running()?;
+        // Checked by the state that this node has applied. A feature level only rises, so a node
+        // that lags refuses too much at worst, and never proposes what another node cannot read.
         self.read_local(|state| state.enabled(original))?
             .map_err(ProposeError::Rejected)?;
-        // Only what certainly had no effect is tried again, or what has none the second time.
+        // `NotLeader` means that nothing was written. After `OutcomeUnknown` the command may be in
+        // a log already: a second try is allowed only if applying it twice is as good as once.
         let may_repeat = |error: &StoreError| match error {
             StoreError::NotLeader { .. } => true,
             StoreError::OutcomeUnknown { .. } => M::is_repeatable(original),
             _ => false,
         };
         let deadline = Instant::now() + PROPOSE_TIMEOUT;
-        let mut doubt = Doubt::default();
+        let mut unknown = UnknownOutcome::default();
         loop {
             let refused = match self.propose_once(&command).await {
                 Err(ProposeError::Store(refused)) => refused,
                 done => return done,
             };
             if !may_repeat(&refused) {
-                return Err(doubt.over(refused).into());
+                return Err(unknown.combine(refused).into());
             }
-            doubt.note(&refused);
+            unknown.note(&refused);
             let led = self.wait_for_leader(deadline, refused).await;
-            led.map_err(|refused| doubt.over(refused))?;
+            led.map_err(|refused| unknown.combine(refused))?;
         }
     }
 
-    /// One try, here or at the leader.
+    /// Tries once, on this node or through the leader.
     async fn propose_once(&self, command: &Bytes) -> Result<M::Reply, ProposeError<M::Rejection>> {
         self.running()?;
         if self.is_leader() {
-            return self.propose_here(command.clone()).await.map(|it| it.reply);
+            return self
+                .propose_here(command.clone())
+                .await
+                .map(|applied| applied.reply);
         }
-        match self.pass_on(Passed::Propose(command.clone())).await? {
-            Answer::Applied { index, result } => {
+        match self
+            .forward(ForwardedRequest::Propose(command.clone()))
+            .await?
+        {
+            ForwardedAnswer::Applied { index, result } => {
+                // The caller may read its own write on this node next, from the applied state.
                 self.catch_up(index).await;
                 decode_result::<M>(result)
             }
@@ -123,13 +145,15 @@ impl<M: StateMachine> Store<M> {
         }
     }
 
-    /// Has an encoded command applied by this node as the leader.
+    /// Applies an encoded command on this node as the leader.
     pub(crate) async fn propose_here(
         &self,
         command: Bytes,
-    ) -> Result<Done<M>, ProposeError<M::Rejection>> {
+    ) -> Result<AppliedCommand<M>, ProposeError<M::Rejection>> {
         let (answer, wait) = oneshot::channel();
         let proposal = Proposal { command, answer };
+        // Never waits for room: the caller learns at once that it must back off, and the commands
+        // in memory stay bounded.
         self.0.proposals.try_send(proposal).map_err(|e| match e {
             mpsc::error::TrySendError::Full(_) => StoreError::Busy {
                 waiting: PROPOSALS_MAX,
@@ -142,6 +166,8 @@ impl<M: StateMachine> Store<M> {
                 let reason = "this node stopped while the write was on its way".into();
                 Err(StoreError::OutcomeUnknown { reason }.into())
             }
+            // The entry is in this node's log by now. It is committed once a majority is back, or
+            // discarded by another leader: nobody can say which.
             Err(_) => {
                 let reason = "no majority confirmed it in time".into();
                 Err(StoreError::OutcomeUnknown { reason }.into())
@@ -149,9 +175,10 @@ impl<M: StateMachine> Store<M> {
         }
     }
 
-    /// Reads a state that contains every write acknowledged before the call, on any node.
+    /// Reads a state that contains every write acknowledged before the call, on any node
+    /// (linearizable).
     ///
-    /// `read` runs under a lock that holds up writes: it should look and copy, not compute.
+    /// `read` runs under a lock that blocks writes: it should look and copy, not compute.
     ///
     /// # Errors
     /// When no majority of the cluster answers.
@@ -179,9 +206,12 @@ impl<M: StateMachine> Store<M> {
         }
     }
 
-    /// A leader's readers wait with those of its followers at once; they need not find out first
-    /// who leads.
+    /// Waits until this node has every write acknowledged before the call, together with other
+    /// readers.
     async fn join_readers(&self) -> Result<(), StoreError> {
+        // Readers on the leader join the rounds that confirm its leadership directly, as the
+        // barriers of its followers do. By way of `reads` they would wait for two rounds one after
+        // the other.
         if self.is_leader() {
             match self.0.confirmations.join().await {
                 Ok(_) => return Ok(()),
@@ -192,8 +222,8 @@ impl<M: StateMachine> Store<M> {
         self.0.reads.join().await
     }
 
-    /// Returns when this node has everything that was acknowledged before the call. Readers share
-    /// it: see `rounds`.
+    /// Waits until this node has applied every write acknowledged before the call. One call serves
+    /// all readers of a round: see `rounds`.
     pub(crate) async fn barrier(&self) -> Result<(), StoreError> {
         let deadline = Instant::now() + READ_TIMEOUT;
         loop {
@@ -204,8 +234,11 @@ impl<M: StateMachine> Store<M> {
                     Err(error) => return Err(error),
                 }
             } else {
-                match self.pass_on(Passed::Barrier).await {
-                    Ok(Answer::ReadAt(index)) => {
+                match self.forward(ForwardedRequest::Barrier).await {
+                    Ok(ForwardedAnswer::ReadAt(index)) => {
+                        // The leader has confirmed the read index with a majority. The state of
+                        // this node may lag behind it, and a read now would miss acknowledged
+                        // writes.
                         let wait = self.0.raft.wait(Some(READ_TIMEOUT));
                         let applied = wait.applied_index_at_least(Some(index), "read").await;
                         self.running()?;
@@ -220,21 +253,30 @@ impl<M: StateMachine> Store<M> {
         }
     }
 
-    /// The entry up to which a read must have applied, confirmed by a majority. This node's
-    /// readers and those of its followers share it.
-    pub(crate) async fn barrier_here(&self) -> Result<u64, StoreError> {
+    /// The read index: the entry that must be applied before a read, from a leadership that a
+    /// majority has confirmed. Readers on this node and on its followers share it.
+    async fn read_index(&self) -> Result<u64, StoreError> {
+        // A heartbeat round trip and not the leader's lease: a lease is safe only while clocks run
+        // at the same rate, and a paused virtual machine breaks that. A leader that was replaced
+        // without noticing would then answer with an old state.
         let confirmed = self.0.raft.ensure_linearizable(ReadPolicy::ReadIndex);
         confirmed.await.map(|id| id.index()).map_err(read_error)
     }
 
-    /// Serves who waits to read, here and on followers, until the store stops.
-    pub(crate) fn serve_reads(&self, on: &Handle, readers: Readers<()>, confirmed: Readers<u64>) {
+    /// Starts the rounds for readers of this node (`readers`) and for the confirmations of its
+    /// leadership (`confirmed`), until the store stops.
+    pub(crate) fn serve_reads(
+        &self,
+        on: &Handle,
+        readers: ReadWaiters<()>,
+        confirmed: ReadWaiters<u64>,
+    ) {
         let stop = &self.0.stop;
-        // Who serves the readers must not keep the store.
+        // A weak reference: these tasks must not keep the store open after the last handle is gone.
         let weak = Arc::downgrade(&self.0);
         let barrier = move || {
             let store = Self(weak.upgrade()?);
-            Some(async move { within(store.barrier()).await })
+            Some(async move { answer_in_time(store.barrier()).await })
         };
         on.spawn(rounds::serve(
             readers,
@@ -245,7 +287,7 @@ impl<M: StateMachine> Store<M> {
         let weak = Arc::downgrade(&self.0);
         let confirm = move || {
             let store = Self(weak.upgrade()?);
-            Some(async move { within(store.barrier_here()).await })
+            Some(async move { answer_in_time(store.read_index()).await })
         };
         on.spawn(rounds::serve(
             confirmed,
@@ -255,11 +297,12 @@ impl<M: StateMachine> Store<M> {
         ));
     }
 
-    /// Changes the membership, on any node. A change that was begun is finished by the next
-    /// leader.
+    /// Changes the membership, on any node. If the leader dies during the change, the next leader
+    /// finishes it.
     ///
     /// # Errors
-    /// See [`MembershipError`].
+    /// [`MembershipError::NotCovered`] if `permit` does not cover it; otherwise see
+    /// [`MembershipError`].
     pub async fn change_members(
         &self,
         permit: &M::Permit,
@@ -274,13 +317,18 @@ impl<M: StateMachine> Store<M> {
             let changed = if self.is_leader() {
                 self.change_members_here(change).await
             } else {
-                match self.pass_on(Passed::Members(change.clone())).await {
-                    Ok(Answer::Changed(changed)) => changed,
+                match self
+                    .forward(ForwardedRequest::Members(change.clone()))
+                    .await
+                {
+                    Ok(ForwardedAnswer::Changed(changed)) => changed,
                     Ok(_) => return Err(unexpected().into()),
                     Err(error) => Err(error.into()),
                 }
             };
             match changed {
+                // Nothing was begun. Every other error ends the call: a change may be under way,
+                // and a second one would be refused as in progress at best.
                 Err(MembershipError::Store(refused @ StoreError::NotLeader { .. })) => {
                     self.wait_for_leader(deadline, refused).await?;
                 }
@@ -289,31 +337,34 @@ impl<M: StateMachine> Store<M> {
         }
     }
 
-    /// The cluster as its leader sees it, or as this node does when no leader answers.
+    /// The cluster as its leader sees it; as this node sees it if no leader answers.
     pub async fn cluster_view(&self) -> ClusterView {
         if !self.is_leader() {
-            let asked = timeout(VIEW_TIMEOUT, self.pass_on(Passed::View)).await;
-            if let Ok(Ok(Answer::View(view))) = asked {
+            let asked = timeout(VIEW_TIMEOUT, self.forward(ForwardedRequest::View)).await;
+            if let Ok(Ok(ForwardedAnswer::View(view))) = asked {
                 return view;
             }
         }
         self.cluster_view_here()
     }
 
-    /// What this node does for a follower; it must lead.
-    pub(crate) async fn carry_out_for(&self, what: Passed) -> Answer {
-        let failed = |error: StoreError| Answer::Failed(error);
+    /// Carries out a request of a follower. This node must lead; if it does not, the answer is
+    /// [`StoreError::NotLeader`], and the follower looks for the leader itself: a request is
+    /// forwarded once, so that two nodes that take each other for the leader do not pass it back
+    /// and forth.
+    pub(crate) async fn carry_out_for(&self, what: ForwardedRequest) -> ForwardedAnswer {
+        let failed = |error: StoreError| ForwardedAnswer::Failed(error);
         match what {
-            Passed::Propose(command) => match self.propose_here(command).await {
-                Ok(Done { reply, index }) => match codec::encode(&reply) {
-                    Ok(reply) => Answer::Applied {
+            ForwardedRequest::Propose(command) => match self.propose_here(command).await {
+                Ok(AppliedCommand { reply, index }) => match codec::encode(&reply) {
+                    Ok(reply) => ForwardedAnswer::Applied {
                         index,
                         result: Ok(reply.into()),
                     },
                     Err(_) => failed(unexpected()),
                 },
                 Err(ProposeError::Rejected(rejection)) => match codec::encode(&rejection) {
-                    Ok(rejection) => Answer::Applied {
+                    Ok(rejection) => ForwardedAnswer::Applied {
                         index: 0,
                         result: Err(rejection.into()),
                     },
@@ -321,29 +372,35 @@ impl<M: StateMachine> Store<M> {
                 },
                 Err(ProposeError::Store(error)) => failed(error),
             },
-            Passed::Barrier => match timeout(READ_TIMEOUT, self.0.confirmations.join()).await {
-                Ok(Ok(index)) => Answer::ReadAt(index),
-                Ok(Err(error)) => failed(error),
-                Err(_) => failed(StoreError::NoQuorum),
-            },
-            Passed::View => Answer::View(self.cluster_view_here()),
-            Passed::Members(change) => Answer::Changed(self.change_members_here(&change).await),
+            ForwardedRequest::Barrier => {
+                match timeout(READ_TIMEOUT, self.0.confirmations.join()).await {
+                    Ok(Ok(index)) => ForwardedAnswer::ReadAt(index),
+                    Ok(Err(error)) => failed(error),
+                    Err(_) => failed(StoreError::NoQuorum),
+                }
+            }
+            ForwardedRequest::View => ForwardedAnswer::View(self.cluster_view_here()),
+            ForwardedRequest::Members(change) => {
+                ForwardedAnswer::Changed(self.change_members_here(&change).await)
+            }
         }
     }
 
-    async fn pass_on(&self, what: Passed) -> Result<Answer, StoreError> {
+    /// Forwards a request to the leader and waits for its answer.
+    async fn forward(&self, what: ForwardedRequest) -> Result<ForwardedAnswer, StoreError> {
         let (answer, wait) = oneshot::channel();
         let has_effect = what.has_effect();
-        let errand = Errand { what, answer };
-        self.0.errands.try_send(errand).map_err(|e| match e {
+        let pending = PendingForward { what, answer };
+        self.0.forwards.try_send(pending).map_err(|e| match e {
             mpsc::error::TrySendError::Full(_) => StoreError::Busy {
-                waiting: PASSED_MAX,
+                waiting: FORWARDS_MAX,
             },
             mpsc::error::TrySendError::Closed(_) => StoreError::ShutDown,
         })?;
         match timeout(PROPOSE_TIMEOUT, wait).await {
-            Ok(Ok(Answer::Failed(error))) => Err(error),
+            Ok(Ok(ForwardedAnswer::Failed(error))) => Err(error),
             Ok(Ok(answer)) => Ok(answer),
+            // A read barrier or a question changes nothing: there is no outcome to be unknown.
             Ok(Err(_)) | Err(_) if !has_effect => Err(StoreError::NoQuorum),
             Ok(Err(_)) => {
                 let reason = "this node stopped while the write was on its way".into();
@@ -356,14 +413,15 @@ impl<M: StateMachine> Store<M> {
         }
     }
 
-    /// Whoever wrote through this node may look at what it has applied next.
+    /// Waits until this node has applied entry `index`, for a caller that reads its own write here.
     async fn catch_up(&self, index: u64) {
         let wait = self.0.raft.wait(Some(CATCH_UP_TIMEOUT));
-        // A node that lags behind has acknowledged nothing wrong: a linearizable read still waits.
+        // A timeout is no error: the write is durable on a majority. Only `read_local` may miss it;
+        // a linearizable read still waits.
         drop(wait.applied_index_at_least(Some(index), "own write").await);
     }
 
-    /// Until somebody leads, or `refused` at the deadline.
+    /// Waits until a leader is known; fails with `refused` at the deadline.
     async fn wait_for_leader(
         &self,
         deadline: Instant,
@@ -389,7 +447,8 @@ impl<M: StateMachine> Store<M> {
 fn decode_result<M: StateMachine>(
     result: Result<Bytes, Bytes>,
 ) -> Result<M::Reply, ProposeError<M::Rejection>> {
-    // The command was applied, but nobody can say what it answered.
+    // The command was applied, but its reply is unreadable: the caller must not take it for
+    // refused.
     let unreadable = |_| {
         let reason = "the leader's answer cannot be read; it may be of another version".into();
         ProposeError::Store(StoreError::OutcomeUnknown { reason })
@@ -403,13 +462,16 @@ fn decode_result<M: StateMachine>(
     }
 }
 
-async fn within<T>(round: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+/// Bounds a round by [`READ_TIMEOUT`]: its readers are gone by then.
+async fn answer_in_time<T>(
+    round: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
     let answered = timeout(READ_TIMEOUT, round).await;
     answered.unwrap_or(Err(StoreError::NoQuorum))
 }
 
 fn unexpected() -> StoreError {
-    StoreError::Fatal("the leader answered something else than was asked".to_owned())
+    StoreError::Fatal("the leader answered another question than was asked".to_owned())
 }
 
 fn read_error(error: RaftError<TypeConfig, LinearizableReadError<TypeConfig>>) -> StoreError {
@@ -430,8 +492,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_that_may_have_been_done_is_never_said_to_have_done_nothing() {
-        let unknown = |reason: &'static str| StoreError::OutcomeUnknown {
+    fn a_write_with_an_unknown_outcome_is_never_reported_as_harmless() {
+        let outcome_unknown = |reason: &'static str| StoreError::OutcomeUnknown {
             reason: reason.into(),
         };
         let harmless = [
@@ -440,12 +502,12 @@ mod tests {
             StoreError::ShutDown,
         ];
         for last in harmless {
-            let mut doubt = Doubt::default();
-            doubt.note(&StoreError::NotLeader { leader: None });
-            assert_eq!(doubt.over(last.clone()), last);
-            doubt.note(&unknown("first"));
-            doubt.note(&unknown("second"));
-            assert_eq!(doubt.over(last), unknown("first"));
+            let mut unknown = UnknownOutcome::default();
+            unknown.note(&StoreError::NotLeader { leader: None });
+            assert_eq!(unknown.combine(last.clone()), last);
+            unknown.note(&outcome_unknown("first"));
+            unknown.note(&outcome_unknown("second"));
+            assert_eq!(unknown.combine(last), outcome_unknown("first"));
         }
     }
 }

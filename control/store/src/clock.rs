@@ -1,4 +1,4 @@
-//! Time at the edge: commands carry the time that the leader's clock showed.
+//! The clock of a node. Commands carry its time, because the state machine must not read a clock.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,13 +6,13 @@ use std::time::SystemTime;
 
 use proto_types::Timestamp;
 
-/// Tells the time.
+/// A source of time.
 pub trait Clock: Debug + Send + Sync + 'static {
     /// Now, UTC.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock, made not to run backwards while the process lives.
+/// The clock of the operating system, kept monotonic while the process lives.
 #[derive(Debug, Default)]
 pub struct SystemClock {
     latest_ms: AtomicU64,
@@ -20,6 +20,8 @@ pub struct SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
+        // NTP may set the clock back. A later command with an earlier time would make things that
+        // were just created look as if they were from the future.
         let since = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
@@ -34,12 +36,12 @@ impl Clock for SystemClock {
 pub struct ManualClock(AtomicU64);
 
 impl ManualClock {
-    /// Stands at `now`.
+    /// A clock that stands at `now`.
     pub fn at(now: Timestamp) -> Self {
         Self(AtomicU64::new(now.ms()))
     }
 
-    /// Goes on by `ms` milliseconds.
+    /// Moves the clock forward by `ms` milliseconds.
     pub fn advance(&self, ms: u64) {
         self.0.fetch_add(ms, Ordering::Relaxed);
     }

@@ -1,7 +1,7 @@
-//! Values on disk: one version byte, then CBOR.
+//! Encoding of values on disk: one version byte, then CBOR.
 //!
-//! CBOR carries field names, so a field can be added without a new version; the byte changes
-//! only when old bytes need other code to be read.
+//! CBOR contains field names, so a field can be added without a new version. The version changes
+//! only when old bytes need other code to be decoded.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,13 +9,13 @@ use serde::de::DeserializeOwned;
 /// The version this build writes.
 pub(crate) const VERSION: u8 = 1;
 
-/// A value could not be written or read.
+/// A value cannot be encoded or decoded.
 #[derive(Debug, thiserror::Error)]
-pub enum CodecError {
-    /// The value has no CBOR form; a programming error.
+pub enum StoreCodecError {
+    /// The value has no CBOR form. This is a bug.
     #[error("value cannot be encoded: {0}")]
     Encode(String),
-    /// The bytes end before the version byte.
+    /// There is no version byte.
     #[error("empty value")]
     Empty,
     /// Another build wrote the value, in a version that this one does not read.
@@ -28,7 +28,7 @@ pub enum CodecError {
         /// The version that this build reads.
         known: u8,
     },
-    /// A command of a newer program.
+    /// The command was written by a newer program.
     #[error(
         "the command is of feature level {got}, this program knows up to {max}: start the node \
          with the newer metalmeshd that it had"
@@ -39,7 +39,7 @@ pub enum CodecError {
         /// The highest that this program knows.
         max: u32,
     },
-    /// The checksum before a value is another one, or is cut.
+    /// The checksum before the value does not match, or is truncated.
     #[error("the checksum does not match")]
     Checksum,
     /// The bytes are not a value of the expected type.
@@ -47,56 +47,63 @@ pub enum CodecError {
     Decode(String),
 }
 
-impl From<CodecError> for std::io::Error {
-    fn from(error: CodecError) -> Self {
+impl From<StoreCodecError> for std::io::Error {
+    fn from(error: StoreCodecError) -> Self {
         Self::new(std::io::ErrorKind::InvalidData, error)
     }
 }
 
 /// Appends the encoded `value` to `out`.
-pub(crate) fn encode_into<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecError> {
+pub(crate) fn encode_into<T: Serialize>(
+    value: &T,
+    out: &mut Vec<u8>,
+) -> Result<(), StoreCodecError> {
     out.push(VERSION);
-    ciborium::into_writer(value, out).map_err(|e| CodecError::Encode(e.to_string()))
+    ciborium::into_writer(value, out).map_err(|e| StoreCodecError::Encode(e.to_string()))
 }
 
-/// The encoded `value`.
-pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
+/// Encodes `value`.
+pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, StoreCodecError> {
     let mut out = Vec::with_capacity(128);
     encode_into(value, &mut out)?;
     Ok(out)
 }
 
-/// Reads what [`encode`] wrote; bytes left over are an error.
-pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
-    let (version, mut rest) = bytes.split_first().ok_or(CodecError::Empty)?;
+/// Decodes a value of [`encode`]; trailing bytes are an error.
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreCodecError> {
+    let (version, mut rest) = bytes.split_first().ok_or(StoreCodecError::Empty)?;
     if *version != VERSION {
-        return Err(CodecError::Version {
+        return Err(StoreCodecError::Version {
             got: *version,
             known: VERSION,
         });
     }
-    let value = ciborium::from_reader(&mut rest).map_err(|e| CodecError::Decode(e.to_string()))?;
+    let value =
+        ciborium::from_reader(&mut rest).map_err(|e| StoreCodecError::Decode(e.to_string()))?;
+    // A longer value means that the bytes are not of this type: CBOR decodes a prefix happily.
     if rest.is_empty() {
         Ok(value)
     } else {
-        Err(CodecError::Decode(format!(
+        Err(StoreCodecError::Decode(format!(
             "{} bytes left over",
             rest.len()
         )))
     }
 }
 
-/// The encoded `value` behind its CRC-32, for a file of its own.
-pub(crate) fn encode_summed<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
+/// Encodes `value` behind its CRC-32, for a file of its own.
+pub(crate) fn encode_summed<T: Serialize>(value: &T) -> Result<Vec<u8>, StoreCodecError> {
     let value = encode(value)?;
     Ok([&crc32fast::hash(&value).to_le_bytes()[..], &value].concat())
 }
 
-/// Reads what [`encode_summed`] wrote.
-pub(crate) fn decode_summed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
-    let (sum, value) = bytes.split_first_chunk::<4>().ok_or(CodecError::Checksum)?;
+/// Decodes a value of [`encode_summed`].
+pub(crate) fn decode_summed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreCodecError> {
+    let (sum, value) = bytes
+        .split_first_chunk::<4>()
+        .ok_or(StoreCodecError::Checksum)?;
     if crc32fast::hash(value).to_le_bytes() != *sum {
-        return Err(CodecError::Checksum);
+        return Err(StoreCodecError::Checksum);
     }
     decode(value)
 }
@@ -118,24 +125,24 @@ mod tests {
         summed[7] ^= 1;
         for bad in [&summed[..], &summed[..3]] {
             let read = decode_summed::<(u64, String, Vec<u8>)>(bad);
-            assert!(matches!(read, Err(CodecError::Checksum)), "{read:?}");
+            assert!(matches!(read, Err(StoreCodecError::Checksum)), "{read:?}");
         }
     }
 
     #[test]
     fn refuses_what_it_did_not_write() {
-        assert!(matches!(decode::<u64>(&[]), Err(CodecError::Empty)));
+        assert!(matches!(decode::<u64>(&[]), Err(StoreCodecError::Empty)));
         assert!(matches!(
             decode::<u64>(&[9, 1]),
-            Err(CodecError::Version { got: 9, .. })
+            Err(StoreCodecError::Version { got: 9, .. })
         ));
         assert!(matches!(
             decode::<u64>(&[VERSION]),
-            Err(CodecError::Decode(_))
+            Err(StoreCodecError::Decode(_))
         ));
         assert!(matches!(
             decode::<u64>(&[VERSION, 1, 1]),
-            Err(CodecError::Decode(_))
+            Err(StoreCodecError::Decode(_))
         ));
     }
 }

@@ -1,4 +1,4 @@
-//! What a store is opened with.
+//! Configuration of a store, and its defaults.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,76 +7,79 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::clock::{Clock, SystemClock};
-use crate::platform::Platform;
-use crate::snapshot_wire::PIECE_BYTES;
-use crate::transport::{NoPeers, Transport};
+use crate::no_peers::NoPeers;
+use crate::platform::NodePlatform;
+use crate::snapshot::file::PIECE_BYTES;
+use crate::transport::Transport;
 use crate::wal::segment::SEGMENT_BYTES;
 use crate::watch::WATCH_HISTORY_CHANGES;
 
-/// Log entries between two snapshots.
+/// Default number of log entries between two snapshots.
 pub const SNAPSHOT_EVERY_ENTRIES: u64 = 10_000;
-/// Log entries kept behind a snapshot, so that a member that was away for a moment needs no copy.
+/// Default number of log entries that are kept up to a snapshot. A member that lags by at most this
+/// many entries catches up from the log and needs no snapshot.
 pub const KEEP_ENTRIES: u64 = 1000;
-/// How long a proposal may take before its outcome is called unknown.
+/// Bound of a proposal's time; beyond it the outcome is reported as unknown.
 pub const PROPOSE_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long a linearizable read waits for a majority.
+/// Bound of a linearizable read's wait for a majority; beyond it the read fails.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the start waits for this node to lead and to have applied its log.
+/// Bound of the wait at the start of a single node, until it leads and has applied its log; beyond
+/// it the start fails.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(60);
-/// Threads of Raft's own runtime.
-pub(crate) const RAFT_THREADS: usize = 2;
 
-/// What a new data directory becomes. One that is in use stays what it is.
+/// Membership of a new data directory. Ignored for a directory that is in use, except that another
+/// cluster than its own is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begin {
-    /// A cluster of one node, with an id of its own.
+pub enum StartMode {
+    /// The node forms a new cluster with a new id, and is its only member.
     Form,
-    /// A part of the cluster with this id, once its leader has added the node.
+    /// The node joins the cluster with this id, once its leader has added it.
     Join(Uuid),
 }
 
-/// What a store is opened with.
+/// Configuration of a store.
 #[derive(Clone, Debug)]
 pub struct StoreConfig {
-    /// The data directory; made if absent, mode 0700.
+    /// The data directory; created with mode 0700 if it is absent.
     pub dir: PathBuf,
-    /// This node in the cluster. A node that lost its directory needs a new one.
+    /// Id of this node in the cluster. A node that lost its directory needs a new id.
     pub node_id: u64,
-    /// Name of the cluster; a directory stays with the name it was made under.
+    /// Name of the cluster; a directory of another cluster is refused.
     pub cluster: String,
-    /// What a new data directory becomes.
-    pub begin: Begin,
-    /// Where other members reach this node, as its transport understands it. May be empty as
-    /// long as there are no other members.
+    /// Membership of a new data directory.
+    pub begin: StartMode,
+    /// Address at which other members reach this node, in the form of its transport. May be empty
+    /// while there are no other members.
     pub peer_address: String,
-    /// The way to the other members.
+    /// Transport to the other members.
     pub transport: Arc<dyn Transport>,
-    /// Bytes per second at which snapshots are sent to other members; `None` does not limit.
+    /// Rate limit over all snapshots that are sent to other members, bytes per second; `None` means
+    /// no limit.
     pub snapshot_bytes_per_second: Option<u64>,
-    /// Bytes of one piece of a snapshot on its way to a member.
+    /// Size of a piece of a snapshot that is sent, bytes; larger values are lowered to the default.
     pub snapshot_piece_bytes: usize,
-    /// Tells the time that commands carry.
+    /// Clock of the timestamps in commands.
     pub clock: Arc<dyn Clock>,
-    /// Log entries between two snapshots.
+    /// Number of log entries between two snapshots.
     pub snapshot_every_entries: u64,
-    /// Log entries kept behind a snapshot.
+    /// Number of log entries that are kept up to a snapshot.
     pub keep_entries: u64,
-    /// Bytes of one file of the log.
+    /// Size of a segment of the log, bytes.
     pub segment_bytes: usize,
-    /// Disk and threads; the machine's but in a simulation.
-    pub platform: Platform,
-    /// Changes kept in memory for watches that go on where they were.
+    /// Disk and threads: the machine's, except in a simulation.
+    pub platform: NodePlatform,
+    /// Number of changes that are kept in memory for watches that resume.
     pub watch_history: usize,
 }
 
 impl StoreConfig {
-    /// The usual settings for a node that keeps its data in `dir`.
+    /// The defaults for a node with its data in `dir`.
     pub fn new(dir: impl Into<PathBuf>, node_id: u64, cluster: impl Into<String>) -> Self {
         Self {
             dir: dir.into(),
             node_id,
             cluster: cluster.into(),
-            begin: Begin::Form,
+            begin: StartMode::Form,
             peer_address: String::new(),
             transport: Arc::new(NoPeers),
             snapshot_bytes_per_second: None,
@@ -85,7 +88,7 @@ impl StoreConfig {
             snapshot_every_entries: SNAPSHOT_EVERY_ENTRIES,
             keep_entries: KEEP_ENTRIES,
             segment_bytes: SEGMENT_BYTES,
-            platform: Platform::default(),
+            platform: NodePlatform::default(),
             watch_history: WATCH_HISTORY_CHANGES,
         }
     }

@@ -1,4 +1,4 @@
-//! What can go wrong, told apart by what the caller can do about it.
+//! Errors of the store, told apart by the reaction that the caller has.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -9,43 +9,43 @@ use crate::engine::EngineError;
 use crate::snapshot::SnapshotError;
 use crate::wal::WalError;
 
-/// The store cannot answer.
+/// The store cannot carry a request out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum StoreError {
-    /// Another node leads; ask it.
+    /// This node does not lead; nothing was done.
     #[error("this node does not lead; {}", known(.leader))]
     NotLeader {
-        /// Who leads, if known.
+        /// The leader; `None` if none is known.
         leader: Option<u64>,
     },
-    /// A queue is full: RESOURCE_EXHAUSTED. Nothing was done; try again later.
+    /// A queue is full (backpressure, `RESOURCE_EXHAUSTED`). Nothing was done; try again later.
     #[error("the store is busy: {waiting} requests wait already")]
     Busy {
-        /// The bound that was reached.
+        /// The bound of the queue.
         waiting: usize,
     },
-    /// The command is larger than a command may be. Nothing was done.
+    /// The command is too large. Nothing was done.
     #[error("a command of {bytes} bytes is larger than the {max} that are allowed")]
     TooLarge {
-        /// Its size.
+        /// Size of the command, bytes.
         bytes: usize,
-        /// The bound.
+        /// Largest size allowed, bytes.
         max: usize,
     },
-    /// The write was sent, but its fate is not known: it may take effect or not. Read before
-    /// trying again, or try again with the same idempotency key.
+    /// The write was sent, but its outcome is unknown: it may have taken effect, or still take
+    /// effect. Read before trying again, or try again with the same idempotency key.
     #[error("the outcome of the write is unknown: {reason}")]
     OutcomeUnknown {
-        /// What happened.
+        /// The event that left the outcome unknown.
         reason: Cow<'static, str>,
     },
-    /// No majority answered in time. Nothing is known to be wrong with the data.
+    /// No quorum answered in time. Nothing is known to be wrong with the data.
     #[error("no majority of the cluster answered in time")]
     NoQuorum,
     /// The store was shut down.
     #[error("the store is shut down")]
     ShutDown,
-    /// The node stopped itself after an error that it cannot survive; its log has the cause.
+    /// The node stopped after a fatal error; its log has the cause.
     #[error("the store stopped after a fatal error: {0}")]
     Fatal(String),
 }
@@ -63,7 +63,7 @@ pub enum ProposeError<J: std::error::Error + 'static> {
     /// The state machine refused the command; the state is unchanged.
     #[error(transparent)]
     Rejected(J),
-    /// The store could not carry it out.
+    /// The store could not carry it out; see [`StoreError`] for what that says of the effect.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -74,18 +74,18 @@ pub enum OpenError {
     /// A file operation failed.
     #[error("{action} {path}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// The cause.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
-    /// Another process has the directory.
+    /// Another process has locked the directory.
     #[error("the data directory {path} is in use by another process")]
     InUse {
-        /// Which directory.
+        /// The data directory.
         path: PathBuf,
     },
     /// The directory belongs to another cluster or node.
@@ -94,14 +94,14 @@ pub enum OpenError {
          Use that configuration, or another directory"
     )]
     Foreign {
-        /// Which directory.
+        /// The data directory.
         path: PathBuf,
-        /// Whose it is.
+        /// The node and cluster that it belongs to.
         found: String,
-        /// Who asked.
+        /// The node and cluster of the configuration.
         wanted: String,
     },
-    /// Another version wrote the directory, in a format that this one does not read.
+    /// The directory was written by another version, in a format that this one does not read.
     #[error(
         "data directory {path} has format {found}, this metalmeshd reads format {known}: start it \
          with the metalmeshd that wrote it, or move the directory away and set up the cluster anew"
@@ -114,18 +114,18 @@ pub enum OpenError {
         /// The format that this program reads.
         known: u32,
     },
-    /// The file that says whose directory this is cannot be read.
+    /// The file `NODE`, which names node and cluster of the directory, cannot be read.
     #[error("{path} is unreadable: {reason}. Restore it from a backup of the data directory")]
     Identity {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The corruption found.
         reason: String,
     },
-    /// The raft log is damaged or not ours.
+    /// The Raft log is damaged or belongs to another node.
     #[error(transparent)]
     Log(#[from] WalError),
-    /// The state cannot be opened. It can be made again from snapshot and log.
+    /// The state cannot be opened. It can be rebuilt from snapshot and log.
     #[error(
         "the state engine refused to open. The raft log and the newest snapshot are whole in \
          themselves: move the directory `state` away and start again to build it anew"
@@ -134,7 +134,7 @@ pub enum OpenError {
     /// The snapshots cannot be read.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// The log lost entries that the state has.
+    /// The log lacks entries that the state contains.
     #[error(
         "the state in {path} contains log entry {applied}, but the raft log ends at entry {last}: \
          acknowledged writes are missing from the log. Restore the whole data directory from one \
@@ -143,9 +143,9 @@ pub enum OpenError {
     LogBehindState {
         /// The data directory.
         path: PathBuf,
-        /// Last entry in the state.
+        /// Index of the last entry in the state.
         applied: u64,
-        /// Last entry in the log, as text: there may be none.
+        /// Index of the last entry in the log, or `none`.
         last: String,
     },
     /// Raft refused its configuration or its storage.
@@ -154,9 +154,9 @@ pub enum OpenError {
     /// The node did not become ready in time.
     #[error("the store is not ready after {waited_ms} ms: {state}")]
     NotReady {
-        /// How long it was waited for.
+        /// Time waited, milliseconds.
         waited_ms: u128,
-        /// What Raft was doing.
+        /// State of Raft at the end.
         state: String,
     },
 }

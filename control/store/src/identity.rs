@@ -1,35 +1,38 @@
-//! Whose data directory this is, and that only one process has it.
+//! The owner of a data directory, and the lock that keeps a second process out.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::config::Begin;
-use crate::disk::{Disk, DiskLock};
+use crate::config::StartMode;
+use crate::disk::{DiskLock, StoreDisk};
 use crate::error::OpenError;
-use crate::platform::random_id;
+use crate::random::random_id;
 
+/// Name of the file with the [`NodeFile`].
 const FILE: &str = "NODE";
+/// Name of the lock file.
 const LOCK: &str = "LOCK";
 /// Format of the data directory: its layout, the stored rows and the log records. A directory of
 /// another format is refused and left as it is. Format 2 is the oldest that this program reads;
 /// raise the number when a change cannot read what it replaces.
 const FORMAT: u32 = 2;
 
-/// Written once, when the directory is made. Text, so that an operator can read it.
+/// Content of the file `NODE`: node and cluster of a data directory. Written once, when the
+/// directory is made, as JSON, so that an operator can read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Identity {
+pub(crate) struct NodeFile {
     /// Format of the directory, see [`FORMAT`].
     pub(crate) format: u32,
-    /// Made when the cluster was; part of every log segment.
+    /// Id of the cluster, made when it was formed; every log segment contains it too.
     pub(crate) cluster_id: Uuid,
     pub(crate) cluster: String,
     pub(crate) node: u64,
 }
 
-/// Takes the directory for this process, for as long as the store is open.
-pub(crate) fn lock(disk: &dyn Disk, dir: &Path) -> Result<DiskLock, OpenError> {
+/// Locks the directory for this process, as long as the store is open.
+pub(crate) fn lock(disk: &dyn StoreDisk, dir: &Path) -> Result<DiskLock, OpenError> {
     let path = dir.join(LOCK);
     let lock = disk.lock(&path).map_err(|e| io_error("lock", &path, e))?;
     lock.ok_or_else(|| OpenError::InUse {
@@ -37,51 +40,54 @@ pub(crate) fn lock(disk: &dyn Disk, dir: &Path) -> Result<DiskLock, OpenError> {
     })
 }
 
-/// Whose data directory it is.
+/// Node and cluster that a data directory belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
-    /// The cluster's id.
+pub struct DirectoryOwner {
+    /// Id of the cluster.
     pub cluster_id: Uuid,
-    /// Its name.
+    /// Name of the cluster.
     pub cluster: String,
-    /// The node's number in it.
+    /// Number of the node.
     pub node: u64,
 }
 
-/// Whose data directory `dir` is; `None` when it is nobody's yet.
+/// Reads the owner of `dir`; `None` means that it has none yet.
 ///
 /// # Errors
-/// When the file that says so cannot be read.
-pub fn claimed(dir: &Path) -> Result<Option<Claim>, OpenError> {
+/// When the file `NODE` cannot be read.
+pub fn claimed(dir: &Path) -> Result<Option<DirectoryOwner>, OpenError> {
     let path = dir.join(FILE);
     let disk = crate::disk::RealDisk;
     if !disk.exists(&path) {
         return Ok(None);
     }
     let found = read(&disk, &path)?;
-    Ok(Some(Claim {
+    Ok(Some(DirectoryOwner {
         cluster_id: found.cluster_id,
         cluster: found.cluster,
         node: found.node,
     }))
 }
 
-/// Reads whose directory this is; a new directory becomes ours.
+/// Checks that the directory belongs to this node; a new directory becomes this node's.
+///
+/// # Errors
+/// [`OpenError::Foreign`] if it belongs to another node or cluster.
 pub(crate) fn claim(
-    disk: &dyn Disk,
+    disk: &dyn StoreDisk,
     dir: &Path,
     cluster: &str,
     node: u64,
-    begin: Begin,
-) -> Result<Identity, OpenError> {
+    begin: StartMode,
+) -> Result<NodeFile, OpenError> {
     let path = dir.join(FILE);
     if !disk.exists(&path) {
         let cluster = cluster.to_owned();
-        let identity = Identity {
+        let identity = NodeFile {
             format: FORMAT,
             cluster_id: match begin {
-                Begin::Form => random_id(),
-                Begin::Join(cluster_id) => cluster_id,
+                StartMode::Form => random_id(),
+                StartMode::Join(cluster_id) => cluster_id,
             },
             cluster,
             node,
@@ -97,7 +103,7 @@ pub(crate) fn claim(
             wanted: format!("node {node} of cluster {cluster:?}"),
         });
     }
-    if let Begin::Join(wanted) = begin
+    if let StartMode::Join(wanted) = begin
         && found.cluster_id != wanted
     {
         return Err(OpenError::Foreign {
@@ -109,14 +115,14 @@ pub(crate) fn claim(
     Ok(found)
 }
 
-/// Reads the file that says whose directory it is.
-fn read(disk: &dyn Disk, path: &Path) -> Result<Identity, OpenError> {
+/// Reads the file `NODE`.
+fn read(disk: &dyn StoreDisk, path: &Path) -> Result<NodeFile, OpenError> {
     let text = disk.read(path).map_err(|e| io_error("read", path, e))?;
     let unreadable = |reason: String| OpenError::Identity {
         path: path.to_owned(),
         reason,
     };
-    let found: Identity = serde_json::from_slice(&text).map_err(|e| unreadable(e.to_string()))?;
+    let found: NodeFile = serde_json::from_slice(&text).map_err(|e| unreadable(e.to_string()))?;
     if found.format != FORMAT {
         return Err(OpenError::Format {
             path: path.parent().unwrap_or(path).to_owned(),
@@ -127,7 +133,14 @@ fn read(disk: &dyn Disk, path: &Path) -> Result<Identity, OpenError> {
     Ok(found)
 }
 
-fn write(disk: &dyn Disk, dir: &Path, path: &Path, identity: &Identity) -> std::io::Result<()> {
+fn write(
+    disk: &dyn StoreDisk,
+    dir: &Path,
+    path: &Path,
+    identity: &NodeFile,
+) -> std::io::Result<()> {
+    // Complete or absent, whenever the power goes: a half-written file would lock the operator out
+    // of the directory, and a missing sync could give it a second cluster id at the next start.
     let temporary = path.with_extension("tmp");
     let mut text = serde_json::to_vec_pretty(identity)?;
     text.push(b'\n');
@@ -154,26 +167,26 @@ mod tests {
     #[test]
     fn a_directory_stays_with_its_first_owner() {
         let dir = tempfile::tempdir().unwrap();
-        let first = claim(&RealDisk, dir.path(), "east", 1, Begin::Form).unwrap();
+        let first = claim(&RealDisk, dir.path(), "east", 1, StartMode::Form).unwrap();
         assert_eq!(
-            claim(&RealDisk, dir.path(), "east", 1, Begin::Form).unwrap(),
+            claim(&RealDisk, dir.path(), "east", 1, StartMode::Form).unwrap(),
             first
         );
-        let error = claim(&RealDisk, dir.path(), "west", 1, Begin::Form)
+        let error = claim(&RealDisk, dir.path(), "west", 1, StartMode::Form)
             .unwrap_err()
             .to_string();
         assert!(error.contains("node 1 of cluster \"east\""), "{error}");
         assert!(matches!(
-            claim(&RealDisk, dir.path(), "east", 2, Begin::Form),
+            claim(&RealDisk, dir.path(), "east", 2, StartMode::Form),
             Err(OpenError::Foreign { .. })
         ));
         let claim_as = |begin| claim(&RealDisk, dir.path(), "east", 1, begin);
-        let error = claim_as(Begin::Join(Uuid::new_v4())).unwrap_err();
+        let error = claim_as(StartMode::Join(Uuid::new_v4())).unwrap_err();
         assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
-        assert_eq!(claim_as(Begin::Join(first.cluster_id)).unwrap(), first);
+        assert_eq!(claim_as(StartMode::Join(first.cluster_id)).unwrap(), first);
         std::fs::write(dir.path().join(FILE), "{").unwrap();
         assert!(matches!(
-            claim(&RealDisk, dir.path(), "east", 1, Begin::Form),
+            claim(&RealDisk, dir.path(), "east", 1, StartMode::Form),
             Err(OpenError::Identity { .. })
         ));
     }
@@ -181,7 +194,7 @@ mod tests {
     #[test]
     fn a_directory_of_another_format_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let claim = || claim(&RealDisk, dir.path(), "east", 1, Begin::Form);
+        let claim = || claim(&RealDisk, dir.path(), "east", 1, StartMode::Form);
         claim().unwrap();
         let path = dir.path().join(FILE);
         let text = std::fs::read_to_string(&path).unwrap();

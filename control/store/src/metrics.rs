@@ -1,39 +1,39 @@
-//! What a node tells about itself.
+//! State of a node for monitoring.
 
 use openraft::RaftMetrics;
 
-use crate::raft::types::TypeConfig;
+use crate::raft_types::TypeConfig;
 use crate::transfers::SnapshotBytes;
 use crate::wal::syncs::SyncTimes;
 
-/// A node at one moment. Log positions are indexes of entries; `None` before the first.
+/// State of a node at one moment. Log positions are indexes of entries; `None` means no entry yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metrics {
     /// This node.
     pub node_id: u64,
     /// `leader`, `follower`, `candidate` or `learner`.
     pub role: String,
-    /// Who leads, if known.
+    /// The leader; `None` if none is known.
     pub leader: Option<u64>,
     /// The current term.
     pub term: u64,
     /// Last entry in the log.
     pub last_log: Option<u64>,
-    /// Last entry known to be on a majority.
+    /// Last entry that this node knows to be committed.
     pub committed: Option<u64>,
     /// Last entry in the state.
     pub applied: Option<u64>,
     /// Last entry in the newest snapshot.
     pub snapshot: Option<u64>,
-    /// Last entry that the log no longer has.
+    /// Last entry that was purged from the log.
     pub purged: Option<u64>,
-    /// Files of the log.
+    /// Number of log segments.
     pub log_segments: usize,
-    /// Proposals that wait to be sent.
+    /// Number of proposals that wait for the proposer.
     pub proposals_waiting: usize,
-    /// What was sent and received of snapshots since the node started.
+    /// Bytes of snapshots sent and received since the start.
     pub snapshot_bytes: SnapshotBytes,
-    /// How long syncs of the log took.
+    /// Durations of log syncs.
     pub syncs: SyncTimes,
 }
 

@@ -1,4 +1,4 @@
-//! The way from a directory to a running store.
+//! Opens a data directory and starts the node; closes both.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,47 +10,56 @@ use tokio::runtime::Runtime;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::applier::{Applier, Shared};
-use crate::config::{Begin, READY_TIMEOUT, StoreConfig};
+use crate::applied_state::AppliedState;
+use crate::applier::Applier;
+use crate::config::{READY_TIMEOUT, StartMode, StoreConfig};
 use crate::disk::DiskLock;
 use crate::error::OpenError;
 use crate::identity::{self, io_error};
+use crate::log_store::LogStore;
 use crate::machine::StateMachine;
-use crate::platform::{Platform, handle};
+use crate::platform::{NodePlatform, handle};
 use crate::raft::config::config as raft_config;
-use crate::raft::log::{LogStore, RaftLog};
-use crate::raft::network::{Dialer, Peers, SelfId};
-use crate::raft::types::TypeConfig;
-use crate::snapshot::Snapshots;
-use crate::snapshot_send::{Throttle, Way};
-use crate::snapshot_wire::PIECE_BYTES;
+use crate::raft::dialer::{Dialer, SelfId};
+use crate::raft::log::RaftLog;
+use crate::raft::network::PeerFactory;
+use crate::raft_types::TypeConfig;
+use crate::snapshot::SnapshotStore;
+use crate::snapshot::file::PIECE_BYTES;
+use crate::snapshot_transfer::send::SnapshotSender;
+use crate::snapshot_transfer::throttle::SendThrottle;
 use crate::transfers::Transfers;
-use crate::wal::{Owner, Wal};
+use crate::wal::{LogOwner, Wal};
 
-pub(crate) type Node<M> = Raft<TypeConfig, Applier<M>>;
+pub(crate) type RaftNode<M> = Raft<TypeConfig, Applier<M>>;
 
-/// Everything that runs.
-pub(crate) struct Opened<M: StateMachine> {
-    pub(crate) raft: Arc<Node<M>>,
-    pub(crate) shared: Arc<Shared<M>>,
+/// Everything that [`open`] started.
+pub(crate) struct RunningNode<M: StateMachine> {
+    pub(crate) raft: Arc<RaftNode<M>>,
+    pub(crate) shared: Arc<AppliedState<M>>,
     pub(crate) wal: Arc<Wal>,
     pub(crate) dialer: Dialer,
     pub(crate) transfers: Arc<Transfers>,
-    /// Raft's own runtime, where it has one.
+    /// Raft's own runtime; `None` in a simulation.
     pub(crate) runtime: Option<Runtime>,
     pub(crate) lock: DiskLock,
 }
 
-/// What lies in the data directory.
+/// The opened files of the data directory.
 struct Files<M: StateMachine> {
     cluster: Uuid,
-    shared: Arc<Shared<M>>,
+    shared: Arc<AppliedState<M>>,
     wal: Arc<Wal>,
     lock: DiskLock,
 }
 
-/// Files in, running node out.
-pub(crate) async fn open<M: StateMachine>(config: StoreConfig) -> Result<Opened<M>, OpenError> {
+/// Opens the data directory and starts Raft.
+///
+/// # Errors
+/// When the directory is in use, damaged or another node's, or Raft cannot start.
+pub(crate) async fn open<M: StateMachine>(
+    config: StoreConfig,
+) -> Result<RunningNode<M>, OpenError> {
     let dir = config.dir.clone();
     let threads = config.platform.threads.clone();
     let failed = |action| move |e| io_error(action, &dir, e);
@@ -87,7 +96,7 @@ pub(crate) async fn open<M: StateMachine>(config: StoreConfig) -> Result<Opened<
     );
     let raft = handle(runtime.as_ref()).spawn(start).await;
     let raft = raft.map_err(|e| failed("start")(std::io::Error::other(e)))??;
-    Ok(Opened {
+    Ok(RunningNode {
         raft: Arc::new(raft),
         shared,
         wal,
@@ -98,11 +107,11 @@ pub(crate) async fn open<M: StateMachine>(config: StoreConfig) -> Result<Opened<
     })
 }
 
-/// Blocks on the disk.
+/// Opens all files of the data directory; blocks on the disk.
 fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenError> {
     let dir = &config.dir;
-    let Platform { disk, threads } = &config.platform;
-    // The state holds sealed keys: nobody else needs to look at it.
+    let NodePlatform { disk, threads } = &config.platform;
+    // Mode 0700: the state contains sealed keys, which no other user needs to read.
     for part in [
         dir.clone(),
         dir.join("state"),
@@ -115,25 +124,28 @@ fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenErr
     let lock = identity::lock(&**disk, dir)?;
     let identity = identity::claim(&**disk, dir, &config.cluster, config.node_id, config.begin)?;
 
-    // A process that was killed may not have made durable what it named.
+    // A process that was killed may have created names without syncing their directory. A crash now
+    // could lose them after later writes have relied on them.
     disk.sync_dir(dir).map_err(|e| io_error("sync", dir, e))?;
 
     let engine = disk.open_state(&dir.join("state"))?;
-    let snapshots = Snapshots::open(disk.clone(), &dir.join("snapshots"))?;
-    let shared = Arc::new(Shared::load(
+    let snapshots = SnapshotStore::open(disk.clone(), &dir.join("snapshots"))?;
+    let shared = Arc::new(AppliedState::load(
         engine,
         snapshots,
         threads.clone(),
         config.watch_history,
     )?);
     shared.snapshots.remove_partial_behind(&shared.progress())?;
-    let owner = Owner {
+    let owner = LogOwner {
         cluster: identity.cluster_id,
         node: config.node_id,
     };
     let log = dir.join("log");
     let wal = Wal::open(&config.platform, &log, owner, config.segment_bytes)?;
     let wal = Arc::new(wal);
+    // A log that lost acknowledged entries must not take part in elections: it could make a leader
+    // that lacks them.
     check_log_covers_state(dir, &wal, &shared)?;
     Ok(Files {
         cluster: owner.cluster,
@@ -143,24 +155,26 @@ fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenErr
     })
 }
 
+/// Starts Raft, forms the cluster if this is a new directory, and waits until a single node is
+/// ready.
 async fn start<M: StateMachine>(
     config: StoreConfig,
     dialer: Dialer,
     wal: Arc<Wal>,
-    shared: Arc<Shared<M>>,
+    shared: Arc<AppliedState<M>>,
     transfers: Arc<Transfers>,
-) -> Result<Node<M>, OpenError> {
+) -> Result<RaftNode<M>, OpenError> {
     let settings = raft_config(
         &config.cluster,
         config.snapshot_every_entries,
         config.keep_entries,
     )
     .map_err(|e| OpenError::Raft(e.to_string()))?;
-    let network = Peers {
+    let network = PeerFactory {
         dialer,
-        way: Way {
+        way: SnapshotSender {
             platform: config.platform.clone(),
-            throttle: Throttle::new(config.snapshot_bytes_per_second),
+            throttle: SendThrottle::new(config.snapshot_bytes_per_second),
             piece_bytes: config.snapshot_piece_bytes.clamp(1, PIECE_BYTES),
             transfers,
         },
@@ -185,7 +199,9 @@ async fn start<M: StateMachine>(
         .is_initialized()
         .await
         .map_err(|e| OpenError::Raft(e.to_string()))?;
-    let forms = !initialized && config.begin == Begin::Form;
+    // A node that joins must not be initialised: it would form a cluster of its own, with entries
+    // that conflict with those of the cluster it is added to.
+    let forms = !initialized && config.begin == StartMode::Form;
     if forms {
         let this = BasicNode::new(&config.peer_address);
         let members = [(config.node_id, this)];
@@ -194,7 +210,7 @@ async fn start<M: StateMachine>(
             .await
             .map_err(|e| OpenError::Raft(e.to_string()))?;
     }
-    // No use in waiting for an election timeout when nobody else can stand.
+    // The only voter need not wait for the election timeout: nobody else can be elected.
     let voters: Vec<u64> = raft.voter_ids().collect();
     if forms || voters == [config.node_id] {
         raft.trigger()
@@ -206,12 +222,14 @@ async fn start<M: StateMachine>(
     Ok(raft)
 }
 
-/// Ready means: this node leads and has applied all that was ever acknowledged.
-async fn wait_ready<M: StateMachine>(raft: &Node<M>) -> Result<(), OpenError> {
+/// Waits until this node leads and has applied every acknowledged write.
+async fn wait_ready<M: StateMachine>(raft: &RaftNode<M>) -> Result<(), OpenError> {
     let began = Instant::now();
     let mut metrics = raft.metrics();
     let ready = async {
         loop {
+            // Leading is not enough: only a read index of the own term proves that the entries of
+            // earlier terms are committed and applied.
             if raft.is_leader()
                 && raft
                     .ensure_linearizable(ReadPolicy::ReadIndex)
@@ -239,11 +257,12 @@ async fn wait_ready<M: StateMachine>(raft: &Node<M>) -> Result<(), OpenError> {
     })
 }
 
-/// The state never runs ahead of the log, except just after a copy from another member.
+/// Checks that the log contains the last entry of the state, or that a snapshot from another member
+/// explains the gap.
 fn check_log_covers_state<M: StateMachine>(
     dir: &Path,
     wal: &Wal,
-    shared: &Shared<M>,
+    shared: &AppliedState<M>,
 ) -> Result<(), OpenError> {
     let Some(applied) = shared.progress().last_applied else {
         return Ok(());
@@ -256,7 +275,8 @@ fn check_log_covers_state<M: StateMachine>(
         .snapshots
         .newest()?
         .and_then(|(meta, _)| meta.last_log_id);
-    // Who joins has nothing in its log but its vote by then; a log that was taken away has none.
+    // A learner that was killed just after it installed a snapshot has no entries yet, but its log
+    // contains a vote. A log directory that was removed contains none.
     if snapshot == Some(applied) && wal.vote().is_some() {
         return Ok(());
     }
@@ -267,13 +287,15 @@ fn check_log_covers_state<M: StateMachine>(
     })
 }
 
-/// Ends everything that [`open`] began. Blocks until the files are free.
+/// Stops everything that [`open`] started; blocks until the files are closed.
 pub(crate) fn close<M: StateMachine>(
-    shared: &Shared<M>,
+    shared: &AppliedState<M>,
     wal: &Wal,
     runtime: Option<Runtime>,
     lock: DiskLock,
 ) {
+    // Order matters: no task may use the log or the state after they are closed, and the lock is
+    // released last, so that the next process finds closed files.
     const THREADS_TIMEOUT: Duration = Duration::from_secs(10);
     if let Some(runtime) = runtime {
         runtime.shutdown_timeout(THREADS_TIMEOUT);

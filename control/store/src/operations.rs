@@ -1,17 +1,17 @@
-//! The operations that a permit covers: what a method of the contracts, or a part of the system, may
-//! change.
+//! The operations that a permit covers: the changes that a method of the public API, or an actor of
+//! the system, may make.
 //!
-//! Invariant: a command whose permit does not cover its operation is refused before it is proposed,
-//! so that a mistake in a handler cannot change more than its method says, whoever calls it. A
-//! method that is not listed changes nothing.
+//! Invariant: a command whose permit does not cover its operation is refused before it is proposed.
+//! So a mistake in a handler cannot change more than its method allows, whoever calls it. A method
+//! that is not listed changes nothing.
 
 use control_authz::{Actor, Permit, SystemActor};
 use control_state::{ErrorCode, Op, StateError};
 
-/// The change of the cluster's members, which is no command of the state.
+/// The operation that changes the members of the cluster; it is no command of the state.
 pub(crate) const CHANGE_MEMBERS: &str = "ChangeMembers";
 
-/// What each method of the contracts may change, in the order of their names.
+/// The operations of each method of the public API, sorted by method: found by binary search.
 const METHODS: &[(&str, &[&str])] = &[
     (
         "metalmesh.admin.v1.AuditTrailService/ForgetExport",
@@ -350,7 +350,7 @@ const METHODS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What a part of the system may change by itself.
+/// The operations of an actor of the system.
 const fn of_system(actor: SystemActor) -> &'static [&'static str] {
     match actor {
         SystemActor::Audit => &["AppendAudit", "MarkAuditExport"],
@@ -390,13 +390,14 @@ const fn of_system(actor: SystemActor) -> &'static [&'static str] {
     }
 }
 
-/// What a permit of the method at this path may change. `path` begins with a slash, as gRPC has it.
+/// The operations of a method. `path` begins with a slash, as gRPC has it.
 fn of_method(path: &str) -> &'static [&'static str] {
     let name = path.trim_start_matches('/');
     let found = METHODS.binary_search_by_key(&name, |(method, _)| method);
     found.map_or(&[], |at| METHODS[at].1)
 }
 
+/// The operations of a permit. A permit of neither an actor nor a method covers nothing.
 fn of_permit(permit: &Permit) -> &'static [&'static str] {
     match (permit.actor(), permit.path()) {
         (Actor::System(actor), _) => of_system(*actor),
@@ -405,15 +406,15 @@ fn of_permit(permit: &Permit) -> &'static [&'static str] {
     }
 }
 
-/// Whether a permit covers a command's operation.
+/// Checks that a permit covers the operation of a command.
 ///
 /// # Errors
-/// [`ErrorCode::Internal`]: the code that proposes it has the wrong permit.
+/// [`ErrorCode::Internal`] if it does not: the code that proposes the command has the wrong permit.
 pub fn check_covers(permit: &Permit, operation: &Op) -> Result<(), StateError> {
     check(permit, operation.name())
 }
 
-/// Whether a permit covers changes of the cluster's members.
+/// Checks that a permit covers changes of the members of the cluster.
 ///
 /// # Errors
 /// As [`check_covers`].
@@ -432,8 +433,8 @@ fn check(permit: &Permit, operation: &str) -> Result<(), StateError> {
     Err(StateError::new(ErrorCode::Internal, message))
 }
 
-/// The methods and the parts of the system that cover an operation, by its name: how tests find a
-/// permit for what they seed.
+/// The methods and the actors of the system that cover an operation, by its name. Tests find a
+/// permit for their commands with it.
 #[must_use]
 pub fn coverers(operation: &str) -> (Vec<&'static str>, Vec<SystemActor>) {
     let methods = METHODS.iter();

@@ -1,43 +1,45 @@
-//! What a node stands on: its disk, its threads, and where its random numbers come from.
+//! The disk and the threads of a node, which a simulation replaces.
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
 use tokio::runtime::{Handle, Runtime};
-use uuid::Uuid;
 
-use crate::config::RAFT_THREADS;
-use crate::disk::{Disk, RealDisk};
+use crate::disk::{RealDisk, StoreDisk};
 
-/// Disk and threads of a node; by default the machine's.
+/// Worker threads of Raft's own runtime. It is apart from the callers' runtime, so that a busy API
+/// does not delay heartbeats.
+const RAFT_THREADS: usize = 2;
+
+/// Disk and threads of a node. The default is the machine's.
 #[derive(Clone, Debug)]
-pub struct Platform {
-    pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) threads: Threads,
+pub struct NodePlatform {
+    pub(crate) disk: Arc<dyn StoreDisk>,
+    pub(crate) threads: StoreThreads,
 }
 
-impl Default for Platform {
+impl Default for NodePlatform {
     fn default() -> Self {
         Self {
             disk: Arc::new(RealDisk),
-            threads: Threads::Own,
+            threads: StoreThreads::Own,
         }
     }
 }
 
-/// Where the store's work runs.
+/// The threads on which the store works.
 #[derive(Clone)]
-pub(crate) enum Threads {
-    /// Raft and the log have threads of their own, long disk work goes to a pool.
+pub(crate) enum StoreThreads {
+    /// Raft and the log have threads of their own; blocking disk work goes to a thread pool.
     Own,
-    /// Everything is a task of the caller's runtime and lives in its time, so that a simulation
-    /// decides what happens when. Is told of the error that would end the process.
+    /// Everything is a task of the caller's runtime and uses its virtual time, so that a simulation
+    /// decides the order. The function is called with the error that would end the process.
     #[cfg(feature = "sim")]
     Caller(Arc<dyn Fn(&io::Error) + Send + Sync>),
 }
 
-impl fmt::Debug for Threads {
+impl fmt::Debug for StoreThreads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Own => "Own",
@@ -47,8 +49,8 @@ impl fmt::Debug for Threads {
     }
 }
 
-impl Threads {
-    /// Raft's own runtime, if it has one.
+impl StoreThreads {
+    /// Builds Raft's own runtime; `None` if Raft runs on the caller's.
     pub(crate) fn runtime(&self) -> io::Result<Option<Runtime>> {
         match self {
             Self::Own => tokio::runtime::Builder::new_multi_thread()
@@ -62,7 +64,10 @@ impl Threads {
         }
     }
 
-    /// Does `work`, which blocks on the disk.
+    /// Runs `work`, which blocks on the disk, apart from the async tasks.
+    ///
+    /// # Errors
+    /// When `work` panicked, or the runtime shuts down before it begins.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -77,17 +82,7 @@ impl Threads {
     }
 }
 
-/// The handle of the runtime that Raft runs on.
+/// Returns the handle of the runtime that Raft runs on: `runtime`, or else the caller's.
 pub(crate) fn handle(runtime: Option<&Runtime>) -> Handle {
     runtime.map_or_else(Handle::current, |runtime| runtime.handle().clone())
-}
-
-/// A random id; in a simulation it comes from the seed.
-pub(crate) fn random_id() -> Uuid {
-    #[cfg(feature = "sim")]
-    if let Some(number) = crate::sim::random() {
-        let low = crate::sim::random().unwrap_or_default();
-        return Uuid::from_u64_pair(number, low);
-    }
-    Uuid::new_v4()
 }

@@ -1,4 +1,5 @@
-//! Turns waiting proposals into log entries: what waits together travels together.
+//! Batches waiting proposals into log entries: all that wait at the same time share one entry, and
+//! so one sync on each node.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,38 +13,27 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::applier::{Applier, Results};
+use crate::applied_state::Results;
+use crate::applier::Applier;
 use crate::error::{ProposeError, StoreError};
 use crate::machine::StateMachine;
-use crate::raft::types::{Batch, TypeConfig};
+use crate::proposal::{AppliedCommand, Proposal, ProposalResult};
+use crate::raft_types::{CommandBatch, TypeConfig};
 
-/// Proposals that may wait; more are refused with [`StoreError::Busy`].
+/// Most proposals that wait for the proposer. Beyond it callers get [`StoreError::Busy`].
 pub const PROPOSALS_MAX: usize = 4096;
-/// Commands in one log entry.
+/// Most commands in one log entry. Further ones go into the next entry.
 pub const BATCH_COMMANDS_MAX: usize = 256;
-/// Bytes of commands in one log entry.
+/// Most bytes of commands in one log entry; a single larger command has an entry of its own.
 pub const BATCH_BYTES_MAX: usize = 4 << 20;
-/// Bytes of one command.
+/// Largest command, bytes. A larger one is refused with [`StoreError::TooLarge`]; an entry with it
+/// still fits a frame to another member.
 pub const COMMAND_BYTES_MAX: usize = 2 << 20;
-/// Log entries on their way at the same time. While all are, proposals gather for the next one.
+/// Most log entries proposed and not yet applied (pipelining). Beyond it proposals wait and form a
+/// larger batch.
 const BATCHES_IN_FLIGHT_MAX: usize = 4;
 
-/// A command was applied.
-pub(crate) struct Done<M: StateMachine> {
-    pub(crate) reply: M::Reply,
-    /// The entry that it was applied with.
-    pub(crate) index: u64,
-}
-
-/// What a proposer gets.
-pub(crate) type Answer<M> = Result<Done<M>, ProposeError<<M as StateMachine>::Rejection>>;
-
-/// One encoded command and who waits for it.
-pub(crate) struct Proposal<M: StateMachine> {
-    pub(crate) command: Bytes,
-    pub(crate) answer: oneshot::Sender<Answer<M>>,
-}
-
+/// Takes proposals from their queue and writes them to Raft. Runs as one task per node.
 pub(crate) struct Proposer<M: StateMachine> {
     pub(crate) raft: Arc<Raft<TypeConfig, Applier<M>>>,
     pub(crate) proposals: mpsc::Receiver<Proposal<M>>,
@@ -51,33 +41,39 @@ pub(crate) struct Proposer<M: StateMachine> {
 }
 
 impl<M: StateMachine> Proposer<M> {
-    /// Runs until stopped; then everything still waiting is answered with `ShutDown`.
+    /// Runs until stopped; proposals that still wait then get [`StoreError::ShutDown`].
     pub(crate) async fn run(mut self) {
         let mut waiting = VecDeque::new();
         let mut in_flight = JoinSet::new();
         while self.gather(&mut waiting, &mut in_flight).await {
             let (commands, answers) = take_batch(&mut waiting);
             let (responder, outcome) = OneshotResponder::new_pair();
+            // Returns when Raft has taken the entry, not when it is committed: the next batch is
+            // formed meanwhile. If Raft falls behind this waits, the queue fills, and callers get
+            // `Busy`: backpressure.
             match self
                 .raft
-                .client_write_ff(Batch(commands), Some(responder))
+                .client_write_ff(CommandBatch(commands), Some(responder))
                 .await
             {
                 Ok(()) => {
                     in_flight.spawn(async move { settle::<M>(outcome.await.ok(), answers) });
                 }
-                Err(fatal) => tell_all::<M>(answers, &StoreError::Fatal(fatal.to_string())),
+                Err(fatal) => answer_all::<M>(answers, &StoreError::Fatal(fatal.to_string())),
             }
         }
+        // Closed before it is drained: a proposal that came in afterwards would have no answer.
+        // Nothing here was written, so `ShutDown` and not `OutcomeUnknown`.
         self.proposals.close();
         while let Ok(proposal) = self.proposals.try_recv() {
             waiting.push_back(proposal);
         }
-        tell_all::<M>(waiting.into_iter().map(|p| p.answer), &StoreError::ShutDown);
+        answer_all::<M>(waiting.into_iter().map(|p| p.answer), &StoreError::ShutDown);
+        // Entries in flight still get their true outcome.
         while in_flight.join_next().await.is_some() {}
     }
 
-    /// Waits for proposals and for room to send them. False when it is time to stop.
+    /// Waits for proposals and for room in flight. `false` if the proposer must stop.
     async fn gather(
         &mut self,
         waiting: &mut VecDeque<Proposal<M>>,
@@ -88,7 +84,8 @@ impl<M: StateMachine> Proposer<M> {
             let room = BATCH_COMMANDS_MAX.saturating_sub(waiting.len());
             let free = in_flight.len() < BATCHES_IN_FLIGHT_MAX;
             if free && !waiting.is_empty() {
-                // Take along what has arrived in the meantime.
+                // Proposals that arrived since the last wait join this entry: under load they
+                // would otherwise pay for a sync of their own.
                 while waiting.len() < BATCH_COMMANDS_MAX
                     && let Ok(proposal) = self.proposals.try_recv()
                 {
@@ -111,9 +108,10 @@ impl<M: StateMachine> Proposer<M> {
     }
 }
 
-type Answers<M> = Vec<oneshot::Sender<Answer<M>>>;
-
-fn take_batch<M: StateMachine>(waiting: &mut VecDeque<Proposal<M>>) -> (Vec<Bytes>, Answers<M>) {
+/// Takes the proposals of one entry from the front of `waiting`.
+fn take_batch<M: StateMachine>(
+    waiting: &mut VecDeque<Proposal<M>>,
+) -> (Vec<Bytes>, Vec<oneshot::Sender<ProposalResult<M>>>) {
     let (mut commands, mut answers, mut bytes) = (Vec::new(), Vec::new(), 0);
     while let Some(proposal) = waiting.pop_front() {
         if !commands.is_empty()
@@ -130,12 +128,16 @@ fn take_batch<M: StateMachine>(waiting: &mut VecDeque<Proposal<M>>) -> (Vec<Byte
     (commands, answers)
 }
 
-/// Hands the results of one entry to those who wait for them.
-fn settle<M: StateMachine>(outcome: Option<ClientWriteResult<TypeConfig>>, answers: Answers<M>) {
+/// Answers the callers of one entry.
+fn settle<M: StateMachine>(
+    outcome: Option<ClientWriteResult<TypeConfig>>,
+    answers: Vec<oneshot::Sender<ProposalResult<M>>>,
+) {
     let (index, applied) = match outcome {
         Some(Ok(response)) => (response.log_id.index, response.data.results),
+        // Refused before it was written to the log: safe to propose again elsewhere.
         Some(Err(ClientWriteError::ForwardToLeader(forward))) => {
-            return tell_all::<M>(
+            return answer_all::<M>(
                 answers,
                 &StoreError::NotLeader {
                     leader: forward.leader_id,
@@ -143,33 +145,34 @@ fn settle<M: StateMachine>(outcome: Option<ClientWriteResult<TypeConfig>>, answe
             );
         }
         Some(Err(ClientWriteError::LogEntryDiscarded(_))) => {
-            // Another leader may have it and commit it still.
+            // The next leader may have received the entry and still commit it.
             let reason = "leadership was lost while the write was on its way".into();
-            return tell_all::<M>(answers, &StoreError::OutcomeUnknown { reason });
+            return answer_all::<M>(answers, &StoreError::OutcomeUnknown { reason });
         }
         // Commands neither change the membership nor carry preconditions.
         Some(Err(error)) => {
-            return tell_all::<M>(answers, &StoreError::Fatal(error.to_string()));
+            return answer_all::<M>(answers, &StoreError::Fatal(error.to_string()));
         }
         None => {
             let reason = "this node stopped while the write was on its way".into();
-            return tell_all::<M>(answers, &StoreError::OutcomeUnknown { reason });
+            return answer_all::<M>(answers, &StoreError::OutcomeUnknown { reason });
         }
     };
     let results = applied.and_then(|applied| applied.downcast::<Results<M>>().ok());
     let Some(results) = results else {
         let reason = "the entry was applied without an answer".into();
-        return tell_all::<M>(answers, &StoreError::OutcomeUnknown { reason });
+        return answer_all::<M>(answers, &StoreError::OutcomeUnknown { reason });
     };
     for (answer, result) in answers.into_iter().zip(*results) {
-        // Whoever asked may be gone.
-        let done = result.map(|reply| Done { reply, index });
+        // The caller may have given up at its timeout.
+        let done = result.map(|reply| AppliedCommand { reply, index });
         drop(answer.send(done.map_err(ProposeError::Rejected)));
     }
 }
 
-fn tell_all<M: StateMachine>(
-    answers: impl IntoIterator<Item = oneshot::Sender<Answer<M>>>,
+/// Answers every caller with `error`.
+fn answer_all<M: StateMachine>(
+    answers: impl IntoIterator<Item = oneshot::Sender<ProposalResult<M>>>,
     error: &StoreError,
 ) {
     for answer in answers {

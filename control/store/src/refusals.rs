@@ -1,7 +1,7 @@
-//! Refused calls of a minute: the first ones of a caller are recorded as they are, the rest as one
-//! record with their number.
+//! Aggregates audit records of refused calls: the first ones of a caller in a minute are recorded
+//! as they are, the rest as one record with their number.
 //!
-//! Otherwise whoever may not do anything could still fill the trail, at a write each.
+//! Otherwise a caller without any rights could fill the trail, at one write to the log per call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,26 +10,28 @@ use control_authz::AuditedCall;
 use control_state::AuditEntry;
 use proto_types::Timestamp;
 
+use crate::call_end::CallEnd;
 use crate::tables::entry;
-use crate::trail::CallEnd;
 
-/// Refused calls of a caller that are recorded one by one in a minute: of different methods or
-/// results.
+/// Most refused calls of a caller that are recorded as they are, per minute; all of different
+/// methods or results. Further ones are counted.
 const WHOLE_MAX: usize = 4;
-/// Methods that the record of the rest tells apart.
+/// Most methods that a record of counted calls names. Further ones are counted as `others`.
 const METHODS_MAX: usize = 8;
-/// Callers that are counted at the same time; the calls of further ones are recorded one by one.
+/// Most callers that are counted at the same time, so that memory is bounded. Calls of further ones
+/// are recorded as they are.
 const CALLERS_MAX: usize = 10_000;
 
-/// What is known of the refused calls of one caller since the minute began.
+/// Refused calls of one caller since the minute began.
 #[derive(Debug, Default)]
 struct CallerRefusals {
-    /// Method and result of those that were recorded.
+    /// Method and result of the calls that were recorded as they are.
     whole: Vec<(String, i32)>,
-    /// The first of the rest.
+    /// The first counted call, and its result.
     first: Option<(Arc<AuditedCall>, i32)>,
-    /// When the last of the rest ended.
+    /// Time at which the last counted call ended.
     last: Timestamp,
+    /// Number of counted calls.
     count: u32,
     by_method: BTreeMap<String, u32>,
 }
@@ -41,8 +43,9 @@ pub(crate) struct Refusals {
 }
 
 impl Refusals {
-    /// Counts a refused call, or gives it back to be recorded as it is.
+    /// Counts a refused call and returns `None`, or returns the call to be recorded as it is.
     pub(crate) fn count(&mut self, end: CallEnd) -> Option<CallEnd> {
+        // A call that succeeded or changed something is always recorded as it is.
         if end.code == 0 || end.call.recorded.get() {
             return Some(end);
         }
@@ -72,7 +75,7 @@ impl Refusals {
         None
     }
 
-    /// Ends the minute: one record for the rest of each caller.
+    /// Ends the minute: returns one record per caller with counted calls.
     pub(crate) fn take(&mut self) -> Vec<AuditEntry> {
         let callers = std::mem::take(&mut self.callers).into_values();
         callers.filter_map(CallerRefusals::record).collect()
@@ -87,7 +90,8 @@ impl CallerRefusals {
         let numbers: Vec<String> = numbers.collect();
         Some(AuditEntry {
             ended: Some(self.last),
-            // Of several tenants' calls the record is nobody's but the caller's.
+            // The counted calls may be of several tenants. With the tenant of the first one, that
+            // tenant would see the others' calls in its trail.
             tenant: String::new(),
             project: None,
             body: Some(format!("{{\"refused\":{{{}}}}}", numbers.join(","))),

@@ -1,10 +1,11 @@
-//! Out of the state and into a new data directory: what backups are made of.
+//! Export of the state for a backup, and restore of a backup into a new data directory.
 //!
-//! A restored directory is that of a new cluster of one node. It has another id, so nodes of the
-//! old one are refused; its term is far above the old one's, so that agents, which refuse orders
-//! of a lower term than they have seen, obey it; its revision is far above the old one's, so that
-//! no watch of the old cluster goes on in it. Its log begins behind the state: members that join
-//! get the state as a snapshot.
+//! A restored directory belongs to a new cluster of one node:
+//! - it has another id, so that nodes of the old cluster are refused;
+//! - its term is far above the old one, so that agents, which refuse orders of a lower term than
+//!   they have seen, obey it;
+//! - its revision is far above the old one, so that no watch of the old cluster resumes in it;
+//! - its log begins behind the state, so that members that join receive the state as a snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -16,52 +17,53 @@ use openraft::{BasicNode, Membership};
 use proto_types::Timestamp;
 use uuid::Uuid;
 
-use crate::codec::CodecError;
-use crate::config::Begin;
-use crate::engine::{Progress, StateEngine};
+use crate::codec::StoreCodecError;
+use crate::config::StartMode;
+use crate::engine::{AppliedProgress, StateEngine};
 use crate::error::{OpenError, StoreError};
 use crate::identity::{self, io_error};
-use crate::machine::{Row, StateMachine};
-use crate::platform::Platform;
-use crate::raft::log::LogStore;
-use crate::raft::types::{LogId, StoredMembership, TypeConfig, Vote};
-use crate::snapshot::Snapshots;
+use crate::log_store::LogStore;
+use crate::machine::{StateMachine, StateRow};
+use crate::platform::NodePlatform;
+use crate::raft_types::{LogId, StoredMembership, TypeConfig, Vote};
+use crate::snapshot::SnapshotStore;
 use crate::store::Store;
 use crate::tables;
 use crate::wal::segment::SEGMENT_BYTES;
-use crate::wal::{Owner, Wal};
+use crate::wal::{LogOwner, Wal};
 
-/// How far the term of a restored cluster is above that of its backup. An election is a term; the
-/// old cluster has had fewer than this many since.
+/// Distance of the restored term from the term of the backup. Each election takes one term; the old
+/// cluster must not have held this many since the backup.
 const TERM_JUMP: u64 = 1 << 20;
-/// How far the revision is above: more commands than the old cluster has carried out since.
+/// Distance of the restored revision from the revision of the backup, which must be above the
+/// number of commands that the old cluster has applied since.
 const REVISION_JUMP: u64 = 1 << 32;
-/// Rows written at once.
+/// Rows in one batch of the state engine; it bounds the memory of a restore.
 const ROWS_AT_ONCE: usize = 1000;
-/// Kinds that belong to the old cluster's nodes and not to the new one's.
+/// Key prefixes of rows that are not restored: they describe the nodes of the old cluster.
 const LEFT_OUT: [&[u8]; 1] = [b"control-node/"];
 
-/// The whole state at one moment.
+/// The complete state as of one revision.
 #[derive(Debug)]
-pub struct Export {
+pub struct StateExport {
     /// Name of the cluster.
     pub cluster: String,
-    /// Its id.
+    /// Id of the cluster.
     pub cluster_id: Uuid,
-    /// The node that was asked.
+    /// Node that made the export.
     pub node: u64,
-    /// The term at that moment.
+    /// Term of the export.
     pub term: u64,
-    /// The revision at that moment.
+    /// Revision of the state.
     pub revision: u64,
-    /// The feature level that every node knew at that moment.
+    /// Feature level that every node of the cluster knew.
     pub feature_level: u32,
     records: Vec<(Record, u64)>,
 }
 
-impl Export {
-    /// The objects as the store keeps them, in the order of kinds and keys.
-    pub fn rows(&self) -> impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), CodecError>> + '_ {
+impl StateExport {
+    /// Returns the objects as rows of the store, in the order of kinds and keys.
+    pub fn rows(&self) -> impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreCodecError>> + '_ {
         self.records.iter().map(|(record, revision)| {
             let key = tables::row_key(record.kind(), &record.key());
             Ok((key, tables::row_value(record, *revision)?))
@@ -70,19 +72,20 @@ impl Export {
 }
 
 impl Store<Tables> {
-    /// Everything that was acknowledged before the call. Holds pointers to the objects, which do
-    /// not change: the state goes on meanwhile.
+    /// Exports the state with everything that was acknowledged before the call.
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub async fn export(&self) -> Result<Export, StoreError> {
+    pub async fn export(&self) -> Result<StateExport, StoreError> {
+        // Pointers to the objects, which are immutable: the lock is held for microseconds, and the
+        // backup is written while the state changes.
         let collect = |tables: &Tables| {
             let kinds = control_state::Kind::ALL.iter();
             let records = kinds.flat_map(|kind| tables.records(*kind)).collect();
             (records, tables.revision(), feature_level(tables))
         };
         let (records, revision, feature_level) = self.read(collect).await?;
-        Ok(Export {
+        Ok(StateExport {
             cluster: self.0.raft.config().cluster_name.clone(),
             cluster_id: self.cluster_id(),
             node: self.node_id(),
@@ -94,56 +97,55 @@ impl Store<Tables> {
     }
 }
 
-/// What a directory is restored from and to.
+/// A restore of a backup into a new data directory.
 #[derive(Debug, Clone)]
-pub struct Restore {
-    /// The new data directory; must not exist.
+pub struct StateRestore {
+    /// The new data directory, which must not exist.
     pub dir: PathBuf,
     /// Name of the new cluster.
     pub cluster: String,
-    /// The number of its only node.
+    /// Id of its only node.
     pub node_id: u64,
-    /// The term of the backup.
+    /// Term of the backup.
     pub term: u64,
-    /// The revision of the backup.
+    /// Revision of the backup.
     pub revision: u64,
-    /// When the backup was made: nothing is judged in the new cluster until an operator has
-    /// reconciled it. `None` makes a directory that goes on as if nothing had happened since.
+    /// Time of the backup. The new cluster decides nothing about machines until an operator has
+    /// reconciled it. `None` makes a directory that continues as if no time had passed.
     pub made_at: Option<Timestamp>,
 }
 
-/// A directory could not be restored. It may hold a part of the state: remove it.
+/// A directory could not be restored. It may hold a part of the state, and must be removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError<E: std::error::Error + 'static> {
-    /// There is something already.
+    /// The directory exists.
     #[error("{path} exists already; name a directory that does not, or move that one away")]
     Taken {
-        /// Which directory.
+        /// The directory.
         path: PathBuf,
     },
-    /// The rows ended with an error.
+    /// The source of the rows reported an error.
     #[error(transparent)]
     Rows(E),
-    /// A row is none of this state's.
+    /// A row is not of this state.
     #[error(
         "the object {key} cannot be restored by this metalmeshd; use the version that made the \
          backup, or a newer one"
     )]
     Row {
-        /// Kind and key.
+        /// Kind and key of the object.
         key: String,
-        /// Why.
+        /// The reason.
         #[source]
-        source: CodecError,
+        source: StoreCodecError,
     },
     /// The directory could not be written.
     #[error(transparent)]
     Open(#[from] OpenError),
 }
 
-impl Restore {
-    /// Makes the directory. Each row is read as the store would, so that what is restored also
-    /// starts. Returns the id of the new cluster.
+impl StateRestore {
+    /// Makes the directory and returns the id of the new cluster.
     ///
     /// # Errors
     /// When the directory exists or cannot be written, or a row is unreadable.
@@ -155,7 +157,7 @@ impl Restore {
             let path = self.dir.clone();
             return Err(RestoreError::Taken { path });
         }
-        let platform = Platform::default();
+        let platform = NodePlatform::default();
         let disk = &*platform.disk;
         for dir in [
             self.dir.clone(),
@@ -168,30 +170,40 @@ impl Restore {
         let engine = disk
             .open_state(&self.dir.join("state"))
             .map_err(OpenError::from)?;
-        self.fill(&*engine, rows)?;
-        let identity = identity::claim(disk, &self.dir, &self.cluster, self.node_id, Begin::Form)?;
-        self.finish(&platform, &*engine, identity.cluster_id)
+        self.write_rows(&*engine, rows)?;
+        // Until the log is written at the end, a start refuses the directory: the state contains an
+        // entry that the log lacks. So no node ever starts on a part of a backup.
+        let identity = identity::claim(
+            disk,
+            &self.dir,
+            &self.cluster,
+            self.node_id,
+            StartMode::Form,
+        )?;
+        self.write_snapshot_and_log(&platform, &*engine, identity.cluster_id)
             .await?;
         Ok(identity.cluster_id)
     }
 
-    fn fill<E: std::error::Error + 'static>(
+    /// Writes the rows into the engine.
+    fn write_rows<E: std::error::Error + 'static>(
         &self,
         engine: &dyn StateEngine,
         rows: impl IntoIterator<Item = Result<(Vec<u8>, Vec<u8>), E>>,
     ) -> Result<(), RestoreError<E>> {
-        let mut proof = Tables::new();
+        let mut loaded = Tables::new();
         let mut waiting = Vec::with_capacity(ROWS_AT_ONCE);
         for row in rows {
             let (key, value) = row.map_err(RestoreError::Rows)?;
             if LEFT_OUT.iter().any(|kind| key.starts_with(kind)) {
                 continue;
             }
-            StateMachine::load(&mut proof, &key, &value).map_err(|source| RestoreError::Row {
+            // Loaded as at a start: a row that would refuse the start refuses the restore already.
+            StateMachine::load(&mut loaded, &key, &value).map_err(|source| RestoreError::Row {
                 key: String::from_utf8_lossy(&key).into_owned(),
                 source,
             })?;
-            waiting.push(Row {
+            waiting.push(StateRow {
                 key,
                 value: Some(value),
             });
@@ -200,17 +212,21 @@ impl Restore {
                 waiting.clear();
             }
         }
-        let hold = self.hold(&proof).map_err(|source| RestoreError::Row {
-            key: Kind::ClusterClock.to_string(),
-            source,
-        })?;
-        waiting.extend(hold);
+        let clock = self
+            .clock_row(&loaded)
+            .map_err(|source| RestoreError::Row {
+                key: Kind::ClusterClock.to_string(),
+                source,
+            })?;
+        // After the rows of the backup: its own clock has the same key, and the last write wins.
+        waiting.extend(clock);
         self.commit(engine, &waiting)?;
         Ok(())
     }
 
-    /// The row that keeps the new cluster from judging, in the place of the backup's clock.
-    fn hold(&self, state: &Tables) -> Result<Option<Row>, CodecError> {
+    /// Returns the cluster clock with the mark of a restore, which replaces the clock of the
+    /// backup.
+    fn clock_row(&self, state: &Tables) -> Result<Option<StateRow>, StoreCodecError> {
         let Some(made_at) = self.made_at else {
             return Ok(None);
         };
@@ -220,23 +236,27 @@ impl Restore {
                 made_at,
                 revision: self.revision,
             }),
-            ..known.map_or_else(|| ClusterClock::at(made_at), |it| ClusterClock::clone(it))
+            ..known.map_or_else(
+                || ClusterClock::at(made_at),
+                |clock| ClusterClock::clone(clock),
+            )
         };
         let record = Record::ClusterClock(Arc::new(clock));
         let value = tables::row_value(&record, self.revision)?;
-        Ok(Some(Row {
+        Ok(Some(StateRow {
             key: tables::row_key(record.kind(), &record.key()),
             value: Some(value),
         }))
     }
 
-    fn commit(&self, engine: &dyn StateEngine, rows: &[Row]) -> Result<(), OpenError> {
-        let last = self.last();
+    /// Writes rows to the engine, with the progress of the restored state.
+    fn commit(&self, engine: &dyn StateEngine, rows: &[StateRow]) -> Result<(), OpenError> {
+        let last = self.last_log_id();
         let voters = BTreeSet::from([self.node_id]);
         let nodes = BTreeMap::from([(self.node_id, BasicNode::default())]);
         let membership =
             Membership::new(vec![voters], nodes).map_err(|e| OpenError::Raft(e.to_string()))?;
-        let progress = Progress {
+        let progress = AppliedProgress {
             last_applied: Some(last),
             membership: StoredMembership::new(Some(last), membership),
             revision: self.revision.saturating_add(REVISION_JUMP),
@@ -244,34 +264,38 @@ impl Restore {
         Ok(engine.commit(rows, &progress)?)
     }
 
-    /// The entry that the state is as of, and behind which the log begins.
-    fn last(&self) -> LogId {
+    /// Returns the id of the entry as of which the state is, and behind which the log begins.
+    fn last_log_id(&self) -> LogId {
         let term = self.term.saturating_add(TERM_JUMP);
         let leader = <TypeConfig as openraft::RaftTypeConfig>::LeaderId::new(term, self.node_id);
         LogId::new(leader.to_committed(), 1)
     }
 
-    /// A snapshot of the state, and a log that begins behind it.
-    async fn finish(
+    /// Makes a snapshot of the state, and a log that begins behind it.
+    async fn write_snapshot_and_log(
         &self,
-        platform: &Platform,
+        platform: &NodePlatform,
         engine: &dyn StateEngine,
         cluster: Uuid,
     ) -> Result<(), OpenError> {
         let disk = platform.disk.clone();
-        let snapshots = Snapshots::open(disk.clone(), &self.dir.join("snapshots"))?;
+        let snapshots = SnapshotStore::open(disk.clone(), &self.dir.join("snapshots"))?;
+        // The snapshot before the purge below: a log that begins behind entry 1 is complete only
+        // with a snapshot of that entry, which is also what joining members receive.
         snapshots.make(engine)?;
         engine.close()?;
         let log = self.dir.join("log");
-        let owner = Owner {
+        let owner = LogOwner {
             cluster,
             node: self.node_id,
         };
         let wal = Wal::open(platform, &log, owner, SEGMENT_BYTES)?;
         let failed = |e| io_error("write", &log, e);
-        let last = self.last();
+        let last = self.last_log_id();
         let term = last.committed_leader_id().term;
         let vote = Vote::new(term, self.node_id);
+        // From the vote on a start accepts the directory, so rows and snapshot are durable before.
+        // The vote is not a committed one: the node has to win an election above this term first.
         wal.save_vote(vote).await.map_err(failed)?;
         wal.purge(last).await.map_err(failed)?;
         wal.close();

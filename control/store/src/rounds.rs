@@ -1,9 +1,9 @@
-//! Questions to a majority that many readers share.
+//! Batches concurrent read requests into one quorum round trip (read index).
 //!
-//! Readers that wait at the same time get the answer of one round. A reader never joins a round
-//! that had begun before it came: that round may have asked before a write was acknowledged which
-//! the reader must see. So who shares a round is settled before it begins, and whoever comes
-//! later waits for the next one.
+//! Readers that wait at the same time share one round. A reader never joins a round that has begun
+//! before it came: that round may have got its read index before a write was acknowledged that the
+//! reader must see. So the readers of a round are fixed before it begins, and later ones wait for
+//! the next round.
 
 use std::future::Future;
 use std::time::Duration;
@@ -16,27 +16,29 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::StoreError;
 
-/// Readers that may wait for a round to begin; more are refused with [`StoreError::Busy`].
+/// Most readers that wait for a round to begin. Beyond it they get [`StoreError::Busy`].
 pub(crate) const READERS_MAX: usize = 16_384;
-/// A round that lasts longer, because its leader is gone, does not hold up the next one.
+/// Time after which the next round begins although the last one still runs. A round hangs when its
+/// leader is gone; readers after an election must not wait for it.
 pub(crate) const ROUND_PATIENCE: Duration = Duration::from_millis(50);
 
-type Reader<T> = oneshot::Sender<Result<T, StoreError>>;
+/// Gets the result of the round that its reader joined.
+type ReadWaiter<T> = oneshot::Sender<Result<T, StoreError>>;
 
-/// Where readers wait for a round.
+/// The queue of readers that wait for a round.
 #[derive(Debug)]
-pub(crate) struct Rounds<T>(mpsc::Sender<Reader<T>>);
+pub(crate) struct Rounds<T>(mpsc::Sender<ReadWaiter<T>>);
 
-/// The readers that wait.
-pub(crate) type Readers<T> = mpsc::Receiver<Reader<T>>;
+/// The receiving end of [`Rounds`].
+pub(crate) type ReadWaiters<T> = mpsc::Receiver<ReadWaiter<T>>;
 
 impl<T> Rounds<T> {
-    pub(crate) fn new() -> (Self, Readers<T>) {
+    pub(crate) fn new() -> (Self, ReadWaiters<T>) {
         let (sender, readers) = mpsc::channel(READERS_MAX);
         (Self(sender), readers)
     }
 
-    /// What a round answers that begins after this call.
+    /// The result of a round that begins after this call.
     pub(crate) async fn join(&self) -> Result<T, StoreError> {
         let (to, answer) = oneshot::channel();
         self.0.try_send(to).map_err(|e| match e {
@@ -49,17 +51,17 @@ impl<T> Rounds<T> {
     }
 }
 
-/// Serves `readers` until stopped: a round at a time, but one that lasts longer than `patience`
-/// is not waited for. `round` begins one; `None` ends it all.
+/// Serves `readers` until stopped, one round at a time; a round that lasts longer than `patience`
+/// is not waited for. `round` begins a round; `None` from it ends the service.
 pub(crate) async fn serve<T: Clone, F>(
-    mut readers: Readers<T>,
+    mut readers: ReadWaiters<T>,
     stop: CancellationToken,
     patience: Duration,
     round: impl Fn() -> Option<F>,
 ) where
     F: Future<Output = Result<T, StoreError>>,
 {
-    let mut waiting: Vec<Reader<T>> = Vec::new();
+    let mut waiting: Vec<ReadWaiter<T>> = Vec::new();
     let mut running = FuturesUnordered::new();
     let mut next_at = Instant::now();
     loop {
@@ -67,10 +69,10 @@ pub(crate) async fn serve<T: Clone, F>(
             biased;
             () = stop.cancelled() => return,
             Some((answer, joined)) = running.next(), if !running.is_empty() => {
-                tell(joined, &answer);
+                answer_all(joined, &answer);
                 #[cfg(feature = "sim")]
                 if crate::sim::has(crate::sim::Bug::JoinedRunningRound) {
-                    tell(waiting.drain(..), &answer);
+                    answer_all(waiting.drain(..), &answer);
                 }
             }
             n = readers.recv_many(&mut waiting, READERS_MAX), if waiting.len() < READERS_MAX => {
@@ -84,7 +86,8 @@ pub(crate) async fn serve<T: Clone, F>(
         if waiting.is_empty() || !may_begin {
             continue;
         }
-        // From here on nobody joins this round; it has asked nobody yet.
+        // The readers are taken before the round asks for its read index. In the other order a
+        // reader could join after the index was fixed, and miss a write acknowledged in between.
         let joined = std::mem::take(&mut waiting);
         let Some(asked) = round() else {
             return;
@@ -94,9 +97,13 @@ pub(crate) async fn serve<T: Clone, F>(
     }
 }
 
-fn tell<T: Clone>(readers: impl IntoIterator<Item = Reader<T>>, answer: &Result<T, StoreError>) {
+/// Sends `answer` to every reader of a round.
+fn answer_all<T: Clone>(
+    readers: impl IntoIterator<Item = ReadWaiter<T>>,
+    answer: &Result<T, StoreError>,
+) {
     for reader in readers {
-        // Whoever asked may be gone.
+        // The reader may have given up.
         drop(reader.send(answer.clone()));
     }
 }

@@ -1,39 +1,42 @@
-//! The handle that the rest of the control plane holds.
+//! The handle of the store for the rest of the control plane.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use control_state::Tables;
 use openraft::async_runtime::WatchReceiver;
 use openraft::errors::Fatal;
+use parking_lot::Mutex;
 use proto_types::Timestamp;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::applier::Shared;
+use crate::applied_state::AppliedState;
+use crate::channel::Channel;
 use crate::clock::Clock;
 use crate::config::StoreConfig;
 use crate::disk::DiskLock;
 use crate::error::{OpenError, StoreError};
-use crate::forward::{self, Errand, Forwarder, PASSED_MAX};
+use crate::forward::{self, FORWARDS_MAX, Forwarder, PendingForward};
 use crate::machine::StateMachine;
 use crate::metrics::Metrics;
-use crate::open::{self, Node, Opened};
-use crate::platform::{Threads, handle};
-use crate::proposer::{PROPOSALS_MAX, Proposal, Proposer};
+use crate::open::{self, RaftNode, RunningNode};
+use crate::platform::{StoreThreads, handle};
+use crate::proposal::Proposal;
+use crate::proposer::{PROPOSALS_MAX, Proposer};
+use crate::raft::dialer::Dialer;
 use crate::raft::inbound::Inbound;
-use crate::raft::network::Dialer;
 use crate::rounds::Rounds;
-use crate::snapshot_receive::Receiver;
+use crate::snapshot_transfer::receive::SnapshotReceiver;
 use crate::transfers::Transfers;
-use crate::transport::{Channel, Lane};
+use crate::transport::Lane;
 use crate::wal::Wal;
 use crate::watch::{Compacted, Revision, Subscription};
 
-/// The replicated store; cheap to clone.
+/// The replicated store. Cheap to clone (`Arc`).
 #[derive(Debug)]
-pub struct Store<M: StateMachine = Tables>(pub(crate) Arc<Inner<M>>);
+pub struct Store<M: StateMachine = Tables>(pub(crate) Arc<StoreInner<M>>);
 
 impl<M: StateMachine> Clone for Store<M> {
     fn clone(&self) -> Self {
@@ -41,28 +44,29 @@ impl<M: StateMachine> Clone for Store<M> {
     }
 }
 
-pub(crate) struct Inner<M: StateMachine> {
+/// The state shared by all handles of a store.
+pub(crate) struct StoreInner<M: StateMachine> {
     node_id: u64,
     cluster: String,
-    pub(crate) raft: Arc<Node<M>>,
-    pub(crate) shared: Arc<Shared<M>>,
+    pub(crate) raft: Arc<RaftNode<M>>,
+    pub(crate) shared: Arc<AppliedState<M>>,
     wal: Arc<Wal>,
     inbound: Inbound<M>,
     transfers: Arc<Transfers>,
     clock: Arc<dyn Clock>,
     pub(crate) proposals: mpsc::Sender<Proposal<M>>,
-    pub(crate) errands: mpsc::Sender<Errand>,
-    /// Until this node has what was acknowledged.
+    pub(crate) forwards: mpsc::Sender<PendingForward>,
+    /// Rounds that end when this node has applied every acknowledged write.
     pub(crate) reads: Rounds<()>,
-    /// Up to which entry that is, when this node leads.
+    /// Rounds that confirm the leadership of this node; their result is the read index.
     pub(crate) confirmations: Rounds<u64>,
     pub(crate) stop: CancellationToken,
-    threads: Threads,
-    /// Taken by whoever shuts down.
+    threads: StoreThreads,
+    /// Runtime and directory lock; `None` once a shutdown has taken them.
     held: Mutex<Option<(Option<Runtime>, DiskLock)>>,
 }
 
-impl<M: StateMachine> std::fmt::Debug for Inner<M> {
+impl<M: StateMachine> std::fmt::Debug for StoreInner<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store")
             .field("node", &self.node_id)
@@ -70,14 +74,11 @@ impl<M: StateMachine> std::fmt::Debug for Inner<M> {
     }
 }
 
-impl<M: StateMachine> Drop for Inner<M> {
+impl<M: StateMachine> Drop for StoreInner<M> {
     fn drop(&mut self) {
         self.stop.cancel();
-        let held = self
-            .held
-            .get_mut()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .take();
+        let held = self.held.get_mut().take();
+        // A runtime cannot be dropped inside another runtime: that would block and panic.
         if let Some((Some(runtime), _lock)) = held {
             runtime.shutdown_background();
         }
@@ -85,19 +86,19 @@ impl<M: StateMachine> Drop for Inner<M> {
 }
 
 impl<M: StateMachine> Store<M> {
-    /// Opens the data directory and starts the node. A new directory becomes what
-    /// [`StoreConfig::begin`] says. A node alone is ready when this returns: it leads and has
-    /// applied its whole log.
+    /// Opens the data directory and starts the node. [`StoreConfig::begin`] says what a new
+    /// directory becomes. A single node is ready when this returns: it leads and has applied its
+    /// whole log.
     ///
     /// # Errors
-    /// When the directory is in use, damaged or another node's; the message says the way out.
+    /// When the directory is in use, damaged or another node's; the message says what to do.
     pub async fn open(config: StoreConfig) -> Result<Self, OpenError> {
         let clock = config.clock.clone();
         let node_id = config.node_id;
         let cluster = config.cluster.clone();
         let threads = config.platform.threads.clone();
         let opened = open::open::<M>(config).await?;
-        let Opened {
+        let RunningNode {
             raft,
             shared,
             wal,
@@ -106,7 +107,8 @@ impl<M: StateMachine> Store<M> {
             runtime,
             lock,
         } = opened;
-        let receiver = Receiver::new(shared.snapshots.clone(), threads.clone(), transfers.clone());
+        let receiver =
+            SnapshotReceiver::new(shared.snapshots.clone(), threads.clone(), transfers.clone());
         let inbound = Inbound {
             this: dialer.this,
             raft: raft.clone(),
@@ -115,11 +117,11 @@ impl<M: StateMachine> Store<M> {
         let stop = CancellationToken::new();
         let on = handle(runtime.as_ref());
         let proposals = start_proposer(&on, &raft, &stop);
-        let errands = start_forwarder(&on, &raft, dialer, &stop);
+        let forwards = start_forwarder(&on, &raft, dialer, &stop);
         let (reads, readers) = Rounds::new();
         let (confirmations, confirmed) = Rounds::new();
         let held = Mutex::new(Some((runtime, lock)));
-        let inner = Inner {
+        let inner = StoreInner {
             node_id,
             cluster,
             raft,
@@ -129,7 +131,7 @@ impl<M: StateMachine> Store<M> {
             transfers,
             clock,
             proposals,
-            errands,
+            forwards,
             reads,
             confirmations,
             stop,
@@ -141,7 +143,7 @@ impl<M: StateMachine> Store<M> {
         Ok(store)
     }
 
-    /// Is there a node that could answer?
+    /// Checks that the node has not stopped.
     pub(crate) fn running(&self) -> Result<(), StoreError> {
         if self.0.stop.is_cancelled() {
             return Err(StoreError::ShutDown);
@@ -153,7 +155,7 @@ impl<M: StateMachine> Store<M> {
         }
     }
 
-    /// Reads what this node has applied; it may be older than what others have acknowledged.
+    /// Reads the state that this node has applied. It may lack writes acknowledged elsewhere.
     ///
     /// # Errors
     /// When the state machine panicked.
@@ -161,6 +163,7 @@ impl<M: StateMachine> Store<M> {
         self.read_local_versioned(|state, _| read(state))
     }
 
+    /// As [`read_local`](Self::read_local), with the revision of the state.
     pub(crate) fn read_local_versioned<T>(
         &self,
         read: impl FnOnce(&M, Revision) -> T,
@@ -171,12 +174,12 @@ impl<M: StateMachine> Store<M> {
         Ok(read(&state, Revision(state.revision())))
     }
 
-    /// Answers another member on a channel that it opened, until the channel ends. The transport
-    /// calls this and vouches for `from`.
+    /// Serves a channel that another member opened, until it ends. The transport calls this; it has
+    /// authenticated `from`.
     ///
     /// # Errors
-    /// When the channel broke, or the caller was turned away; then the error's source is a
-    /// [`PeerRefusal`](crate::PeerRefusal), which the caller got too.
+    /// When the channel breaks, or the caller is turned away; then the source of the error is the
+    /// [`PeerRefusal`](crate::PeerRefusal) that the caller got too.
     pub async fn serve_peer(&self, from: u64, mut channel: Channel) -> std::io::Result<()> {
         let lane = self.0.inbound.greet(from, &mut channel).await?;
         let served = async {
@@ -186,15 +189,16 @@ impl<M: StateMachine> Store<M> {
             }
         };
         tokio::select! {
-            // In order, here as elsewhere, so that a simulation repeats itself.
+            // `biased`, here as elsewhere: random polling order would make a simulation
+            // irreproducible.
             biased;
             served = served => served,
             () = self.0.stop.cancelled() => Ok(()),
         }
     }
 
-    /// The id that the cluster was made with; data directories and members of other clusters are
-    /// refused by it.
+    /// Id of the cluster, made when it was formed. Data directories and members with another id are
+    /// refused.
     pub fn cluster_id(&self) -> uuid::Uuid {
         self.0.inbound.this.cluster
     }
@@ -204,20 +208,21 @@ impl<M: StateMachine> Store<M> {
         &self.0.cluster
     }
 
-    /// Subscribes to changes from now on. Subscribe first, then read.
+    /// Subscribes to changes from now on. Subscribe first and read then: the other order misses the
+    /// changes in between.
     pub fn watch(&self) -> Subscription<M::Change> {
         self.0.shared.hub.subscribe()
     }
 
-    /// Subscribes to the changes after `from`, a revision that an earlier reading or event named.
+    /// Subscribes to the changes after `from`, the revision of an earlier read or event.
     ///
     /// # Errors
-    /// When the history does not reach back that far: read again, and watch from there.
+    /// When the history does not reach back that far: read again, and watch from that revision.
     pub fn watch_from(&self, from: Revision) -> Result<Subscription<M::Change>, Compacted> {
         self.0.shared.hub.subscribe_after(from)
     }
 
-    /// The time to put into a command.
+    /// The time for a new command, by the clock of this node.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
@@ -232,13 +237,14 @@ impl<M: StateMachine> Store<M> {
         self.0.raft.metrics().borrow_watched().current_leader
     }
 
-    /// Does this node lead, as far as it knows? A linearizable [`read`](Self::read) is the proof.
+    /// `true` if this node leads as far as it knows. Only a linearizable [`read`](Self::read)
+    /// proves it.
     pub fn is_leader(&self) -> bool {
         self.leader() == Some(self.0.node_id)
     }
 
-    /// Waits until this node leads, when `leads`, or does not lead any more; returns false when the
-    /// store has stopped instead.
+    /// Waits until this node leads (`leads`) or does not lead (`!leads`). `false` if the store has
+    /// stopped instead.
     pub async fn leadership(&self, leads: bool) -> bool {
         let mut metrics = self.0.raft.server_metrics();
         loop {
@@ -252,13 +258,13 @@ impl<M: StateMachine> Store<M> {
         }
     }
 
-    /// The current term; grows with each election and so with each restart of a node alone.
-    /// Orders to hardware carry it.
+    /// The current term. It grows with each election, and so with each restart of a single node.
+    /// Orders to hardware carry it as a fence.
     pub fn term(&self) -> u64 {
         self.0.raft.metrics().borrow_watched().current_term
     }
 
-    /// What the node is doing, for people and monitoring.
+    /// State of the node, for operators and monitoring.
     pub fn metrics(&self) -> Metrics {
         let waiting = PROPOSALS_MAX - self.0.proposals.capacity();
         Metrics::of(
@@ -270,24 +276,24 @@ impl<M: StateMachine> Store<M> {
         )
     }
 
-    /// Makes a snapshot now; returns when it is made and the log behind it purged or kept.
+    /// Makes a snapshot now; returns when it contains everything applied before the call.
     ///
     /// # Errors
-    /// When the node stopped, or the snapshot is not made in time.
+    /// When the node has stopped, or the snapshot is not made within a minute.
     pub async fn snapshot(&self) -> Result<(), StoreError> {
         const TIMEOUT: Duration = Duration::from_secs(60);
         let fatal = |e: Fatal<_>| StoreError::Fatal(e.to_string());
         let applied = self.0.shared.progress().last_applied;
         self.0.raft.trigger().snapshot().await.map_err(fatal)?;
         let wait = self.0.raft.wait(Some(TIMEOUT));
-        wait.metrics(|m| m.snapshot >= applied, "snapshot")
+        wait.metrics(|metrics| metrics.snapshot >= applied, "snapshot")
             .await
             .map(|_| ())
             .map_err(|e| StoreError::Fatal(e.to_string()))
     }
 
-    /// Waits until the node has stopped, by [`shutdown`](Self::shutdown) or by itself; then the
-    /// process should end. Returns the reason if it was a fatal error.
+    /// Waits until the node has stopped, by [`shutdown`](Self::shutdown) or after a fatal error,
+    /// which is returned. The process should end then.
     pub async fn stopped(&self) -> Option<String> {
         let mut metrics = self.0.raft.metrics();
         loop {
@@ -302,16 +308,12 @@ impl<M: StateMachine> Store<M> {
         }
     }
 
-    /// Stops the node: what waits is refused, what is on its way is finished, the state is
-    /// flushed and the directory is free again. A second call does nothing.
+    /// Stops the node: waiting requests are refused, entries in flight are finished, the state is
+    /// flushed and the directory lock is released. A second call does nothing.
     pub async fn shutdown(&self) {
         self.0.stop.cancel();
-        let held = self
-            .0
-            .held
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .take();
+        // Taken by one call only: a second one returns at once.
+        let held = self.0.held.lock().take();
         let Some((runtime, lock)) = held else { return };
         if let Err(error) = self.0.raft.shutdown().await {
             tracing::warn!(error = %error, "raft did not stop cleanly");
@@ -326,7 +328,7 @@ impl<M: StateMachine> Store<M> {
 
 fn start_proposer<M: StateMachine>(
     on: &Handle,
-    raft: &Arc<Node<M>>,
+    raft: &Arc<RaftNode<M>>,
     stop: &CancellationToken,
 ) -> mpsc::Sender<Proposal<M>> {
     let (to, proposals) = mpsc::channel(PROPOSALS_MAX);
@@ -341,15 +343,15 @@ fn start_proposer<M: StateMachine>(
 
 fn start_forwarder<M: StateMachine>(
     on: &Handle,
-    raft: &Arc<Node<M>>,
+    raft: &Arc<RaftNode<M>>,
     dialer: Dialer,
     stop: &CancellationToken,
-) -> mpsc::Sender<Errand> {
-    let (to, errands) = mpsc::channel(PASSED_MAX);
+) -> mpsc::Sender<PendingForward> {
+    let (to, forwards) = mpsc::channel(FORWARDS_MAX);
     let forwarder = Forwarder {
         raft: raft.clone(),
         dialer,
-        errands,
+        forwards,
         stop: stop.clone(),
     };
     on.spawn(forwarder.run());
@@ -358,11 +360,11 @@ fn start_forwarder<M: StateMachine>(
 
 #[cfg(feature = "sim")]
 impl<M: StateMachine> Store<M> {
-    pub(crate) fn raft(&self) -> &Node<M> {
+    pub(crate) fn raft(&self) -> &RaftNode<M> {
         &self.0.raft
     }
 
-    pub(crate) fn shared(&self) -> &Shared<M> {
+    pub(crate) fn shared(&self) -> &AppliedState<M> {
         &self.0.shared
     }
 

@@ -8,8 +8,8 @@ use control_state::{
 use proto_types::Timestamp;
 use serde::Deserialize;
 
-use crate::codec::{self, CodecError};
-use crate::machine::{Outcome, Row, StateMachine};
+use crate::codec::{self, StoreCodecError};
+use crate::machine::{ApplyOutcome, StateMachine, StateRow};
 use crate::operations::{check_covers, check_covers_members};
 
 /// Version byte of a row. It is followed by the revision of the row's last change, eight bytes
@@ -22,23 +22,23 @@ pub(crate) fn row_key(kind: Kind, key: &str) -> Vec<u8> {
 }
 
 /// An object's row, with the revision of the command that last changed it.
-pub(crate) fn row_value(record: &Record, revision: u64) -> Result<Vec<u8>, CodecError> {
+pub(crate) fn row_value(record: &Record, revision: u64) -> Result<Vec<u8>, StoreCodecError> {
     let mut value = vec![ROW_VERSION];
     value.extend(revision.to_be_bytes());
     let record = record
         .encode()
-        .map_err(|e| CodecError::Encode(e.to_string()))?;
+        .map_err(|e| StoreCodecError::Encode(e.to_string()))?;
     value.extend(record);
     Ok(value)
 }
 
-/// What all levels have of a command.
+/// The part of a command that is the same at every feature level.
 #[derive(Deserialize)]
-struct Level {
+struct CommandLevel {
     version: u32,
 }
 
-/// What is known of a call before its end.
+/// The audit record of a call, without its end.
 pub(crate) fn entry(call: &AuditedCall) -> AuditEntry {
     AuditEntry {
         sequence: 0,
@@ -66,25 +66,27 @@ impl StateMachine for Tables {
     type Change = Change;
     type Permit = Permit;
 
-    fn apply(&mut self, command: &Command) -> Outcome<Self> {
+    fn apply(&mut self, command: &Command) -> ApplyOutcome<Self> {
         let control_state::Outcome {
             result,
             changes,
             revision: _,
         } = control_state::apply(self, command);
-        Outcome { result, changes }
+        ApplyOutcome { result, changes }
     }
 
-    fn read(bytes: &[u8]) -> Result<Command, CodecError> {
+    fn read(bytes: &[u8]) -> Result<Command, StoreCodecError> {
         let command: Result<Command, _> = codec::decode(bytes);
         let level = match &command {
             Ok(command) => command.version,
-            // It may be newer in a way that cannot be read.
-            Err(_) => codec::decode(bytes).map_or(0, |it: Level| it.version),
+            // A newer command may have fields or an operation that this program cannot decode, but
+            // its level can always be read. The operator is then told to start the newer program,
+            // and not that the log is damaged.
+            Err(_) => codec::decode(bytes).map_or(0, |command: CommandLevel| command.version),
         };
         let max = FEATURE_LEVEL;
         if level > max {
-            return Err(CodecError::Newer { got: level, max });
+            return Err(StoreCodecError::Newer { got: level, max });
         }
         command
     }
@@ -93,8 +95,8 @@ impl StateMachine for Tables {
         control_state::check_enabled(self, command)
     }
 
-    /// A trial changes nothing, whatever part of the code it got to, and a call changes what its
-    /// method covers.
+    /// A trial (dry run) may change nothing, in whichever part of the code it arrives. A call may
+    /// change only what its method covers.
     fn may_change(permit: &Permit, command: &Command) -> Result<(), StateError> {
         if permit.is_trial() {
             let what = "it does more than one change of the state";
@@ -107,7 +109,7 @@ impl StateMachine for Tables {
         !permit.is_trial() && check_covers_members(permit).is_ok()
     }
 
-    /// The first change of a call takes its record along.
+    /// The first change of a call carries the audit record of the call.
     fn recorded(&self, permit: &Permit, command: &Command) -> Option<Command> {
         let call = permit.call().filter(|call| !call.recorded.get())?;
         Some(command.clone().called(entry(call)))
@@ -119,7 +121,8 @@ impl StateMachine for Tables {
         }
     }
 
-    /// A request with an idempotency key is remembered with its answer.
+    /// A request with an idempotency key is stored with its answer, so a second try gets that
+    /// answer.
     fn is_repeatable(command: &Command) -> bool {
         matches!(&command.op, Op::AllocateMachine(op) if op.idempotency.is_some())
     }
@@ -133,21 +136,21 @@ impl StateMachine for Tables {
     }
 
     /// The key is `kind/key`; the value a version byte, the revision and the record's CBOR.
-    fn row(&self, change: &Change) -> Result<Row, CodecError> {
+    fn row(&self, change: &Change) -> Result<StateRow, StoreCodecError> {
         let key = row_key(change.kind, &change.key);
         let value = change.record.as_ref();
         let value = value.map(|record| row_value(record, change.revision));
-        Ok(Row {
+        Ok(StateRow {
             key,
             value: value.transpose()?,
         })
     }
 
-    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), CodecError> {
-        let unreadable = |reason: String| CodecError::Decode(reason);
-        let (version, rest) = value.split_first().ok_or(CodecError::Empty)?;
+    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreCodecError> {
+        let unreadable = |reason: String| StoreCodecError::Decode(reason);
+        let (version, rest) = value.split_first().ok_or(StoreCodecError::Empty)?;
         if *version != ROW_VERSION {
-            return Err(CodecError::Version {
+            return Err(StoreCodecError::Version {
                 got: *version,
                 known: ROW_VERSION,
             });

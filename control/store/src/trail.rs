@@ -1,93 +1,35 @@
-//! Records of calls that changed nothing, gathered: one command for all that wait.
+//! The audit trail of calls that changed nothing: reads, refusals and failures, written in batches.
 //!
-//! The record of a call that changes something goes with its change, see
-//! [`Permit::for_call`]; what comes here is the rest: reads, refusals, failures. A full queue holds
-//! calls up rather than losing records; refused calls of one caller are counted, see `refusals`.
+//! The record of a call that changes something is a part of its command, see [`Permit::for_call`].
+//! A full queue delays calls and loses no records. Refused calls of one caller are counted, see
+//! `refusals`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use control_authz::{AuditedCall, Permit, SystemActor};
-use control_state::bounds::clip;
-use control_state::{AppendAudit, AuditEntry, AuditPhase, Command};
-use proto_types::Timestamp;
+use control_state::{AppendAudit, AuditEntry, Command};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use crate::call_end::CallEnd;
 use crate::refusals::Refusals;
 use crate::store::Store;
-use crate::tables::entry;
 
-/// Calls that may wait for the writer.
+/// Most call ends that wait for the writer. Beyond it calls wait before they are answered.
 const QUEUE_MAX: usize = 1024;
-/// Calls in one command.
+/// Most calls in one command. More are written with further commands.
 const BATCH_MAX: usize = 128;
-/// How long refused calls are counted before their number is recorded.
+/// Time over which refused calls are counted before their number is recorded.
 const COUNT_FOR: Duration = Duration::from_secs(60);
-/// How much of the reason of a refusal is recorded, bytes.
-const REASON_BYTES_MAX: usize = 4096;
 
-/// How a call ended.
-#[derive(Debug, Clone)]
-pub struct CallEnd {
-    /// The call.
-    pub call: Arc<AuditedCall>,
-    /// Status code of gRPC.
-    pub code: i32,
-    /// What the caller was told, where that belongs into the record.
-    pub reason: Option<String>,
-    /// When.
-    pub time: Timestamp,
-}
-
-impl CallEnd {
-    /// Whether the record of the call's change says it all.
-    fn is_recorded(&self) -> bool {
-        self.code == 0 && self.call.recorded.get()
-    }
-
-    /// The record of the end: of the whole call, or of its response alone when the record of the
-    /// call's change has said the rest.
-    fn into_entry(self) -> AuditEntry {
-        let Self {
-            call,
-            code,
-            reason,
-            time,
-        } = self;
-        let whole = AuditEntry {
-            ended: Some(time),
-            result_code: Some(code),
-            ..entry(&call)
-        };
-        let response = AuditEntry {
-            time,
-            ended: None,
-            phase: AuditPhase::Response,
-            body: reason.clone(),
-            ..whole.clone()
-        };
-        if call.recorded.get() {
-            // The record of the change has said that it went well.
-            return response;
-        }
-        let reason = reason.map(|reason| clip(&reason, REASON_BYTES_MAX).to_owned());
-        let body = match (whole.body.clone(), reason) {
-            (Some(body), Some(reason)) => Some(format!("{body}: {reason}")),
-            (body, reason) => body.or(reason),
-        };
-        AuditEntry { body, ..whole }
-    }
-}
-
-/// Where ends of calls go. Cheap to clone.
+/// The queue of call ends to be recorded. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct AuditTrail {
     queue: mpsc::Sender<CallEnd>,
 }
 
-/// Writes them into the state; see [`AuditWriter::run`].
+/// Writes the records of [`AuditTrail`] into the state; see [`AuditWriter::run`].
 #[derive(Debug)]
 pub struct AuditWriter {
     queue: mpsc::Receiver<CallEnd>,
@@ -96,7 +38,7 @@ pub struct AuditWriter {
 }
 
 impl AuditTrail {
-    /// A trail and the writer that has to run for it.
+    /// A trail and its writer, which must run.
     pub fn new(store: Store) -> (Self, AuditWriter) {
         let (sender, queue) = mpsc::channel(QUEUE_MAX);
         let writer = AuditWriter {
@@ -107,19 +49,22 @@ impl AuditTrail {
         (Self { queue: sender }, writer)
     }
 
-    /// Puts the end of a call; waits while the queue is full.
+    /// Queues the end of a call; waits while the queue is full.
     pub async fn put(&self, end: CallEnd) {
+        // The caller gets its answer after this. Dropping records at a full queue would let a
+        // caller hide its calls behind a flood of others.
         if !end.is_recorded() && self.queue.send(end).await.is_err() {
-            tracing::error!("an audit record came after the writer ended");
+            tracing::error!("an audit record was lost: the writer has ended");
         }
     }
 
-    /// Ends of calls that wait for the writer.
+    /// Number of call ends that wait for the writer.
     pub fn waiting(&self) -> usize {
         QUEUE_MAX - self.queue.capacity()
     }
 
-    /// The same where one cannot wait.
+    /// Queues the end of a call where the caller cannot wait, as in a destructor. A full queue
+    /// loses the record, which is logged.
     pub fn try_put(&self, end: CallEnd) {
         if end.is_recorded() {
             return;
@@ -132,7 +77,7 @@ impl AuditTrail {
 }
 
 impl AuditWriter {
-    /// Runs until stopped, then writes what still waits.
+    /// Runs until stopped, then writes the records that still wait.
     pub async fn run(mut self, stop: CancellationToken) {
         let mut batch = Vec::new();
         let mut minutes = interval(COUNT_FOR);
@@ -146,6 +91,8 @@ impl AuditWriter {
                     continue;
                 }
             };
+            // Closed before it is drained: a call that ends now is logged as lost, and is not left
+            // in the queue unseen.
             if !open {
                 self.queue.close();
                 while self.queue.recv_many(&mut batch, BATCH_MAX).await > 0 {}
@@ -169,7 +116,7 @@ impl AuditWriter {
         }
     }
 
-    /// Records how many more calls were refused in the last minute.
+    /// Records the number of further refused calls since the last time.
     async fn write_counted(&mut self) {
         for chunk in self.refusals.take().chunks(BATCH_MAX) {
             self.append(chunk.to_vec()).await;
@@ -181,7 +128,7 @@ impl AuditWriter {
         let op = AppendAudit { entries };
         let command = Command::new(self.store.now(), "audit", op.clone());
         if let Err(error) = self.store.propose(&permit, &command).await {
-            // The log is the trail of last resort.
+            // The log is the trail of last resort: the calls were answered long ago.
             for entry in &op.entries {
                 tracing::error!(error = %error, entry = ?entry, "an audit record was not stored");
             }

@@ -1,21 +1,21 @@
-//! What a node has sent and received of snapshots, counted since it started.
+//! Counters of snapshot transfers since the start of the node.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of snapshots' files.
+/// Bytes of snapshot files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SnapshotBytes {
     /// Sent to other members.
     pub sent: u64,
-    /// Not sent, because the member had them from an attempt before.
+    /// Not sent, because the member had them from an earlier attempt.
     pub spared: u64,
     /// Received from a leader.
     pub received: u64,
-    /// Not received again, because they were here from an attempt before.
+    /// Not received again, because this node had them from an earlier attempt.
     pub kept: u64,
 }
 
-/// Counts [`SnapshotBytes`], and the transfers to this node that are on.
+/// Counters of [`SnapshotBytes`], and of the transfers to this node in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Transfers {
     sent: AtomicU64,
@@ -25,7 +25,7 @@ pub(crate) struct Transfers {
     incoming: AtomicU64,
 }
 
-/// A transfer to this node, until it is dropped.
+/// Counts as a transfer to this node until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Incoming<'a>(&'a Transfers);
 
@@ -51,7 +51,7 @@ impl Transfers {
         Incoming(self)
     }
 
-    /// Is a snapshot on its way here, or being installed?
+    /// `true` if a snapshot is being received or installed.
     #[cfg(feature = "sim")]
     pub(crate) fn is_receiving(&self) -> bool {
         self.incoming.load(Ordering::Relaxed) > 0

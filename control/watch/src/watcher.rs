@@ -9,7 +9,7 @@ use control_gate::Caller;
 use control_gate::refusal::{of_store, refused};
 use control_gate::{Rights, ServiceContext, bears_rights};
 use control_state::{Change, ErrorCode, Kind, Machine, Record, Tables};
-use control_store::{Changes, Compacted, Event, Revision, Subscription};
+use control_store::{Changes, Compacted, Revision, Subscription, WatchEvent};
 use futures::stream;
 use proto_public::metalmesh::admin::v1::{WatchChange, WatchChangeType, WatchEvent};
 use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep};
@@ -384,8 +384,8 @@ impl Watcher {
                 event = self.subscription.next() => event,
             };
             let (revision, changes) = match event {
-                Some(Event::Changed { revision, changes }) => (revision, changes),
-                Some(Event::Resync) => {
+                Some(WatchEvent::Changed { revision, changes }) => (revision, changes),
+                Some(WatchEvent::Resync) => {
                     let message = "changes were missed, or the whole state was replaced";
                     return Err(refused(ErrorCode::WatchCompacted, message));
                 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 use control_peers::PeerLink;
-use control_store::{Begin, Store, StoreConfig};
+use control_store::{StartMode, Store, StoreConfig};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::server::TcpIncoming;
@@ -59,7 +59,7 @@ pub(crate) async fn run(args: NodeArgs) -> Result<()> {
     let link = PeerLink::bind(args.peer).context("cannot bind the peers' port")?;
     link.set_credential(peer_credential(args.id, &args.peers, &args.peers_key)?)?;
     let config = StoreConfig {
-        begin: args.join.map_or(Begin::Form, Begin::Join),
+        begin: args.join.map_or(StartMode::Form, StartMode::Join),
         peer_address: args.peer.to_string(),
         transport: Arc::new(link.clone()),
         ..StoreConfig::new(&args.dir, args.id, CLUSTER)

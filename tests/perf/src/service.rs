@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{BufMut, Bytes};
 use control_store::{
-    Event, MemberChange, MembershipError, ProposeError, Store, StoreError, Subscription,
+    MemberChange, MembershipError, ProposeError, Store, StoreError, Subscription, WatchEvent,
 };
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -118,8 +118,8 @@ async fn next_of(
 ) -> Option<Result<Bytes, Status>> {
     loop {
         let (revision, changes) = match changes.next().await? {
-            Event::Changed { revision, changes } => (revision.0, changes),
-            Event::Resync => return Some(Err(Status::out_of_range("read and watch again"))),
+            WatchEvent::Changed { revision, changes } => (revision.0, changes),
+            WatchEvent::Resync => return Some(Err(Status::out_of_range("read and watch again"))),
         };
         if !changes.iter().any(|(changed, _)| changed == key) {
             continue;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use control_store::{Channel, Lane, Member, Transport};
+use control_store::{Channel, ClusterMember, Lane, Transport};
 use futures::future::BoxFuture;
 use futures::{SinkExt, StreamExt};
 use tokio::time::{Instant, sleep_until};
@@ -39,7 +39,7 @@ fn node_of(address: IpAddr) -> Option<u64> {
 pub(crate) struct SimTransport;
 
 impl Transport for SimTransport {
-    fn open(&self, member: &Member, _lane: Lane) -> BoxFuture<'static, io::Result<Channel>> {
+    fn open(&self, member: &ClusterMember, _lane: Lane) -> BoxFuture<'static, io::Result<Channel>> {
         let address = (member.address.clone(), PORT);
         Box::pin(async move {
             let connect = TcpStream::connect(address);

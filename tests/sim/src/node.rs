@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base_runtime::Chain;
 use control_store::sim::{Probe, SimDisk};
 use control_store::{
-    Begin, MemberChange, MembershipError, OpenError, ProposeError, SnapshotBytes, Store,
+    MemberChange, MembershipError, OpenError, ProposeError, SnapshotBytes, StartMode, Store,
     StoreConfig, StoreError,
 };
 use tokio::sync::{mpsc, oneshot};
@@ -189,23 +189,23 @@ pub(crate) async fn run(world: Shared, id: u64) -> turmoil::Result {
 }
 
 /// The first node forms the cluster, the others join it when it is there and they are wanted.
-async fn wait_for_turn(world: &Shared, id: u64) -> Begin {
+async fn wait_for_turn(world: &Shared, id: u64) -> StartMode {
     const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(50);
     if id == 1 {
-        return Begin::Form;
+        return StartMode::Form;
     }
     loop {
         {
             let world = world.borrow();
             if let (Some(cluster), true) = (world.cluster, world.nodes[&id].is_wanted) {
-                return Begin::Join(cluster);
+                return StartMode::Join(cluster);
             }
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
-fn config(world: &Shared, id: u64, begin: Begin) -> StoreConfig {
+fn config(world: &Shared, id: u64, begin: StartMode) -> StoreConfig {
     let world = world.borrow();
     let node = &world.nodes[&id];
     let died = node.died.clone();

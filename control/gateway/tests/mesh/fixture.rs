@@ -10,7 +10,7 @@ use control_presence::Presence;
 use control_state::{
     AgentKind, AnnounceNode, Command, CreatePartition, FEATURE_LEVEL, Machine, Op, Partition, Reply,
 };
-use control_store::{ManualClock, Restore, Store, StoreConfig};
+use control_store::{ManualClock, StateRestore, Store, StoreConfig};
 use proto_identity::ticket::JoinTicket;
 use proto_identity::{CertificateDer, Credential, Key, Roots, tls};
 use proto_link::{ALPN, LinkStatus, MeshClient, MeshClientConfig, Streaming, now_ms};
@@ -67,7 +67,7 @@ impl Control {
         let dir = tempfile::tempdir().unwrap();
         let keys = self.dir.path().join("seal.key");
         std::fs::copy(keys, dir.path().join("seal.key")).unwrap();
-        let restore = Restore {
+        let restore = StateRestore {
             dir: dir.path().join("data"),
             cluster: "test".into(),
             node_id: 1,

@@ -1,7 +1,7 @@
 //! What happens in the state: ends of orders, allocations, releases.
 
 use control_state::{BmcOrder, Change, Machine, OrderState, Record};
-use control_store::{Event, Subscription};
+use control_store::{Subscription, WatchEvent};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -57,8 +57,8 @@ impl Counts {
             };
             match event {
                 None => return,
-                Some(Event::Resync) => drop(self.missed.inc()),
-                Some(Event::Changed { changes, .. }) => {
+                Some(WatchEvent::Resync) => drop(self.missed.inc()),
+                Some(WatchEvent::Changed { changes, .. }) => {
                     changes.iter().for_each(|change| self.count(change));
                 }
             }

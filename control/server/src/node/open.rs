@@ -11,7 +11,7 @@ use control_gate::token;
 use control_gate::token::Issuer;
 use control_peers::PeerLink;
 use control_pki::{Pki, SealingKey, peer_credential_at_rest};
-use control_store::{Begin, Store, StoreConfig, claimed};
+use control_store::{StartMode, Store, StoreConfig, claimed};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -128,7 +128,7 @@ async fn open_store(
     let node_key = sealing_key(config, dir)?;
     let data_key = dir.join(DATA_KEY);
     let claim = claimed(dir).context("cannot open the state")?;
-    let mut begin = Begin::Form;
+    let mut begin = StartMode::Form;
     let mut node = config.node_id.or_else(|| claim.as_ref().map(|c| c.node));
     let mut cluster = config.cluster.clone();
     let mut seal = None;
@@ -144,7 +144,7 @@ async fn open_store(
         }
         node_key.keep_data_key(&data_key, &joined.data_key)?;
         link.set_credential(joined.credential)?;
-        begin = Begin::Join(joined.cluster_id);
+        begin = StartMode::Join(joined.cluster_id);
         node = Some(joined.node);
         cluster = Some(joined.cluster);
         seal = Some(joined.data_key);

@@ -1,23 +1,24 @@
-//! How Raft is tuned here, and why.
+//! Settings of openraft, with the reason for each.
 
 use std::sync::Arc;
 
 use openraft::{Config, ConfigError, SnapshotPolicy};
 
-/// Entries sent to a follower in one message.
+/// Most entries in one append request. More are sent in further requests of the pipeline.
 const PAYLOAD_ENTRIES_MAX: u64 = 256;
-/// Messages that may wait for Raft's core; more makes callers wait.
+/// Most calls that wait for Raft's core. Beyond it callers wait (backpressure).
 const API_QUEUE_MAX: u64 = 4096;
-/// Events from log, state machine and network that may wait for Raft's core.
+/// Most events from log, state machine and network that wait for Raft's core. Beyond it their
+/// senders wait.
 const NOTIFICATION_QUEUE_MAX: u64 = 16_384;
-/// Commands that may wait for the state machine.
+/// Most orders from Raft's core to the state machine that wait. Beyond it the core waits.
 const APPLY_QUEUE_MAX: u64 = 1024;
 
 /// The settings of one node.
 ///
-/// Timeouts are long against CPU starvation, not against the network: a node that waits a second
-/// for a core must not lose its leadership. A node alone does not wait for them, it is asked to
-/// elect itself at the start.
+/// Timeouts are long because of CPU starvation, not because of the network: a leader that gets no
+/// core for half a second must not lose its leadership. A single node does not wait for them: it is
+/// told to elect itself at the start.
 pub(crate) fn config(
     cluster: &str,
     snapshot_every: u64,
@@ -27,7 +28,8 @@ pub(crate) fn config(
         cluster_name: cluster.to_owned(),
         heartbeat_interval: 200,
         election_timeout_min: 700,
-        // Also the lease: followers wait for this and the timeout before they elect another.
+        // Also the length of the lease that a follower grants its leader: it votes for nobody else
+        // within it, and forwards nothing after it.
         election_timeout_max: 1200,
         install_snapshot_timeout: 60_000,
         max_payload_entries: PAYLOAD_ENTRIES_MAX,
@@ -36,10 +38,11 @@ pub(crate) fn config(
         api_channel_size: Some(API_QUEUE_MAX),
         notification_channel_size: Some(NOTIFICATION_QUEUE_MAX),
         state_machine_channel_size: Some(APPLY_QUEUE_MAX),
-        // A node that was cut off must not unseat the leader when it comes back.
+        // A node that was cut off must not unseat the leader when it comes back: it asks before it
+        // raises its term, and the others, who hear the leader, say no.
         enable_pre_vote: Some(true),
-        // A leader that restarts stands for election again: its term then changes, and with it
-        // the fence on orders to hardware.
+        // A leader that restarts must be elected again and get a new term. Orders to hardware are
+        // fenced by the term; with the old term, orders from before the crash would still be valid.
         enable_leader_restore: Some(false),
         ..Config::default()
     };

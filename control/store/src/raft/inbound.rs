@@ -1,4 +1,4 @@
-//! The answering side of a channel that another member opened.
+//! The answering side of Raft's network: channels that other members open.
 
 use std::io;
 use std::sync::Arc;
@@ -7,19 +7,20 @@ use futures::{SinkExt, StreamExt};
 use openraft::Raft;
 use openraft::raft::AppendEntriesRequest;
 
-use super::network::SelfId;
-use super::types::TypeConfig;
-use super::wire::{self, Ask, Hello, PeerRefusal};
+use super::dialer::SelfId;
 use crate::applier::Applier;
+use crate::channel::Channel;
 use crate::machine::StateMachine;
-use crate::snapshot_receive::Receiver;
-use crate::transport::{Channel, Lane};
+use crate::raft_types::TypeConfig;
+use crate::snapshot_transfer::receive::SnapshotReceiver;
+use crate::transport::Lane;
+use crate::wire::{self, ControlQuestion, Hello, PeerRefusal};
 
-/// Answers the other members.
+/// Answers other members.
 pub(crate) struct Inbound<M: StateMachine> {
     pub(crate) this: SelfId,
     pub(crate) raft: Arc<Raft<TypeConfig, Applier<M>>>,
-    pub(crate) snapshots: Arc<Receiver>,
+    pub(crate) snapshots: Arc<SnapshotReceiver>,
 }
 
 impl<M: StateMachine> Clone for Inbound<M> {
@@ -33,9 +34,15 @@ impl<M: StateMachine> Clone for Inbound<M> {
 }
 
 impl<M: StateMachine> Inbound<M> {
-    /// Reads the hello and says which lane this is, or why not.
+    /// Reads the hello and returns the lane of the channel.
+    ///
+    /// # Errors
+    /// The [`PeerRefusal`] that the caller got too.
     pub(crate) async fn greet(&self, from: u64, channel: &mut Channel) -> io::Result<Lane> {
         let hello: Hello = wire::hear(&channel.next().await?)?;
+        // Checked before any Raft message is read: a vote or an entry of another cluster, or meant
+        // for another node, would corrupt this log. It happens without malice, when addresses are
+        // mixed up or a data directory is copied.
         let refusal = if hello.version != wire::VERSION {
             PeerRefusal::Version {
                 from,
@@ -69,12 +76,12 @@ impl<M: StateMachine> Inbound<M> {
             Lane::Append | Lane::Heartbeat => self.appends(from, channel).await,
             Lane::Control => self.answer(channel).await,
             Lane::Snapshot => self.snapshots.receive(&self.raft, channel).await,
-            // The store's own; see `Store::serve_peer`.
-            Lane::Forward => channel_end(channel).await,
+            // `Store::serve_peer` serves this lane itself.
+            Lane::Forward => close(channel).await,
         }
     }
 
-    /// Requests go to Raft as they come, answers back in their order.
+    /// Passes append requests to Raft as they arrive and sends its answers back in order.
     async fn appends(&self, from: u64, channel: Channel) -> io::Result<()> {
         let Channel {
             mut outgoing,
@@ -83,8 +90,8 @@ impl<M: StateMachine> Inbound<M> {
         let requests = incoming.map(|frame| {
             frame.and_then(|frame| wire::hear::<AppendEntriesRequest<TypeConfig>>(&frame))
         });
-        // A frame that cannot be read ends the input; the channel then closes, and the leader
-        // opens another one.
+        // An unreadable frame ends the input, because a skipped request would shift all answers by
+        // one. The channel closes, and the leader opens another one and sends again.
         let requests = requests.take_while(move |request| {
             if let Err(error) = request {
                 tracing::debug!(peer = from, error = %error, "a peer's channel broke");
@@ -106,17 +113,18 @@ impl<M: StateMachine> Inbound<M> {
         outgoing.close().await
     }
 
+    /// Answers the one question of a control channel.
     async fn answer(&self, mut channel: Channel) -> io::Result<()> {
         let answer = match wire::hear(&channel.next().await?)? {
-            Ask::Vote(request) => {
+            ControlQuestion::Vote(request) => {
                 let answer = self.raft.vote(request).await;
                 answer.map(|a| wire::say(&a)).map_err(|e| e.to_string())
             }
-            Ask::PreVote(request) => {
+            ControlQuestion::PreVote(request) => {
                 let answer = self.raft.pre_vote(request).await;
                 answer.map(|a| wire::say(&a)).map_err(|e| e.to_string())
             }
-            Ask::TransferLeader(request) => {
+            ControlQuestion::TransferLeader(request) => {
                 let answer = self.raft.handle_transfer_leader(request).await;
                 answer.map(|a| wire::say(&a)).map_err(|e| e.to_string())
             }
@@ -129,11 +137,11 @@ impl<M: StateMachine> Inbound<M> {
     }
 }
 
-async fn channel_end(mut channel: Channel) -> io::Result<()> {
+async fn close(mut channel: Channel) -> io::Result<()> {
     channel.outgoing.close().await
 }
 
-/// Tells the other side why, and returns the same as an error.
+/// Sends `refusal` to the caller, closes the channel, and returns the refusal as an error.
 pub(crate) async fn turn_away(channel: &mut Channel, refusal: PeerRefusal) -> io::Error {
     if let Ok(frame) = wire::refuse(&refusal)
         && channel.send(frame).await.is_ok()

@@ -1,51 +1,20 @@
-//! The seam between openraft and a log: [`LogStore`] says what a log must do, [`RaftLog`] shows
-//! it to openraft.
+//! Adapts a [`LogStore`] to openraft.
 
 use std::fmt::Debug;
-use std::future::Future;
 use std::io;
-use std::ops::{Bound, Range, RangeBounds};
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use openraft::OptionalSend;
 use openraft::storage::{IOFlushed, LogState, RaftLogReader, RaftLogStorage};
 
-use super::types::{Entry, LogId, TypeConfig, Vote};
+use crate::log_store::LogStore;
+use crate::raft_types::{Entry, LogId, TypeConfig, Vote};
 
-/// A durable log of entries, with the vote in the same order as the entries.
-///
-/// Changes are visible to readers at once, and durable before the caller is told; calls take
-/// effect on disk in the order of the calls. The future of [`append`](Self::append) ends when the
-/// entries are readable; `done` is told after the sync.
-pub(crate) trait LogStore: Debug + Send + Sync + 'static {
-    /// The last entry that was purged.
-    fn purged(&self) -> Option<LogId>;
-    /// The last entry, or the last purged one when there is none.
-    fn last(&self) -> Option<LogId>;
-    /// The last saved vote.
-    fn vote(&self) -> Option<Vote>;
-    /// The last saved commit point; after a crash it may be an older one.
-    fn committed(&self) -> Option<LogId>;
-    /// The entries of `range` that there are.
-    fn read(&self, range: Range<u64>) -> impl Future<Output = io::Result<Vec<Entry>>> + Send;
-    fn append(
-        &self,
-        entries: Vec<Entry>,
-        done: IOFlushed<TypeConfig>,
-    ) -> impl Future<Output = io::Result<()>> + Send;
-    fn save_vote(&self, vote: Vote) -> impl Future<Output = io::Result<()>> + Send;
-    fn save_committed(
-        &self,
-        committed: Option<LogId>,
-    ) -> impl Future<Output = io::Result<()>> + Send;
-    fn truncate_after(&self, last: Option<LogId>) -> impl Future<Output = io::Result<()>> + Send;
-    fn purge(&self, upto: LogId) -> impl Future<Output = io::Result<()>> + Send;
-}
-
-/// Asked before the log forgets entries up to an index: makes them durable in the state.
+/// Makes the entries up to an index durable in the state. Called before the log purges them.
 pub(crate) type PurgeGate = Arc<dyn Fn(u64) -> io::Result<()> + Send + Sync>;
 
-/// A [`LogStore`] as openraft wants it.
+/// A [`LogStore`] with openraft's traits.
 pub(crate) struct RaftLog<L> {
     log: Arc<L>,
     gate: PurgeGate,
@@ -128,6 +97,8 @@ impl<L: LogStore> RaftLogStorage<TypeConfig> for RaftLog<L> {
     }
 
     async fn purge(&mut self, upto: LogId) -> Result<(), io::Error> {
+        // The state may hold these entries in memory only. Purged before they are durable there,
+        // they would be lost in a crash, though a majority acknowledged them.
         (self.gate)(upto.index)?;
         self.log.purge(upto).await
     }

@@ -1,9 +1,8 @@
-//! openraft behind our own seams: the log, the state machine and the transport.
+//! Adapters between openraft and the store: its settings, log and network.
 
 pub(crate) mod config;
+pub(crate) mod dialer;
 pub(crate) mod inbound;
 pub(crate) mod log;
 pub(crate) mod network;
-pub(crate) mod runtime;
-pub(crate) mod types;
-pub(crate) mod wire;
+mod pipeline;

@@ -1,14 +1,11 @@
-//! openraft's view of the members: questions and pipelined streams over a [`Transport`].
+//! The calling side of Raft's network: questions and pipelined append streams over a [`Transport`].
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
+use futures::Stream;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::{Stream, StreamExt};
 use openraft::errors::{RPCError, ReplicationClosed, StreamingError, Unreachable};
 use openraft::network::{
     Backoff, NetBackoff, NetSnapshot, NetStreamAppend, NetTransferLeader, NetVote, RPCOption,
@@ -19,126 +16,37 @@ use openraft::raft::{
     TransferLeaderResponse, VoteRequest, VoteResponse,
 };
 use openraft::{AnyError, OptionalSend};
-use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep_until, timeout};
-use uuid::Uuid;
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
-use super::types::{TypeConfig, Vote};
-use super::wire::{self, Appended, Ask, Hello, PeerRefusal, Transferred, Voted};
+use super::dialer::Dialer;
+use super::pipeline::Pipeline;
+use crate::channel::Channel;
+use crate::raft_types::{TypeConfig, Vote};
 use crate::snapshot::SnapshotDir;
-use crate::snapshot_send::Way;
-use crate::transport::{Channel, Lane, Member, Transport};
+use crate::snapshot_transfer::send::SnapshotSender;
+use crate::transport::{ClusterMember, Lane};
+use crate::wire::ControlQuestion;
 
-type Snapshot = openraft::alias::SnapshotOf<TypeConfig, SnapshotDir>;
-type Answers<'s> = BoxStream<'s, Result<StreamAppendResult<TypeConfig>, RPCError<TypeConfig>>>;
+type AppendAnswers<'s> =
+    BoxStream<'s, Result<StreamAppendResult<TypeConfig>, RPCError<TypeConfig>>>;
 
-/// Append requests on their way to one follower.
-const IN_FLIGHT_MAX: usize = 64;
-/// A follower that syncs slowly is not gone: entries get this many times the limit of a
-/// heartbeat before their channel is given up.
+/// Time limit for the answer to an append request, in time limits of a heartbeat. A follower
+/// answers after its sync, and one with a slow disk is not dead. Beyond it the channel is closed
+/// and the entries are sent again.
 const APPEND_PATIENCE: u32 = 10;
-
-/// Who we are on every channel.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SelfId {
-    pub(crate) cluster: Uuid,
-    pub(crate) node: u64,
-}
-
-/// Opens channels and says hello on them.
-#[derive(Clone, Debug)]
-pub(crate) struct Dialer {
-    pub(crate) this: SelfId,
-    pub(crate) transport: Arc<dyn Transport>,
-    /// Why members refuse this node, as far as it was told.
-    pub(crate) refusals: Arc<Mutex<BTreeMap<u64, String>>>,
-}
-
-impl Dialer {
-    pub(crate) async fn open(
-        &self,
-        member: &Member,
-        lane: Lane,
-        limit: Duration,
-    ) -> io::Result<Channel> {
-        let hello = Hello {
-            version: wire::VERSION,
-            cluster: self.this.cluster,
-            from: self.this.node,
-            to: member.node,
-            lane,
-        };
-        let opened = async {
-            let mut channel = self.transport.open(member, lane).await?;
-            channel.send(wire::say(&hello)?).await?;
-            Ok(channel)
-        };
-        within(limit, opened).await
-    }
-
-    /// One question and its answer.
-    pub(crate) async fn ask<T: DeserializeOwned>(
-        &self,
-        member: &Member,
-        question: &Ask,
-        limit: Duration,
-    ) -> io::Result<T> {
-        let asked = async {
-            let mut channel = self.open(member, Lane::Control, limit).await?;
-            // One that refuses says so and closes, perhaps before the question is there.
-            let sent = channel.send(wire::say(question)?).await;
-            let answer = channel.next().await;
-            wire::hear(&answer.map_err(|e| sent.err().unwrap_or(e))?)
-        };
-        let answer = within(limit, asked).await;
-        self.note(member.node, &answer);
-        answer
-    }
-
-    /// Tells the operator once of each member that does not take this node for one of its own:
-    /// a node that stands for election asks all, so it hears of it, and nothing else would show.
-    fn note<T>(&self, node: u64, answer: &io::Result<T>) {
-        let refusal = answer.as_ref().err().and_then(io::Error::get_ref);
-        let refusal = refusal.and_then(|e| e.downcast_ref::<PeerRefusal>());
-        let mut known = self
-            .refusals
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let Some(refusal) = refusal else {
-            if answer.is_ok() {
-                known.remove(&node);
-            }
-            return;
-        };
-        let text = refusal.to_string();
-        if known.get(&node) != Some(&text) {
-            tracing::error!(node, error = %text, "a control node refuses this one");
-            known.insert(node, text);
-        }
-    }
-}
-
-pub(crate) async fn within<T>(
-    limit: Duration,
-    work: impl Future<Output = io::Result<T>>,
-) -> io::Result<T> {
-    timeout(limit, work).await.unwrap_or_else(|_| {
-        let message = format!("no answer within {} ms", limit.as_millis());
-        Err(io::Error::new(io::ErrorKind::TimedOut, message))
-    })
-}
 
 /// Makes a [`Peer`] for each member and lane that openraft talks to.
 #[derive(Debug)]
-pub(crate) struct Peers {
+pub(crate) struct PeerFactory {
     pub(crate) dialer: Dialer,
     /// How snapshots are sent.
-    pub(crate) way: Way,
+    pub(crate) way: SnapshotSender,
 }
 
-impl Peers {
+impl PeerFactory {
     fn peer(&self, target: u64, node: &openraft::BasicNode, lane: Lane) -> Peer {
-        let member = Member {
+        let member = ClusterMember {
             node: target,
             address: node.addr.clone(),
         };
@@ -152,7 +60,7 @@ impl Peers {
     }
 }
 
-impl RaftNetworkFactory<TypeConfig> for Peers {
+impl RaftNetworkFactory<TypeConfig> for PeerFactory {
     type Network = Peer;
 
     async fn new_client(&mut self, target: u64, node: &openraft::BasicNode) -> Peer {
@@ -168,26 +76,19 @@ impl RaftNetworkFactory<TypeConfig> for Peers {
     }
 }
 
-/// The way to one member for one purpose.
+/// A client of one member for one lane.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    member: Member,
-    lane: Lane,
-    dialer: Dialer,
-    way: Way,
-    /// A channel on which everything was answered.
+    pub(super) member: ClusterMember,
+    pub(super) lane: Lane,
+    pub(super) dialer: Dialer,
+    way: SnapshotSender,
+    /// An open channel without unanswered requests, for the next append stream.
     idle: Mutex<Option<Channel>>,
 }
 
-impl Peer {
-    fn idle(&self) -> MutexGuard<'_, Option<Channel>> {
-        self.idle
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
-
 impl NetBackoff<TypeConfig> for Peer {
+    // `None` means openraft's own pause after an error.
     fn backoff(&self) -> Option<Backoff> {
         None
     }
@@ -199,23 +100,24 @@ impl NetVote<TypeConfig> for Peer {
         rpc: VoteRequest<TypeConfig>,
         option: RPCOption,
     ) -> Result<VoteResponse<TypeConfig>, RPCError<TypeConfig>> {
-        let question = Ask::Vote(rpc);
-        let asked = self
-            .dialer
-            .ask::<Voted>(&self.member, &question, option.soft_ttl());
+        let question = ControlQuestion::Vote(rpc);
+        let asked =
+            self.dialer
+                .ask::<VoteResponse<TypeConfig>>(&self.member, &question, option.soft_ttl());
         asked.await.map_err(unreachable)
     }
 
-    // openraft's default grants without asking.
+    // openraft's default implementation grants the pre-vote without asking. A node that was cut off
+    // would then raise its term and unseat a healthy leader when it comes back.
     async fn pre_vote(
         &mut self,
         rpc: VoteRequest<TypeConfig>,
         option: RPCOption,
     ) -> Result<VoteResponse<TypeConfig>, RPCError<TypeConfig>> {
-        let question = Ask::PreVote(rpc);
-        let asked = self
-            .dialer
-            .ask::<Voted>(&self.member, &question, option.soft_ttl());
+        let question = ControlQuestion::PreVote(rpc);
+        let asked =
+            self.dialer
+                .ask::<VoteResponse<TypeConfig>>(&self.member, &question, option.soft_ttl());
         asked.await.map_err(unreachable)
     }
 }
@@ -226,10 +128,12 @@ impl NetTransferLeader<TypeConfig> for Peer {
         req: TransferLeaderRequest<TypeConfig>,
         option: RPCOption,
     ) -> Result<TransferLeaderResponse<TypeConfig>, RPCError<TypeConfig>> {
-        let question = Ask::TransferLeader(req);
-        let asked = self
-            .dialer
-            .ask::<Transferred>(&self.member, &question, option.soft_ttl());
+        let question = ControlQuestion::TransferLeader(req);
+        let asked = self.dialer.ask::<TransferLeaderResponse<TypeConfig>>(
+            &self.member,
+            &question,
+            option.soft_ttl(),
+        );
         asked.await.map_err(unreachable)
     }
 }
@@ -240,7 +144,7 @@ impl NetSnapshot<TypeConfig> for Peer {
     async fn full_snapshot(
         &mut self,
         vote: Vote,
-        snapshot: Snapshot,
+        snapshot: openraft::alias::SnapshotOf<TypeConfig, SnapshotDir>,
         cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
         option: RPCOption,
     ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
@@ -252,7 +156,7 @@ impl NetSnapshot<TypeConfig> for Peer {
                 .await
         };
         tokio::select! {
-            // In order, so that a simulation repeats itself.
+            // `biased`: random polling order would make a simulation irreproducible.
             biased;
             closed = cancel => Err(StreamingError::Closed(closed)),
             sent = sent => sent.map_err(|e| {
@@ -267,16 +171,17 @@ impl NetStreamAppend<TypeConfig> for Peer {
         &'s mut self,
         input: S,
         option: RPCOption,
-    ) -> BoxFuture<'s, Result<Answers<'s>, RPCError<TypeConfig>>>
+    ) -> BoxFuture<'s, Result<AppendAnswers<'s>, RPCError<TypeConfig>>>
     where
         S: Stream<Item = AppendEntriesRequest<TypeConfig>> + OptionalSend + Unpin + 'static,
     {
         Box::pin(async move {
+            // A heartbeat's answer proves the leader's lease, so a late one is worth nothing.
             let patience = match self.lane {
                 Lane::Heartbeat => option.soft_ttl(),
                 _ => option.soft_ttl() * APPEND_PATIENCE,
             };
-            let channel = self.idle().take();
+            let channel = self.idle.lock().take();
             let pipeline = Pipeline {
                 peer: self,
                 channel,
@@ -289,115 +194,24 @@ impl NetStreamAppend<TypeConfig> for Peer {
             let answers = futures::stream::unfold(Some(pipeline), async |pipeline| {
                 let mut pipeline = pipeline?;
                 match pipeline.next().await {
+                    // Everything is answered: the channel is clean, and the next stream of this
+                    // client can use it without dialling and without a hello.
                     None => {
                         let Pipeline { peer, channel, .. } = pipeline;
-                        *peer.idle() = channel;
+                        *peer.idle.lock() = channel;
                         None
                     }
                     Some(Ok(appended @ Ok(_))) => Some((Ok(appended), Some(pipeline))),
-                    // The channel still carries what was sent behind: it is of no more use.
+                    // A refusal ends the stream. Answers to the requests sent behind are still to
+                    // come on this channel; the next stream would take them for its own. So the
+                    // channel is closed.
                     Some(Ok(refused @ Err(_))) => Some((Ok(refused), None)),
                     Some(Err(error)) => Some((Err(unreachable(error)), None)),
                 }
             });
-            let answers: Answers<'s> = Box::pin(answers);
+            let answers: AppendAnswers<'s> = Box::pin(answers);
             Ok(answers)
         })
-    }
-}
-
-/// Requests on their way to one follower, answered in order.
-struct Pipeline<'s, S> {
-    peer: &'s mut Peer,
-    /// Opened for the first request and not before: openraft's pause after an error is in the
-    /// stream of requests, so that opening at once would try a dead member without any pause.
-    channel: Option<Channel>,
-    open_limit: Duration,
-    /// `None` when there are no more.
-    input: Option<S>,
-    in_flight: usize,
-    /// How long an answer may take.
-    patience: Duration,
-    give_up: Instant,
-}
-
-impl<S: Stream<Item = AppendEntriesRequest<TypeConfig>> + Unpin> Pipeline<'_, S> {
-    /// The next answer; `None` when everything was asked and answered.
-    async fn next(&mut self) -> Option<io::Result<Appended>> {
-        loop {
-            if self.input.is_none() && self.in_flight == 0 {
-                return None;
-            }
-            let may_send = self.input.is_some() && self.in_flight < IN_FLIGHT_MAX;
-            let request = async {
-                match &mut self.input {
-                    Some(input) => input.next().await,
-                    None => None,
-                }
-            };
-            let answer = async {
-                match &mut self.channel {
-                    Some(channel) => channel.next().await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                biased;
-                answer = answer, if self.in_flight > 0 => {
-                    self.in_flight -= 1;
-                    self.give_up = Instant::now() + self.patience;
-                    return Some(answer.and_then(|frame| wire::hear(&frame)));
-                }
-                request = request, if may_send => match request {
-                    None => self.input = None,
-                    Some(request) => if let Err(error) = self.send(request).await {
-                        return Some(Err(self.cause(error).await));
-                    },
-                },
-                () = sleep_until(self.give_up), if self.in_flight > 0 => {
-                    let ms = self.patience.as_millis();
-                    let message = format!("node {} did not answer within {ms} ms", self.peer.member.node);
-                    return Some(Err(io::Error::new(io::ErrorKind::TimedOut, message)));
-                }
-            }
-        }
-    }
-
-    async fn send(&mut self, request: AppendEntriesRequest<TypeConfig>) -> io::Result<()> {
-        if self.in_flight == 0 {
-            self.give_up = Instant::now() + self.patience;
-        }
-        let channel = match &mut self.channel {
-            Some(channel) => channel,
-            None => {
-                let Peer {
-                    dialer,
-                    member,
-                    lane,
-                    ..
-                } = &*self.peer;
-                let opened = dialer.open(member, *lane, self.open_limit).await?;
-                self.channel.insert(opened)
-            }
-        };
-        for part in wire::split(request) {
-            let frame = wire::say(&part)?;
-            within(self.patience, channel.send(frame)).await?;
-            self.in_flight += 1;
-        }
-        Ok(())
-    }
-
-    /// A member that refuses says why before it closes: that is worth more than a broken pipe.
-    async fn cause(&mut self, error: io::Error) -> io::Error {
-        let Some(channel) = &mut self.channel else {
-            return error;
-        };
-        let said = within(self.patience, channel.next()).await;
-        match said.map(|frame| wire::hear::<Appended>(&frame)) {
-            Ok(Err(refusal)) => refusal,
-            _ => error,
-        }
     }
 }
 

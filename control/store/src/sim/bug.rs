@@ -1,4 +1,4 @@
-//! Bugs that the simulation puts back, to prove that it would find them.
+//! Bugs that the simulation puts back on purpose, to prove that it finds them.
 
 use std::cell::Cell;
 use std::str::FromStr;
@@ -6,15 +6,15 @@ use std::str::FromStr;
 /// A bug that a store can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
-    /// The log tells that entries are durable before it has synced them.
+    /// The log acknowledges entries before it has synced them.
     AckBeforeFsync,
-    /// A node that installed a snapshot keeps the membership that it had.
+    /// A node that installed a snapshot keeps its old membership.
     StaleMembershipAfterSnapshot,
-    /// A linearizable read answers from what the node has, without asking a majority.
+    /// A linearizable read answers from the local state, without a read index.
     SkippedReadIndex,
-    /// A linearizable read joins a round of questions that had begun before it.
+    /// A linearizable read joins a round that had begun before it.
     JoinedRunningRound,
-    /// A watch that resumes begins one change too late.
+    /// A watch that resumes skips one change.
     WatchGapOnResume,
 }
 
@@ -28,7 +28,7 @@ impl Bug {
         Self::WatchGapOnResume,
     ];
 
-    /// How the command line calls it.
+    /// Name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AckBeforeFsync => "ack-before-fsync",
@@ -60,7 +60,7 @@ pub(crate) fn inject(bug: Option<Bug>) {
     BUG.set(bug);
 }
 
-/// Do the stores of this thread have `bug`?
+/// `true` if the stores of this thread have `bug`.
 pub(crate) fn has(bug: Bug) -> bool {
     BUG.get() == Some(bug)
 }

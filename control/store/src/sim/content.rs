@@ -1,11 +1,11 @@
-//! The bytes of a simulated file.
+//! Content of a simulated file.
 
 const SECTOR_BYTES: usize = 512;
 
-/// What a file holds, as it is and as a crash may leave it.
+/// Bytes of a file, as they are and as a crash may leave them.
 #[derive(Debug, Default)]
 pub(super) struct Content {
-    /// As it is read.
+    /// The bytes as they are read.
     pub(super) live: Vec<u8>,
     durable: Vec<u8>,
     unsynced: Vec<(usize, Vec<u8>)>,
@@ -28,7 +28,7 @@ impl Content {
         self.live.clone_from(&self.durable);
     }
 
-    /// Some of what was not synced is on disk, and some never will be.
+    /// Makes a random part of the unsynced writes durable and forgets the rest.
     pub(super) fn forget_unsynced(&mut self, random: &mut u64) {
         for (start, bytes) in std::mem::take(&mut self.unsynced) {
             let fate = super::next(random);

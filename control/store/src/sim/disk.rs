@@ -1,9 +1,9 @@
-//! A disk in memory that loses at a crash what was not synced.
+//! A disk in memory. A crash loses writes that were not synced.
 //!
-//! What a crash leaves of a write that was not synced is drawn from the seed: all of it, nothing,
-//! the beginning, or some of its sectors. Of creations, renames and removals some of the first
-//! are left, as on a file system with an ordered journal. The power can go between any two
-//! operations: what comes after it fails.
+//! The seed decides what a crash leaves of a write that was not synced: all of it, nothing, its
+//! beginning, or some of its sectors. Of creations, renames and removals a prefix is left, as on a
+//! file system with an ordered journal. The power can go between any two operations; later ones
+//! fail.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,48 +16,49 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::content::Content;
 use super::engine::{Rows, SimEngine};
-use crate::disk::{Disk, DiskFile, DiskLock};
+use super::file::FileHandle;
+use crate::disk::{DiskFile, DiskLock, StoreDisk};
 use crate::engine::{EngineError, StateEngine};
-use crate::platform::{Platform, Threads};
+use crate::platform::{NodePlatform, StoreThreads};
 
-/// Changes of names that may be lost at once.
+/// Most changes of names that one crash can lose. Older ones count as synced.
 const HISTORY_MAX: usize = 64;
-/// What a sync takes on a healthy disk.
+/// Duration of a sync on a healthy disk, milliseconds.
 const SYNC_MS: Range<u64> = 0..3;
 
 /// A simulated disk. Clones are the same disk.
 #[derive(Clone, Debug)]
-pub struct SimDisk(Arc<Mutex<State>>);
+pub struct SimDisk(Arc<Mutex<DiskContent>>);
 
+/// The disk behind all its clones.
 #[derive(Debug)]
-struct State {
-    random: u64,
-    names: Names,
-    /// What the names were before each change since the last sync of a directory.
-    history: Vec<Names>,
+pub(super) struct DiskContent {
+    pub(super) random: u64,
+    names: BTreeMap<PathBuf, FileNode>,
+    /// The names before each change since the last sync of a directory.
+    history: Vec<BTreeMap<PathBuf, FileNode>>,
     /// The rows of state engines, by directory.
     rows: BTreeMap<PathBuf, Arc<Mutex<Rows>>>,
     sync_ms: Range<u64>,
     fail_sync: bool,
     full: bool,
-    /// Operations that still happen before the power goes.
+    /// Operations left before the power goes. `None` means that it stays.
     power_left: Option<u64>,
 }
 
-type Names = BTreeMap<PathBuf, Node>;
-
+/// The target of a name.
 #[derive(Clone, Debug)]
-enum Node {
+enum FileNode {
     Dir,
     File(Arc<Mutex<Content>>),
 }
 
 impl SimDisk {
-    /// An empty disk; what its crashes leave follows from `seed`.
+    /// An empty disk; `seed` decides what its crashes leave.
     pub fn new(seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(Mutex::new(DiskContent {
             random: seed,
-            names: Names::new(),
+            names: BTreeMap::new(),
             history: Vec::new(),
             rows: BTreeMap::new(),
             sync_ms: SYNC_MS,
@@ -67,36 +68,36 @@ impl SimDisk {
         })))
     }
 
-    /// What a store stands on that has this disk and no threads of its own. `failed` is told when
+    /// The platform of a store on this disk, without threads of its own. `failed` is called where
     /// the process would end because the log cannot be written.
-    pub fn platform(&self, failed: impl Fn(&io::Error) + Send + Sync + 'static) -> Platform {
-        Platform {
+    pub fn platform(&self, failed: impl Fn(&io::Error) + Send + Sync + 'static) -> NodePlatform {
+        NodePlatform {
             disk: Arc::new(self.clone()),
-            threads: Threads::Caller(Arc::new(failed)),
+            threads: StoreThreads::Caller(Arc::new(failed)),
         }
     }
 
-    /// Syncs no longer fail and the power stays. What was not synced is still there, as after a
-    /// process was killed.
+    /// Makes the disk healthy: syncs succeed and the power stays. Unsynced writes are still there,
+    /// as after a process was killed.
     pub fn mend(&self) {
         let mut state = self.state();
         state.fail_sync = false;
         state.power_left = None;
     }
 
-    /// The power goes after so many more operations that change something. Then all of them fail
-    /// until [`lose_power`](Self::lose_power) says what is left; or [`mend`](Self::mend), if it
-    /// was only the process that was killed there.
+    /// The power goes after `operations` more operations that change something. Then all of them
+    /// fail until [`lose_power`](Self::lose_power) decides what is left, or [`mend`](Self::mend) if
+    /// only the process was killed there.
     pub fn lose_power_after(&self, operations: u64) {
         self.state().power_left = Some(operations);
     }
 
-    /// Has the power gone, as [`lose_power_after`](Self::lose_power_after) wanted it?
+    /// `true` if the power has gone after [`lose_power_after`](Self::lose_power_after).
     pub fn is_dark(&self) -> bool {
         self.state().power_left == Some(0)
     }
 
-    /// The power goes. Nothing may use files that were open before.
+    /// Decides what a loss of power leaves. Files that were open before must not be used any more.
     pub fn lose_power(&self) {
         self.mend();
         let mut state = self.state();
@@ -106,14 +107,14 @@ impl SimDisk {
             state.names = names.clone();
         }
         state.history.clear();
-        let State {
+        let DiskContent {
             random,
             names,
             rows,
             ..
         } = &mut *state;
         for node in names.values() {
-            if let Node::File(content) = node {
+            if let FileNode::File(content) = node {
                 lock(content).crash(random);
             }
         }
@@ -127,17 +128,17 @@ impl SimDisk {
         self.state().fail_sync = true;
     }
 
-    /// From now on syncs of the log take so many milliseconds; `None` is a healthy disk.
+    /// Sets the duration of log syncs, milliseconds. `None` means a healthy disk.
     pub fn set_sync_ms(&self, range: Option<Range<u64>>) {
         self.state().sync_ms = range.unwrap_or(SYNC_MS);
     }
 
-    /// From now on the disk has no room for more, or has it again.
+    /// Makes the disk full, or not full any more.
     pub fn set_full(&self, full: bool) {
         self.state().full = full;
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, DiskContent> {
         lock(&self.0)
     }
 
@@ -154,7 +155,10 @@ impl SimDisk {
     }
 
     /// Changes names, so that a crash may undo it.
-    fn change(&self, change: impl FnOnce(&mut Names) -> io::Result<()>) -> io::Result<()> {
+    fn change(
+        &self,
+        change: impl FnOnce(&mut BTreeMap<PathBuf, FileNode>) -> io::Result<()>,
+    ) -> io::Result<()> {
         self.operate()?;
         let mut state = self.state();
         let before = state.names.clone();
@@ -168,20 +172,17 @@ impl SimDisk {
 
     fn file(&self, path: &Path) -> io::Result<Arc<Mutex<Content>>> {
         match self.state().names.get(path) {
-            Some(Node::File(content)) => Ok(content.clone()),
-            Some(Node::Dir) => Err(io::Error::new(io::ErrorKind::IsADirectory, "a directory")),
+            Some(FileNode::File(content)) => Ok(content.clone()),
+            Some(FileNode::Dir) => Err(io::Error::new(io::ErrorKind::IsADirectory, "a directory")),
             None => Err(not_found()),
         }
     }
 
     fn handle(&self, content: Arc<Mutex<Content>>) -> Arc<dyn DiskFile> {
-        Arc::new(Handle {
-            disk: self.clone(),
-            content,
-        })
+        Arc::new(FileHandle::new(self.clone(), content))
     }
 
-    /// Whether there is room for more.
+    /// Fails if the disk is full.
     pub(super) fn room(&self) -> io::Result<()> {
         if self.state().full {
             return Err(io::Error::new(
@@ -202,11 +203,11 @@ impl SimDisk {
     }
 }
 
-impl Disk for SimDisk {
+impl StoreDisk for SimDisk {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         self.room()?;
         let content = Arc::new(Mutex::new(Content::default()));
-        let node = Node::File(content.clone());
+        let node = FileNode::File(content.clone());
         self.change(|names| {
             names.insert(path.to_owned(), node);
             Ok(())
@@ -236,7 +237,7 @@ impl Disk for SimDisk {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         self.change(|names| {
             for dir in dir.ancestors() {
-                names.entry(dir.to_owned()).or_insert(Node::Dir);
+                names.entry(dir.to_owned()).or_insert(FileNode::Dir);
             }
             Ok(())
         })
@@ -284,7 +285,7 @@ impl Disk for SimDisk {
 
     fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
         self.sync_result()?;
-        // A journal holds the changes of all directories in one order.
+        // One journal orders the changes of all directories, so a sync of one makes all durable.
         self.state().history.clear();
         Ok(())
     }
@@ -293,7 +294,7 @@ impl Disk for SimDisk {
         if !self.exists(path) {
             self.create(path)?;
         }
-        Ok(Some(DiskLock::alone()))
+        Ok(Some(DiskLock::without_file()))
     }
 
     fn open_state(&self, dir: &Path) -> Result<Box<dyn StateEngine>, EngineError> {
@@ -306,53 +307,6 @@ impl Disk for SimDisk {
         let Range { start, end } = state.sync_ms;
         let drawn = super::next(&mut state.random) % (end - start).max(1);
         Duration::from_millis(start + drawn)
-    }
-}
-
-#[derive(Debug)]
-struct Handle {
-    disk: SimDisk,
-    content: Arc<Mutex<Content>>,
-}
-
-impl DiskFile for Handle {
-    fn bytes(&self) -> io::Result<u64> {
-        Ok(lock(&self.content).live.len() as u64)
-    }
-
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        let content = lock(&self.content);
-        let start = usize::try_from(offset).map_err(io::Error::other)?;
-        let end = start.saturating_add(buffer.len());
-        let bytes = content.live.get(start..end);
-        let bytes = bytes.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
-        buffer.copy_from_slice(bytes);
-        Ok(())
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let start = usize::try_from(offset).map_err(io::Error::other)?;
-        self.disk.operate()?;
-        if start + bytes.len() > lock(&self.content).live.len() {
-            self.disk.room()?;
-        }
-        let mut content = lock(&self.content);
-        content.write(start, bytes);
-        Ok(())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        if let Err(error) = self.disk.sync_result() {
-            // As on Linux: what could not be written is taken for clean, and no later sync tries
-            // it again. It can still be read.
-            if !self.disk.is_dark() {
-                lock(&self.content).forget_unsynced(&mut self.disk.state().random);
-            }
-            return Err(error);
-        }
-        let mut content = lock(&self.content);
-        content.sync();
-        Ok(())
     }
 }
 

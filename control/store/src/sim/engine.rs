@@ -1,4 +1,4 @@
-//! A state engine in memory: what was not flushed may be lost at a crash, newest first.
+//! A state engine in memory. A crash may lose commits that were not flushed, the newest first.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,31 +10,49 @@ use serde::de::DeserializeOwned;
 
 use super::disk::{SimDisk, lock};
 use crate::codec;
-use crate::disk::Disk;
-use crate::engine::{EachRow, EngineError, Progress, StateEngine};
-use crate::machine::Row;
+use crate::disk::StoreDisk;
+use crate::engine::{AppliedProgress, EngineError, RowVisitor, StateEngine};
+use crate::machine::StateRow;
 
-/// The files of a copy.
+/// Names of the files of a checkpoint.
 const ROWS: &str = "ROWS";
 const PROGRESS: &str = "PROGRESS";
 
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+/// Rows and progress that belong together.
+#[derive(Clone, Debug, Default)]
+struct EngineImage {
+    map: BTreeMap<Vec<u8>, Vec<u8>>,
+    progress: AppliedProgress,
+}
+
+impl EngineImage {
+    /// Applies one commit.
+    fn apply(&mut self, rows: &[StateRow], progress: &AppliedProgress) {
+        for row in rows {
+            match &row.value {
+                Some(value) => self.map.insert(row.key.clone(), value.clone()),
+                None => self.map.remove(&row.key),
+            };
+        }
+        self.progress.clone_from(progress);
+    }
+}
 
 /// The rows of one engine, as they are and as a crash may leave them.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    live: (Map, Progress),
-    durable: (Map, Progress),
-    unflushed: Vec<(Vec<Row>, Progress)>,
+    live: EngineImage,
+    durable: EngineImage,
+    unflushed: Vec<(Vec<StateRow>, AppliedProgress)>,
 }
 
 impl Rows {
-    /// Some of the commits are left, none without those before it.
+    /// Keeps some of the unflushed commits: a prefix, as a write-ahead log would.
     pub(super) fn crash(&mut self, random: &mut u64) {
         let commits = self.unflushed.len() as u64 + 1;
         let left = (super::next(random) % commits) as usize;
         for (rows, progress) in self.unflushed.drain(..).take(left) {
-            apply(&mut self.durable, &rows, &progress);
+            self.durable.apply(&rows, &progress);
         }
         self.unflushed.clear();
         self.live = self.durable.clone();
@@ -42,21 +60,12 @@ impl Rows {
 
     fn flush(&mut self) {
         for (rows, progress) in self.unflushed.drain(..) {
-            apply(&mut self.durable, &rows, &progress);
+            self.durable.apply(&rows, &progress);
         }
     }
 }
 
-fn apply((map, at): &mut (Map, Progress), rows: &[Row], progress: &Progress) {
-    for row in rows {
-        match &row.value {
-            Some(value) => map.insert(row.key.clone(), value.clone()),
-            None => map.remove(&row.key),
-        };
-    }
-    at.clone_from(progress);
-}
-
+/// The engine of one open store.
 #[derive(Debug)]
 pub(super) struct SimEngine {
     disk: SimDisk,
@@ -89,7 +98,7 @@ impl SimEngine {
         write().map_err(|e| io_error("copy", &path, e))
     }
 
-    /// A flush writes files, for which there must be room.
+    /// Syncs the disk; fails if it has no room for the files of a flush.
     fn sync(&self, action: &'static str) -> Result<(), EngineError> {
         let synced = self.disk.room().and_then(|()| self.disk.sync_result());
         synced.map_err(|e| io_error(action, Path::new("simulated"), e))
@@ -97,12 +106,12 @@ impl SimEngine {
 }
 
 impl StateEngine for SimEngine {
-    fn progress(&self) -> Result<Progress, EngineError> {
-        Ok(lock(&self.rows).live.1.clone())
+    fn progress(&self) -> Result<AppliedProgress, EngineError> {
+        Ok(lock(&self.rows).live.progress.clone())
     }
 
-    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), EngineError> {
-        for (key, value) in &lock(&self.rows).live.0 {
+    fn rows(&self, each: &mut RowVisitor<'_>) -> Result<(), EngineError> {
+        for (key, value) in &lock(&self.rows).live.map {
             each(key, value).map_err(|source| EngineError::Value {
                 path: "simulated".into(),
                 key: key.escape_ascii().to_string(),
@@ -112,11 +121,11 @@ impl StateEngine for SimEngine {
         Ok(())
     }
 
-    fn commit(&self, rows: &[Row], progress: &Progress) -> Result<(), EngineError> {
+    fn commit(&self, rows: &[StateRow], progress: &AppliedProgress) -> Result<(), EngineError> {
         let written = self.disk.operate();
         written.map_err(|e| io_error("write", Path::new("simulated"), e))?;
         let mut all = lock(&self.rows);
-        apply(&mut all.live, rows, progress);
+        all.live.apply(rows, progress);
         all.unflushed.push((rows.to_vec(), progress.clone()));
         Ok(())
     }
@@ -127,21 +136,24 @@ impl StateEngine for SimEngine {
         Ok(())
     }
 
-    fn checkpoint(&self, dir: &Path) -> Result<Progress, EngineError> {
+    fn checkpoint(&self, dir: &Path) -> Result<AppliedProgress, EngineError> {
         self.flush()?;
-        let (rows, progress) = lock(&self.rows).live.clone();
+        let EngineImage { map, progress } = lock(&self.rows).live.clone();
         let copied = self.disk.create_dir(dir);
         copied.map_err(|e| io_error("create", dir, e))?;
-        self.write(dir, ROWS, &rows)?;
+        self.write(dir, ROWS, &map)?;
         self.write(dir, PROGRESS, &progress)?;
         let synced = self.disk.sync_dir(dir);
         synced.map_err(|e| io_error("sync", dir, e))?;
         Ok(progress)
     }
 
-    fn replace(&self, dir: &Path) -> Result<Progress, EngineError> {
-        let copy = (self.read(dir, ROWS)?, self.read(dir, PROGRESS)?);
-        let progress: Progress = Progress::clone(&copy.1);
+    fn replace(&self, dir: &Path) -> Result<AppliedProgress, EngineError> {
+        let copy = EngineImage {
+            map: self.read(dir, ROWS)?,
+            progress: self.read(dir, PROGRESS)?,
+        };
+        let progress = copy.progress.clone();
         self.sync("replace")?;
         let mut rows = lock(&self.rows);
         rows.unflushed.clear();

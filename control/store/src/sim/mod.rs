@@ -1,12 +1,14 @@
-//! The other side of the seams, for a simulation of a whole cluster in one thread.
+//! Simulated disk, state engine and scheduling, for a simulation of a whole cluster in one thread.
 //!
-//! Nothing of this is in a product: the feature `sim` is asked for by the simulation only, and
+//! None of this is in a product: only the simulation enables the feature `sim`, and
 //! `./dev check` fails when `metalmeshd` is built with it.
 
 mod bug;
 mod content;
 mod disk;
 mod engine;
+mod fair_channel;
+mod file;
 mod probe;
 mod watch;
 
@@ -22,20 +24,20 @@ thread_local! {
     static SEED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Begins a run on this thread: random numbers of its stores follow from `seed`, and they have
-/// `bug`, if any.
+/// Begins a run on this thread: the random numbers of its stores follow from `seed`. `Some(bug)`
+/// puts a bug back into them.
 pub fn begin(seed: u64, bug: Option<Bug>) {
     SEED.set(Some(seed));
     inject(bug);
 }
 
-/// Ends what [`begin`] began.
+/// Ends the run of [`begin`].
 pub fn end() {
     SEED.set(None);
     inject(None);
 }
 
-/// The next random number, if a run is on.
+/// The next random number of the run; `None` outside a run.
 pub(crate) fn random() -> Option<u64> {
     let mut state = SEED.get()?;
     let number = next(&mut state);

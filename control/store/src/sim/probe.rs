@@ -1,4 +1,4 @@
-//! What a simulation sees of a node from outside, to check invariants.
+//! State of a node as the simulation checks it against the invariants.
 
 use std::ops::Range;
 
@@ -9,50 +9,50 @@ use crate::codec;
 use crate::machine::StateMachine;
 use crate::store::Store;
 
-/// A node at one moment. Log positions are indexes of entries.
+/// State of a node at one moment. Log positions are indexes of entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// The term of its vote.
     pub term: u64,
-    /// Whom it voted for.
+    /// The node that it voted for.
     pub voted_for: Option<u64>,
-    /// Was it elected in that term, as far as it knows?
+    /// `true` if it was elected in that term, as far as it knows.
     pub leads: bool,
-    /// Whom it takes for the leader.
+    /// The leader, as far as it knows.
     pub leader: Option<u64>,
-    /// Last entry it knows to be on a majority, with its term.
+    /// Last entry that it knows to be committed, with its term.
     pub committed: Option<(u64, u64)>,
     /// Last entry in its state.
     pub applied: Option<u64>,
-    /// The entry that made the membership in its state.
+    /// Entry of the membership in its state.
     pub membership_at: Option<u64>,
-    /// Who votes, by the newest membership it knows.
+    /// Voters of the newest membership that it knows.
     pub voters: Vec<u64>,
-    /// Who belongs to the cluster, by the newest membership it knows.
+    /// Members of the newest membership that it knows.
     pub members: Vec<u64>,
     /// Last entry of its log.
     pub last: Option<u64>,
-    /// Last entry that its log no longer has.
+    /// Last entry that was purged from its log.
     pub purged: Option<u64>,
     /// Last entry in its newest snapshot.
     pub snapshot: Option<u64>,
-    /// Is a snapshot on its way here?
+    /// `true` if it is receiving a snapshot.
     pub is_receiving: bool,
 }
 
 /// An entry of a node's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedEntry {
-    /// Its place.
+    /// Index of the entry.
     pub index: u64,
-    /// The term it was made in.
+    /// Term of the leader that made it.
     pub term: u64,
-    /// A checksum of what it says.
+    /// Checksum of its content.
     pub digest: u32,
 }
 
 impl<M: StateMachine> Store<M> {
-    /// What this node is at.
+    /// State of this node now.
     pub fn probe(&self) -> Probe {
         let metrics = self.raft().metrics();
         let metrics = metrics.borrow_watched();
@@ -78,7 +78,7 @@ impl<M: StateMachine> Store<M> {
         }
     }
 
-    /// The entries of `range` that its log has.
+    /// The entries of `range` in its log.
     ///
     /// # Errors
     /// When the log cannot be read.

@@ -1,5 +1,5 @@
-//! A watched value as openraft wants it, that wakes those who wait in the order in which they
-//! came. Tokio's own spreads them at random, and a run would not repeat itself.
+//! A watched value for openraft that wakes its waiters in the order in which they came. Tokio's own
+//! wakes them in random order, and a run could not be repeated.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,110 +9,53 @@ use openraft::{OptionalSend, OptionalSync};
 use parking_lot::{RwLock, RwLockReadGuard};
 use tokio::sync::Notify;
 
-/// The kind of channel.
+use super::fair_channel::{FairReceiver, FairSender, WatchCell};
+
+/// The kind of watch channel.
 #[derive(Debug)]
 pub(crate) struct FairWatch;
 
-#[derive(Debug)]
-struct Channel<T> {
-    value: RwLock<T>,
-    version: AtomicUsize,
-    senders: AtomicUsize,
-    receivers: AtomicUsize,
-    changed: Notify,
-}
-
-/// Changes the value.
-#[derive(Debug)]
-pub(crate) struct Sender<T>(Arc<Channel<T>>);
-
-/// Sees the value.
-#[derive(Debug)]
-pub(crate) struct Receiver<T> {
-    channel: Arc<Channel<T>>,
-    seen: usize,
-}
-
 /// The value, locked.
 #[derive(Debug)]
-pub(crate) struct Ref<'a, T>(RwLockReadGuard<'a, T>);
+pub(crate) struct FairRef<'a, T>(RwLockReadGuard<'a, T>);
 
-impl<T> std::ops::Deref for Ref<'_, T> {
+impl<'a, T> FairRef<'a, T> {
+    pub(super) fn new(guard: RwLockReadGuard<'a, T>) -> Self {
+        Self(guard)
+    }
+}
+
+impl<T> std::ops::Deref for FairRef<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.0
     }
 }
 
-impl<T> Channel<T> {
-    fn look(&self) -> Ref<'_, T> {
-        Ref(self.value.read())
-    }
-
-    fn tell(&self) {
-        self.version.fetch_add(1, Ordering::SeqCst);
-        self.changed.notify_waiters();
-    }
-}
-
-impl<T> Receiver<T> {
-    fn new(channel: Arc<Channel<T>>, seen: usize) -> Self {
-        channel.receivers.fetch_add(1, Ordering::SeqCst);
-        Self { channel, seen }
-    }
-}
-
-impl<T> Clone for Sender<T> {
-    fn clone(&self) -> Self {
-        self.0.senders.fetch_add(1, Ordering::SeqCst);
-        Self(self.0.clone())
-    }
-}
-
-impl<T> Drop for Sender<T> {
-    fn drop(&mut self) {
-        if self.0.senders.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.changed.notify_waiters();
-        }
-    }
-}
-
-impl<T> Clone for Receiver<T> {
-    fn clone(&self) -> Self {
-        Self::new(self.channel.clone(), self.seen)
-    }
-}
-
-impl<T> Drop for Receiver<T> {
-    fn drop(&mut self) {
-        self.channel.receivers.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
 impl Watch for FairWatch {
-    type Sender<T: OptionalSend + OptionalSync> = Sender<T>;
-    type Receiver<T: OptionalSend + OptionalSync> = Receiver<T>;
-    type Ref<'a, T: OptionalSend + 'a> = Ref<'a, T>;
+    type Sender<T: OptionalSend + OptionalSync> = FairSender<T>;
+    type Receiver<T: OptionalSend + OptionalSync> = FairReceiver<T>;
+    type Ref<'a, T: OptionalSend + 'a> = FairRef<'a, T>;
 
-    fn channel<T: OptionalSend + OptionalSync>(init: T) -> (Sender<T>, Receiver<T>) {
-        let channel = Arc::new(Channel {
+    fn channel<T: OptionalSend + OptionalSync>(init: T) -> (FairSender<T>, FairReceiver<T>) {
+        let channel = Arc::new(WatchCell {
             value: RwLock::new(init),
             version: AtomicUsize::new(0),
             senders: AtomicUsize::new(1),
             receivers: AtomicUsize::new(0),
             changed: Notify::new(),
         });
-        (Sender(channel.clone()), Receiver::new(channel, 0))
+        (FairSender(channel.clone()), FairReceiver::new(channel, 0))
     }
 }
 
-impl<T: OptionalSend + OptionalSync> WatchSender<FairWatch, T> for Sender<T> {
+impl<T: OptionalSend + OptionalSync> WatchSender<FairWatch, T> for FairSender<T> {
     fn send(&self, value: T) -> Result<(), SendError<T>> {
         if self.0.receivers.load(Ordering::SeqCst) == 0 {
             return Err(SendError(value));
         }
         *self.0.value.write() = value;
-        self.0.tell();
+        self.0.wake();
         Ok(())
     }
 
@@ -121,21 +64,21 @@ impl<T: OptionalSend + OptionalSync> WatchSender<FairWatch, T> for Sender<T> {
         let is_modified = modify(&mut value);
         drop(value);
         if is_modified {
-            self.0.tell();
+            self.0.wake();
         }
         is_modified
     }
 
-    fn borrow_watched(&self) -> Ref<'_, T> {
+    fn borrow_watched(&self) -> FairRef<'_, T> {
         self.0.look()
     }
 
-    fn subscribe(&self) -> Receiver<T> {
-        Receiver::new(self.0.clone(), self.0.version.load(Ordering::SeqCst))
+    fn subscribe(&self) -> FairReceiver<T> {
+        FairReceiver::new(self.0.clone(), self.0.version.load(Ordering::SeqCst))
     }
 }
 
-impl<T: OptionalSend + OptionalSync> WatchReceiver<FairWatch, T> for Receiver<T> {
+impl<T: OptionalSend + OptionalSync> WatchReceiver<FairWatch, T> for FairReceiver<T> {
     async fn changed(&mut self) -> Result<(), RecvError> {
         loop {
             let changed = self.channel.changed.notified();
@@ -151,11 +94,11 @@ impl<T: OptionalSend + OptionalSync> WatchReceiver<FairWatch, T> for Receiver<T>
         }
     }
 
-    fn borrow_watched(&self) -> Ref<'_, T> {
+    fn borrow_watched(&self) -> FairRef<'_, T> {
         self.channel.look()
     }
 
-    fn borrow_and_update(&mut self) -> Ref<'_, T> {
+    fn borrow_and_update(&mut self) -> FairRef<'_, T> {
         self.seen = self.channel.version.load(Ordering::SeqCst);
         self.channel.look()
     }

@@ -1,4 +1,4 @@
-//! What members do together.
+//! Clusters: replication, elections, membership, forwarding and refusals.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use futures::future::BoxFuture;
 
 use super::mesh::{Mesh, fill, only_snapshot, wait_for};
 use super::*;
-use crate::raft::wire::{self, Hello};
+use crate::wire::{self, Hello};
 use crate::{
-    Begin, Channel, Lane, Member, MemberChange, MembershipError, PeerRefusal, ProposeError,
-    StateMachine, StoreError, Transport,
+    Channel, ClusterMember, Lane, MemberChange, MembershipError, PeerRefusal, ProposeError,
+    StartMode, StateMachine, StoreError, Transport,
 };
 
 async fn holds(store: &Store<Ledger>, key: &str, value: &str) {
@@ -71,9 +71,13 @@ async fn the_others_go_on_without_the_leader_and_it_catches_up() {
     let term = leader.term();
     mesh.heal();
     holds(&stores[0], "after", "value").await;
-    assert_eq!(leader.term(), term, "who comes back unseats nobody");
+    assert_eq!(
+        leader.term(),
+        term,
+        "a member that comes back unseats no leader"
+    );
     mesh.stop(2).await;
-    let begin = Begin::Join(stores[0].cluster_id());
+    let begin = StartMode::Join(stores[0].cluster_id());
     let again = mesh.start(mesh.config(dir.path(), 2, begin)).await;
     holds(&again, "after", "value").await;
     for store in [&stores[0], &again, &stores[2]] {
@@ -97,14 +101,14 @@ async fn a_leader_that_fell_silent_is_not_waited_for() {
             store.propose(&(), &LedgerCommand::Put { key, value }).await
         }
     };
-    // All three go the way that is open, on which no answer will ever come.
+    // All three use the open channel, on which no answer ever comes.
     let (lost, repeated, read) =
         tokio::join!(put_in("lost"), put_in("repeatable"), follower.read(|_| ()));
     let Err(ProposeError::Store(StoreError::OutcomeUnknown { reason })) = lost else {
         panic!("nobody knows what became of it: {lost:?}");
     };
     assert!(reason.contains("the leader was lost"), "{reason}");
-    // What has no effect, or none the second time, was answered by the next leader.
+    // The next leader answered the requests without effect and the idempotent one.
     repeated.unwrap();
     read.unwrap();
     put_in("after").await.unwrap();
@@ -129,16 +133,19 @@ async fn an_empty_member_gets_a_snapshot() {
     let config = StoreConfig {
         keep_entries: 0,
         snapshot_bytes_per_second: Some(50 << 20),
-        ..mesh.config(dir.path(), 1, Begin::Form)
+        ..mesh.config(dir.path(), 1, StartMode::Form)
     };
     let first = mesh.start(config).await;
     for n in 0..20 {
         put(&first, &format!("key-{n}"), &"x".repeat(100_000)).await;
     }
     only_snapshot(&first).await;
-    let begin = Begin::Join(first.cluster_id());
+    let begin = StartMode::Join(first.cluster_id());
     let second = mesh.start(mesh.config(dir.path(), 2, begin)).await;
-    assert!(!second.is_leader(), "who waits to join forms no cluster");
+    assert!(
+        !second.is_leader(),
+        "a node that waits to join forms no cluster"
+    );
     mesh.add(&first, 2).await;
     holds(&second, "key-19", &"x".repeat(100_000)).await;
     assert!(mesh.opened(Lane::Snapshot) > 0);
@@ -184,7 +191,7 @@ async fn leadership_is_handed_over_and_a_member_removed() {
     }
 }
 
-/// Says what it is told to say.
+/// Sends `hello` and returns the refusal, which both sides must get.
 async fn say_hello(store: &Store<Ledger>, certified: u64, hello: Hello) -> PeerRefusal {
     let (mut near, far) = Channel::pair(4);
     near.send(wire::say(&hello).unwrap()).await.unwrap();
@@ -247,7 +254,7 @@ async fn strangers_are_turned_away_by_name() {
     store.shutdown().await;
 }
 
-/// Breaks the first snapshot channels after some frames.
+/// A transport that breaks the first snapshot channels after some frames.
 #[derive(Debug)]
 struct Fragile {
     inner: Arc<dyn Transport>,
@@ -256,7 +263,11 @@ struct Fragile {
 }
 
 impl Transport for Fragile {
-    fn open(&self, member: &Member, lane: Lane) -> BoxFuture<'static, std::io::Result<Channel>> {
+    fn open(
+        &self,
+        member: &ClusterMember,
+        lane: Lane,
+    ) -> BoxFuture<'static, std::io::Result<Channel>> {
         use std::sync::atomic::Ordering::Relaxed;
         let opening = self.inner.open(member, lane);
         let (breaks, frames) = (self.breaks.clone(), self.frames.clone());
@@ -292,7 +303,7 @@ async fn a_broken_snapshot_goes_on_where_it_broke() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     let dir = tempfile::tempdir().unwrap();
     let mesh = Arc::new(Mesh::default());
-    let mut config = mesh.config(dir.path(), 1, Begin::Form);
+    let mut config = mesh.config(dir.path(), 1, StartMode::Form);
     config.keep_entries = 0;
     let frames = Arc::new(AtomicUsize::new(0));
     let breaks = Arc::new(AtomicUsize::new(2));
@@ -304,7 +315,7 @@ async fn a_broken_snapshot_goes_on_where_it_broke() {
     let first = mesh.start(config).await;
     fill(&first).await;
     only_snapshot(&first).await;
-    let begin = Begin::Join(first.cluster_id());
+    let begin = StartMode::Join(first.cluster_id());
     let second = mesh.start(mesh.config(dir.path(), 2, begin)).await;
     mesh.add(&first, 2).await;
     wait_for("the snapshot", || async {

@@ -1,5 +1,5 @@
-//! kill -9 of a real process that writes: nothing acknowledged is lost, nothing appears that was
-//! not asked for.
+//! `kill -9` of a real process that writes: no acknowledged write is lost, and no write appears
+//! that was not proposed.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -15,7 +15,7 @@ const DIR_VARIABLE: &str = "CONTROL_STORE_CRASH_DIR";
 const ROUND_VARIABLE: &str = "CONTROL_STORE_CRASH_ROUND";
 const TASKS: u64 = 16;
 
-/// Not a test by itself: what the killed process runs. Each task writes one key after the other
+/// Not a test by itself: the code of the killed process. Each task writes one key after the other
 /// and prints each acknowledgement.
 #[test]
 #[ignore = "run by acknowledged_writes_survive_kill_9 in a process of its own"]
@@ -27,7 +27,7 @@ fn writer_process() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async move {
         let config = StoreConfig {
-            // Snapshots, purges and new segments happen while the knife falls.
+            // The kill hits snapshots, purges and new segments too.
             snapshot_every_entries: 200,
             keep_entries: 20,
             ..config(Path::new(&dir))
@@ -116,7 +116,8 @@ async fn acknowledged_writes_survive_kill_9() {
     }
 }
 
-/// Of each task: all numbers up to the last acknowledged one, at most one more, without a gap.
+/// Checks each task: all numbers up to the last acknowledged one are there without a gap, and at
+/// most two more.
 fn check(ledger: &Ledger, history: &[BTreeMap<u64, u64>]) {
     let mut found: BTreeMap<(usize, u64), Vec<u64>> = BTreeMap::new();
     for (key, value) in &ledger.entries {
@@ -168,7 +169,7 @@ fn failing_disk_process() {
         .unwrap();
         put(&store, "before", "value").await;
         std::fs::remove_dir_all(dir.join("log")).unwrap();
-        // Sooner or later this needs a new segment.
+        // The open segment takes some of these writes; then a new segment is needed.
         for n in 0..1000 {
             put(&store, &format!("after-{n}"), &"v".repeat(200)).await;
         }

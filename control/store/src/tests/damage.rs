@@ -1,5 +1,5 @@
-//! What a damaged data directory leads to: a cut where nothing acknowledged can be, else a
-//! refusal that says what to do.
+//! Damaged data directories: the end is cut where nothing can be acknowledged, other damage is
+//! refused with a remedy.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ fn newest_segment(dir: &Path) -> PathBuf {
     files.pop().unwrap()
 }
 
-/// A closed store with ten writes.
+/// Makes a closed store with ten writes.
 async fn written(dir: &Path) -> Ledger {
     let store = open(dir).await;
     for n in 0..10 {

@@ -1,4 +1,4 @@
-//! Random and damaged bytes for everything that is read back from the disk.
+//! Random and damaged bytes for every decoder of files.
 
 #![expect(
     clippy::let_underscore_must_use,
@@ -8,27 +8,28 @@
 use bolero::check;
 
 use crate::codec;
-use crate::engine::Progress;
-use crate::raft::types::{Entry, LogId, Vote};
-use crate::wal::frame::{self, Kind, Tail};
-use crate::wal::segment::{self, Head};
+use crate::engine::AppliedProgress;
+use crate::raft_types::{Entry, LogId, Vote};
+use crate::wal::frame::{self, FrameKind};
+use crate::wal::scan::{SegmentTail, scan};
+use crate::wal::segment::{self, SegmentHead};
 
 const SALT: u32 = 4711;
 
 #[test]
 fn fuzz_log_frames() {
     check!().for_each(|bytes: &[u8]| {
-        let scan = frame::scan(bytes, 0, SALT);
-        assert!(scan.end <= bytes.len());
-        for found in &scan.frames {
+        let scanned = scan(bytes, 0, SALT);
+        assert!(scanned.end <= bytes.len());
+        for found in &scanned.frames {
             assert!(found.payload.end <= bytes.len());
         }
         let _ = segment::read_preamble(bytes);
     });
 }
 
-/// Frames that were synced one by one, then a byte that changed: what was before it is found, and
-/// nothing behind it is, but for a mark that it is damaged.
+/// One byte changes among frames that were synced one by one: the frames before it are found, none
+/// behind it are, and the damage is reported unless it is in the last frame.
 #[test]
 fn fuzz_log_damage() {
     check!()
@@ -40,7 +41,14 @@ fn fuzz_log_damage() {
                 let start = bytes.len();
                 starts.push(start);
                 let window = u32::try_from(start).unwrap();
-                frame::write(&mut bytes, SALT, Kind::Entry, epoch as u64, window, payload);
+                frame::write(
+                    &mut bytes,
+                    SALT,
+                    FrameKind::Entry,
+                    epoch as u64,
+                    window,
+                    payload,
+                );
             }
             let written = bytes.len();
             bytes.resize(written + 64, 0);
@@ -51,14 +59,14 @@ fn fuzz_log_damage() {
             bytes[at] ^= flip;
             let hit = starts.iter().rposition(|start| *start <= at).unwrap();
             let is_padding = at >= starts[hit] + frame::HEADER_BYTES + payloads[hit].len();
-            let scan = frame::scan(&bytes, 0, SALT);
+            let scanned = scan(&bytes, 0, SALT);
             if is_padding {
-                assert_eq!(scan.frames.len(), payloads.len());
+                assert_eq!(scanned.frames.len(), payloads.len());
                 return;
             }
-            assert_eq!(scan.frames.len(), hit);
+            assert_eq!(scanned.frames.len(), hit);
             let is_last = hit + 1 == payloads.len();
-            assert_eq!(matches!(scan.tail, Tail::Corrupt(_)), !is_last);
+            assert_eq!(matches!(scanned.tail, SegmentTail::Corrupt(_)), !is_last);
         });
 }
 
@@ -68,8 +76,8 @@ fn fuzz_log_records() {
         let _ = codec::decode::<Entry>(bytes);
         let _ = codec::decode::<Vote>(bytes);
         let _ = codec::decode::<Option<LogId>>(bytes);
-        let _ = codec::decode::<Head>(bytes);
-        let _ = codec::decode::<Progress>(bytes);
+        let _ = codec::decode::<SegmentHead>(bytes);
+        let _ = codec::decode::<AppliedProgress>(bytes);
         if let Ok(entry) = codec::decode::<Entry>(bytes) {
             let again = codec::encode(&entry).unwrap();
             assert_eq!(codec::decode::<Entry>(&again).unwrap(), entry);

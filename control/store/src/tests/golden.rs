@@ -22,9 +22,9 @@ use tests_scenario::Step;
 use super::restore::Rows;
 use super::tables::{propose, tenant};
 use super::*;
-use crate::machine::Row;
+use crate::machine::StateRow;
 use crate::tables::{row_key, row_value};
-use crate::{Restore, StateMachine, codec};
+use crate::{StateRestore, StateMachine, codec};
 
 /// Machines of the scenario.
 const MACHINES: u32 = 20;
@@ -99,7 +99,7 @@ fn samples() -> Samples {
         let sample = codec::encode(&enveloped(command)).unwrap();
         keep_largest(&mut samples.commands, command.op.name(), sample);
         for change in StateMachine::apply(&mut tables, command).changes {
-            let Row { value, .. } = row_of(&tables, &change);
+            let StateRow { value, .. } = row_of(&tables, &change);
             if let Some(value) = value {
                 keep_largest(&mut samples.rows, change.kind.as_str(), value);
             }
@@ -113,7 +113,7 @@ fn samples() -> Samples {
     samples
 }
 
-fn row_of(tables: &Tables, change: &Change) -> Row {
+fn row_of(tables: &Tables, change: &Change) -> StateRow {
     StateMachine::row(tables, change).unwrap()
 }
 
@@ -307,7 +307,7 @@ async fn the_golden_state_is_restored_and_goes_on() {
     // Nodes of the old cluster are not restored.
     let is_kept = |key: &[u8]| !key.starts_with(b"control-node/");
     let count = rows.iter().filter(|(key, _)| is_kept(key)).count();
-    let target = Restore {
+    let target = StateRestore {
         dir: dir.path().join("new"),
         cluster: "test".to_owned(),
         node_id: 1,

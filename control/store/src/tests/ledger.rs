@@ -1,10 +1,10 @@
-//! A state machine just rich enough: text by key, and a command that is refused.
+//! A small state machine: text by key, a command that is refused and one that panics.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CodecError, Outcome, Row, StateMachine, decode_row, encode_row};
+use crate::{ApplyOutcome, StateMachine, StateRow, StoreCodecError, decode_row, encode_row};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Ledger {
@@ -39,7 +39,7 @@ impl StateMachine for Ledger {
     type Change = (String, Option<String>);
     type Permit = ();
 
-    fn apply(&mut self, command: &LedgerCommand) -> Outcome<Self> {
+    fn apply(&mut self, command: &LedgerCommand) -> ApplyOutcome<Self> {
         let change = match command {
             LedgerCommand::Put { key, value } => {
                 self.entries.insert(key.clone(), value.clone());
@@ -50,7 +50,7 @@ impl StateMachine for Ledger {
                 (key.clone(), None)
             }
             LedgerCommand::Refuse => {
-                return Outcome {
+                return ApplyOutcome {
                     result: Err(Refused),
                     changes: vec![],
                 };
@@ -58,7 +58,7 @@ impl StateMachine for Ledger {
             LedgerCommand::Panic => panic!("asked to"),
         };
         self.revision += 1;
-        Outcome {
+        ApplyOutcome {
             result: Ok(self.revision),
             changes: vec![change],
         }
@@ -77,15 +77,15 @@ impl StateMachine for Ledger {
         self.revision = revision;
     }
 
-    fn row(&self, (key, value): &Self::Change) -> Result<Row, CodecError> {
+    fn row(&self, (key, value): &Self::Change) -> Result<StateRow, StoreCodecError> {
         let value = value.as_ref().map(encode_row).transpose()?;
-        Ok(Row {
+        Ok(StateRow {
             key: key.clone().into_bytes(),
             value,
         })
     }
 
-    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), CodecError> {
+    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreCodecError> {
         let key = String::from_utf8_lossy(key).into_owned();
         self.entries.insert(key, decode_row(value)?);
         Ok(())

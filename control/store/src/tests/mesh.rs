@@ -1,4 +1,4 @@
-//! Members in one process, joined in memory; any way between two of them can be cut.
+//! A cluster in one process, connected in memory. Any link between two members can be cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -10,20 +10,20 @@ use futures::future::BoxFuture;
 use tokio::task::JoinSet;
 
 use super::{Ledger, config, put};
-use crate::{Begin, Channel, Lane, Member, MemberChange, Store, StoreConfig, Transport};
+use crate::{Channel, ClusterMember, Lane, MemberChange, StartMode, Store, StoreConfig, Transport};
 
-/// Who is there, and which ways are cut.
+/// The members, and the links that are cut.
 #[derive(Debug, Default)]
 pub(crate) struct Mesh {
     stores: Mutex<BTreeMap<u64, Store<Ledger>>>,
     cut: Mutex<BTreeSet<(u64, u64)>>,
-    /// Who neither hears nor is heard, though every channel stays open.
+    /// Members whose messages are lost in both directions while their channels stay open.
     silent: Mutex<BTreeSet<u64>>,
     opened: Mutex<BTreeMap<Lane, usize>>,
     tasks: Mutex<JoinSet<()>>,
 }
 
-/// One member's way to the others.
+/// Transport of one member.
 #[derive(Debug)]
 struct Way {
     from: u64,
@@ -31,7 +31,7 @@ struct Way {
 }
 
 impl Transport for Way {
-    fn open(&self, member: &Member, lane: Lane) -> BoxFuture<'static, io::Result<Channel>> {
+    fn open(&self, member: &ClusterMember, lane: Lane) -> BoxFuture<'static, io::Result<Channel>> {
         let (mesh, from, to) = (self.mesh.clone(), self.from, member.node);
         Box::pin(async move {
             let store = mesh.stores.lock().unwrap().get(&to).cloned();
@@ -67,7 +67,7 @@ impl Transport for Way {
 }
 
 impl Mesh {
-    pub(crate) fn config(self: &Arc<Self>, dir: &Path, node: u64, begin: Begin) -> StoreConfig {
+    pub(crate) fn config(self: &Arc<Self>, dir: &Path, node: u64, begin: StartMode) -> StoreConfig {
         StoreConfig {
             node_id: node,
             begin,
@@ -91,10 +91,10 @@ impl Mesh {
 
     /// A cluster with voters 1 to `count`; the first one leads.
     pub(crate) async fn cluster(self: &Arc<Self>, dir: &Path, count: u64) -> Vec<Store<Ledger>> {
-        let first = self.start(self.config(dir, 1, Begin::Form)).await;
+        let first = self.start(self.config(dir, 1, StartMode::Form)).await;
         let mut stores = vec![first.clone()];
         for node in 2..=count {
-            let begin = Begin::Join(first.cluster_id());
+            let begin = StartMode::Join(first.cluster_id());
             let store = self.start(self.config(dir, node, begin)).await;
             self.add(&first, node).await;
             wait_for("the learner to catch up", || {
@@ -114,7 +114,7 @@ impl Mesh {
         leader.change_members_here(&add).await.unwrap();
     }
 
-    /// Cuts every way to `node`: new channels are refused, old ones are gone with their tasks.
+    /// Cuts every link of `node`: new channels are refused, open ones end with their tasks.
     pub(crate) fn cut_off(&self, node: u64) {
         let others: Vec<u64> = self.stores.lock().unwrap().keys().copied().collect();
         let ways = others.iter().map(|o| (node.min(*o), node.max(*o)));
@@ -122,7 +122,7 @@ impl Mesh {
         self.tasks.lock().unwrap().abort_all();
     }
 
-    /// From now on nothing is heard of `node`, nor by it, on channels that all stay open.
+    /// Loses all messages from and to `node` from now on; its channels stay open.
     pub(crate) fn silence(&self, node: u64) {
         self.silent.lock().unwrap().insert(node);
     }
@@ -145,7 +145,7 @@ impl Mesh {
 
 pub(crate) async fn fill(store: &Store<Ledger>) {
     for n in 0..8_u64 {
-        // Does not compress, so that it takes many pieces.
+        // Random text does not compress, so the snapshot has many pieces.
         let mut seed = n + 1;
         let value: String = std::iter::repeat_with(|| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -157,7 +157,7 @@ pub(crate) async fn fill(store: &Store<Ledger>) {
     }
 }
 
-/// Leaves nothing but a snapshot to those who join.
+/// Purges the log, so that a member that joins needs the snapshot.
 pub(crate) async fn only_snapshot(store: &Store<Ledger>) {
     store.snapshot().await.unwrap();
     wait_for("a purged log", || async {

@@ -1,6 +1,6 @@
 //! Tests of the whole store, on a small state machine of their own.
 //!
-//! They live in the crate and not beside it: one test binary less to link with RocksDB.
+//! They are part of the crate, which saves linking one more test binary with RocksDB.
 
 mod cluster;
 mod crash;

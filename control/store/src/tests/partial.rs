@@ -1,4 +1,4 @@
-//! Snapshots that are interrupted on their way, by a crash of who receives them.
+//! Snapshots whose transfer is interrupted by a crash of the receiver.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,16 +10,15 @@ use tokio::sync::Semaphore;
 use super::mesh::{Mesh, fill, only_snapshot, wait_for};
 use super::*;
 use crate::disk::RealDisk;
-use crate::raft::types::LogId;
-use crate::snapshot::Snapshots;
-use crate::snapshot_partial::Header;
-use crate::snapshot_wire::{Listed, PIECE_BYTES};
-use crate::{Begin, Channel, Lane, Member, Transport};
+use crate::raft_types::LogId;
+use crate::snapshot::SnapshotStore;
+use crate::snapshot::file::{PIECE_BYTES, SnapshotFile, SnapshotManifest};
+use crate::{Channel, ClusterMember, Lane, StartMode, Transport};
 
-/// Bytes of a snapshot, about; they do not compress.
+/// Approximate size of the snapshot, bytes; its content does not compress.
 const TOTAL: u64 = 8 * 500_000;
 
-/// Holds up the first snapshot at about half, until it may break.
+/// Stops the first snapshot at about half, and breaks its channel when told to.
 #[derive(Debug)]
 struct Halfway {
     inner: Arc<dyn Transport>,
@@ -28,7 +27,11 @@ struct Halfway {
 }
 
 impl Transport for Halfway {
-    fn open(&self, member: &Member, lane: Lane) -> BoxFuture<'static, std::io::Result<Channel>> {
+    fn open(
+        &self,
+        member: &ClusterMember,
+        lane: Lane,
+    ) -> BoxFuture<'static, std::io::Result<Channel>> {
         let opening = self.inner.open(member, lane);
         let (snapshots, may_break) = (self.snapshots.clone(), self.may_break.clone());
         Box::pin(async move {
@@ -62,7 +65,7 @@ impl Transport for Halfway {
     }
 }
 
-/// A leader with a snapshot that is half on its way to node 2.
+/// A leader that has sent half of a snapshot to node 2.
 struct Interrupted {
     dir: tempfile::TempDir,
     mesh: Arc<Mesh>,
@@ -71,11 +74,11 @@ struct Interrupted {
 }
 
 impl Interrupted {
-    /// Returns when the receiver, node 2, has all that was sent; it is gone then, and its files are
-    /// as a killed process leaves them.
+    /// Returns when node 2 has received everything that was sent. Node 2 is stopped then, with its
+    /// files as a killed process leaves them.
     async fn new() -> Self {
         let (dir, mesh) = (tempfile::tempdir().unwrap(), Arc::new(Mesh::default()));
-        let mut config = mesh.config(dir.path(), 1, Begin::Form);
+        let mut config = mesh.config(dir.path(), 1, StartMode::Form);
         config.keep_entries = 0;
         let may_break = Arc::new(Semaphore::new(0));
         config.transport = Arc::new(Halfway {
@@ -86,7 +89,7 @@ impl Interrupted {
         let first = mesh.start(config).await;
         fill(&first).await;
         only_snapshot(&first).await;
-        let begin = Begin::Join(first.cluster_id());
+        let begin = StartMode::Join(first.cluster_id());
         let second = mesh.start(mesh.config(dir.path(), 2, begin)).await;
         mesh.add(&first, 2).await;
         wait_for("half of the snapshot", || async {
@@ -105,9 +108,9 @@ impl Interrupted {
         }
     }
 
-    /// Node 2 starts again on what the killed process left, and gets the rest.
+    /// Starts node 2 on the files of the killed process, and waits for the rest of the snapshot.
     async fn restart(&self) -> Store<Ledger> {
-        let begin = Begin::Join(self.first.cluster_id());
+        let begin = StartMode::Join(self.first.cluster_id());
         let config = self.mesh.config(&self.dir.path().join("killed"), 2, begin);
         let second = self.mesh.start(config).await;
         self.may_break.add_permits(1);
@@ -187,13 +190,13 @@ async fn another_snapshot_is_not_mixed_with_what_is_there() {
     interrupted.end(second).await;
 }
 
-pub(super) fn header(term: u64, index: u64, files: &[(&str, &[u8])]) -> Header {
-    let files = files.iter().map(|(path, content)| Listed {
+pub(super) fn header(term: u64, index: u64, files: &[(&str, &[u8])]) -> SnapshotManifest {
+    let files = files.iter().map(|(path, content)| SnapshotFile {
         path: (*path).to_owned(),
         bytes: content.len() as u64,
         crc: crc32fast::hash(content),
     });
-    Header {
+    SnapshotManifest {
         name: format!("{term:020}-{index:020}"),
         files: files.collect(),
     }
@@ -208,7 +211,7 @@ async fn a_start_removes_what_it_has_without_it() {
     store.shutdown().await;
     let snapshots = dir.path().join("snapshots");
     for (term, stays) in [(1, false), (9, true)] {
-        let at = Snapshots::open(Arc::new(RealDisk), &snapshots).unwrap();
+        let at = SnapshotStore::open(Arc::new(RealDisk), &snapshots).unwrap();
         drop(
             at.begin_partial(header(term, applied, &[("META", b"x")]))
                 .unwrap(),
@@ -217,7 +220,7 @@ async fn a_start_removes_what_it_has_without_it() {
         assert_eq!(snapshots.join("tmp-partial").exists(), stays, "{term}");
         store.shutdown().await;
     }
-    // Nor does what was hardly begun stay.
+    // A snapshot without a readable header is removed as well.
     std::fs::write(snapshots.join("tmp-partial/HEADER"), "x").unwrap();
     open(dir.path()).await.shutdown().await;
     assert!(!snapshots.join("tmp-partial").exists());

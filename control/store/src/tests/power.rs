@@ -1,4 +1,4 @@
-//! What is left after a process was killed, and then after the power went.
+//! Recovery of the simulated disk after a kill of the process, and after a power failure.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,15 +10,16 @@ use tokio::sync::Notify;
 
 use super::partial::header;
 use super::wal::{OWNER, entry, ids};
-use crate::disk::Disk;
-use crate::raft::log::LogStore;
-use crate::raft::types::TypeConfig;
+use crate::disk::StoreDisk;
+use crate::log_store::LogStore;
+use crate::raft_types::TypeConfig;
 use crate::sim::SimDisk;
-use crate::snapshot::Snapshots;
-use crate::snapshot_partial::{Header, Partial};
+use crate::snapshot::SnapshotStore;
+use crate::snapshot::file::SnapshotManifest;
+use crate::snapshot::partial::PartialSnapshot;
 use crate::wal::Wal;
 
-/// Power failures, each of which leaves something else.
+/// Number of seeds; the seed decides which unsynced writes a power failure keeps.
 const FAILURES: u64 = 20;
 
 fn open(disk: &SimDisk) -> Wal {
@@ -26,7 +27,7 @@ fn open(disk: &SimDisk) -> Wal {
     Wal::open(&platform, Path::new("/log"), OWNER, 8 << 10).unwrap()
 }
 
-/// A log whose five entries are written, but never synced, by a process that is killed.
+/// Returns a disk with a log of five entries, written but not synced by a killed process.
 async fn killed_before_the_sync(seed: u64) -> SimDisk {
     const AN_HOUR_MS: u64 = 3_600_000;
     let disk = SimDisk::new(seed);
@@ -63,7 +64,7 @@ async fn what_a_failed_sync_left_is_written_again() {
     for seed in 0..FAILURES {
         let disk = killed_before_the_sync(seed).await;
         disk.fail_next_sync();
-        // The first start fails as the process before did; the next one reads the same.
+        // The first start fails at the sync as well; the next start reads the same bytes.
         let platform = disk.platform(|_| {});
         drop(Wal::open(&platform, Path::new("/log"), OWNER, 8 << 10).unwrap_err());
         let wal = open(&disk);
@@ -75,7 +76,7 @@ async fn what_a_failed_sync_left_is_written_again() {
     }
 }
 
-/// Appends one entry; true when it is durable, false when the disk has failed.
+/// Appends one entry. Returns `true` if it is durable, `false` if the disk has failed.
 async fn append(wal: &Wal, index: u64, bytes: usize, failed: &Notify) -> bool {
     let (tx, rx) = TypeConfig::oneshot();
     let entries = vec![entry(1, index, bytes)];
@@ -102,7 +103,7 @@ async fn a_kill_at_any_moment_and_then_the_power_lose_nothing() {
                 acknowledged += 1;
             }
         }
-        // Killed there: what was done is there, and another process goes on.
+        // A kill keeps all writes, synced or not, and another process continues.
         disk.mend();
         let wal = open(&disk);
         let next = ids(&wal).await.len() as u64;
@@ -130,10 +131,10 @@ async fn what_was_not_synced_is_cut_and_never_refused() {
     }
 }
 
-/// Takes in what is missing.
-fn receive(partial: &mut Partial, contents: &[&[u8]], piece: usize) -> Result<(), String> {
+/// Receives the missing bytes of each file.
+fn receive(partial: &mut PartialSnapshot, contents: &[&[u8]], piece: usize) -> Result<(), String> {
     for (number, content) in contents.iter().enumerate() {
-        let have = usize::try_from(partial.have()[number]).unwrap();
+        let have = usize::try_from(partial.received_bytes()[number]).unwrap();
         let mut offset = have;
         for piece in content[have..].chunks(piece) {
             let appended = partial.append(number, offset as u64, piece);
@@ -144,7 +145,7 @@ fn receive(partial: &mut Partial, contents: &[&[u8]], piece: usize) -> Result<()
     partial.verify().map_err(|flaw| format!("{flaw:?}"))
 }
 
-/// The power goes between any two operations; what is left is gone on with, and never wrong.
+/// After a power failure between any two operations the transfer resumes, with correct files.
 #[test]
 fn a_power_failure_at_any_moment_costs_no_more_than_what_was_not_synced() {
     let contents: [&[u8]; 4] = [&[1; 700], &[2; 3000], &[], &[3; 5000]];
@@ -154,11 +155,11 @@ fn a_power_failure_at_any_moment_costs_no_more_than_what_was_not_synced() {
     let mut kept = 0;
     for seed in 0..300 {
         let sim = SimDisk::new(seed);
-        let disk: Arc<dyn Disk> = Arc::new(sim.clone());
-        let open = || Snapshots::open(disk.clone(), Path::new("/snapshots")).unwrap();
+        let disk: Arc<dyn StoreDisk> = Arc::new(sim.clone());
+        let open = || SnapshotStore::open(disk.clone(), Path::new("/snapshots")).unwrap();
         sim.lose_power_after(seed / 3);
         for _ in 0..2 {
-            if let Ok(snapshots) = Snapshots::open(disk.clone(), Path::new("/snapshots"))
+            if let Ok(snapshots) = SnapshotStore::open(disk.clone(), Path::new("/snapshots"))
                 && let Ok(mut partial) = find(&snapshots, &header)
             {
                 drop(receive(&mut partial, &contents, 300));
@@ -168,17 +169,17 @@ fn a_power_failure_at_any_moment_costs_no_more_than_what_was_not_synced() {
         }
         sim.mend();
         let mut partial = find(&open(), &header).unwrap();
-        kept += partial.have().iter().sum::<u64>();
+        kept += partial.received_bytes().iter().sum::<u64>();
         receive(&mut partial, &contents, 300).unwrap();
         for (name, content) in &files {
-            let path = open().received().0.join(name);
+            let path = open().received_dir().0.join(name);
             assert_eq!(disk.read(&path).unwrap(), *content, "seed {seed}, {name}");
         }
     }
     assert!(kept > 300 * 300, "{kept} bytes were kept");
 }
 
-fn find(snapshots: &Snapshots, header: &Header) -> std::io::Result<Partial> {
+fn find(snapshots: &SnapshotStore, header: &SnapshotManifest) -> std::io::Result<PartialSnapshot> {
     match snapshots.resume_partial(header) {
         Some(partial) => Ok(partial),
         None => snapshots.begin_partial(header.clone()),

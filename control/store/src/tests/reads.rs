@@ -1,4 +1,4 @@
-//! Readers that share a round, and those that must not.
+//! Readers that share a round, and readers that must not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::rounds::{READERS_MAX, Rounds, serve};
 
 const FOR_EVER: Duration = Duration::from_secs(3600);
 
-/// Rounds that answer with their number once they may end.
+/// Rounds whose result is their number, and which end when the test lets them.
 struct Held {
     rounds: Arc<Rounds<u64>>,
     begun: Arc<AtomicU64>,
@@ -45,7 +45,7 @@ fn held(patience: Duration) -> Held {
 }
 
 impl Held {
-    /// A reader that has asked; its answer comes through `answers`.
+    /// Starts a reader; its result arrives on `answers`.
     fn reader(&self, tasks: &mut JoinSet<()>, answers: &mpsc::UnboundedSender<u64>) {
         let (rounds, answers) = (self.rounds.clone(), answers.clone());
         tasks.spawn(async move { answers.send(rounds.join().await.unwrap()).unwrap() });

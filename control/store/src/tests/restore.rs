@@ -1,4 +1,4 @@
-//! Backups of the state, and what becomes of them.
+//! Export and restore of the state.
 
 use std::convert::Infallible;
 
@@ -6,18 +6,18 @@ use control_state::{Command, Tables, Tenant};
 
 use super::tables::{propose, tenant};
 use super::*;
-use crate::{Restore, RestoreError};
+use crate::{RestoreError, StateRestore};
 
 pub(super) type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-async fn exported(store: &Store) -> (crate::Export, Rows) {
+async fn exported(store: &Store) -> (crate::StateExport, Rows) {
     let export = store.export().await.unwrap();
     let rows = export.rows().map(Result::unwrap).collect();
     (export, rows)
 }
 
-fn restore(dir: &Path, export: &crate::Export) -> Restore {
-    Restore {
+fn restore(dir: &Path, export: &crate::StateExport) -> StateRestore {
+    StateRestore {
         dir: dir.to_owned(),
         cluster: "test".to_owned(),
         node_id: 1,
@@ -54,7 +54,7 @@ async fn a_restored_directory_is_a_new_cluster_with_the_old_state() {
     let id = restore(&new, &export).run(ok(&rows)).await.unwrap();
     assert_ne!(id, old.0);
     let mut revision = export.revision;
-    // It starts, goes on, and comes back.
+    // The restored node starts, accepts writes, and starts again.
     for round in 0..2 {
         let store: Store = Store::open(config(&new)).await.unwrap();
         assert_eq!(store.cluster_id(), id);
@@ -71,7 +71,7 @@ async fn a_restored_directory_is_a_new_cluster_with_the_old_state() {
             .await
             .unwrap();
         if round == 0 {
-            // What a member that joins would get.
+            // A member that joins would receive this snapshot.
             store.snapshot().await.unwrap();
         }
         store.shutdown().await;
@@ -110,7 +110,7 @@ async fn the_old_nodes_are_left_out() {
         rows.push((row.key, row.value.unwrap()));
     }
     rows.push((b"control-node/7".to_vec(), vec![2; 20]));
-    let new = Restore {
+    let new = StateRestore {
         dir: dir.path().join("new"),
         cluster: "test".to_owned(),
         node_id: 1,

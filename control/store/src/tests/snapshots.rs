@@ -1,13 +1,14 @@
-//! Snapshots, and the log behind them.
+//! Tests of snapshots on disk, and of the log behind them.
 
 use std::sync::Arc;
 
 use super::*;
-use crate::Event;
-use crate::applier::{Applier, Shared};
-use crate::disk::{Disk, RealDisk};
-use crate::platform::Threads;
-use crate::snapshot::Snapshots;
+use crate::WatchEvent;
+use crate::applied_state::AppliedState;
+use crate::applier::Applier;
+use crate::disk::{RealDisk, StoreDisk};
+use crate::platform::StoreThreads;
+use crate::snapshot::SnapshotStore;
 use openraft::storage::RaftStateMachine;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,13 +48,13 @@ async fn the_log_does_not_grow_for_ever() {
     let before = store.read(Ledger::clone).await.unwrap();
     store.shutdown().await;
 
-    // What was purged is not there to be replayed: the state comes from its own files.
+    // The purged entries cannot be replayed, so the state comes from its own files.
     let store: Store<Ledger> = Store::open(small()).await.unwrap();
     assert_eq!(store.read(Ledger::clone).await.unwrap(), before);
     assert!(store.metrics().purged >= Some(purged));
     store.shutdown().await;
 
-    // Without them it comes from the snapshot and the rest of the log.
+    // Without these files it comes from the snapshot and the rest of the log.
     std::fs::remove_dir_all(dir.path().join("state")).unwrap();
     let store: Store<Ledger> = Store::open(small()).await.unwrap();
     assert_eq!(store.read(Ledger::clone).await.unwrap(), before);
@@ -61,14 +62,14 @@ async fn the_log_does_not_grow_for_ever() {
     store.shutdown().await;
 }
 
-fn snapshots(dir: &Path) -> Snapshots {
-    Snapshots::open(Arc::new(RealDisk), &dir.join("snapshots")).unwrap()
+fn snapshots(dir: &Path) -> SnapshotStore {
+    SnapshotStore::open(Arc::new(RealDisk), &dir.join("snapshots")).unwrap()
 }
 
-fn shared(dir: &Path) -> Arc<Shared<Ledger>> {
+fn shared(dir: &Path) -> Arc<AppliedState<Ledger>> {
     let engine = RealDisk.open_state(&dir.join("state")).unwrap();
     let snapshots = snapshots(dir);
-    Arc::new(Shared::load(engine, snapshots, Threads::Own, 100).unwrap())
+    Arc::new(AppliedState::load(engine, snapshots, StoreThreads::Own, 100).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,8 +88,8 @@ async fn a_member_becomes_what_the_snapshot_holds() {
     let receiver_dir = dir.path().join("receiver");
     std::fs::create_dir_all(&receiver_dir).unwrap();
     let receiver = shared(&receiver_dir);
-    // Something that the snapshot does not have must go.
-    let stale = crate::Row {
+    // A row that the snapshot does not have must disappear.
+    let stale = crate::StateRow {
         key: b"stale".to_vec(),
         value: crate::encode_row(&"x").ok(),
     };
@@ -105,7 +106,7 @@ async fn a_member_becomes_what_the_snapshot_holds() {
 
     assert_eq!(*receiver.state.read().unwrap(), sent);
     assert_eq!(applier.applied_state().await.unwrap().0, meta.last_log_id);
-    assert_eq!(watch.next().await, Some(Event::Resync));
+    assert_eq!(watch.next().await, Some(WatchEvent::Resync));
     let last = meta.last_log_id.unwrap().index;
     receiver.make_durable(last).unwrap();
     assert!(

@@ -1,4 +1,4 @@
-//! What a caller of a healthy store can rely on.
+//! Guarantees of a healthy store to its callers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use super::*;
 use crate::codec;
 use crate::{
-    COMMAND_BYTES_MAX, Event, OpenError, PROPOSALS_MAX, ProposeError, Revision, StoreError,
+    COMMAND_BYTES_MAX, OpenError, PROPOSALS_MAX, ProposeError, Revision, StoreError, WatchEvent,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,7 +143,7 @@ async fn a_refused_command_changes_nothing() {
     );
     assert_eq!(store.read(Ledger::clone).await.unwrap(), before);
     put(&store, "other", "value").await;
-    let Some(Event::Changed { revision, .. }) = watch.next().await else {
+    let Some(WatchEvent::Changed { revision, .. }) = watch.next().await else {
         panic!("no event")
     };
     assert_eq!(
@@ -170,7 +170,7 @@ async fn watchers_see_every_change_in_order() {
     }
     let mut last = None;
     for expected in 1..=200 {
-        let Some(Event::Changed { revision, changes }) = watch.next().await else {
+        let Some(WatchEvent::Changed { revision, changes }) = watch.next().await else {
             panic!("no event")
         };
         assert_eq!(revision, Revision(expected));
@@ -212,7 +212,7 @@ async fn a_closed_store_says_so() {
 async fn a_full_queue_refuses_and_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
-    // As long as somebody reads nothing is applied, and so nothing leaves the queue for good.
+    // While the state is locked by a reader no entry is applied, so the queue stays full.
     let (reads, began) = std::sync::mpsc::channel();
     let (enough, wait) = std::sync::mpsc::channel::<()>();
     let reader = std::thread::spawn({
@@ -232,14 +232,14 @@ async fn a_full_queue_refuses_and_loses_nothing() {
                 key: n.to_string(),
                 value: String::new(),
             };
-            // Past the look at the state that `propose` has first, which would wait as well.
+            // `propose` reads the state first and would wait for the reader; this call does not.
             let command = codec::encode(&command).unwrap().into();
             store.propose_here(command).await
         }
     });
     let (mut done, mut busy) = (0, 0);
     let all = futures::future::join_all(proposals);
-    // Each has been asked for once when the second future has its turn.
+    // Every proposal has been polled once before the second future is.
     let let_go = async move { enough.send(()).unwrap() };
     let (answers, ()) = futures::future::join(all, let_go).await;
     reader.join().unwrap().unwrap();

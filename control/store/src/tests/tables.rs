@@ -5,7 +5,7 @@ use proto_types::TenantId;
 use tests_support::permit_for;
 
 use super::*;
-use crate::{Event, ProposeError, Revision, StateMachine};
+use crate::{ProposeError, Revision, StateMachine, WatchEvent};
 
 pub(super) fn tenant(login: &str) -> CreateTenant {
     CreateTenant {
@@ -56,7 +56,7 @@ async fn tables_come_back_equal_from_rows_and_from_the_log() {
     .unwrap();
     let (before, revision) = store.read_versioned(|t, r| (hash(t), r)).await.unwrap();
     assert!(revision >= Revision(21));
-    let Some(Event::Changed { changes, .. }) = watch.next().await else {
+    let Some(WatchEvent::Changed { changes, .. }) = watch.next().await else {
         panic!("no event")
     };
     assert!(
@@ -98,7 +98,11 @@ fn rows_of_other_versions_are_refused() {
     tables.set_revision(6);
     let command = Command::new(proto_types::Timestamp::from_ms(1), "test", tenant("acme"));
     let outcome = StateMachine::apply(&mut tables, &command);
-    let made = outcome.changes.iter().find(|it| it.key == "acme").unwrap();
+    let made = outcome
+        .changes
+        .iter()
+        .find(|change| change.key == "acme")
+        .unwrap();
     let row = tables.row(made).unwrap();
     let value = row.value.unwrap();
     let login: TenantId = "acme".parse().unwrap();

@@ -1,4 +1,4 @@
-//! The log by itself.
+//! Tests of the log without Raft.
 
 use openraft::EntryPayload;
 use openraft::storage::IOFlushed;
@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use super::*;
 use crate::disk::RealDisk;
-use crate::raft::log::LogStore;
-use crate::raft::types::{Batch, Entry, LogId, TypeConfig, Vote};
-use crate::wal::{Owner, Wal, segment};
-use crate::{Platform, WalError};
+use crate::log_store::LogStore;
+use crate::raft_types::{CommandBatch, Entry, LogId, TypeConfig, Vote};
+use crate::wal::{LogOwner, Wal, segment};
+use crate::{NodePlatform, WalError};
 
-pub(super) const OWNER: Owner = Owner {
+pub(super) const OWNER: LogOwner = LogOwner {
     cluster: Uuid::from_u128(7),
     node: 1,
 };
@@ -27,7 +27,7 @@ fn log_id(term: u64, index: u64) -> LogId {
 }
 
 pub(super) fn entry(term: u64, index: u64, bytes: usize) -> Entry {
-    let batch = Batch(vec![vec![b'x'; bytes].into()]);
+    let batch = CommandBatch(vec![vec![b'x'; bytes].into()]);
     Entry {
         log_id: log_id(term, index),
         payload: EntryPayload::Normal(batch),
@@ -35,7 +35,7 @@ pub(super) fn entry(term: u64, index: u64, bytes: usize) -> Entry {
 }
 
 fn open_wal(dir: &Path) -> Wal {
-    Wal::open(&Platform::default(), dir, OWNER, 8 << 10).unwrap()
+    Wal::open(&NodePlatform::default(), dir, OWNER, 8 << 10).unwrap()
 }
 
 async fn append(wal: &Wal, entries: Vec<Entry>) {
@@ -137,7 +137,7 @@ async fn purging_removes_whole_segments_and_keeps_the_vote() {
         ids(&wal).await,
         (81..100).map(|i| log_id(1, i)).collect::<Vec<_>>()
     );
-    // Behind a snapshot from a leader the log begins anew.
+    // As after the installation of a leader's snapshot: the log begins behind its last entry.
     wal.purge(log_id(2, 500)).await.unwrap();
     append(&wal, vec![entry(2, 501, 10)]).await;
     drop(wal);
@@ -193,11 +193,11 @@ async fn a_missing_segment_is_refused() {
     let image = tempfile::tempdir().unwrap();
     copy_dir(dir.path(), image.path());
     std::fs::remove_file(segment::path(image.path(), 2)).unwrap();
-    let refused = Wal::open(&Platform::default(), image.path(), OWNER, 8 << 10).unwrap_err();
+    let refused = Wal::open(&NodePlatform::default(), image.path(), OWNER, 8 << 10).unwrap_err();
     assert!(refused.to_string().contains("is missing"), "{refused}");
-    // The first one as well: the entries in it were never purged.
+    // The first segment as well: its entries were never purged.
     std::fs::remove_file(segment::path(dir.path(), 1)).unwrap();
-    let refused = Wal::open(&Platform::default(), dir.path(), OWNER, 8 << 10).unwrap_err();
+    let refused = Wal::open(&NodePlatform::default(), dir.path(), OWNER, 8 << 10).unwrap_err();
     assert!(matches!(refused, WalError::Corrupt { .. }), "{refused}");
     assert!(refused.to_string().contains("are missing"), "{refused}");
 }

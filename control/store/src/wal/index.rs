@@ -1,71 +1,47 @@
-//! What readers of the log see: an index of all entries, the newest of them in memory.
+//! The readers' view of the log: an index of all entries, with the newest entries in memory.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use super::frame;
-use super::recover::WalError;
-use super::segment::Segment;
-use crate::codec;
-use crate::disk::DiskFile;
-use crate::raft::types::{Entry, LogId, Vote};
+use super::found::{EntryLocation, FoundEntry, SegmentFile, missing_entry};
+use super::segment::LogSegment;
+use crate::raft_types::{Entry, LogId, Vote};
 
-/// Entries kept in memory, in bytes of their encoded form; older ones are read from disk, where
-/// who asks for them is that far behind: two of the largest batches.
+/// Bound of the entries kept in memory, bytes of their encoded form: two batches of the largest
+/// size. Older entries are read from disk; only a follower that far behind needs them.
 pub(crate) const CACHE_BYTES_MAX: usize = 8 << 20;
 
-/// Where an entry's payload lies.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) segment: u64,
-    pub(crate) offset: u64,
-    pub(crate) bytes: usize,
-}
-
 #[derive(Debug)]
-struct Slot {
+struct IndexedEntry {
     log_id: LogId,
-    /// Known once the flusher has written the entry.
-    place: Option<Place>,
+    /// `None` until the flusher has written the entry.
+    location: Option<EntryLocation>,
+    /// `None` if the entry was evicted from memory.
     entry: Option<Entry>,
 }
 
-/// The log as Raft sees it: changed at once, made durable behind.
+/// The log as Raft sees it. It changes with the call; the flusher makes the change durable later.
 #[derive(Debug)]
-pub(crate) struct Index {
-    slots: BTreeMap<u64, Slot>,
-    /// Oldest entry that may still be in memory.
+pub(crate) struct LogIndex {
+    entries: BTreeMap<u64, IndexedEntry>,
+    /// No entry below this index is in memory: eviction goes on from here.
     cached_from: u64,
+    /// Encoded size of the written entries in memory.
     cached_bytes: usize,
     pub(crate) cache_bytes_max: usize,
-    files: BTreeMap<u64, LogFile>,
+    /// Segments by their number.
+    files: BTreeMap<u64, SegmentFile>,
     pub(crate) purged: Option<LogId>,
     pub(crate) vote: Option<Vote>,
     pub(crate) committed: Option<LogId>,
 }
 
-/// A segment to read from.
-#[derive(Clone, Debug)]
-pub(crate) struct LogFile {
-    pub(crate) path: PathBuf,
-    pub(crate) file: Arc<dyn DiskFile>,
-    pub(crate) salt: u32,
-}
-
-/// A read that needs the disk for some entries.
-#[derive(Debug)]
-pub(crate) enum Found {
-    Cached(Entry),
-    OnDisk(LogId, Place, LogFile),
-}
-
-impl Default for Index {
+impl Default for LogIndex {
     fn default() -> Self {
         Self {
-            slots: BTreeMap::new(),
+            entries: BTreeMap::new(),
             cached_from: 0,
             cached_bytes: 0,
             cache_bytes_max: CACHE_BYTES_MAX,
@@ -77,159 +53,134 @@ impl Default for Index {
     }
 }
 
-impl Index {
+impl LogIndex {
     #[cfg(test)]
     pub(crate) fn cached_bytes(&self) -> usize {
         self.cached_bytes
     }
 
+    /// Returns the id of the last entry, or of the last purged entry when the log is empty.
     pub(crate) fn last(&self) -> Option<LogId> {
-        self.slots
+        self.entries
             .last_key_value()
-            .map(|(_, slot)| slot.log_id)
+            .map(|(_, indexed)| indexed.log_id)
             .or(self.purged)
     }
 
-    /// The index that the next entry must have.
+    /// Returns the index that the next entry must have.
     pub(crate) fn next_index(&self) -> u64 {
         self.last().map_or(0, |last| last.index + 1)
     }
 
-    pub(crate) fn insert(&mut self, entry: Entry, place: Option<Place>) {
+    /// Adds an entry; `location` is `None` while it is not written.
+    pub(crate) fn insert(&mut self, entry: Entry, location: Option<EntryLocation>) {
         let log_id = entry.log_id;
-        self.slots.insert(
+        self.entries.insert(
             log_id.index,
-            Slot {
+            IndexedEntry {
                 log_id,
-                place: None,
+                location: None,
                 entry: Some(entry),
             },
         );
-        if let Some(place) = place {
-            self.place(log_id, place);
+        if let Some(location) = location {
+            self.set_location(log_id, location);
         }
     }
 
-    /// Notes where the flusher has put an entry, unless it was truncated since.
-    pub(crate) fn place(&mut self, log_id: LogId, place: Place) {
-        if let Some(slot) = self
-            .slots
+    /// Records where the flusher has written an entry. Ignored if the entry was truncated since.
+    pub(crate) fn set_location(&mut self, log_id: LogId, location: EntryLocation) {
+        // The index is ahead of the flusher: a truncation, and even another entry of the same
+        // index, may be here already. Its location would point at the truncated entry.
+        if let Some(indexed) = self
+            .entries
             .get_mut(&log_id.index)
-            .filter(|s| s.log_id == log_id)
+            .filter(|indexed| indexed.log_id == log_id)
         {
-            slot.place = Some(place);
-            self.cached_bytes += place.bytes;
+            indexed.location = Some(location);
+            self.cached_bytes += location.bytes;
             self.evict();
         }
     }
 
     fn evict(&mut self) {
         while self.cached_bytes > self.cache_bytes_max {
-            let Some((index, slot)) = self.slots.range_mut(self.cached_from..).next() else {
+            let Some((index, indexed)) = self.entries.range_mut(self.cached_from..).next() else {
                 break;
             };
-            let Some(place) = slot.place else { break };
+            // An entry without a location is not on disk yet: memory has the only copy of it.
+            let Some(location) = indexed.location else {
+                break;
+            };
             self.cached_from = index + 1;
-            if slot.entry.take().is_some() {
-                self.cached_bytes -= place.bytes;
+            if indexed.entry.take().is_some() {
+                self.cached_bytes -= location.bytes;
             }
         }
     }
 
-    /// Forgets the entries from `index` on.
+    /// Removes the entries from `index` on.
     pub(crate) fn truncate_from(&mut self, index: u64) {
-        let gone = self.slots.split_off(&index);
-        self.uncount(gone.values());
+        let removed = self.entries.split_off(&index);
+        self.subtract_cached(removed.values());
+        // The entries that come in their place are in memory again and must be found by eviction.
         self.cached_from = self.cached_from.min(index);
     }
 
-    /// Forgets all entries up to `upto`.
+    /// Removes the entries up to `upto`.
     pub(crate) fn purge(&mut self, upto: LogId) {
-        let kept = self.slots.split_off(&(upto.index + 1));
-        let gone = std::mem::replace(&mut self.slots, kept);
-        self.uncount(gone.values());
+        let kept = self.entries.split_off(&(upto.index + 1));
+        let removed = std::mem::replace(&mut self.entries, kept);
+        self.subtract_cached(removed.values());
         self.purged = self.purged.max(Some(upto));
     }
 
-    fn uncount<'a>(&mut self, gone: impl Iterator<Item = &'a Slot>) {
-        let bytes: usize = gone
-            .filter(|slot| slot.entry.is_some())
-            .filter_map(|slot| slot.place.map(|place| place.bytes))
+    fn subtract_cached<'a>(&mut self, removed: impl Iterator<Item = &'a IndexedEntry>) {
+        // As `set_location` counts them: entries in memory that have a location.
+        let bytes: usize = removed
+            .filter(|indexed| indexed.entry.is_some())
+            .filter_map(|indexed| indexed.location.map(|location| location.bytes))
             .sum();
         self.cached_bytes = self.cached_bytes.saturating_sub(bytes);
     }
 
-    pub(crate) fn add_file(&mut self, path: PathBuf, segment: &Segment) {
+    /// Adds a segment to read from.
+    pub(crate) fn add_file(&mut self, path: PathBuf, segment: &LogSegment) {
         let (file, salt) = (segment.file.clone(), segment.salt);
         self.files
-            .insert(segment.number, LogFile { path, file, salt });
+            .insert(segment.number, SegmentFile { path, file, salt });
     }
 
+    /// Returns the number of segments.
     pub(crate) fn segments(&self) -> usize {
         self.files.len()
     }
 
+    /// Removes a segment. Reads that have its file already still succeed.
     pub(crate) fn remove_file(&mut self, segment: u64) {
         self.files.remove(&segment);
     }
 
-    /// The entries of `range`, in order, each from memory or by its place.
-    pub(crate) fn find(&self, range: Range<u64>) -> io::Result<Vec<Found>> {
-        self.slots
+    /// Returns the entries of `range` in order, each from memory or by its location.
+    ///
+    /// # Errors
+    /// When an entry is neither in memory nor in a segment.
+    pub(crate) fn find(&self, range: Range<u64>) -> io::Result<Vec<FoundEntry>> {
+        self.entries
             .range(range)
-            .map(|(index, slot)| match (&slot.entry, slot.place) {
-                (Some(entry), _) => Ok(Found::Cached(entry.clone())),
-                (None, Some(place)) => {
-                    let file = self.files.get(&place.segment).cloned();
-                    let file = file.ok_or_else(|| lost(*index))?;
-                    Ok(Found::OnDisk(slot.log_id, place, file))
-                }
-                (None, None) => Err(lost(*index)),
-            })
+            .map(
+                |(index, indexed)| match (&indexed.entry, indexed.location) {
+                    (Some(entry), _) => Ok(FoundEntry::Cached(entry.clone())),
+                    (None, Some(location)) => {
+                        // The handle goes along: a purge may delete the file before the read, and
+                        // an open file stays readable.
+                        let file = self.files.get(&location.segment).cloned();
+                        let file = file.ok_or_else(|| missing_entry(*index))?;
+                        Ok(FoundEntry::OnDisk(indexed.log_id, location, file))
+                    }
+                    (None, None) => Err(missing_entry(*index)),
+                },
+            )
             .collect()
     }
-}
-
-impl Found {
-    /// The entry itself; reads the disk where needed.
-    pub(crate) fn load(self) -> io::Result<Entry> {
-        match self {
-            Self::Cached(entry) => Ok(entry),
-            Self::OnDisk(log_id, place, file) => {
-                let entry: Entry = codec::decode(&file.payload(place)?)?;
-                if entry.log_id == log_id {
-                    Ok(entry)
-                } else {
-                    Err(lost(log_id.index))
-                }
-            }
-        }
-    }
-}
-
-impl LogFile {
-    /// What was written at `place`, by its checksum.
-    fn payload(&self, place: Place) -> io::Result<Vec<u8>> {
-        let start = place.offset - frame::HEADER_BYTES as u64;
-        let mut bytes = vec![0; frame::HEADER_BYTES + place.bytes];
-        self.file.read_at(&mut bytes, start)?;
-        match frame::read(&bytes, 0, self.salt) {
-            Ok(found) => Ok(bytes.split_off(found.payload.start)),
-            Err(reason) => Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                WalError::Corrupt {
-                    path: self.path.clone(),
-                    offset: usize::try_from(start).unwrap_or(usize::MAX),
-                    reason: reason.to_owned(),
-                },
-            )),
-        }
-    }
-}
-
-fn lost(index: u64) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("log entry {index} is not where it was put"),
-    )
 }

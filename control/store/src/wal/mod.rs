@@ -1,83 +1,102 @@
-//! The raft log in segment files, with one flusher thread and one sync for all that wait.
+//! The Raft log in segment files: one flusher thread, and one sync for all waiting callers (group
+//! commit).
 //!
-//! Invariants: records are durable in the order in which they were asked for; a caller is told
-//! only after the sync; what was acknowledged is never cut; nothing is purged before the state
-//! that contains it is durable (the caller's duty, see [`crate::machine`]).
+//! Invariants:
+//! - records become durable in the order of the calls;
+//! - a caller is answered after the sync of its record, except for commit points;
+//! - recovery never cuts a synced record;
+//! - the log is purged only after the state that contains the purged entries is durable. The
+//!   caller ensures it, see [`RaftLog`](crate::raft::log::RaftLog).
 
 pub(crate) mod durable;
-pub(crate) mod flusher;
+mod error;
+mod flusher;
+mod found;
 pub(crate) mod frame;
-pub(crate) mod index;
-pub(crate) mod recover;
+mod index;
+mod job;
+mod recover;
+pub(crate) mod scan;
 pub(crate) mod segment;
 pub(crate) mod syncs;
 
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use openraft::storage::IOFlushed;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-use durable::Durable;
-use flusher::{Flusher, Job, lock};
-use index::{Found, Index};
-pub use recover::WalError;
-use recover::{Recovered, io_error, recover};
-use segment::Head;
-use syncs::{SyncTimes, Syncs};
+use durable::DurableIndex;
+use error::io_error;
+use flusher::LogFlusher;
+use found::FoundEntry;
+use index::LogIndex;
+use job::LogJob;
+use recover::{RecoveredLog, recover};
+use segment::SegmentHead;
+use syncs::{SyncHistogram, SyncTimes};
 
-use crate::disk::Disk;
-use crate::platform::{Platform, Threads};
-use crate::raft::log::LogStore;
-use crate::raft::types::{Entry, LogId, TypeConfig, Vote};
+pub use error::WalError;
 
-/// Jobs that may wait for the flusher; Raft waits when it is full.
+use crate::disk::StoreDisk;
+use crate::log_store::LogStore;
+use crate::platform::{NodePlatform, StoreThreads};
+use crate::raft_types::{Entry, LogId, TypeConfig, Vote};
+
+/// Capacity of the flusher's queue, jobs. Raft waits while it is full.
 const JOBS_MAX: usize = 1024;
 
-/// The log in segment files.
+/// The log in segment files. Readers use the index, changes go through the flusher's queue.
 #[derive(Debug)]
 pub(crate) struct Wal {
-    index: Arc<Mutex<Index>>,
-    durable: Arc<Durable>,
-    syncs: Arc<Syncs>,
-    /// `None` once closed.
-    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    /// Locked for look-ups and updates in memory only, never while the disk is read or written.
+    index: Arc<Mutex<LogIndex>>,
+    durable: Arc<DurableIndex>,
+    syncs: Arc<SyncHistogram>,
+    /// Queue of the flusher; `None` after [`close`](Self::close).
+    jobs: Mutex<Option<mpsc::Sender<LogJob>>>,
+    /// `None` after [`close`](Self::close).
     thread: Mutex<Option<FlusherThread>>,
-    threads: Threads,
+    threads: StoreThreads,
 }
 
-/// What the flusher runs on.
+/// The thread or task that the flusher runs on.
 #[derive(Debug)]
 enum FlusherThread {
     Thread(JoinHandle<()>),
-    /// Ends with the log, wherever it is.
+    /// Aborted when the log is dropped, whatever the flusher does at that moment.
     #[cfg(feature = "sim")]
     Task(#[expect(dead_code, reason = "owns the task")] tokio::task::JoinSet<()>),
 }
 
-/// Who owns the log.
+/// The cluster and node that a log belongs to; the log of another owner is refused.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Owner {
+pub(crate) struct LogOwner {
     pub(crate) cluster: Uuid,
     pub(crate) node: u64,
 }
 
 impl Wal {
-    /// Opens or makes the log in `dir`; an interrupted write at its end is cut.
+    /// Opens or creates the log in `dir`; an interrupted write at its end is cut.
+    ///
+    /// # Errors
+    /// See [`WalError`].
     pub(crate) fn open(
-        platform: &Platform,
+        platform: &NodePlatform,
         dir: &Path,
-        owner: Owner,
+        owner: LogOwner,
         segment_bytes: usize,
     ) -> Result<Self, WalError> {
         let disk = &platform.disk;
         disk.create_dir(dir)
             .map_err(|e| io_error("create", dir, e))?;
-        let recovered = recover(&**disk, dir, owner.cluster, owner.node)?;
+        let recovered = recover(&**disk, dir, owner)?;
+        // Normal after a power failure, but also the only trace of a disk that loses synced writes.
         if recovered.cut_bytes > 0 {
             tracing::warn!(
                 dir = %dir.display(),
@@ -86,7 +105,8 @@ impl Wal {
             );
         }
         let (tx, rx) = mpsc::channel(JOBS_MAX);
-        let (flusher, index) = start(disk.clone(), dir, owner, segment_bytes, recovered, rx)?;
+        let (flusher, index) =
+            build_flusher(disk.clone(), dir, owner, segment_bytes, recovered, rx)?;
         let durable = flusher.durable.clone();
         let syncs = flusher.syncs.clone();
         let thread = spawn(flusher, &platform.threads)
@@ -101,19 +121,11 @@ impl Wal {
         })
     }
 
-    /// Writes what waits and ends the thread. Later calls fail.
+    /// Writes the waiting jobs and ends the thread. Later calls fail.
     pub(crate) fn close(&self) {
-        let jobs = self
-            .jobs
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .take();
-        drop(jobs);
-        let thread = self
-            .thread
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .take();
+        // Dropped before the join: the flusher ends when its queue is closed and empty.
+        drop(self.jobs.lock().take());
+        let thread = self.thread.lock().take();
         if let Some(FlusherThread::Thread(thread)) = thread
             && thread.join().is_err()
         {
@@ -121,56 +133,57 @@ impl Wal {
         }
     }
 
-    /// How far it is on disk.
-    pub(crate) fn durable(&self) -> Arc<Durable> {
+    /// Returns the durable end of the log.
+    pub(crate) fn durable(&self) -> Arc<DurableIndex> {
         self.durable.clone()
     }
 
-    /// How long its syncs took.
+    /// Returns the durations of the syncs so far.
     pub(crate) fn sync_times(&self) -> SyncTimes {
         self.syncs.times()
     }
 
-    /// Files of the log.
+    /// Returns the number of segment files.
     pub(crate) fn segments(&self) -> usize {
-        lock(&self.index).segments()
+        self.index.lock().segments()
     }
 
-    /// The entries of `range`, without waiting.
+    /// Returns the entries of `range`; blocks on the disk.
     #[cfg(feature = "sim")]
     pub(crate) fn peek(&self, range: Range<u64>) -> io::Result<Vec<Entry>> {
-        let found = lock(&self.index).find(range)?;
-        found.into_iter().map(Found::load).collect()
+        let found = self.index.lock().find(range)?;
+        found.into_iter().map(FoundEntry::load).collect()
     }
 
     #[cfg(feature = "sim")]
     pub(crate) fn purged_index(&self) -> Option<u64> {
-        lock(&self.index).purged.map(|purged| purged.index)
+        self.index.lock().purged.map(|purged| purged.index)
     }
 
     #[cfg(test)]
     pub(crate) fn limit_cache(&self, bytes: usize) {
-        lock(&self.index).cache_bytes_max = bytes;
+        self.index.lock().cache_bytes_max = bytes;
     }
 
     #[cfg(test)]
     pub(crate) fn cached_bytes(&self) -> usize {
-        lock(&self.index).cached_bytes()
+        self.index.lock().cached_bytes()
     }
 
-    async fn send(&self, job: Job) -> io::Result<()> {
-        let jobs = self
-            .jobs
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .clone();
+    /// Queues a job; waits while the queue is full.
+    async fn send(&self, job: LogJob) -> io::Result<()> {
+        let jobs = self.jobs.lock().clone();
         match jobs {
             Some(jobs) => jobs.send(job).await.map_err(|_| closed()),
             None => Err(closed()),
         }
     }
 
-    async fn ask(&self, job: impl FnOnce(oneshot::Sender<()>) -> Job) -> io::Result<()> {
+    /// Queues a job and waits until it is durable.
+    async fn send_and_wait(
+        &self,
+        job: impl FnOnce(oneshot::Sender<()>) -> LogJob,
+    ) -> io::Result<()> {
         let (done, wait) = oneshot::channel();
         self.send(job(done)).await?;
         wait.await.map_err(|_| closed())
@@ -185,33 +198,39 @@ impl Drop for Wal {
 
 impl LogStore for Wal {
     fn purged(&self) -> Option<LogId> {
-        lock(&self.index).purged
+        self.index.lock().purged
     }
 
     fn last(&self) -> Option<LogId> {
-        lock(&self.index).last()
+        self.index.lock().last()
     }
 
     fn vote(&self) -> Option<Vote> {
-        lock(&self.index).vote
+        self.index.lock().vote
     }
 
     fn committed(&self) -> Option<LogId> {
-        lock(&self.index).committed
+        self.index.lock().committed
     }
 
     async fn read(&self, range: Range<u64>) -> io::Result<Vec<Entry>> {
-        let found = lock(&self.index).find(range)?;
-        if found.iter().all(|f| matches!(f, Found::Cached(_))) {
-            return found.into_iter().map(Found::load).collect();
+        let found = self.index.lock().find(range)?;
+        // Replication reads the newest entries all the time: these reads skip the thread pool.
+        if found
+            .iter()
+            .all(|found| matches!(found, FoundEntry::Cached(_)))
+        {
+            return found.into_iter().map(FoundEntry::load).collect();
         }
-        let load = move || found.into_iter().map(Found::load).collect();
+        let load = move || found.into_iter().map(FoundEntry::load).collect();
         self.threads.blocking(load).await?
     }
 
     async fn append(&self, entries: Vec<Entry>, done: IOFlushed<TypeConfig>) -> io::Result<()> {
+        // In the index before the queue: Raft may read an entry as soon as this returns, before
+        // the flusher has seen it.
         {
-            let mut index = lock(&self.index);
+            let mut index = self.index.lock();
             for entry in &entries {
                 if index.next_index() != entry.log_id.index {
                     let message = format!(
@@ -224,70 +243,78 @@ impl LogStore for Wal {
                 index.insert(entry.clone(), None);
             }
         }
-        self.send(Job::Append(entries, done)).await
+        self.send(LogJob::Append(entries, done)).await
     }
 
     async fn save_vote(&self, vote: Vote) -> io::Result<()> {
-        lock(&self.index).vote = Some(vote);
-        self.ask(|done| Job::Vote(vote, done)).await
+        self.index.lock().vote = Some(vote);
+        self.send_and_wait(|done| LogJob::Vote(vote, done)).await
     }
 
     async fn save_committed(&self, committed: Option<LogId>) -> io::Result<()> {
-        lock(&self.index).committed = committed;
-        self.send(Job::Committed(committed)).await
+        self.index.lock().committed = committed;
+        self.send(LogJob::Committed(committed)).await
     }
 
     async fn truncate_after(&self, last: Option<LogId>) -> io::Result<()> {
-        lock(&self.index).truncate_from(last.map_or(0, |last| last.index + 1));
-        self.ask(|done| Job::Truncate(last, done)).await
+        // At once: Raft appends the entries of the new leader next, which must follow this end.
+        self.index
+            .lock()
+            .truncate_from(last.map_or(0, |last| last.index + 1));
+        self.send_and_wait(|done| LogJob::Truncate(last, done))
+            .await
     }
 
     async fn purge(&self, upto: LogId) -> io::Result<()> {
-        lock(&self.index).purge(upto);
-        self.ask(|done| Job::Purge(upto, done)).await
+        // Before the flusher deletes segments: no reader may find an entry whose segment is gone.
+        self.index.lock().purge(upto);
+        self.send_and_wait(|done| LogJob::Purge(upto, done)).await
     }
 }
 
-fn spawn(flusher: Flusher, threads: &Threads) -> io::Result<FlusherThread> {
+/// Starts the flusher, on a thread of its own or as a task of a simulation.
+fn spawn(flusher: LogFlusher, threads: &StoreThreads) -> io::Result<FlusherThread> {
     match threads {
-        Threads::Own => std::thread::Builder::new()
+        StoreThreads::Own => std::thread::Builder::new()
             .name("raft-log".to_owned())
             .spawn(move || flusher.run())
             .map(FlusherThread::Thread),
         #[cfg(feature = "sim")]
-        Threads::Caller(failed) => {
+        StoreThreads::Caller(failed) => {
             let failed = failed.clone();
             let mut task = tokio::task::JoinSet::new();
+            // A task of a set: it is aborted with the log, as a thread ends with a killed process.
             task.spawn(async move { flusher.run_in_virtual_time(&*failed).await });
             Ok(FlusherThread::Task(task))
         }
     }
 }
 
-fn start(
-    disk: Arc<dyn Disk>,
+/// Builds the flusher that continues the recovered log. Creates the first segment in an empty
+/// directory.
+fn build_flusher(
+    disk: Arc<dyn StoreDisk>,
     dir: &Path,
-    owner: Owner,
+    owner: LogOwner,
     segment_bytes: usize,
-    recovered: Recovered,
-    jobs: mpsc::Receiver<Job>,
-) -> Result<(Flusher, Arc<Mutex<Index>>), WalError> {
-    let Recovered {
+    recovered: RecoveredLog,
+    jobs: mpsc::Receiver<LogJob>,
+) -> Result<(LogFlusher, Arc<Mutex<LogIndex>>), WalError> {
+    let RecoveredLog {
         mut index,
         segments,
         active,
         epoch,
         ..
     } = recovered;
-    let Owner { cluster, node } = owner;
     let (vote, committed, purged) = (index.vote, index.committed, index.purged);
     let mut closed: std::collections::BTreeMap<_, _> = segments.into_iter().collect();
     let (active, end) = match active {
         Some(active) => active,
         None => {
-            let head = Head {
-                cluster,
-                node,
+            let head = SegmentHead {
+                cluster: owner.cluster,
+                node: owner.node,
                 number: 1,
                 vote,
                 committed,
@@ -299,15 +326,15 @@ fn start(
             (segment, end)
         }
     };
-    let durable = Arc::new(Durable::default());
+    let durable = Arc::new(DurableIndex::default());
+    // Recovery has rewritten and synced the last segment, so all that was read is durable.
     durable.set(index.next_index());
     let active_highest = closed.remove(&active.number).flatten();
     let index = Arc::new(Mutex::new(index));
-    let flusher = Flusher {
+    let flusher = LogFlusher {
         disk,
         dir: dir.to_owned(),
-        cluster,
-        node,
+        owner,
         segment_bytes,
         index: index.clone(),
         durable,
@@ -317,13 +344,16 @@ fn start(
         active,
         active_highest,
         end,
+        // Recovery has synced everything before `end`.
         window: end,
+        // Above every epoch in the files: recovery has synced once more, and a first segment has
+        // taken one epoch.
         epoch: epoch + 2,
         vote,
         committed,
         purged,
         buffer: Vec::new(),
-        places: Vec::new(),
+        locations: Vec::new(),
     };
     Ok((flusher, index))
 }

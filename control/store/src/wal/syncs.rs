@@ -1,47 +1,49 @@
-//! How long syncs of the log took.
+//! Durations of the syncs of the log.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// Upper bounds of the histogram, microseconds; slower ones count in one more bucket.
+/// Upper bounds of the histogram's buckets, microseconds; slower syncs count in one more bucket.
 pub const SYNC_BOUNDS_US: [u64; 10] = [
     250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 500_000, 2_000_000,
 ];
-/// Syncs over which quantiles are taken: the last ones.
+/// Number of latest syncs over which the quantiles are taken.
 const RECENT_MAX: usize = 1024;
 
-/// Syncs of the log since the node started.
+/// Durations of the log's syncs since the node started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncTimes {
-    /// How many took at most so long as the bound of [`SYNC_BOUNDS_US`] at this place, and longer
-    /// than the one before; the last count is of those above all bounds.
+    /// Syncs in each bucket: at most as long as the bound of [`SYNC_BOUNDS_US`] at the same
+    /// position, and longer than the bound before. The last count is of syncs above all bounds.
     pub counts: [u64; SYNC_BOUNDS_US.len() + 1],
-    /// All together, microseconds.
+    /// Sum of all durations, microseconds.
     pub sum_us: u64,
-    /// Half of the last 1024 syncs took at most so long, microseconds; `None` before the first.
+    /// Median of the last 1024 syncs, microseconds; `None` before the first sync.
     pub p50_us: Option<u64>,
-    /// All but the slowest hundredth of the last 1024 syncs took at most so long, microseconds.
+    /// 99th percentile of the last 1024 syncs, microseconds; `None` before the first sync.
     pub p99_us: Option<u64>,
 }
 
-/// Counts them; one thread writes, everybody reads.
+/// Histogram of sync durations. The flusher writes it, any thread reads it.
 #[derive(Debug, Default)]
-pub(crate) struct Syncs {
+pub(crate) struct SyncHistogram {
     counts: [AtomicU64; SYNC_BOUNDS_US.len() + 1],
     sum_us: AtomicU64,
-    recent: Mutex<Recent>,
+    recent: Mutex<RecentSyncs>,
 }
 
 #[derive(Debug, Default)]
-struct Recent {
-    /// A ring.
+struct RecentSyncs {
+    /// Ring of durations, microseconds.
     us: Vec<u64>,
+    /// Position of the next duration in the ring.
     next: usize,
 }
 
-impl Syncs {
+impl SyncHistogram {
+    /// Counts one sync.
     pub(crate) fn add(&self, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let bucket = SYNC_BOUNDS_US.partition_point(|bound| *bound < us);
@@ -50,15 +52,17 @@ impl Syncs {
         }
         self.sum_us.fetch_add(us, Ordering::Relaxed);
         let mut recent = self.recent.lock();
-        let place = recent.next;
-        match recent.us.get_mut(place) {
+        let position = recent.next;
+        match recent.us.get_mut(position) {
             Some(old) => *old = us,
             None => recent.us.push(us),
         }
-        recent.next = (place + 1) % RECENT_MAX;
+        recent.next = (position + 1) % RECENT_MAX;
     }
 
+    /// Returns the counts so far.
     pub(crate) fn times(&self) -> SyncTimes {
+        // Copied and unlocked before the sort, so that the flusher never waits for a reader's sort.
         let recent = self.recent.lock();
         let mut sorted = recent.us.clone();
         drop(recent);
@@ -85,8 +89,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_ones_count() {
-        let syncs = Syncs::default();
+    fn quantiles_are_of_the_latest_syncs() {
+        let syncs = SyncHistogram::default();
         assert_eq!(syncs.times(), SyncTimes::default());
         for _ in 0..RECENT_MAX {
             syncs.add(Duration::from_secs(9));

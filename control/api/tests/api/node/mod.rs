@@ -19,7 +19,7 @@ use control_login::{Login, LoginSettings, Redirects};
 use control_pki::{Pki, SealingKey};
 use control_presence::Presence;
 use control_state::{AnnounceNode, Command, FEATURE_LEVEL, Op, Reply, Tick};
-use control_store::{AuditTrail, Restore, Store, StoreConfig, WATCH_HISTORY_CHANGES};
+use control_store::{AuditTrail, StateRestore, Store, StoreConfig, WATCH_HISTORY_CHANGES};
 use control_upstream::Upstream;
 use control_watch::{WatchLimits, Watches};
 use http::HeaderValue;
@@ -186,7 +186,7 @@ impl Node {
             dir.path().join("seal.key"),
         )
         .unwrap();
-        let restore = Restore {
+        let restore = StateRestore {
             dir: dir.path().join("data"),
             cluster: "test".into(),
             node_id: 1,

@@ -1,9 +1,14 @@
-//! Snapshots: copies of the state engine, made of hard links, so that one costs what changed since
-//! the last one and not the whole state.
+//! Snapshots on disk: copies of the state engine, made of hard links. A snapshot costs the changes
+//! since the last one, and not the whole state.
 //!
-//! A snapshot is a directory `<term>-<index>` that holds `state/`, the copy, and `META`, how far
-//! it has come. It is made under a temporary name and renamed when it is whole. There may be one,
-//! and no more, that is on its way here (see `snapshot_partial`); it stays over a restart.
+//! A snapshot is a directory `<term>-<index>` that holds `state/`, the copy, and `META`, its
+//! progress. It is made under a temporary name and renamed when it is complete. At most one
+//! snapshot from the leader is partly received, see [`partial`]; it survives a restart.
+
+mod chain;
+mod error;
+pub(crate) mod file;
+pub(crate) mod partial;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,76 +16,53 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::codec;
-use crate::disk::Disk;
-use crate::engine::{EngineError, Progress, StateEngine};
-use crate::platform::random_id;
-use crate::raft::types::{LogId, SnapshotMeta};
-use crate::snapshot_partial::{COPY, Header, Partial, read_header};
-use crate::snapshot_wire::at;
+pub use error::SnapshotError;
+use file::{SnapshotManifest, with_path};
+use partial::{COPY, PartialSnapshot, read_header};
 
+use crate::codec;
+use crate::disk::StoreDisk;
+use crate::engine::{AppliedProgress, StateEngine};
+use crate::raft_types::{LogId, SnapshotMeta};
+use crate::random::random_id;
+
+/// File with the progress of a snapshot.
 const META: &str = "META";
+/// Directory with the copy of the state engine.
 const STATE: &str = "state";
+/// Prefix of the names of incomplete snapshots.
 const TEMPORARY: &str = "tmp-";
-/// A temporary name, so that a build that does not know it removes it.
+/// Directory of the partly received snapshot. It has the temporary prefix so that an older build,
+/// which does not know it, removes it at the start.
 const PARTIAL: &str = "tmp-partial";
 
-/// A snapshot on disk, as Raft hands it around.
+/// The directory of a snapshot, as openraft passes it between log, network and state machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SnapshotDir(pub(crate) PathBuf);
 
 impl SnapshotDir {
-    /// The copy of the state engine.
+    /// Returns the directory of the copy of the state engine.
     pub(crate) fn state(&self) -> PathBuf {
         self.0.join(STATE)
     }
 }
 
-/// Making, finding or reading a snapshot failed.
-#[derive(Debug, thiserror::Error)]
-pub enum SnapshotError {
-    /// The state engine could not copy itself.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// A file operation failed.
-    #[error("{action} snapshot {path}")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// Where.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        source: std::io::Error,
-    },
-    /// `META` is damaged.
-    #[error("snapshot {path} is damaged: {reason}. Remove that directory to start without it")]
-    Damaged {
-        /// Which snapshot.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
-}
-
-impl From<SnapshotError> for std::io::Error {
-    fn from(error: SnapshotError) -> Self {
-        Self::other(error)
-    }
-}
-
 /// The directory that holds the snapshots.
 #[derive(Clone, Debug)]
-pub(crate) struct Snapshots {
-    disk: Arc<dyn Disk>,
+pub(crate) struct SnapshotStore {
+    disk: Arc<dyn StoreDisk>,
     dir: PathBuf,
-    /// Held while the partial snapshot becomes another one, or is removed.
+    /// Held while the partly received snapshot is replaced or removed, which both the receiver and
+    /// the snapshot builder do.
     partial: Arc<Mutex<()>>,
 }
 
-impl Snapshots {
-    /// Opens `dir` and removes snapshots that were not finished.
-    pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Self, SnapshotError> {
+impl SnapshotStore {
+    /// Opens `dir` and removes incomplete snapshots, except the partly received one.
+    ///
+    /// # Errors
+    /// When a file operation fails.
+    pub(crate) fn open(disk: Arc<dyn StoreDisk>, dir: &Path) -> Result<Self, SnapshotError> {
         disk.create_dir(dir)
             .map_err(|e| io_error("create", dir, e))?;
         let snapshots = Self {
@@ -93,108 +75,125 @@ impl Snapshots {
                 snapshots.remove(&name)?;
             }
         }
-        // A process that was killed may not have made durable what it named.
+        // A process that was killed may have renamed a snapshot without a sync of the directory.
+        // Raft purges its log up to the newest snapshot, so its name must be durable.
         let synced = snapshots.disk.sync_dir(dir);
         synced.map_err(|e| io_error("sync", dir, e))?;
         Ok(snapshots)
     }
 
-    /// Makes a snapshot of what `engine` holds now and removes older ones.
+    /// Makes a snapshot of the present state of `engine` and removes older snapshots.
+    ///
+    /// # Errors
+    /// When the engine cannot be copied or a file operation fails. The older snapshots stay then.
     pub(crate) fn make(
         &self,
         engine: &dyn StateEngine,
     ) -> Result<(SnapshotMeta, SnapshotDir), SnapshotError> {
+        // A fresh name: a build that failed may have left its directory behind.
         let temporary = SnapshotDir(self.dir.join(format!("{TEMPORARY}{}", random_id())));
         self.disk
             .create_dir(&temporary.0)
             .map_err(|e| io_error("create", &temporary.0, e))?;
+        // The progress of the copy, not of the engine: entries are applied meanwhile.
         let progress = engine.checkpoint(&temporary.state())?;
         self.write_meta(&temporary.0, &progress)?;
 
         let name = snapshot_name(progress.last_applied);
         let made = SnapshotDir(self.dir.join(&name));
         if self.disk.exists(&made.0) {
-            // The same state was copied before.
+            // No entry was applied since the last snapshot.
             self.disk
                 .remove_dir(&temporary.0)
                 .map_err(|e| io_error("remove", &temporary.0, e))?;
         } else {
-            self.name(&temporary.0, &made.0)?;
+            self.publish(&temporary.0, &made.0)?;
         }
+        // After the new name is durable: at every moment one complete snapshot exists.
         self.remove_all_but(&name)?;
+        // This node may have caught up from the log while the leader's snapshot was on its way.
         self.remove_partial_behind(&progress)?;
-        Ok((meta(&progress), made))
+        Ok((snapshot_meta(&progress), made))
     }
 
-    /// Makes a complete snapshot from elsewhere on the same file system ours, before it is
-    /// installed: after a crash in between, the start installs it again.
+    /// Moves a complete snapshot, received or from elsewhere on the file system, among the
+    /// snapshots of this node. The caller installs it afterwards: after a crash in between, the
+    /// start installs it again.
     pub(crate) fn adopt(&self, from: &SnapshotDir) -> Result<SnapshotDir, SnapshotError> {
+        // At the start Raft installs the newest snapshot of this node itself.
         if from.0.parent() == Some(self.dir.as_path()) && !is_temporary(&from.0) {
             return Ok(from.clone());
         }
         let name = snapshot_name(self.read_meta(&from.0)?.last_applied);
         let ours = SnapshotDir(self.dir.join(&name));
         if !self.disk.exists(&ours.0) {
-            self.name(&from.0, &ours.0)?;
+            self.publish(&from.0, &ours.0)?;
         }
         self.remove_all_but(&name)?;
         Ok(ours)
     }
 
-    /// Begins to take in a snapshot; gives up any other one that was on its way.
-    pub(crate) fn begin_partial(&self, header: Header) -> io::Result<Partial> {
+    /// Begins to receive a snapshot; drops any other partly received one.
+    pub(crate) fn begin_partial(&self, manifest: SnapshotManifest) -> io::Result<PartialSnapshot> {
         let _held = self.lock_partial();
-        self.remove_partial("the leader sends another one")?;
-        Partial::begin(self.disk.clone(), &self.dir.join(PARTIAL), header)
+        self.remove_partial("the leader sends another snapshot")?;
+        PartialSnapshot::begin(self.disk.clone(), &self.dir.join(PARTIAL), manifest)
     }
 
-    /// What an earlier attempt, or an earlier run, has taken in of the snapshot `header`.
-    pub(crate) fn resume_partial(&self, header: &Header) -> Option<Partial> {
+    /// Returns the part of the snapshot `manifest` that an earlier attempt, perhaps of an earlier
+    /// process, has received.
+    pub(crate) fn resume_partial(&self, manifest: &SnapshotManifest) -> Option<PartialSnapshot> {
         let dir = self.dir.join(PARTIAL);
-        if read_header(&*self.disk, &dir).ok().as_ref() != Some(header) {
+        if read_header(&*self.disk, &dir).ok().as_ref() != Some(manifest) {
             return None;
         }
-        let resumed = Partial::resume(self.disk.clone(), &dir);
+        let resumed = PartialSnapshot::resume(self.disk.clone(), &dir);
         resumed
-            .inspect_err(|e| tracing::info!(error = %e, "a part of a snapshot cannot be used"))
+            .inspect_err(
+                |e| tracing::info!(error = %e, "a partly received snapshot cannot be resumed"),
+            )
             .ok()
     }
 
-    /// Gives up what was taken in.
+    /// Removes the partly received snapshot; `why` goes to the log.
     pub(crate) fn drop_partial(&self, why: &str) -> io::Result<()> {
         let _held = self.lock_partial();
         self.remove_partial(why)
     }
 
-    /// Where the copy of the partial snapshot is, to be installed once it is whole.
-    pub(crate) fn received(&self) -> SnapshotDir {
+    /// Returns the directory of the received copy, which is installed once it is complete.
+    pub(crate) fn received_dir(&self) -> SnapshotDir {
         SnapshotDir(self.dir.join(PARTIAL).join(COPY))
     }
 
-    /// Removes what is left of the partial snapshot after its installation.
+    /// Removes the rest of the partly received snapshot after its installation.
     pub(crate) fn clear_partial(&self) -> io::Result<()> {
-        if self.disk.exists(&self.received().0) {
+        // Installation moves the copy away. Raft may also decline it, and then it is still here.
+        if self.disk.exists(&self.received_dir().0) {
             return self.drop_partial("it was not needed any more");
         }
         let _held = self.lock_partial();
         let dir = self.dir.join(PARTIAL);
         match self.disk.exists(&dir) {
-            true => self.disk.remove_dir(&dir).map_err(|e| at(&dir, e)),
+            true => self.disk.remove_dir(&dir).map_err(|e| with_path(&dir, e)),
             false => Ok(()),
         }
     }
 
-    /// Removes a partial snapshot that has nothing which `progress` does not have.
-    pub(crate) fn remove_partial_behind(&self, progress: &Progress) -> Result<(), SnapshotError> {
+    /// Removes a partly received snapshot that is not newer than `progress`.
+    pub(crate) fn remove_partial_behind(
+        &self,
+        progress: &AppliedProgress,
+    ) -> Result<(), SnapshotError> {
         let _held = self.lock_partial();
         let dir = self.dir.join(PARTIAL);
         if !self.disk.exists(&dir) {
             return Ok(());
         }
         let why = match read_header(&*self.disk, &dir) {
-            Ok(header) if header.name > snapshot_name(progress.last_applied) => return Ok(()),
-            Ok(_) => "this node has come further without it",
-            Err(_) => "it was hardly begun",
+            Ok(manifest) if manifest.name > snapshot_name(progress.last_applied) => return Ok(()),
+            Ok(_) => "this node has applied its entries without it",
+            Err(_) => "its header is unreadable",
         };
         let removed = self.remove_partial(why);
         removed.map_err(|e| io_error("remove", &dir, e))
@@ -209,36 +208,38 @@ impl Snapshots {
         if !self.disk.exists(&dir) {
             return Ok(());
         }
-        let name = read_header(&*self.disk, &dir).map(|header| header.name);
-        let name = name.unwrap_or_default();
-        tracing::info!(name, why, "drops a part of a snapshot");
-        self.disk.remove_dir(&dir).map_err(|e| at(&dir, e))
+        let header = read_header(&*self.disk, &dir).ok();
+        let name = header.map(|manifest| manifest.name);
+        tracing::info!(name, why, "drops a partly received snapshot");
+        self.disk.remove_dir(&dir).map_err(|e| with_path(&dir, e))
     }
 
-    /// How far the snapshot in `dir` has come.
+    /// Reads last entry and membership of the snapshot in `dir`.
     pub(crate) fn describe(&self, dir: &SnapshotDir) -> Result<SnapshotMeta, SnapshotError> {
-        Ok(meta(&self.read_meta(&dir.0)?))
+        Ok(snapshot_meta(&self.read_meta(&dir.0)?))
     }
 
-    /// The newest snapshot.
+    /// Returns the newest complete snapshot.
     pub(crate) fn newest(&self) -> Result<Option<(SnapshotMeta, SnapshotDir)>, SnapshotError> {
         let Some(name) = self
             .names()?
             .into_iter()
-            .rfind(|n| !n.starts_with(TEMPORARY))
+            .rfind(|name| !name.starts_with(TEMPORARY))
         else {
             return Ok(None);
         };
         let dir = SnapshotDir(self.dir.join(name));
         let progress = self.read_meta(&dir.0)?;
-        Ok(Some((meta(&progress), dir)))
+        Ok(Some((snapshot_meta(&progress), dir)))
     }
 
-    fn write_meta(&self, dir: &Path, progress: &Progress) -> Result<(), SnapshotError> {
+    /// Writes `META` into the snapshot that is being made; durable when it returns.
+    fn write_meta(&self, dir: &Path, progress: &AppliedProgress) -> Result<(), SnapshotError> {
         let path = dir.join(META);
         let write = || -> std::io::Result<()> {
             let file = self.disk.create(&path)?;
             file.write_at(&codec::encode_summed(progress)?, 0)?;
+            // Before the rename in `publish`: a snapshot with a name must not lack its META.
             file.sync()?;
             self.disk.sync_dir(dir)
         };
@@ -247,6 +248,7 @@ impl Snapshots {
 
     fn remove_all_but(&self, keep: &str) -> Result<(), SnapshotError> {
         for name in self.names()? {
+            // Others with the prefix may be in use: the partly received one, and one being made.
             if name != keep && !name.starts_with(TEMPORARY) {
                 self.remove(&name)?;
             }
@@ -261,21 +263,23 @@ impl Snapshots {
             .map_err(|e| io_error("remove", &path, e))
     }
 
-    /// Sorted: terms and indexes are written with leading zeros.
+    /// Returns the names in the directory, oldest snapshot first: terms and indexes have leading
+    /// zeros.
     fn names(&self) -> Result<Vec<String>, SnapshotError> {
         let names = self.disk.list(&self.dir);
         names.map_err(|e| io_error("list", &self.dir, e))
     }
 
-    /// Durable when it returns.
-    fn name(&self, from: &Path, to: &Path) -> Result<(), SnapshotError> {
+    /// Gives a complete snapshot its name; durable when it returns. The content must be durable
+    /// before.
+    fn publish(&self, from: &Path, to: &Path) -> Result<(), SnapshotError> {
         let named = self.disk.rename(from, to);
         named.map_err(|e| io_error("name", to, e))?;
         let synced = self.disk.sync_dir(&self.dir);
         synced.map_err(|e| io_error("sync", &self.dir, e))
     }
 
-    fn read_meta(&self, dir: &Path) -> Result<Progress, SnapshotError> {
+    fn read_meta(&self, dir: &Path) -> Result<AppliedProgress, SnapshotError> {
         let path = dir.join(META);
         let bytes = self.disk.read(&path);
         let bytes = bytes.map_err(|e| io_error("read", &path, e))?;
@@ -286,7 +290,7 @@ impl Snapshots {
     }
 }
 
-/// Sorts by term and index.
+/// Returns the name of the snapshot as of `last`. Names sort by term and index, as entries do.
 pub(crate) fn snapshot_name(last: Option<LogId>) -> String {
     let (term, index) = last.map_or((0, 0), |id| (id.committed_leader_id().term, id.index));
     format!("{term:020}-{index:020}")
@@ -297,7 +301,7 @@ fn is_temporary(dir: &Path) -> bool {
         .is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY))
 }
 
-fn meta(progress: &Progress) -> SnapshotMeta {
+fn snapshot_meta(progress: &AppliedProgress) -> SnapshotMeta {
     SnapshotMeta {
         last_log_id: progress.last_applied,
         last_membership: progress.membership.clone(),

@@ -1,10 +1,8 @@
-//! Who belongs to the cluster: joining, promotion, removal, and handing leadership over.
+//! Changes of the membership: joining, promotion, removal, new addresses, and transfer of
+//! leadership.
 //!
-//! A change that would leave the cluster unable to write is refused before anything is done.
-
-mod rules;
-
-pub use rules::{ClusterView, MemberChange, MemberState, MembershipError, PROMOTE_LAG_ENTRIES_MAX};
+//! A change that would leave the cluster without a quorum is refused before anything is done; see
+//! [`membership`](crate::membership) for the rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,16 +14,16 @@ use openraft::{BasicNode, ChangeMembers, Instant, RaftMetrics};
 use crate::config::PROPOSE_TIMEOUT;
 use crate::error::StoreError;
 use crate::machine::StateMachine;
-use crate::raft::types::TypeConfig;
+use crate::membership::{ClusterView, MemberChange, MemberState, MembershipError, check};
+use crate::raft_types::TypeConfig;
 use crate::store::Store;
 
-use rules::check;
-
-/// How long a change of leadership may take.
+/// Time limit for the new leader to be elected after leadership was handed to it. Beyond it the
+/// transfer is reported as not taken; it may still happen.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl<M: StateMachine> Store<M> {
-    /// The cluster as this node sees it; the leader sees most. See
+    /// The cluster as this node sees it. Only the leader knows the progress of the others: see
     /// [`cluster_view`](Self::cluster_view).
     pub fn cluster_view_here(&self) -> ClusterView {
         let metrics = self.0.raft.metrics();
@@ -38,17 +36,17 @@ impl<M: StateMachine> Store<M> {
         }
     }
 
-    /// All members. What the leader alone knows is left out elsewhere.
+    /// All members. On a follower the fields that only the leader knows are `None`.
     pub fn members(&self) -> Vec<MemberState> {
         let metrics = self.0.raft.metrics();
         members(&metrics.borrow_watched())
     }
 
-    /// Changes the membership; this node must lead. A change that was begun is finished by the
-    /// next leader.
+    /// Changes the membership; this node must lead. If it dies during the change, the next leader
+    /// finishes it.
     ///
     /// # Errors
-    /// See [`MembershipError`]; [`StoreError::NotLeader`] elsewhere than on the leader.
+    /// See [`MembershipError`]; [`StoreError::NotLeader`] if this node does not lead.
     pub async fn change_members_here(&self, change: &MemberChange) -> Result<(), MembershipError> {
         let (members, last) = {
             let metrics = self.0.raft.metrics();
@@ -59,8 +57,12 @@ impl<M: StateMachine> Store<M> {
             }
             (members(&metrics), metrics.last_log_index.unwrap_or(0))
         };
+        // Only the leader can judge: it alone knows which members answer and how far each has come.
+        // openraft itself would accept a change that leaves no quorum.
         check(change, &members, last)?;
         let changed = tokio::time::timeout(PROPOSE_TIMEOUT, self.carry_out(change, &members));
+        // The configuration entry is in the leader's log and takes effect there at once, before it
+        // is committed. After a timeout it may still be committed, by this leader or the next.
         changed.await.unwrap_or_else(|_| {
             let reason = "no majority confirmed it in time".into();
             Err(StoreError::OutcomeUnknown { reason }.into())
@@ -75,16 +77,26 @@ impl<M: StateMachine> Store<M> {
         let raft = &self.0.raft;
         let changed = match change {
             MemberChange::Lead { node } => return self.hand_over(*node).await,
+            // `false`: does not wait until the learner has caught up, which may take a snapshot. It
+            // has no vote until it is promoted, so a slow or dead one costs no quorum.
             MemberChange::Add { node, address } => {
                 raft.add_learner(*node, BasicNode::new(address), false)
                     .await
             }
             MemberChange::Promote { node } => {
                 let voters = ChangeMembers::AddVoterIds(BTreeSet::from([*node]));
+                // A joint configuration: until the second entry is committed, a majority of the old
+                // and of the new voters must agree. A leader that dies in between leaves the joint
+                // configuration in the log, and the next leader completes it.
                 raft.change_membership(voters, true).await
             }
             MemberChange::Remove { node } => {
-                if members.iter().any(|m| m.node == *node && m.is_voter) {
+                // `false`: the removed voter does not stay as a learner. A learner can be dropped
+                // directly, because it counts for no quorum.
+                if members
+                    .iter()
+                    .any(|member| member.node == *node && member.is_voter)
+                {
                     let voters = ChangeMembers::RemoveVoters(BTreeSet::from([*node]));
                     raft.change_membership(voters, false).await
                 } else {
@@ -101,6 +113,7 @@ impl<M: StateMachine> Store<M> {
         changed.map(drop).map_err(change_error)
     }
 
+    /// Transfers leadership to the voter `to` and waits until this node sees it lead.
     async fn hand_over(&self, to: u64) -> Result<(), MembershipError> {
         let raft = &self.0.raft;
         if self.is_leader() && to == self.node_id() {
@@ -110,8 +123,13 @@ impl<M: StateMachine> Store<M> {
             .transfer_leader(to)
             .await
             .map_err(fatal_error)?;
+        // The call only sends the message: the new leader must still win its election, and this
+        // node must hear of it, or the caller would be told of a transfer that never happened.
         let wait = raft.wait(Some(TRANSFER_TIMEOUT));
-        let taken = wait.metrics(|m| m.current_leader == Some(to), "transfer of leadership");
+        let taken = wait.metrics(
+            |metrics| metrics.current_leader == Some(to),
+            "transfer of leadership",
+        );
         let within_ms = u64::try_from(TRANSFER_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
         taken
             .await
@@ -168,6 +186,7 @@ fn change_error(error: RaftError<TypeConfig, ClientWriteError<TypeConfig>>) -> M
             node: missing.node_id,
         },
         RaftError::APIError(ClientWriteError::LogEntryDiscarded(_)) => {
+            // The next leader may have received the entry and still commit it.
             let reason = "leadership was lost while the change was on its way".into();
             StoreError::OutcomeUnknown { reason }.into()
         }

@@ -1,187 +1,26 @@
-//! Which changes of a cluster make sense and leave one that can write. Pure; the store carries them
-//! out.
+//! Rules for changes of the membership: a change must make sense and leave a quorum. Pure
+//! functions; the store carries the changes out.
+
+mod change;
+mod view;
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::error::StoreError;
 
-/// Entries that a learner may be behind the leader when it is promoted.
+pub use change::{MemberChange, MembershipError};
+pub use view::{ClusterView, MemberState};
+
+/// Most entries that a learner may be behind the leader when it is promoted. Beyond it the
+/// promotion is refused: a new voter that lags does not help to commit until it has caught up.
 pub const PROMOTE_LAG_ENTRIES_MAX: u64 = 1000;
-/// A member that was not heard for longer does not count as reachable.
+/// Longest time since the last heartbeat answer of a reachable member: several heartbeats and an
+/// election. A member that is silent for longer does not count for the quorum.
 const HEARD_WITHIN: Duration = Duration::from_secs(3);
 
-/// A change of the membership.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum MemberChange {
-    /// Adds a node that copies everything and has no vote.
-    Add {
-        /// Its number; one that no node ever had.
-        node: u64,
-        /// Where peers reach it.
-        address: String,
-    },
-    /// Gives a learner that has caught up a vote.
-    Promote {
-        /// Which.
-        node: u64,
-    },
-    /// Takes a node out.
-    Remove {
-        /// Which.
-        node: u64,
-    },
-    /// Makes another voter the leader.
-    Lead {
-        /// Which.
-        node: u64,
-    },
-    /// Writes down where peers reach a member from now on.
-    Move {
-        /// Which.
-        node: u64,
-        /// Where.
-        address: String,
-    },
-}
-
-/// Why a change of the membership was refused. Nothing was changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum MembershipError {
-    /// There is no such member.
-    #[error("node {node} is not a member; see: metalmesh cluster status")]
-    Unknown {
-        /// Which.
-        node: u64,
-    },
-    /// The number is taken.
-    #[error("node {node} is a member already; a node that lost its data joins under a new number")]
-    Taken {
-        /// Which.
-        node: u64,
-    },
-    /// It votes already.
-    #[error("node {node} votes already")]
-    Voter {
-        /// Which.
-        node: u64,
-    },
-    /// It does not vote.
-    #[error("node {node} has no vote; promote it first: metalmesh cluster promote {node}")]
-    Learner {
-        /// Which.
-        node: u64,
-    },
-    /// It has not caught up.
-    #[error(
-        "node {node} is {behind} entries behind, {PROMOTE_LAG_ENTRIES_MAX} are allowed; wait \
-         until it has caught up: metalmesh cluster status"
-    )]
-    Lags {
-        /// Which.
-        node: u64,
-        /// How many entries.
-        behind: u64,
-    },
-    /// It does not answer.
-    #[error("node {node} was not heard for {unheard_ms} ms; start it and try again")]
-    Silent {
-        /// Which.
-        node: u64,
-        /// For how long, milliseconds.
-        unheard_ms: u64,
-    },
-    /// It leads.
-    #[error(
-        "node {node} leads; hand leadership over first: metalmesh cluster transfer-leader NODE"
-    )]
-    Leads {
-        /// Which.
-        node: u64,
-    },
-    /// The last voter.
-    #[error("node {node} is the only voter; promote another node first")]
-    OnlyVoter {
-        /// Which.
-        node: u64,
-    },
-    /// The rest could not write.
-    #[error(
-        "without node {node} only {reachable} of {voters} voters would be reachable, {needed} are \
-         needed to write; bring the others back first, or add and promote a node"
-    )]
-    LosesQuorum {
-        /// Which.
-        node: u64,
-        /// Voters left that answer.
-        reachable: usize,
-        /// Voters left.
-        voters: usize,
-        /// Their majority.
-        needed: usize,
-    },
-    /// Another change is not finished.
-    #[error("another change of the membership is not finished; try again")]
-    InProgress,
-    /// The new leader was not elected in time.
-    #[error("node {node} did not take over within {within_ms} ms; see: metalmesh cluster status")]
-    NotTaken {
-        /// Which.
-        node: u64,
-        /// The limit, milliseconds.
-        within_ms: u64,
-    },
-    /// The change could not be carried out.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The permit covers no change of the members.
-    #[error("the permit covers no change of the members")]
-    NotCovered,
-}
-
-/// A member as the node that is asked sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MemberState {
-    /// Its number.
-    pub node: u64,
-    /// Where peers reach it.
-    pub address: String,
-    /// Whether it votes; a learner does not.
-    pub is_voter: bool,
-    /// Whether it leads.
-    pub is_leader: bool,
-    /// Last entry that it is known to have; the leader knows, others do not.
-    pub matched: Option<u64>,
-    /// Milliseconds since it was heard last; the leader knows, others do not.
-    pub heard_ms: Option<u64>,
-}
-
-/// The cluster as one node sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClusterView {
-    /// Who leads, if known.
-    pub leader: Option<u64>,
-    /// The term.
-    pub term: u64,
-    /// Index of the last entry in the log.
-    pub last_log: u64,
-    /// All members.
-    pub members: Vec<MemberState>,
-}
-
-impl ClusterView {
-    /// Whether `change` makes sense and leaves a cluster that can write.
-    ///
-    /// # Errors
-    /// Why not.
-    pub fn check(&self, change: &MemberChange) -> Result<(), MembershipError> {
-        check(change, &self.members, self.last_log)
-    }
-}
-
-/// Whether `change` makes sense and leaves a cluster that can write.
-pub(super) fn check(
+/// Checks that `change` makes sense and leaves a cluster that can write. `last` is the index of the
+/// leader's last entry.
+pub(crate) fn check(
     change: &MemberChange,
     members: &[MemberState],
     last: u64,
@@ -200,6 +39,8 @@ pub(super) fn check(
             if member.is_voter {
                 return Err(MembershipError::Voter { node: *node });
             }
+            // A new voter raises the quorum. One that is dead or lags could stop all writes: with
+            // two voters both must acknowledge.
             heard(member)?;
             let behind = last.saturating_sub(member.matched.unwrap_or(0));
             if behind > PROMOTE_LAG_ENTRIES_MAX {
@@ -208,6 +49,8 @@ pub(super) fn check(
             }
             Ok(())
         }
+        // openraft takes no writes during a transfer. One to a dead voter would block them until
+        // the next election.
         MemberChange::Lead { node } => {
             let member = find(*node)?;
             if !member.is_voter {
@@ -220,6 +63,7 @@ pub(super) fn check(
     }
 }
 
+/// Checks that `member` answers.
 fn heard(member: &MemberState) -> Result<(), MembershipError> {
     if is_reachable(member) {
         return Ok(());
@@ -235,7 +79,7 @@ fn is_reachable(member: &MemberState) -> bool {
     member.heard_ms.is_some_and(|ms| ms <= within)
 }
 
-/// Both the old voters and the new ones must be able to agree on the removal.
+/// Checks that `member` can be removed.
 fn removable(member: &MemberState, members: &[MemberState]) -> Result<(), MembershipError> {
     let node = member.node;
     if !member.is_voter {
@@ -245,13 +89,18 @@ fn removable(member: &MemberState, members: &[MemberState]) -> Result<(), Member
     if voters.len() == 1 {
         return Err(MembershipError::OnlyVoter { node });
     }
+    // A leader that removes itself steps down as soon as the change is committed. An explicit
+    // transfer before it keeps the time without a leader short.
     if member.is_leader {
         return Err(MembershipError::Leads { node });
     }
     let left: Vec<_> = voters.iter().copied().filter(|m| m.node != node).collect();
-    let lacks = |of: &[&MemberState]| {
-        let reachable = of.iter().filter(|m| is_reachable(m)).count();
-        let needed = of.len() / 2 + 1;
+    // The removal is a joint change: majorities of the old and of the new voters must acknowledge
+    // it. Both are checked, because a cluster that is stuck in a joint configuration cannot be
+    // repaired by another change.
+    let lacks = |voters: &[&MemberState]| {
+        let reachable = voters.iter().filter(|voter| is_reachable(voter)).count();
+        let needed = voters.len() / 2 + 1;
         (reachable < needed).then_some((reachable, needed))
     };
     if let Some((reachable, needed)) = lacks(&left) {

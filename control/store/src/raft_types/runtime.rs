@@ -1,4 +1,4 @@
-//! Tokio as openraft's runtime, with election timeouts that a simulation can seed.
+//! Tokio as openraft's runtime; a simulation seeds the election timeouts.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -8,7 +8,8 @@ use openraft::{AsyncRuntime, OptionalSend};
 use openraft_rt_tokio::{TokioInstant, TokioMpsc, TokioMutex, TokioOneshot, TokioRuntime};
 use rand_core::TryRng;
 
-/// Tokio; differs from [`TokioRuntime`] in its random numbers only.
+/// Tokio. Differs from [`TokioRuntime`] in its random numbers, and in a simulation in its watch
+/// channel.
 #[derive(Debug)]
 pub(crate) struct RaftRuntime(TokioRuntime);
 
@@ -77,7 +78,7 @@ impl AsyncRuntime for RaftRuntime {
     }
 }
 
-/// Numbers from the system, drawn a few times a minute; in a simulation from its seed.
+/// Random numbers of the operating system; in a simulation they follow from its seed.
 #[derive(Debug)]
 pub(crate) struct Random;
 
@@ -90,8 +91,8 @@ impl TryRng for Random {
     }
 
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        // Election timeouts need to differ, not to be secret: an id's random bits do.
-        let (high, low) = crate::platform::random_id().as_u64_pair();
+        // Election timeouts must differ, but need not be secret: the random bits of an id suffice.
+        let (high, low) = crate::random::random_id().as_u64_pair();
         Ok(high.rotate_left(32) ^ low)
     }
 

@@ -1,122 +1,48 @@
-//! The state on disk: RocksDB without its own log.
+//! [`StateEngine`] on RocksDB, without RocksDB's own write-ahead log.
 //!
-//! The raft log is the log. The rows that an entry changed and the id of the entry are written in
-//! one batch, so after a crash the state is some earlier one, whole, and names the entry from
-//! which to go on. Everything is in one column family: a batch is then atomic without a log.
+//! Everything is in one column family: column families are flushed one by one, and without a log a
+//! batch over two of them would not be atomic after a crash.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
     BlockBasedOptions, Cache, DB, FlushOptions, IteratorMode, Options, ReadOptions, WriteBatch,
     WriteOptions,
 };
-use serde::{Deserialize, Serialize};
 
-use crate::codec::{self, CodecError};
-use crate::machine::Row;
-use crate::raft::types::{LogId, StoredMembership};
+use super::{AppliedProgress, EngineError, RowVisitor, StateEngine};
+use crate::codec::{self, StoreCodecError};
+use crate::machine::StateRow;
 
-const META_KEY: &[u8] = b"m/applied";
+/// Key of the progress.
+const PROGRESS_KEY: &[u8] = b"m/applied";
+/// First byte of the key of a row.
 const ROW_PREFIX: u8 = b'r';
+/// End of the key range of rows, exclusive.
 const ROW_END: &[u8] = b"s";
-/// Rows waiting in memory for a flush.
+/// Size at which RocksDB flushes the rows in memory by itself, bytes.
 const WRITE_BUFFER_BYTES: usize = 16 << 20;
-/// Blocks kept in memory: the rows are read once, at the start, and never again.
+/// Bound of RocksDB's block cache, bytes. Small: the rows are read once at the start, and reads
+/// are answered from the state in memory.
 const BLOCK_CACHE_BYTES: usize = 1 << 20;
-/// Table files kept open.
+/// Bound of the table files that RocksDB keeps open; it reopens the others when needed.
 const OPEN_FILES_MAX: i32 = 256;
-/// RocksDB's own text logs kept.
+/// Number of RocksDB's text logs that are kept; it removes older ones.
 const TEXT_LOGS_MAX: usize = 2;
-
-/// The state engine failed.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// RocksDB says so.
-    #[error("{action} the state in {path}")]
-    Rocks {
-        /// What was tried.
-        action: &'static str,
-        /// Where.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        source: rocksdb::Error,
-    },
-    /// A file operation failed.
-    #[cfg(feature = "sim")]
-    #[error("{action} {path}")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On which file.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        source: std::io::Error,
-    },
-    /// A stored value is unreadable.
-    #[error("the state in {path} holds an unreadable value under {key}")]
-    Value {
-        /// Where.
-        path: PathBuf,
-        /// Which, readable as far as it can be.
-        key: String,
-        /// The cause.
-        #[source]
-        source: CodecError,
-    },
-    /// The store was shut down.
-    #[error("the state engine is closed")]
-    Closed,
-}
-
-impl From<EngineError> for std::io::Error {
-    fn from(error: EngineError) -> Self {
-        Self::other(error)
-    }
-}
-
-/// How far the state has come.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Progress {
-    pub(crate) last_applied: Option<LogId>,
-    pub(crate) membership: StoredMembership,
-    /// The state machine's count of commands that changed something.
-    pub(crate) revision: u64,
-}
-
-/// Is shown the key and the value of a row.
-pub(crate) type EachRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), CodecError> + 'a;
-
-/// Keeps rows and how far they have come.
-pub(crate) trait StateEngine: std::fmt::Debug + Send + Sync + 'static {
-    /// How far the rows have come.
-    fn progress(&self) -> Result<Progress, EngineError>;
-    /// Shows every row to `each`.
-    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), EngineError>;
-    /// Writes rows and progress as one; durable only after [`flush`](Self::flush).
-    fn commit(&self, rows: &[Row], progress: &Progress) -> Result<(), EngineError>;
-    /// Makes all that was committed durable.
-    fn flush(&self) -> Result<(), EngineError>;
-    /// Makes a copy in `dir`, which must not exist, and returns how far the copy has come. The
-    /// copy contains everything committed before, and everything in it is durable here too.
-    fn checkpoint(&self, dir: &Path) -> Result<Progress, EngineError>;
-    /// Becomes the copy in `dir`; durable when it returns.
-    fn replace(&self, dir: &Path) -> Result<Progress, EngineError>;
-    /// Flushes and lets go of the files.
-    fn close(&self) -> Result<(), EngineError>;
-}
 
 /// [`StateEngine`] on RocksDB.
 #[derive(Debug)]
-pub(crate) struct Rocks {
+pub(crate) struct RocksEngine {
     path: PathBuf,
+    /// `None` after [`close`](StateEngine::close).
     db: RwLock<Option<Arc<DB>>>,
 }
 
-impl Rocks {
+impl RocksEngine {
+    /// Opens or creates the database in `path`.
     pub(crate) fn open(path: &Path) -> Result<Self, EngineError> {
         let db = DB::open(&options(), path).map_err(|e| rocks_error("open", path, e))?;
         Ok(Self {
@@ -126,11 +52,8 @@ impl Rocks {
     }
 
     fn db(&self) -> Result<Arc<DB>, EngineError> {
-        let db = self
-            .db
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        db.clone().ok_or(EngineError::Closed)
+        // A clone and not the guard: a snapshot takes seconds, and must not hold up `close`.
+        self.db.read().clone().ok_or(EngineError::Closed)
     }
 
     fn error(&self, action: &'static str) -> impl Fn(rocksdb::Error) -> EngineError {
@@ -140,24 +63,27 @@ impl Rocks {
 
     fn write(&self, db: &DB, batch: WriteBatch) -> Result<(), EngineError> {
         let mut options = WriteOptions::default();
+        // The Raft log has every entry already, durably; a second log would double each write.
         options.disable_wal(true);
         db.write_opt(batch, &options).map_err(self.error("write"))
     }
 
     fn flush_db(&self, db: &DB) -> Result<(), EngineError> {
         let mut options = FlushOptions::default();
+        // Callers purge the log after this: returning before the files are synced loses entries.
         options.set_wait(true);
         db.flush_opt(&options).map_err(self.error("flush"))
     }
 }
 
-impl StateEngine for Rocks {
-    fn progress(&self) -> Result<Progress, EngineError> {
+impl StateEngine for RocksEngine {
+    fn progress(&self) -> Result<AppliedProgress, EngineError> {
         read_progress(&*self.db()?, &self.path)
     }
 
-    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), EngineError> {
+    fn rows(&self, each: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         let db = self.db()?;
+        // No row is read twice: caching the blocks would only cost memory.
         let mut once = ReadOptions::default();
         once.fill_cache(false);
         let from = IteratorMode::From(&[ROW_PREFIX], rocksdb::Direction::Forward);
@@ -171,7 +97,7 @@ impl StateEngine for Rocks {
         Ok(())
     }
 
-    fn commit(&self, rows: &[Row], progress: &Progress) -> Result<(), EngineError> {
+    fn commit(&self, rows: &[StateRow], progress: &AppliedProgress) -> Result<(), EngineError> {
         let mut batch = WriteBatch::default();
         for row in rows {
             match &row.value {
@@ -187,19 +113,24 @@ impl StateEngine for Rocks {
         self.flush_db(&*self.db()?)
     }
 
-    fn checkpoint(&self, dir: &Path) -> Result<Progress, EngineError> {
+    fn checkpoint(&self, dir: &Path) -> Result<AppliedProgress, EngineError> {
         let db = self.db()?;
+        // RocksDB flushes its memory first, as there is no log to copy, and then links the table
+        // files: the copy costs no reading of the state.
         let checkpoint = Checkpoint::new(&db).map_err(self.error("checkpoint"))?;
         checkpoint
             .create_checkpoint(dir)
             .map_err(self.error("checkpoint"))?;
+        // From the copy and not from here: entries may have been applied since the flush.
         read_progress(&open_copy(dir)?, dir)
     }
 
-    fn replace(&self, dir: &Path) -> Result<Progress, EngineError> {
+    fn replace(&self, dir: &Path) -> Result<AppliedProgress, EngineError> {
         let copy = open_copy(dir)?;
         let progress = read_progress(&copy, dir)?;
         let mut batch = WriteBatch::default();
+        // Deletion, new rows and progress are one batch: a crash leaves the old state or the new
+        // one. Rows that the copy does not have must not survive it.
         batch.delete_range(&[ROW_PREFIX][..], ROW_END);
         for row in copy.iterator(IteratorMode::From(
             &[ROW_PREFIX],
@@ -214,17 +145,15 @@ impl StateEngine for Rocks {
         put_progress(&mut batch, &progress, &self.path)?;
         let db = self.db()?;
         self.write(&db, batch)?;
+        // Raft purges its log up to the snapshot next, and then replay cannot restore these rows.
         self.flush_db(&db)?;
         Ok(progress)
     }
 
     fn close(&self) -> Result<(), EngineError> {
-        let db = self
-            .db
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .take();
+        let db = self.db.write().take();
         match db {
+            // Not needed for durability, which the log has; it saves the next start the replay.
             Some(db) => self.flush_db(&db),
             None => Ok(()),
         }
@@ -241,10 +170,12 @@ fn options() -> Options {
     options.set_block_based_table_factory(&blocks);
     options.set_max_open_files(OPEN_FILES_MAX);
     options.set_keep_log_file_num(TEXT_LOGS_MAX);
+    // Damage of a table file is an error at the start, and not a state that lacks rows.
     options.set_paranoid_checks(true);
     options
 }
 
+/// Opens a copy without writing to it: its files are hard links of the engine's own.
 fn open_copy(dir: &Path) -> Result<DB, EngineError> {
     DB::open_for_read_only(&Options::default(), dir, false)
         .map_err(|e| rocks_error("open the copy of", dir, e))
@@ -259,18 +190,21 @@ fn row_key(key: &[u8]) -> Vec<u8> {
 
 fn put_progress(
     batch: &mut WriteBatch,
-    progress: &Progress,
+    progress: &AppliedProgress,
     path: &Path,
 ) -> Result<(), EngineError> {
-    let value = codec::encode(progress).map_err(|e| value_error(path, META_KEY, e))?;
-    batch.put(META_KEY, value);
+    let value = codec::encode(progress).map_err(|e| value_error(path, PROGRESS_KEY, e))?;
+    batch.put(PROGRESS_KEY, value);
     Ok(())
 }
 
-fn read_progress(db: &DB, path: &Path) -> Result<Progress, EngineError> {
-    match db.get(META_KEY).map_err(|e| rocks_error("read", path, e))? {
-        Some(bytes) => codec::decode(&bytes).map_err(|e| value_error(path, META_KEY, e)),
-        None => Ok(Progress::default()),
+fn read_progress(db: &DB, path: &Path) -> Result<AppliedProgress, EngineError> {
+    match db
+        .get(PROGRESS_KEY)
+        .map_err(|e| rocks_error("read", path, e))?
+    {
+        Some(bytes) => codec::decode(&bytes).map_err(|e| value_error(path, PROGRESS_KEY, e)),
+        None => Ok(AppliedProgress::default()),
     }
 }
 
@@ -282,7 +216,7 @@ fn rocks_error(action: &'static str, path: &Path, source: rocksdb::Error) -> Eng
     }
 }
 
-fn value_error(path: &Path, key: &[u8], source: CodecError) -> EngineError {
+fn value_error(path: &Path, key: &[u8], source: StoreCodecError) -> EngineError {
     let key = key.escape_ascii().to_string();
     EngineError::Value {
         path: path.to_owned(),
