@@ -1,11 +1,11 @@
 //! What components that work for one project may do: fixed by kind, in code, so that nobody has to
 //! find out which rights a controller needs, and nobody gives it more.
 
-use crate::{Permissions, Rights};
+use crate::{Permissions, TokenRights};
 
 /// The kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ComponentKind {
+pub enum ComponentProfile {
     /// Gardener's extension for the provider.
     Gardener,
     /// The cloud controller manager.
@@ -55,7 +55,7 @@ const NETWORKS: &[&str] = &[
 ];
 const ADDRESSES: &[&str] = &["IPService/Create", "IPService/Update", "IPService/Delete"];
 
-impl ComponentKind {
+impl ComponentProfile {
     /// Every kind.
     pub const ALL: [Self; 6] = [
         Self::Gardener,
@@ -107,7 +107,7 @@ impl ComponentKind {
     }
 
     /// All that it may do when it works for this project.
-    pub fn rights(self, project: &str) -> Rights {
+    pub fn rights(self, project: &str) -> TokenRights {
         let mut permissions = Permissions::default();
         for method in self.methods() {
             permissions.add(project, &method);
@@ -115,10 +115,10 @@ impl ComponentKind {
         for method in self.catalog() {
             permissions.add("", &method);
         }
-        Rights {
+        TokenRights {
             permissions,
             component: Some(project.to_owned()),
-            ..Rights::default()
+            ..TokenRights::default()
         }
     }
 }
@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn what_is_listed_is_in_the_contract_and_for_editors_at_most() {
-        for kind in ComponentKind::ALL {
-            assert_eq!(ComponentKind::named(kind.as_str()), Some(kind));
+        for kind in ComponentProfile::ALL {
+            assert_eq!(ComponentProfile::named(kind.as_str()), Some(kind));
             for path in kind.methods() {
                 let method = method(&path).unwrap_or_else(|| panic!("{path}"));
                 let Scope::Project(roles) = &method.scope else {

@@ -4,8 +4,8 @@ use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, Tena
 use proto_public::{Method, Request, Scope, method};
 
 use crate::principal::ALL;
-use crate::roles::{Role, project_role, reaches, tenant_role};
-use crate::{Denied, Directory, Permit, Principal, TokenKind};
+use crate::roles::{ContractRole, project_role, reaches, tenant_role};
+use crate::{Denied, Directory, Permit, Principal, PrincipalKind};
 
 /// Decides a typed request; method and subject come from its type.
 pub fn authorise<R: Request>(
@@ -48,7 +48,7 @@ pub(crate) fn decide(
     if method.scope == Scope::Public {
         return Ok(permit());
     }
-    if who.kind == TokenKind::Anonymous {
+    if who.kind == PrincipalKind::Anonymous {
         return Err(Denied::Unauthenticated);
     }
     if is_admin(method, who) {
@@ -72,7 +72,7 @@ pub(crate) fn decide(
 
 /// An admin editor may call everything on everything; an admin viewer whatever lists a viewer.
 fn is_admin(method: &Method, who: &Principal) -> bool {
-    if who.kind != TokenKind::Api {
+    if who.kind != PrincipalKind::Api {
         return false;
     }
     match who.rights.admin_role {
@@ -101,7 +101,7 @@ impl Case<'_> {
     fn allowed(&self) -> Result<bool, Denied> {
         match &self.method.scope {
             Scope::Public => Ok(true),
-            Scope::Own => Ok(self.who.kind == TokenKind::User || self.listed()),
+            Scope::Own => Ok(self.who.kind == PrincipalKind::User || self.listed()),
             Scope::Tenant(roles) => self.tenant(roles),
             Scope::Project(roles) => self.project(roles),
             Scope::Machine(roles) => self.machine(roles),
@@ -111,12 +111,12 @@ impl Case<'_> {
     }
 
     fn views_all(&self) -> bool {
-        self.who.kind == TokenKind::Api && self.who.rights.admin_role == Some(AdminRole::Viewer)
+        self.who.kind == PrincipalKind::Api && self.who.rights.admin_role == Some(AdminRole::Viewer)
     }
 
     /// The token lists this very method, for this subject or for all.
     fn listed(&self) -> bool {
-        self.who.kind == TokenKind::Api
+        self.who.kind == PrincipalKind::Api
             && self
                 .who
                 .rights
@@ -149,14 +149,14 @@ impl Case<'_> {
     /// A component belongs to no user: its project has it, as long as there is that project.
     fn of_component(&self) -> Option<ProjectRole> {
         let own = self.who.rights.component.as_deref()?;
-        let is_own = self.who.kind == TokenKind::Api
+        let is_own = self.who.kind == PrincipalKind::Api
             && own == self.subject
             && self.directory.project(&self.who.user, own).is_some();
         is_own.then_some(ProjectRole::Editor)
     }
 
     /// `now` is the user's own role, `token` the one its API token carries.
-    fn member<R: Role>(
+    fn member<R: ContractRole>(
         &self,
         kind: &'static str,
         roles: &[R],
@@ -165,7 +165,7 @@ impl Case<'_> {
     ) -> Result<bool, Denied> {
         let unseen = || Denied::not_found(kind, self.subject);
         let now = now.ok_or_else(unseen)?;
-        if self.who.kind == TokenKind::User {
+        if self.who.kind == PrincipalKind::User {
             return Ok(roles.contains(&now));
         }
         if token.is_none() && !self.who.rights.permissions.knows(self.subject) {
@@ -177,7 +177,7 @@ impl Case<'_> {
 
     /// Machine roles come from a token made for one machine; there is no membership to lose.
     fn machine(&self, roles: &[MachineRole]) -> Result<bool, Denied> {
-        if self.who.kind != TokenKind::Api {
+        if self.who.kind != PrincipalKind::Api {
             return Ok(false);
         }
         let rights = &self.who.rights.machine_roles;
@@ -193,7 +193,7 @@ impl Case<'_> {
 
     fn infra(&self, roles: &[InfraRole]) -> bool {
         let role = self.who.rights.infra_role;
-        self.who.kind == TokenKind::Api
+        self.who.kind == PrincipalKind::Api
             && (role.is_some_and(|role| roles.contains(&role)) || self.listed())
     }
 }

@@ -8,9 +8,9 @@ use proto_public::{Method, Scope, method};
 
 use crate::decide::decide;
 use crate::principal::ALL;
-use crate::roles::{Role, at_least, project_role, tenant_role};
+use crate::roles::{ContractRole, at_least, project_role, tenant_role};
 use crate::standing::platform_role;
-use crate::{Directory, Principal, Rights, TokenKind};
+use crate::{Directory, Principal, PrincipalKind, TokenRights};
 
 /// The right that may not be handed on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +28,7 @@ pub struct Elevation {
 pub fn may_grant(
     who: &Principal,
     directory: &dyn Directory,
-    wanted: &Rights,
+    wanted: &TokenRights,
 ) -> Result<(), Elevation> {
     let admin = admin_reach(who, directory);
     if admin == Some(AdminRole::Editor) {
@@ -77,9 +77,9 @@ pub fn may_grant(
 
 fn admin_reach(who: &Principal, directory: &dyn Directory) -> Option<AdminRole> {
     match who.kind {
-        TokenKind::Anonymous => None,
-        TokenKind::Api => who.rights.admin_role,
-        TokenKind::User => platform_role(directory, &who.user),
+        PrincipalKind::Anonymous => None,
+        PrincipalKind::Api => who.rights.admin_role,
+        PrincipalKind::User => platform_role(directory, &who.user),
     }
 }
 
@@ -89,7 +89,7 @@ type Roles<R> = BTreeMap<String, R>;
 /// Whether the roles `own` reach as far as `role` on `subject`. The narrower entry counts: `*`
 /// needs every subject of a weaker entry to be named in `wanted` too, where its entry is compared
 /// by itself. Otherwise the new token would reach by `*` what the narrower entry keeps away.
-fn carries<R: Role>(own: &Roles<R>, subject: &str, role: R, wanted: &Roles<R>) -> bool {
+fn carries<R: ContractRole>(own: &Roles<R>, subject: &str, role: R, wanted: &Roles<R>) -> bool {
     let reaches = |own: &R| at_least(*own, role);
     let entry = own.get(subject).or_else(|| own.get(ALL));
     let is_left_out = |(named, own): (&String, &R)| !reaches(own) && !wanted.contains_key(named);
@@ -97,7 +97,7 @@ fn carries<R: Role>(own: &Roles<R>, subject: &str, role: R, wanted: &Roles<R>) -
 }
 
 /// Whether roles let a method be called on every subject: by `*`, and by each narrower entry.
-fn reaches_all<R: Role>(own: &Roles<R>, roles: &[R]) -> bool {
+fn reaches_all<R: ContractRole>(own: &Roles<R>, roles: &[R]) -> bool {
     own.contains_key(ALL) && own.values().all(|role| roles.contains(role))
 }
 
@@ -109,15 +109,15 @@ struct Granter<'a> {
 
 impl Granter<'_> {
     fn api(&self) -> bool {
-        self.who.kind == TokenKind::Api
+        self.who.kind == PrincipalKind::Api
     }
 
     fn user(&self) -> bool {
-        self.who.kind == TokenKind::User
+        self.who.kind == PrincipalKind::User
     }
 
     /// An admin viewer may hand on the viewer's part of any kind.
-    fn as_viewer<R: Role>(&self, role: R, viewer: R) -> bool {
+    fn as_viewer<R: ContractRole>(&self, role: R, viewer: R) -> bool {
         self.admin == Some(AdminRole::Viewer) && role == viewer
     }
 
@@ -150,7 +150,7 @@ impl Granter<'_> {
     }
 
     /// `*` is no elevation over the user: it is resolved against its memberships when used.
-    fn member<R: Role>(&self, subject: &str, role: R, now: Option<R>, token: bool) -> bool {
+    fn member<R: ContractRole>(&self, subject: &str, role: R, now: Option<R>, token: bool) -> bool {
         let user = subject == ALL || now.is_some_and(|now| at_least(now, role));
         let session = self.user() || self.api() && token;
         role.number() != 0 && user && session
@@ -186,10 +186,10 @@ impl Granter<'_> {
         };
         let viewer = Principal {
             user: self.who.user.clone(),
-            kind: TokenKind::Api,
-            rights: Rights {
+            kind: PrincipalKind::Api,
+            rights: TokenRights {
                 admin_role: Some(role),
-                ..Rights::default()
+                ..TokenRights::default()
             },
             ..Principal::default()
         };

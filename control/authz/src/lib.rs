@@ -31,13 +31,13 @@ mod site;
 mod standing;
 
 pub use call::{AuditedCall, Recorded};
-pub use component::ComponentKind;
+pub use component::ComponentProfile;
 pub use decide::{authorise, authorise_method, authorise_path};
 pub use denied::Denied;
 pub use directory::{Directory, InProject, Memberships};
 pub use grant::{Elevation, may_grant};
 pub use permit::{Actor, Permit, SystemActor};
-pub use principal::{MethodSet, Permissions, Principal, Rights, TokenKind};
+pub use principal::{MethodSet, Permissions, Principal, PrincipalKind, TokenRights};
 pub use roles::{project_role, tenant_role};
 pub use site::{
     Decided, Judge, Reach, Ruling, Unjudged, Widening, is_judged, is_of_platform, is_way_back,

@@ -14,7 +14,7 @@ const METHODS_MAX: usize = 256;
 
 /// How the caller came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TokenKind {
+pub enum PrincipalKind {
     /// Without a token.
     #[default]
     Anonymous,
@@ -32,9 +32,9 @@ pub struct Principal {
     /// Id of the token, for the audit trail; never the secret.
     pub token: Arc<str>,
     /// Kind of token.
-    pub kind: TokenKind,
+    pub kind: PrincipalKind,
     /// Rights of an API token. Of a user token they are ignored.
-    pub rights: Rights,
+    pub rights: TokenRights,
 }
 
 impl Principal {
@@ -47,7 +47,7 @@ impl Principal {
 /// Rights as they are stored with an API token. A subject `*` means every subject that the user
 /// can reach when the token is used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rights {
+pub struct TokenRights {
     /// Single methods by subject.
     pub permissions: Permissions,
     /// By project uuid or `*`.

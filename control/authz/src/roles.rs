@@ -31,14 +31,14 @@ pub fn project_role(directory: &dyn Directory, user: &str, project: &str) -> Opt
 }
 
 /// Roles of one kind, numbered by the contract from the strongest, 1, to the weakest.
-pub(crate) trait Role: Copy + PartialEq {
+pub(crate) trait ContractRole: Copy + PartialEq {
     /// The contract's number.
     fn number(self) -> i32;
 }
 
 macro_rules! role {
     ($($role:ident),*) => {$(
-        impl Role for $role {
+        impl ContractRole for $role {
             fn number(self) -> i32 {
                 self as i32
             }
@@ -48,12 +48,12 @@ macro_rules! role {
 role!(TenantRole, ProjectRole, AdminRole, InfraRole, MachineRole);
 
 /// Whether `a` is as strong as `b` or stronger. The unspecified role is weaker than any.
-pub(crate) fn at_least<R: Role>(a: R, b: R) -> bool {
+pub(crate) fn at_least<R: ContractRole>(a: R, b: R) -> bool {
     a.number() != 0 && (b.number() == 0 || a.number() <= b.number())
 }
 
 /// Whether a user who has `now` still reaches a method that lists `roles`: as strong as the
 /// weakest of them. The exact match is the token's business.
-pub(crate) fn reaches<R: Role>(now: R, roles: &[R]) -> bool {
+pub(crate) fn reaches<R: ContractRole>(now: R, roles: &[R]) -> bool {
     roles.iter().any(|role| at_least(now, *role))
 }

@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 
 use proto_public::{Method, Scope, methods};
 
-use crate::{Denied, Directory, Permit, Principal, TokenKind};
+use crate::{Denied, Directory, Permit, Principal, PrincipalKind};
 
 /// The service whose methods no policy judges.
 const POLICY_SERVICE: &str = "metalmesh.admin.v1.PolicyService";
@@ -165,8 +165,8 @@ pub fn widening(method: &Method) -> Widening {
 /// Whether somebody administers the platform: by an administrator's token, or by a role in the
 /// provider's own tenant, with which one can be ordered.
 pub fn is_of_platform(who: &Principal, directory: &dyn Directory) -> bool {
-    who.kind == TokenKind::Api && who.rights.admin_role.is_some()
-        || who.kind != TokenKind::Anonymous && directory.provider_role(&who.user).is_some()
+    who.kind == PrincipalKind::Api && who.rights.admin_role.is_some()
+        || who.kind != PrincipalKind::Anonymous && directory.provider_role(&who.user).is_some()
 }
 
 /// The decision of the table about one call.
@@ -217,7 +217,7 @@ impl Decided<'_> {
 
     /// The rule that permits what the table refuses.
     fn lifted(&self, denied: &Denied, judge: &dyn Judge) -> Option<Ruling> {
-        if widening(self.method) == Widening::Never || self.who.kind == TokenKind::Anonymous {
+        if widening(self.method) == Widening::Never || self.who.kind == PrincipalKind::Anonymous {
             return None;
         }
         let reach = match denied {

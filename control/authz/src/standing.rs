@@ -10,7 +10,7 @@ use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, TenantRole};
 use proto_public::{Method, Scope, methods};
 
 use crate::principal::MethodSet;
-use crate::{Directory, Permissions, Rights};
+use crate::{Directory, Permissions, TokenRights};
 
 /// The admin role that a user may order or keep now, from its role in the provider's tenant: its
 /// owners are editors, its editors and viewers are viewers.
@@ -59,7 +59,7 @@ fn set(is_in: impl Fn(&Method) -> bool) -> MethodSet {
     set
 }
 
-impl Rights {
+impl TokenRights {
     /// Whether any of them is one over the platform: an admin, infra or machine role, or a listed
     /// method of these kinds.
     pub fn are_over_platform(&self) -> bool {
@@ -118,21 +118,21 @@ mod tests {
     const WAIT: &str = "/metalstack.infra.v2.BootService/Wait";
     const GET: &str = "/metalstack.api.v2.IPService/Get";
 
-    fn all() -> Rights {
+    fn all() -> TokenRights {
         let mut permissions = Permissions::default();
         for path in [LIST, SET_STATE, WAIT, GET] {
             assert!(permissions.add("*", path), "{path}");
         }
-        Rights {
+        TokenRights {
             permissions,
             machine_roles: [("*".to_owned(), MachineRole::Editor)].into(),
             admin_role: Some(AdminRole::Editor),
             infra_role: Some(InfraRole::Editor),
-            ..Rights::default()
+            ..TokenRights::default()
         }
     }
 
-    fn listed(rights: &Rights) -> Vec<&'static str> {
+    fn listed(rights: &TokenRights) -> Vec<&'static str> {
         let entries = rights.permissions.iter();
         let mut listed: Vec<_> = entries.flat_map(|(_, paths)| paths).collect();
         listed.sort_unstable();

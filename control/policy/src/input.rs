@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::LazyLock;
 
-use control_authz::{Denied, Directory, Permit, Principal, TokenKind, project_role, tenant_role};
+use control_authz::{
+    Denied, Directory, Permit, Principal, PrincipalKind, project_role, tenant_role,
+};
 use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
 use proto_public::{Method, Scope, methods};
 use regorus::Value;
@@ -273,9 +275,9 @@ fn caller(facts: &Facts<'_>, wanted: &Fields) -> Value {
     part(wanted, &all, |name| match name {
         "address" => Some(Value::from(facts.address?.to_string())),
         "kind" => Some(match who.kind {
-            TokenKind::Anonymous => keys.anonymous.clone(),
-            TokenKind::Api => keys.api.clone(),
-            TokenKind::User => keys.user.clone(),
+            PrincipalKind::Anonymous => keys.anonymous.clone(),
+            PrincipalKind::Api => keys.api.clone(),
+            PrincipalKind::User => keys.user.clone(),
         }),
         "partition" => facts.partition.map(Value::from),
         "platform" => Some(Value::from(facts.is_of_platform)),
@@ -301,16 +303,16 @@ fn roles(facts: &Facts<'_>, wanted: &Fields) -> Value {
     }
     let all = ["admin", "infra", "machine", "project", "tenant"];
     let word = |name: &str| match (facts.who.kind, name) {
-        (TokenKind::User, "tenant") => relation.tenant_role.and_then(tenant),
-        (TokenKind::User, "project") => relation.project_role.and_then(project),
-        (TokenKind::Api, "tenant") => {
+        (PrincipalKind::User, "tenant") => relation.tenant_role.and_then(tenant),
+        (PrincipalKind::User, "project") => relation.project_role.and_then(project),
+        (PrincipalKind::Api, "tenant") => {
             let in_tenant = relation.tenant.as_deref().unwrap_or_default();
             of!(tenant_roles, in_tenant).and_then(tenant)
         }
-        (TokenKind::Api, "project") => of!(project_roles, subject).and_then(project),
-        (TokenKind::Api, "machine") => of!(machine_roles, subject).and_then(machine),
-        (TokenKind::Api, "admin") => rights.admin_role.and_then(admin),
-        (TokenKind::Api, "infra") => rights.infra_role.and_then(infra),
+        (PrincipalKind::Api, "project") => of!(project_roles, subject).and_then(project),
+        (PrincipalKind::Api, "machine") => of!(machine_roles, subject).and_then(machine),
+        (PrincipalKind::Api, "admin") => rights.admin_role.and_then(admin),
+        (PrincipalKind::Api, "infra") => rights.infra_role.and_then(infra),
         _ => None,
     };
     part(wanted, &all, |name| word(name).cloned())

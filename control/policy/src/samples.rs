@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use control_authz::{
-    Decided, Denied, Judge, Memberships, Permit, Principal, Rights, TokenKind, authorise_path,
-    is_of_platform,
+    Decided, Denied, Judge, Memberships, Permit, Principal, PrincipalKind, TokenRights,
+    authorise_path, is_of_platform,
 };
 use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
 use proto_public::{Method, Scope};
@@ -65,7 +65,7 @@ impl Sample {
         Self {
             name,
             title,
-            who: principal(TokenKind::User, Rights::default()),
+            who: principal(PrincipalKind::User, TokenRights::default()),
             directory,
         }
     }
@@ -73,13 +73,13 @@ impl Sample {
     fn api(
         name: &'static str,
         title: &'static str,
-        rights: Rights,
+        rights: TokenRights,
         directory: Memberships,
     ) -> Self {
         Self {
             name,
             title,
-            who: principal(TokenKind::Api, rights),
+            who: principal(PrincipalKind::Api, rights),
             directory,
         }
     }
@@ -156,7 +156,7 @@ fn subject(method: &Method) -> Option<&'static str> {
     }
 }
 
-fn principal(kind: TokenKind, rights: Rights) -> Principal {
+fn principal(kind: PrincipalKind, rights: TokenRights) -> Principal {
     Principal {
         user: "sample-user".into(),
         token: "00000000-0000-4000-8000-00000000000f".into(),
@@ -224,9 +224,9 @@ fn people() -> Vec<Sample> {
 
 /// Who has a token of the API.
 fn programs() -> Vec<Sample> {
-    let rights = Rights::default;
+    let rights = TokenRights::default;
     let of_project = |name, title, role| {
-        let rights = Rights {
+        let rights = TokenRights {
             project_roles: BTreeMap::from([(PROJECT.to_owned(), role)]),
             ..rights()
         };
@@ -234,17 +234,17 @@ fn programs() -> Vec<Sample> {
         Sample::api(name, title, rights, owner)
     };
     let of_admin = |name, title, role| {
-        let rights = Rights {
+        let rights = TokenRights {
             admin_role: Some(role),
             ..rights()
         };
         Sample::api(name, title, rights, stranger())
     };
-    let infra = Rights {
+    let infra = TokenRights {
         infra_role: Some(InfraRole::Editor),
         ..rights()
     };
-    let machine = Rights {
+    let machine = TokenRights {
         machine_roles: BTreeMap::from([(MACHINE.to_owned(), MachineRole::Editor)]),
         ..rights()
     };
