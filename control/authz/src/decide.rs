@@ -1,9 +1,9 @@
-//! The decision: method, caller, subject in; permit or refusal out.
+//! The decision of the table: method, caller and subject in, permit or refusal out.
 
 use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
 use proto_public::{Method, Request, Scope, method};
 
-use crate::principal::ALL;
+use crate::permissions::ALL;
 use crate::roles::{ContractRole, project_role, reaches, tenant_role};
 use crate::{Denied, Directory, Permit, Principal, PrincipalKind};
 
@@ -63,14 +63,15 @@ pub(crate) fn decide(
     };
     match case.allowed() {
         Ok(true) => Ok(permit()),
-        // Who views everything is not told that it does not exist.
+        // An admin viewer sees every object, so "not found" would be a lie to it.
         Err(Denied::NotFound { .. }) if case.views_all() => Err(Denied::forbidden(method)),
         Ok(false) => Err(Denied::forbidden(method)),
         Err(denied) => Err(denied),
     }
 }
 
-/// An admin editor may call everything on everything; an admin viewer whatever lists a viewer.
+/// `true` if the admin role alone permits the call: an admin editor may call every method, an admin
+/// viewer every method that lists a viewer role.
 fn is_admin(method: &Method, who: &Principal) -> bool {
     if who.kind != PrincipalKind::Api {
         return false;
@@ -89,7 +90,7 @@ fn is_admin(method: &Method, who: &Principal) -> bool {
     }
 }
 
-/// One call to be decided.
+/// One call to decide.
 struct Case<'a> {
     method: &'static Method,
     who: &'a Principal,
@@ -114,7 +115,7 @@ impl Case<'_> {
         self.who.kind == PrincipalKind::Api && self.who.rights.admin_role == Some(AdminRole::Viewer)
     }
 
-    /// The token lists this very method, for this subject or for all.
+    /// `true` if the token lists this method, for this subject or for all subjects.
     fn listed(&self) -> bool {
         self.who.kind == PrincipalKind::Api
             && self
@@ -146,7 +147,8 @@ impl Case<'_> {
         self.member("project", roles, now, token)
     }
 
-    /// A component belongs to no user: its project has it, as long as there is that project.
+    /// The role of a project component in its own project. A component has no user whose membership
+    /// could be looked up, so it counts as an editor while its project exists.
     fn of_component(&self) -> Option<ProjectRole> {
         let own = self.who.rights.component.as_deref()?;
         let is_own = self.who.kind == PrincipalKind::Api
@@ -155,7 +157,7 @@ impl Case<'_> {
         is_own.then_some(ProjectRole::Editor)
     }
 
-    /// `now` is the user's own role, `token` the one its API token carries.
+    /// Decides by membership. `now` is the user's current role, `token` the role in its API token.
     fn member<R: ContractRole>(
         &self,
         kind: &'static str,
@@ -171,11 +173,14 @@ impl Case<'_> {
         if token.is_none() && !self.who.rights.permissions.knows(self.subject) {
             return Err(unseen());
         }
+        // Both must hold: the token lists the role or method, and the user's current role is still
+        // at least as strong. Without the second check a token would outlive a lost membership.
         let granted = token.is_some_and(|role| roles.contains(&role)) || self.listed();
         Ok(granted && reaches(now, roles))
     }
 
-    /// Machine roles come from a token made for one machine; there is no membership to lose.
+    /// Decides by machine role. It comes from a token made for one machine, so there is no membership
+    /// to look up.
     fn machine(&self, roles: &[MachineRole]) -> Result<bool, Denied> {
         if self.who.kind != PrincipalKind::Api {
             return Ok(false);
