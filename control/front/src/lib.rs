@@ -12,6 +12,7 @@ mod call;
 mod calls;
 mod compression;
 mod cors;
+mod end;
 mod envelope;
 mod get;
 mod held;
@@ -44,7 +45,7 @@ use crate::traces::Tracing;
 pub use calls::CallStats;
 pub use envelope::MESSAGE_BYTES_MAX;
 use held::UnreadAnswers;
-pub use inner::Inner;
+pub use inner::InnerService;
 pub use reply::{Abandoned, ReplyBody};
 pub use rooms::{CALLS_MAX, CALLS_PER_TOKEN_MAX};
 use rooms::{Rooms, ShareOwner};
@@ -112,7 +113,7 @@ pub trait Gate: Send + Sync + 'static {
 
 /// Pages for browsers beside the API, below `/auth/`.
 #[tonic::async_trait]
-pub trait Pages: std::fmt::Debug + Send + Sync + 'static {
+pub trait BrowserPages: std::fmt::Debug + Send + Sync + 'static {
     /// Answers one request, whose body is there whole.
     async fn answer(&self, request: Request<Bytes>, peer: Option<SocketAddr>) -> Response<Bytes>;
 }
@@ -121,7 +122,7 @@ pub trait Pages: std::fmt::Debug + Send + Sync + 'static {
 #[derive(Debug)]
 pub struct Front<S, G> {
     gate: Arc<G>,
-    pages: Option<Arc<dyn Pages>>,
+    pages: Option<Arc<dyn BrowserPages>>,
     inner: S,
     rooms: Arc<Rooms>,
     lists: Arc<OpenLists>,
@@ -152,7 +153,7 @@ impl<S: Clone, G> Clone for Front<S, G> {
     }
 }
 
-impl<S: Inner, G: Gate> Front<S, G> {
+impl<S: InnerService, G: Gate> Front<S, G> {
     /// Puts the gate and the protocols in front of `inner`.
     pub fn new(gate: Arc<G>, inner: S) -> Self {
         Self {
@@ -183,7 +184,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
 
     /// The same with pages for browsers.
     #[must_use]
-    pub fn with_pages(self, pages: Arc<dyn Pages>) -> Self {
+    pub fn with_pages(self, pages: Arc<dyn BrowserPages>) -> Self {
         Self {
             pages: Some(pages),
             ..self
@@ -242,7 +243,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
     /// A page; no other site's script may read it.
     async fn page<B>(
         &self,
-        pages: &Arc<dyn Pages>,
+        pages: &Arc<dyn BrowserPages>,
         parts: http::request::Parts,
         body: B,
         peer: Option<SocketAddr>,
@@ -291,7 +292,7 @@ where
     let _late = tokio::time::timeout(DISCARD_TIMEOUT, all).await;
 }
 
-impl<S: Inner, G: Gate, B> tower::Service<Request<B>> for Front<S, G>
+impl<S: InnerService, G: Gate, B> tower::Service<Request<B>> for Front<S, G>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
