@@ -7,11 +7,11 @@ use control_authz::{Denied, Judge, Permit, Reach, Ruling, Unjudged};
 use proto_public::{Method, methods};
 
 use crate::samples::SampleCall;
-use crate::{Call, MOMENTS, Moment, Sample, Site, callers};
+use crate::{JudgedCall, MOMENTS, Moment, Sample, SitePolicies, callers};
 
 /// What comes of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// Permitted, by the table or by the rule.
     Yes(Option<String>),
     /// Refused by the table: what callers of HTTP know as 401, 403 or 404.
@@ -24,7 +24,7 @@ pub enum Outcome {
 
 /// A call of which something else comes now.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct OutcomeChange {
     /// The method's path.
     pub method: &'static str,
     /// A sort of callers, see [`callers`].
@@ -32,19 +32,19 @@ pub struct Change {
     /// The moment, where it makes a difference.
     pub moment: Option<&'static str>,
     /// What came of it.
-    pub before: Outcome,
+    pub before: CallOutcome,
     /// What comes of it.
-    pub after: Outcome,
+    pub after: CallOutcome,
 }
 
-impl Outcome {
+impl CallOutcome {
     /// Whether the call goes through.
     pub const fn is_yes(&self) -> bool {
         matches!(self, Self::Yes(_))
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for CallOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Yes(None) => f.pad("yes"),
@@ -56,7 +56,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-impl From<Result<Permit, Denied>> for Outcome {
+impl From<Result<Permit, Denied>> for CallOutcome {
     fn from(result: Result<Permit, Denied>) -> Self {
         match result {
             Ok(permit) => Self::Yes(permit.rule().map(str::to_owned)),
@@ -84,14 +84,14 @@ impl Judge for Nobody {
 /// What comes of a sample call, and the input document that policies got, as JSON. `more` are
 /// fields of its request.
 pub fn decide_sample(
-    site: &Arc<Site>,
+    site: &Arc<SitePolicies>,
     method: &'static Method,
     sample: &Sample,
     moment: Moment,
     more: Option<&serde_json::Value>,
-) -> (Outcome, Option<String>) {
+) -> (CallOutcome, Option<String>) {
     let call = SampleCall::new(method, sample, moment, more);
-    match Call::new(site, &call.facts()) {
+    match JudgedCall::new(site, &call.facts()) {
         Some(judge) => (call.under(&judge).into(), Some(judge.input())),
         None => (call.under(&Nobody).into(), None),
     }
@@ -99,7 +99,7 @@ pub fn decide_sample(
 
 /// Every sample call of which something else comes under `after` than under `before`, in the order
 /// of the contract.
-pub fn compare(before: &Arc<Site>, after: &Arc<Site>) -> Vec<Change> {
+pub fn compare(before: &Arc<SitePolicies>, after: &Arc<SitePolicies>) -> Vec<OutcomeChange> {
     let callers = callers();
     let judged = |it: &&'static Method| before.judges(it) || after.judges(it);
     let mut changes = Vec::new();
@@ -113,7 +113,7 @@ pub fn compare(before: &Arc<Site>, after: &Arc<Site>) -> Vec<Change> {
             let told = at.into_iter().take(if is_always { 1 } else { 2 });
             changes.extend(
                 told.filter(|(_, was, is)| was != is)
-                    .map(|(name, was, is)| Change {
+                    .map(|(name, was, is)| OutcomeChange {
                         method: &method.path,
                         caller: sample.name,
                         moment: (!is_always).then_some(name),

@@ -86,7 +86,7 @@ pub struct Moment {
 
 /// What a call is, beside what its token is.
 #[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
+pub struct CallFacts<'a> {
     /// The method.
     pub method: &'static Method,
     /// Who calls.
@@ -171,10 +171,10 @@ fn text(of: &str) -> Option<Value> {
 }
 
 /// One part of the document, where a call has it.
-type Part = fn(&Facts<'_>, &Fields) -> Option<Value>;
+type Part = fn(&CallFacts<'_>, &Fields) -> Option<Value>;
 
 /// The document.
-pub(crate) fn document(facts: &Facts<'_>, wants: &Wants) -> Value {
+pub(crate) fn document(facts: &CallFacts<'_>, wants: &Wants) -> Value {
     let keys = &*KEYS;
     let method = PARTS.methods.get(facts.method.index);
     let mut input = vec![(
@@ -268,7 +268,7 @@ fn method(method: &Method) -> Value {
     Value::from(BTreeMap::from(fields))
 }
 
-fn caller(facts: &Facts<'_>, wanted: &Fields) -> Value {
+fn caller(facts: &CallFacts<'_>, wanted: &Fields) -> Value {
     let keys = &*KEYS;
     let who = facts.who;
     let all = ["address", "kind", "partition", "platform", "token", "user"];
@@ -288,7 +288,7 @@ fn caller(facts: &Facts<'_>, wanted: &Fields) -> Value {
 }
 
 /// What the token carries for the subject; of a log-in that is what the user is there.
-fn roles(facts: &Facts<'_>, wanted: &Fields) -> Value {
+fn roles(facts: &CallFacts<'_>, wanted: &Fields) -> Value {
     let rights = &facts.who.rights;
     let relation = facts.relation;
     let subject = facts.subject.unwrap_or_default();
@@ -346,7 +346,7 @@ fn relation(of: &Relation, wanted: &Fields) -> Value {
     part(wanted, &["project", "tenant"], |name| word(name).cloned())
 }
 
-fn subject(facts: &Facts<'_>, wanted: &Fields) -> Option<Value> {
+fn subject(facts: &CallFacts<'_>, wanted: &Fields) -> Option<Value> {
     let keys = &*KEYS;
     let kind = match facts.method.scope {
         Scope::Tenant(_) => &keys.tenant,
@@ -465,7 +465,7 @@ mod tests {
         let mut seen = 0;
         for (method, caller) in asked.flat_map(|it| callers().into_iter().map(move |by| (it, by))) {
             let call = SampleCall::new(method, &caller, MOMENTS[0].1, None);
-            let facts = Facts {
+            let facts = CallFacts {
                 resource: Some(&resource),
                 partition: Some("hall"),
                 ..call.facts()

@@ -24,9 +24,9 @@ mod trial;
 mod wants;
 
 pub use compile::{Compiled, SOURCE_BYTES_MAX, STEPS_MAX};
-pub use diff::{Change, Outcome, compare, decide_sample};
-pub use input::{Facts, Moment, Relation, Resource};
+pub use diff::{OutcomeChange, CallOutcome, compare, decide_sample};
+pub use input::{CallFacts, Moment, Relation, Resource};
 pub use invalid::Invalid;
 pub use samples::{MOMENTS, Sample, callers};
-pub use site::{Call, Counts, Member, Site};
+pub use site::{JudgedCall, PolicyCounts, SitePolicy, SitePolicies};
 pub use trial::{Checked, check};

@@ -9,7 +9,7 @@ use control_authz::{
 use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
 use proto_public::{Method, Scope};
 
-use crate::{Facts, Moment, Relation};
+use crate::{CallFacts, Moment, Relation};
 
 /// The tenant that sample calls are about.
 const TENANT: &str = "sample-tenant";
@@ -116,9 +116,9 @@ impl<'a> SampleCall<'a> {
         }
     }
 
-    pub(crate) fn facts(&self) -> Facts<'_> {
+    pub(crate) fn facts(&self) -> CallFacts<'_> {
         let sample = self.sample;
-        Facts {
+        CallFacts {
             method: self.method,
             who: &sample.who,
             is_of_platform: is_of_platform(&sample.who, &sample.directory),

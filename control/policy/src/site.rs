@@ -10,12 +10,12 @@ use regorus::Value;
 
 use crate::Compiled;
 use crate::compile::{Fired, Verb};
-use crate::input::{Facts, document};
+use crate::input::{CallFacts, document};
 use crate::wants::Wants;
 
 /// How often a policy was asked at this node, and what came of it.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct PolicyCounts {
     /// Evaluations.
     pub asked: AtomicU64,
     /// Calls that it refused.
@@ -28,15 +28,15 @@ pub struct Counts {
 
 /// A policy that is in force.
 #[derive(Debug, Clone)]
-pub struct Member {
+pub struct SitePolicy {
     name: String,
     methods: BTreeSet<usize>,
     /// Or why this program cannot evaluate it.
     compiled: Result<Arc<Compiled>, String>,
-    counts: Arc<Counts>,
+    counts: Arc<PolicyCounts>,
 }
 
-impl Member {
+impl SitePolicy {
     /// A policy that was compiled.
     pub fn new(compiled: Compiled) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Member {
     }
 
     /// What came of it at this node.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &PolicyCounts {
         &self.counts
     }
 
@@ -95,8 +95,8 @@ impl Member {
 
 /// All policies that are in force.
 #[derive(Debug, Default)]
-pub struct Site {
-    members: Vec<Member>,
+pub struct SitePolicies {
+    members: Vec<SitePolicy>,
     /// For each method who judges it.
     by_method: Vec<Bench>,
 }
@@ -110,9 +110,9 @@ struct Bench {
     wants: Wants,
 }
 
-impl Site {
+impl SitePolicies {
     /// These policies.
-    pub fn new(members: Vec<Member>) -> Self {
+    pub fn new(members: Vec<SitePolicy>) -> Self {
         let of = |method: &Method| -> Bench {
             let mut bench = Bench::default();
             if !is_judged(method) {
@@ -132,7 +132,7 @@ impl Site {
     }
 
     /// The policies, in the order in which they are asked.
-    pub fn members(&self) -> &[Member] {
+    pub fn members(&self) -> &[SitePolicy] {
         &self.members
     }
 
@@ -155,15 +155,15 @@ impl Site {
 
 /// A call that policies judge; it keeps what they need, so that nothing else must be held.
 #[derive(Debug)]
-pub struct Call {
-    site: Arc<Site>,
+pub struct JudgedCall {
+    site: Arc<SitePolicies>,
     method: &'static Method,
     input: Value,
 }
 
-impl Call {
+impl JudgedCall {
     /// A call, out of its facts; none when no policy judges its method.
-    pub fn new(site: &Arc<Site>, facts: &Facts<'_>) -> Option<Self> {
+    pub fn new(site: &Arc<SitePolicies>, facts: &CallFacts<'_>) -> Option<Self> {
         let bench = site.by_method.get(facts.method.index)?;
         (!bench.places.is_empty()).then(|| Self {
             site: Arc::clone(site),
@@ -199,7 +199,7 @@ impl Call {
     }
 }
 
-impl Judge for Call {
+impl Judge for JudgedCall {
     fn deny(&self) -> Result<Option<Ruling>, Unjudged> {
         self.first(Verb::Deny)
     }
