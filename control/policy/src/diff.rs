@@ -1,4 +1,4 @@
-//! Who gains and who loses by a change of policies, before it is made.
+//! Comparison of two sets of policies by the outcomes of sample calls.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,36 +9,36 @@ use proto_public::{Method, methods};
 use crate::samples::SampleCall;
 use crate::{JudgedCall, MOMENTS, Moment, Sample, SitePolicies, callers};
 
-/// What comes of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// Permitted, by the table or by the rule.
+    /// Permitted: by the table, or by the named rule.
     Yes(Option<String>),
-    /// Refused by the table: what callers of HTTP know as 401, 403 or 404.
+    /// Refused by the table, with the HTTP status 401, 403 or 404.
     No(u16),
-    /// Refused by the rule, with its message.
+    /// Refused by a rule: its name and message.
     NoBy(String, String),
-    /// The policy could not be evaluated, and why.
+    /// Refused because a policy cannot be evaluated: its name and the reason.
     Broken(String, String),
 }
 
-/// A call of which something else comes now.
+/// A sample call whose outcome changes.
 #[derive(Debug, Clone)]
 pub struct OutcomeChange {
     /// The method's path.
     pub method: &'static str,
-    /// A sort of callers, see [`callers`].
+    /// Name of the kind of caller, see [`callers`].
     pub caller: &'static str,
-    /// The moment, where it makes a difference.
+    /// Name of the moment. `None` means that the outcome does not depend on it.
     pub moment: Option<&'static str>,
-    /// What came of it.
+    /// The outcome under the old policies.
     pub before: CallOutcome,
-    /// What comes of it.
+    /// The outcome under the new policies.
     pub after: CallOutcome,
 }
 
 impl CallOutcome {
-    /// Whether the call goes through.
+    /// `true` if the call is permitted.
     pub const fn is_yes(&self) -> bool {
         matches!(self, Self::Yes(_))
     }
@@ -69,10 +69,10 @@ impl From<Result<Permit, Denied>> for CallOutcome {
     }
 }
 
-/// The judge where no policy judges.
-struct Nobody;
+/// A judge without policies.
+struct NoPolicies;
 
-impl Judge for Nobody {
+impl Judge for NoPolicies {
     fn deny(&self) -> Result<Option<Ruling>, Unjudged> {
         Ok(None)
     }
@@ -81,8 +81,8 @@ impl Judge for Nobody {
     }
 }
 
-/// What comes of a sample call, and the input document that policies got, as JSON. `more` are
-/// fields of its request.
+/// The outcome of a sample call, and the input document of the policies as JSON. `more` adds fields
+/// to its request. `None` for the document means that no policy judges the method.
 pub fn decide_sample(
     site: &Arc<SitePolicies>,
     method: &'static Method,
@@ -93,15 +93,15 @@ pub fn decide_sample(
     let call = SampleCall::new(method, sample, moment, more);
     match JudgedCall::new(site, &call.facts()) {
         Some(judge) => (call.under(&judge).into(), Some(judge.input())),
-        None => (call.under(&Nobody).into(), None),
+        None => (call.under(&NoPolicies).into(), None),
     }
 }
 
-/// Every sample call of which something else comes under `after` than under `before`, in the order
-/// of the contract.
+/// Every sample call whose outcome under `after` differs from the one under `before`, in the order of
+/// the contract.
 pub fn compare(before: &Arc<SitePolicies>, after: &Arc<SitePolicies>) -> Vec<OutcomeChange> {
     let callers = callers();
-    let judged = |it: &&'static Method| before.judges(it) || after.judges(it);
+    let judged = |method: &&'static Method| before.judges(method) || after.judges(method);
     let mut changes = Vec::new();
     for method in methods().iter().filter(judged) {
         for sample in &callers {

@@ -1,4 +1,5 @@
-//! Callers to try policies on: every relation that somebody can have to what a call is about.
+//! Sample callers on which policies are tried: every relation that a caller can have to the subject
+//! of a call.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +12,20 @@ use proto_public::{Method, Scope};
 
 use crate::{CallFacts, Moment, Relation};
 
-/// The tenant that sample calls are about.
+/// The subject tenant of sample calls.
 const TENANT: &str = "sample-tenant";
-/// Its project.
+/// The subject project, of `TENANT`.
 const PROJECT: &str = "00000000-0000-4000-8000-000000000001";
-/// A machine in it.
+/// The subject machine, in `PROJECT`.
 const MACHINE: &str = "00000000-0000-4000-8000-000000000002";
-/// Somebody else's.
+/// A tenant that is not the subject.
 const OTHER: &str = "other-tenant";
+/// A project of `OTHER`.
 const OTHER_PROJECT: &str = "00000000-0000-4000-8000-000000000003";
+/// The provider's tenant.
 const PROVIDER: &str = "provider";
 
-/// When sample calls are made: a Wednesday at noon and a Sunday at three in the night, UTC.
+/// Times of sample calls with their names: a Wednesday at noon and a Sunday at 03:00, UTC.
 pub const MOMENTS: [(&str, Moment); 2] = [
     (
         "wednesday 12:00",
@@ -38,18 +41,18 @@ pub const MOMENTS: [(&str, Moment); 2] = [
     ),
 ];
 
-/// Somebody who calls.
+/// A sample caller.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    /// What it is called in tables.
+    /// Short name, for tables.
     pub name: &'static str,
-    /// What that means, for people.
+    /// Description in words.
     pub title: &'static str,
     who: Principal,
     directory: Memberships,
 }
 
-/// A sample call and what the table says of it.
+/// A sample call with the table's decision.
 #[derive(Debug)]
 pub(crate) struct SampleCall<'a> {
     pub(crate) method: &'static Method,
@@ -86,7 +89,7 @@ impl Sample {
 }
 
 impl<'a> SampleCall<'a> {
-    /// A call of a method; `more` are fields of its request.
+    /// A call of the method. `more` adds fields to its request.
     pub(crate) fn new(
         method: &'static Method,
         sample: &'a Sample,
@@ -133,7 +136,7 @@ impl<'a> SampleCall<'a> {
         }
     }
 
-    /// What comes of it under a judge.
+    /// The decision under a judge.
     pub(crate) fn under(&self, judge: &dyn Judge) -> Result<Permit, Denied> {
         let sample = self.sample;
         let decided = Decided {
@@ -170,18 +173,20 @@ fn memberships(tenants: &[(&str, TenantRole)], projects: &[(&str, ProjectRole)])
     Memberships {
         tenants: tenants
             .iter()
-            .map(|(it, role)| ((*it).to_owned(), *role))
+            .map(|(tenant, role)| ((*tenant).to_owned(), *role))
             .collect(),
         projects: projects
             .iter()
-            .map(|(it, role)| ((*it).to_owned(), *role))
+            .map(|(project, role)| ((*project).to_owned(), *role))
             .collect(),
-        project_tenants: pairs.map(|(it, of)| (it.to_owned(), of.to_owned())).into(),
+        project_tenants: pairs
+            .map(|(project, tenant)| (project.to_owned(), tenant.to_owned()))
+            .into(),
         provider: PROVIDER.to_owned(),
     }
 }
 
-/// Every sort of caller.
+/// Every kind of caller.
 pub fn callers() -> Vec<Sample> {
     let nobody = Sample {
         name: "nobody",
@@ -199,7 +204,7 @@ fn stranger() -> Memberships {
     memberships(&[(OTHER, TenantRole::Owner)], &[])
 }
 
-/// Who logs in.
+/// Users with the token of a log-in.
 fn people() -> Vec<Sample> {
     let user = |name, title, tenants: &[_], projects: &[_]| {
         Sample::user(name, title, memberships(tenants, projects))
@@ -222,7 +227,7 @@ fn people() -> Vec<Sample> {
     ]
 }
 
-/// Who has a token of the API.
+/// Holders of an API token.
 fn programs() -> Vec<Sample> {
     let rights = TokenRights::default;
     let of_project = |name, title, role| {
