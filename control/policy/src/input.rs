@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use control_authz::{
-    Denied, Directory, Permit, Principal, PrincipalKind, project_role, tenant_role,
-};
+use control_authz::{Denied, Permit, PrincipalKind};
 use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
 use proto_public::{Method, Scope, methods};
 use regorus::Value;
@@ -77,7 +75,7 @@ pub(crate) fn document(facts: &CallFacts<'_>, wants: &Wants) -> Value {
     ];
     let wanted = parts.into_iter().filter(|(_, wanted, _)| !wanted.is_none());
     input
-        .extend(wanted.filter_map(|(key, wanted, part)| Some((key.clone(), facts.select(wanted)?))));
+        .extend(wanted.filter_map(|(key, wanted, part)| Some((key.clone(), part(facts, wanted)?))));
     Value::from(input.into_iter().collect::<BTreeMap<_, _>>())
 }
 
