@@ -43,8 +43,8 @@ use clap::Parser;
 use args::{DaemonArgs, DaemonCommand, RunArgs};
 use config::Config;
 
-/// The log filter if the environment sets none. openraft logs each expected election and h2 each
-/// broken connection as a warning.
+/// The log filter if `METALMESH_LOG` is not set: `info`, without the warnings of openraft and the info
+/// messages of h2.
 const LOG_FILTER: &str = "info,openraft=error,h2=warn";
 
 /// The program: parses its arguments, runs, and returns its exit code.

@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - no error text and no `Debug` output contains an API key or the secret of a VPN key;
-//! - an answer that cannot be read is an error that names its field; no value is made up for it;
+//! - a field of an answer that cannot be read is an error that names it; no default takes its place;
 //! - removing a key ends the key before its nodes, so no node joins by it afterwards, and can be
 //!   repeated;
 //! - every request is bounded in time, and every answer in size.
