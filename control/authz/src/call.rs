@@ -1,46 +1,46 @@
-//! A call that the contract wants recorded, from its begin to its end.
+//! The audit record of a call that the contract wants recorded.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What the audit trail says of a call before its end.
+/// The part of an audit record that is known before the call ends.
 ///
-/// A [`Permit`](crate::Permit) that was given for a call carries it to the store, which writes it
-/// into the entry of the change: there is no change without its record.
+/// A [`Permit`](crate::Permit) carries it to the store, which writes it into the same log entry as
+/// the change, so no change is applied without its record.
 #[derive(Debug, Default)]
 pub struct AuditedCall {
     /// Id of the call.
     pub id: String,
-    /// When it came, milliseconds since the Unix epoch.
+    /// Time of arrival, milliseconds since the Unix epoch.
     pub time_ms: u64,
-    /// Login of the caller, or SPIFFE id.
+    /// Login of the caller, or its SPIFFE id.
     pub user: String,
-    /// Tenant that it is about; empty without one.
+    /// Tenant of the call. Empty means that it concerns no tenant.
     pub tenant: String,
-    /// Project that it is about.
+    /// Project of the call. `None` means that it concerns no project.
     pub project: Option<String>,
     /// Path of the method.
     pub method: String,
-    /// The request without secrets.
+    /// The request with its secrets removed, as JSON.
     pub body: Option<String>,
-    /// The rule of a site policy that decided it, `policy/rule`.
+    /// The site policy rule that decided the call, `policy/rule`. `None` means the table decided.
     pub rule: Option<String>,
-    /// Address of the caller.
+    /// IP address of the caller.
     pub source_ip: String,
-    /// Whether a change of it was recorded.
+    /// Set when a change of this call was applied together with the record.
     pub recorded: Recorded,
 }
 
-/// Whether a call's record is in the state; once true it stays so.
+/// A flag that is set once the call's record is in the state. It is never reset.
 #[derive(Debug, Default)]
 pub struct Recorded(AtomicBool);
 
 impl Recorded {
-    /// A change was applied together with the record.
+    /// Marks the record as written.
     pub fn set(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Whether one was.
+    /// `true` if the record is in the state.
     pub fn get(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }

@@ -1,12 +1,12 @@
-//! What components that work for one project may do: fixed by kind, in code, so that nobody has to
-//! find out which rights a controller needs, and nobody gives it more.
+//! Rights of project components (controllers that work for one project), fixed by kind in code.
+//! Operators do not have to find out the rights of a controller and cannot give it more.
 
-use crate::{Permissions, Rights};
+use crate::{Permissions, TokenRights};
 
-/// The kinds.
+/// A kind of project component, with its fixed set of methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ComponentKind {
-    /// Gardener's extension for the provider.
+pub enum ComponentProfile {
+    /// Gardener's provider extension.
     Gardener,
     /// The cloud controller manager.
     Ccm,
@@ -14,13 +14,13 @@ pub enum ComponentKind {
     MachineControllerManager,
     /// The firewall controller manager.
     FirewallControllerManager,
-    /// Cluster API's provider.
+    /// The infrastructure provider of Cluster API.
     ClusterApi,
-    /// Whatever only looks.
+    /// A read-only client.
     Reader,
 }
 
-/// What belongs to no project: images and sizes to choose from.
+/// Read-only methods that belong to no project, for every kind.
 const CATALOG: &[&str] = &[
     "FilesystemService/Get",
     "FilesystemService/List",
@@ -32,6 +32,7 @@ const CATALOG: &[&str] = &[
     "SizeService/Get",
     "SizeService/List",
 ];
+/// Read-only methods of the component's project, for every kind.
 const READ: &[&str] = &[
     "IPService/Get",
     "IPService/List",
@@ -42,20 +43,24 @@ const READ: &[&str] = &[
     "NetworkService/ListBaseNetworks",
     "ProjectService/Get",
 ];
+/// Methods that create, change and delete machines.
 const MACHINES: &[&str] = &[
     "MachineService/Create",
     "MachineService/Update",
     "MachineService/Delete",
 ];
+/// Methods that label machines: the contract has no narrower method than the update.
 const LABELS: &[&str] = &["MachineService/Update"];
+/// Methods that create, change and delete networks.
 const NETWORKS: &[&str] = &[
     "NetworkService/Create",
     "NetworkService/Update",
     "NetworkService/Delete",
 ];
+/// Methods that create, change and delete IP addresses.
 const ADDRESSES: &[&str] = &["IPService/Create", "IPService/Update", "IPService/Delete"];
 
-impl ComponentKind {
+impl ComponentProfile {
     /// Every kind.
     pub const ALL: [Self; 6] = [
         Self::Gardener,
@@ -66,7 +71,7 @@ impl ComponentKind {
         Self::Reader,
     ];
 
-    /// Its name, which is kept with credentials and never changes.
+    /// The name. It is stored with credentials, so it never changes.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Gardener => "gardener",
@@ -78,9 +83,9 @@ impl ComponentKind {
         }
     }
 
-    /// The kind of this name.
+    /// The kind with this name. `None` means that the name is unknown.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == name)
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
     fn changes(self) -> [&'static [&'static str]; 3] {
@@ -95,19 +100,19 @@ impl ComponentKind {
         }
     }
 
-    /// What it may call in its project, as paths.
+    /// Paths of the methods that it may call in its project.
     pub fn methods(self) -> impl Iterator<Item = String> {
         let all = self.changes().into_iter().chain([READ]).flatten();
         all.map(|name| path(name))
     }
 
-    /// What it may call that belongs to no project, as paths.
+    /// Paths of the methods that it may call and that belong to no project.
     pub fn catalog(self) -> impl Iterator<Item = String> {
         CATALOG.iter().map(|name| path(name))
     }
 
-    /// All that it may do when it works for this project.
-    pub fn rights(self, project: &str) -> Rights {
+    /// The rights of a component of this kind that works for `project`.
+    pub fn rights(self, project: &str) -> TokenRights {
         let mut permissions = Permissions::default();
         for method in self.methods() {
             permissions.add(project, &method);
@@ -115,10 +120,10 @@ impl ComponentKind {
         for method in self.catalog() {
             permissions.add("", &method);
         }
-        Rights {
+        TokenRights {
             permissions,
             component: Some(project.to_owned()),
-            ..Rights::default()
+            ..TokenRights::default()
         }
     }
 }
@@ -136,8 +141,8 @@ mod tests {
 
     #[test]
     fn what_is_listed_is_in_the_contract_and_for_editors_at_most() {
-        for kind in ComponentKind::ALL {
-            assert_eq!(ComponentKind::named(kind.as_str()), Some(kind));
+        for kind in ComponentProfile::ALL {
+            assert_eq!(ComponentProfile::named(kind.as_str()), Some(kind));
             for path in kind.methods() {
                 let method = method(&path).unwrap_or_else(|| panic!("{path}"));
                 let Scope::Project(roles) = &method.scope else {

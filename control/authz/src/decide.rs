@@ -1,11 +1,11 @@
-//! The decision: method, caller, subject in; permit or refusal out.
+//! The decision of the table: method, caller and subject in, permit or refusal out.
 
 use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
 use proto_public::{Method, Request, Scope, method};
 
-use crate::principal::ALL;
-use crate::roles::{Role, project_role, reaches, tenant_role};
-use crate::{Denied, Directory, Permit, Principal, TokenKind};
+use crate::permissions::ALL;
+use crate::roles::{ContractRole, project_role, reaches, tenant_role};
+use crate::{Denied, Directory, Permit, Principal, PrincipalKind};
 
 /// Decides a typed request; method and subject come from its type.
 pub fn authorise<R: Request>(
@@ -48,7 +48,7 @@ pub(crate) fn decide(
     if method.scope == Scope::Public {
         return Ok(permit());
     }
-    if who.kind == TokenKind::Anonymous {
+    if who.kind == PrincipalKind::Anonymous {
         return Err(Denied::Unauthenticated);
     }
     if is_admin(method, who) {
@@ -63,16 +63,17 @@ pub(crate) fn decide(
     };
     match case.allowed() {
         Ok(true) => Ok(permit()),
-        // Who views everything is not told that it does not exist.
+        // An admin viewer sees every object, so "not found" would be a lie to it.
         Err(Denied::NotFound { .. }) if case.views_all() => Err(Denied::forbidden(method)),
         Ok(false) => Err(Denied::forbidden(method)),
         Err(denied) => Err(denied),
     }
 }
 
-/// An admin editor may call everything on everything; an admin viewer whatever lists a viewer.
+/// `true` if the admin role alone permits the call: an admin editor may call every method, an admin
+/// viewer every method that lists a viewer role.
 fn is_admin(method: &Method, who: &Principal) -> bool {
-    if who.kind != TokenKind::Api {
+    if who.kind != PrincipalKind::Api {
         return false;
     }
     match who.rights.admin_role {
@@ -89,7 +90,7 @@ fn is_admin(method: &Method, who: &Principal) -> bool {
     }
 }
 
-/// One call to be decided.
+/// One call to decide.
 struct Case<'a> {
     method: &'static Method,
     who: &'a Principal,
@@ -101,7 +102,7 @@ impl Case<'_> {
     fn allowed(&self) -> Result<bool, Denied> {
         match &self.method.scope {
             Scope::Public => Ok(true),
-            Scope::Own => Ok(self.who.kind == TokenKind::User || self.listed()),
+            Scope::Own => Ok(self.who.kind == PrincipalKind::User || self.listed()),
             Scope::Tenant(roles) => self.tenant(roles),
             Scope::Project(roles) => self.project(roles),
             Scope::Machine(roles) => self.machine(roles),
@@ -111,12 +112,12 @@ impl Case<'_> {
     }
 
     fn views_all(&self) -> bool {
-        self.who.kind == TokenKind::Api && self.who.rights.admin_role == Some(AdminRole::Viewer)
+        self.who.kind == PrincipalKind::Api && self.who.rights.admin_role == Some(AdminRole::Viewer)
     }
 
-    /// The token lists this very method, for this subject or for all.
+    /// `true` if the token lists this method, for this subject or for all subjects.
     fn listed(&self) -> bool {
-        self.who.kind == TokenKind::Api
+        self.who.kind == PrincipalKind::Api
             && self
                 .who
                 .rights
@@ -146,17 +147,18 @@ impl Case<'_> {
         self.member("project", roles, now, token)
     }
 
-    /// A component belongs to no user: its project has it, as long as there is that project.
+    /// The role of a project component in its own project. A component has no user whose membership
+    /// could be looked up, so it counts as an editor while its project exists.
     fn of_component(&self) -> Option<ProjectRole> {
         let own = self.who.rights.component.as_deref()?;
-        let is_own = self.who.kind == TokenKind::Api
+        let is_own = self.who.kind == PrincipalKind::Api
             && own == self.subject
             && self.directory.project(&self.who.user, own).is_some();
         is_own.then_some(ProjectRole::Editor)
     }
 
-    /// `now` is the user's own role, `token` the one its API token carries.
-    fn member<R: Role>(
+    /// Decides by membership. `now` is the user's current role, `token` the role in its API token.
+    fn member<R: ContractRole>(
         &self,
         kind: &'static str,
         roles: &[R],
@@ -165,19 +167,22 @@ impl Case<'_> {
     ) -> Result<bool, Denied> {
         let unseen = || Denied::not_found(kind, self.subject);
         let now = now.ok_or_else(unseen)?;
-        if self.who.kind == TokenKind::User {
+        if self.who.kind == PrincipalKind::User {
             return Ok(roles.contains(&now));
         }
         if token.is_none() && !self.who.rights.permissions.knows(self.subject) {
             return Err(unseen());
         }
+        // Both must hold: the token lists the role or method, and the user's current role is still
+        // at least as strong. Without the second check a token would outlive a lost membership.
         let granted = token.is_some_and(|role| roles.contains(&role)) || self.listed();
         Ok(granted && reaches(now, roles))
     }
 
-    /// Machine roles come from a token made for one machine; there is no membership to lose.
+    /// Decides by machine role. It comes from a token made for one machine, so there is no membership
+    /// to look up.
     fn machine(&self, roles: &[MachineRole]) -> Result<bool, Denied> {
-        if self.who.kind != TokenKind::Api {
+        if self.who.kind != PrincipalKind::Api {
             return Ok(false);
         }
         let rights = &self.who.rights.machine_roles;
@@ -193,7 +198,7 @@ impl Case<'_> {
 
     fn infra(&self, roles: &[InfraRole]) -> bool {
         let role = self.who.rights.infra_role;
-        self.who.kind == TokenKind::Api
+        self.who.kind == PrincipalKind::Api
             && (role.is_some_and(|role| roles.contains(&role)) || self.listed())
     }
 }

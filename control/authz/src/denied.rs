@@ -1,15 +1,15 @@
-//! Why a call was refused, and how much of that the caller may learn.
+//! Refusals of calls: the reason, and the part of it that the caller may learn.
 
 use proto_errors::{Error, ErrorCode};
 use proto_public::{Method, Scope};
 
-/// A refusal.
+/// The reason why a call was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
-    /// No method of that path.
+    /// The contract has no method with that path.
     #[error("method {0} is unknown")]
     UnknownMethod(String),
-    /// The method wants a caller with a token.
+    /// The method needs a token and the caller has none.
     #[error("a token is needed")]
     Unauthenticated,
     /// The caller may not know whether the subject exists.
@@ -17,35 +17,36 @@ pub enum Denied {
     NotFound {
         /// `tenant`, `project` or `machine`.
         kind: &'static str,
-        /// As the request named it.
+        /// The subject as the request named it.
         subject: String,
     },
-    /// The caller sees the subject, or there is none, but has no role that the method lists.
+    /// The caller may see the subject (or the method has none) but has no role that the method
+    /// lists.
     #[error("{path} is not allowed: {needs}")]
     Forbidden {
         /// The method's path.
         path: &'static str,
-        /// The roles that would do.
+        /// The roles that would be sufficient.
         needs: String,
     },
-    /// The table permits it, a rule of a site policy does not.
+    /// The table permits the call and a rule of a site policy refuses it.
     #[error("{path} is not allowed by rule {rule} of this site{}", said(message))]
     ByRule {
         /// The method's path.
         path: &'static str,
         /// `policy/rule`.
         rule: String,
-        /// What the policy says of it; may be empty.
+        /// The policy's message for the caller. Empty means none.
         message: String,
     },
-    /// A site policy could not be evaluated, so that nobody knows whether it refuses the call.
+    /// A site policy could not be evaluated. The call is refused, because the policy might refuse it.
     #[error("{path} is refused: policy {policy:?} of this site cannot be evaluated: {reason}")]
     Unjudged {
         /// The method's path.
         path: &'static str,
         /// The policy's name.
         policy: String,
-        /// Why.
+        /// The cause, without values of the request.
         reason: String,
     },
 }
@@ -58,7 +59,8 @@ fn said(message: &str) -> String {
 }
 
 impl Denied {
-    /// The rule of a site policy that refused, `policy/rule`, or the policy that could not say.
+    /// The rule of a site policy that refused, `policy/rule`, or the name of the policy that could
+    /// not be evaluated. `None` means that the table refused.
     pub fn rule(&self) -> Option<&str> {
         match self {
             Self::ByRule { rule, .. } => Some(rule),
@@ -67,7 +69,7 @@ impl Denied {
         }
     }
 
-    /// Short name of the reason, for monitoring: one of a fixed set.
+    /// Short name of the reason, a metric label from a fixed set.
     pub const fn reason(&self) -> &'static str {
         match self {
             Self::UnknownMethod(_) => "unknown_method",
@@ -129,7 +131,8 @@ impl From<Denied> for Error {
     fn from(denied: Denied) -> Self {
         let code = match &denied {
             Denied::UnknownMethod(_) => ErrorCode::Unimplemented,
-            // As published servers answer it; a token that is not good is unauthenticated.
+            // Published servers answer a missing token with this code and a bad token with
+            // `unauthenticated`; clients tell the two apart by it.
             Denied::Unauthenticated => ErrorCode::NoToken,
             Denied::NotFound { .. } => ErrorCode::NotFound,
             Denied::Forbidden { .. } => ErrorCode::PermissionDenied,

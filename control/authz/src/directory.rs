@@ -1,31 +1,31 @@
-//! Memberships as the state has them at this moment.
+//! Lookup of current memberships.
 
 use std::collections::BTreeMap;
 
 use proto_public::api::v2::{ProjectRole, TenantRole};
 
-/// Looks memberships up; the API implements it over the tables, without copying them.
+/// Looks up current memberships. The API implements it on the tables without copying them.
 pub trait Directory {
     /// The user's direct role in a tenant.
     fn tenant_role(&self, user: &str, tenant: &str) -> Option<TenantRole>;
-    /// A project, and what the user is in it; `None` for one that does not exist.
+    /// The project and the user's direct role in it. `None` means that the project does not exist.
     fn project(&self, user: &str, project: &str) -> Option<InProject<'_>>;
-    /// Whether the user is a direct member of some project of a tenant, which makes it a guest.
+    /// `true` if the user is a direct member of some project of the tenant, which makes it a guest.
     fn is_guest(&self, user: &str, tenant: &str) -> bool;
     /// The user's role in the provider's own tenant, from which admin rights come.
     fn provider_role(&self, user: &str) -> Option<TenantRole>;
 }
 
-/// What a user is in a project.
+/// A user's place in a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InProject<'a> {
     /// Login of the tenant that the project belongs to.
     pub tenant: &'a str,
-    /// The user's direct role, without what the tenant lends.
+    /// The user's direct role, without the role inherited from the tenant.
     pub role: Option<ProjectRole>,
 }
 
-/// A directory of one user's memberships, in memory.
+/// The memberships of one user, in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memberships {
     /// Direct roles by tenant login.

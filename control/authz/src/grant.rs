@@ -7,28 +7,31 @@ use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, Tena
 use proto_public::{Method, Scope, method};
 
 use crate::decide::decide;
-use crate::principal::ALL;
-use crate::roles::{Role, at_least, project_role, tenant_role};
+use crate::permissions::ALL;
+use crate::roles::{ContractRole, at_least, project_role, tenant_role};
 use crate::standing::platform_role;
-use crate::{Directory, Principal, Rights, TokenKind};
+use crate::{Directory, Principal, PrincipalKind, TokenRights};
 
-/// The right that may not be handed on.
+/// A refused grant: the right exceeds those of the granting token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{right} exceeds the rights of the token that asks for it")]
 pub struct Elevation {
-    /// Such as `project role owner on "*"`.
+    /// The right in words, for example `project role owner on "*"`.
     pub right: String,
 }
 
-/// Whether `who` may make a token with the rights `wanted` for itself.
+/// Checks that `who` may create a token with the rights `wanted` for itself.
 ///
 /// Admin rights come from the caller's API token, or from the user's role in the provider's
 /// tenant: its owners may order up to ADMIN_EDITOR, editors and viewers up to ADMIN_VIEWER.
 /// An admin editor may grant everything.
+///
+/// # Errors
+/// The first right that exceeds those of the caller.
 pub fn may_grant(
     who: &Principal,
     directory: &dyn Directory,
-    wanted: &Rights,
+    wanted: &TokenRights,
 ) -> Result<(), Elevation> {
     let admin = admin_reach(who, directory);
     if admin == Some(AdminRole::Editor) {
@@ -75,32 +78,34 @@ pub fn may_grant(
     Ok(())
 }
 
+/// The strongest admin role that the caller may grant.
 fn admin_reach(who: &Principal, directory: &dyn Directory) -> Option<AdminRole> {
     match who.kind {
-        TokenKind::Anonymous => None,
-        TokenKind::Api => who.rights.admin_role,
-        TokenKind::User => platform_role(directory, &who.user),
+        PrincipalKind::Anonymous => None,
+        PrincipalKind::Api => who.rights.admin_role,
+        PrincipalKind::User => platform_role(directory, &who.user),
     }
 }
 
-/// Roles by subject, as a token has them.
+/// Roles by subject, as a token stores them.
 type Roles<R> = BTreeMap<String, R>;
 
-/// Whether the roles `own` reach as far as `role` on `subject`. The narrower entry counts: `*`
-/// needs every subject of a weaker entry to be named in `wanted` too, where its entry is compared
-/// by itself. Otherwise the new token would reach by `*` what the narrower entry keeps away.
-fn carries<R: Role>(own: &Roles<R>, subject: &str, role: R, wanted: &Roles<R>) -> bool {
+/// `true` if the roles `own` reach as far as `role` on `subject`. A narrower entry overrides `*`, so
+/// granting `*` needs each subject with a weaker entry to be named in `wanted` too, where its entry
+/// is compared by itself. Otherwise the new token would reach by `*` what the narrower entry denies.
+fn carries<R: ContractRole>(own: &Roles<R>, subject: &str, role: R, wanted: &Roles<R>) -> bool {
     let reaches = |own: &R| at_least(*own, role);
     let entry = own.get(subject).or_else(|| own.get(ALL));
     let is_left_out = |(named, own): (&String, &R)| !reaches(own) && !wanted.contains_key(named);
     entry.is_some_and(reaches) && !(subject == ALL && own.iter().any(is_left_out))
 }
 
-/// Whether roles let a method be called on every subject: by `*`, and by each narrower entry.
-fn reaches_all<R: Role>(own: &Roles<R>, roles: &[R]) -> bool {
+/// `true` if the roles permit a method on every subject: by `*` and by each narrower entry.
+fn reaches_all<R: ContractRole>(own: &Roles<R>, roles: &[R]) -> bool {
     own.contains_key(ALL) && own.values().all(|role| roles.contains(role))
 }
 
+/// The caller that grants, with its current reach.
 struct Granter<'a> {
     who: &'a Principal,
     directory: &'a dyn Directory,
@@ -109,15 +114,15 @@ struct Granter<'a> {
 
 impl Granter<'_> {
     fn api(&self) -> bool {
-        self.who.kind == TokenKind::Api
+        self.who.kind == PrincipalKind::Api
     }
 
     fn user(&self) -> bool {
-        self.who.kind == TokenKind::User
+        self.who.kind == PrincipalKind::User
     }
 
-    /// An admin viewer may hand on the viewer's part of any kind.
-    fn as_viewer<R: Role>(&self, role: R, viewer: R) -> bool {
+    /// `true` if an admin viewer grants a viewer role, which it may for any kind of role.
+    fn as_viewer<R: ContractRole>(&self, role: R, viewer: R) -> bool {
         self.admin == Some(AdminRole::Viewer) && role == viewer
     }
 
@@ -149,14 +154,15 @@ impl Granter<'_> {
         self.as_viewer(role, ProjectRole::Viewer) || self.member(project, role, now, token)
     }
 
-    /// `*` is no elevation over the user: it is resolved against its memberships when used.
-    fn member<R: Role>(&self, subject: &str, role: R, now: Option<R>, token: bool) -> bool {
+    /// Checks a role of a membership. `*` does not exceed the user: it is resolved against the
+    /// current memberships at each use.
+    fn member<R: ContractRole>(&self, subject: &str, role: R, now: Option<R>, token: bool) -> bool {
         let user = subject == ALL || now.is_some_and(|now| at_least(now, role));
         let session = self.user() || self.api() && token;
         role.number() != 0 && user && session
     }
 
-    /// Whether the caller may list this method for this subject in a new token.
+    /// `true` if the caller may list this method for this subject in a new token.
     fn call(&self, method: &'static Method, subject: &str) -> bool {
         let rights = &self.who.rights;
         let reached = match &method.scope {
@@ -168,7 +174,8 @@ impl Granter<'_> {
                 self.user() || reaches_all(&rights.project_roles, roles)
             }
             Scope::Machine(roles) if subject == ALL => reaches_all(&rights.machine_roles, roles),
-            // Its calls name no subject, so that the decision here looks at none either.
+            // Calls in this scope name no subject. With one, the decision would use the entry that
+            // the token has for that subject, which no real call ever consults.
             Scope::Own if self.api() => decide(method, self.who, self.directory, None).is_ok(),
             _ => decide(method, self.who, self.directory, Some(subject)).is_ok(),
         };
@@ -179,17 +186,18 @@ impl Granter<'_> {
         reached || self.api() && listed || self.admin_views(method, subject)
     }
 
-    /// What an admin viewer may call, its user's log-in may write into a token too.
+    /// `true` if an admin viewer may call the method: a log-in whose user may order that role may list
+    /// its methods too.
     fn admin_views(&self, method: &'static Method, subject: &str) -> bool {
         let Some(role) = self.admin else {
             return false;
         };
         let viewer = Principal {
             user: self.who.user.clone(),
-            kind: TokenKind::Api,
-            rights: Rights {
+            kind: PrincipalKind::Api,
+            rights: TokenRights {
                 admin_role: Some(role),
-                ..Rights::default()
+                ..TokenRights::default()
             },
             ..Principal::default()
         };

@@ -1,46 +1,49 @@
-//! Who may do what in the public API.
+//! Authorisation of the public API.
 //!
-//! The table is the contract itself: each method names in its options the one kind of caller it
-//! is for and the exact roles ([`proto_public::Scope`]); a build without them fails. Roles are
-//! sets, not a ladder: an owner may call only what lists OWNER.
+//! The table is the contract itself: each method names in its options the one kind of caller it is
+//! for and the exact roles ([`proto_public::Scope`]); a build without them fails. Roles are sets, not
+//! a ladder: an owner may call only methods that list OWNER.
 //!
-//! [`authorise`] decides a typed request, [`authorise_path`] a call known by its path. Both need
-//! a [`Principal`] (what the token says) and a [`Directory`] (what the state says now: losing a
-//! membership or a role narrows every token at once). They yield a [`Permit`], which the store
-//! asks for with each write and which nobody outside this crate can make; writes that no caller
-//! asked for name their [`SystemActor`].
+//! [`authorise`] decides a typed request, [`authorise_path`] a call known by its path. Both need a
+//! [`Principal`] (the caller and the rights of its token) and a [`Directory`] (current memberships).
+//! [`Decided::under`] applies the site's own policies. [`may_grant`] checks the rights of a new token.
 //!
-//! Invariants: what a caller may not see is not found, never forbidden; a token never reaches
-//! further than its user does now; finding method, roles and subject of a typed request compares
-//! no paths and builds no strings (the permit then copies the subject).
-//!
-//! What a site adds to the table with policies of its own goes through [`Decided::under`].
-//!
-//! [`may_grant`] keeps a new token from exceeding the one that asks for it.
+//! Invariants:
+//! - a subject that the caller may not see is reported as not found, never as forbidden;
+//! - a token never reaches further than its user does at the time of the call: losing a membership
+//!   narrows every token at once;
+//! - a caller's [`Permit`] is created only by a decision of this crate; writes without a caller name
+//!   their [`SystemActor`];
+//! - finding method, roles and subject of a typed request compares no paths and builds no strings
+//!   (the permit then copies the subject);
+//! - no token is granted a right that exceeds those of the token or user that asks for it.
 
 mod call;
 mod component;
 mod decide;
+mod decided;
 mod denied;
 mod directory;
 mod grant;
+mod guard;
+mod judge;
+mod permissions;
 mod permit;
 mod principal;
 mod roles;
-mod site;
 mod standing;
 
 pub use call::{AuditedCall, Recorded};
-pub use component::ComponentKind;
+pub use component::ComponentProfile;
 pub use decide::{authorise, authorise_method, authorise_path};
+pub use decided::Decided;
 pub use denied::Denied;
 pub use directory::{Directory, InProject, Memberships};
 pub use grant::{Elevation, may_grant};
+pub use guard::{Reach, Widening, is_judged, is_of_platform, is_way_back, widening};
+pub use judge::{Judge, Ruling, Unjudged};
+pub use permissions::{MethodSet, Permissions};
 pub use permit::{Actor, Permit, SystemActor};
-pub use principal::{MethodSet, Permissions, Principal, Rights, TokenKind};
+pub use principal::{Principal, PrincipalKind, TokenRights};
 pub use roles::{project_role, tenant_role};
-pub use site::{
-    Decided, Judge, Reach, Ruling, Unjudged, Widening, is_judged, is_of_platform, is_way_back,
-    widening,
-};
 pub use standing::platform_role;

@@ -1,4 +1,4 @@
-//! The proof that somebody may do what is about to be done.
+//! The proof that an operation was authorised.
 
 use std::sync::Arc;
 
@@ -6,8 +6,9 @@ use proto_public::Method;
 
 use crate::{AuditedCall, Principal};
 
-/// Made only by `authorise` after a yes, or by [`Permit::system`]. The store asks for one with
-/// each write, and records the call that it was given for together with what the call changes.
+/// The proof that an operation was authorised. Only `authorise`, a site policy's rule and
+/// [`Permit::system`] create one. The store takes one with each write and records the permitted call
+/// in the same log entry as its change.
 #[derive(Debug, Clone)]
 pub struct Permit {
     actor: Actor,
@@ -19,10 +20,10 @@ pub struct Permit {
     trial: bool,
 }
 
-/// Who acts.
+/// The originator of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actor {
-    /// Somebody without a token.
+    /// A caller without a token.
     Anonymous,
     /// The bearer of a token.
     User {
@@ -31,32 +32,32 @@ pub enum Actor {
         /// Id of the token, not its secret.
         token: Arc<str>,
     },
-    /// We ourselves.
+    /// The control plane itself.
     System(SystemActor),
 }
 
-/// The parts of the control plane that write without being asked by a caller. Closed on purpose:
-/// a new one is a decision that shows up in review.
+/// The parts of the control plane that write without a call. The enum is closed on purpose: a new
+/// variant shows up in review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SystemActor {
     /// Writes what authenticated agents report over the mesh.
     Gateway,
-    /// Carries intent out: life cycles, orders, releases.
+    /// Reconciles: life cycles, BMC orders, releases.
     Reconcile,
     /// Issues, renews and revokes certificates and tickets.
     Pki,
-    /// Sets a fresh cluster up.
+    /// Sets up a new cluster.
     Bootstrap,
-    /// Writes the audit trail, and how far it was sent elsewhere.
+    /// Writes the audit trail and the position of its export.
     Audit,
-    /// Makes the tokens of those who log in.
+    /// Creates the tokens of users who log in.
     Login,
-    /// Writes down when tokens were used.
+    /// Records the last use of tokens.
     Gate,
 }
 
 impl SystemActor {
-    /// Every part of the system that writes.
+    /// Every variant.
     pub const ALL: &'static [Self] = &[
         Self::Gateway,
         Self::Reconcile,
@@ -69,7 +70,7 @@ impl SystemActor {
 }
 
 impl Permit {
-    /// For a write that the system makes by itself; what it covers is the store's to say.
+    /// A permit for a write of the control plane itself. The store decides which commands it covers.
     pub fn system(actor: SystemActor) -> Self {
         Self {
             actor: Actor::System(actor),
@@ -102,7 +103,7 @@ impl Permit {
         }
     }
 
-    /// The same, given by a rule of a site policy and not by the table.
+    /// The same permit, given by a site policy's rule instead of the table.
     pub(crate) fn by_rule(self, rule: &str) -> Self {
         Self {
             rule: Some(rule.into()),
@@ -110,7 +111,7 @@ impl Permit {
         }
     }
 
-    /// The same for what this call changes: its record goes with the change.
+    /// The same permit, bound to this call: the store writes the call's record with the change.
     #[must_use]
     pub fn for_call(self, call: Arc<AuditedCall>) -> Self {
         Self {
@@ -119,7 +120,7 @@ impl Permit {
         }
     }
 
-    /// The same for a trial: what would be changed is found out, and nothing is.
+    /// The same permit for a dry run, which computes the change without writing it.
     #[must_use]
     pub fn for_trial(self) -> Self {
         Self {
@@ -128,32 +129,32 @@ impl Permit {
         }
     }
 
-    /// Whether nothing may be changed with it; the store takes none of these.
+    /// `true` for a dry run. The store refuses to write with it.
     pub fn is_trial(&self) -> bool {
         self.trial
     }
 
-    /// The call that it was given for, where the contract wants it recorded.
+    /// The record of the permitted call. `None` means that the contract does not audit it.
     pub fn call(&self) -> Option<&Arc<AuditedCall>> {
         self.call.as_ref()
     }
 
-    /// The rule of a site policy that gave it, `policy/rule`; none where the table did.
+    /// The site policy rule that gave the permit, `policy/rule`. `None` means the table gave it.
     pub fn rule(&self) -> Option<&str> {
         self.rule.as_deref()
     }
 
-    /// Who acts.
+    /// The originator of the operation.
     pub fn actor(&self) -> &Actor {
         &self.actor
     }
 
-    /// The method that was called; none for the system.
+    /// Path of the called method. `None` means the control plane itself acts.
     pub fn path(&self) -> Option<&'static str> {
         self.path
     }
 
-    /// Whether the contract wants this call in the audit trail.
+    /// `true` if the contract wants this call in the audit trail.
     pub fn audited(&self) -> bool {
         self.audited
     }

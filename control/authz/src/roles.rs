@@ -1,10 +1,11 @@
-//! What roles mean: inheritance from tenant to project, and which role is the stronger one.
+//! Order and inheritance of roles: which of two roles is stronger, and which project role a tenant
+//! role implies.
 
 use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
 
 use crate::Directory;
 
-/// The role a user has in a tenant: its own, else guest through a project of the tenant.
+/// A user's role in a tenant: its direct role, else guest through a project of the tenant.
 pub fn tenant_role(directory: &dyn Directory, user: &str, tenant: &str) -> Option<TenantRole> {
     directory.tenant_role(user, tenant).or_else(|| {
         directory
@@ -13,8 +14,8 @@ pub fn tenant_role(directory: &dyn Directory, user: &str, tenant: &str) -> Optio
     })
 }
 
-/// The role a user has in a project: the stronger of its own and the one its tenant lends.
-/// Owner, editor and viewer of the tenant are that in each project; a guest is nothing.
+/// A user's role in a project: the stronger of its direct role and the one inherited from the
+/// tenant. Owner, editor and viewer are inherited, guest is not.
 pub fn project_role(directory: &dyn Directory, user: &str, project: &str) -> Option<ProjectRole> {
     let project = directory.project(user, project)?;
     let lent = directory.tenant_role(user, project.tenant);
@@ -30,15 +31,15 @@ pub fn project_role(directory: &dyn Directory, user: &str, project: &str) -> Opt
     }
 }
 
-/// Roles of one kind, numbered by the contract from the strongest, 1, to the weakest.
-pub(crate) trait Role: Copy + PartialEq {
+/// A role enum of the contract, which numbers its roles from the strongest, 1, to the weakest.
+pub(crate) trait ContractRole: Copy + PartialEq {
     /// The contract's number.
     fn number(self) -> i32;
 }
 
 macro_rules! role {
     ($($role:ident),*) => {$(
-        impl Role for $role {
+        impl ContractRole for $role {
             fn number(self) -> i32 {
                 self as i32
             }
@@ -47,13 +48,13 @@ macro_rules! role {
 }
 role!(TenantRole, ProjectRole, AdminRole, InfraRole, MachineRole);
 
-/// Whether `a` is as strong as `b` or stronger. The unspecified role is weaker than any.
-pub(crate) fn at_least<R: Role>(a: R, b: R) -> bool {
+/// `true` if `a` is at least as strong as `b`. The unspecified role, 0, is weaker than any other.
+pub(crate) fn at_least<R: ContractRole>(a: R, b: R) -> bool {
     a.number() != 0 && (b.number() == 0 || a.number() <= b.number())
 }
 
-/// Whether a user who has `now` still reaches a method that lists `roles`: as strong as the
-/// weakest of them. The exact match is the token's business.
-pub(crate) fn reaches<R: Role>(now: R, roles: &[R]) -> bool {
+/// `true` if a user whose current role is `now` still reaches a method that lists `roles`: `now` is
+/// at least as strong as the weakest of them. The caller checks the token for an exact match.
+pub(crate) fn reaches<R: ContractRole>(now: R, roles: &[R]) -> bool {
     roles.iter().any(|role| at_least(now, *role))
 }

@@ -1,19 +1,19 @@
-//! How much of its rights over the platform a token still has.
+//! Platform rights of a token, narrowed to the current standing of its user.
 //!
-//! Admin, infra and machine roles are written down with a token and belong to no tenant or project
-//! that a decision could look at. They rest on a role in the provider's tenant instead: decisions
-//! see what that role, as it is now, leaves of them.
+//! Admin, infra and machine roles are stored with a token and belong to no tenant or project whose
+//! memberships a decision could look up. They depend on the user's role in the provider's tenant
+//! instead: decisions see the part of them that this role currently covers.
 
 use std::sync::LazyLock;
 
 use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, TenantRole};
 use proto_public::{Method, Scope, methods};
 
-use crate::principal::MethodSet;
-use crate::{Directory, Permissions, Rights};
+use crate::permissions::MethodSet;
+use crate::{Directory, Permissions, TokenRights};
 
-/// The admin role that a user may order or keep now, from its role in the provider's tenant: its
-/// owners are editors, its editors and viewers are viewers.
+/// The admin role that a user may currently order or keep. It follows from the role in the provider's
+/// tenant: an owner becomes an editor, an editor or viewer becomes a viewer.
 pub fn platform_role(directory: &dyn Directory, user: &str) -> Option<AdminRole> {
     match directory.provider_role(user)? {
         TenantRole::Owner => Some(AdminRole::Editor),
@@ -22,7 +22,7 @@ pub fn platform_role(directory: &dyn Directory, user: &str) -> Option<AdminRole>
     }
 }
 
-/// The methods that a token without any standing may still list.
+/// The methods that a token whose user has no standing may still list.
 static ORDINARY: LazyLock<MethodSet> = LazyLock::new(|| {
     set(|method| {
         !matches!(
@@ -31,7 +31,7 @@ static ORDINARY: LazyLock<MethodSet> = LazyLock::new(|| {
         )
     })
 });
-/// The same for one whose standing is a viewer's.
+/// The methods that a token whose user has a viewer's standing may list.
 static VIEWED: LazyLock<MethodSet> = LazyLock::new(|| {
     set(|method| match &method.scope {
         Scope::Admin(roles) => roles.contains(&AdminRole::Viewer),
@@ -41,7 +41,7 @@ static VIEWED: LazyLock<MethodSet> = LazyLock::new(|| {
     })
 });
 
-/// The methods that nobody calls as a member of anything.
+/// The methods that need no membership in a tenant or project.
 static PLATFORM: LazyLock<MethodSet> = LazyLock::new(|| {
     set(|method| {
         matches!(
@@ -59,9 +59,9 @@ fn set(is_in: impl Fn(&Method) -> bool) -> MethodSet {
     set
 }
 
-impl Rights {
-    /// Whether any of them is one over the platform: an admin, infra or machine role, or a listed
-    /// method of these kinds.
+impl TokenRights {
+    /// `true` if they contain a platform right: an admin, infra or machine role, or a listed method of
+    /// these scopes.
     pub fn are_over_platform(&self) -> bool {
         self.admin_role.is_some()
             || self.infra_role.is_some()
@@ -69,8 +69,8 @@ impl Rights {
             || !self.permissions.are_within(&ORDINARY)
     }
 
-    /// Without what its user may do as a member of tenants and projects: what is left of a token
-    /// that somebody made for another user and could not make any more.
+    /// The rights without those from memberships in tenants and projects. They are left of a token
+    /// whose creator made it for another user and could no longer do so.
     #[must_use]
     pub fn without_membership(mut self) -> Self {
         self.project_roles.clear();
@@ -79,7 +79,7 @@ impl Rights {
         self
     }
 
-    /// What is left of them when they rest on this standing; `None` means that it is lost.
+    /// The rights that the given standing covers. `None` means that the user lost its standing.
     #[must_use]
     pub fn with_standing(mut self, standing: Option<AdminRole>) -> Self {
         match standing {
@@ -118,21 +118,21 @@ mod tests {
     const WAIT: &str = "/metalstack.infra.v2.BootService/Wait";
     const GET: &str = "/metalstack.api.v2.IPService/Get";
 
-    fn all() -> Rights {
+    fn all() -> TokenRights {
         let mut permissions = Permissions::default();
         for path in [LIST, SET_STATE, WAIT, GET] {
             assert!(permissions.add("*", path), "{path}");
         }
-        Rights {
+        TokenRights {
             permissions,
             machine_roles: [("*".to_owned(), MachineRole::Editor)].into(),
             admin_role: Some(AdminRole::Editor),
             infra_role: Some(InfraRole::Editor),
-            ..Rights::default()
+            ..TokenRights::default()
         }
     }
 
-    fn listed(rights: &Rights) -> Vec<&'static str> {
+    fn listed(rights: &TokenRights) -> Vec<&'static str> {
         let entries = rights.permissions.iter();
         let mut listed: Vec<_> = entries.flat_map(|(_, paths)| paths).collect();
         listed.sort_unstable();

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{MACHINE, PROJECT, TENANT, api, memberships, user};
-use control_authz::{Actor, Denied, Permissions, Permit, Rights, SystemActor, may_grant};
+use control_authz::{Actor, Denied, Permissions, Permit, SystemActor, TokenRights, may_grant};
 use control_authz::{authorise, authorise_path};
 use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
 use proto_public::api::v2::{IpServiceGetRequest, IpServiceUpdateRequest};
@@ -17,21 +17,21 @@ const IMAGES: &str = "/metalstack.api.v2.ImageService/List";
 const VERSION: &str = "/metalstack.api.v2.VersionService/Get";
 const WAIT: &str = "/metalstack.infra.v2.BootService/Wait";
 
-fn star(role: ProjectRole) -> Rights {
-    Rights {
+fn star(role: ProjectRole) -> TokenRights {
+    TokenRights {
         project_roles: [("*".to_owned(), role)].into(),
-        ..Rights::default()
+        ..TokenRights::default()
     }
 }
 
-fn listing(subject: &str, paths: &[&str]) -> Rights {
+fn listing(subject: &str, paths: &[&str]) -> TokenRights {
     let mut permissions = Permissions::default();
     for path in paths {
         assert!(permissions.add(subject, path));
     }
-    Rights {
+    TokenRights {
         permissions,
-        ..Rights::default()
+        ..TokenRights::default()
     }
 }
 
@@ -166,7 +166,7 @@ fn tokens_against_memberships() {
 #[test]
 fn a_log_in_has_the_rights_of_its_user_only() {
     let mut who = user();
-    who.rights = Rights {
+    who.rights = TokenRights {
         admin_role: Some(AdminRole::Editor),
         ..star(ProjectRole::Owner)
     };
@@ -197,9 +197,9 @@ fn a_direct_project_member_is_guest_of_the_tenant() {
 
 #[test]
 fn a_machine_knows_only_itself() {
-    let rights = Rights {
+    let rights = TokenRights {
         machine_roles: [(MACHINE.to_owned(), MachineRole::Editor)].into(),
-        ..Rights::default()
+        ..TokenRights::default()
     };
     let directory = memberships(&[], &[]);
     let ask = |uuid| {
@@ -254,19 +254,19 @@ fn typed_requests_carry_their_subject_into_the_permit() {
 #[test]
 fn nobody_grants_more_than_it_has() {
     use ProjectRole::{Editor, Owner, Viewer};
-    let on = |project: &str, role| Rights {
+    let on = |project: &str, role| TokenRights {
         project_roles: [(project.to_owned(), role)].into(),
-        ..Rights::default()
+        ..TokenRights::default()
     };
-    let admin = |role| Rights {
+    let admin = |role| TokenRights {
         admin_role: Some(role),
-        ..Rights::default()
+        ..TokenRights::default()
     };
     let editor = || memberships(&[], &[(PROJECT, Editor)]);
     let provider = |role| memberships(&[("provider", role)], &[]);
-    let infra = Rights {
+    let infra = TokenRights {
         infra_role: Some(InfraRole::Editor),
-        ..Rights::default()
+        ..TokenRights::default()
     };
     let cases = [
         ("own role", user(), editor(), on(PROJECT, Editor), true),

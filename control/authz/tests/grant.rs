@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use common::{MACHINE, PROJECT, TENANT, api, memberships, user};
 use control_authz::{
-    Memberships, Permissions, Principal, Rights, TokenKind, authorise_method, may_grant,
+    Memberships, Permissions, Principal, PrincipalKind, TokenRights, authorise_method, may_grant,
     platform_role,
 };
 use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
@@ -18,12 +18,12 @@ const WAIT: &str = "/metalstack.infra.v2.BootService/Wait";
 const TENANT_UPDATE: &str = "/metalstack.api.v2.TenantService/Update";
 const REVOKE: &str = "/metalstack.api.v2.TokenService/Revoke";
 
-fn listing(subject: &str, path: &str) -> Rights {
+fn listing(subject: &str, path: &str) -> TokenRights {
     let mut permissions = Permissions::default();
     assert!(permissions.add(subject, path), "{path}");
-    Rights {
+    TokenRights {
         permissions,
-        ..Rights::default()
+        ..TokenRights::default()
     }
 }
 
@@ -34,24 +34,24 @@ fn roles<R: Copy>(entries: &[(&str, R)]) -> BTreeMap<String, R> {
     owned.collect()
 }
 
-fn projects(entries: &[(&str, ProjectRole)]) -> Rights {
-    Rights {
+fn projects(entries: &[(&str, ProjectRole)]) -> TokenRights {
+    TokenRights {
         project_roles: roles(entries),
-        ..Rights::default()
+        ..TokenRights::default()
     }
 }
 
-fn tenants(entries: &[(&str, TenantRole)]) -> Rights {
-    Rights {
+fn tenants(entries: &[(&str, TenantRole)]) -> TokenRights {
+    TokenRights {
         tenant_roles: roles(entries),
-        ..Rights::default()
+        ..TokenRights::default()
     }
 }
 
-fn machines(entries: &[(&str, MachineRole)]) -> Rights {
-    Rights {
+fn machines(entries: &[(&str, MachineRole)]) -> TokenRights {
+    TokenRights {
         machine_roles: roles(entries),
-        ..Rights::default()
+        ..TokenRights::default()
     }
 }
 
@@ -62,8 +62,9 @@ fn a_narrower_entry_is_not_left_out_of_a_new_token() {
         &[(TENANT, TenantRole::Owner), ("globex", TenantRole::Owner)],
         &[],
     );
-    let may =
-        |parent: &Rights, wanted: Rights| may_grant(&api(parent.clone()), &owner, &wanted).is_ok();
+    let may = |parent: &TokenRights, wanted: TokenRights| {
+        may_grant(&api(parent.clone()), &owner, &wanted).is_ok()
+    };
     let parent = projects(&[("*", Editor), (PROJECT, Viewer)]);
     assert!(!may(&parent, projects(&[("*", Editor)])));
     assert!(!may(&parent, projects(&[("*", Editor), (PROJECT, Editor)])));
@@ -120,14 +121,14 @@ impl Dice {
         entries
     }
 
-    fn rights(&mut self) -> Rights {
+    fn rights(&mut self) -> TokenRights {
         let mut permissions = Permissions::default();
         for _ in 0..self.below(4) {
             let subject = self.of(&["*", PROJECT, "p2", TENANT, MACHINE]);
             let path = &methods()[self.below(methods().len())].path;
             assert!(permissions.add(subject, path));
         }
-        Rights {
+        TokenRights {
             permissions,
             project_roles: self.entries(&["*", PROJECT, "p2"], &PROJECT_ROLES),
             tenant_roles: self.entries(&["*", TENANT, "globex"], &TENANT_ROLES),
@@ -167,19 +168,19 @@ const MACHINE_ROLES: [MachineRole; 2] = [MachineRole::Editor, MachineRole::Viewe
 /// owner by a token with a viewer's role. So what a parent reaches is what it reaches with its own
 /// roles, or with each of them lowered.
 fn reached(parent: &Principal, directory: &Memberships) -> Vec<Principal> {
-    let own = |rights: Rights| Principal {
-        kind: TokenKind::Api,
+    let own = |rights: TokenRights| Principal {
+        kind: PrincipalKind::Api,
         rights,
         ..parent.clone()
     };
     let rights = match parent.kind {
-        TokenKind::Api => parent.rights.clone(),
+        PrincipalKind::Api => parent.rights.clone(),
         // As far as its user reaches.
-        _ => Rights {
+        _ => TokenRights {
             project_roles: roles(&[("*", ProjectRole::Owner)]),
             tenant_roles: roles(&[("*", TenantRole::Owner)]),
             admin_role: platform_role(directory, &parent.user),
-            ..Rights::default()
+            ..TokenRights::default()
         },
     };
     let mut all = vec![parent.clone(), own(rights.clone())];

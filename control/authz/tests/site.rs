@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use common::{MACHINE, PROJECT, TENANT, api, memberships, user};
 use control_authz::{
-    Decided, Denied, Judge, Memberships, Permit, Principal, Reach, Rights, Ruling, Unjudged,
+    Decided, Denied, Judge, Memberships, Permit, Principal, Reach, Ruling, TokenRights, Unjudged,
     Widening, authorise_path, is_judged, is_of_platform, is_way_back, widening,
 };
 use proto_public::api::v2::{AdminRole, TenantRole};
@@ -82,9 +82,9 @@ fn stranger() -> Memberships {
 }
 
 fn admin(role: AdminRole) -> Principal {
-    api(Rights {
+    api(TokenRights {
         admin_role: Some(role),
-        ..Rights::default()
+        ..TokenRights::default()
     })
 }
 

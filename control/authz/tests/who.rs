@@ -10,7 +10,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use common::{MACHINE, PROJECT, TENANT, api, memberships, user};
-use control_authz::{ComponentKind, Denied, Memberships, Principal, Rights, authorise_path};
+use control_authz::{
+    ComponentProfile, Denied, Memberships, Principal, TokenRights, authorise_path,
+};
 use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
 use proto_public::{Method, Scope, methods};
 
@@ -18,7 +20,7 @@ type Caller = (&'static str, Principal, Memberships);
 
 fn callers() -> Vec<Caller> {
     let member = |role| memberships(&[(TENANT, role)], &[]);
-    let rights = Rights::default;
+    let rights = TokenRights::default;
     let strangers = || {
         memberships(
             &[("globex", TenantRole::Owner)],
@@ -34,7 +36,7 @@ fn callers() -> Vec<Caller> {
         ("owner", user(), member(TenantRole::Owner)),
         (
             "token",
-            api(Rights {
+            api(TokenRights {
                 project_roles: [(PROJECT.to_owned(), ProjectRole::Owner)].into(),
                 tenant_roles: [(TENANT.to_owned(), TenantRole::Owner)].into(),
                 ..rights()
@@ -43,7 +45,7 @@ fn callers() -> Vec<Caller> {
         ),
         (
             "admin-v",
-            api(Rights {
+            api(TokenRights {
                 admin_role: Some(AdminRole::Viewer),
                 ..rights()
             }),
@@ -51,7 +53,7 @@ fn callers() -> Vec<Caller> {
         ),
         (
             "admin-e",
-            api(Rights {
+            api(TokenRights {
                 admin_role: Some(AdminRole::Editor),
                 ..rights()
             }),
@@ -59,7 +61,7 @@ fn callers() -> Vec<Caller> {
         ),
         (
             "infra",
-            api(Rights {
+            api(TokenRights {
                 infra_role: Some(InfraRole::Editor),
                 ..rights()
             }),
@@ -67,7 +69,7 @@ fn callers() -> Vec<Caller> {
         ),
         (
             "machine",
-            api(Rights {
+            api(TokenRights {
                 machine_roles: [(MACHINE.to_owned(), MachineRole::Editor)].into(),
                 ..rights()
             }),
@@ -77,7 +79,7 @@ fn callers() -> Vec<Caller> {
             "component",
             Principal {
                 user: "component/gardener/shoot".into(),
-                ..api(ComponentKind::Gardener.rights(PROJECT))
+                ..api(ComponentProfile::Gardener.rights(PROJECT))
             },
             strangers(),
         ),
@@ -178,7 +180,7 @@ fn rule(method: &Method, caller: &str) -> &'static str {
         });
     }
     if caller == "component" {
-        let kind = ComponentKind::Gardener;
+        let kind = ComponentProfile::Gardener;
         let mut listed = kind.methods().chain(kind.catalog());
         return match &method.scope {
             Scope::Tenant(_) => "404",

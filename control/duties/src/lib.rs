@@ -1,22 +1,26 @@
-//! Duties of the leader: what time alone asks for (`tick`), firewalls that leave the VPN (`vpn`),
-//! scheduled backups ([`backup`]) and the audit trail on its way elsewhere ([`export`]).
+//! Background duties of the leader: deadlines and liveliness (`tick`), removal of released firewalls
+//! from the VPN (`vpn`), scheduled backups ([`backup`]) and the export of the audit trail
+//! ([`export`]).
 //!
-//! Each duty has a pure `plan`, which looks at the state and says what is to be proposed, and an
-//! `act`, which proposes it. Duties are level-triggered: what one round misses the next one does.
+//! Duties are level-triggered: each round computes its work from the state, so work that one round
+//! misses is done by the next one.
 //!
 //! Invariants:
-//! - only the leader acts; a node that lost the lead has its proposals refused by the store;
+//! - only the leader acts; the store refuses the proposals of a node that lost the leadership;
 //! - a round that would change nothing writes nothing to the log;
-//! - a failed round is logged and the next one tries again, without a pile of retries.
+//! - each duty runs one round at a time; a failed round is logged and repeated after a pause;
+//! - a backup is removed only after a newer one is complete;
+//! - an audit record is sent to each export target at least once and in order, unless the target refuses
+//!   it or the trail dropped it first; both are logged.
 
 pub mod backup;
 pub mod export;
+mod setting_error;
 mod tick;
 mod vpn;
 
 use std::sync::Arc;
 
-use anyhow::Result;
 use control_backup::Backups;
 use control_presence::Presence;
 use control_store::Store;
@@ -24,36 +28,37 @@ use control_vpn::Vpn;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use backup::{Kept, Schedule};
-use export::Place;
+use backup::{BackupPlaces, Schedule};
+use export::ExportTarget;
 
+pub use setting_error::SettingError;
 pub use tick::{HEARD_MAX, ROUND};
 
-/// What the duties work with.
+/// The dependencies of the duties.
 #[derive(Debug)]
 pub struct Duties<'a> {
     /// The replicated state.
     pub store: &'a Store,
-    /// When machines and agents were heard.
+    /// Last contacts of machines and agents.
     pub presence: Presence,
-    /// The VPN, if there is one.
+    /// The VPN. `None` means that there is none.
     pub vpn: Option<&'a Arc<dyn Vpn>>,
     /// Makes backups.
     pub backups: &'a Backups,
-    /// When backups are made; `None` means never.
+    /// The backup schedule. `None` means that no backups are scheduled.
     pub schedule: Option<&'a Schedule>,
-    /// Where it is noted which backups are there.
-    pub kept: &'a Kept,
-    /// Where the audit trail is sent.
-    pub exports: &'a [Place],
+    /// The known state of each backup place, updated by the duty.
+    pub backup_places: &'a BackupPlaces,
+    /// The targets of the audit trail.
+    pub exports: &'a [ExportTarget],
 }
 
 impl Duties<'_> {
-    /// Starts all duties; they end when `stop` is cancelled.
+    /// Starts all duties. They end when `stop` is cancelled.
     ///
     /// # Errors
-    /// A place for backups or for the audit trail cannot be used; the message names the field.
-    pub fn spawn(self, tasks: &mut JoinSet<()>, stop: &CancellationToken) -> Result<()> {
+    /// A target of backups or of the audit trail cannot be used; the message names the field.
+    pub fn spawn(self, tasks: &mut JoinSet<()>, stop: &CancellationToken) -> Result<(), SettingError> {
         tasks.spawn(tick::run(self.store.clone(), self.presence, stop.clone()));
         vpn::spawn(tasks, self.store, self.vpn, stop);
         backup::spawn(
@@ -61,7 +66,7 @@ impl Duties<'_> {
             self.schedule,
             self.store,
             self.backups,
-            self.kept,
+            self.backup_places,
             stop,
         )?;
         export::spawn(tasks, self.exports, self.store, stop)

@@ -1,4 +1,4 @@
-//! The passing of time: liveliness, deadlines of orders and phases, records that had their day.
+//! Time-driven changes: liveliness, deadlines of orders and phases, expiry of records.
 
 use std::time::Duration;
 
@@ -10,32 +10,44 @@ use proto_types::Timestamp;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-/// How often time is looked at.
+/// Interval between two ticks.
 pub const ROUND: Duration = Duration::from_secs(2);
-/// Machines whose signs of life travel in one command; of more, those count that were silent
-/// longest, and the rest is heard of in the next rounds.
+/// Maximum machines whose last contact one command carries, which bounds the size of a log entry. Of
+/// more, those with the oldest known contact come first and the rest follows in the next rounds.
 pub const HEARD_MAX: usize = 20_000;
 
-/// What a tick would say now, and a copy to try it out on; nothing when it cannot change anything.
-///
-/// Even pointers add up with the number of machines: nearly all rounds end before the copy.
-fn look(tables: &Tables, fleet: Fleet, now: Timestamp, node: u64) -> Option<(Tick, Tables)> {
+/// A tick that may change the state, with a copy of the state on which it can be tried.
+struct DueTick {
+    tick: Tick,
+    trial: Tables,
+}
+
+/// The tick at `now`. `None` means that it cannot change anything.
+fn look(tables: &Tables, fleet: Fleet, now: Timestamp, node: u64) -> Option<DueTick> {
     let tick = Tick {
         node,
         listening_since: fleet.listening_since,
         unobserved: fleet.unobserved,
         heard: worth_telling(tables, fleet.heard),
     };
-    tick_may_change(tables, &tick, now).then(|| (tick, tables.clone()))
+    // The copy shares the records but still costs time per machine, so it is made only if the cheap
+    // check finds that the tick may change something. In most rounds it does not.
+    tick_may_change(tables, &tick, now).then(|| DueTick {
+        tick,
+        trial: tables.clone(),
+    })
 }
 
-/// The tick, when it does change something: trying it out is always right.
-fn tried((tick, mut trial): (Tick, Tables), now: Timestamp) -> Option<Tick> {
+/// The tick, if applying it to the copy changes something. The trial runs the code of the real
+/// command, so its answer is exact.
+fn tried(due: DueTick, now: Timestamp) -> Option<Tick> {
+    let DueTick { tick, mut trial } = due;
     let outcome = apply(&mut trial, &Command::new(now, "reconcile", tick.clone()));
     (outcome.result.is_ok() && !outcome.changes.is_empty()).then_some(tick)
 }
 
-/// Signs of life that the state does not have yet, the oldest knowledge first.
+/// Last contacts that are newer than those in the state. If there are too many, those whose contact
+/// in the state is oldest.
 fn worth_telling(
     tables: &Tables,
     machines: std::collections::BTreeMap<proto_types::MachineId, Timestamp>,
@@ -61,7 +73,7 @@ fn worth_telling(
     news.into_iter().map(|(_, id, at)| (id, at)).collect()
 }
 
-/// Looks at the time until stopped.
+/// Proposes ticks until stopped.
 pub(crate) async fn run(store: Store, presence: Presence, stop: CancellationToken) {
     let mut rounds = interval(ROUND);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -91,7 +103,7 @@ async fn act(store: &Store, fleet: Fleet) -> Result<(), ProposeError<control_sta
         .propose(&permit, &Command::new(now, "reconcile", tick))
         .await
     {
-        // Another node leads by now; it has its own clock.
+        // Another node leads by now and proposes ticks by its own clock.
         Err(ProposeError::Store(StoreError::NotLeader { .. } | StoreError::ShutDown)) => {
             return Ok(());
         }
@@ -101,7 +113,7 @@ async fn act(store: &Store, fleet: Fleet) -> Result<(), ProposeError<control_sta
     Ok(())
 }
 
-/// Says once, when it is put on record, that the leader's clock is not believed.
+/// Warns if the state holds the leader's clock back after a jump.
 fn warn_if_held(store: &Store) {
     let key = ClusterClock::ONE.to_owned();
     let clock = store.read_local(|tables| tables.get::<ClusterClock>(&key).cloned());

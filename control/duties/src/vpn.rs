@@ -1,8 +1,7 @@
-//! What the leader does about the VPN: firewalls that were released leave it, and what is seen of
-//! the others is written down.
+//! The VPN duty: removes released firewalls from the VPN and records the connections of the others.
 //!
-//! Who must leave follows from the state alone, so that it goes on after a restart, on whatever
-//! node leads then, and after the VPN was away for as long as it likes.
+//! The firewalls to remove follow from the state alone, so the removal continues after a restart, on
+//! another leader, and after any outage of the VPN.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,14 +16,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-/// How often is looked who must leave.
+/// Interval between two checks for firewalls to remove.
 const ROUND: Duration = Duration::from_secs(1);
-/// How often the VPN is asked who is there, and how long it is left alone after it failed.
+/// Interval between two lists of the VPN's nodes, and pause after a failure.
 const LOOK: Duration = Duration::from_secs(10);
-/// How many leave in one round.
+/// Maximum removals in one round. The rest follows in the next rounds.
 const LEAVING_MAX: usize = 100;
 
-/// Starts the duty; it ends when `stop` is cancelled.
+/// Starts the duty. It ends when `stop` is cancelled.
 pub(crate) fn spawn(
     tasks: &mut JoinSet<()>,
     store: &Store,
@@ -32,7 +31,7 @@ pub(crate) fn spawn(
     stop: &CancellationToken,
 ) {
     if let Some(vpn) = vpn {
-        let duty = Duty {
+        let duty = VpnDuty {
             store: store.clone(),
             vpn: Arc::clone(vpn),
             paused_until: Instant::now(),
@@ -42,38 +41,62 @@ pub(crate) fn spawn(
     }
 }
 
-struct Duty {
+/// The state of the duty.
+struct VpnDuty {
     store: Store,
     vpn: Arc<dyn Vpn>,
-    /// After a failure.
+    /// End of the pause after a failure.
     paused_until: Instant,
+    /// Time of the next list of nodes.
     next_look: Instant,
 }
 
-/// Who is in the VPN, and who of them must leave.
-struct Plan {
+/// The reason why a round failed.
+#[derive(Debug, thiserror::Error)]
+enum RoundError {
+    /// The VPN's control server.
+    #[error(transparent)]
+    Vpn(#[from] VpnError),
+    /// The state cannot be read.
+    #[error(transparent)]
+    Read(#[from] StoreError),
+    /// The state cannot be written.
+    #[error(transparent)]
+    Write(#[from] ProposeError<StateError>),
+}
+
+/// The members of the VPN: those to remove, at most `LEAVING_MAX`, and those that stay.
+struct VpnPlan {
     leaving: Vec<Arc<VpnMember>>,
     staying: Vec<Arc<VpnMember>>,
 }
 
-fn plan(tables: &control_state::Tables) -> Plan {
+fn plan(tables: &control_state::Tables) -> VpnPlan {
     let leaving: Vec<_> = query::vpn_leaving(tables)
         .take(LEAVING_MAX)
         .cloned()
         .collect();
-    let leaves = |id: AllocationId| query::vpn_leaving(tables).any(|it| it.allocation == id);
+    let leaves = |id: AllocationId| query::vpn_leaving(tables).any(|member| member.allocation == id);
     let all = tables.all::<VpnMember>();
-    let staying = all.filter(|it| !leaves(it.allocation)).cloned().collect();
-    Plan { leaving, staying }
+    let staying = all
+        .filter(|member| !leaves(member.allocation))
+        .cloned()
+        .collect();
+    VpnPlan { leaving, staying }
 }
 
-/// What is to be written down of a member; nothing when nothing changed.
+/// The change of a member's connection. `None` means that nothing changed.
 fn news(member: &VpnMember, nodes: &[VpnNode]) -> Option<ReportVpn> {
     let key = Some(member.access.key_id.as_str());
-    let node = nodes.iter().find(|it| it.key.as_deref() == key);
-    let addresses = node.map(|it| it.addresses.as_slice()).unwrap_or_default();
-    let ips: Vec<IpAddr> = addresses.iter().filter_map(|it| it.parse().ok()).collect();
-    let connected = node.is_some_and(|it| it.online);
+    let node = nodes.iter().find(|node| node.key.as_deref() == key);
+    let addresses = node
+        .map(|node| node.addresses.as_slice())
+        .unwrap_or_default();
+    let ips: Vec<IpAddr> = addresses
+        .iter()
+        .filter_map(|address| address.parse().ok())
+        .collect();
+    let connected = node.is_some_and(|node| node.online);
     (connected != member.connected || ips != member.ips).then_some(ReportVpn {
         allocation: member.allocation,
         connected,
@@ -81,7 +104,7 @@ fn news(member: &VpnMember, nodes: &[VpnNode]) -> Option<ReportVpn> {
     })
 }
 
-impl Duty {
+impl VpnDuty {
     async fn run(mut self, stop: CancellationToken) {
         let mut rounds = interval(ROUND);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -100,9 +123,10 @@ impl Duty {
         }
     }
 
-    async fn round(&mut self) -> anyhow::Result<()> {
+    /// Removes released firewalls, then records changed connections.
+    async fn round(&mut self) -> Result<(), RoundError> {
         let plan = self.store.read_local(plan)?;
-        self.see_off(&plan.leaving).await?;
+        self.remove_leaving(&plan.leaving).await?;
         if plan.staying.is_empty() || Instant::now() < self.next_look {
             return Ok(());
         }
@@ -116,8 +140,11 @@ impl Duty {
         Ok(())
     }
 
-    /// Whom the VPN refuses to let go keeps nobody else in.
-    async fn see_off(&self, leaving: &[Arc<VpnMember>]) -> anyhow::Result<()> {
+    /// Removes the firewalls from the VPN. One that the VPN refuses to remove does not block the others.
+    ///
+    /// # Errors
+    /// The last refusal, after all firewalls were tried, or the first other error at once.
+    async fn remove_leaving(&self, leaving: &[Arc<VpnMember>]) -> Result<(), RoundError> {
         let mut refused = Ok(());
         for member in leaving {
             let user = member.project.to_string();
@@ -129,6 +156,8 @@ impl Duty {
                 }
                 Err(error) => return Err(error.into()),
             }
+            // The state forgets the member only after the VPN removed it: a crash between the two
+            // repeats the removal, which is harmless.
             let allocation = member.allocation;
             self.propose(ForgetVpn { allocation }).await?;
             tracing::info!(machine = %member.machine, "a firewall left the VPN");
@@ -140,7 +169,7 @@ impl Duty {
         let permit = Permit::system(SystemActor::Reconcile);
         let command = Command::new(self.store.now(), "reconcile", op);
         match self.store.propose(&permit, &command).await {
-            // Another node leads by now, and has the same duty.
+            // Another node leads by now and carries out the same duty.
             Err(ProposeError::Store(StoreError::NotLeader { .. } | StoreError::ShutDown)) => Ok(()),
             outcome => outcome.map(drop),
         }

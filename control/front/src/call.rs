@@ -17,7 +17,8 @@ use tonic::{Code, Status};
 use tower::{BoxError, ServiceExt};
 
 use super::compression::Compression;
-use super::inner::{End, HandlerAnswer};
+use super::end::End;
+use super::inner::HandlerAnswer;
 use super::listed::ListMessage;
 use super::protocol::{Framing, WireProtocol};
 use super::reply::{self, Reply, ReplyBody};
@@ -25,7 +26,7 @@ use super::requests::IncomingStream;
 use super::rooms::{ANONYMOUS_BYTES_MAX, ShareOwner};
 use super::sending::ListReply;
 use super::status::too_large;
-use super::{Call, Front, Gate, Inner, Respelled, envelope, get, inner, requests};
+use super::{Call, Front, Gate, InnerService, Respelled, envelope, get, inner, requests};
 use crate::listing::Listing;
 use crate::serve::Connection;
 use crate::traces::CallSpan;
@@ -43,7 +44,7 @@ struct RequestedMethod {
     trial: bool,
 }
 
-impl<S: Inner, G: Gate> Front<S, G> {
+impl<S: InnerService, G: Gate> Front<S, G> {
     /// Answers one call; takes the body when it gets as far as to read it.
     pub(super) async fn call<B>(
         &self,

@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicI64;
 use std::time::Instant;
 
 use base_telemetry::metrics::DURATIONS;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -14,24 +13,7 @@ use prometheus_client::registry::{Registry, Unit};
 use proto_public::Method;
 use tonic::Code;
 
-/// A method of the contract: one of a fixed set.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Called {
-    method: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct EndedCall {
-    method: &'static str,
-    code: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Refused {
-    reason: &'static str,
-}
-
-type Durations = Family<Called, Histogram, fn() -> Histogram>;
+use super::call_labels::{Called, EndedCall, Refused};
 
 /// Counts calls. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -40,7 +22,7 @@ pub struct CallStats(Arc<Stats>);
 #[derive(Debug)]
 struct Stats {
     ended: Family<EndedCall, Counter>,
-    durations: Durations,
+    durations: Family<Called, Histogram, fn() -> Histogram>,
     refused: Family<Refused, Counter>,
     open: Gauge<i64, AtomicI64>,
 }

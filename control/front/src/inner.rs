@@ -5,20 +5,21 @@ use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, TE};
+use http::header::{CONTENT_TYPE, TE};
 use http::{
-    Extensions, HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, Request, Response,
+    Extensions, HeaderMap, HeaderValue, Method as HttpMethod, Request, Response,
 };
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use tonic::body::Body;
-use tonic::{Code, Status};
+use tonic::Status;
 use tower::Service;
 
+use super::end::{End, GRPC_STATUS, handler_headers, no_status};
 use super::envelope::{joined, take_frame};
 
 /// A service behind the front, such as `tonic::service::Routes`.
-pub trait Inner:
+pub trait InnerService:
     Service<
         Request<Body>,
         Response = Response<Body>,
@@ -31,7 +32,7 @@ pub trait Inner:
 {
 }
 
-impl<S> Inner for S where
+impl<S> InnerService for S where
     S: Service<
             Request<Body>,
             Response = Response<Body>,
@@ -44,9 +45,8 @@ impl<S> Inner for S where
 {
 }
 
+/// Header of the deadline in gRPC.
 const GRPC_TIMEOUT: &str = "grpc-timeout";
-/// Header and trailer of the gRPC status.
-pub(super) const GRPC_STATUS: &str = "grpc-status";
 
 /// Headers of the transport, which the handlers' metadata does not repeat.
 const TRANSPORT_HEADERS: [&str; 12] = [
@@ -99,37 +99,6 @@ pub(super) fn request(
     request
 }
 
-/// How an answer ended.
-#[derive(Debug, Clone)]
-pub(super) struct End {
-    /// The status.
-    pub(super) outcome: Result<(), Status>,
-    /// Trailers that the handler set.
-    pub(super) trailers: HeaderMap,
-}
-
-impl End {
-    /// An end that no handler wrote.
-    pub(super) fn error(status: Status) -> Self {
-        Self {
-            outcome: Err(status),
-            trailers: HeaderMap::new(),
-        }
-    }
-
-    fn of_trailers(trailers: HeaderMap) -> Self {
-        let outcome = match Status::from_header_map(&trailers) {
-            Some(status) if status.code() == Code::Ok => Ok(()),
-            Some(status) => Err(status),
-            None => Err(no_status()),
-        };
-        Self {
-            outcome,
-            trailers: said(trailers),
-        }
-    }
-}
-
 /// A handler's answer, message by message.
 #[derive(Debug)]
 pub(super) struct HandlerAnswer {
@@ -150,7 +119,7 @@ impl HandlerAnswer {
         let (headers, end) = if parts.headers.contains_key(GRPC_STATUS) {
             (HeaderMap::new(), Some(End::of_trailers(parts.headers)))
         } else {
-            (said(parts.headers), None)
+            (handler_headers(parts.headers), None)
         };
         Self {
             headers,
@@ -214,28 +183,6 @@ impl HandlerAnswer {
             Err(end) => Ok((message, end.trailers)),
         }
     }
-}
-
-/// Headers or trailers of the handler, without those of the transport.
-fn said(mut headers: HeaderMap) -> HeaderMap {
-    const OF_GRPC: [&str; 5] = [
-        GRPC_STATUS,
-        "grpc-message",
-        "grpc-status-details-bin",
-        "grpc-encoding",
-        "grpc-accept-encoding",
-    ];
-    for name in [CONTENT_TYPE, CONTENT_LENGTH, DATE] {
-        headers.remove(name);
-    }
-    for name in OF_GRPC.map(HeaderName::from_static) {
-        headers.remove(name);
-    }
-    headers
-}
-
-fn no_status() -> Status {
-    Status::internal("the method ended without a status")
 }
 
 fn no_message() -> Status {

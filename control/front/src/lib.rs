@@ -1,18 +1,25 @@
 //! The HTTP front of the public API: Connect, gRPC and gRPC-Web on one port.
 //!
-//! A public method takes one message and answers with one or, rarely, a stream. So the front
-//! reads the whole request (bounded), turns it into protobuf bytes whatever the caller wrote it
-//! in, asks the [`Gate`] once (who is it, may it, is the request valid), calls the tonic service
-//! behind it in plain gRPC and writes the answer in the caller's protocol. Where callers send a
-//! stream (reflection alone), the gate is asked before its first message.
-//! A handler answers a list with the rows of it; what it is on the wire is made as it is read.
-//! Invariant: no handler runs without the gate's consent, in no protocol and for no stream.
+//! A public method takes one message and answers with one or, rarely, a stream. The front reads the
+//! whole request, converts it to protobuf, asks the [`Gate`] once (authentication, authorisation,
+//! validation), calls the tonic service behind it in plain gRPC and writes the answer in the caller's
+//! protocol. For methods that take a stream (reflection only) it asks the gate before the first
+//! message. A handler answers a list with its rows; the front encodes them as the caller reads.
+//!
+//! Invariants:
+//! - no handler runs without the gate's consent, in any protocol and for any stream;
+//! - every request is bounded in size, and the requests in memory are bounded per token and in total;
+//! - the answers that callers have not read are bounded in memory, per caller and in total; of a large
+//!   list at most one chunk is ready.
 
 mod call;
+mod call_labels;
 mod calls;
 mod compression;
 mod cors;
+mod end;
 mod envelope;
+mod gate;
 mod get;
 mod held;
 mod inner;
@@ -33,18 +40,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, Method as HttpMethod, Request, Response, StatusCode, Version};
+use http::{Method as HttpMethod, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, Limited};
 use proto_public::Method;
-use tonic::{Code, Status};
 use tower::BoxError;
 
 use crate::traces::Tracing;
 
 pub use calls::CallStats;
 pub use envelope::MESSAGE_BYTES_MAX;
+pub use gate::{Call, Gate, Respelled};
 use held::UnreadAnswers;
-pub use inner::Inner;
+pub use inner::InnerService;
 pub use reply::{Abandoned, ReplyBody};
 pub use rooms::{CALLS_MAX, CALLS_PER_TOKEN_MAX};
 use rooms::{Rooms, ShareOwner};
@@ -60,59 +67,9 @@ const FORM_BYTES_MAX: usize = 16 << 10;
 /// Time that the body of a refused request may take to arrive.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One call as the gate sees it.
-#[derive(Debug)]
-pub struct Call<'a> {
-    /// Which method.
-    pub method: &'static Method,
-    /// The request's HTTP headers.
-    pub headers: &'a HeaderMap,
-    /// The caller's address.
-    pub peer: Option<SocketAddr>,
-    /// The request message, protobuf; empty where callers send a stream.
-    pub message: &'a Bytes,
-    /// `true` for a dry run.
-    pub trial: bool,
-}
-
-/// The request as its handler is to see it, protobuf: the gate leaves it in the extensions when it
-/// wrote ids otherwise than the caller did.
-#[derive(Debug, Clone)]
-pub struct Respelled(pub Bytes);
-
-/// Decides about every call before its handler runs, and hears how each ended.
-#[tonic::async_trait]
-pub trait Gate: Send + Sync + 'static {
-    /// State of the gate for one call, until it ends; dropped when the caller disconnects.
-    type Ticket: Send + 'static;
-
-    /// Looks at the headers alone, before the body is read: who cannot call this method at all
-    /// does not get to fill memory. Returns the name of the share that the call counts in, which
-    /// all tokens of a user have in common; `None` counts the call for its network, among those of
-    /// strangers.
-    ///
-    /// # Errors
-    /// The status that the caller gets instead.
-    fn screen(
-        &self,
-        method: &'static Method,
-        headers: &HeaderMap,
-    ) -> Result<Option<Arc<str>>, Status>;
-
-    /// Lets a call in: what the handler finds in its request's extensions, and the ticket. By then
-    /// this node has every write that was acknowledged before the call.
-    ///
-    /// # Errors
-    /// The status that the caller gets instead.
-    async fn admit(&self, call: Call<'_>) -> Result<(Extensions, Self::Ticket), Status>;
-
-    /// Hears how a call that was let in ended.
-    async fn finish(&self, ticket: Self::Ticket, code: Code);
-}
-
 /// Pages for browsers beside the API, below `/auth/`.
 #[tonic::async_trait]
-pub trait Pages: std::fmt::Debug + Send + Sync + 'static {
+pub trait BrowserPages: std::fmt::Debug + Send + Sync + 'static {
     /// Answers one request, whose body is there whole.
     async fn answer(&self, request: Request<Bytes>, peer: Option<SocketAddr>) -> Response<Bytes>;
 }
@@ -121,7 +78,7 @@ pub trait Pages: std::fmt::Debug + Send + Sync + 'static {
 #[derive(Debug)]
 pub struct Front<S, G> {
     gate: Arc<G>,
-    pages: Option<Arc<dyn Pages>>,
+    pages: Option<Arc<dyn BrowserPages>>,
     inner: S,
     rooms: Arc<Rooms>,
     lists: Arc<OpenLists>,
@@ -152,7 +109,7 @@ impl<S: Clone, G> Clone for Front<S, G> {
     }
 }
 
-impl<S: Inner, G: Gate> Front<S, G> {
+impl<S: InnerService, G: Gate> Front<S, G> {
     /// Puts the gate and the protocols in front of `inner`.
     pub fn new(gate: Arc<G>, inner: S) -> Self {
         Self {
@@ -183,7 +140,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
 
     /// The same with pages for browsers.
     #[must_use]
-    pub fn with_pages(self, pages: Arc<dyn Pages>) -> Self {
+    pub fn with_pages(self, pages: Arc<dyn BrowserPages>) -> Self {
         Self {
             pages: Some(pages),
             ..self
@@ -242,7 +199,7 @@ impl<S: Inner, G: Gate> Front<S, G> {
     /// A page; no other site's script may read it.
     async fn page<B>(
         &self,
-        pages: &Arc<dyn Pages>,
+        pages: &Arc<dyn BrowserPages>,
         parts: http::request::Parts,
         body: B,
         peer: Option<SocketAddr>,
@@ -291,7 +248,7 @@ where
     let _late = tokio::time::timeout(DISCARD_TIMEOUT, all).await;
 }
 
-impl<S: Inner, G: Gate, B> tower::Service<Request<B>> for Front<S, G>
+impl<S: InnerService, G: Gate, B> tower::Service<Request<B>> for Front<S, G>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
@@ -321,8 +278,10 @@ mod tests {
     use futures::future::join_all;
     use futures::{FutureExt, poll};
     use http::header::{AUTHORIZATION, CONTENT_TYPE};
+    use http::{Extensions, HeaderMap};
     use http_body_util::Full;
     use tokio::sync::Notify;
+    use tonic::{Code, Status};
 
     use super::*;
 

@@ -20,7 +20,7 @@ use tonic::Status;
 
 use super::compression::{Compression, StreamCompressor};
 use super::envelope::frame_header;
-use super::inner::End;
+use super::end::End;
 use super::listed::{ListMessage, WrittenList};
 use super::protocol::{DEADLINE_MAX, Framing};
 use super::reply::{Abandoned, Reply, ReplyBody, as_headers};

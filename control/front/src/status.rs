@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tonic::{Code, Status};
 use tonic_types::pb;
 
-use super::inner::{End, GRPC_STATUS};
+use super::end::{End, GRPC_STATUS};
 
 /// Connect's name of a code and the HTTP status of a unary error with it.
 pub(super) fn connect_code(code: Code) -> (&'static str, StatusCode) {

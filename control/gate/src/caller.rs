@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use control_authz::{Permit, Principal, TokenKind};
+use control_authz::{Permit, Principal, PrincipalKind};
 use control_state::ErrorCode;
 use proto_public::api::v2::AdminRole;
 use proto_types::{PartitionId, TenantId};
@@ -50,7 +50,7 @@ impl Caller {
 
     /// `true` if the token has an admin role.
     pub fn is_admin(&self) -> bool {
-        self.principal.kind == TokenKind::Api
+        self.principal.kind == PrincipalKind::Api
             && matches!(
                 self.principal.rights.admin_role,
                 Some(AdminRole::Editor | AdminRole::Viewer)
@@ -59,7 +59,7 @@ impl Caller {
 
     /// `true` if the token has the admin editor role.
     pub fn is_admin_editor(&self) -> bool {
-        self.principal.kind == TokenKind::Api
+        self.principal.kind == PrincipalKind::Api
             && self.principal.rights.admin_role == Some(AdminRole::Editor)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use control_authz::{Elevation, Rights, may_grant, platform_role};
+use control_authz::{Elevation, TokenRights, may_grant, platform_role};
 use control_state::{CreateToken, ErrorCode, Labels, Op, Tables, Token, TokenType, Warrant};
 use proto_types::TokenId;
 use tonic::Status;
@@ -37,7 +37,7 @@ impl ServiceContext {
     ///
     /// # Errors
     /// `permission_denied`, naming the right.
-    pub async fn check_grant(&self, caller: &Caller, rights: &Rights) -> Result<(), Status> {
+    pub async fn check_grant(&self, caller: &Caller, rights: &TokenRights) -> Result<(), Status> {
         let provider = &self.provider;
         self.read(caller, |tables| {
             let directory = StateDirectory { tables, provider };
@@ -70,7 +70,7 @@ impl ServiceContext {
         &self,
         caller: &Caller,
         user: &str,
-        rights: &Rights,
+        rights: &TokenRights,
     ) -> Result<Option<Warrant>, Status> {
         let provider = &self.provider;
         let found = self.read(caller, |tables| {

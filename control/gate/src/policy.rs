@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use control_authz::{
     Decided, Denied, Permit, Principal, authorise_method, is_judged, is_of_platform,
 };
-use control_policy::{Call, Facts, Member, Moment, Relation, Resource, Site};
+use control_policy::{JudgedCall, CallFacts, SitePolicy, Moment, Relation, Resource, SitePolicies};
 use control_state::{Machine, Policy, Tables};
 use prost_reflect::{DynamicMessage, Value};
 use proto_public::{Method, Scope, json};
@@ -23,7 +23,7 @@ pub struct Policies(RwLock<Arc<Loaded>>);
 #[derive(Debug, Default)]
 struct Loaded {
     stored: Vec<Arc<Policy>>,
-    site: Arc<Site>,
+    site: Arc<SitePolicies>,
 }
 
 /// Policies that this node has not compiled yet.
@@ -35,7 +35,7 @@ impl Policies {
     ///
     /// # Errors
     /// [`Stale`] if they must be compiled first with [`Policies::compile`].
-    pub fn of(&self, tables: &Tables, method: &Method) -> Result<Option<Arc<Site>>, Stale> {
+    pub fn of(&self, tables: &Tables, method: &Method) -> Result<Option<Arc<SitePolicies>>, Stale> {
         let table = tables.table::<Policy>();
         if table.is_empty() || !is_judged(method) {
             return Ok(None);
@@ -63,7 +63,7 @@ impl Policies {
         };
         let member = |policy: &Arc<Policy>| {
             known(policy).unwrap_or_else(|| {
-                let member = Member::stored(&policy.name, &policy.source, &policy.methods);
+                let member = SitePolicy::stored(&policy.name, &policy.source, &policy.methods);
                 if let Some(fault) = member.fault() {
                     tracing::error!(
                         policy = policy.name,
@@ -74,13 +74,13 @@ impl Policies {
                 member
             })
         };
-        let site = Arc::new(Site::new(stored.iter().map(member).collect()));
+        let site = Arc::new(SitePolicies::new(stored.iter().map(member).collect()));
         let mut place = self.0.write().unwrap_or_else(PoisonError::into_inner);
         *place = Arc::new(Loaded { stored, site });
     }
 
     /// The policies that judge a method; compiles them inline if they are stale.
-    fn now(&self, tables: &Tables, method: &Method) -> Option<Arc<Site>> {
+    fn now(&self, tables: &Tables, method: &Method) -> Option<Arc<SitePolicies>> {
         match self.of(tables, method) {
             Ok(site) => site,
             Err(stale) => {
@@ -91,7 +91,7 @@ impl Policies {
     }
 
     /// A policy as compiled on this node; `None` before it was.
-    pub fn member(&self, policy: &Arc<Policy>) -> Option<Member> {
+    pub fn member(&self, policy: &Arc<Policy>) -> Option<SitePolicy> {
         let loaded = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut pairs = loaded.stored.iter().zip(loaded.site.members());
         let found = pairs.find(|(is, _)| Arc::ptr_eq(is, policy));
@@ -176,7 +176,7 @@ pub(crate) struct RequestView<'a> {
 /// Facts from the state about a call that policies judge.
 #[derive(Debug)]
 pub(crate) struct PolicyContext {
-    pub site: Arc<Site>,
+    pub site: Arc<SitePolicies>,
     relation: Relation,
     resource: Option<Resource>,
     is_of_platform: bool,
@@ -197,7 +197,7 @@ pub(crate) struct PolicyInput<'a> {
 impl PolicyContext {
     /// Reads the facts from the state.
     pub(crate) fn gather(
-        site: Arc<Site>,
+        site: Arc<SitePolicies>,
         method: &Method,
         who: &Principal,
         directory: &StateDirectory<'_>,
@@ -221,7 +221,7 @@ impl PolicyContext {
         input: &PolicyInput<'_>,
         table: Result<Permit, Denied>,
     ) -> Result<Permit, Denied> {
-        let facts = Facts {
+        let facts = CallFacts {
             method: input.method,
             who: input.who,
             is_of_platform: self.is_of_platform,
@@ -234,7 +234,7 @@ impl PolicyContext {
             resource: self.resource.as_ref(),
             now: Moment { ms: input.now.ms() },
         };
-        let Some(call) = Call::new(&self.site, &facts) else {
+        let Some(call) = JudgedCall::new(&self.site, &facts) else {
             return table;
         };
         let decided = Decided {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use control_authz::{Directory, Permissions, Principal, Rights, TokenKind, platform_role};
+use control_authz::{Directory, Permissions, Principal, PrincipalKind, TokenRights, platform_role};
 use control_state as state;
 use proto_public::Spelling;
 use proto_public::api::v2;
@@ -35,7 +35,7 @@ impl WantedRights {
     }
 
     /// The rights for authorisation.
-    pub fn rights(&self) -> Rights {
+    pub fn rights(&self) -> TokenRights {
         let mut permissions = Permissions::default();
         for entry in &self.permissions {
             for method in &entry.methods {
@@ -55,7 +55,7 @@ impl WantedRights {
             state::EditorViewer::Editor => v2::MachineRole::Editor,
             state::EditorViewer::Viewer => v2::MachineRole::Viewer,
         };
-        Rights {
+        TokenRights {
             permissions,
             project_roles: mapped(&self.project_roles, |role| project_role(*role)),
             tenant_roles: mapped(&self.tenant_roles, |role| tenant_role(*role)),
@@ -122,8 +122,8 @@ fn makers_stand(token: &state::Token, directory: &dyn Directory) -> bool {
 /// The principal of a token, with the rights that still count.
 pub fn principal(token: &state::Token, directory: &dyn Directory) -> Principal {
     let kind = match token.token_type {
-        state::TokenType::Api => TokenKind::Api,
-        state::TokenType::User => TokenKind::User,
+        state::TokenType::Api => PrincipalKind::Api,
+        state::TokenType::User => PrincipalKind::User,
     };
     let mut rights = WantedRights::of(token).rights();
     // A dismissed administrator must not keep access through tokens made for somebody else.
@@ -137,7 +137,7 @@ pub fn principal(token: &state::Token, directory: &dyn Directory) -> Principal {
         user: token.user.as_str().into(),
         token: token.id.to_string().into(),
         kind,
-        rights: Rights {
+        rights: TokenRights {
             component: (token.component.as_ref()).map(|component| component.project.to_string()),
             ..rights
         },

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use control_authz::{AuditedCall, Permit, Recorded, SystemActor};
-use control_front::Pages;
+use control_front::BrowserPages;
 use control_gate::ServiceContext;
 use control_gate::passwords::{Attempts, Hasher};
 use control_gate::refusal;
@@ -344,7 +344,7 @@ impl Login {
 }
 
 #[tonic::async_trait]
-impl Pages for Login {
+impl BrowserPages for Login {
     async fn answer(&self, request: Request<Bytes>, peer: Option<SocketAddr>) -> Response<Bytes> {
         let (method, uri) = (request.method(), request.uri());
         let is_post = method == Method::POST;

@@ -1,4 +1,4 @@
-//! One policy, compiled.
+//! Compilation and evaluation of one policy.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -14,50 +14,26 @@ use regorus::utils::limits::ExecutionTimerConfig;
 use regorus::{Engine, Rc, Source, Value};
 
 use crate::Invalid;
-use crate::scan::{Placed, is_listed, read, scan};
+use crate::invalid::SourcePosition;
+use crate::scan::{PlacedRule, is_listed, read, scan};
+use crate::verb::{Fired, Verb};
 use crate::wants::Wants;
 
-/// Longest source of one policy, in bytes.
+/// Maximum source length of one policy, bytes. A longer policy is refused.
 pub const SOURCE_BYTES_MAX: usize = 64 * 1024;
-/// Steps that one evaluation may take: some milliseconds.
+/// Maximum instructions of one evaluation, some milliseconds. Beyond it the evaluation fails.
 pub const STEPS_MAX: usize = 50_000;
-/// The same in time, for what takes long in one step.
+/// Maximum duration of one evaluation, for instructions that take long. Beyond it the evaluation
+/// fails.
 const TIME_MAX: Duration = Duration::from_millis(250);
-/// Steps between two looks at the clock.
+/// Instructions between two checks of the clock.
 const STEPS_BETWEEN_LOOKS: NonZeroU32 = NonZeroU32::MIN.saturating_add(63);
-/// Machines that a policy keeps for its next evaluations.
+/// Maximum idle virtual machines that a policy keeps for its next evaluations. More are dropped.
 const MACHINES_MAX: usize = 16;
-/// Longest name of a rule in a decision.
+/// Maximum length of a rule's name in a decision, bytes. A longer name fails the evaluation.
 const RULE_LEN_MAX: usize = 64;
-/// Longest message of a rule.
+/// Maximum length of a rule's message, characters. A longer message is cut.
 const MESSAGE_LEN_MAX: usize = 512;
-
-/// The sets of rules that a policy may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Deny,
-    Allow,
-    AllowForeign,
-}
-
-impl Verb {
-    pub(crate) const ALL: [Self; 3] = [Self::Deny, Self::Allow, Self::AllowForeign];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Deny => "deny",
-            Self::Allow => "allow",
-            Self::AllowForeign => "allow_foreign",
-        }
-    }
-}
-
-/// A rule that fired.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Fired {
-    pub(crate) rule: String,
-    pub(crate) message: String,
-}
 
 /// A policy that can be evaluated.
 #[derive(Debug)]
@@ -65,22 +41,23 @@ pub struct Compiled {
     name: String,
     package: String,
     program: Arc<Program>,
-    /// Where the sets are among the program's entry points.
-    entries: [Option<usize>; 3],
-    /// By the method's index.
+    /// Entry points of the rule sets in the program.
+    entries: EntryPoints,
+    /// Indices of the methods that the policy judges.
     methods: BTreeSet<usize>,
-    /// Those of them that it names in full.
+    /// The subset of `methods` that the policy names in full.
     named: BTreeSet<usize>,
-    tests: Vec<Placed>,
+    tests: Vec<PlacedRule>,
     wants: Wants,
+    /// Idle virtual machines, at most `MACHINES_MAX`.
     machines: Mutex<Vec<RegoVM>>,
 }
 
 impl Compiled {
-    /// Reads and compiles a policy; its tests are not run, see [`check`](crate::check).
+    /// Parses and compiles a policy. [`check`](crate::check) also runs its tests.
     ///
     /// # Errors
-    /// The first fault, with its line.
+    /// The first fault, with its position.
     pub fn new(name: &str, source: &str) -> Result<Self, Invalid> {
         if source.len() > SOURCE_BYTES_MAX {
             let message = format!("it must have at most {SOURCE_BYTES_MAX} bytes");
@@ -90,7 +67,7 @@ impl Compiled {
         let mut engine = engine(name, source)?;
         let package = package(name, &mut engine)?;
         let rules = rules(name, &text, &mut engine)?;
-        let missing = |it: &str| !rules.iter().any(|(rule, _)| rule == it);
+        let missing = |name: &str| !rules.iter().any(|rule| rule.name == name);
         if missing("methods") {
             let message = "it must say which methods it judges: \
                            methods := {\"metalstack.api.v2.MachineService/Delete\"}";
@@ -103,8 +80,8 @@ impl Compiled {
         }
         let (program, entries) = program(name, &package, &rules, &mut engine)?;
         let mut tests = rules;
-        tests.retain(|(it, _)| it.starts_with("test_"));
-        tests.dedup_by(|next, first| next.0 == first.0);
+        tests.retain(|rule| rule.name.starts_with("test_"));
+        tests.dedup_by(|next, first| next.name == first.name);
         let mut compiled = Self {
             name: name.to_owned(),
             package,
@@ -121,45 +98,49 @@ impl Compiled {
         Ok(compiled)
     }
 
-    /// As it is called.
+    /// Name of the policy.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The methods that it judges, by their index.
+    /// Indices of the methods that it judges.
     pub fn methods(&self) -> &BTreeSet<usize> {
         &self.methods
     }
 
     /// Paths of the methods that it judges.
     pub fn paths(&self) -> BTreeSet<String> {
-        let paths = self.methods.iter().filter_map(|it| methods().get(*it));
-        paths.map(|it| it.path.clone()).collect()
+        let judged = self.methods.iter().filter_map(|index| methods().get(*index));
+        judged.map(|method| method.path.clone()).collect()
     }
 
     /// Names of its own tests.
     pub fn tests(&self) -> impl Iterator<Item = &str> {
-        self.tests.iter().map(|(name, _)| name.as_str())
+        self.tests.iter().map(|test| test.name.as_str())
     }
 
-    pub(crate) fn placed_tests(&self) -> &[Placed] {
+    /// Its own tests, with their positions.
+    pub(crate) fn placed_tests(&self) -> &[PlacedRule] {
         &self.tests
     }
 
-    /// Which parts of the input it looks at.
+    /// The parts of the input that it reads.
     pub(crate) fn wants(&self) -> &Wants {
         &self.wants
     }
 
+    /// The package, with `data.` in front.
     pub(crate) fn package(&self) -> &str {
         &self.package
     }
 
+    /// `true` if the policy defines this set.
     pub(crate) fn has(&self, verb: Verb) -> bool {
         self.entries[verb as usize].is_some()
     }
 
-    /// Whether it may open this method to those whom the table refuses.
+    /// `true` if this set may decide calls of the method. A set that permits may open only methods
+    /// whose widening allows it.
     pub(crate) fn may_open(&self, method: &Method, verb: Verb) -> bool {
         let is_named = self.named.contains(&method.index);
         match (verb, widening(method)) {
@@ -170,10 +151,10 @@ impl Compiled {
         }
     }
 
-    /// The rules of a set that fire for an input, in the order of their names.
+    /// The rules of a set that fire for an input, ordered by name.
     ///
     /// # Errors
-    /// Why it could not be evaluated, in words that say nothing of the input.
+    /// The reason why the policy cannot be evaluated, without values of the input.
     pub(crate) fn fired(&self, verb: Verb, input: &Value) -> Result<Vec<Fired>, String> {
         let Some(entry) = self.entries[verb as usize] else {
             return Ok(Vec::new());
@@ -195,7 +176,8 @@ impl Compiled {
                 }
                 Ok(value)
             }
-            // What was left behind by a machine that stopped midway goes with it.
+            // A machine that stopped midway keeps the state of the broken evaluation, so it is
+            // dropped instead of being reused.
             Err(error) => Err(stopped(&error.to_string())),
         }
     }
@@ -216,7 +198,7 @@ impl Compiled {
         self.machines.lock()
     }
 
-    /// Evaluates `methods`, once, without an input.
+    /// Evaluates `methods` once, without an input.
     fn resolve_methods(&mut self) -> Result<(), Invalid> {
         let whole = |message: String| Invalid::whole(&self.name, format!("methods: {message}"));
         let entry = self.program.get_entry_points().len() - 1;
@@ -227,7 +209,7 @@ impl Compiled {
             _ => None,
         };
         let texts = texts
-            .filter(|it| !it.is_empty())
+            .filter(|texts| !texts.is_empty())
             .ok_or_else(|| whole("must be a set of texts, without looking at the input".into()))?;
         let (mut all, mut named) = (BTreeSet::new(), BTreeSet::new());
         for wanted in texts {
@@ -239,11 +221,11 @@ impl Compiled {
                 );
                 return Err(whole(message));
             }
-            if found.iter().all(|it| !is_judged(it)) {
+            if found.iter().all(|method| !is_judged(method)) {
                 return Err(whole(format!("{wanted:?} is never judged by a policy")));
             }
-            let found = found.into_iter().filter(|it| is_judged(it));
-            let found: Vec<usize> = found.map(|it| it.index).collect();
+            let found = found.into_iter().filter(|method| is_judged(method));
+            let found: Vec<usize> = found.map(|method| method.index).collect();
             if !wanted.ends_with('*') {
                 named.extend(&found);
             }
@@ -253,12 +235,12 @@ impl Compiled {
         Ok(())
     }
 
-    /// An allowing set that can open nothing is a mistake.
+    /// Refuses a permitting set that can open none of the policy's methods: its author expects an
+    /// effect that it cannot have.
     fn check_widening(&self) -> Result<(), Invalid> {
         for verb in [Verb::Allow, Verb::AllowForeign] {
-            let all = self.methods.iter().filter_map(|it| methods().get(*it));
-            let mut all = all.peekable();
-            if !self.has(verb) || all.any(|it| self.may_open(it, verb)) {
+            let mut judged = self.methods.iter().filter_map(|index| methods().get(*index));
+            if !self.has(verb) || judged.any(|method| self.may_open(method, verb)) {
                 continue;
             }
             let message = format!(
@@ -273,7 +255,7 @@ impl Compiled {
     }
 }
 
-/// The bound of one evaluation's time.
+/// The time limit of one evaluation.
 pub(crate) fn timer() -> ExecutionTimerConfig {
     ExecutionTimerConfig {
         limit: TIME_MAX,
@@ -281,7 +263,7 @@ pub(crate) fn timer() -> ExecutionTimerConfig {
     }
 }
 
-/// The interpreter with a policy in it: what reads it, and what runs its tests.
+/// An interpreter that has loaded the policy. It parses the policy and runs its tests.
 pub(crate) fn engine(name: &str, source: &str) -> Result<Engine, Invalid> {
     let mut engine = Engine::new();
     engine.set_strict_builtin_errors(true);
@@ -291,7 +273,7 @@ pub(crate) fn engine(name: &str, source: &str) -> Result<Engine, Invalid> {
     Ok(engine)
 }
 
-/// `data.` and the policy's package, which must be plain.
+/// The policy's package with `data.` in front. It must consist of plain words.
 fn package(name: &str, engine: &mut Engine) -> Result<String, Invalid> {
     let packages = engine.get_packages();
     let packages = packages.map_err(|error| Invalid::of_engine(name, &error.to_string()))?;
@@ -299,8 +281,8 @@ fn package(name: &str, engine: &mut Engine) -> Result<String, Invalid> {
         let mut bytes = part.bytes();
         bytes
             .next()
-            .is_some_and(|it| it.is_ascii_alphabetic() || it == b'_')
-            && bytes.all(|it| it.is_ascii_alphanumeric() || it == b'_')
+            .is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
     match packages.as_slice() {
         [package] if package.split('.').all(is_word) => Ok(package.clone()),
@@ -311,17 +293,20 @@ fn package(name: &str, engine: &mut Engine) -> Result<String, Invalid> {
     }
 }
 
-/// Names of the rules, after a look at what they are made of.
-fn rules(name: &str, text: &Source, engine: &mut Engine) -> Result<Vec<Placed>, Invalid> {
+/// The rules of the policy, after a check of their contents.
+fn rules(name: &str, text: &Source, engine: &mut Engine) -> Result<Vec<PlacedRule>, Invalid> {
     let modules = engine.get_modules();
-    let imports = modules.iter().flat_map(|it| &it.imports);
+    let imports = modules.iter().flat_map(|module| &module.imports);
     for import in imports {
         let words = import.span.text();
         if !["rego.v1", "future.keywords"]
             .iter()
-            .any(|it| words.contains(it))
+            .any(|allowed| words.contains(allowed))
         {
-            let at = (import.span.line, import.span.col);
+            let at = SourcePosition {
+                line: import.span.line,
+                column: import.span.col,
+            };
             return Err(Invalid::at(
                 name,
                 at,
@@ -329,29 +314,34 @@ fn rules(name: &str, text: &Source, engine: &mut Engine) -> Result<Vec<Placed>, 
             ));
         }
     }
-    let starts = modules.iter().flat_map(|it| &it.policy);
-    let mut starts: Vec<(u32, u32)> = starts
-        .map(|rule| (rule.span().line, rule.span().col))
+    let starts = modules.iter().flat_map(|module| &module.policy);
+    let mut starts: Vec<SourcePosition> = starts
+        .map(|rule| SourcePosition {
+            line: rule.span().line,
+            column: rule.span().col,
+        })
         .collect();
     starts.sort_unstable();
     scan(name, text, &starts)
 }
 
-type Entries = [Option<usize>; 3];
+/// Entry points of the sets `deny`, `allow` and `allow_foreign`, in the order of [`Verb::ALL`].
+/// `None` means that the policy does not define the set.
+type EntryPoints = [Option<usize>; 3];
 
-/// The bytecode, with the sets that are there as entry points, and `methods` as the last.
+/// The bytecode, with the defined sets as entry points and `methods` as the last one.
 fn program(
     name: &str,
     package: &str,
-    rules: &[Placed],
+    rules: &[PlacedRule],
     engine: &mut Engine,
-) -> Result<(Arc<Program>, Entries), Invalid> {
+) -> Result<(Arc<Program>, EntryPoints), Invalid> {
     let of_engine = |error: &dyn std::fmt::Display| Invalid::of_engine(name, &error.to_string());
     let path = |rule: &str| format!("{package}.{rule}");
     let mut paths = Vec::new();
-    let mut entries = Entries::default();
+    let mut entries = EntryPoints::default();
     for verb in Verb::ALL {
-        if rules.iter().any(|(it, _)| it == verb.name()) {
+        if rules.iter().any(|rule| rule.name == verb.name()) {
             entries[verb as usize] = Some(paths.len());
             paths.push(path(verb.name()));
         }
@@ -362,11 +352,14 @@ fn program(
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
     let program = Compiler::compile_from_policy(&compiled, &paths);
     let program = program.map_err(|error| of_engine(&error))?;
-    // `scan` has seen them in the words already.
+    // `scan` has checked the calls in the source already. This second check is on the compiled
+    // program: it holds even for a call that `scan` would not recognise.
     if let Some(other) = program
         .builtin_info_table
         .iter()
-        .find(|it| !is_listed(&it.name) && !it.name.starts_with("__builtin_sets."))
+        .find(|builtin| {
+            !is_listed(&builtin.name) && !builtin.name.starts_with("__builtin_sets.")
+        })
     {
         let message = format!("{} is no function that a policy may call", other.name);
         return Err(Invalid::whole(name, message));
@@ -374,24 +367,31 @@ fn program(
     Ok((program, entries))
 }
 
-/// The methods that a text of `methods` means.
+/// The methods that a member of `methods` matches: a full path, or a prefix and `*`.
 fn matching(wanted: &str) -> Vec<&'static Method> {
     let wanted = wanted.trim_start_matches('/');
-    let path = |it: &'static Method| it.path.trim_start_matches('/');
+    let path = |method: &'static Method| method.path.trim_start_matches('/');
     match wanted.strip_suffix('*') {
         Some(begin) => {
             let all = methods().iter();
-            all.filter(|it| path(it).starts_with(begin)).collect()
+            all.filter(|method| path(method).starts_with(begin))
+                .collect()
         }
-        None => methods().iter().filter(|it| path(it) == wanted).collect(),
+        None => methods()
+            .iter()
+            .filter(|method| path(method) == wanted)
+            .collect(),
     }
 }
 
 fn text(value: &Value) -> Option<String> {
-    value.as_string().ok().map(|it| it.to_string())
+    value.as_string().ok().map(|text| text.to_string())
 }
 
-/// Names and messages out of a set.
+/// The rules of a set that fired, from the set's value.
+///
+/// # Errors
+/// The value is not a set of rules.
 pub(crate) fn fired(verb: Verb, value: &Value) -> Result<Vec<Fired>, String> {
     let items = match value {
         Value::Undefined => return Ok(Vec::new()),
@@ -407,9 +407,10 @@ pub(crate) fn fired(verb: Verb, value: &Value) -> Result<Vec<Fired>, String> {
             }
             _ => return None,
         };
-        let letters = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
-        let fits = (1..=RULE_LEN_MAX).contains(&rule.len()) && rule.bytes().all(letters);
-        let message = message.chars().filter(|it| !it.is_control());
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        let fits = (1..=RULE_LEN_MAX).contains(&rule.len()) && rule.bytes().all(is_allowed);
+        // Control characters would let a message forge lines of logs and terminals.
+        let message = message.chars().filter(|letter| !letter.is_control());
         fits.then(|| Fired {
             rule,
             message: message.take(MESSAGE_LEN_MAX).collect(),
@@ -427,7 +428,7 @@ pub(crate) fn fired(verb: Verb, value: &Value) -> Result<Vec<Fired>, String> {
     Ok(found)
 }
 
-/// Why the machine stopped, without values of the input.
+/// The reason why the machine stopped, without values of the input.
 fn stopped(error: &str) -> String {
     let error = error.to_lowercase();
     if error.contains("instruction limit") {

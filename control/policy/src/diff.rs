@@ -1,4 +1,4 @@
-//! Who gains and who loses by a change of policies, before it is made.
+//! Comparison of two sets of policies by the outcomes of sample calls.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,44 +7,44 @@ use control_authz::{Denied, Judge, Permit, Reach, Ruling, Unjudged};
 use proto_public::{Method, methods};
 
 use crate::samples::SampleCall;
-use crate::{Call, MOMENTS, Moment, Sample, Site, callers};
+use crate::{JudgedCall, MOMENTS, Moment, Sample, SitePolicies, callers};
 
-/// What comes of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// Permitted, by the table or by the rule.
+pub enum CallOutcome {
+    /// Permitted: by the table, or by the named rule.
     Yes(Option<String>),
-    /// Refused by the table: what callers of HTTP know as 401, 403 or 404.
+    /// Refused by the table, with the HTTP status 401, 403 or 404.
     No(u16),
-    /// Refused by the rule, with its message.
+    /// Refused by a rule: its name and message.
     NoBy(String, String),
-    /// The policy could not be evaluated, and why.
+    /// Refused because a policy cannot be evaluated: its name and the reason.
     Broken(String, String),
 }
 
-/// A call of which something else comes now.
+/// A sample call whose outcome changes.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct OutcomeChange {
     /// The method's path.
     pub method: &'static str,
-    /// A sort of callers, see [`callers`].
+    /// Name of the kind of caller, see [`callers`].
     pub caller: &'static str,
-    /// The moment, where it makes a difference.
+    /// Name of the moment. `None` means that the outcome does not depend on it.
     pub moment: Option<&'static str>,
-    /// What came of it.
-    pub before: Outcome,
-    /// What comes of it.
-    pub after: Outcome,
+    /// The outcome under the old policies.
+    pub before: CallOutcome,
+    /// The outcome under the new policies.
+    pub after: CallOutcome,
 }
 
-impl Outcome {
-    /// Whether the call goes through.
+impl CallOutcome {
+    /// `true` if the call is permitted.
     pub const fn is_yes(&self) -> bool {
         matches!(self, Self::Yes(_))
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for CallOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Yes(None) => f.pad("yes"),
@@ -56,7 +56,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-impl From<Result<Permit, Denied>> for Outcome {
+impl From<Result<Permit, Denied>> for CallOutcome {
     fn from(result: Result<Permit, Denied>) -> Self {
         match result {
             Ok(permit) => Self::Yes(permit.rule().map(str::to_owned)),
@@ -69,10 +69,10 @@ impl From<Result<Permit, Denied>> for Outcome {
     }
 }
 
-/// The judge where no policy judges.
-struct Nobody;
+/// A judge without policies.
+struct NoPolicies;
 
-impl Judge for Nobody {
+impl Judge for NoPolicies {
     fn deny(&self) -> Result<Option<Ruling>, Unjudged> {
         Ok(None)
     }
@@ -81,27 +81,27 @@ impl Judge for Nobody {
     }
 }
 
-/// What comes of a sample call, and the input document that policies got, as JSON. `more` are
-/// fields of its request.
+/// The outcome of a sample call, and the input document of the policies as JSON. `more` adds fields
+/// to its request. `None` for the document means that no policy judges the method.
 pub fn decide_sample(
-    site: &Arc<Site>,
+    site: &Arc<SitePolicies>,
     method: &'static Method,
     sample: &Sample,
     moment: Moment,
     more: Option<&serde_json::Value>,
-) -> (Outcome, Option<String>) {
+) -> (CallOutcome, Option<String>) {
     let call = SampleCall::new(method, sample, moment, more);
-    match Call::new(site, &call.facts()) {
+    match JudgedCall::new(site, &call.facts()) {
         Some(judge) => (call.under(&judge).into(), Some(judge.input())),
-        None => (call.under(&Nobody).into(), None),
+        None => (call.under(&NoPolicies).into(), None),
     }
 }
 
-/// Every sample call of which something else comes under `after` than under `before`, in the order
-/// of the contract.
-pub fn compare(before: &Arc<Site>, after: &Arc<Site>) -> Vec<Change> {
+/// Every sample call whose outcome under `after` differs from the one under `before`, in the order of
+/// the contract.
+pub fn compare(before: &Arc<SitePolicies>, after: &Arc<SitePolicies>) -> Vec<OutcomeChange> {
     let callers = callers();
-    let judged = |it: &&'static Method| before.judges(it) || after.judges(it);
+    let judged = |method: &&'static Method| before.judges(method) || after.judges(method);
     let mut changes = Vec::new();
     for method in methods().iter().filter(judged) {
         for sample in &callers {
@@ -113,7 +113,7 @@ pub fn compare(before: &Arc<Site>, after: &Arc<Site>) -> Vec<Change> {
             let told = at.into_iter().take(if is_always { 1 } else { 2 });
             changes.extend(
                 told.filter(|(_, was, is)| was != is)
-                    .map(|(name, was, is)| Change {
+                    .map(|(name, was, is)| OutcomeChange {
                         method: &method.path,
                         caller: sample.name,
                         moment: (!is_always).then_some(name),

@@ -1,16 +1,25 @@
-//! Why a policy cannot be put in force, and where in it.
+//! Faults that keep a policy from being put in force, with their place in the source.
+
+/// A place in the source of a policy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SourcePosition {
+    /// Line, from 1. 0 means the whole policy.
+    pub(crate) line: u32,
+    /// Column, from 1. 0 means the whole line.
+    pub(crate) column: u32,
+}
 
 /// A fault of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", place(file, *line, *column))]
 pub struct Invalid {
-    /// As the policy is called.
+    /// Name of the policy.
     pub file: String,
-    /// From 1; 0 when it is about the whole policy.
+    /// Line, from 1. 0 means the whole policy.
     pub line: u32,
-    /// From 1; 0 when it is about the whole line.
+    /// Column, from 1. 0 means the whole line.
     pub column: u32,
-    /// What is wrong, and what would be right.
+    /// The fault, and how to correct it.
     pub message: String,
 }
 
@@ -23,34 +32,35 @@ fn place(file: &str, line: u32, column: u32) -> String {
 }
 
 impl Invalid {
-    /// About the whole policy.
+    /// A fault of the whole policy.
     pub(crate) fn whole(file: &str, message: impl Into<String>) -> Self {
-        Self::at(file, (0, 0), message)
+        Self::at(file, SourcePosition::default(), message)
     }
 
-    /// At a line and column.
-    pub(crate) fn at(file: &str, (line, column): (u32, u32), message: impl Into<String>) -> Self {
+    /// A fault at a position.
+    pub(crate) fn at(file: &str, at: SourcePosition, message: impl Into<String>) -> Self {
         Self {
             file: file.to_owned(),
-            line,
-            column,
+            line: at.line,
+            column: at.column,
             message: message.into(),
         }
     }
 
-    /// Out of the engine's words, which are several lines with an arrow to the place.
+    /// A fault from an error text of the engine, which has several lines and an arrow to the place.
     pub(crate) fn of_engine(file: &str, error: &str) -> Self {
         let place = error.lines().find_map(|line| {
             let place = line.trim().strip_prefix("--> ")?;
             let mut parts = place.rsplit(':');
             let column = parts.next()?.parse().ok()?;
-            Some((parts.next()?.parse().ok()?, column))
+            let line = parts.next()?.parse().ok()?;
+            Some(SourcePosition { line, column })
         });
         let said = error.lines().rev().find_map(|line| {
             let said = line.trim().strip_prefix("error: ")?;
             Some(said.trim_end_matches('.').to_owned())
         });
-        let first = || error.lines().map(str::trim).find(|it| !it.is_empty());
+        let first = || error.lines().map(str::trim).find(|line| !line.is_empty());
         let message = said.or_else(|| first().map(str::to_owned));
         Self::at(
             file,

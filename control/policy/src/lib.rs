@@ -1,32 +1,42 @@
-//! Site policies: rules in Rego that a site puts beside the table of the contract.
+//! Site policies: rules in Rego that a site adds to the table of the contract.
 //!
-//! A policy is one module. It says which `methods` it judges, and in the sets `deny`, `allow` and
-//! `allow_foreign` which rules, by their names, decide a call; what it may do at most is kept by
-//! `control-authz`. [`Compiled::new`] reads, checks and compiles one, [`check`] also runs its own
-//! tests, [`Site`] holds all that are in force, indexed by method, and [`Call`] is one call that
-//! they judge. [`compare`] says what a set of policies changes for whom.
+//! A policy is one module. It names in `methods` the methods that it judges, and in the sets `deny`,
+//! `allow` and `allow_foreign` the rules that decide a call; `control-authz` limits their effect.
+//! [`Compiled::new`] parses, checks and compiles one policy and [`check`] also runs its own tests.
+//! [`SitePolicies`] holds all policies in force, indexed by method, and [`JudgedCall`] is one call that
+//! they judge. [`compare`] lists the effect of a change of policies.
 //!
 //! Invariants:
-//! - what is judged depends on the input document alone: no clock, network, file, randomness;
-//! - a policy cannot run for ever or sink the stack: it has no recursion, a bound of its depth, of
-//!   its steps and of its time, and calls only functions that are listed here;
-//! - a policy that cannot be evaluated refuses what it judges, and nothing else;
-//! - a method that no policy names costs one look into a vector.
+//! - a decision depends on the input document alone: not on clock, network, files or randomness;
+//! - an evaluation is bounded: rules do not recur, their depth, the number of instructions and the
+//!   time are limited, and only the functions listed in `scan` can be called;
+//! - a policy that cannot be evaluated refuses the methods that it judges, and no others;
+//! - a method that no policy judges costs one vector lookup.
 
 mod compile;
 mod diff;
+mod facts;
 mod input;
 mod invalid;
+mod judged_call;
+mod moment;
+mod relation;
 mod samples;
 mod scan;
 mod site;
+mod site_policy;
 mod trial;
+mod verb;
 mod wants;
 
 pub use compile::{Compiled, SOURCE_BYTES_MAX, STEPS_MAX};
-pub use diff::{Change, Outcome, compare, decide_sample};
-pub use input::{Facts, Moment, Relation, Resource};
+pub use diff::{CallOutcome, OutcomeChange, compare, decide_sample};
+pub use facts::{CallFacts, Resource};
 pub use invalid::Invalid;
+pub use judged_call::JudgedCall;
+pub use moment::Moment;
+pub use relation::Relation;
 pub use samples::{MOMENTS, Sample, callers};
-pub use site::{Call, Counts, Member, Site};
+pub use site::SitePolicies;
+pub use site_policy::{PolicyCounts, SitePolicy};
 pub use trial::{Checked, check};

@@ -1,28 +1,31 @@
-//! Callers to try policies on: every relation that somebody can have to what a call is about.
+//! Sample callers on which policies are tried: every relation that a caller can have to the subject
+//! of a call.
 
 use std::collections::BTreeMap;
 
 use control_authz::{
-    Decided, Denied, Judge, Memberships, Permit, Principal, Rights, TokenKind, authorise_path,
-    is_of_platform,
+    Decided, Denied, Judge, Memberships, Permit, Principal, PrincipalKind, TokenRights,
+    authorise_path, is_of_platform,
 };
 use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
 use proto_public::{Method, Scope};
 
-use crate::{Facts, Moment, Relation};
+use crate::{CallFacts, Moment, Relation};
 
-/// The tenant that sample calls are about.
+/// The subject tenant of sample calls.
 const TENANT: &str = "sample-tenant";
-/// Its project.
+/// The subject project, of `TENANT`.
 const PROJECT: &str = "00000000-0000-4000-8000-000000000001";
-/// A machine in it.
+/// The subject machine, in `PROJECT`.
 const MACHINE: &str = "00000000-0000-4000-8000-000000000002";
-/// Somebody else's.
+/// A tenant that is not the subject.
 const OTHER: &str = "other-tenant";
+/// A project of `OTHER`.
 const OTHER_PROJECT: &str = "00000000-0000-4000-8000-000000000003";
+/// The provider's tenant.
 const PROVIDER: &str = "provider";
 
-/// When sample calls are made: a Wednesday at noon and a Sunday at three in the night, UTC.
+/// Times of sample calls with their names: a Wednesday at noon and a Sunday at 03:00, UTC.
 pub const MOMENTS: [(&str, Moment); 2] = [
     (
         "wednesday 12:00",
@@ -38,18 +41,18 @@ pub const MOMENTS: [(&str, Moment); 2] = [
     ),
 ];
 
-/// Somebody who calls.
+/// A sample caller.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    /// What it is called in tables.
+    /// Short name, for tables.
     pub name: &'static str,
-    /// What that means, for people.
+    /// Description in words.
     pub title: &'static str,
     who: Principal,
     directory: Memberships,
 }
 
-/// A sample call and what the table says of it.
+/// A sample call with the table's decision.
 #[derive(Debug)]
 pub(crate) struct SampleCall<'a> {
     pub(crate) method: &'static Method,
@@ -65,7 +68,7 @@ impl Sample {
         Self {
             name,
             title,
-            who: principal(TokenKind::User, Rights::default()),
+            who: principal(PrincipalKind::User, TokenRights::default()),
             directory,
         }
     }
@@ -73,20 +76,20 @@ impl Sample {
     fn api(
         name: &'static str,
         title: &'static str,
-        rights: Rights,
+        rights: TokenRights,
         directory: Memberships,
     ) -> Self {
         Self {
             name,
             title,
-            who: principal(TokenKind::Api, rights),
+            who: principal(PrincipalKind::Api, rights),
             directory,
         }
     }
 }
 
 impl<'a> SampleCall<'a> {
-    /// A call of a method; `more` are fields of its request.
+    /// A call of the method. `more` adds fields to its request.
     pub(crate) fn new(
         method: &'static Method,
         sample: &'a Sample,
@@ -116,9 +119,9 @@ impl<'a> SampleCall<'a> {
         }
     }
 
-    pub(crate) fn facts(&self) -> Facts<'_> {
+    pub(crate) fn facts(&self) -> CallFacts<'_> {
         let sample = self.sample;
-        Facts {
+        CallFacts {
             method: self.method,
             who: &sample.who,
             is_of_platform: is_of_platform(&sample.who, &sample.directory),
@@ -133,7 +136,7 @@ impl<'a> SampleCall<'a> {
         }
     }
 
-    /// What comes of it under a judge.
+    /// The decision under a judge.
     pub(crate) fn under(&self, judge: &dyn Judge) -> Result<Permit, Denied> {
         let sample = self.sample;
         let decided = Decided {
@@ -156,7 +159,7 @@ fn subject(method: &Method) -> Option<&'static str> {
     }
 }
 
-fn principal(kind: TokenKind, rights: Rights) -> Principal {
+fn principal(kind: PrincipalKind, rights: TokenRights) -> Principal {
     Principal {
         user: "sample-user".into(),
         token: "00000000-0000-4000-8000-00000000000f".into(),
@@ -170,18 +173,20 @@ fn memberships(tenants: &[(&str, TenantRole)], projects: &[(&str, ProjectRole)])
     Memberships {
         tenants: tenants
             .iter()
-            .map(|(it, role)| ((*it).to_owned(), *role))
+            .map(|(tenant, role)| ((*tenant).to_owned(), *role))
             .collect(),
         projects: projects
             .iter()
-            .map(|(it, role)| ((*it).to_owned(), *role))
+            .map(|(project, role)| ((*project).to_owned(), *role))
             .collect(),
-        project_tenants: pairs.map(|(it, of)| (it.to_owned(), of.to_owned())).into(),
+        project_tenants: pairs
+            .map(|(project, tenant)| (project.to_owned(), tenant.to_owned()))
+            .into(),
         provider: PROVIDER.to_owned(),
     }
 }
 
-/// Every sort of caller.
+/// Every kind of caller.
 pub fn callers() -> Vec<Sample> {
     let nobody = Sample {
         name: "nobody",
@@ -199,7 +204,7 @@ fn stranger() -> Memberships {
     memberships(&[(OTHER, TenantRole::Owner)], &[])
 }
 
-/// Who logs in.
+/// Users with the token of a log-in.
 fn people() -> Vec<Sample> {
     let user = |name, title, tenants: &[_], projects: &[_]| {
         Sample::user(name, title, memberships(tenants, projects))
@@ -222,11 +227,11 @@ fn people() -> Vec<Sample> {
     ]
 }
 
-/// Who has a token of the API.
+/// Holders of an API token.
 fn programs() -> Vec<Sample> {
-    let rights = Rights::default;
+    let rights = TokenRights::default;
     let of_project = |name, title, role| {
-        let rights = Rights {
+        let rights = TokenRights {
             project_roles: BTreeMap::from([(PROJECT.to_owned(), role)]),
             ..rights()
         };
@@ -234,17 +239,17 @@ fn programs() -> Vec<Sample> {
         Sample::api(name, title, rights, owner)
     };
     let of_admin = |name, title, role| {
-        let rights = Rights {
+        let rights = TokenRights {
             admin_role: Some(role),
             ..rights()
         };
         Sample::api(name, title, rights, stranger())
     };
-    let infra = Rights {
+    let infra = TokenRights {
         infra_role: Some(InfraRole::Editor),
         ..rights()
     };
-    let machine = Rights {
+    let machine = TokenRights {
         machine_roles: BTreeMap::from([(MACHINE.to_owned(), MachineRole::Editor)]),
         ..rights()
     };

@@ -1,5 +1,5 @@
-//! What can be seen in a policy's words before any of it runs: which rules use which, how deep
-//! that goes, and which functions are called.
+//! Static checks of a policy's tokens, before any of it runs: the dependencies of its rules, their
+//! depth, and the called functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,17 +7,20 @@ use proto_public::Spelling;
 use regorus::unstable::{Lexer, Token, TokenKind};
 
 use crate::Invalid;
+use crate::invalid::SourcePosition;
 
-/// Rules that use each other, one below the other.
+/// Maximum length of a chain of rules that use each other. Each is a step down the evaluator's
+/// stack, so a longer chain is refused.
 const DEPTH_MAX: usize = 32;
-/// Brackets and braces within each other. The parser reads what is in them twice at each level.
+/// Maximum nesting of brackets and braces. The parser reads the contents twice at each level, so its
+/// time doubles with each one; deeper nesting is refused.
 const NESTING_MAX: usize = 6;
-/// Words that may stand before a parenthesis without calling anything.
+/// Words that may stand before a parenthesis without being a call.
 const KEYWORDS: [&str; 10] = [
     "if", "contains", "in", "not", "some", "every", "with", "as", "else", "default",
 ];
-/// Functions that a policy may call: they look at their arguments alone, give the same at every
-/// node, and none makes much out of little.
+/// Functions that a policy may call. They depend on their arguments alone, give the same result on
+/// every node, and produce no output much larger than their input.
 const FUNCTIONS: [&str; 58] = [
     "abs",
     "array.concat",
@@ -79,26 +82,30 @@ const FUNCTIONS: [&str; 58] = [
     "upper",
 ];
 
-/// The name of a rule, and where it begins.
-pub(crate) type Placed = (String, (u32, u32));
+/// The name of a rule, and the position where it begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PlacedRule {
+    pub(crate) name: String,
+    pub(crate) at: SourcePosition,
+}
 
-/// A rule as its words show it.
+/// The dependencies of a rule, from its tokens.
 #[derive(Debug, Default)]
-struct Rule {
-    at: (u32, u32),
-    /// Other rules whose names stand in it.
+struct ScannedRule {
+    at: SourcePosition,
+    /// Names of other rules that its tokens contain.
     uses: BTreeSet<String>,
 }
 
-/// Whether a function is one of those that may be called.
+/// `true` if a policy may call this function.
 pub(crate) fn is_listed(function: &str) -> bool {
     FUNCTIONS.contains(&function)
 }
 
-/// A policy's text, when it can be parsed in bounded time.
+/// The source of a policy that can be parsed in bounded time.
 ///
 /// # Errors
-/// Where its lines are too long, or its brackets too deep.
+/// Its lines are too long, or its brackets nest too deeply.
 pub(crate) fn read(file: &str, text: &str) -> Result<regorus::Source, Invalid> {
     let source = regorus::Source::from_contents(file.to_owned(), text.to_owned());
     let source = source.map_err(|error| Invalid::of_engine(file, &error.to_string()))?;
@@ -118,20 +125,20 @@ pub(crate) fn read(file: &str, text: &str) -> Result<regorus::Source, Invalid> {
     Ok(source)
 }
 
-/// Looks through the words of a policy: the names of its rules. `starts` says where they begin,
+/// Checks the tokens of a policy and returns its rules. `starts` are the positions where they begin,
 /// in order.
 ///
 /// # Errors
-/// The first thing that a policy must not have.
+/// The first construct that a policy must not contain.
 pub(crate) fn scan(
     file: &str,
     source: &regorus::Source,
-    starts: &[(u32, u32)],
-) -> Result<Vec<Placed>, Invalid> {
+    starts: &[SourcePosition],
+) -> Result<Vec<PlacedRule>, Invalid> {
     let tokens = tokens(file, source)?;
     imports(file, &tokens)?;
     spellings(file, &tokens)?;
-    let mut rules: BTreeMap<String, Rule> = BTreeMap::new();
+    let mut rules: BTreeMap<String, ScannedRule> = BTreeMap::new();
     let names: Vec<String> = starts
         .iter()
         .map(|start| name(file, &tokens, *start))
@@ -164,10 +171,11 @@ pub(crate) fn scan(
         }
     }
     depth(file, &rules)?;
-    Ok(names.into_iter().zip(starts.iter().copied()).collect())
+    let placed = names.into_iter().zip(starts.iter().copied());
+    Ok(placed.map(|(name, at)| PlacedRule { name, at }).collect())
 }
 
-/// What is brought in from elsewhere could be anything.
+/// Refuses imports other than `rego.v1`: their effect could not be checked here.
 fn imports(file: &str, tokens: &[Token]) -> Result<(), Invalid> {
     for (index, token) in tokens.iter().enumerate() {
         let is_import = token.1.text() == "import" && token.0 == TokenKind::Ident;
@@ -186,8 +194,8 @@ fn imports(file: &str, tokens: &[Token]) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Ids come in one spelling. A rule that is written with another would never fire, so that a
-/// `deny` would let everything through.
+/// Refuses ids in another spelling than the one of the input document. A rule with such an id would
+/// never fire, so a `deny` would permit every call.
 fn spellings(file: &str, tokens: &[Token]) -> Result<(), Invalid> {
     let texts = [TokenKind::String, TokenKind::RawString];
     for token in tokens.iter().filter(|token| texts.contains(&token.0)) {
@@ -213,25 +221,31 @@ fn tokens(file: &str, source: &regorus::Source) -> Result<Vec<Token>, Invalid> {
     }
 }
 
-fn place(token: &Token) -> (u32, u32) {
-    (token.1.line, token.1.col)
+fn place(token: &Token) -> SourcePosition {
+    SourcePosition {
+        line: token.1.line,
+        column: token.1.col,
+    }
 }
 
 fn is(tokens: &[Token], index: usize, text: &str) -> bool {
-    tokens.get(index).is_some_and(|it| it.1.text() == text)
+    tokens
+        .get(index)
+        .is_some_and(|token| token.1.text() == text)
 }
 
 fn follows_dot(tokens: &[Token], index: usize) -> bool {
     index > 0 && is(tokens, index - 1, ".")
 }
 
-/// `default allow := ...`: the name behind the word is the rule's head.
+/// `true` in `default allow := ...`, where the name after the word is the head of the rule.
 fn is_default_head(tokens: &[Token], index: usize) -> bool {
     index > 0 && is(tokens, index - 1, "default")
 }
 
-/// The name of the rule that begins here. Names have one part, so that no rule hides from `scan`.
-fn name(file: &str, tokens: &[Token], start: (u32, u32)) -> Result<String, Invalid> {
+/// The name of the rule that begins at `start`. A name must have one part: a rule `a.b` would be
+/// missing from the rules that `scan` checks.
+fn name(file: &str, tokens: &[Token], start: SourcePosition) -> Result<String, Invalid> {
     let lost = || Invalid::at(file, start, "a rule must begin with its name");
     let mut at = tokens
         .iter()
@@ -240,7 +254,9 @@ fn name(file: &str, tokens: &[Token], start: (u32, u32)) -> Result<String, Inval
     if is(tokens, at, "default") {
         at += 1;
     }
-    let name = tokens.get(at).filter(|it| it.0 == TokenKind::Ident);
+    let name = tokens
+        .get(at)
+        .filter(|token| token.0 == TokenKind::Ident);
     let name = name.ok_or_else(lost)?.1.text();
     if is(tokens, at + 1, ".") || is(tokens, at + 1, "[") {
         let message = format!(
@@ -251,7 +267,7 @@ fn name(file: &str, tokens: &[Token], start: (u32, u32)) -> Result<String, Inval
     Ok(name.to_owned())
 }
 
-/// Whether what is called here is a rule of the policy or a function of the list.
+/// Refuses a call of anything but a rule of the policy or a listed function.
 fn called(file: &str, tokens: &[Token], index: usize, rules: &[String]) -> Result<(), Invalid> {
     let mut name = tokens[index].1.text().to_owned();
     let mut next = index + 1;
@@ -273,17 +289,19 @@ fn called(file: &str, tokens: &[Token], index: usize, rules: &[String]) -> Resul
     Err(Invalid::at(file, place(&tokens[index]), message))
 }
 
-/// No rule may need itself, and no chain of rules be too long: each is a step down the stack.
-fn depth(file: &str, rules: &BTreeMap<String, Rule>) -> Result<(), Invalid> {
+/// Refuses rules that depend on themselves, and chains of rules longer than `DEPTH_MAX`. Either would
+/// exhaust the stack of the evaluator.
+fn depth(file: &str, rules: &BTreeMap<String, ScannedRule>) -> Result<(), Invalid> {
     let mut depths: BTreeMap<&str, usize> = BTreeMap::new();
-    // Each round settles the rules that need only settled ones.
+    // Each round settles the rules whose dependencies are settled. A round that settles none has
+    // found a cycle.
     loop {
         let before = depths.len();
         for (name, rule) in rules {
             let below: Option<Vec<usize>> = rule
                 .uses
                 .iter()
-                .map(|it| depths.get(it.as_str()).copied())
+                .map(|used| depths.get(used.as_str()).copied())
                 .collect();
             if let Some(below) = below {
                 let depth = below.into_iter().max().unwrap_or_default() + 1;
@@ -301,9 +319,9 @@ fn depth(file: &str, rules: &BTreeMap<String, Rule>) -> Result<(), Invalid> {
         if depths.len() == before {
             let stuck = rules
                 .iter()
-                .find(|(it, _)| !depths.contains_key(it.as_str()));
+                .find(|(name, _)| !depths.contains_key(name.as_str()));
             let (name, rule) = stuck.map_or(("", None), |(name, rule)| (name, Some(rule)));
-            let at = rule.map_or((0, 0), |rule| rule.at);
+            let at = rule.map(|rule| rule.at).unwrap_or_default();
             let message = format!(
                 "{name} needs itself, or a rule that does; rules cannot recur (a variable with the \
                  name of a rule counts as the rule: rename it)"

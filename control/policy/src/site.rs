@@ -1,213 +1,69 @@
-//! The policies that are in force, and one call that they judge.
+//! The policies that are in force, indexed by method.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use control_authz::is_judged;
+use proto_public::{Method, methods};
 
-use control_authz::{Judge, Reach, Ruling, Unjudged, is_judged};
-use proto_public::{Method, method, methods};
-use regorus::Value;
-
-use crate::Compiled;
-use crate::compile::{Fired, Verb};
-use crate::input::{Facts, document};
+use crate::SitePolicy;
 use crate::wants::Wants;
-
-/// How often a policy was asked at this node, and what came of it.
-#[derive(Debug, Default)]
-pub struct Counts {
-    /// Evaluations.
-    pub asked: AtomicU64,
-    /// Calls that it refused.
-    pub denied: AtomicU64,
-    /// Calls that it permitted beyond the table.
-    pub allowed: AtomicU64,
-    /// Evaluations that failed.
-    pub failed: AtomicU64,
-}
-
-/// A policy that is in force.
-#[derive(Debug, Clone)]
-pub struct Member {
-    name: String,
-    methods: BTreeSet<usize>,
-    /// Or why this program cannot evaluate it.
-    compiled: Result<Arc<Compiled>, String>,
-    counts: Arc<Counts>,
-}
-
-impl Member {
-    /// A policy that was compiled.
-    pub fn new(compiled: Compiled) -> Self {
-        Self {
-            name: compiled.name().to_owned(),
-            methods: compiled.methods().clone(),
-            compiled: Ok(Arc::new(compiled)),
-            counts: Arc::default(),
-        }
-    }
-
-    /// A policy as it is stored. When this program cannot compile it, it refuses the methods that
-    /// it was stored with.
-    pub fn stored(name: &str, source: &str, paths: &BTreeSet<String>) -> Self {
-        match Compiled::new(name, source) {
-            Ok(compiled) => Self::new(compiled),
-            Err(invalid) => Self {
-                name: name.to_owned(),
-                methods: paths
-                    .iter()
-                    .filter_map(|path| method(path).map(|it| it.index))
-                    .collect(),
-                compiled: Err(format!("this program cannot compile it: {invalid}")),
-                counts: Arc::default(),
-            },
-        }
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Why this program cannot evaluate it, if so.
-    pub fn fault(&self) -> Option<&str> {
-        self.compiled.as_ref().err().map(String::as_str)
-    }
-
-    /// What came of it at this node.
-    pub fn counts(&self) -> &Counts {
-        &self.counts
-    }
-
-    fn fired(&self, verb: Verb, method: &Method, input: &Value) -> Result<Vec<Fired>, Unjudged> {
-        let failed = |reason: String| Unjudged {
-            policy: self.name.clone(),
-            reason,
-        };
-        let compiled = self.compiled.as_ref().map_err(|it| failed(it.clone()))?;
-        if !compiled.has(verb) || !compiled.may_open(method, verb) {
-            return Ok(Vec::new());
-        }
-        self.counts.asked.fetch_add(1, Ordering::Relaxed);
-        compiled.fired(verb, input).map_err(failed)
-    }
-}
 
 /// All policies that are in force.
 #[derive(Debug, Default)]
-pub struct Site {
-    members: Vec<Member>,
-    /// For each method who judges it.
-    by_method: Vec<Bench>,
+pub struct SitePolicies {
+    pub(crate) members: Vec<SitePolicy>,
+    /// The policies of each method, by method index.
+    pub(crate) by_method: Vec<MethodPolicies>,
 }
 
-/// Who judges a method.
+/// The policies that judge a method.
 #[derive(Debug, Default)]
-struct Bench {
-    /// Their places among all.
-    places: Vec<usize>,
-    /// What any of them looks at.
-    wants: Wants,
+pub(crate) struct MethodPolicies {
+    /// Their indices in `members`.
+    pub(crate) places: Vec<usize>,
+    /// The parts of the input that any of them reads.
+    pub(crate) wants: Wants,
 }
 
-impl Site {
-    /// These policies.
-    pub fn new(members: Vec<Member>) -> Self {
-        let of = |method: &Method| -> Bench {
-            let mut bench = Bench::default();
+impl SitePolicies {
+    /// Indexes the policies by method.
+    pub fn new(members: Vec<SitePolicy>) -> Self {
+        let of = |method: &Method| -> MethodPolicies {
+            let mut policies = MethodPolicies::default();
             if !is_judged(method) {
-                return bench;
+                return policies;
             }
             let all = members.iter().enumerate();
-            for (at, member) in all.filter(|(_, it)| it.methods.contains(&method.index)) {
-                bench.places.push(at);
+            for (at, member) in all.filter(|(_, policy)| policy.methods.contains(&method.index)) {
+                policies.places.push(at);
                 if let Ok(compiled) = &member.compiled {
-                    bench.wants.and(compiled.wants().clone());
+                    policies.wants.and(compiled.wants().clone());
                 }
             }
-            bench
+            policies
         };
         let by_method = methods().iter().map(of).collect();
         Self { members, by_method }
     }
 
-    /// The policies, in the order in which they are asked.
-    pub fn members(&self) -> &[Member] {
+    /// The policies, in the order of their evaluation.
+    pub fn members(&self) -> &[SitePolicy] {
         &self.members
     }
 
-    /// Whether any policy judges the method.
+    /// `true` if any policy judges the method.
     pub fn judges(&self, method: &Method) -> bool {
         !self.of(method).is_empty()
     }
 
-    /// Whether a policy that judges the method looks at the request or at what it names.
+    /// `true` if a policy that judges the method reads the request or the object that it names.
     pub fn wants_request(&self, method: &Method) -> bool {
-        let bench = self.by_method.get(method.index);
-        bench.is_some_and(|it| !it.wants.request.is_none() || !it.wants.resource.is_none())
+        let policies = self.by_method.get(method.index);
+        policies
+            .is_some_and(|judges| !judges.wants.request.is_none() || !judges.wants.resource.is_none())
     }
 
-    fn of(&self, method: &Method) -> &[usize] {
-        let bench = self.by_method.get(method.index);
-        bench.map_or(&[], |it| it.places.as_slice())
-    }
-}
-
-/// A call that policies judge; it keeps what they need, so that nothing else must be held.
-#[derive(Debug)]
-pub struct Call {
-    site: Arc<Site>,
-    method: &'static Method,
-    input: Value,
-}
-
-impl Call {
-    /// A call, out of its facts; none when no policy judges its method.
-    pub fn new(site: &Arc<Site>, facts: &Facts<'_>) -> Option<Self> {
-        let bench = site.by_method.get(facts.method.index)?;
-        (!bench.places.is_empty()).then(|| Self {
-            site: Arc::clone(site),
-            method: facts.method,
-            input: document(facts, &bench.wants),
-        })
-    }
-
-    /// The input document, as JSON.
-    pub fn input(&self) -> String {
-        self.input.to_json_str().unwrap_or_default()
-    }
-
-    fn first(&self, verb: Verb) -> Result<Option<Ruling>, Unjudged> {
-        for place in self.site.of(self.method) {
-            let member = &self.site.members[*place];
-            let fired = member.fired(verb, self.method, &self.input);
-            let fired = fired.inspect_err(|_| {
-                member.counts.failed.fetch_add(1, Ordering::Relaxed);
-            })?;
-            if let Some(Fired { rule, message }) = fired.into_iter().next() {
-                let counts = &member.counts;
-                let count = match verb {
-                    Verb::Deny => &counts.denied,
-                    Verb::Allow | Verb::AllowForeign => &counts.allowed,
-                };
-                count.fetch_add(1, Ordering::Relaxed);
-                let rule = format!("{}/{rule}", member.name);
-                return Ok(Some(Ruling { rule, message }));
-            }
-        }
-        Ok(None)
-    }
-}
-
-impl Judge for Call {
-    fn deny(&self) -> Result<Option<Ruling>, Unjudged> {
-        self.first(Verb::Deny)
-    }
-
-    fn allow(&self, reach: Reach) -> Result<Option<Ruling>, Unjudged> {
-        self.first(match reach {
-            Reach::Known => Verb::Allow,
-            Reach::Foreign => Verb::AllowForeign,
-        })
+    /// Indices of the policies that judge the method.
+    pub(crate) fn of(&self, method: &Method) -> &[usize] {
+        let policies = self.by_method.get(method.index);
+        policies.map_or(&[], |judges| judges.places.as_slice())
     }
 }

@@ -1,31 +1,32 @@
-//! A policy is tried before it is put in force: by its own tests, and on every sort of caller by
-//! two engines that must agree.
+//! The trial of a policy before it is put in force: its own tests, and sample calls of every kind of
+//! caller, evaluated by two engines that must agree.
 
 use proto_public::methods;
 use regorus::{Engine, Value};
 
-use crate::compile::{Compiled, Fired, Verb, engine, fired};
+use crate::compile::{Compiled, engine, fired};
 use crate::input::document;
 use crate::samples::SampleCall;
+use crate::verb::{Fired, Verb};
 use crate::wants::Wants;
 use crate::{Invalid, MOMENTS, callers};
 
-/// Sample calls that a policy is tried on at most.
+/// Maximum sample calls of one trial. Of more, an even selection is tried.
 const CALLS_MAX: usize = 1000;
 
-/// A policy that stood its trial.
+/// A policy that passed its trial.
 #[derive(Debug)]
 pub struct Checked {
-    /// The policy.
+    /// The compiled policy.
     pub compiled: Compiled,
-    /// Sample calls that it was tried on.
+    /// Number of sample calls that it was tried on.
     pub calls: usize,
 }
 
-/// Reads and compiles a policy, runs its tests, and tries it on sample calls.
+/// Compiles a policy, runs its tests, and evaluates it for sample calls.
 ///
 /// # Errors
-/// The first fault, with its line.
+/// The first fault, with its position.
 pub fn check(name: &str, source: &str) -> Result<Checked, Invalid> {
     let compiled = Compiled::new(name, source)?;
     let mut interpreter = engine(name, source)?;
@@ -34,18 +35,18 @@ pub fn check(name: &str, source: &str) -> Result<Checked, Invalid> {
     Ok(Checked { compiled, calls })
 }
 
-/// Rules called `test_...` must be true.
+/// Runs the rules named `test_...`; each must be true.
 fn run_tests(compiled: &Compiled, interpreter: &mut Engine) -> Result<(), Invalid> {
-    for (test, at) in compiled.placed_tests() {
-        let path = format!("{}.{test}", compiled.package());
+    for test in compiled.placed_tests() {
+        let path = format!("{}.{}", compiled.package(), test.name);
         let result = interpreter.eval_rule(path);
         let wrong = match result {
             Ok(Value::Bool(true)) => continue,
             Ok(_) => "it is not true".to_owned(),
             Err(error) => Invalid::of_engine("", &error.to_string()).message,
         };
-        let message = format!("{test} fails: {wrong}");
-        return Err(Invalid::at(compiled.name(), *at, message));
+        let message = format!("{} fails: {wrong}", test.name);
+        return Err(Invalid::at(compiled.name(), test.at, message));
     }
     Ok(())
 }
@@ -55,7 +56,7 @@ fn try_calls(compiled: &Compiled, interpreter: &mut Engine) -> Result<usize, Inv
     let all = compiled
         .methods()
         .iter()
-        .filter_map(|it| methods().get(*it));
+        .filter_map(|index| methods().get(*index));
     let all = all.flat_map(|method| {
         callers.iter().flat_map(move |sample| {
             MOMENTS.map(|(_, moment)| SampleCall::new(method, sample, moment, None))
@@ -63,9 +64,11 @@ fn try_calls(compiled: &Compiled, interpreter: &mut Engine) -> Result<usize, Inv
     });
     let count = compiled.methods().len() * callers.len() * MOMENTS.len();
     let mut tried = 0;
-    // Of too many every so-manieth, so that each method and caller has its turn.
+    // A fixed step through all calls instead of the first ones, so that every method and every kind
+    // of caller is represented.
     for call in all.step_by(count.div_ceil(CALLS_MAX).max(1)) {
-        // The whole of it for one, what the policy names for the other: both must see the same.
+        // The interpreter gets the whole input, the bytecode only the parts that the policy names. If
+        // `Wants` missed a part that the policy reads, the two would differ here.
         let whole = document(&call.facts(), &Wants::ALL);
         let input = document(&call.facts(), compiled.wants());
         for verb in Verb::ALL.into_iter().filter(|verb| compiled.has(*verb)) {

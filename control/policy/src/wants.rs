@@ -1,41 +1,45 @@
-//! Which parts of the input a policy looks at: what none looks at is not made.
+//! The parts of the input that a policy reads. Parts that no policy reads are not built.
 
 use std::collections::BTreeMap;
 
 use regorus::Value;
 
-/// Parts of the input by name.
+/// The wanted fields of each part of the input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wants {
-    pub(crate) caller: Fields,
-    pub(crate) relation: Fields,
-    pub(crate) request: Fields,
-    pub(crate) resource: Fields,
-    pub(crate) roles: Fields,
-    pub(crate) subject: Fields,
-    pub(crate) table: Fields,
-    pub(crate) time: Fields,
+    pub(crate) caller: WantedFields,
+    pub(crate) relation: WantedFields,
+    pub(crate) request: WantedFields,
+    pub(crate) resource: WantedFields,
+    pub(crate) roles: WantedFields,
+    pub(crate) subject: WantedFields,
+    pub(crate) table: WantedFields,
+    pub(crate) time: WantedFields,
 }
 
-/// How much of a part.
+/// The wanted fields of one part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fields {
-    /// Those of these names, with the names as the machine has them.
+pub(crate) enum WantedFields {
+    /// The fields with these names. The values are the names in the machine's form, so that a call
+    /// does not convert them again.
     Named(BTreeMap<String, Value>),
+    /// Every field.
     All,
 }
 
-impl Default for Fields {
+impl Default for WantedFields {
     fn default() -> Self {
         Self::Named(BTreeMap::new())
     }
 }
 
-impl Fields {
+impl WantedFields {
+    /// `true` if no field is wanted.
     pub(crate) fn is_none(&self) -> bool {
         matches!(self, Self::Named(names) if names.is_empty())
     }
 
+    /// The fields with these names.
     pub(crate) fn named(names: &[&str]) -> Self {
         let names = names.iter();
         Self::Named(
@@ -45,7 +49,26 @@ impl Fields {
         )
     }
 
-    /// What follows a part, such as `input.request`, in a source.
+    /// Builds the part with those of the wanted fields that `value` has. `all` names every field.
+    pub(crate) fn select(&self, all: &[&str], value: impl Fn(&str) -> Option<Value>) -> Value {
+        let found: BTreeMap<Value, Value> = match self {
+            Self::Named(names) => {
+                let names = names.iter();
+                names
+                    .filter_map(|(name, key)| Some((key.clone(), value(name)?)))
+                    .collect()
+            }
+            Self::All => {
+                let names = all.iter();
+                names
+                    .filter_map(|name| Some((Value::from(*name), value(name)?)))
+                    .collect()
+            }
+        };
+        Value::from(found)
+    }
+
+    /// The wanted fields by the text that follows a part, such as `input.request`, in a source.
     fn of(rest: &str) -> Self {
         match word(rest).filter(|name| !name.is_empty()) {
             Some(name) => Self::named(&[name]),
@@ -53,6 +76,7 @@ impl Fields {
         }
     }
 
+    /// Adds the fields of `other`.
     fn and(&mut self, other: Self) {
         match (&mut *self, other) {
             (Self::Named(ours), Self::Named(others)) => ours.extend(others),
@@ -65,14 +89,15 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// The word behind the dot that a text begins with.
+/// The word after the dot that the text begins with. `None` means that it begins otherwise.
 fn word(text: &str) -> Option<&str> {
     let rest = text.strip_prefix('.')?;
     let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
     Some(&rest[..end])
 }
 
-/// Whether what stands between is not read but set, as in `with input as {...}`: so do tests.
+/// `true` if the input between the two texts is set and not read, as tests do with
+/// `with input as {...}`.
 fn is_set(before: &str, after: &str) -> bool {
     let (with, rest) = (before.trim_end(), after.trim_start());
     let parted = with.len() < before.len() && rest.len() < after.len();
@@ -81,18 +106,18 @@ fn is_set(before: &str, after: &str) -> bool {
 
 impl Wants {
     pub(crate) const ALL: Self = Self {
-        caller: Fields::All,
-        relation: Fields::All,
-        request: Fields::All,
-        resource: Fields::All,
-        roles: Fields::All,
-        subject: Fields::All,
-        table: Fields::All,
-        time: Fields::All,
+        caller: WantedFields::All,
+        relation: WantedFields::All,
+        request: WantedFields::All,
+        resource: WantedFields::All,
+        roles: WantedFields::All,
+        subject: WantedFields::All,
+        table: WantedFields::All,
+        time: WantedFields::All,
     };
 
-    /// What a source names. One that takes the input as a whole, or a part by a name that is not
-    /// written there, wants all of it. Comments and texts count, which costs time and nothing else.
+    /// The parts that a source names. A source that uses the input as a whole, or a part by a computed
+    /// name, wants all of it. Names in comments and strings count too, which costs time only.
     pub(crate) fn of(source: &str) -> Self {
         let mut wants = Self::default();
         for (at, input) in source.match_indices("input") {
@@ -115,12 +140,12 @@ impl Wants {
                 "time" => &mut wants.time,
                 _ => return Self::ALL,
             };
-            part.and(Fields::of(&after[1 + name.len()..]));
+            part.and(WantedFields::of(&after[1 + name.len()..]));
         }
         wants
     }
 
-    /// What either looks at.
+    /// Adds the parts of `other`.
     pub(crate) fn and(&mut self, other: Self) {
         self.caller.and(other.caller);
         self.relation.and(other.relation);
@@ -141,15 +166,15 @@ mod tests {
     fn parts_are_found_by_name() {
         let none = Wants::default();
         let hour = Wants {
-            time: Fields::named(&["hour"]),
+            time: WantedFields::named(&["hour"]),
             ..Wants::default()
         };
         let request = |names: &[&str]| Wants {
-            request: Fields::named(names),
+            request: WantedFields::named(names),
             ..Wants::default()
         };
         let whole = Wants {
-            request: Fields::All,
+            request: WantedFields::All,
             ..Wants::default()
         };
         for (source, wants) in [
@@ -163,7 +188,7 @@ mod tests {
             (
                 "x := input.request.size; input.roles.project == \"viewer\"",
                 Wants {
-                    roles: Fields::named(&["project"]),
+                    roles: WantedFields::named(&["project"]),
                     ..request(&["size"])
                 },
             ),
@@ -188,7 +213,7 @@ mod tests {
             (
                 "f(input.time)",
                 Wants {
-                    time: Fields::All,
+                    time: WantedFields::All,
                     ..Wants::default()
                 },
             ),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use control_policy::{
-    Change, Compiled, MOMENTS, Member, Outcome, Site, callers, check, compare, decide_sample,
+    OutcomeChange, Compiled, MOMENTS, SitePolicy, CallOutcome, SitePolicies, callers, check, compare, decide_sample,
 };
 use proto_public::method;
 use serde_json::json;
@@ -21,12 +21,12 @@ fn about_delete(rules: &str) -> String {
     format!("package site\nimport rego.v1\nmethods := {{\"{DELETE}\"}}\n{rules}")
 }
 
-fn site(sources: &[(&str, &str)]) -> Arc<Site> {
-    let member = |(name, source): &(&str, &str)| Member::new(check(name, source).unwrap().compiled);
-    Arc::new(Site::new(sources.iter().map(member).collect()))
+fn site(sources: &[(&str, &str)]) -> Arc<SitePolicies> {
+    let member = |(name, source): &(&str, &str)| SitePolicy::new(check(name, source).unwrap().compiled);
+    Arc::new(SitePolicies::new(sources.iter().map(member).collect()))
 }
 
-fn outcome(site: &Arc<Site>, path: &str, caller: &str, request: serde_json::Value) -> Outcome {
+fn outcome(site: &Arc<SitePolicies>, path: &str, caller: &str, request: serde_json::Value) -> CallOutcome {
     let callers = callers();
     let sample = callers.iter().find(|it| it.name == caller).unwrap();
     let method = method(&format!("/{path}")).unwrap();
@@ -50,42 +50,42 @@ fn the_guides_examples_stand_their_trial() {
 fn guests_power_but_do_not_delete() {
     let site = site(&[("guests", GUESTS)]);
     let delete = |caller| outcome(&site, DELETE, caller, json!({}));
-    let denied = Outcome::NoBy(
+    let denied = CallOutcome::NoBy(
         "guests/guests-delete-nothing".to_owned(),
         "ask somebody of the tenant".to_owned(),
     );
     assert_eq!(delete("guest-editor"), denied);
     assert_eq!(delete("guest-owner"), denied);
-    assert_eq!(delete("editor"), Outcome::Yes(None));
+    assert_eq!(delete("editor"), CallOutcome::Yes(None));
     assert_eq!(
         delete("guest-viewer"),
-        Outcome::No(403),
+        CallOutcome::No(403),
         "in the table's words"
     );
-    assert_eq!(delete("stranger"), Outcome::No(404));
-    assert_eq!(delete("nobody"), Outcome::No(401));
+    assert_eq!(delete("stranger"), CallOutcome::No(404));
+    assert_eq!(delete("nobody"), CallOutcome::No(401));
     let power = |caller, command: &str| {
         let path = "metalstack.api.v2.MachineService/BMCCommand";
         outcome(&site, path, caller, json!({ "command": command }))
     };
-    let by_rule = Outcome::Yes(Some("guests/guests-switch-power".to_owned()));
+    let by_rule = CallOutcome::Yes(Some("guests/guests-switch-power".to_owned()));
     assert_eq!(power("guest-viewer", "MACHINE_BMC_COMMAND_ON"), by_rule);
     assert_eq!(
         power("guest-viewer", "MACHINE_BMC_COMMAND_BOOT_TO_BIOS"),
-        Outcome::No(403)
+        CallOutcome::No(403)
     );
-    assert_eq!(power("viewer", "MACHINE_BMC_COMMAND_ON"), Outcome::No(403));
+    assert_eq!(power("viewer", "MACHINE_BMC_COMMAND_ON"), CallOutcome::No(403));
     assert_eq!(
         power("stranger", "MACHINE_BMC_COMMAND_ON"),
-        Outcome::No(404)
+        CallOutcome::No(404)
     );
 }
 
 #[test]
 fn consoles_close_in_the_night_for_administrators_too() {
-    let none = Arc::new(Site::default());
+    let none = Arc::new(SitePolicies::default());
     let changes = compare(&none, &site(&[("office-hours", OFFICE_HOURS)]));
-    let night = |it: &Change| it.moment == Some(MOMENTS[1].0) && !it.after.is_yes();
+    let night = |it: &OutcomeChange| it.moment == Some(MOMENTS[1].0) && !it.after.is_yes();
     assert!(changes.iter().all(night), "{changes:?}");
     let password = "/metalstack.admin.v2.MachineService/ConsolePassword";
     let who: Vec<_> = changes
@@ -103,10 +103,10 @@ fn a_size_is_for_one_tenant() {
         let path = "metalstack.api.v2.MachineService/Create";
         outcome(&site, path, "owner", json!({ "size": size }))
     };
-    assert_eq!(create("c1-small"), Outcome::Yes(None));
+    assert_eq!(create("c1-small"), CallOutcome::Yes(None));
     let denied = "size g1-large is for the tenant research".to_owned();
     let rule = "big-machines/size-of-another-tenant".to_owned();
-    assert_eq!(create("g1-large"), Outcome::NoBy(rule, denied));
+    assert_eq!(create("g1-large"), CallOutcome::NoBy(rule, denied));
 }
 
 #[test]
@@ -177,12 +177,12 @@ fn what_never_ends_is_refused_before_and_stopped_after() {
     let sometimes = about_delete(&SLOW.replace("if {", "if {\ninput.request.uuid == \"slow\""));
     let site = site(&[("slow", &sometimes)]);
     let ask = |uuid: &str| outcome(&site, DELETE, "owner", json!({ "uuid": uuid }));
-    assert_eq!(ask("quick"), Outcome::Yes(None));
+    assert_eq!(ask("quick"), CallOutcome::Yes(None));
     let why = "it needs more than 50000 steps".to_owned();
-    assert_eq!(ask("slow"), Outcome::Broken("slow".to_owned(), why));
+    assert_eq!(ask("slow"), CallOutcome::Broken("slow".to_owned(), why));
     assert_eq!(
         ask("quick"),
-        Outcome::Yes(None),
+        CallOutcome::Yes(None),
         "the machine is as good as new"
     );
     let counts = site.members()[0].counts();
@@ -209,32 +209,32 @@ fn methods_that_no_policy_names_are_not_judged() {
 #[test]
 fn a_policy_that_this_program_cannot_compile_refuses_its_methods_alone() {
     let paths = BTreeSet::from([format!("/{DELETE}"), "/gone.Service/Method".to_owned()]);
-    let member = Member::stored("newer", "package site\nsyntax of tomorrow", &paths);
+    let member = SitePolicy::stored("newer", "package site\nsyntax of tomorrow", &paths);
     assert!(member.fault().unwrap().contains("newer:2:"), "{member:?}");
-    let site = Arc::new(Site::new(vec![member]));
-    let Outcome::Broken(policy, why) = outcome(&site, DELETE, "owner", json!({})) else {
+    let site = Arc::new(SitePolicies::new(vec![member]));
+    let CallOutcome::Broken(policy, why) = outcome(&site, DELETE, "owner", json!({})) else {
         panic!("it was let through")
     };
     assert_eq!(policy, "newer");
     assert!(why.contains("this program cannot compile it"), "{why}");
     assert_eq!(
         outcome(&site, DELETE, "stranger", json!({})),
-        Outcome::No(404)
+        CallOutcome::No(404)
     );
     let get = "metalstack.api.v2.MachineService/Get";
-    assert_eq!(outcome(&site, get, "owner", json!({})), Outcome::Yes(None));
+    assert_eq!(outcome(&site, get, "owner", json!({})), CallOutcome::Yes(None));
 }
 
 #[test]
 fn the_difference_is_told_before_it_is_made() {
-    let none = Arc::new(Site::default());
+    let none = Arc::new(SitePolicies::default());
     let guests = site(&[("guests", GUESTS)]);
     let changes = compare(&none, &guests);
     let lost: Vec<_> = changes.iter().map(|it| (it.caller, it.moment)).collect();
     assert_eq!(lost, [("guest-editor", None), ("guest-owner", None)]);
     let back = compare(&guests, &none);
     assert_eq!(back.len(), 2);
-    assert!(back.iter().all(|it| it.after == Outcome::Yes(None)));
+    assert!(back.iter().all(|it| it.after == CallOutcome::Yes(None)));
     assert!(compare(&guests, &guests).is_empty());
 }
 

@@ -1,4 +1,4 @@
-//! Hands the first admin token over: through a file or a context, never through a log.
+//! Hands over an admin token: through a file or a context, never through the log.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,12 +8,13 @@ use control_client::{Context, Contexts, Secret};
 use control_gate::token::Issuer;
 use control_store::Store;
 
-use crate::{Run, files};
+use crate::args::RunArgs;
+use crate::files;
 
-/// Life of an admin token that is made here, milliseconds: 90 days.
+/// Life of an admin token that is created here, milliseconds: 90 days.
 const TOKEN_LIFE_MS: u64 = 90 * 24 * 3600 * 1000;
 
-/// Where a new token goes.
+/// The destination of a new admin token.
 #[derive(Debug)]
 pub(crate) struct Handover {
     token_file: Option<PathBuf>,
@@ -23,8 +24,8 @@ pub(crate) struct Handover {
 }
 
 impl Handover {
-    /// As the flags say. With `--dev` and no file named, a context.
-    pub(crate) fn new(run: &Run, api: SocketAddr, is_tls: bool) -> Result<Self> {
+    /// The destination that the flags name. With `--dev` and without a token file it is a context.
+    pub(crate) fn new(run: &RunArgs, api: SocketAddr, is_tls: bool) -> Result<Self> {
         let wants_context = run.dev || run.context_file.is_some();
         let context_file = if wants_context && run.token_file.is_none() {
             Some(Contexts::path(run.context_file.as_deref())?)
@@ -40,12 +41,12 @@ impl Handover {
         })
     }
 
-    /// Whether there is a place at all.
-    pub(crate) fn has_place(&self) -> bool {
+    /// `true` if the flags name a destination.
+    pub(crate) fn has_destination(&self) -> bool {
         self.token_file.is_some() || self.context_file.is_some()
     }
 
-    /// Points the context of an earlier start to where the API is now.
+    /// Updates the API address in the context of an earlier start.
     pub(crate) fn follow(&self) -> Result<()> {
         let Some(path) = &self.context_file else {
             return Ok(());
@@ -64,7 +65,7 @@ impl Handover {
         Ok(())
     }
 
-    /// Makes a token and puts it there. Prints the paths.
+    /// Creates a token, writes it to the destination and prints the paths.
     pub(crate) async fn give(&self, store: &Store, issuer: &Issuer, why: &str) -> Result<()> {
         let token = control_gate::bootstrap::admin_token(store, issuer, why, TOKEN_LIFE_MS)
             .await
@@ -91,7 +92,7 @@ impl Handover {
     }
 }
 
-/// An address that can be dialled: the unspecified one stands for this machine.
+/// An address that can be dialled: the loopback address in place of the unspecified one.
 fn dialable(address: SocketAddr) -> SocketAddr {
     if !address.ip().is_unspecified() {
         return address;

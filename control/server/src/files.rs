@@ -7,7 +7,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-/// Writes a new file with mode 0600; an existing one is refused.
+/// Writes a new file with mode 0600.
+///
+/// # Errors
+/// The file exists or cannot be written.
 pub(crate) fn write_private(path: &Path, content: &str) -> Result<()> {
     let named = |action| format!("cannot {action} {}", path.display());
     let mut file = OpenOptions::new()

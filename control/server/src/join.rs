@@ -1,13 +1,14 @@
-//! A node that waits for a ticket, and its first words with the cluster.
+//! Joining a cluster by a ticket.
 //!
-//! The key is made here and stays here; the ticket is bound to it, so that a ticket that gets
-//! lost is of no use to anybody else. The cluster's data key comes wrapped to a key that was made
-//! for this join only, and is kept sealed by this node's own key.
+//! The node's private key is created here and never leaves the node. The ticket is bound to it, so a
+//! lost ticket is useless to others. The cluster's data key arrives wrapped for a key pair of this
+//! join only, and is stored sealed by the node's own key.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use base_runtime::Backoff;
 use control_pki::{PeerCredential, SealingKey, Unwrapper, WrappedKey};
 use control_state::FEATURE_LEVEL;
 use proto_identity::ticket::JoinTicket;
@@ -16,19 +17,16 @@ use proto_link::{ALPN, MeshClient, MeshClientConfig};
 use proto_mesh::{JoinClusterRequest, JoinClusterResponse, NodeServiceClient};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Config, Peers};
+use crate::config::{Config, PeerSettings};
+use crate::data_dir::{PEER_KEY, TICKET};
 use crate::files;
 
-/// The key by which this node joins, in the data directory.
-const KEY: &str = "peer.key";
-/// Where the ticket is looked for when nobody says.
-const TICKET: &str = "node.ticket";
-/// How often it is looked for a ticket.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// Pause after the cluster could not answer.
-const RETRY_PAUSE: Duration = Duration::from_secs(2);
+/// Interval between two checks for a ticket.
+const TICKET_POLL: Duration = Duration::from_millis(500);
+/// Pauses after the cluster did not answer: 1 s, doubled up to 15 s, with jitter.
+const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(15));
 
-/// What a node needs to become a part of the cluster.
+/// The cluster's answer to a join, checked.
 #[derive(Debug)]
 pub(crate) struct Joined {
     pub(crate) node: u64,
@@ -38,10 +36,10 @@ pub(crate) struct Joined {
     pub(crate) data_key: SealingKey,
 }
 
-/// Waits for a ticket and joins by it. `None` when stopped before.
+/// Waits for a ticket and joins by it. `None` means that the node was stopped before.
 pub(crate) async fn wait(
     config: &Config,
-    peers: &Peers,
+    peers: &PeerSettings,
     dir: &Path,
     stop: &CancellationToken,
 ) -> Result<Option<Joined>> {
@@ -70,7 +68,7 @@ pub(crate) async fn wait(
         match attempt {
             Ok((response, unwrapper)) => {
                 let joined = accept(config, &key, response, unwrapper)?;
-                // It is used up.
+                // A ticket is valid once. A file that stays is harmless: the next start does not join.
                 drop(std::fs::remove_file(&ticket));
                 return Ok(Some(joined));
             }
@@ -85,7 +83,7 @@ pub(crate) async fn wait(
     }
 }
 
-/// The next ticket that is not the refused one.
+/// Waits for a ticket other than the refused one. `None` means that the node was stopped before.
 async fn next_ticket(
     path: &Path,
     refused: &str,
@@ -107,22 +105,24 @@ async fn next_ticket(
         }
         tokio::select! {
             () = stop.cancelled() => return None,
-            () = tokio::time::sleep(LOOK_AGAIN) => {}
+            () = tokio::time::sleep(TICKET_POLL) => {}
         }
     }
 }
 
-/// Asks until the cluster lets this node in or refuses it.
+/// Repeats the request until the cluster accepts or refuses this node.
 async fn attempt(
     ticket: &JoinTicket,
     key: &Key,
-    peers: &Peers,
+    peers: &PeerSettings,
 ) -> Result<(JoinClusterResponse, Unwrapper)> {
     let roots = Roots::Sha256(ticket.roots.clone());
     let tls = tls::client_config(roots, None, ALPN)?;
     let mesh = MeshClient::new(MeshClientConfig::new(ticket.control.clone(), tls))?;
     let client = NodeServiceClient::from(mesh.clone());
+    let mut failures = 0;
     loop {
+        // A new key pair for each attempt: an answer that was lost on the way is then useless.
         let unwrapper = Unwrapper::generate()?;
         let request = JoinClusterRequest {
             ticket_id: ticket.id.clone(),
@@ -139,13 +139,15 @@ async fn attempt(
             }
             Err(e) if e.is_transient() => {
                 tracing::warn!(error = %e, "the cluster does not answer; trying again to join");
-                tokio::time::sleep(RETRY_PAUSE).await;
+                tokio::time::sleep(RETRY.pause(failures)).await;
+                failures = failures.saturating_add(1);
             }
             Err(e) => return Err(e.into()),
         }
     }
 }
 
+/// Checks the cluster's answer against the configuration and unwraps the data key.
 fn accept(
     config: &Config,
     key: &Key,
@@ -194,9 +196,9 @@ fn accept(
     })
 }
 
-/// The key of this node; made at the first start.
+/// The private key of this node, created at the first start.
 fn key(dir: &Path) -> Result<Key> {
-    let path: PathBuf = dir.join(KEY);
+    let path: PathBuf = dir.join(PEER_KEY);
     if !path.exists() {
         files::write_private(&path, &Key::generate()?.to_pem())?;
     }

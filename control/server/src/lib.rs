@@ -1,128 +1,83 @@
 //! metalmeshd: one node of the control plane.
 //!
-//! `config` reads and checks what the operator wants, `node` opens the store and wires the parts
-//! (API on TCP, mesh on UDP, duties of the leader), `bootstrap` hands the first admin token over
-//! through a file, this file knows the commands and the signals.
+//! `args` and `config` read the flags and the configuration, `node` opens the store and wires the
+//! parts (API on TCP, mesh on UDP, duties of the leader), `join` joins a cluster, `restore` builds a
+//! data directory from a backup, and `bootstrap` hands over the first admin token through a file.
 //!
-//! Nothing secret is printed or logged; when the node serves, one line "ready" goes to stdout.
+//! Invariants:
+//! - no secret is printed or logged: tokens and keys go to files of mode 0600 or to the command
+//!   line's context file;
+//! - a node that serves prints one line that begins with `ready` on standard output, after it listens
+//!   on all its addresses;
+//! - a configuration is checked before anything is opened, and its errors name the field;
+//! - the audit trail ends after the last call, and the store after all parts that write to it.
 
 #![allow(
     clippy::print_stdout,
     reason = "the ready line and the paths are for the caller"
 )]
 
+mod args;
 mod bootstrap;
 mod config;
+mod data_dir;
 mod files;
+mod host_inspector;
 mod join;
 mod login;
 mod metrics;
 mod node;
+mod oidc;
 mod peers;
-mod premises;
 mod restore;
 mod tls;
 mod traces;
 
-use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
+use base_runtime::shutdown::stop_on_signal;
+use base_runtime::{exit_code, logging};
+use clap::Parser;
 
-use config::{Config, Overrides};
+use args::{DaemonArgs, DaemonCommand, RunArgs};
+use config::Config;
 
-/// The control plane of metalmesh.
-#[derive(Debug, Parser)]
-#[command(name = "metalmeshd", version, args_conflicts_with_subcommands = true)]
-struct Cli {
-    #[command(flatten)]
-    run: Run,
-    #[command(subcommand)]
-    command: Option<Command>,
-}
+/// The log filter if `METALMESH_LOG` is not set: `info`, without the warnings of openraft and the info
+/// messages of h2.
+const LOG_FILTER: &str = "info,openraft=error,h2=warn";
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Make the data directory and its first admin token, then stop.
-    Init(Run),
-    /// Make a new admin token with the data directory of a node that does not run.
-    Token(Run),
-    /// Read the configuration, say what is wrong with it, and stop.
-    Check(Run),
-    /// Make a data directory out of a backup: a new cluster of one node with the old state.
-    Restore(restore::Restore),
-}
-
-#[derive(Debug, Clone, Args)]
-struct Run {
-    /// The configuration file, TOML; see metalmeshd.example.toml.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// One node on loopback for trying out: all defaults, a temporary data directory unless
-    /// --data-dir names one, and a context of the command line that is ready for use.
-    #[arg(long)]
-    dev: bool,
-    #[command(flatten)]
-    overrides: Overrides,
-    /// Write the admin token that is made at the first start to this new file (mode 0600).
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
-    /// The command line's context file that gets the admin token.
-    #[arg(long, value_name = "FILE", env = "METALMESH_CONFIG")]
-    context_file: Option<PathBuf>,
-    /// Name of that context.
-    #[arg(long, value_name = "NAME", default_value = "dev")]
-    context: String,
-    /// How to log.
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
-    log: LogFormat,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum LogFormat {
-    Text,
-    Json,
-}
-
-/// The program: reads its arguments, runs, and says how it ended.
+/// The program: parses its arguments, runs, and returns its exit code.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let run = match &cli.command {
-        Some(Command::Init(run) | Command::Token(run) | Command::Check(run)) => run,
-        Some(Command::Restore(_)) | None => &cli.run,
-    };
-    start_log(run.log);
-    match start(&cli, run) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+    let args = DaemonArgs::parse();
+    let run = match &args.command {
+        Some(DaemonCommand::Init(run) | DaemonCommand::Token(run) | DaemonCommand::Check(run)) => {
+            run
         }
-    }
+        Some(DaemonCommand::Restore(_)) | None => &args.run,
+    };
+    logging::start(run.log, LOG_FILTER);
+    exit_code(start(&args, run))
 }
 
-fn start(cli: &Cli, run: &Run) -> Result<()> {
+fn start(args: &DaemonArgs, run: &RunArgs) -> Result<()> {
     rustls::crypto::ring::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("TLS was set up twice"))?;
-    if let Some(Command::Restore(restore)) = &cli.command {
+    if let Some(DaemonCommand::Restore(restore)) = &args.command {
         return runtime()?.block_on(restore::run(restore));
     }
     let config = Config::resolve(run.config.as_deref(), run.dev, &run.overrides)?;
-    if matches!(cli.command, Some(Command::Check(_))) {
+    if matches!(args.command, Some(DaemonCommand::Check(_))) {
         println!("the configuration is good");
         return Ok(());
     }
     runtime()?.block_on(async {
-        match &cli.command {
-            Some(Command::Init(_)) => node::init(config, run, stop_signal()?).await,
-            Some(Command::Token(_)) => node::token(config, run, stop_signal()?).await,
-            _ => node::run(config, run, stop_signal()?).await,
+        let stop = stop_on_signal().context("cannot listen for SIGTERM and SIGINT")?;
+        match &args.command {
+            Some(DaemonCommand::Init(_)) => node::init(config, run, stop).await,
+            Some(DaemonCommand::Token(_)) => node::token(config, run, stop).await,
+            _ => node::run(config, run, stop).await,
         }
     })
 }
@@ -131,40 +86,4 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
     proto_link::runtime()
         .build()
         .context("cannot start the runtime")
-}
-
-/// Cancelled by SIGTERM or SIGINT.
-fn stop_signal() -> Result<CancellationToken> {
-    let stop = CancellationToken::new();
-    let mut term = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-    let mut int = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
-    let cancel = stop.clone();
-    #[expect(clippy::disallowed_methods, reason = "lives as long as the process")]
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = term.recv() => tracing::info!("SIGTERM, draining"),
-            _ = int.recv() => tracing::info!("SIGINT, draining"),
-        }
-        cancel.cancel();
-        // Who asks twice does not want to wait.
-        tokio::select! {
-            _ = term.recv() => {}
-            _ = int.recv() => {}
-        }
-        std::process::exit(1);
-    });
-    Ok(stop)
-}
-
-fn start_log(format: LogFormat) {
-    let filter = EnvFilter::try_from_env("METALMESH_LOG")
-        .unwrap_or_else(|_| EnvFilter::new("info,openraft=error,h2=warn"));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
-    match format {
-        LogFormat::Text => log.init(),
-        LogFormat::Json => log.json().init(),
-    }
 }

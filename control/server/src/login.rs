@@ -1,64 +1,43 @@
-//! `[login]` and `[oidc]`: how people log in.
-
-use std::path::PathBuf;
+//! The section `[login]`: log-in of users.
 
 use anyhow::{Context as _, Result, ensure};
 use control_login::{LoginSettings, ProviderSettings, Redirects};
 use serde::Deserialize;
 
-/// Hours that a login lasts when nobody says, as with the published servers.
+use crate::oidc::{OidcConfig, OidcSection};
+
+/// Default life of a log-in's token, hours, as in the published servers.
 const HOURS: u64 = 8;
-/// The most hours.
+/// Maximum of `login.hours`. A larger value is refused.
 const HOURS_MAX: u64 = 24;
 /// Milliseconds of an hour.
 const HOUR_MS: u64 = 3_600_000;
 
-/// `[login]` in the file.
+/// The section `[login]` as it is in the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Section {
+pub(crate) struct LoginSection {
     redirects: Vec<String>,
     hours: Option<u64>,
 }
 
-/// `[oidc]` in the file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct OidcSection {
-    issuer: Option<String>,
-    client_id: Option<String>,
-    client_secret_file: Option<PathBuf>,
-    ca_file: Option<PathBuf>,
-    url: Option<String>,
-    user_claim: Option<String>,
-}
-
-/// Checked; files are read at the start.
+/// The checked sections `[login]` and `[oidc]`. The files that they name are read at the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Login {
+pub(crate) struct LoginConfig {
     redirects: Redirects,
     token_life_ms: u64,
-    provider: Option<Provider>,
+    provider: Option<OidcConfig>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Provider {
-    issuer: String,
-    client_id: String,
-    client_secret_file: PathBuf,
-    ca_file: Option<PathBuf>,
-    url: url::Url,
-    user_claim: String,
-}
-
-impl Section {
-    pub(crate) fn check(self, oidc: OidcSection) -> Result<Login> {
+impl LoginSection {
+    /// Checks both sections.
+    pub(crate) fn check(self, oidc: OidcSection) -> Result<LoginConfig> {
         let hours = self.hours.unwrap_or(HOURS);
         ensure!(
             (1..=HOURS_MAX).contains(&hours),
             "login.hours: must be in 1..={HOURS_MAX}; leave it out for {HOURS}"
         );
-        Ok(Login {
+        Ok(LoginConfig {
             redirects: Redirects::new(&self.redirects).context("login.redirects")?,
             token_life_ms: hours * HOUR_MS,
             provider: oidc.check()?,
@@ -66,91 +45,17 @@ impl Section {
     }
 }
 
-impl OidcSection {
-    fn check(self) -> Result<Option<Provider>> {
-        let Some(issuer) = self.issuer else {
-            ensure!(
-                self.client_id.is_none() && self.client_secret_file.is_none() && self.url.is_none(),
-                "oidc.issuer: is missing; name the provider, for example issuer = \
-                 \"https://id.example\""
-            );
-            return Ok(None);
-        };
-        check_url("oidc.issuer", &issuer)?;
-        let url = self.url.context(
-            "oidc.url: is missing; name where browsers reach this API, for example url = \
-             \"https://mesh.example\"",
-        )?;
-        Ok(Some(Provider {
-            url: check_url("oidc.url", &url)?,
-            issuer,
-            client_id: self
-                .client_id
-                .context("oidc.client_id: is missing; the provider gave it to this client")?,
-            client_secret_file: self.client_secret_file.context(
-                "oidc.client_secret_file: is missing; the file holds the secret that the \
-                 provider gave to this client",
-            )?,
-            ca_file: self.ca_file,
-            user_claim: self.user_claim.unwrap_or_else(|| "email".to_owned()),
-        }))
-    }
-}
-
-/// Tokens and secrets go there: encrypted, or not further than this machine.
-fn check_url(field: &str, text: &str) -> Result<url::Url> {
-    let url = url::Url::parse(text).ok().filter(url::Url::has_host);
-    let url =
-        url.with_context(|| format!("{field}: {text:?} is not a URL like https://x.example"))?;
-    let is_loopback = match url.host() {
-        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
-        Some(url::Host::Domain(name)) => name == "localhost",
-        None => false,
-    };
-    ensure!(
-        url.scheme() == "https" || url.scheme() == "http" && is_loopback,
-        "{field}: {text:?} must begin with https://"
-    );
-    Ok(url)
-}
-
-impl Login {
-    /// With the files read. `is_tls`: whether the API itself speaks HTTPS.
+impl LoginConfig {
+    /// Reads the files. `is_tls` is `true` if the API itself speaks HTTPS.
     pub(crate) fn settings(&self, is_tls: bool) -> Result<LoginSettings> {
-        let provider = self.provider.as_ref().map(Provider::settings).transpose()?;
-        let behind_tls = |it: &ProviderSettings| it.url.scheme() == "https";
+        let provider = self.provider.as_ref().map(OidcConfig::settings).transpose()?;
+        // A proxy may terminate TLS in front of this node. Cookies must be marked `Secure` then too.
+        let behind_tls = |provider: &ProviderSettings| provider.url.scheme() == "https";
         Ok(LoginSettings {
             redirects: self.redirects.clone(),
             token_life_ms: self.token_life_ms,
             is_secure: is_tls || provider.as_ref().is_some_and(behind_tls),
             provider,
-        })
-    }
-}
-
-impl Provider {
-    fn settings(&self) -> Result<ProviderSettings> {
-        let path = &self.client_secret_file;
-        let named = || format!("oidc.client_secret_file: cannot read {}", path.display());
-        let secret = std::fs::read_to_string(path).with_context(named)?;
-        let secret = secret.trim();
-        ensure!(
-            !secret.is_empty(),
-            "oidc.client_secret_file: {} is empty",
-            path.display()
-        );
-        let ca = self.ca_file.as_ref().map(|path| {
-            std::fs::read(path)
-                .with_context(|| format!("oidc.ca_file: cannot read {}", path.display()))
-        });
-        Ok(ProviderSettings {
-            issuer: self.issuer.clone(),
-            client_id: self.client_id.clone(),
-            client_secret: secret.to_owned(),
-            ca: ca.transpose()?,
-            url: self.url.clone(),
-            user_claim: self.user_claim.clone(),
         })
     }
 }

@@ -1,9 +1,10 @@
-//! What a node has to do with the other control nodes: its link, its certificate, its word on
-//! itself.
+//! A node's dealings with its peers: the wait for a quorum, the announcement of its address and
+//! level, and the renewal of its certificate.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use base_runtime::Backoff;
 use control_authz::{Permit, SystemActor};
 use control_peers::PeerLink;
 use control_pki::Pki;
@@ -13,15 +14,17 @@ use proto_identity::profile::LEAF_VALIDITY;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Pause after something did not succeed.
-const RETRY_PAUSE: Duration = Duration::from_secs(5);
-/// How often somebody who waits for a majority is told so.
+/// Pauses after a certificate could not be renewed: 5 s, doubled up to 60 s, with jitter.
+const RETRY: Backoff = Backoff::new(Duration::from_secs(5), Duration::from_secs(60));
+/// Interval between two warnings while the node waits for a quorum.
 const REMIND: Duration = Duration::from_secs(10);
+/// Interval between two attempts to read from the quorum.
+const QUORUM_POLL: Duration = Duration::from_millis(200);
 
-/// Waits until this node is a part of a cluster that can read and write. False when stopped.
+/// Waits until the cluster has a quorum with this node. Returns `false` if the node was stopped.
 ///
 /// # Errors
-/// When the store stopped by itself.
+/// The store stopped by itself.
 pub(crate) async fn wait_for_majority(store: &Store, stop: &CancellationToken) -> Result<bool> {
     let mut told = tokio::time::Instant::now();
     loop {
@@ -41,13 +44,13 @@ pub(crate) async fn wait_for_majority(store: &Store, stop: &CancellationToken) -
             reason = store.stopped() => {
                 bail!("the store stopped: {}", reason.unwrap_or_default());
             }
-            () = tokio::time::sleep(Duration::from_millis(200)) => {}
+            () = tokio::time::sleep(QUORUM_POLL) => {}
         }
     }
 }
 
-/// Says which level this program knows, before the node listens anywhere: the addresses that are on
-/// record stay.
+/// Announces the feature level of this program before the node listens anywhere. The recorded addresses
+/// stay unchanged.
 pub(crate) async fn announce_level(store: &Store) -> Result<()> {
     let node = store.node_id();
     let known = store.read_local(|tables| {
@@ -57,7 +60,8 @@ pub(crate) async fn announce_level(store: &Store) -> Result<()> {
     announce(store, "", known.unwrap_or_default()).await
 }
 
-/// Tells the cluster where this node is and what its program knows.
+/// Announces the addresses and the feature level of this node to the cluster. An empty
+/// `peer_address` leaves the address among the peers unchanged.
 pub(crate) async fn announce(
     store: &Store,
     peer_address: &str,
@@ -97,7 +101,7 @@ pub(crate) async fn announce(
     Ok(())
 }
 
-/// A fresh certificate for the peers at half the life of the one before, and when the authority is
+/// Renews the node's certificate for its peers: at half of its life, and when the authority is
 /// replaced.
 pub(crate) fn spawn_renewal(
     tasks: &mut JoinSet<()>,
@@ -108,16 +112,22 @@ pub(crate) fn spawn_renewal(
 ) {
     let mut authority = pki.watch();
     tasks.spawn(async move {
+        let mut failures = 0;
         loop {
             let renewed = pki
                 .peer_credential(node)
                 .map_err(anyhow::Error::from)
                 .and_then(|fresh| Ok(link.set_credential(fresh)?));
             let pause = match renewed {
-                Ok(()) => LEAF_VALIDITY / 2,
+                Ok(()) => {
+                    failures = 0;
+                    LEAF_VALIDITY / 2
+                }
                 Err(error) => {
                     tracing::warn!(error = %error, "certificate for the peers not renewed");
-                    RETRY_PAUSE
+                    let pause = RETRY.pause(failures);
+                    failures = failures.saturating_add(1);
+                    pause
                 }
             };
             tokio::select! {

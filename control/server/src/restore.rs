@@ -1,5 +1,5 @@
-//! `metalmeshd restore`: a data directory out of a backup. Whole or not at all: it is built beside
-//! and gets its name last.
+//! `metalmeshd restore`: creates a data directory from a backup. The directory is built under another
+//! name and renamed last, so it is complete or does not exist.
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -13,23 +13,23 @@ use control_store::{StateRestore as Target, Store, StoreConfig};
 use proto_backup::{BackupError, Encryption, Head, Identities, Item, Reader};
 use proto_types::Timestamp;
 
-use crate::node::{DATA_KEY, SEALING_KEY};
+use crate::data_dir::{DATA_KEY, SEALING_KEY};
 
-/// Largest key file, bytes.
+/// Maximum size of a key file, bytes. The rest is not read, so a larger file is not a valid key.
 const KEY_FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// Flags of `metalmeshd restore`.
 #[derive(Debug, Args)]
-pub(crate) struct Restore {
-    /// What `metalmesh cluster backup` or a scheduled backup wrote.
+pub(crate) struct RestoreArgs {
+    /// The backup, from `metalmesh cluster backup` or a scheduled one.
     file: PathBuf,
-    /// The data directory to make; must not exist, or be empty.
+    /// The data directory to create; must not exist, or be empty.
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
     /// The key file that opens the backup [default: FILE.key].
     #[arg(long, value_name = "KEYFILE")]
     identity: Option<PathBuf>,
-    /// Of a plain backup: a directory with copies of a node's seal.key and data.key.
+    /// For a plain backup: a directory with copies of a node's seal.key and data.key.
     #[arg(long, value_name = "DIR")]
     keys_of: Option<PathBuf>,
     /// The file that mesh.sealing_key of the configuration names, if it does
@@ -44,11 +44,12 @@ pub(crate) struct Restore {
     node_id: u64,
 }
 
-pub(crate) async fn run(restore: &Restore) -> Result<()> {
+pub(crate) async fn run(restore: &RestoreArgs) -> Result<()> {
     let dir = &restore.data_dir;
     check_free(dir)?;
     let keys = restore.keys()?;
-    // Nothing is written before the backup has proved to be whole.
+    // The whole backup is read once before anything is written: a damaged one is refused without
+    // leaving a partial directory.
     let (head, data_key) = restore.prove(keys.as_ref())?;
     let data_key = restore.data_key(&head, data_key)?;
     let building = beside(dir)?;
@@ -78,16 +79,17 @@ pub(crate) async fn run(restore: &Restore) -> Result<()> {
     Ok(())
 }
 
-impl Restore {
+impl RestoreArgs {
     fn cluster(&self, head: &Head) -> String {
         self.cluster.clone().unwrap_or_else(|| head.cluster.clone())
     }
 
+    /// The beginning of error messages.
     fn named(&self) -> String {
         format!("cannot restore {}", self.file.display())
     }
 
-    /// The keys of the key file; none for a plain backup, which needs none.
+    /// The keys of the key file. `None` means a plain backup, which needs none.
     fn keys(&self) -> Result<Option<Identities>> {
         let head = Head::read(&mut self.open()?).with_context(|| self.named())?;
         ensure!(
@@ -123,7 +125,7 @@ impl Restore {
         Ok(BufReader::new(file))
     }
 
-    /// Reads all of the backup: what it is, and its data key.
+    /// Reads the whole backup. Returns its head and its data key, which plain backups lack.
     fn prove(&self, keys: Option<&Identities>) -> Result<(Head, Option<Vec<u8>>)> {
         let mut reader = Reader::open(self.open()?, keys).with_context(|| self.named())?;
         let mut data_key = None;
@@ -135,7 +137,7 @@ impl Restore {
         Ok((reader.head().clone(), data_key))
     }
 
-    /// What unseals the private keys of the state.
+    /// The key that unseals the private keys in the state.
     fn data_key(&self, head: &Head, in_backup: Option<Vec<u8>>) -> Result<SealingKey> {
         match (in_backup, &self.keys_of) {
             (Some(key), None) => SealingKey::from_secret(&key)
@@ -155,7 +157,7 @@ impl Restore {
         }
     }
 
-    /// The new node's own key; made unless the configuration has one already.
+    /// The new node's sealing key, created unless it exists.
     fn node_key(&self, dir: &Path) -> Result<SealingKey> {
         let path = self.sealing_key.clone();
         let path = path.unwrap_or_else(|| dir.join(SEALING_KEY));
@@ -163,7 +165,7 @@ impl Restore {
             .with_context(|| format!("--sealing-key: cannot use {}", path.display()))
     }
 
-    /// Makes the directory under a name of its own, and proves that it starts.
+    /// Builds the directory under another name and checks that the store starts from it.
     async fn build(
         &self,
         dir: &Path,
@@ -192,12 +194,13 @@ impl Restore {
         };
         target.run(rows).await.with_context(|| self.named())?;
         self.start(dir, head, data_key).await?;
-        // Last: a key of its own place would stay when something else fails.
+        // Last, because a key file outside the directory would stay behind after a failure.
         self.node_key(dir)?
             .keep_data_key(&dir.join(DATA_KEY), data_key)
             .context("the key that unseals cannot be kept")
     }
 
+    /// Starts the restored state once, and checks the keys.
     async fn start(&self, dir: &Path, head: &Head, data_key: &SealingKey) -> Result<()> {
         let config = StoreConfig::new(dir, self.node_id, self.cluster(head));
         let store = Store::open(config)
@@ -209,7 +212,7 @@ impl Restore {
     }
 }
 
-/// Whether the data key is the one of this state.
+/// Checks that the data key belongs to this state.
 async fn unseals(store: &Store, data_key: &SealingKey) -> Result<()> {
     let authorities: Vec<_> = store
         .read(|tables| tables.all::<CaRecord>().cloned().collect())
@@ -222,10 +225,10 @@ async fn unseals(store: &Store, data_key: &SealingKey) -> Result<()> {
     Ok(())
 }
 
-/// The data key as a node keeps it.
+/// The data key in a node's directory.
 fn kept_data_key(dir: &Path) -> Result<SealingKey> {
     let (seal, data) = (dir.join(SEALING_KEY), dir.join(DATA_KEY));
-    // A key that is missing must not be made here.
+    // `load_or_create` would create a missing key, and the restored state could not be unsealed.
     ensure!(seal.exists(), "there is no {SEALING_KEY} in it");
     let bytes = read_small(&seal)?;
     let node_key = SealingKey::from_secret(&bytes).context("its seal.key is none")?;
@@ -233,6 +236,7 @@ fn kept_data_key(dir: &Path) -> Result<SealingKey> {
     Ok(node_key.data_key(&data, false)?)
 }
 
+/// Checks that the directory does not exist or is empty.
 fn check_free(dir: &Path) -> Result<()> {
     let mut entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -250,7 +254,7 @@ fn check_free(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A name in the same directory, so that the last step is a mere renaming.
+/// A name in the same parent directory, so that the last step is an atomic rename.
 fn beside(dir: &Path) -> Result<PathBuf> {
     let name = dir
         .file_name()
@@ -265,7 +269,7 @@ fn beside(dir: &Path) -> Result<PathBuf> {
     Ok(parent.join(hidden))
 }
 
-/// Gives the finished directory its name.
+/// Renames the finished directory.
 fn name(building: &Path, dir: &Path) -> Result<()> {
     let named = || format!("cannot name {}", dir.display());
     fs::rename(building, dir).with_context(named)?;
@@ -275,6 +279,7 @@ fn name(building: &Path, dir: &Path) -> Result<()> {
         .with_context(named)
 }
 
+/// Reads a key file.
 fn read_small(path: &Path) -> Result<Vec<u8>> {
     use std::io::Read;
     let named = || format!("cannot read {}", path.display());

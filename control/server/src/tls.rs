@@ -1,4 +1,4 @@
-//! TLS of the API.
+//! TLS configuration of the API.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::config::TlsFiles;
 
-/// When the API's certificate ends; unknown where it cannot be read.
+/// End of the validity of the API's certificate. `None` means that it cannot be read.
 pub(crate) fn ends(files: &TlsFiles) -> Option<Timestamp> {
     let mut chain = CertificateDer::pem_file_iter(&files.certificate).ok()?;
     let leaf = chain.next()?.ok()?;
@@ -19,7 +19,10 @@ pub(crate) fn ends(files: &TlsFiles) -> Option<Timestamp> {
     Some(Timestamp::from_ms(seconds.checked_mul(1000)?))
 }
 
-/// The server's side of TLS, for HTTP/2 and HTTP/1.1.
+/// The TLS configuration of the server, for HTTP/2 and HTTP/1.1.
+///
+/// # Errors
+/// A file cannot be read, or the key does not belong to the certificate.
 pub(crate) fn server_config(files: &TlsFiles) -> Result<Arc<ServerConfig>> {
     let certificate = || format!("api.tls_certificate: {}", files.certificate.display());
     let chain = CertificateDer::pem_file_iter(&files.certificate)

@@ -1,8 +1,7 @@
-//! Spans of calls, of orders to BMCs and of machines' ways, to a collector of OpenTelemetry.
+//! Export of spans to a collector of OpenTelemetry: calls, BMC orders and phases of machines.
 //!
-//! Agents on bare machines have no way to a collector: what pixie, hammer and the installed system
-//! report is told by the node that leads, as spans of the phases that a machine goes through and
-//! the events in them.
+//! Agents on bare machines cannot reach a collector. The leader exports the reports of pixie, hammer
+//! and the installed system instead, as events in the spans of a machine's phases.
 
 use std::path::PathBuf;
 
@@ -15,13 +14,13 @@ use serde::Deserialize;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Traces in a second, when nobody says.
+/// Default of `traces.calls_per_second`: new traces per second and node.
 const CALLS_PER_SECOND: u32 = 100;
 
-/// `[traces]` of the configuration.
+/// The section `[traces]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Section {
+pub(crate) struct TracesSection {
     url: Option<String>,
     ca_file: Option<PathBuf>,
     authorization_file: Option<PathBuf>,
@@ -29,7 +28,7 @@ pub(crate) struct Section {
     calls_per_second: Option<u32>,
 }
 
-impl Section {
+impl TracesSection {
     /// Checks the section.
     pub(crate) fn check(self) -> Result<Self> {
         let beside = self.ca_file.is_some() || self.authorization_file.is_some();
@@ -46,20 +45,20 @@ impl Section {
              url = \"http://127.0.0.1:4318/v1/traces\""
         );
         ensure!(
-            self.share.is_none_or(|it| (0.0..=1.0).contains(&it)),
+            self.share.is_none_or(|share| (0.0..=1.0).contains(&share)),
             "traces.share: must be from 0 to 1, for example share = 0.1"
         );
         Ok(self)
     }
 }
 
-/// Starts to send spans, where that is configured.
+/// Starts the export of spans, if it is configured.
 ///
 /// # Errors
-/// When the collector cannot be used at all; the message names the field.
+/// The collector cannot be used; the message names the field.
 pub(crate) fn spawn(
     tasks: &mut JoinSet<()>,
-    section: &Section,
+    section: &TracesSection,
     store: &Store,
     stop: &CancellationToken,
 ) -> Result<Tracing> {
@@ -95,7 +94,7 @@ pub(crate) fn spawn(
     Ok(Tracing::new(spans, Sampler::new(share, per_second)))
 }
 
-/// Tells orders and phases that ended, while this node leads.
+/// Exports the spans of orders and phases that ended while this node leads.
 async fn follow(store: Store, spans: Spans, stop: CancellationToken) {
     let mut events = store.watch();
     loop {
@@ -129,7 +128,8 @@ async fn follow(store: Store, spans: Spans, stop: CancellationToken) {
     }
 }
 
-/// The span of an order, under the id that the agent's is a part of.
+/// The span of an order. Its id is derived from the order, so that the agent's span can name it as its
+/// parent.
 fn of_order(order: &BmcOrder) -> Option<Span> {
     let call: TraceContext = order.trace.as_deref()?.parse().ok()?;
     let id = order.id.to_string();
@@ -155,18 +155,19 @@ fn of_order(order: &BmcOrder) -> Option<Span> {
     })
 }
 
-/// The span of the phase that a machine left, with what agents reported meanwhile.
+/// The span of the phase that a machine left, with the events that agents reported during it.
 fn of_phase(store: &Store, before: &Machine, now: &Machine) -> Option<Span> {
     let call: TraceContext = before.trace.as_deref()?.parse().ok()?;
     let events = store.read_local(|tables| {
         let events = tables.get::<EventLog>(&before.id);
-        let events = events.into_iter().flat_map(|it| it.events.iter());
-        let meanwhile = events.filter(|it| it.time >= before.since && it.time <= now.since);
-        let told = meanwhile.map(|it| (ns_of_ms(it.time.ms()), it.kind.as_str()));
-        told.collect::<Vec<_>>()
+        let events = events.into_iter().flat_map(|log| log.events.iter());
+        let meanwhile =
+            events.filter(|event| event.time >= before.since && event.time <= now.since);
+        let reported = meanwhile.map(|event| (ns_of_ms(event.time.ms()), event.kind.as_str()));
+        reported.collect::<Vec<_>>()
     });
     let partition = before.partition.iter();
-    let partition = partition.map(|it| ("metalmesh.partition", it.to_string()));
+    let partition = partition.map(|id| ("metalmesh.partition", id.to_string()));
     let mut attributes = vec![("metalmesh.machine", before.id.to_string())];
     attributes.extend(partition);
     Some(Span {

@@ -1,6 +1,6 @@
 //! The scope of a watch: which objects it shows.
 
-use control_authz::TokenKind;
+use control_authz::PrincipalKind;
 use control_convert::network::is_base_network;
 use control_gate::Rights;
 use control_gate::ServiceContext;
@@ -89,7 +89,7 @@ fn reads_project(project: ProjectId, view: VisibilityContext<'_>) -> bool {
             return false;
         };
         let rights = &principal.rights;
-        return principal.kind == TokenKind::User
+        return principal.kind == PrincipalKind::User
             || rights.admin_role.is_some()
             || [id.as_str(), "*"]
                 .iter()

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use control_authz::{Principal, Rights, TokenKind};
+use control_authz::{Principal, PrincipalKind, TokenRights};
 use control_gate::{Looked, Policies};
 use control_policy::check;
 use control_state::{
@@ -145,13 +145,13 @@ fn rows() -> Vec<Row> {
         policies: true,
         ..row
     };
-    let owner = principal("user-7", TokenKind::User, Rights::default());
-    let guest = principal("guest", TokenKind::User, Rights::default());
-    let ci = Rights {
+    let owner = principal("user-7", PrincipalKind::User, TokenRights::default());
+    let guest = principal("guest", PrincipalKind::User, TokenRights::default());
+    let ci = TokenRights {
         project_roles: [(project(7).to_string(), ProjectRole::Editor)].into(),
-        ..Rights::default()
+        ..TokenRights::default()
     };
-    let ci = principal("user-7", TokenKind::Api, ci);
+    let ci = principal("user-7", PrincipalKind::Api, ci);
     let request = |of: Value| Some(of);
     let power = json!({
         "project": project(7).to_string(), "uuid": Uuid::nil(),
@@ -175,7 +175,7 @@ fn rows() -> Vec<Row> {
             ..row(
                 "table_stranger",
                 "table alone, not found",
-                &principal("user-9", TokenKind::User, Rights::default()),
+                &principal("user-9", PrincipalKind::User, TokenRights::default()),
                 LIST,
             )
         },
@@ -278,7 +278,7 @@ fn median(mut rounds: Vec<Measured>) -> Option<Measured> {
     rounds.get(rounds.len() / 2).copied()
 }
 
-fn principal(user: &str, kind: TokenKind, rights: Rights) -> Principal {
+fn principal(user: &str, kind: PrincipalKind, rights: TokenRights) -> Principal {
     Principal {
         user: user.into(),
         token: Uuid::from_u128(1).to_string().into(),

@@ -4,7 +4,9 @@
 //! permit that the product itself would have: that of the part of the system which makes such
 //! changes, or else that of an administrator who calls a method which does.
 
-use control_authz::{Directory, InProject, Permit, Principal, Rights, TokenKind, authorise_method};
+use control_authz::{
+    Directory, InProject, Permit, Principal, PrincipalKind, TokenRights, authorise_method,
+};
 use control_store::coverers;
 use proto_public::api::v2::{AdminRole, TenantRole};
 
@@ -43,10 +45,10 @@ pub fn permit_for(operation: &str) -> Permit {
     let who = Principal {
         user: "admin".into(),
         token: "00000000-0000-4000-8000-000000000000".into(),
-        kind: TokenKind::Api,
-        rights: Rights {
+        kind: PrincipalKind::Api,
+        rights: TokenRights {
             admin_role: Some(AdminRole::Editor),
-            ..Rights::default()
+            ..TokenRights::default()
         },
     };
     let mut permits = methods.iter().filter_map(|method| {

@@ -1,6 +1,6 @@
 //! Backups of the whole state, for administrators.
 
-use control_backup::{Made, MakeError, Pieces};
+use control_backup::{Made, MakeError, BackupPieces};
 use control_gate::refusal::{invalid, of_store, refused};
 use control_state::ErrorCode;
 use futures::stream::{self, BoxStream};
@@ -50,7 +50,7 @@ impl BackupService for Services {
 }
 
 /// The piece that says that the backup is whole.
-async fn last(pieces: Pieces) -> Result<BackupServiceCreateResponse, Status> {
+async fn last(pieces: BackupPieces) -> Result<BackupServiceCreateResponse, Status> {
     let outcome = pieces.outcome.await;
     let Made { revision, summary } = outcome
         .unwrap_or(Err(MakeError::Interrupted))

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use control_authz::{TokenKind, project_role, tenant_role};
+use control_authz::{PrincipalKind, project_role, tenant_role};
 use control_gate::Caller;
 use control_gate::Looked;
 use control_gate::StateDirectory;
@@ -53,7 +53,7 @@ impl MethodService for Services {
         }
         permissions.extend(permission(ALL, everywhere));
         let rights = &caller.principal.rights;
-        let is_users = caller.principal.kind == TokenKind::User;
+        let is_users = caller.principal.kind == PrincipalKind::User;
         let roles = |field| {
             let of = reach.iter().filter(move |it| it.field == field);
             of.map(|it| (it.name.clone(), it.role)).collect()

@@ -1,6 +1,6 @@
 //! Credentials of components that work for one project.
 
-use control_authz::ComponentKind;
+use control_authz::ComponentProfile;
 use control_convert::{parse, time};
 use control_front::listing::listing;
 use control_gate::Caller;
@@ -122,7 +122,7 @@ fn is_of(token: &state::Token, project: ProjectId) -> bool {
     component.is_some_and(|it| it.project == project)
 }
 
-fn permissions(rights: &control_authz::Rights) -> Vec<MethodPermission> {
+fn permissions(rights: &control_authz::TokenRights) -> Vec<MethodPermission> {
     let all = rights.permissions.iter();
     all.map(|(subject, methods)| MethodPermission {
         subject: subject.to_owned(),
@@ -131,7 +131,7 @@ fn permissions(rights: &control_authz::Rights) -> Vec<MethodPermission> {
     .collect()
 }
 
-fn of_project(kind: ComponentKind, project: &str) -> control_authz::Permissions {
+fn of_project(kind: ComponentProfile, project: &str) -> control_authz::Permissions {
     let mut permissions = control_authz::Permissions::default();
     for method in kind.methods() {
         permissions.add(project, &method);
@@ -145,7 +145,7 @@ fn shown(token: &state::Token) -> Option<ProjectComponent> {
     let listed = token.permissions.iter().find(|it| it.subject == project);
     Some(ProjectComponent {
         id: token.id.to_string(),
-        kind: ComponentKind::named(&of.kind).map_or(0, |it| to_kind(it).into()),
+        kind: ComponentProfile::named(&of.kind).map_or(0, |it| to_kind(it).into()),
         name: of.name.clone(),
         issued_at: time(token.issued_at),
         expires_at: time(token.expires),
@@ -155,25 +155,33 @@ fn shown(token: &state::Token) -> Option<ProjectComponent> {
     })
 }
 
-const fn from_kind(kind: ProjectComponentKind) -> Option<ComponentKind> {
+const fn from_kind(kind: ProjectComponentKind) -> Option<ComponentProfile> {
     Some(match kind {
-        ProjectComponentKind::Gardener => ComponentKind::Gardener,
-        ProjectComponentKind::Ccm => ComponentKind::Ccm,
-        ProjectComponentKind::MachineControllerManager => ComponentKind::MachineControllerManager,
-        ProjectComponentKind::FirewallControllerManager => ComponentKind::FirewallControllerManager,
-        ProjectComponentKind::ClusterApi => ComponentKind::ClusterApi,
-        ProjectComponentKind::Reader => ComponentKind::Reader,
+        ProjectComponentKind::Gardener => ComponentProfile::Gardener,
+        ProjectComponentKind::Ccm => ComponentProfile::Ccm,
+        ProjectComponentKind::MachineControllerManager => {
+            ComponentProfile::MachineControllerManager
+        }
+        ProjectComponentKind::FirewallControllerManager => {
+            ComponentProfile::FirewallControllerManager
+        }
+        ProjectComponentKind::ClusterApi => ComponentProfile::ClusterApi,
+        ProjectComponentKind::Reader => ComponentProfile::Reader,
         ProjectComponentKind::Unspecified => return None,
     })
 }
 
-const fn to_kind(kind: ComponentKind) -> ProjectComponentKind {
+const fn to_kind(kind: ComponentProfile) -> ProjectComponentKind {
     match kind {
-        ComponentKind::Gardener => ProjectComponentKind::Gardener,
-        ComponentKind::Ccm => ProjectComponentKind::Ccm,
-        ComponentKind::MachineControllerManager => ProjectComponentKind::MachineControllerManager,
-        ComponentKind::FirewallControllerManager => ProjectComponentKind::FirewallControllerManager,
-        ComponentKind::ClusterApi => ProjectComponentKind::ClusterApi,
-        ComponentKind::Reader => ProjectComponentKind::Reader,
+        ComponentProfile::Gardener => ProjectComponentKind::Gardener,
+        ComponentProfile::Ccm => ProjectComponentKind::Ccm,
+        ComponentProfile::MachineControllerManager => {
+            ProjectComponentKind::MachineControllerManager
+        }
+        ComponentProfile::FirewallControllerManager => {
+            ProjectComponentKind::FirewallControllerManager
+        }
+        ComponentProfile::ClusterApi => ProjectComponentKind::ClusterApi,
+        ComponentProfile::Reader => ProjectComponentKind::Reader,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use control_authz::{Rights, tenant_role};
+use control_authz::{TokenRights, tenant_role};
 use control_convert::{from_labels, labels_update, lock, parse, required, tenancy};
 use control_front::listing::{EncodedItems, listing, listing_encoded, listing_in};
 use control_gate::Caller;
@@ -171,9 +171,9 @@ impl TenantService for Services {
         let request = request.into_inner();
         let (login, member) = (request.login.clone(), request.member.clone());
         // The contract lets editors add members, but nobody makes others what one is not.
-        let rights = Rights {
+        let rights = TokenRights {
             tenant_roles: [(login.clone(), request.role())].into(),
-            ..Rights::default()
+            ..TokenRights::default()
         };
         self.gate.check_grant(&caller, &rights).await?;
         let member = self

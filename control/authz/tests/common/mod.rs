@@ -1,6 +1,6 @@
 //! Tenant `acme` with project `p1`, tenant `globex` with `p2`, and who calls.
 
-use control_authz::{Memberships, Principal, Rights, TokenKind};
+use control_authz::{Memberships, Principal, PrincipalKind, TokenRights};
 use proto_public::api::v2::{ProjectRole, TenantRole};
 
 pub(crate) const TENANT: &str = "acme";
@@ -28,14 +28,14 @@ pub(crate) fn user() -> Principal {
     Principal {
         user: "ann".into(),
         token: "t".into(),
-        kind: TokenKind::User,
+        kind: PrincipalKind::User,
         ..Principal::default()
     }
 }
 
-pub(crate) fn api(rights: Rights) -> Principal {
+pub(crate) fn api(rights: TokenRights) -> Principal {
     Principal {
-        kind: TokenKind::Api,
+        kind: PrincipalKind::Api,
         rights,
         ..user()
     }

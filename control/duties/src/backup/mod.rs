@@ -1,10 +1,11 @@
-//! Scheduled backups: made by the node that leads, into a directory or an S3-compatible store.
+//! Scheduled backups, written by the leader to a directory or an S3-compatible store.
 //!
-//! When the next one is due follows from the newest that is there, so a restart or another leader
-//! makes none too many. A backup appears under its name only when it is whole, and older ones are
-//! removed only after that.
+//! The due time of the next backup follows from the newest one in the target, so a restart or a new
+//! leader does not make an extra one. A backup gets its name only when it is complete, and older ones
+//! are removed only after that.
 
 mod place;
+mod s3;
 mod settings;
 mod trouble;
 
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use control_backup::{BackupPlace, Backups, Pieces};
+use control_backup::{BackupPlace, Backups, BackupPieces};
 use control_store::Store;
 use object_store::WriteMultipart;
 use parking_lot::Mutex;
@@ -22,30 +23,34 @@ use proto_types::Timestamp;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub use settings::{Schedule, Section};
+pub use s3::S3;
+pub use settings::{BackupLocation, BackupSection, Schedule};
 
-use place::{Opened, There};
+use crate::SettingError;
+use place::{BackupTarget, StoredBackup};
 
-/// How long after a failure, and how often a node that does not lead looks whether it does.
+/// Pause after a failure, and interval at which a follower checks whether it leads.
 const RETRY: Duration = Duration::from_secs(60);
-/// Bytes of one part of an upload.
+/// Size of one part of an upload, bytes.
 const PART_BYTES: usize = 8 << 20;
-/// How long a node that stops waits for an upload to be given up.
+/// Time limit for aborting an upload. Beyond it, the parts are left in the target and a warning is
+/// logged.
 const GIVE_UP: Duration = Duration::from_secs(5);
-/// Parts on their way at the same time.
+/// Maximum parts in flight. More wait, which bounds the memory of an upload.
 const PARTS_MAX: usize = 2;
 
-/// What is known of each place; of this node, while it leads. Cheap to clone.
+/// The state of each backup place, as this node knows it while it leads. Cheap to clone (`Arc`).
 #[derive(Debug, Clone, Default)]
-pub struct Kept(Arc<Mutex<BTreeMap<String, BackupPlace>>>);
+pub struct BackupPlaces(Arc<Mutex<BTreeMap<String, BackupPlace>>>);
 
-impl Kept {
+impl BackupPlaces {
     /// All places.
     pub fn places(&self) -> Vec<BackupPlace> {
         let kept = self.0.lock();
         kept.values().cloned().collect()
     }
 
+    /// Changes the state of the keeper's place.
     fn change(&self, keeper: &Keeper, change: impl FnOnce(&mut BackupPlace)) {
         let mut kept = self.0.lock();
         let name = &keeper.place.name;
@@ -58,24 +63,24 @@ impl Kept {
     }
 }
 
-/// Starts one task for each place.
+/// Starts one task for each target.
 ///
 /// # Errors
-/// When a place cannot be used at all; the message names the field.
+/// A target cannot be used; the message names the field.
 pub fn spawn(
     tasks: &mut JoinSet<()>,
     schedule: Option<&Schedule>,
     store: &Store,
     backups: &Backups,
-    kept: &Kept,
+    kept: &BackupPlaces,
     stop: &CancellationToken,
-) -> Result<()> {
+) -> Result<(), SettingError> {
     let Some(schedule) = schedule else {
         return Ok(());
     };
     for place in &schedule.places {
         let keeper = Keeper {
-            place: Opened::new(place, store.cluster(), store.cluster_id())?,
+            place: BackupTarget::new(place, store.cluster(), store.cluster_id())?,
             schedule: schedule.clone(),
             store: store.clone(),
             backups: backups.clone(),
@@ -86,13 +91,13 @@ pub fn spawn(
     Ok(())
 }
 
-/// Keeps one place supplied.
+/// Makes the scheduled backups of one target.
 struct Keeper {
-    place: Opened,
+    place: BackupTarget,
     schedule: Schedule,
     store: Store,
     backups: Backups,
-    kept: Kept,
+    kept: BackupPlaces,
 }
 
 impl Keeper {
@@ -107,7 +112,7 @@ impl Keeper {
         }
     }
 
-    /// Makes a backup if one is due; how long to wait then.
+    /// Makes a backup if one is due. Returns the pause until the next check.
     async fn look(&self, stop: &CancellationToken) -> Duration {
         if !self.store.is_leader() {
             return RETRY;
@@ -133,17 +138,17 @@ impl Keeper {
         let there = unless(stop, self.place.list()).await;
         let there = there.context("cannot list backups")?;
         let every_ms = u64::try_from(self.schedule.every.as_millis()).unwrap_or(u64::MAX);
-        let made: Vec<u64> = there.iter().map(|it| it.made_ms).collect();
+        let made: Vec<u64> = there.iter().map(|backup| backup.made_ms).collect();
         let newest = made.iter().max().copied();
         self.kept.change(self, |place| {
             place.newest = newest.map(Timestamp::from_ms);
         });
         let left_ms = left_ms(&made, every_ms, now_ms);
         if left_ms > 0 {
-            // Not longer than a while: who leads may change.
+            // The pause is bounded: the leadership may change before the backup is due.
             return Ok(Duration::from_millis(left_ms).min(RETRY));
         }
-        if made.iter().any(|it| *it > now_ms) {
+        if made.iter().any(|made_ms| *made_ms > now_ms) {
             tracing::warn!(place = %self.place.name, "there is a backup from the future: look at \
                 the clocks of this node and of the place");
         }
@@ -157,8 +162,9 @@ impl Keeper {
         Ok(RETRY.min(self.schedule.every))
     }
 
-    /// Removes what is not kept; how many are gone. What stays is tried again after the next.
-    async fn remove(&self, old: &[There]) -> usize {
+    /// Removes surplus backups and returns the number removed. Those that cannot be removed are tried
+    /// again after the next backup.
+    async fn remove(&self, old: &[StoredBackup]) -> usize {
         let mut removed = 0;
         for one in old {
             match self.place.remove(one).await {
@@ -177,7 +183,7 @@ impl Keeper {
         removed
     }
 
-    /// Makes a backup; its name.
+    /// Makes a backup and returns its name.
     async fn make(&self, now_ms: u64, stop: &CancellationToken) -> Result<String> {
         let recipients = self.schedule.recipients.iter().map(String::as_str);
         let pieces = self.backups.begin(Recipients::parse(recipients)?).await?;
@@ -186,7 +192,8 @@ impl Keeper {
         let upload = upload.context("cannot begin the upload")?;
         let mut upload = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
         if let Err(error) = unless(stop, self.send(pieces, &mut upload)).await {
-            // What was sent is not whole and must not get a name, nor cost space.
+            // The parts sent so far are not a complete backup. Without the abort a bucket would keep
+            // them, invisible and at a cost, until its own rules remove them.
             let left = match tokio::time::timeout(GIVE_UP, upload.abort()).await {
                 Ok(Ok(())) => return Err(error),
                 Ok(Err(left)) => self.place.explain(left),
@@ -203,29 +210,31 @@ impl Keeper {
         Ok(name)
     }
 
-    /// Sends all of a backup but its end.
-    async fn send(&self, mut pieces: Pieces, upload: &mut WriteMultipart) -> Result<()> {
+    /// Sends all parts of a backup. The caller completes the upload.
+    async fn send(&self, mut pieces: BackupPieces, upload: &mut WriteMultipart) -> Result<()> {
         while let Some(piece) = pieces.bytes.recv().await {
             let sent = upload.wait_for_capacity(PARTS_MAX).await;
             sent.map_err(|error| self.place.explain(error))
                 .context("cannot send a part of the backup")?;
             upload.put(piece);
         }
+        // The pieces end in the same way after a failure. Only the outcome tells that they are a
+        // complete backup.
         pieces.outcome.await??;
         Ok(())
     }
 }
 
-/// Milliseconds until the next backup is due. One from further in the future than another would be
-/// due does not count: it would hold up all until then.
+/// Milliseconds until the next backup is due. A backup dated more than `every_ms` in the future is
+/// ignored: a wrong clock would otherwise block all backups until then.
 fn left_ms(made: &[u64], every_ms: u64, now_ms: u64) -> u64 {
     let latest = now_ms.saturating_add(every_ms);
-    let newest = made.iter().filter(|it| **it <= latest).max();
+    let newest = made.iter().filter(|made_ms| **made_ms <= latest).max();
     let due = newest.map_or(0, |newest| newest.saturating_add(every_ms));
     due.saturating_sub(now_ms)
 }
 
-/// The work, given up when the node stops.
+/// Runs the work until the node stops, which is an error.
 async fn unless<T>(stop: &CancellationToken, work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::select! {
         biased;
@@ -234,13 +243,17 @@ async fn unless<T>(stop: &CancellationToken, work: impl Future<Output = Result<T
     }
 }
 
-/// Reads a secret of one line.
-fn secret(field: &str, path: &std::path::Path) -> Result<String> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{field}: cannot read {}", path.display()))?;
+/// Reads the secret in the file that `field` names, without surrounding white space.
+fn secret(field: &str, path: &std::path::Path) -> Result<String, SettingError> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        SettingError::caused(field, format!("cannot read {}", path.display()), error)
+    })?;
     let text = text.trim();
     if text.is_empty() {
-        bail!("{field}: {} is empty", path.display());
+        return Err(SettingError::new(
+            field,
+            format!("{} is empty", path.display()),
+        ));
     }
     Ok(text.to_owned())
 }

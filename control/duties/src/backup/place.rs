@@ -1,4 +1,4 @@
-//! A directory or a bucket that backups go to.
+//! A backup target: a directory or a bucket.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -6,7 +6,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::Result;
 use futures::TryStreamExt;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
@@ -17,54 +17,64 @@ use object_store::{
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::settings::{Place, S3};
+use super::s3::S3;
+use super::settings::BackupLocation;
 use super::{secret, trouble};
+use crate::SettingError;
 
+/// Suffix of a complete backup's name.
 const SUFFIX: &str = ".backup";
-/// In names of files that are being written, with a number behind it.
+/// Part of the names of unfinished files in a directory; a number follows it.
 const UNFINISHED: &str = ".backup#";
+/// Age at which an unfinished file is removed. Another node may still write a younger one.
 const UNFINISHED_LIFE: Duration = Duration::from_secs(24 * 3600);
-/// Longest time for one request to a bucket: a part over a slow line.
+/// Time limit of one request to a bucket: one part over a slow line.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
-/// How often and how long one request is repeated. What does not work then is told, and tried
-/// again as a whole later.
+/// Maximum repetitions of one request to a bucket. After them the whole backup fails and is retried
+/// later.
 const REQUEST_RETRIES: usize = 3;
+/// Time limit for the repetitions of one request.
 const REQUEST_RETRY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A place that can be used.
+/// An opened backup target.
 #[derive(Debug)]
-pub(super) struct Opened {
-    /// For people.
+pub(super) struct BackupTarget {
+    /// Name in messages.
     pub(super) name: String,
     store: Arc<dyn ObjectStore>,
     folder: Path,
-    /// If it is one of this machine.
+    /// The directory. `None` means a bucket.
     directory: Option<PathBuf>,
-    /// Of a bucket, for what is said about its errors.
+    /// The bucket's settings, for its error messages. `None` means a directory.
     bucket: Option<S3>,
-    /// Begin of the names of this cluster's backups: others in the same place are left alone.
+    /// Prefix of the names of this cluster's backups. Other objects in the target are not touched.
     ours: String,
 }
 
-/// A backup that is there.
+/// A complete backup in a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct There {
+pub(super) struct StoredBackup {
     pub(super) path: Path,
-    /// When it was written, milliseconds since the epoch.
+    /// Time of writing, milliseconds since the epoch.
     pub(super) made_ms: u64,
 }
 
-impl Opened {
-    /// The place, for backups of the cluster of this name and id: names alone are not unique.
-    pub(super) fn new(place: &Place, cluster: &str, id: Uuid) -> Result<Self> {
+impl BackupTarget {
+    /// Opens the target for backups of the cluster with this name and id. The id is needed because a
+    /// restored cluster has the name of the old one.
+    pub(super) fn new(
+        place: &BackupLocation,
+        cluster: &str,
+        id: Uuid,
+    ) -> Result<Self, SettingError> {
         let (name, store, folder, bucket): (_, Arc<dyn ObjectStore>, _, _) = match place {
-            Place::Directory(dir) => (
+            BackupLocation::Directory(dir) => (
                 dir.display().to_string(),
                 Arc::new(directory(dir)?),
                 Path::default(),
                 None,
             ),
-            Place::S3(s3) => (
+            BackupLocation::S3(s3) => (
                 format!("{}/{}", s3.endpoint, s3.bucket),
                 Arc::new(open_bucket(s3)?),
                 Path::from(s3.prefix.as_str()),
@@ -75,8 +85,8 @@ impl Opened {
         let cluster: String = cluster.chars().map(plain).collect();
         let (id, _, _, _) = id.as_fields();
         let directory = match place {
-            Place::Directory(dir) => Some(dir.clone()),
-            Place::S3(_) => None,
+            BackupLocation::Directory(dir) => Some(dir.clone()),
+            BackupLocation::S3(_) => None,
         };
         Ok(Self {
             name,
@@ -88,38 +98,38 @@ impl Opened {
         })
     }
 
-    /// What an error of this place means.
+    /// Explains an error of this target.
     pub(super) fn explain(&self, error: object_store::Error) -> anyhow::Error {
         trouble::explain(self.bucket.as_ref(), error)
     }
 
-    /// Our backups, the oldest first.
-    pub(super) async fn list(&self) -> Result<Vec<There>> {
+    /// This cluster's backups, the oldest first.
+    pub(super) async fn list(&self) -> Result<Vec<StoredBackup>> {
         let all = self.store.list(Some(&self.folder));
-        let mut ours: Vec<There> = all
-            .try_filter_map(|it| async move {
-                let made_ms = u64::try_from(it.last_modified.timestamp_millis()).unwrap_or(0);
-                Ok(Some(There {
-                    path: it.location,
-                    made_ms,
-                }))
+        let mut ours: Vec<StoredBackup> = all
+            .map_ok(|object| StoredBackup {
+                // A time before 1970 counts as the oldest: the backup is then due again, which is
+                // the safe side.
+                made_ms: u64::try_from(object.last_modified.timestamp_millis()).unwrap_or(0),
+                path: object.location,
             })
             .try_collect()
             .await
             .map_err(|error| self.explain(error))?;
-        ours.retain(|it| self.is_ours(&it.path));
-        // The names hold the time, so that they sort.
+        ours.retain(|backup| self.is_ours(&backup.path));
+        // The names contain the time, so their order is the order of time.
         ours.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(ours)
     }
 
+    /// `true` for the name of a complete backup of this cluster, directly in the target.
     fn is_ours(&self, path: &Path) -> bool {
         let name = path.filename().unwrap_or_default();
         let direct = path.parts().count() == self.folder.parts().count() + 1;
         direct && name.starts_with(&self.ours) && name.ends_with(SUFFIX)
     }
 
-    /// The name of a backup that is made now.
+    /// The name of a backup made at `now_ms`.
     pub(super) fn name_of(&self, now_ms: u64) -> String {
         let seconds = i64::try_from(now_ms / 1000).unwrap_or(0);
         let at = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
@@ -136,14 +146,15 @@ impl Opened {
         )
     }
 
+    /// Begins an upload. The object gets its name when the upload is completed.
     pub(super) async fn upload(&self, name: &str) -> Result<Box<dyn MultipartUpload>> {
         let path = self.folder.clone().join(name);
         let upload = self.store.put_multipart(&path).await;
         upload.map_err(|error| self.explain(error))
     }
 
-    /// Removes what nodes that were killed had begun to write into a directory, a day later: it may
-    /// be another node's that writes still. Buckets have rules for that.
+    /// Removes unfinished files that killed nodes left in a directory, once they are older than
+    /// `UNFINISHED_LIFE`. Buckets have life-cycle rules for this.
     pub(super) async fn sweep(&self) -> Result<()> {
         let Some(dir) = self.directory.clone() else {
             return Ok(());
@@ -165,31 +176,35 @@ impl Opened {
         tokio::task::spawn_blocking(sweep).await?
     }
 
-    pub(super) async fn remove(&self, there: &There) -> Result<()> {
+    /// Removes a backup.
+    pub(super) async fn remove(&self, there: &StoredBackup) -> Result<()> {
         let removed = self.store.delete(&there.path).await;
         removed.map_err(|error| self.explain(error))
     }
 }
 
-fn directory(dir: &FilePath) -> Result<LocalFileSystem> {
-    let named = || format!("backup.directory: cannot use {}", dir.display());
+fn directory(dir: &FilePath) -> Result<LocalFileSystem, SettingError> {
+    let problem = || format!("cannot use {}", dir.display());
     let mut builder = DirBuilder::new();
     builder
         .recursive(true)
         .mode(0o700)
         .create(dir)
-        .with_context(named)?;
-    let store = LocalFileSystem::new_with_prefix(dir).with_context(named)?;
+        .map_err(|error| SettingError::caused("backup.directory", problem(), error))?;
+    let store = LocalFileSystem::new_with_prefix(dir)
+        .map_err(|error| SettingError::caused("backup.directory", problem(), error))?;
+    // Without fsync a complete backup could be lost with the page cache after older ones were
+    // removed.
     Ok(store.with_fsync(true))
 }
 
-fn open_bucket(s3: &S3) -> Result<object_store::aws::AmazonS3> {
+fn open_bucket(s3: &S3) -> Result<object_store::aws::AmazonS3, SettingError> {
     let is_http = s3.endpoint.starts_with("http://");
     let mut options = ClientOptions::new()
         .with_allow_http(is_http)
         .with_timeout(REQUEST_TIMEOUT);
     if let Some(path) = &s3.ca_file {
-        // Who names an authority trusts no other one.
+        // The operator named the authorities, so the system's are not trusted.
         options = options.with_no_system_certificates(true);
         for authority in authorities(path)? {
             options = options.with_root_certificate(authority);
@@ -206,24 +221,26 @@ fn open_bucket(s3: &S3) -> Result<object_store::aws::AmazonS3> {
         .with_endpoint(&s3.endpoint)
         .with_bucket_name(&s3.bucket)
         .with_region(&s3.region)
-        // Not every S3-compatible store deletes many at once.
+        // Some S3-compatible stores do not implement bulk deletion.
         .with_disable_bulk_delete(true)
         .with_access_key_id(secret("backup.s3.access_key_file", &s3.access_key_file)?)
         .with_secret_access_key(secret("backup.s3.secret_key_file", &s3.secret_key_file)?)
         .build()
-        .context("backup.s3: cannot be used")
+        .map_err(|error| SettingError::caused("backup.s3", "cannot be used", error))
 }
 
-/// The certificates of `ca_file`; one at least.
-fn authorities(path: &FilePath) -> Result<Vec<Certificate>> {
-    let named = || format!("backup.s3.ca_file: cannot use {}", path.display());
-    let pem = std::fs::read(path).with_context(named)?;
-    let found = Certificate::from_pem_bundle(&pem).with_context(named)?;
-    ensure!(
-        !found.is_empty(),
-        "backup.s3.ca_file: there is no certificate in PEM in {}",
-        path.display()
-    );
+/// The certificates in the file that `backup.s3.ca_file` names, at least one.
+fn authorities(path: &FilePath) -> Result<Vec<Certificate>, SettingError> {
+    const FIELD: &str = "backup.s3.ca_file";
+    let problem = || format!("cannot use {}", path.display());
+    let pem =
+        std::fs::read(path).map_err(|error| SettingError::caused(FIELD, problem(), error))?;
+    let found = Certificate::from_pem_bundle(&pem)
+        .map_err(|error| SettingError::caused(FIELD, problem(), error))?;
+    if found.is_empty() {
+        let problem = format!("there is no certificate in PEM in {}", path.display());
+        return Err(SettingError::new(FIELD, problem));
+    }
     Ok(found)
 }
 
@@ -236,13 +253,13 @@ mod tests {
     #[test]
     fn names_sort_by_time_and_are_ours() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place::Directory(dir.path().join("backups"));
-        let opened = Opened::new(&place, "east coast/1", ID).unwrap();
+        let place = BackupLocation::Directory(dir.path().join("backups"));
+        let opened = BackupTarget::new(&place, "east coast/1", ID).unwrap();
         let first = opened.name_of(1_700_000_000_000);
         let name = "metalmesh-east_coast_1-67e43279-20231114T221320Z.backup";
         assert_eq!(first, name);
         // A restored cluster has the name of the old one, and another id.
-        let restored = Opened::new(&place, "east coast/1", Uuid::from_u128(7)).unwrap();
+        let restored = BackupTarget::new(&place, "east coast/1", Uuid::from_u128(7)).unwrap();
         assert!(!restored.is_ours(&Path::from(name)));
         assert!(opened.name_of(1_700_000_001_000) > first);
         assert!(opened.is_ours(&Path::from(first.as_str())));
@@ -258,8 +275,8 @@ mod tests {
     #[tokio::test]
     async fn what_was_never_finished_goes_after_a_day() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place::Directory(dir.path().to_owned());
-        let opened = Opened::new(&place, "east", ID).unwrap();
+        let place = BackupLocation::Directory(dir.path().to_owned());
+        let opened = BackupTarget::new(&place, "east", ID).unwrap();
         let name = opened.name_of(1_700_000_000_000);
         let two_days = Duration::from_secs(48 * 3600);
         let long_ago = std::time::SystemTime::now() - two_days;

@@ -1,19 +1,26 @@
-//! When backups are made, for whom, and where they go.
+//! The section `[backup]`: schedule, recipients and targets of backups.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
 use proto_backup::Recipients;
 use serde::Deserialize;
 
-/// Most backups of a place that may be kept.
+use super::s3::S3;
+use crate::SettingError;
+
+/// Maximum of `backup.keep`. A larger value is refused.
 const KEEP_MAX: usize = 10_000;
 
-/// The `[backup]` section.
+/// Default of `backup.every_minutes`: one day.
+const EVERY_MINUTES: u64 = 24 * 60;
+/// Default of `backup.keep`: two weeks of daily backups.
+const KEEP: usize = 14;
+
+/// The section `[backup]` as it is in the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Section {
+pub struct BackupSection {
     every_minutes: Option<u64>,
     keep: Option<usize>,
     recipients: Vec<String>,
@@ -21,69 +28,64 @@ pub struct Section {
     s3: Option<S3>,
 }
 
-/// A bucket of an S3-compatible store.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct S3 {
-    pub endpoint: String,
-    pub bucket: String,
-    #[serde(default = "default_region")]
-    pub region: String,
-    #[serde(default)]
-    pub prefix: String,
-    pub access_key_file: PathBuf,
-    pub secret_key_file: PathBuf,
-    #[serde(default)]
-    pub ca_file: Option<PathBuf>,
-}
-
-fn default_region() -> String {
-    "us-east-1".to_owned()
-}
-
-/// Where backups go.
+/// The location of a backup target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum BackupLocation {
+    /// A directory of the node.
     Directory(PathBuf),
+    /// A bucket.
     S3(S3),
 }
 
-/// What is to be done, checked.
+/// The checked section `[backup]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
+    /// Interval between two backups.
     pub every: Duration,
-    /// Backups of a place; older ones are removed.
+    /// Number of backups kept in each target. Older ones are removed.
     pub keep: usize,
-    /// age recipients; not empty.
+    /// age recipients that the backups are encrypted for. Never empty.
     pub recipients: Vec<String>,
-    pub places: Vec<Place>,
+    /// The targets. Never empty.
+    pub places: Vec<BackupLocation>,
 }
 
-impl Section {
-    /// Checks the section; none when it names no place.
-    pub fn check(self) -> Result<Option<Schedule>> {
-        let every = self.every_minutes.unwrap_or(24 * 60);
-        ensure!(every > 0, "backup.every_minutes: must be 1 or more");
-        let keep = self.keep.unwrap_or(14);
-        ensure!(
-            (1..=KEEP_MAX).contains(&keep),
-            "backup.keep: must be between 1 and {KEEP_MAX}"
-        );
-        let mut places: Vec<Place> = self.directory.into_iter().map(Place::Directory).collect();
+impl BackupSection {
+    /// Checks the section. `None` means that it names no target.
+    ///
+    /// # Errors
+    /// The first fault; the message names the field.
+    pub fn check(self) -> Result<Option<Schedule>, SettingError> {
+        let every = self.every_minutes.unwrap_or(EVERY_MINUTES);
+        if every == 0 {
+            return Err(SettingError::new(
+                "backup.every_minutes",
+                "must be 1 or more",
+            ));
+        }
+        let keep = self.keep.unwrap_or(KEEP);
+        if !(1..=KEEP_MAX).contains(&keep) {
+            let problem = format!("must be between 1 and {KEEP_MAX}");
+            return Err(SettingError::new("backup.keep", problem));
+        }
+        let mut places: Vec<BackupLocation> = self.directory.into_iter().map(BackupLocation::Directory).collect();
         if let Some(s3) = self.s3 {
             check_endpoint(&s3.endpoint)?;
-            places.push(Place::S3(s3));
+            places.push(BackupLocation::S3(s3));
         }
         if places.is_empty() {
             return Ok(None);
         }
-        Recipients::parse(self.recipients.iter().map(String::as_str))
-            .context("backup.recipients")?;
-        ensure!(
-            !self.recipients.is_empty(),
-            "backup.recipients: is empty; make a key on another machine with age-keygen or \
-             `metalmesh cluster backup`, and name its public half here"
-        );
+        Recipients::parse(self.recipients.iter().map(String::as_str)).map_err(|error| {
+            SettingError::new("backup.recipients", error.to_string())
+        })?;
+        if self.recipients.is_empty() {
+            return Err(SettingError::new(
+                "backup.recipients",
+                "is empty; make a key on another machine with age-keygen or \
+                 `metalmesh cluster backup`, and name its public half here",
+            ));
+        }
         Ok(Some(Schedule {
             every: Duration::from_secs(every.saturating_mul(60)),
             keep,
@@ -93,18 +95,21 @@ impl Section {
     }
 }
 
-fn check_endpoint(text: &str) -> Result<()> {
-    const LIKE: &str = "backup.s3.endpoint: is not a URL like https://s3.example";
-    let url = reqwest::Url::parse(text).context(LIKE)?;
-    // Not repeated: there is a password in it.
-    ensure!(
-        url.username().is_empty() && url.password().is_none(),
-        "backup.s3.endpoint: must not hold a user or a password; keys go into \
-         backup.s3.access_key_file and backup.s3.secret_key_file"
-    );
-    ensure!(
-        matches!(url.scheme(), "http" | "https") && url.has_host(),
-        "{LIKE}, but {text:?}"
-    );
+fn check_endpoint(text: &str) -> Result<(), SettingError> {
+    const FIELD: &str = "backup.s3.endpoint";
+    const LIKE: &str = "is not a URL like https://s3.example";
+    let url =
+        reqwest::Url::parse(text).map_err(|error| SettingError::caused(FIELD, LIKE, error))?;
+    // Checked before the error that quotes the URL: the message would contain the password.
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(SettingError::new(
+            FIELD,
+            "must not hold a user or a password; keys go into backup.s3.access_key_file and \
+             backup.s3.secret_key_file",
+        ));
+    }
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(SettingError::new(FIELD, format!("{LIKE}, but {text:?}")));
+    }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What went wrong at a bucket and what to do about it, without the store's own words: those may
+//! Explains errors of a bucket and how to correct them. The store's own words are left out: they may
 //! quote keys.
 
 use std::error::Error as StdError;
@@ -8,15 +8,16 @@ use anyhow::{Error, anyhow};
 use object_store::Error as StoreError;
 use rustls::CertificateError;
 
-use super::settings::S3;
+use super::s3::S3;
 
-/// Longest code of an S3 error that is repeated, characters.
+/// Maximum length of an S3 error code that is repeated, characters. A longer one is left out.
 const CODE_CHARS_MAX: usize = 64;
-/// What stands before the status, and before the store's own words, in an error's text.
+/// The text before the HTTP status in an error of `object_store`.
 const STATUS: &str = "status code: ";
+/// Texts before the store's own words in an error of `object_store`.
 const ITS_WORDS: [&str; 2] = [STATUS, "error response: "];
 
-/// The error as the operator needs it; of a directory as it is.
+/// Explains an error of a bucket. An error of a directory is returned unchanged.
 pub(super) fn explain(bucket: Option<&S3>, error: StoreError) -> Error {
     match bucket {
         Some(s3) => anyhow!("{}: {}", s3.endpoint, at_bucket(s3, &error)),
@@ -31,7 +32,8 @@ fn at_bucket(s3: &S3, error: &StoreError) -> String {
     let text = error.to_string();
     let code = code(&text).map(|code| format!(" ({code})"));
     let code = code.unwrap_or_default();
-    // Not by its variant: errors of lists are all of one.
+    // The status is read from the text: `object_store` reports every error of a list by the same
+    // variant.
     match status(&text) {
         Some(401 | 403) => format!(
             "the store refuses the keys, or they may not list, write and delete in bucket \
@@ -54,13 +56,14 @@ fn at_bucket(s3: &S3, error: &StoreError) -> String {
     }
 }
 
-/// The HTTP status that an error's text tells.
+/// The HTTP status in an error's text. `None` means that it contains none.
 fn status(text: &str) -> Option<u16> {
     let (_, after) = text.split_once(STATUS)?;
     let end = after.find(|c: char| !c.is_ascii_digit());
     after.get(..end.unwrap_or(after.len()))?.parse().ok()
 }
 
+/// Explains a TLS error.
 fn certificate(s3: &S3, error: &rustls::Error) -> String {
     use CertificateError as Bad;
     let rustls::Error::InvalidCertificate(bad) = error else {
@@ -87,7 +90,8 @@ fn certificate(s3: &S3, error: &rustls::Error) -> String {
     }
 }
 
-/// The first cause of this type. An io::Error hides what it wraps from `source`.
+/// The first cause of this type. An `io::Error` does not return the error that it wraps as its
+/// `source`, so it is opened explicitly.
 fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(cause) = next {
@@ -108,7 +112,8 @@ fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
     None
 }
 
-/// The code in the XML of a refusal: one word that the protocol lists.
+/// The error code in the XML of a refusal. Only a single word is accepted, as the protocol defines
+/// it: anything else could be a quoted key.
 fn code(text: &str) -> Option<&str> {
     let (_, after) = text.split_once("<Code>")?;
     let (code, _) = after.split_once("</Code>")?;
@@ -116,7 +121,7 @@ fn code(text: &str) -> Option<&str> {
     (is_word && (1..=CODE_CHARS_MAX).contains(&code.len())).then_some(code)
 }
 
-/// An error's text without the answer that it quotes; the number of the status stays.
+/// An error's text without the answer that it quotes. The status number is kept.
 fn without_its_words(text: &str) -> String {
     for begin in ITS_WORDS {
         if let Some((before, after)) = text.split_once(begin) {

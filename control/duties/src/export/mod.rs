@@ -1,124 +1,100 @@
-//! The audit trail sent elsewhere: by the node that leads, to syslog servers and collectors of
-//! OpenTelemetry.
+//! Export of the audit trail by the leader, to syslog servers and collectors of OpenTelemetry.
 //!
-//! How far each place was supplied is noted in the replicated state now and then, so that another
-//! leader goes on there. What was sent since the last note is sent again after a change of leaders
-//! or a restart: a record comes at least once, in order, and its sequence number tells a second
-//! one.
+//! The position of each target is recorded in the replicated state from time to time, so that a new
+//! leader continues there. Records sent after the last recorded position are sent again after a
+//! restart or a change of leaders: each record arrives at least once and in order, and duplicates have
+//! the same sequence number.
 
 mod otlp;
 mod record;
 mod settings;
+mod sink;
 mod syslog;
+mod target;
 
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use base_runtime::Backoff;
 use control_authz::{Permit, SystemActor};
 use control_state::{AuditAnchor, AuditEntry, AuditExport, Command, MarkAuditExport, Tables};
 use control_store::Store;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use otlp::{NotTaken, Otlp};
-use settings::To;
+use crate::SettingError;
+use otlp::OtlpError;
+use sink::ExportSink;
 
-pub use settings::{Place, Section};
-use syslog::Syslog;
+pub use settings::AuditSection;
+pub use target::{ExportProtocol, ExportTarget};
 
-/// How often new records are looked for.
+/// Interval between two checks for new records.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often a node that does not lead looks whether it does.
+/// Interval at which a follower checks whether it leads.
 const IDLE: Duration = Duration::from_secs(5);
-/// Pause after a failure; doubled up to [`RETRY_MAX`].
-const RETRY_MIN: Duration = Duration::from_secs(1);
-const RETRY_MAX: Duration = Duration::from_secs(60);
-/// How far a place was supplied is noted this often at most.
+/// Pauses after failures: 1 s, doubled up to 60 s, with jitter.
+const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
+/// Minimum interval between two records of a target's position. Each is an entry of the Raft log.
 const NOTE: Duration = Duration::from_secs(5);
-/// Records of one batch.
+/// Maximum records of one batch.
 const BATCH_MAX: usize = 256;
 
-/// Starts one task for each place.
+/// Starts one task for each target.
 ///
 /// # Errors
-/// When a place cannot be used at all; the message names the field.
+/// A target cannot be used; the message names the field.
 pub fn spawn(
     tasks: &mut JoinSet<()>,
-    places: &[Place],
+    places: &[ExportTarget],
     store: &Store,
     stop: &CancellationToken,
-) -> Result<()> {
+) -> Result<(), SettingError> {
     for place in places {
-        let named = || format!("audit.export {:?}", place.name);
+        let sink = ExportSink::open(place, store.cluster()).map_err(|error| {
+            let field = format!("audit.export {:?}", place.name);
+            SettingError::new(field, format!("{error:#}"))
+        })?;
         let exporter = Exporter {
             name: place.name.clone(),
-            sink: sink(place, store.cluster()).with_context(named)?,
+            sink,
             store: store.clone(),
             position: None,
-            retry: RETRY_MIN,
+            failures: 0,
         };
         tasks.spawn(exporter.run(stop.clone()));
     }
     Ok(())
 }
 
-enum Sink {
-    Syslog(Box<Syslog>),
-    Otlp(Otlp),
-}
-
-fn sink(place: &Place, cluster: &str) -> Result<Sink> {
-    let syslog = |host: &str, port, is_udp, tls| {
-        Sink::Syslog(Box::new(Syslog::new(host, port, is_udp, tls)))
-    };
-    Ok(match &place.to {
-        To::SyslogUdp { host, port } => syslog(host, *port, true, None),
-        To::SyslogTcp { host, port } => syslog(host, *port, false, None),
-        To::SyslogTls { host, port } => {
-            let tls = base_outbound::trusting(place.ca_file.as_deref())?;
-            syslog(host, *port, false, Some(Arc::new(tls)))
-        }
-        To::Otlp(url) => {
-            let tls = (url.scheme() == "https")
-                .then(|| base_outbound::trusting(place.ca_file.as_deref()));
-            let tls = tls.transpose()?;
-            let authorization = place.authorization_file.as_deref().map(|path| {
-                let text = std::fs::read_to_string(path);
-                text.with_context(|| format!("authorization_file: cannot read {}", path.display()))
-            });
-            let authorization = authorization.transpose()?;
-            let authorization = authorization.as_deref().map(str::trim);
-            Sink::Otlp(Otlp::new(url.clone(), authorization, tls, cluster)?)
-        }
-    })
-}
-
-/// Where an exporter is, while this node leads.
-struct Position {
-    /// The last record that was sent.
+/// The position of an exporter, known while this node leads.
+struct ExportPosition {
+    /// Sequence number of the last record that was sent.
     sent: u64,
-    /// The last that was noted as sent.
+    /// The last sequence number that the state records as sent.
     noted: u64,
     noted_at: Option<Instant>,
-    /// Records up to here may be missing there.
+    /// Records up to this sequence number may be missing in the target.
     missed: u64,
 }
 
-/// Keeps one place supplied.
+/// Exports the audit trail to one target.
 struct Exporter {
     name: String,
-    sink: Sink,
+    sink: ExportSink,
     store: Store,
-    position: Option<Position>,
-    retry: Duration,
+    /// `None` means that it has to be read from the state.
+    position: Option<ExportPosition>,
+    /// Failures in a row.
+    failures: u32,
 }
 
-/// What is to be sent next.
-struct Batch {
+/// The next records to send.
+struct ExportBatch {
     entries: Vec<Arc<AuditEntry>>,
-    /// The last record that was dropped before all of this.
+    /// Sequence number of the last record that the trail dropped. 0 means none.
     dropped: u64,
 }
 
@@ -135,49 +111,50 @@ impl Exporter {
                 next = self.step() => pause = next,
             }
         }
-        // A note now saves sending twice; the store may be gone already.
+        // Recording the position now avoids duplicates at the next leader. The store may be closed
+        // already, so a failure is not an error.
         if let Err(error) = self.note(true).await {
             tracing::debug!(place = %self.name, error = %format_args!("{error:#}"), "no last note");
         }
     }
 
-    /// Sends what there is, up to a batch; how long to wait then.
+    /// Sends up to one batch. Returns the pause until the next step.
     async fn step(&mut self) -> Duration {
         if !self.store.is_leader() {
             self.position = None;
-            if let Sink::Syslog(syslog) = &mut self.sink {
+            if let ExportSink::Syslog(syslog) = &mut self.sink {
                 syslog.close();
             }
             return IDLE;
         }
         match self.supply().await {
             Ok(is_more) => {
-                if self.retry > RETRY_MIN {
+                if self.failures > 0 {
                     tracing::info!(place = %self.name, "the audit trail is sent again");
                 }
-                self.retry = RETRY_MIN;
+                self.failures = 0;
                 if is_more { Duration::ZERO } else { LOOK }
             }
             Err(error) => {
                 tracing::error!(place = %self.name, error = %format_args!("{error:#}"),
                     "the audit trail cannot be sent; it is kept and tried again");
-                let pause = self.retry;
-                self.retry = (self.retry * 2).min(RETRY_MAX);
+                let pause = RETRY.pause(self.failures);
+                self.failures = self.failures.saturating_add(1);
                 pause
             }
         }
     }
 
-    /// Sends a batch; whether there is more.
+    /// Sends up to one batch. Returns `true` if there may be more records.
     async fn supply(&mut self) -> Result<bool> {
-        let known = self.position.as_ref().map(|it| it.sent);
+        let known = self.position.as_ref().map(|position| position.sent);
         let found = self.store.read_local(|tables| {
             let export = tables.get::<AuditExport>(&self.name);
-            let noted = export.map_or((0, 0), |it| (it.sequence, it.missed));
+            let noted = export.map_or((0, 0), |export| (export.sequence, export.missed));
             (noted, batch(tables, known.unwrap_or(noted.0)))
         });
         let ((sequence, missed), batch) = found?;
-        let position = self.position.get_or_insert(Position {
+        let position = self.position.get_or_insert(ExportPosition {
             sent: sequence,
             noted: sequence,
             noted_at: None,
@@ -201,19 +178,20 @@ impl Exporter {
 
     async fn send(&mut self, entries: &[Arc<AuditEntry>]) -> Result<()> {
         let otlp = match &mut self.sink {
-            Sink::Syslog(syslog) => return syslog.send(entries).await,
-            Sink::Otlp(otlp) => otlp,
+            ExportSink::Syslog(syslog) => return syslog.send(entries).await,
+            ExportSink::Otlp(otlp) => otlp,
         };
         match otlp.send(entries).await {
             Ok(()) => return Ok(()),
-            Err(NotTaken::Refused(_)) => {}
+            Err(OtlpError::Refused(_)) => {}
             Err(later) => return Err(later.into()),
         }
-        // One of them is not wanted: the others must not wait for it for ever.
+        // The collector refuses a batch as a whole. The records are sent one by one, so that the
+        // refused ones do not block the others for ever.
         for entry in entries {
             match otlp.send(std::slice::from_ref(entry)).await {
                 Ok(()) => {}
-                Err(NotTaken::Refused(reason)) => {
+                Err(OtlpError::Refused(reason)) => {
                     tracing::error!(place = %self.name, sequence = entry.sequence, reason = %reason,
                         "a record of the audit trail was refused; it stays in the trail alone");
                 }
@@ -223,7 +201,7 @@ impl Exporter {
         Ok(())
     }
 
-    /// Notes how far the place was supplied, if that is worth an entry of the log.
+    /// Records the target's position in the state, if it changed and the last record is old enough.
     async fn note(&mut self, is_last: bool) -> Result<()> {
         let Some(position) = &mut self.position else {
             return Ok(());
@@ -247,15 +225,15 @@ impl Exporter {
     }
 }
 
-/// The records behind a sequence number.
-fn batch(tables: &Tables, sent: u64) -> Batch {
+/// The records after a sequence number, up to one batch.
+fn batch(tables: &Tables, sent: u64) -> ExportBatch {
     let behind = (Bound::Excluded(sent), Bound::Unbounded);
     let entries = tables.table::<AuditEntry>().range(behind).take(BATCH_MAX);
     let anchor = tables.get::<AuditAnchor>(&AuditAnchor::TRAIL.to_owned());
     let dropped = anchor
-        .filter(|it| it.dropped > 0)
-        .map_or(0, |it| it.sequence);
-    Batch {
+        .filter(|anchor| anchor.dropped > 0)
+        .map_or(0, |anchor| anchor.sequence);
+    ExportBatch {
         entries: entries.map(|(_, slot)| Arc::clone(&slot.value)).collect(),
         dropped,
     }

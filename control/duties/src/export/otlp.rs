@@ -1,4 +1,4 @@
-//! OpenTelemetry's logs over HTTP with JSON (OTLP 1.x).
+//! Export to a collector of OpenTelemetry: logs over HTTP with JSON (OTLP 1.x).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use super::record::{self, Severity};
 
-/// How long a batch may take.
+/// Time limit of one batch.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// What of a refusal is repeated, in bytes.
-const REASON_BYTES_MAX: usize = 300;
+/// Maximum characters of a refusal that an error repeats. The rest is cut.
+const REASON_CHARS_MAX: usize = 300;
 
-/// A collector.
+/// A collector of OpenTelemetry.
 pub(super) struct Otlp {
     client: Client,
     url: Url,
@@ -24,13 +24,13 @@ pub(super) struct Otlp {
     cluster: String,
 }
 
-/// Why a batch was not taken.
+/// The reason why the collector did not accept a batch.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotTaken {
-    /// It will never be: the collector says that the request is wrong.
+pub(super) enum OtlpError {
+    /// The collector refuses the records. Sending them again would fail in the same way.
     #[error("it refuses the records: {0}")]
     Refused(String),
-    /// It may be later.
+    /// The collector may accept the batch later.
     #[error("{0:#}")]
     Later(anyhow::Error),
 }
@@ -60,8 +60,8 @@ impl Otlp {
         })
     }
 
-    /// Sends records; they are the collector's when this returns.
-    pub(super) async fn send(&self, entries: &[Arc<AuditEntry>]) -> Result<(), NotTaken> {
+    /// Sends records. The collector has them when this returns.
+    pub(super) async fn send(&self, entries: &[Arc<AuditEntry>]) -> Result<(), OtlpError> {
         let body = request(entries, &self.cluster).to_string();
         let mut call = self.client.post(self.url.clone()).body(body);
         call = call.header(CONTENT_TYPE, "application/json");
@@ -69,22 +69,23 @@ impl Otlp {
             call = call.header(AUTHORIZATION, value.clone());
         }
         let answer = call.send().await.map_err(|error| {
-            // The URL is in the configuration; an error with it would say it twice.
-            NotTaken::Later(anyhow::Error::new(error.without_url()))
+            // The caller logs the target's name, so the URL is left out of the error.
+            OtlpError::Later(anyhow::Error::new(error.without_url()))
         })?;
         let status = answer.status();
         if status.is_success() {
             return Ok(());
         }
         let reason = answer.text().await.unwrap_or_default();
-        let reason: String = reason.chars().take(REASON_BYTES_MAX).collect();
+        let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
         let reason = format!("HTTP {status} {}", reason.trim().escape_debug());
-        // What else the specification has for requests that must not come again as they are.
+        // The specification forbids a retry for these statuses (OTLP, "Failures"). A retry would
+        // block all later records behind one that is never accepted.
         let never = [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY];
         if never.contains(&status) {
-            return Err(NotTaken::Refused(reason));
+            return Err(OtlpError::Refused(reason));
         }
-        Err(NotTaken::Later(anyhow::Error::msg(reason)))
+        Err(OtlpError::Later(anyhow::Error::msg(reason)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A record of the trail as the world outside reads it.
+//! The exported forms of an audit record.
 
 use std::time::Duration;
 
@@ -8,22 +8,24 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tonic::Code;
 
-/// Facility "log audit" (RFC 5424, table 1).
+/// Syslog facility "log audit" (RFC 5424, table 1).
 const FACILITY: u8 = 13;
-/// The syslog header's name of the kind of message.
+/// MSGID in the syslog header.
 const MESSAGE_ID: &str = "audit";
 
-/// How grave a call was, by its end.
+/// The severity of a call, by its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Severity {
+    /// The call succeeded, or has not ended.
     Information,
-    /// It failed.
+    /// The call failed.
     Notice,
-    /// Somebody tried what he may not.
+    /// The caller was not authorised.
     Warning,
 }
 
 impl Severity {
+    /// The severity of a record.
     pub(super) fn of(entry: &AuditEntry) -> Self {
         match entry.result_code.map(Code::from_i32) {
             None | Some(Code::Ok) => Self::Information,
@@ -32,7 +34,7 @@ impl Severity {
         }
     }
 
-    /// Of syslog (RFC 5424, table 2).
+    /// Severity in syslog (RFC 5424, table 2).
     fn syslog(self) -> u8 {
         match self {
             Self::Information => 6,
@@ -41,7 +43,7 @@ impl Severity {
         }
     }
 
-    /// Number and name of OpenTelemetry's log data model.
+    /// Number and name in OpenTelemetry's log data model.
     pub(super) fn otel(self) -> (u8, &'static str) {
         match self {
             Self::Information => (9, "INFO"),
@@ -51,8 +53,8 @@ impl Severity {
     }
 }
 
-/// The record as one JSON object, with the names that `metalmesh audit export` uses, so that
-/// whoever keeps all of them can check the chain.
+/// The record as one JSON object, with the field names of `metalmesh audit export`. The hash chain of
+/// exported records can be verified in the same way.
 pub(super) fn json(entry: &AuditEntry) -> Value {
     let mut out = json!({
         "sequence": entry.sequence,
@@ -65,13 +67,13 @@ pub(super) fn json(entry: &AuditEntry) -> Value {
         "part": entry.phase,
     });
     let optional = [
-        ("ended_ms", entry.ended.map(|it| it.ms().into())),
+        ("ended_ms", entry.ended.map(|ended| ended.ms().into())),
         ("project", entry.project.clone().map(Value::from)),
         ("body", entry.body.clone().map(Value::from)),
         ("result_code", entry.result_code.map(Value::from)),
         ("rule", entry.rule.clone().map(Value::from)),
         ("count", entry.count.map(Value::from)),
-        ("hash", entry.hash.map(|it| it.to_string().into())),
+        ("hash", entry.hash.map(|hash| hash.to_string().into())),
     ];
     for (name, value) in optional {
         if let Some(value) = value {
@@ -81,7 +83,7 @@ pub(super) fn json(entry: &AuditEntry) -> Value {
     out
 }
 
-/// The record as a message of syslog (RFC 5424): the JSON object behind a header.
+/// The record as a syslog message (RFC 5424): a header and the JSON object.
 pub(super) fn syslog(entry: &AuditEntry, host: &str, process: u32) -> String {
     let priority = FACILITY * 8 + Severity::of(entry).syslog();
     let time = OffsetDateTime::UNIX_EPOCH + Duration::from_millis(entry.time.ms());
@@ -90,7 +92,7 @@ pub(super) fn syslog(entry: &AuditEntry, host: &str, process: u32) -> String {
     format!("<{priority}>1 {time} {host} metalmeshd {process} {MESSAGE_ID} - {record}")
 }
 
-/// A host's name as the header may hold it: up to 255 visible characters of ASCII.
+/// A host name in the form that the header allows: at most 255 visible ASCII characters, or `-`.
 pub(super) fn header_host(name: &str) -> String {
     let plain: String = name
         .trim()

@@ -1,27 +1,30 @@
-//! Where the audit trail is sent, as the configuration says it.
+//! The section `[audit]`: targets of the audit trail.
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, ensure};
 use control_state::AUDIT_EXPORTS_MAX;
 use reqwest::Url;
 use serde::Deserialize;
 
-/// Longest name of a place.
+use super::target::{ExportProtocol, ExportTarget};
+use crate::SettingError;
+
+/// Maximum length of a target's name, bytes. A longer name is refused.
 const NAME_MAX: usize = 63;
+/// The problem with an unusable URL.
 const LIKE: &str = "is not a URL like syslog+tls://logs.example:6514 or \
                     https://collector.example:4318/v1/logs";
 
-/// The `[audit]` section.
+/// The section `[audit]` as it is in the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Section {
-    export: Vec<PlaceSection>,
+pub struct AuditSection {
+    export: Vec<TargetSection>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PlaceSection {
+struct TargetSection {
     name: String,
     url: String,
     #[serde(default)]
@@ -30,82 +33,68 @@ struct PlaceSection {
     authorization_file: Option<PathBuf>,
 }
 
-/// How records travel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum To {
-    /// RFC 5426: a datagram each, which may get lost.
-    SyslogUdp { host: String, port: u16 },
-    /// RFC 6587, octet counting.
-    SyslogTcp { host: String, port: u16 },
-    /// RFC 5425.
-    SyslogTls { host: String, port: u16 },
-    /// OpenTelemetry's logs, OTLP/HTTP with JSON.
-    Otlp(Url),
-}
-
-/// One place, checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// How far it was supplied is noted under this name.
-    pub name: String,
-    pub to: To,
-    /// PEM of the only trusted authorities; None: the system's.
-    pub ca_file: Option<PathBuf>,
-    /// Holds the value of the header `Authorization`.
-    pub authorization_file: Option<PathBuf>,
-}
-
-impl Section {
+impl AuditSection {
     /// Checks the section.
-    pub fn check(self) -> Result<Vec<Place>> {
-        ensure!(
-            self.export.len() <= AUDIT_EXPORTS_MAX,
-            "audit.export: {} places are too many; at most {AUDIT_EXPORTS_MAX}",
-            self.export.len()
-        );
-        let mut places: Vec<Place> = Vec::new();
+    ///
+    /// # Errors
+    /// The first fault; the message names the field.
+    pub fn check(self) -> Result<Vec<ExportTarget>, SettingError> {
+        if self.export.len() > AUDIT_EXPORTS_MAX {
+            let problem = format!(
+                "{} places are too many; at most {AUDIT_EXPORTS_MAX}",
+                self.export.len()
+            );
+            return Err(SettingError::new("audit.export", problem));
+        }
+        let mut places: Vec<ExportTarget> = Vec::new();
         for section in self.export {
             let place = section.check()?;
-            ensure!(
-                places.iter().all(|it| it.name != place.name),
-                "audit.export.name: {:?} is there twice; each place needs a name of its own",
-                place.name
-            );
+            if places.iter().any(|other| other.name == place.name) {
+                let problem = format!(
+                    "{:?} is there twice; each place needs a name of its own",
+                    place.name
+                );
+                return Err(SettingError::new("audit.export.name", problem));
+            }
             places.push(place);
         }
         Ok(places)
     }
 }
 
-impl PlaceSection {
-    fn check(self) -> Result<Place> {
+impl TargetSection {
+    fn check(self) -> Result<ExportTarget, SettingError> {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
         let is_name = !self.name.is_empty() && self.name.len() <= NAME_MAX;
-        ensure!(
-            is_name && self.name.chars().all(plain),
-            "audit.export.name: {:?} must be 1 to {NAME_MAX} lower-case letters, digits, '-', '_' \
-             and '.'",
-            self.name
-        );
-        let to = to(&self.url).with_context(|| format!("audit.export {:?}: url", self.name))?;
-        let is_http = matches!(to, To::Otlp(_));
-        ensure!(
-            is_http || self.authorization_file.is_none(),
-            "audit.export {:?}: authorization_file is for https:// alone; syslog has no such thing",
-            self.name
-        );
+        if !is_name || !self.name.chars().all(plain) {
+            let problem = format!(
+                "{:?} must be 1 to {NAME_MAX} lower-case letters, digits, '-', '_' and '.'",
+                self.name
+            );
+            return Err(SettingError::new("audit.export.name", problem));
+        }
+        let field = format!("audit.export {:?}", self.name);
+        let to = to(&format!("{field}: url"), &self.url)?;
+        let is_http = matches!(to, ExportProtocol::Otlp(_));
+        if !is_http && self.authorization_file.is_some() {
+            return Err(SettingError::new(
+                field,
+                "authorization_file is for https:// alone; syslog has no such thing",
+            ));
+        }
         let is_tls = match &to {
-            To::Otlp(url) => url.scheme() == "https",
-            To::SyslogTls { .. } => true,
-            To::SyslogUdp { .. } | To::SyslogTcp { .. } => false,
+            ExportProtocol::Otlp(url) => url.scheme() == "https",
+            ExportProtocol::SyslogTls { .. } => true,
+            ExportProtocol::SyslogUdp { .. } | ExportProtocol::SyslogTcp { .. } => false,
         };
-        ensure!(
-            is_tls || self.ca_file.is_none() && self.authorization_file.is_none(),
-            "audit.export {:?}: ca_file and authorization_file need TLS, which {:?} has not",
-            self.name,
-            self.url
-        );
-        Ok(Place {
+        if !is_tls && (self.ca_file.is_some() || self.authorization_file.is_some()) {
+            let problem = format!(
+                "ca_file and authorization_file need TLS, which {:?} has not",
+                self.url
+            );
+            return Err(SettingError::new(field, problem));
+        }
+        Ok(ExportTarget {
             name: self.name,
             to,
             ca_file: self.ca_file,
@@ -114,33 +103,39 @@ impl PlaceSection {
     }
 }
 
-fn to(text: &str) -> Result<To> {
-    let url = Url::parse(text).context(LIKE)?;
-    // Not repeated: there is a password in it.
-    ensure!(
-        url.username().is_empty() && url.password().is_none(),
-        "must not hold a user or a password; a token goes into authorization_file"
-    );
+/// Protocol and address of a URL.
+fn to(field: &str, text: &str) -> Result<ExportProtocol, SettingError> {
+    let url = Url::parse(text).map_err(|error| SettingError::caused(field, LIKE, error))?;
+    // Checked before any error that quotes the URL: the message would contain the password.
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(SettingError::new(
+            field,
+            "must not hold a user or a password; a token goes into authorization_file",
+        ));
+    }
+    let unusable = || SettingError::new(field, format!("{LIKE}, but {text:?}"));
     let host = url.host_str().unwrap_or_default();
-    ensure!(!host.is_empty(), "{LIKE}, but {text:?}");
+    if host.is_empty() {
+        return Err(unusable());
+    }
     let plain = matches!(url.path(), "" | "/") && url.query().is_none();
     let host = host.trim_matches(['[', ']']).to_owned();
     let port = |default| url.port().unwrap_or(default);
     Ok(match url.scheme() {
-        "http" | "https" => To::Otlp(url),
-        "syslog+udp" if plain => To::SyslogUdp {
+        "http" | "https" => ExportProtocol::Otlp(url),
+        "syslog+udp" if plain => ExportProtocol::SyslogUdp {
             port: port(514),
             host,
         },
-        "syslog+tcp" if plain => To::SyslogTcp {
+        "syslog+tcp" if plain => ExportProtocol::SyslogTcp {
             port: port(601),
             host,
         },
-        "syslog+tls" if plain => To::SyslogTls {
+        "syslog+tls" if plain => ExportProtocol::SyslogTls {
             port: port(6514),
             host,
         },
-        _ => anyhow::bail!("{LIKE}, but {text:?}"),
+        _ => return Err(unusable()),
     })
 }
 
@@ -148,8 +143,8 @@ fn to(text: &str) -> Result<To> {
 mod tests {
     use super::*;
 
-    fn checked(text: &str) -> Result<Vec<Place>> {
-        toml::from_str::<Section>(text)?.check()
+    fn checked(text: &str) -> Result<Vec<ExportTarget>, SettingError> {
+        toml::from_str::<AuditSection>(text).unwrap().check()
     }
 
     #[test]
@@ -162,21 +157,21 @@ mod tests {
         let cases = [
             (
                 "syslog+udp://logs.example",
-                To::SyslogUdp {
+                ExportProtocol::SyslogUdp {
                     host: host(),
                     port: 514,
                 },
             ),
             (
                 "syslog+tcp://logs.example:1601/",
-                To::SyslogTcp {
+                ExportProtocol::SyslogTcp {
                     host: host(),
                     port: 1601,
                 },
             ),
             (
                 "syslog+tls://[::1]",
-                To::SyslogTls {
+                ExportProtocol::SyslogTls {
                     host: "::1".to_owned(),
                     port: 6514,
                 },
@@ -185,7 +180,7 @@ mod tests {
         for (url, to) in cases {
             assert_eq!(syslog(url), to, "{url}");
         }
-        assert!(matches!(syslog("https://c.example/v1/logs"), To::Otlp(_)));
+        assert!(matches!(syslog("https://c.example/v1/logs"), ExportProtocol::Otlp(_)));
     }
 
     #[test]
@@ -213,7 +208,7 @@ mod tests {
                 "TLS",
             ),
         ] {
-            let error = format!("{:#}", checked(&format!("[[export]]\n{text}")).unwrap_err());
+            let error = format!("{}", checked(&format!("[[export]]\n{text}")).unwrap_err());
             assert!(error.contains(hint), "{text:?}: {error}");
             assert!(!error.contains("secret@"), "{error}");
         }

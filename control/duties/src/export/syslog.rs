@@ -1,4 +1,4 @@
-//! A connection to a syslog server.
+//! Export to a syslog server.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,30 +15,34 @@ use tokio_rustls::TlsConnector;
 
 use super::record;
 
-/// How long the way there may take.
+/// Time limit of connecting, with name resolution and TLS.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a batch may take.
+/// Time limit of one batch.
 const SEND: Duration = Duration::from_secs(30);
-/// The largest datagram over IPv4 (RFC 5426, 3.2 allows as much).
+/// Maximum size of a message in a datagram, bytes: the limit of UDP over IPv4 (RFC 5426, 3.2). The rest
+/// is cut.
 const DATAGRAM_BYTES_MAX: usize = 65_507;
 
-trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Stream for T {}
+/// A TCP or TLS stream.
+trait SyslogStream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> SyslogStream for T {}
 
-enum Way {
+/// An open connection.
+enum SyslogChannel {
     Datagrams(UdpSocket),
-    Stream(Box<dyn Stream>),
+    Stream(Box<dyn SyslogStream>),
 }
 
-/// Where messages go, and the connection while there is one.
+/// A syslog server, with the connection to it.
 pub(super) struct Syslog {
     host: String,
     port: u16,
-    /// Datagrams instead of a stream.
+    /// `true` for UDP.
     is_udp: bool,
     tls: Option<Arc<rustls::ClientConfig>>,
-    way: Option<Way>,
-    /// This machine, for headers.
+    /// The open connection. `None` means that the next batch connects.
+    channel: Option<SyslogChannel>,
+    /// Host name of this node, for the headers.
     sender: String,
 }
 
@@ -55,41 +59,43 @@ impl Syslog {
             port,
             is_udp,
             tls,
-            way: None,
+            channel: None,
             sender: record::header_host(&name),
         }
     }
 
-    /// Gives the records to the kernel, in order. The protocol has no answer: what a server that
-    /// goes away had not read is lost unless the connection says so first.
+    /// Writes the records to the socket, in order. The protocol has no acknowledgement: records that
+    /// a disappearing server did not read are lost, unless the socket reports it before the next write.
     pub(super) async fn send(&mut self, entries: &[Arc<AuditEntry>]) -> Result<()> {
-        let mut way = match self.way.take() {
-            Some(way) => way,
+        // The connection is taken out and put back only after a success: after an error or a timeout
+        // a message may be half written, and the next one would be read as a part of it.
+        let mut channel = match self.channel.take() {
+            Some(channel) => channel,
             None => self.connect().await?,
         };
         let process = std::process::id();
         let messages = entries
             .iter()
             .map(|entry| record::syslog(entry, &self.sender, process));
-        let sent = timeout(SEND, way.write(messages)).await;
+        let sent = timeout(SEND, channel.write(messages)).await;
         sent.context("it takes nothing more")??;
-        self.way = Some(way);
+        self.channel = Some(channel);
         Ok(())
     }
 
-    /// Gives the connection up.
+    /// Closes the connection.
     pub(super) fn close(&mut self) {
-        self.way = None;
+        self.channel = None;
     }
 
-    async fn connect(&self) -> Result<Way> {
+    async fn connect(&self) -> Result<SyslogChannel> {
         match timeout(CONNECT, self.dial()).await {
-            Ok(way) => way,
+            Ok(channel) => channel,
             Err(_) => bail!("no answer within {} s", CONNECT.as_secs()),
         }
     }
 
-    async fn dial(&self) -> Result<Way> {
+    async fn dial(&self) -> Result<SyslogChannel> {
         let at = (self.host.as_str(), self.port);
         if self.is_udp {
             let found = tokio::net::lookup_host(at).await?.next();
@@ -101,19 +107,19 @@ impl Syslog {
             };
             let socket = UdpSocket::bind(any).await?;
             socket.connect(to).await?;
-            return Ok(Way::Datagrams(socket));
+            return Ok(SyslogChannel::Datagrams(socket));
         }
         let stream = TcpStream::connect(at).await?;
         let Some(tls) = &self.tls else {
-            return Ok(Way::Stream(Box::new(stream)));
+            return Ok(SyslogChannel::Stream(Box::new(stream)));
         };
         let name = ServerName::try_from(self.host.clone()).context("not a name for TLS")?;
         let tls = TlsConnector::from(Arc::clone(tls));
-        Ok(Way::Stream(Box::new(tls.connect(name, stream).await?)))
+        Ok(SyslogChannel::Stream(Box::new(tls.connect(name, stream).await?)))
     }
 }
 
-impl Way {
+impl SyslogChannel {
     async fn write(&mut self, messages: impl Iterator<Item = String>) -> Result<()> {
         match self {
             Self::Datagrams(socket) => {
@@ -136,9 +142,9 @@ impl Way {
     }
 }
 
-/// A server never speaks: an end that came since is the one thing to read. Without this look the
-/// first batch after it would be written into nothing.
-async fn closed(stream: &mut dyn Stream) -> io::Result<()> {
+/// Fails if the server has closed the connection. A syslog server never sends data, so the only thing
+/// to read is its end. Without this check the first batch after it would be lost without an error.
+async fn closed(stream: &mut dyn SyslogStream) -> io::Result<()> {
     use tokio::io::AsyncReadExt as _;
     let mut byte = [0; 64];
     match futures::FutureExt::now_or_never(stream.read(&mut byte)) {
@@ -148,6 +154,7 @@ async fn closed(stream: &mut dyn Stream) -> io::Result<()> {
     }
 }
 
+/// The last character boundary at or before `most` bytes.
 fn floor_char_boundary(text: &str, most: usize) -> usize {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {

@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Abandoned, Front, Gate, Inner, ReplyBody};
+use crate::{Abandoned, Front, Gate, InnerService, ReplyBody};
 
 pub(crate) use connections::Connection;
 pub use connections::ConnectionLimits;
@@ -61,7 +61,7 @@ const UNREAD_TIMEOUT: Duration = Duration::from_secs(60);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until stopped, then lets running calls end.
-pub async fn serve<S: Inner, G: Gate>(
+pub async fn serve<S: InnerService, G: Gate>(
     listener: TcpListener,
     tls: Option<Arc<rustls::ServerConfig>>,
     front: Front<S, G>,
@@ -71,7 +71,7 @@ pub async fn serve<S: Inner, G: Gate>(
 }
 
 /// The same with other bounds on connections.
-pub async fn serve_within<S: Inner, G: Gate>(
+pub async fn serve_within<S: InnerService, G: Gate>(
     limits: ConnectionLimits,
     listener: TcpListener,
     tls: Option<Arc<rustls::ServerConfig>>,
@@ -154,7 +154,7 @@ struct Server<S, G> {
     limits: ConnectionLimits,
 }
 
-impl<S: Inner, G: Gate> Server<S, G> {
+impl<S: InnerService, G: Gate> Server<S, G> {
     async fn connection(
         &self,
         stream: TcpStream,

@@ -1,4 +1,4 @@
-//! How many machines there are, by partition and by how they are.
+//! Numbers of machines by partition and state.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,42 +10,43 @@ use control_state::{Availability, EventLog, Liveliness, Machine, Phase, Tables, 
 use control_store::Store;
 use proto_types::{MachineId, PartitionId};
 
-/// Machines that are looked at in one go; writes wait no longer than that takes.
+/// Machines counted under one lock of the state. Writes wait no longer than this takes.
 const AT_ONCE: usize = 512;
-/// Partitions with a label of their own; machines of others count as `other`.
+/// Maximum partitions with a label of their own. Machines of others count as `other`, which bounds the
+/// number of time series.
 const PARTITIONS_MAX: usize = 100;
 
-/// Looks when somebody scrapes.
+/// Counts the machines at each scrape.
 #[derive(Debug)]
 pub(super) struct Census(pub(super) Store);
 
-/// Machines by partition, then by a name of how they are.
-type By = BTreeMap<(String, &'static str), u64>;
+/// Numbers of machines by partition and label value.
+type CountsByPartition = BTreeMap<(String, &'static str), u64>;
 
+/// The result of one count.
 #[derive(Debug, Default)]
-struct Found {
-    phases: By,
-    liveliness: By,
-    /// On offer or not.
-    availability: By,
-    allocated: By,
+struct MachineCounts {
+    phases: CountsByPartition,
+    liveliness: CountsByPartition,
+    availability: CountsByPartition,
+    allocated: CountsByPartition,
 }
 
-impl Found {
+impl MachineCounts {
     fn add(&mut self, machine: &Machine, log: Option<&EventLog>, partitions: &[PartitionId]) {
         let partition = match &machine.partition {
             None => "none".to_owned(),
-            Some(it) if partitions.contains(it) => it.to_string(),
+            Some(id) if partitions.contains(id) => id.to_string(),
             Some(_) => "other".to_owned(),
         };
-        let mut count = |by: fn(&mut Self) -> &mut By, name| {
+        let mut count = |by: fn(&mut Self) -> &mut CountsByPartition, name| {
             *by(self).entry((partition.clone(), name)).or_default() += 1;
         };
-        count(|it| &mut it.phases, phase(machine.phase));
-        count(|it| &mut it.liveliness, liveliness(log));
-        count(|it| &mut it.availability, availability(machine));
+        count(|counts| &mut counts.phases, phase(machine.phase));
+        count(|counts| &mut counts.liveliness, liveliness(log));
+        count(|counts| &mut counts.availability, availability(machine));
         if machine.allocation.is_some() {
-            count(|it| &mut it.allocated, "");
+            count(|counts| &mut counts.allocated, "");
         }
     }
 }
@@ -77,14 +78,16 @@ fn availability(machine: &Machine) -> &'static str {
 impl Census {
     fn partitions(&self) -> Vec<PartitionId> {
         let all = |t: &Tables| {
-            let all = t.all::<control_state::Partition>().map(|it| it.id.clone());
-            all.take(PARTITIONS_MAX).collect()
+            let partitions = t.all::<control_state::Partition>();
+            let ids = partitions.map(|partition| partition.id.clone());
+            ids.take(PARTITIONS_MAX).collect()
         };
         self.0.read_local(all).unwrap_or_default()
     }
 
-    fn look(&self, partitions: &[PartitionId]) -> Found {
-        let mut found = Found::default();
+    /// Counts all machines, `AT_ONCE` under each lock.
+    fn look(&self, partitions: &[PartitionId]) -> MachineCounts {
+        let mut found = MachineCounts::default();
         let mut after: Bound<MachineId> = Bound::Unbounded;
         loop {
             let piece = self.0.read_local(|tables| {
@@ -120,7 +123,7 @@ impl Census {
     }
 }
 
-fn labelled(by: By, name: &'static str) -> impl Iterator<Item = (Vec<Label>, f64)> {
+fn labelled(by: CountsByPartition, name: &'static str) -> impl Iterator<Item = (Vec<Label>, f64)> {
     by.into_iter().map(move |((partition, value), count)| {
         let mut labels = vec![("partition", Cow::Owned(partition))];
         if !name.is_empty() {

@@ -1,4 +1,4 @@
-//! What happens in the state: ends of orders, allocations, releases.
+//! Counters of changes of the state: ends of orders, allocations, releases.
 
 use control_state::{BmcOrder, Change, Machine, OrderState, Record};
 use control_store::{Subscription, WatchEvent};
@@ -8,22 +8,24 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
+/// Labels of the counter of ended orders.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Outcome {
+struct OrderOutcome {
     action: &'static str,
     outcome: &'static str,
 }
 
-/// Since this node started; each node counts what it has applied.
+/// Counters since the start of this node. Each node counts the changes that it applies.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
-    orders: Family<Outcome, Counter>,
+pub(super) struct ChangeCounts {
+    orders: Family<OrderOutcome, Counter>,
     allocated: Counter,
     freed: Counter,
     missed: Counter,
 }
 
-impl Counts {
+impl ChangeCounts {
+    /// Registers the counters.
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register(
             "metalmesh_bmc_orders_ended",
@@ -48,7 +50,7 @@ impl Counts {
         );
     }
 
-    /// Counts until `stop`.
+    /// Counts the events until `stop`.
     pub(super) async fn follow(self, mut events: Subscription<Change>, stop: CancellationToken) {
         loop {
             let event = tokio::select! {
@@ -98,10 +100,13 @@ impl Counts {
 }
 
 fn has(machine: &Machine) -> Option<proto_types::AllocationId> {
-    machine.allocation.as_ref().map(|it| it.id)
+    machine
+        .allocation
+        .as_ref()
+        .map(|allocation| allocation.id)
 }
 
-fn ended(order: &BmcOrder) -> Option<Outcome> {
+fn ended(order: &BmcOrder) -> Option<OrderOutcome> {
     let outcome = match order.state {
         OrderState::Open => return None,
         OrderState::Done => "done",
@@ -109,7 +114,7 @@ fn ended(order: &BmcOrder) -> Option<Outcome> {
         OrderState::Expired => "expired",
         OrderState::Cancelled => "cancelled",
     };
-    Some(Outcome {
+    Some(OrderOutcome {
         action: order.action.as_str(),
         outcome,
     })

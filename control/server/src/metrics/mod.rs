@@ -1,8 +1,8 @@
-//! What this node tells Prometheus, on an address of its own.
+//! Metrics of this node for Prometheus, on an address of their own.
 //!
-//! Counts are kept where things happen; what follows from the state is looked up when somebody
-//! scrapes, in pieces, so that no scrape holds the state for long. Machines have no labels of
-//! their own: what is wrong with one of them says `metalmesh machine issues`.
+//! Events are counted where they happen. Values that follow from the state are computed at each
+//! scrape, in pieces, so that no scrape locks the state for long. Metrics have no label per machine:
+//! `metalmesh machine issues` reports the problems of single machines.
 
 mod census;
 mod changes;
@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use control_duties::backup::Kept;
+use control_duties::backup::BackupPlaces;
 use control_front::CallStats;
 use control_presence::Presence;
 use control_store::{AuditTrail, Store};
@@ -22,30 +22,31 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// `[metrics]` of the configuration.
+/// The section `[metrics]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Section {
+pub(crate) struct MetricsSection {
+    /// TCP address of the metrics. `None` means that none are served.
     pub(crate) listen: Option<SocketAddr>,
 }
 
-/// What is looked at when somebody scrapes.
+/// The sources that a scrape reads.
 #[derive(Debug, Clone)]
-pub(crate) struct Sources {
+pub(crate) struct MetricSources {
     pub(crate) store: Store,
     pub(crate) presence: Presence,
     pub(crate) audit: AuditTrail,
     pub(crate) watches: Watches,
-    /// Places of backups.
-    pub(crate) kept: Kept,
+    /// State of the backup places.
+    pub(crate) backup_places: BackupPlaces,
     /// The data directory.
     pub(crate) dir: PathBuf,
 }
 
-/// Binds the address, where one is configured.
+/// Binds the configured address. `None` means that none is configured.
 ///
 /// # Errors
-/// When it cannot be listened on.
+/// The address cannot be bound; the message names the field.
 pub(crate) async fn bind(listen: Option<SocketAddr>) -> Result<Option<TcpListener>> {
     let Some(listen) = listen else {
         return Ok(None);
@@ -59,7 +60,7 @@ pub(crate) async fn bind(listen: Option<SocketAddr>) -> Result<Option<TcpListene
 pub(crate) fn spawn(
     tasks: &mut JoinSet<()>,
     listener: Option<TcpListener>,
-    sources: Sources,
+    sources: MetricSources,
     calls: &CallStats,
     stop: &CancellationToken,
 ) {
@@ -68,10 +69,10 @@ pub(crate) fn spawn(
     };
     let mut registry = base_telemetry::metrics::registry("metalmeshd", env!("CARGO_PKG_VERSION"));
     calls.register(&mut registry);
-    let changes = changes::Counts::default();
+    let changes = changes::ChangeCounts::default();
     changes.register(&mut registry);
     tasks.spawn(changes.follow(sources.store.watch(), stop.clone()));
     registry.register_collector(Box::new(census::Census(sources.store.clone())));
-    registry.register_collector(Box::new(node::Node(sources)));
+    registry.register_collector(Box::new(node::NodeMetrics(sources)));
     base_telemetry::metrics::spawn(tasks, listener, registry, stop.clone());
 }

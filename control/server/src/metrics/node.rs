@@ -1,4 +1,4 @@
-//! This node: its log, its state, its peers, its sessions, its queues.
+//! Metrics of this node: log, state, peers, sessions and queues.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,22 +9,23 @@ use control_state::{AuditEntry, CaRecord, FEATURE_LEVEL, Tables, feature_level};
 use control_store::{ClusterView, Metrics, SYNC_BOUNDS_US, SyncTimes};
 use proto_link::LinkStats;
 
-use super::Sources;
+use super::MetricSources;
 
-/// Files of the data directory that are looked at; it has some hundred.
+/// Maximum files whose size one scrape reads. A data directory has some hundred; beyond the limit no
+/// further folder is opened.
 const FILES_MAX: usize = 10_000;
-/// Folders of the data directory, and what they hold.
+/// Folders of the data directory, each a label value.
 const PARTS: [&str; 3] = ["log", "state", "snapshots"];
-/// Methods by which certificates are given, and their names for people.
+/// Methods that issue certificates, and their label values.
 const ENROLMENTS: [(&str, &str); 3] = [
     ("/metalmesh.mesh.v1.EnrolService/Join", "join"),
     ("/metalmesh.mesh.v1.EnrolService/Resume", "resume"),
     ("/metalmesh.mesh.v1.IdentityService/Renew", "renew"),
 ];
 
-/// Looks when somebody scrapes.
+/// Computes the metrics at each scrape.
 #[derive(Debug)]
-pub(super) struct Node(pub(super) Sources);
+pub(super) struct NodeMetrics(pub(super) MetricSources);
 
 #[expect(
     clippy::cast_precision_loss,
@@ -42,7 +43,7 @@ fn one(name: &'static str, value: impl Into<std::borrow::Cow<'static, str>>) -> 
     vec![(name, value.into())]
 }
 
-impl Collector for Node {
+impl Collector for NodeMetrics {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut sheet = Sheet::new(encoder);
         let store = &self.0.store;
@@ -96,7 +97,7 @@ fn raft(sheet: &mut Sheet<'_>, metrics: &Metrics) -> fmt::Result {
     )
 }
 
-/// What the leader knows of each node; elsewhere nothing.
+/// Lag and last contact of each node, which only the leader knows.
 fn peers(sheet: &mut Sheet<'_>, view: &ClusterView) -> fmt::Result {
     let node = |id: u64| one("node", id.to_string());
     let lag = view.members.iter().filter_map(|member| {
@@ -115,7 +116,7 @@ fn peers(sheet: &mut Sheet<'_>, view: &ClusterView) -> fmt::Result {
         Some(Unit::Seconds),
         heard,
     )?;
-    let voters = view.members.iter().filter(|it| it.is_voter).count();
+    let voters = view.members.iter().filter(|member| member.is_voter).count();
     let help = "Control nodes that vote";
     sheet.gauge("metalmesh_raft_voters", help, None, size(voters))
 }
@@ -153,7 +154,7 @@ fn bytes_below(dir: &Path) -> u64 {
             match entry.metadata() {
                 Ok(about) if about.is_dir() && left > 0 => folders.push(entry.path()),
                 Ok(about) => bytes += about.len(),
-                // Files come and go.
+                // The log and the snapshots remove files during the scan.
                 Err(_) => {}
             }
         }
@@ -161,27 +162,29 @@ fn bytes_below(dir: &Path) -> u64 {
     bytes
 }
 
-/// What is looked up in the state without going through a table.
+/// Values of the state that need no scan of a table.
 #[derive(Debug, Default)]
-struct Facts {
+struct StateFacts {
     revision: u64,
     level: u32,
     audit_head: u64,
     authority_ends_ms: Option<u64>,
 }
 
-fn facts(tables: &Tables) -> Facts {
+fn facts(tables: &Tables) -> StateFacts {
     let head = tables.table::<AuditEntry>().last_key_value();
-    let authorities = tables.all::<CaRecord>().filter(|it| !it.retired);
-    Facts {
+    let authorities = tables.all::<CaRecord>().filter(|authority| !authority.retired);
+    StateFacts {
         revision: tables.revision(),
         level: feature_level(tables),
         audit_head: head.map_or(0, |(sequence, _)| *sequence),
-        authority_ends_ms: authorities.map(|it| it.not_after.ms()).min(),
+        authority_ends_ms: authorities
+            .map(|authority| authority.not_after.ms())
+            .min(),
     }
 }
 
-impl Node {
+impl NodeMetrics {
     fn state(&self, sheet: &mut Sheet<'_>) -> fmt::Result {
         let facts = self.0.store.read_local(facts).unwrap_or_default();
         let help = "Commands that changed the state so far";
@@ -231,12 +234,12 @@ impl Node {
             None,
             size(self.0.watches.count()),
         )?;
-        // A node that led before knows how it was then.
-        let mut places = self.0.kept.places();
+        // A former leader still has the values of its time as leader, which are outdated.
+        let mut places = self.0.backup_places.places();
         places.retain(|_| self.0.store.is_leader());
-        let newest = places.iter().filter_map(|it| {
-            let seconds = float(it.newest?.ms()) / 1000.0;
-            Some((one("place", it.place.clone()), seconds))
+        let newest = places.iter().filter_map(|place| {
+            let seconds = float(place.newest?.ms()) / 1000.0;
+            Some((one("place", place.place.clone()), seconds))
         });
         sheet.gauges(
             "metalmesh_backup_newest_timestamp",
@@ -279,11 +282,11 @@ fn mesh(sheet: &mut Sheet<'_>, stats: &LinkStats) -> fmt::Result {
         None,
         handshakes.map(|(how, count)| (one("outcome", how.as_str()), *count)),
     )?;
-    let calls = stats.calls.iter().map(|it| {
-        let code = it.code.as_str();
+    let calls = stats.calls.iter().map(|call| {
+        let code = call.code.as_str();
         (
-            vec![("method", it.method.into()), ("code", code.into())],
-            it.count,
+            vec![("method", call.method.into()), ("code", code.into())],
+            call.count,
         )
     });
     sheet.counters(
@@ -306,7 +309,7 @@ fn enrolments(stats: &LinkStats) -> Vec<(Vec<Label>, u64)> {
         for outcome in ["issued", "refused"] {
             all.insert((method, outcome), 0);
         }
-        for call in stats.calls.iter().filter(|it| it.method == path) {
+        for call in stats.calls.iter().filter(|call| call.method == path) {
             let is_issued = call.code == proto_link::Code::Ok;
             let outcome = if is_issued { "issued" } else { "refused" };
             *all.entry((method, outcome)).or_default() += call.count;

@@ -1,9 +1,7 @@
-//! One node: the store opened, the parts wired, everything stopped in order.
+//! The life of a node: opening the store, wiring the parts, and stopping them in order.
 
 mod open;
 mod parts;
-
-pub(crate) use open::{DATA_KEY, SEALING_KEY};
 
 use std::net::SocketAddr;
 
@@ -17,12 +15,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::Handover;
 use crate::config::Config;
-use crate::{Run, metrics, peers, tls};
-use open::{Opened, close, open};
-use parts::Parts;
+use crate::args::RunArgs;
+use crate::{metrics, peers, tls};
+use open::{OpenedNode, close, open};
+use parts::NodeParts;
 
-/// `metalmeshd init`: the data directory and its first token.
-pub(crate) async fn init(config: Config, run: &Run, stop: CancellationToken) -> Result<()> {
+/// `metalmeshd init`: creates the data directory and its first admin token.
+pub(crate) async fn init(config: Config, run: &RunArgs, stop: CancellationToken) -> Result<()> {
     ensure!(
         config.data_dir.is_some(),
         "init makes a lasting node; name --data-dir"
@@ -33,7 +32,7 @@ pub(crate) async fn init(config: Config, run: &Run, stop: CancellationToken) -> 
     );
     let handover = Handover::new(run, config.api_listen, config.tls.is_some())?;
     ensure!(
-        handover.has_place(),
+        handover.has_destination(),
         "name where the admin token goes: --token-file FILE"
     );
     let Some(opened) = open(&config, &stop).await? else {
@@ -50,12 +49,12 @@ pub(crate) async fn init(config: Config, run: &Run, stop: CancellationToken) -> 
     outcome
 }
 
-/// `metalmeshd token`: a new admin token for who lost the last.
-pub(crate) async fn token(config: Config, run: &Run, stop: CancellationToken) -> Result<()> {
+/// `metalmeshd token`: creates a new admin token when the last one was lost.
+pub(crate) async fn token(config: Config, run: &RunArgs, stop: CancellationToken) -> Result<()> {
     ensure!(config.data_dir.is_some(), "name the node's --data-dir");
     let handover = Handover::new(run, config.api_listen, config.tls.is_some())?;
     ensure!(
-        handover.has_place(),
+        handover.has_destination(),
         "name where the admin token goes: --token-file FILE"
     );
     let Some(opened) = open(&config, &stop).await? else {
@@ -66,18 +65,18 @@ pub(crate) async fn token(config: Config, run: &Run, stop: CancellationToken) ->
     outcome
 }
 
-/// Hands an admin token over.
-async fn give(opened: &Opened, handover: &Handover, why: &str) -> Result<()> {
-    // A cluster whose nodes have not said what they know refuses all that is newer than level 1,
-    // the operator's token too.
+/// Hands over an admin token.
+async fn give(opened: &OpenedNode, handover: &Handover, why: &str) -> Result<()> {
+    // The cluster's feature level is the lowest one that its nodes announced, and 1 before that. The
+    // record of the token needs a higher level, so this node announces its own first.
     peers::announce_level(&opened.store).await?;
     handover.give(&opened.store, &opened.issuer, why).await
 }
 
-/// Hands the first admin token over and only then calls the cluster set up: a crash in between
-/// makes another token, never none.
-async fn set_up(opened: &Opened, config: &Config, handover: &Handover, why: &str) -> Result<()> {
-    if handover.has_place() {
+/// Hands over the first admin token and only then marks the cluster as set up. A crash in between
+/// leads to a second token at the next start, never to a cluster without one.
+async fn set_up(opened: &OpenedNode, config: &Config, handover: &Handover, why: &str) -> Result<()> {
+    if handover.has_destination() {
         give(opened, handover, why).await?;
     } else {
         tracing::warn!("no admin token was made; get one with: metalmeshd token");
@@ -86,8 +85,8 @@ async fn set_up(opened: &Opened, config: &Config, handover: &Handover, why: &str
     Ok(())
 }
 
-/// Serves until stopped.
-pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> Result<()> {
+/// Runs the node until stopped.
+pub(crate) async fn run(config: Config, run: &RunArgs, stop: CancellationToken) -> Result<()> {
     let listener = TcpListener::bind(config.api_listen)
         .await
         .with_context(|| format!("api.listen: cannot listen on {}", config.api_listen))?;
@@ -104,7 +103,7 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
     } else if config.dev {
         handover.follow()?;
     }
-    let Opened {
+    let OpenedNode {
         store,
         dir,
         issuer,
@@ -126,7 +125,7 @@ pub(crate) async fn run(config: Config, run: &Run, stop: CancellationToken) -> R
     let peer_address = config.peers.as_ref().map(|p| p.address.clone());
     let peer_address = peer_address.filter(|_| link.is_some()).unwrap_or_default();
     peers::announce(&store, &peer_address, mesh_addresses.clone()).await?;
-    let parts = Parts {
+    let parts = NodeParts {
         store: store.clone(),
         dir,
         issuer,
@@ -164,7 +163,8 @@ fn gateway(config: &Config, store: &Store, pki: &Pki, presence: Presence) -> Res
     .with_context(named)
 }
 
-/// Port 0 means any: it has to be known before the first ticket names it.
+/// Replaces port 0 by a free port. The port must be known before the gateway binds, because tickets
+/// name it.
 fn free_port(address: SocketAddr) -> std::io::Result<SocketAddr> {
     if address.port() != 0 {
         return Ok(address);

@@ -1,4 +1,4 @@
-//! Opening a node: its data directory, its keys, its peers, its authority.
+//! Opening a node: its data directory, keys, peers and certificate authority.
 
 use std::fs::{DirBuilder, Permissions};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -16,37 +16,34 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Config, Peers};
+use crate::config::{Config, PeerSettings};
+use crate::data_dir::{DATA_KEY, SEALING_KEY};
 use crate::{join, peers};
 
-/// Name of the sealing key's file in the data directory.
-pub(crate) const SEALING_KEY: &str = "seal.key";
-
-/// The cluster's data key, sealed by the sealing key.
-pub(crate) const DATA_KEY: &str = "data.key";
-/// The cluster's name when nobody says.
+/// Default name of a new cluster.
 const CLUSTER: &str = "metalmesh";
 
-/// What every command needs of a data directory.
-pub(super) struct Opened {
+/// A node whose data directory is open and whose cluster has a quorum.
+pub(super) struct OpenedNode {
     pub(super) store: Store,
-    /// Where its data is.
+    /// The data directory.
     pub(super) dir: PathBuf,
     pub(super) issuer: Issuer,
     pub(super) pki: Pki,
     pub(super) backups: Backups,
     pub(super) seal: SealingKey,
+    /// `true` if the cluster is not set up yet.
     pub(super) is_fresh: bool,
-    /// The way to the other nodes, where there is one.
+    /// The link to the peers. `None` means a cluster of one node.
     pub(super) link: Option<PeerLink>,
-    /// What belongs to the link; ends with `stop`.
+    /// Tasks of the link. They end with `stop`.
     pub(super) tasks: JoinSet<()>,
-    /// Removed when dropped.
+    /// The temporary data directory, removed when dropped. `None` means a lasting one.
     pub(super) temporary: Option<TempDir>,
 }
 
-/// Opens the node and waits until it is part of a cluster that works. `None` when stopped first.
-pub(super) async fn open(config: &Config, stop: &CancellationToken) -> Result<Option<Opened>> {
+/// Opens the node and waits for a quorum. `None` means that it was stopped before.
+pub(super) async fn open(config: &Config, stop: &CancellationToken) -> Result<Option<OpenedNode>> {
     let temporary = match &config.data_dir {
         Some(_) => None,
         None => Some(
@@ -76,6 +73,7 @@ pub(super) async fn open(config: &Config, stop: &CancellationToken) -> Result<Op
             link.set_credential(credential)?;
         }
         tasks.spawn(link.clone().run(store.clone(), stop.clone()));
+        // A node that the cluster removed must not go on serving an ever older state.
         let (removed, stop) = (link.removed(), stop.clone());
         tasks.spawn(async move {
             tokio::select! {
@@ -99,7 +97,7 @@ pub(super) async fn open(config: &Config, stop: &CancellationToken) -> Result<Op
     let issuer = token::issuer(&store, &seal, &config.issuer).await?;
     let backups = Backups::new(store.clone(), seal.secret());
     let is_fresh = control_gate::bootstrap::is_fresh(&store, &config.provider).await?;
-    Ok(Some(Opened {
+    Ok(Some(OpenedNode {
         store,
         dir,
         issuer,
@@ -113,12 +111,13 @@ pub(super) async fn open(config: &Config, stop: &CancellationToken) -> Result<Op
     }))
 }
 
-fn bind_peers(peers: &Peers) -> Result<PeerLink> {
+fn bind_peers(peers: &PeerSettings) -> Result<PeerLink> {
     let listen = peers.listen;
     PeerLink::bind(listen).with_context(|| format!("peers.listen: cannot listen on {listen}"))
 }
 
-/// Opens the store, after joining where that is wanted, and the key that seals what is in it.
+/// Opens the store, after joining a cluster if configured, and the key that seals its secrets. `None`
+/// means that the node was stopped before.
 async fn open_store(
     config: &Config,
     dir: &Path,
@@ -138,7 +137,8 @@ async fn open_store(
         let Some(joined) = join::wait(config, peers, dir, stop).await? else {
             return Ok(None);
         };
-        // What a join before this one left behind.
+        // A join that was interrupted after this step left a data key. The cluster sends the key again,
+        // and `keep_data_key` does not replace an existing file.
         if data_key.exists() {
             std::fs::remove_file(&data_key)?;
         }
@@ -168,6 +168,7 @@ async fn open_store(
     Ok(Some((store, seal)))
 }
 
+/// The node's sealing key, created at the first start.
 fn sealing_key(config: &Config, dir: &Path) -> Result<SealingKey> {
     let path = config
         .sealing_key
@@ -177,8 +178,9 @@ fn sealing_key(config: &Config, dir: &Path) -> Result<SealingKey> {
         .with_context(|| format!("mesh.sealing_key: cannot use {}", path.display()))
 }
 
-/// The link ends first, so that the peers learn of it.
-pub(super) async fn close(mut opened: Opened, stop: &CancellationToken) {
+/// Closes the node. The link ends before the store, so that the peers notice the end of the
+/// connection at once instead of after a timeout.
+pub(super) async fn close(mut opened: OpenedNode, stop: &CancellationToken) {
     stop.cancel();
     while opened.tasks.join_next().await.is_some() {}
     opened.store.shutdown().await;

@@ -1,4 +1,4 @@
-//! The parts of a node that serves, how they hang together, and in which order they end.
+//! The wiring of a node's parts, and the order in which they end.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,13 +28,14 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
 use crate::config::Config;
-use crate::{metrics, premises, traces};
+use crate::host_inspector::HostInspector;
+use crate::{metrics, traces};
 
-/// What serving takes, each part made already.
-pub(super) struct Parts<'a> {
+/// The parts of a node, created but not yet running.
+pub(super) struct NodeParts<'a> {
     pub(super) store: Store,
     pub(super) dir: PathBuf,
-    /// Where metrics are asked for.
+    /// Listener of the metrics. `None` means that none are served.
     pub(super) metrics: Option<TcpListener>,
     pub(super) issuer: Issuer,
     pub(super) pki: Pki,
@@ -47,44 +48,49 @@ pub(super) struct Parts<'a> {
     pub(super) config: &'a Config,
 }
 
-/// See [`Parts::tell`].
-struct Told {
+/// The node-local observers: statistics of calls, and the sources of `metalmesh doctor`.
+struct Observers {
     stats: CallStats,
-    here: premises::Here,
-    kept: backup::Kept,
+    host_inspector: HostInspector,
+    backup_places: backup::BackupPlaces,
 }
 
-impl Parts<'_> {
-    /// What looks after this node without being a part of what it does.
-    fn tell(
+impl NodeParts<'_> {
+    /// Starts the node-local observers: metrics, host inspection, state of the backups.
+    fn start_observers(
         &mut self,
-        (audit, watches): (&AuditTrail, &Watches),
+        audit: &AuditTrail,
+        watches: &Watches,
         tasks: &mut JoinSet<()>,
         stop: &CancellationToken,
-    ) -> Told {
+    ) -> Observers {
         let (config, store, dir) = (self.config, &self.store, &self.dir);
-        let kept = backup::Kept::default();
-        let here = premises::Here::new(
+        let backup_places = backup::BackupPlaces::default();
+        let host_inspector = HostInspector::new(
             config,
             store,
             self.presence.clone(),
-            kept.clone(),
+            backup_places.clone(),
             dir.clone(),
         );
-        let sources = metrics::Sources {
+        let sources = metrics::MetricSources {
             store: store.clone(),
             presence: self.presence.clone(),
             audit: audit.clone(),
             watches: watches.clone(),
-            kept: kept.clone(),
+            backup_places: backup_places.clone(),
             dir: dir.clone(),
         };
         let stats = CallStats::default();
         metrics::spawn(tasks, self.metrics.take(), sources, &stats, stop);
-        Told { stats, here, kept }
+        Observers {
+            stats,
+            host_inspector,
+            backup_places,
+        }
     }
 
-    /// Runs all parts; the audit trail ends last, so that it has the last calls.
+    /// Runs all parts until they end. The audit trail ends last, so that it records the last calls.
     pub(super) async fn serve(
         mut self,
         listener: TcpListener,
@@ -98,7 +104,11 @@ impl Parts<'_> {
         let (uses, use_writer) = Uses::new(self.store.clone());
         let vpn = headscale::open(self.config.vpn.as_ref())?;
         let watches = Watches::new(WatchLimits::default(), stop.clone());
-        let Told { stats, here, kept } = self.tell((&audit, &watches), &mut tasks, &stop);
+        let Observers {
+            stats,
+            host_inspector,
+            backup_places,
+        } = self.start_observers(&audit, &watches, &mut tasks, &stop);
         let context = Arc::new(ServiceContext {
             store: self.store.clone(),
             issuer: self.issuer,
@@ -120,7 +130,7 @@ impl Parts<'_> {
             presence: self.presence.clone(),
             vpn: vpn.clone(),
             vpn_health: VpnHealth::default(),
-            surveyor: Arc::new(here),
+            surveyor: Arc::new(host_inspector),
         });
         let mut routes = Routes::builder();
         Services::new(Arc::clone(&context), node).add_to(&mut routes);
@@ -133,6 +143,8 @@ impl Parts<'_> {
         let front = Front::new(Arc::new(gate), routes.routes()).with_stats(stats);
         let front = front.with_tracing(tracing);
         let front = front.with_pages(Arc::new(login));
+        // The writer of the audit trail has its own token: with `stop` it would end while calls are
+        // still draining, and their records would be lost.
         let calls_over = CancellationToken::new();
         let mut trail = JoinSet::new();
         trail.spawn(writer.run(calls_over.clone()));
@@ -145,7 +157,7 @@ impl Parts<'_> {
             vpn: vpn.as_ref(),
             backups: &self.backups,
             schedule: self.config.backup.as_ref(),
-            kept: &kept,
+            backup_places: &backup_places,
             exports: &self.config.exports,
         };
         duties.spawn(&mut tasks, &stop)?;
@@ -158,8 +170,8 @@ impl Parts<'_> {
     }
 }
 
-/// Until all tasks ended. A store that stops by itself or a part that panics ends the node, and is
-/// an error.
+/// Waits until all tasks have ended. A store that stops by itself, or a part that panics, stops the
+/// node and is an error.
 async fn until_over(
     store: &Store,
     tasks: &mut JoinSet<()>,

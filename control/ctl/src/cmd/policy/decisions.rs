@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use control_policy::{MOMENTS, Outcome, Sample, Site, callers, compare, decide_sample};
+use control_policy::{MOMENTS, CallOutcome, Sample, SitePolicies, callers, compare, decide_sample};
 use proto_public::{Method, methods};
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ impl Explain {
 }
 
 /// Prints who gains and who loses.
-pub(super) fn diff(output: &Format, before: &Arc<Site>, after: &Arc<Site>) -> Result<()> {
+pub(super) fn diff(output: &Format, before: &Arc<SitePolicies>, after: &Arc<SitePolicies>) -> Result<()> {
     let changes = compare(before, after);
     if !output.is_table() {
         let values = changes.iter().map(|it| {
@@ -80,7 +80,7 @@ pub(super) fn diff(output: &Format, before: &Arc<Site>, after: &Arc<Site>) -> Re
     Ok(())
 }
 
-const fn word(before: &Outcome, after: &Outcome) -> &'static str {
+const fn word(before: &CallOutcome, after: &CallOutcome) -> &'static str {
     match (before.is_yes(), after.is_yes()) {
         (false, true) => "gains",
         (true, false) => "loses",
@@ -89,7 +89,7 @@ const fn word(before: &Outcome, after: &Outcome) -> &'static str {
 }
 
 /// Prints which rule decides.
-pub(super) fn explain(output: &Format, asked: &Explain, site: &Arc<Site>) -> Result<()> {
+pub(super) fn explain(output: &Format, asked: &Explain, site: &Arc<SitePolicies>) -> Result<()> {
     let method = method(&asked.method)?;
     let request = asked.request.as_deref().map(files::read).transpose()?;
     let request: Option<Value> = request
@@ -140,10 +140,10 @@ pub(super) fn explain(output: &Format, asked: &Explain, site: &Arc<Site>) -> Res
 }
 
 /// What a rule has told, or why there is none.
-fn message(outcome: &Outcome) -> &str {
+fn message(outcome: &CallOutcome) -> &str {
     match outcome {
-        Outcome::NoBy(_, message) | Outcome::Broken(_, message) => message,
-        Outcome::Yes(_) | Outcome::No(_) => "",
+        CallOutcome::NoBy(_, message) | CallOutcome::Broken(_, message) => message,
+        CallOutcome::Yes(_) | CallOutcome::No(_) => "",
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Subcommand};
-use control_policy::{Checked, Compiled, Member, Site, check};
+use control_policy::{Checked, Compiled, SitePolicy, SitePolicies, check};
 use proto_public::metalmesh::admin::v1::{
     Policy, PolicyServiceGetRequest, PolicyServiceListRequest, PolicyServiceRemoveRequest,
     PolicyServiceSetRequest,
@@ -263,10 +263,10 @@ fn changed(before: &[Policy], files: &[PathBuf], removed: &[String]) -> Result<V
 }
 
 /// The policies compiled; one that this program cannot compile refuses its methods, as at a node.
-fn site(policies: Vec<Policy>) -> Arc<Site> {
+fn site(policies: Vec<Policy>) -> Arc<SitePolicies> {
     let member = |it: Policy| match Compiled::new(&it.name, &it.source) {
-        Ok(compiled) => Member::new(compiled),
-        Err(_) => Member::stored(&it.name, &it.source, &it.methods.iter().cloned().collect()),
+        Ok(compiled) => SitePolicy::new(compiled),
+        Err(_) => SitePolicy::stored(&it.name, &it.source, &it.methods.iter().cloned().collect()),
     };
-    Arc::new(Site::new(policies.into_iter().map(member).collect()))
+    Arc::new(SitePolicies::new(policies.into_iter().map(member).collect()))
 }

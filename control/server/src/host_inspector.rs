@@ -1,31 +1,28 @@
-//! Where this process runs, for `metalmesh doctor`.
+//! The node's disk, key files and certificate, inspected for `metalmesh doctor`.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use control_api::doctor::{Premises, Surveyor, TurnedAway};
-use control_duties::backup::Kept;
+use control_duties::backup::BackupPlaces;
 use control_presence::Presence;
 use control_store::Store;
 use nix::sys::statvfs::statvfs;
 use proto_types::Timestamp;
 
 use crate::config::Config;
-use crate::node::{DATA_KEY, SEALING_KEY};
+use crate::data_dir::{DATA_KEY, PEER_KEY, SEALING_KEY};
 use crate::tls;
 
-/// Key of this node among its peers, in the data directory.
-const PEER_KEY: &str = "peer.key";
-
-/// What is looked at.
+/// Inspects the host of this node.
 #[derive(Debug)]
-pub(crate) struct Here {
+pub(crate) struct HostInspector {
     store: Store,
     presence: Presence,
-    kept: Kept,
+    backup_places: BackupPlaces,
     /// The data directory.
     dir: PathBuf,
-    /// Files that are their owner's alone.
+    /// Files and directories that only their owner may access.
     private: Vec<PathBuf>,
     started_at: Timestamp,
     snapshot_every: u64,
@@ -33,12 +30,13 @@ pub(crate) struct Here {
     has_schedule: bool,
 }
 
-impl Here {
+impl HostInspector {
+    /// An inspector of the node with this configuration.
     pub(crate) fn new(
         config: &Config,
         store: &Store,
         presence: Presence,
-        kept: Kept,
+        backup_places: BackupPlaces,
         dir: PathBuf,
     ) -> Self {
         let seal = config.sealing_key.clone();
@@ -48,7 +46,7 @@ impl Here {
         Self {
             store: store.clone(),
             presence,
-            kept,
+            backup_places,
             private,
             dir,
             started_at: store.now(),
@@ -58,7 +56,7 @@ impl Here {
         }
     }
 
-    /// Free bytes, and all, of the data directory's disk.
+    /// Free bytes and total bytes of the data directory's disk. Both are 0 if they cannot be read.
     fn disk(&self) -> (u64, u64) {
         statvfs(&self.dir).map_or((0, 0), |disk| {
             let block = disk.fragment_size();
@@ -66,9 +64,10 @@ impl Here {
         })
     }
 
+    /// The private files that others may access, with their modes.
     fn exposed(&self) -> Vec<String> {
         let modes = self.private.iter().filter_map(|path| {
-            // What is not there cannot be read.
+            // A file that does not exist exposes nothing.
             let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
             (mode & 0o077 != 0).then(|| format!("{} (mode {mode:o})", path.display()))
         });
@@ -76,7 +75,7 @@ impl Here {
     }
 }
 
-impl Surveyor for Here {
+impl Surveyor for HostInspector {
     fn look(&self) -> Premises {
         let (disk_free_bytes, disk_bytes) = self.disk();
         let unobserved = match self.store.is_leader() {
@@ -84,10 +83,10 @@ impl Surveyor for Here {
             false => Vec::new(),
         };
         let turned_away = self.presence.turned_away().into_iter();
-        let turned_away = turned_away.map(|it| TurnedAway {
-            identity: it.id.to_string(),
-            times: it.times,
-            last: Timestamp::from_ms(it.last_ms),
+        let turned_away = turned_away.map(|refused| TurnedAway {
+            identity: refused.id.to_string(),
+            times: refused.times,
+            last: Timestamp::from_ms(refused.last_ms),
         });
         Premises {
             started_at: self.started_at,
@@ -97,7 +96,7 @@ impl Surveyor for Here {
             api_certificate_ends: self.api_certificate_ends,
             exposed: self.exposed(),
             has_schedule: self.has_schedule,
-            backups: self.kept.places(),
+            backups: self.backup_places.places(),
             unobserved,
             turned_away: turned_away.collect(),
         }

@@ -7,6 +7,8 @@
 //! Invariant: an item has the same encoded length however often it is made. A row is therefore all
 //! that its conversion reads: no clock, no state of the node.
 
+mod encoded_items;
+
 use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
@@ -14,6 +16,8 @@ use std::sync::Arc;
 use prost::Message;
 use proto_public::ListAnswer;
 use tonic::{Response, Status};
+
+pub use encoded_items::EncodedItems;
 
 /// The items of a list.
 pub trait Items: Send + Sync {
@@ -43,7 +47,7 @@ impl fmt::Debug for Listing {
     }
 }
 
-/// ConvertedRows, and how each becomes an item.
+/// Rows with the function that converts each of them into an item.
 struct ConvertedRows<R, F> {
     rows: Vec<R>,
     convert: F,
@@ -68,57 +72,6 @@ where
         if let Some(row) = self.rows.get(index) {
             (self.convert)(row).encode_raw(out);
         }
-    }
-}
-
-/// Items that were encoded when the state was read, because their conversion looks at many rows.
-/// They take what they take on the wire, a fraction of what they take as objects.
-#[derive(Debug, Default)]
-pub struct EncodedItems {
-    bytes: Vec<u8>,
-    /// Where each item ends.
-    ends: Vec<usize>,
-}
-
-impl EncodedItems {
-    /// Appends the item that `encode` writes.
-    pub fn push(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
-        encode(&mut self.bytes);
-        self.ends.push(self.bytes.len());
-    }
-
-    fn get(&self, index: usize) -> &[u8] {
-        let before = index
-            .checked_sub(1)
-            .map_or(Some(&0), |previous| self.ends.get(previous));
-        let range = before.zip(self.ends.get(index));
-        range
-            .and_then(|(from, to)| self.bytes.get(*from..*to))
-            .unwrap_or_default()
-    }
-}
-
-impl<I: Message> FromIterator<I> for EncodedItems {
-    fn from_iter<T: IntoIterator<Item = I>>(items: T) -> Self {
-        let mut encoded = Self::default();
-        for item in items {
-            encoded.push(|out| item.encode_raw(out));
-        }
-        encoded
-    }
-}
-
-impl Items for EncodedItems {
-    fn count(&self) -> usize {
-        self.ends.len()
-    }
-
-    fn encoded_len(&self, index: usize) -> usize {
-        self.get(index).len()
-    }
-
-    fn encode(&self, index: usize, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.get(index));
     }
 }
 

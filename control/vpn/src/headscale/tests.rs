@@ -1,5 +1,6 @@
 //! Against a server of the test's own that speaks headscale's documented REST API on loopback.
 
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -13,13 +14,16 @@ const PROJECT: &str = "00000000-0000-4000-8000-000000000001";
 /// Requests as they came: method and path, body.
 type Seen = Arc<Mutex<Vec<(String, Value)>>>;
 
-async fn answer(stream: TcpStream, seen: Seen) {
+/// A request line and the answer that it gets instead of the usual one.
+type Replaced = Option<(&'static str, Value)>;
+
+async fn answer(stream: TcpStream, seen: Seen, replaced: &Replaced) {
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     stream.read_line(&mut line).await.unwrap();
     let what: Vec<_> = line.split(' ').take(2).collect();
     let what = what.join(" ");
-    let (mut length, mut is_known) = (0, false);
+    let (mut length, mut is_authorised) = (0, false);
     loop {
         let mut header = String::new();
         stream.read_line(&mut header).await.unwrap();
@@ -30,7 +34,7 @@ async fn answer(stream: TcpStream, seen: Seen) {
         if let Some(text) = header.strip_prefix("content-length: ") {
             length = text.parse().unwrap();
         }
-        is_known |= header == "authorization: bearer the-key";
+        is_authorised |= header == "authorization: bearer the-key";
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.unwrap();
@@ -41,8 +45,13 @@ async fn answer(stream: TcpStream, seen: Seen) {
         seen.iter().any(|(what, _)| what == "POST /api/v1/user")
     };
     let user = json!({"id": "7", "name": PROJECT});
+    let replaced = replaced.as_ref().filter(|(path, _)| what == *path);
     let (status, text) = match what.as_str() {
-        _ if !is_known => ("401 Unauthorized", json!("no")),
+        _ if !is_authorised => ("401 Unauthorized", json!("no")),
+        _ if replaced.is_some() => {
+            let (_, answer) = replaced.unwrap();
+            ("200 OK", answer.clone())
+        }
         "POST /api/v1/user" => ("200 OK", json!({ "user": user })),
         "POST /api/v1/preauthkey" => (
             "200 OK",
@@ -68,6 +77,10 @@ async fn answer(stream: TcpStream, seen: Seen) {
 }
 
 async fn headscale() -> (String, Seen, JoinSet<()>) {
+    headscale_that_answers(None).await
+}
+
+async fn headscale_that_answers(replaced: Replaced) -> (String, Seen, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let seen = Seen::default();
@@ -75,7 +88,7 @@ async fn headscale() -> (String, Seen, JoinSet<()>) {
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            answer(stream, Arc::clone(&all)).await;
+            answer(stream, Arc::clone(&all), &replaced).await;
         }
     });
     (url, seen, tasks)
@@ -86,7 +99,7 @@ fn vpn(url: &str, key: &str) -> Arc<dyn Vpn> {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("key");
     std::fs::write(&file, format!("{key}\n")).unwrap();
-    let section = Section {
+    let section = HeadscaleSection {
         url: Some(url.to_owned()),
         address: None,
         api_key_file: Some(file),
@@ -118,7 +131,7 @@ async fn a_project_becomes_a_user_once() {
     let seen = seen.lock().unwrap();
     let made: Vec<_> = seen
         .iter()
-        .filter(|it| it.0 == "POST /api/v1/user")
+        .filter(|call| call.0 == "POST /api/v1/user")
         .collect();
     assert_eq!(made.len(), 1);
     let keys: Vec<_> = seen.iter().filter(|it| it.0.contains("preauth")).collect();
@@ -132,7 +145,7 @@ async fn a_project_becomes_a_user_once() {
 }
 
 #[tokio::test]
-async fn who_leaves_leaves_alone() {
+async fn a_removed_key_takes_only_its_own_nodes() {
     let (url, seen, _tasks) = headscale().await;
     let vpn = vpn(&url, "the-key");
     let wanted = WantedVpnKey {
@@ -156,6 +169,51 @@ async fn who_leaves_leaves_alone() {
 }
 
 #[tokio::test]
+async fn an_unreadable_answer_names_its_field() {
+    for (path, answer, field) in [
+        (
+            "GET /api/v1/node",
+            json!({"nodes": [{"id": "x7", "name": "fw"}]}),
+            "node.id",
+        ),
+        (
+            "GET /api/v1/node",
+            json!({"nodes": [{"name": "fw"}]}),
+            "node.id",
+        ),
+        (
+            "GET /api/v1/node",
+            json!({"nodes": [{"id": "3", "lastSeen": "yesterday"}]}),
+            "node.lastSeen",
+        ),
+    ] {
+        let (url, _, _tasks) = headscale_that_answers(Some((path, answer))).await;
+        let refused = vpn(&url, "the-key").nodes(None).await.unwrap_err();
+        assert!(refused.to_string().contains(field), "{refused}");
+    }
+    let key = json!({"preAuthKey": {"id": "1", "key": "secret", "expiration": "never"}});
+    let (url, _, _tasks) = headscale_that_answers(Some(("POST /api/v1/preauthkey", key))).await;
+    let wanted = WantedVpnKey {
+        user: PROJECT.into(),
+        ephemeral: true,
+        reusable: false,
+        life: Duration::from_secs(3600),
+    };
+    let refused = vpn(&url, "the-key").key(wanted).await.unwrap_err();
+    let text = refused.to_string();
+    assert!(text.contains("preAuthKey.expiration"), "{text}");
+    assert!(!text.contains("secret"), "{text}");
+}
+
+#[tokio::test]
+async fn a_node_that_was_never_seen_has_no_time() {
+    let nodes = json!({"nodes": [{"id": "3", "lastSeen": "0001-01-01T00:00:00Z"}]});
+    let (url, _, _tasks) = headscale_that_answers(Some(("GET /api/v1/node", nodes))).await;
+    let nodes = vpn(&url, "the-key").nodes(None).await.unwrap();
+    assert_eq!((nodes[0].id, nodes[0].last_seen), (3, None));
+}
+
+#[tokio::test]
 async fn refusals_and_silence() {
     let (url, _, _tasks) = headscale().await;
     let refused = vpn(&url, "another").nodes(None).await.unwrap_err();
@@ -171,7 +229,7 @@ async fn refusals_and_silence() {
 #[test]
 fn mistakes_name_the_field() {
     let check = |url: Option<&str>, key: bool| {
-        let section = Section {
+        let section = HeadscaleSection {
             url: url.map(str::to_owned),
             address: None,
             api_key_file: key.then(|| PathBuf::from("/key")),

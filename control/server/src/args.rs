@@ -1,0 +1,58 @@
+//! Arguments of `metalmeshd`.
+
+use std::path::PathBuf;
+
+use base_runtime::logging::LogFormat;
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::Overrides;
+use crate::restore::RestoreArgs;
+
+/// The control plane of metalmesh.
+#[derive(Debug, Parser)]
+#[command(name = "metalmeshd", version, args_conflicts_with_subcommands = true)]
+pub(crate) struct DaemonArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    #[command(subcommand)]
+    pub(crate) command: Option<DaemonCommand>,
+}
+
+/// A command other than running the node.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DaemonCommand {
+    /// Create the data directory and its first admin token, then stop.
+    Init(RunArgs),
+    /// Create a new admin token with the data directory of a node that does not run.
+    Token(RunArgs),
+    /// Check the configuration, print its faults, and stop.
+    Check(RunArgs),
+    /// Create a data directory from a backup: a new cluster of one node with the old state.
+    Restore(RestoreArgs),
+}
+
+/// Flags of running the node, and of the commands on its data directory.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArgs {
+    /// The configuration file, TOML; see metalmeshd.example.toml.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// One node on loopback for trying out: all defaults, a temporary data directory unless
+    /// --data-dir names one, and a context of the command line that is ready for use.
+    #[arg(long)]
+    pub(crate) dev: bool,
+    #[command(flatten)]
+    pub(crate) overrides: Overrides,
+    /// Write the admin token that is created at the first start to this new file (mode 0600).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// The command line's context file that gets the admin token.
+    #[arg(long, value_name = "FILE", env = "METALMESH_CONFIG")]
+    pub(crate) context_file: Option<PathBuf>,
+    /// Name of that context.
+    #[arg(long, value_name = "NAME", default_value = "dev")]
+    pub(crate) context: String,
+    /// Format of the log.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub(crate) log: LogFormat,
+}
