@@ -1,0 +1,241 @@
+//! Identities of agents and machines: who has certificates, and who is to lose them.
+
+use std::collections::BTreeMap;
+
+use control_convert::time;
+use control_front::listing::{EncodedItems, listing_encoded};
+use control_gate::Caller;
+use control_gate::refusal::{invalid, of_state};
+use control_state::{self as state, Certificate, RevokeIdentity, RotateIdentity, Tables};
+use proto_identity::{AgentRole, SpiffeId, Subject};
+use proto_public::metalmesh::admin::v1 as mesh;
+use proto_public::metalmesh::admin::v1::identity_service_server::IdentityService;
+use proto_public::metalmesh::admin::v1::{Identity, IdentityKind, JoinMethod};
+use proto_types::{Digest, MachineId, Timestamp};
+use tonic::{Request, Status};
+
+use crate::services::{Answer, Services, ok};
+
+/// Longest reason of a revocation, characters.
+const REASON_LEN_MAX: usize = 256;
+
+#[tonic::async_trait]
+impl IdentityService for Services {
+    async fn list(
+        &self,
+        request: Request<mesh::IdentityServiceListRequest>,
+    ) -> Answer<mesh::IdentityServiceListResponse> {
+        let caller = Caller::of(&request)?;
+        let wanted = request.into_inner();
+        let now = self.gate.now();
+        let found = self.gate.read(&caller, |tables| {
+            let all = known(tables);
+            let shown = all
+                .iter()
+                .filter(|it| wanted.all || now < it.not_after)
+                .map(|identity| self.shown_identity(tables, identity))
+                .filter(|it| fits(it, &wanted));
+            Ok(shown.collect::<EncodedItems>())
+        });
+        listing_encoded(found.await?)
+    }
+
+    async fn get(
+        &self,
+        request: Request<mesh::IdentityServiceGetRequest>,
+    ) -> Answer<mesh::IdentityServiceGetResponse> {
+        let caller = Caller::of(&request)?;
+        let id = self.identity_id(&request.get_ref().id)?;
+        let found = self.gate.read(&caller, |tables| {
+            let all = known(tables);
+            let found = all.iter().find(|it| it.id == id);
+            let found = found.ok_or_else(|| state::StateError::not_found("identity", &id))?;
+            Ok(self.shown_identity(tables, found))
+        });
+        ok(mesh::IdentityServiceGetResponse {
+            identity: Some(found.await?),
+        })
+    }
+
+    async fn revoke(
+        &self,
+        request: Request<mesh::IdentityServiceRevokeRequest>,
+    ) -> Answer<mesh::IdentityServiceRevokeResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let identity = self.identity_id(&request.id)?;
+        if request.reason.chars().count() > REASON_LEN_MAX {
+            let rule = format!("must have at most {REASON_LEN_MAX} characters");
+            return Err(invalid("reason", rule));
+        }
+        let reason = if request.reason.is_empty() {
+            format!("revoked by {}", caller.user)
+        } else {
+            request.reason
+        };
+        let reply = self
+            .gate
+            .propose(&caller, RevokeIdentity { identity, reason });
+        let identity = self.reply(reply.await?).await?;
+        ok(mesh::IdentityServiceRevokeResponse {
+            identity: Some(identity),
+        })
+    }
+
+    async fn rotate(
+        &self,
+        request: Request<mesh::IdentityServiceRotateRequest>,
+    ) -> Answer<mesh::IdentityServiceRotateResponse> {
+        let caller = Caller::of(&request)?;
+        let identity = self.identity_id(&request.get_ref().id)?;
+        let reply = self
+            .gate
+            .propose(&caller, RotateIdentity { identity })
+            .await?;
+        let identity = self.reply(reply).await?;
+        ok(mesh::IdentityServiceRotateResponse {
+            identity: Some(identity),
+        })
+    }
+}
+
+impl Services {
+    /// The whole id of one that was perhaps written without its trust domain.
+    fn identity_id(&self, text: &str) -> Result<String, Status> {
+        let whole = if text.starts_with("spiffe://") {
+            text.to_owned()
+        } else {
+            let domain = self.node.pki.trust_domain();
+            format!("spiffe://{domain}/{}", text.trim_start_matches('/'))
+        };
+        let id: SpiffeId = whole.parse().map_err(|e| invalid("id", e))?;
+        Ok(id.to_string())
+    }
+
+    async fn reply(&self, reply: state::Reply) -> Result<Identity, Status> {
+        let it = reply.identity().map_err(of_state)?;
+        self.gate
+            .read_latest(|tables| Ok(self.shown_identity(tables, &it)))
+            .await
+    }
+
+    /// An identity for the wire, and whether its bearer has a session.
+    fn shown_identity(&self, tables: &Tables, it: &state::Identity) -> Identity {
+        let id: Option<SpiffeId> = it.id.parse().ok();
+        let subject = id.as_ref().map(SpiffeId::subject);
+        let machine = id.as_ref().and_then(SpiffeId::machine).map(MachineId::new);
+        let machine = machine.and_then(|id| tables.get::<state::Machine>(&id));
+        let of_machine = machine.and_then(|it| it.partition.as_ref());
+        let of_machine = of_machine.map(ToString::to_string);
+        let (kind, partition, project) = match subject {
+            Some(Subject::Agent {
+                role, partition, ..
+            }) => (of_role(*role), Some(partition.clone()), None),
+            Some(Subject::Machine { .. }) => (IdentityKind::Machine, of_machine, None),
+            Some(Subject::ProjectMachine { project, .. }) => (
+                IdentityKind::ProjectMachine,
+                of_machine,
+                Some(project.clone()),
+            ),
+            _ => (IdentityKind::Unspecified, None, None),
+        };
+        let (joined_by, joined_with) = joined(&it.joined_by);
+        let connected = id
+            .as_ref()
+            .and_then(|id| self.node.presence.has_session(id));
+        Identity {
+            id: it.id.clone(),
+            kind: kind.into(),
+            partition: partition.unwrap_or_default(),
+            project: project.unwrap_or_default(),
+            serial: it.serial.clone(),
+            issued_at: time(it.issued_at),
+            expires_at: time(it.not_after),
+            joined_by: joined_by.into(),
+            joined_with,
+            joined_at: time(it.joined_at),
+            key_sha256: hex_of(&it.key),
+            last_seen: time(last_seen(self.gate.now(), it, connected)),
+            connected,
+            revoked_at: it.revoked_at.and_then(time),
+            revoked_reason: it.revoked_reason.clone(),
+            rotate_since: it.rotate_since.and_then(time),
+            authority: it.authority,
+        }
+    }
+}
+
+/// Every identity, in the order of ids. Of those that have not renewed since identities are
+/// recorded, what their newest certificate tells.
+fn known(tables: &Tables) -> Vec<state::Identity> {
+    let recorded = tables.all::<state::Identity>();
+    let mut all: BTreeMap<String, state::Identity> = recorded
+        .map(|it| (it.id.clone(), state::Identity::clone(it)))
+        .collect();
+    for certificate in tables.all::<Certificate>() {
+        let entry = all.entry(certificate.identity.clone());
+        let it = entry.or_insert_with(|| of_certificate(certificate));
+        if it.issued_at < certificate.issued_at {
+            *it = of_certificate(certificate);
+        }
+    }
+    all.into_values().collect()
+}
+
+fn of_certificate(it: &Certificate) -> state::Identity {
+    state::Identity {
+        id: it.identity.clone(),
+        joined_by: state::JoinedBy::Unknown,
+        joined_at: it.issued_at,
+        key: it.key.clone().unwrap_or_else(|| Digest::sha256([0; 32])),
+        key_since: it.issued_at,
+        serial: it.serial.clone(),
+        issued_at: it.issued_at,
+        not_after: it.not_after,
+        authority: 1,
+        rotate_since: None,
+        revoked_at: it.revoked_at,
+        revoked_reason: it.revoked_reason.clone(),
+    }
+}
+
+fn fits(it: &Identity, wanted: &mesh::IdentityServiceListRequest) -> bool {
+    (wanted.partition.is_empty() || wanted.partition == it.partition)
+        && (wanted.project.is_empty() || wanted.project == it.project)
+        && (wanted.kind() == IdentityKind::Unspecified || wanted.kind() == it.kind())
+}
+
+fn last_seen(now: Timestamp, it: &state::Identity, connected: Option<bool>) -> Timestamp {
+    if connected == Some(true) {
+        now
+    } else {
+        it.issued_at
+    }
+}
+
+/// Nothing for the key of an identity that has not renewed since keys are recorded.
+fn hex_of(key: &Digest) -> String {
+    if *key == Digest::sha256([0; 32]) {
+        String::new()
+    } else {
+        key.hex()
+    }
+}
+
+const fn of_role(role: AgentRole) -> IdentityKind {
+    match role {
+        AgentRole::Core => IdentityKind::Core,
+        AgentRole::Bmc => IdentityKind::Bmc,
+        AgentRole::Pixie => IdentityKind::Pixie,
+    }
+}
+
+fn joined(by: &state::JoinedBy) -> (JoinMethod, String) {
+    match by {
+        state::JoinedBy::Unknown => (JoinMethod::Unspecified, String::new()),
+        state::JoinedBy::JoinTicket(id) => (JoinMethod::JoinTicket, id.to_string()),
+        state::JoinedBy::BootTicket(id) => (JoinMethod::BootTicket, id.to_string()),
+        state::JoinedBy::BmcNonce(id) => (JoinMethod::BmcNonce, id.to_string()),
+        state::JoinedBy::Allocation(id) => (JoinMethod::Allocation, id.to_string()),
+    }
+}

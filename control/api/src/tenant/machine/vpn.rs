@@ -1,0 +1,114 @@
+//! A firewall that is allocated gets a key of its own into the VPN, where there is one.
+
+use std::sync::Arc;
+
+use control_convert::vpn_key::seal_name;
+use control_gate::Caller;
+use control_gate::refusal::{of_state, refused};
+use control_state::{
+    AllocateMachine, AllocationType, Command, ErrorCode, Machine, VPN_SEAL_LEVEL, VpnAccess,
+    feature_level,
+};
+use control_vpn::WantedVpnKey;
+use proto_types::AllocationId;
+use tonic::{Code, Status};
+
+use crate::resource::vpn::{LIFE_DEFAULT, failed};
+use crate::services::Services;
+
+impl Services {
+    /// Allocates. The key is made first and goes into the one entry with the machine; of an
+    /// allocation that does not come about it is ended.
+    pub(super) async fn allocate(
+        &self,
+        caller: &Caller,
+        mut op: AllocateMachine,
+    ) -> Result<Arc<Machine>, Status> {
+        let vpn = self.node.vpn.as_ref();
+        let Some(vpn) = vpn.filter(|_| op.kind == AllocationType::Firewall) else {
+            return self.machine_reply(caller, op).await;
+        };
+        let (id, user) = (op.id, op.project.to_string());
+        // Refusals come before a key is made for nothing.
+        let command = Command::new(self.gate.now(), &caller.user, op.clone());
+        let tried = self
+            .gate
+            .attempt(&command)
+            .await?
+            .machine()
+            .map_err(of_state)?;
+        if caller.permit.is_trial() || !has(&tried, id) {
+            // A repeated request has its machine already, and that one its key.
+            return self.machine_reply(caller, op).await;
+        }
+        let wanted = WantedVpnKey {
+            user: user.clone(),
+            ephemeral: false,
+            reusable: false,
+            life: LIFE_DEFAULT,
+        };
+        let made = vpn.key(wanted).await.map_err(failed)?;
+        let key = made.id;
+        let mut access = VpnAccess {
+            address: vpn.address().to_owned(),
+            key_id: key.clone(),
+            key: made.key,
+            sealed_key: Vec::new(),
+            expires_at: made.expires_at,
+        };
+        let sealed = self.seal(caller, id, &mut access).await;
+        let is_sealed = sealed.is_ok();
+        let allocated = match sealed {
+            Ok(()) => {
+                op.vpn = Some(access);
+                self.machine_reply(caller, op).await
+            }
+            Err(status) => Err(status),
+        };
+        let is_used = match &allocated {
+            Ok(machine) => has(machine, id),
+            Err(refused) => is_sealed && is_unknown(refused.code()),
+        };
+        if !is_used && let Err(error) = vpn.remove(&user, &key).await {
+            // It is good for one node, and not for long.
+            tracing::warn!(error = %error, project = %user, "an unused VPN key could not be ended");
+        }
+        allocated
+    }
+
+    /// Seals the key of an allocation, where all nodes know such keys.
+    async fn seal(
+        &self,
+        caller: &Caller,
+        of: AllocationId,
+        access: &mut VpnAccess,
+    ) -> Result<(), Status> {
+        let level = self
+            .gate
+            .read(caller, |tables| Ok(feature_level(tables)))
+            .await?;
+        if level < VPN_SEAL_LEVEL {
+            return Ok(());
+        }
+        let sealed = self.node.pki.seal(&seal_name(of), access.key.as_bytes());
+        access.sealed_key = sealed.map_err(|error| {
+            tracing::error!(error = %error, "a key of the VPN could not be sealed");
+            refused(ErrorCode::Internal, "the VPN's key could not be kept")
+        })?;
+        access.key.clear();
+        Ok(())
+    }
+}
+
+fn has(machine: &Machine, allocation: AllocationId) -> bool {
+    let holder = machine.allocation.as_ref();
+    holder.is_some_and(|holder| holder.id == allocation)
+}
+
+/// Whether it may have happened all the same.
+fn is_unknown(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Unavailable | Code::Unknown | Code::Internal | Code::DeadlineExceeded
+    )
+}
