@@ -13,13 +13,14 @@ use tonic::service::RoutesBuilder;
 use tonic::{Request, Response, Status};
 use tonic_reflection::server::Builder;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
-/// Watches of health at the same time: everybody may open one.
+/// Most open watches of health on a node. They need no token, so that there is one bound for all;
+/// beyond it a watch is refused.
 const WATCHES_MAX: usize = 256;
 static WATCHES: Semaphore = Semaphore::const_new(WATCHES_MAX);
 
-/// Adds both to the routes.
+/// Adds both services to the routes.
 pub(crate) fn add(routes: &mut RoutesBuilder, services: &Services) {
     routes.add_service(HealthServer::new(services.clone()));
     let builder = || {
@@ -37,8 +38,8 @@ pub(crate) fn add(routes: &mut RoutesBuilder, services: &Services) {
     }
 }
 
-/// A service that is there can be called as long as this node answers: whether control works is
-/// what `metalstack.api.v2.HealthService` tells.
+/// A known service can be called as long as this node answers. Whether control works is the subject
+/// of `metalstack.api.v2.HealthService`.
 fn status(service: &str) -> ServingStatus {
     let is_there =
         service.is_empty() || proto_public::pool().get_service_by_name(service).is_some();
@@ -57,7 +58,7 @@ fn told(status: ServingStatus) -> HealthCheckResponse {
 
 #[tonic::async_trait]
 impl Health for Services {
-    async fn check(&self, request: Request<HealthCheckRequest>) -> Answer<HealthCheckResponse> {
+    async fn check(&self, request: Request<HealthCheckRequest>) -> ApiResult<HealthCheckResponse> {
         let service = request.into_inner().service;
         match status(&service) {
             ServingStatus::ServiceUnknown => Err(Status::not_found(format!(
@@ -67,8 +68,8 @@ impl Health for Services {
         }
     }
 
-    async fn list(&self, _request: Request<HealthListRequest>) -> Answer<HealthListResponse> {
-        let services = proto_public::methods().iter().map(|it| &it.service);
+    async fn list(&self, _request: Request<HealthListRequest>) -> ApiResult<HealthListResponse> {
+        let services = proto_public::methods().iter().map(|method| &method.service);
         let statuses = services.map(|name| (name.clone(), told(status(name))));
         ok(HealthListResponse {
             statuses: statuses.collect(),
@@ -78,11 +79,11 @@ impl Health for Services {
     async fn watch(
         &self,
         request: Request<HealthCheckRequest>,
-    ) -> Answer<BoxStream<HealthCheckResponse>> {
+    ) -> ApiResult<BoxStream<HealthCheckResponse>> {
         let place = WATCHES
             .try_acquire()
             .map_err(|_| Status::resource_exhausted("too many watches of health"))?;
-        // It changes only by this node's end, which ends the stream.
+        // The status changes only when this node stops, which ends the stream.
         let first = told(status(&request.into_inner().service));
         let rest = stream::once(async move {
             let _place = place;

@@ -7,8 +7,8 @@ use tonic::{Response, Status};
 
 use crate::node::NodeContext;
 
-/// What a handler answers.
-pub(crate) type Answer<T> = Result<Response<T>, Status>;
+/// The result of a handler.
+pub(crate) type ApiResult<T> = Result<Response<T>, Status>;
 
 /// All services for users; cheap to clone.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ impl Services {
 }
 
 /// Wraps an answer.
-pub(crate) fn ok<T>(message: T) -> Answer<T> {
+pub(crate) fn ok<T>(message: T) -> ApiResult<T> {
     Ok(Response::new(message))
 }
 

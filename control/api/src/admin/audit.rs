@@ -5,7 +5,7 @@ use control_gate::Caller;
 use proto_public::admin::v2 as admin;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 use crate::resource::audit::{TraceRow, find, list};
 
@@ -14,7 +14,7 @@ impl admin::audit_service_server::AuditService for Services {
     async fn get(
         &self,
         request: Request<admin::AuditServiceGetRequest>,
-    ) -> Answer<admin::AuditServiceGetResponse> {
+    ) -> ApiResult<admin::AuditServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let found = self.gate.read(&caller, |tables| {
@@ -28,7 +28,7 @@ impl admin::audit_service_server::AuditService for Services {
     async fn list(
         &self,
         request: Request<admin::AuditServiceListRequest>,
-    ) -> Answer<admin::AuditServiceListResponse> {
+    ) -> ApiResult<admin::AuditServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let found = self

@@ -13,7 +13,7 @@ use proto_public::admin::v2::component_service_server::ComponentService;
 use proto_types::ComponentId;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 /// A component, and the token that it last used.
 type ComponentRow = (Arc<state::Component>, Option<Arc<state::Token>>);
@@ -23,7 +23,7 @@ impl ComponentService for Services {
     async fn get(
         &self,
         request: Request<admin::ComponentServiceGetRequest>,
-    ) -> Answer<admin::ComponentServiceGetResponse> {
+    ) -> ApiResult<admin::ComponentServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: ComponentId = parse("uuid", &request.get_ref().uuid)?;
         let found = self.gate.read(&caller, |tables| {
@@ -39,7 +39,7 @@ impl ComponentService for Services {
     async fn delete(
         &self,
         request: Request<admin::ComponentServiceDeleteRequest>,
-    ) -> Answer<admin::ComponentServiceDeleteResponse> {
+    ) -> ApiResult<admin::ComponentServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let id = parse("uuid", &request.get_ref().uuid)?;
         let reply = self.gate.propose(&caller, DeleteComponent { id }).await?;
@@ -55,17 +55,18 @@ impl ComponentService for Services {
     async fn list(
         &self,
         request: Request<admin::ComponentServiceListRequest>,
-    ) -> Answer<admin::ComponentServiceListResponse> {
+    ) -> ApiResult<admin::ComponentServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let found = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Component>()
-                .filter(|it| component_matches(it, query.as_ref()));
-            let rows = fitting.map(|it| (Arc::clone(it), tables.get(&it.token).cloned()));
+                .filter(|component| component_matches(component, query.as_ref()));
+            let rows = fitting
+                .map(|component| (Arc::clone(component), tables.get(&component.token).cloned()));
             Ok(rows.collect())
         });
-        let shown = |(it, token): &ComponentRow| with_token(it, token.as_deref());
+        let shown = |(component, token): &ComponentRow| with_token(component, token.as_deref());
         listing(found.await?, shown)
     }
 }

@@ -16,14 +16,14 @@ use proto_public::admin::v2::filesystem_service_match_request::Match;
 use proto_types::{LayoutId, MachineId};
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl admin::filesystem_service_server::FilesystemService for Services {
     async fn create(
         &self,
         request: Request<admin::FilesystemServiceCreateRequest>,
-    ) -> Answer<admin::FilesystemServiceCreateResponse> {
+    ) -> ApiResult<admin::FilesystemServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let wanted = required("filesystem_layout", request.into_inner().filesystem_layout)?;
         let wanted = from_layout(wanted)?;
@@ -36,7 +36,7 @@ impl admin::filesystem_service_server::FilesystemService for Services {
     async fn update(
         &self,
         request: Request<admin::FilesystemServiceUpdateRequest>,
-    ) -> Answer<admin::FilesystemServiceUpdateResponse> {
+    ) -> ApiResult<admin::FilesystemServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = UpdateLayout {
@@ -60,7 +60,7 @@ impl admin::filesystem_service_server::FilesystemService for Services {
     async fn delete(
         &self,
         request: Request<admin::FilesystemServiceDeleteRequest>,
-    ) -> Answer<admin::FilesystemServiceDeleteResponse> {
+    ) -> ApiResult<admin::FilesystemServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let op = DeleteLayout(parse("id", &request.get_ref().id)?);
         let gone = self.layout_reply(&caller, op).await?;
@@ -73,7 +73,7 @@ impl admin::filesystem_service_server::FilesystemService for Services {
     async fn r#match(
         &self,
         request: Request<admin::FilesystemServiceMatchRequest>,
-    ) -> Answer<admin::FilesystemServiceMatchResponse> {
+    ) -> ApiResult<admin::FilesystemServiceMatchResponse> {
         let caller = Caller::of(&request)?;
         let found = match required("match", request.into_inner().r#match)? {
             Match::SizeAndImage(wanted) => {
@@ -100,8 +100,8 @@ impl admin::filesystem_service_server::FilesystemService for Services {
 }
 
 impl Services {
-    /// Judges the layout that an update makes. A name of a layout that breaks the rules from before
-    /// they were there can still be changed, so one that touches nothing of it is let through.
+    /// Checks that machines can be installed with the updated layout. An update of other fields is
+    /// not checked: a layout that is older than the rules may break them, and can still be renamed.
     async fn check_update(&self, caller: &Caller, op: &UpdateLayout) -> Result<(), Status> {
         let touches = op.filesystems.is_some()
             || op.raids.is_some()
@@ -110,7 +110,7 @@ impl Services {
         if !touches {
             return Ok(());
         }
-        // A layout that is not there is refused by the update itself.
+        // The update itself refuses an unknown layout.
         let found = self
             .gate
             .read(caller, |tables| Ok(query::layout(tables, &op.id).ok()));

@@ -15,10 +15,10 @@ use proto_types::ImageId;
 use tonic::{Code, Request, Status};
 
 use crate::image_digest::{self, DigestPlan, FoundDigest};
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
-/// How often an update without a lock of its own is planned anew when others change the image in
-/// between; then the caller is told of the conflict.
+/// Most attempts to plan an update whose caller gave no lock, when others change the image in
+/// between. After them the caller gets the conflict.
 const PLANS_MAX: u32 = 3;
 
 #[tonic::async_trait]
@@ -26,7 +26,7 @@ impl admin::image_service_server::ImageService for Services {
     async fn create(
         &self,
         request: Request<admin::ImageServiceCreateRequest>,
-    ) -> Answer<admin::ImageServiceCreateResponse> {
+    ) -> ApiResult<admin::ImageServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let image = required("image", request.into_inner().image)?;
         let image = from_image(image, self.gate.now())?;
@@ -40,7 +40,7 @@ impl admin::image_service_server::ImageService for Services {
     async fn update(
         &self,
         request: Request<admin::ImageServiceUpdateRequest>,
-    ) -> Answer<admin::ImageServiceUpdateResponse> {
+    ) -> ApiResult<admin::ImageServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let features: std::collections::BTreeSet<_> = from_features(&request.features)?;
@@ -64,7 +64,7 @@ impl admin::image_service_server::ImageService for Services {
     async fn delete(
         &self,
         request: Request<admin::ImageServiceDeleteRequest>,
-    ) -> Answer<admin::ImageServiceDeleteResponse> {
+    ) -> ApiResult<admin::ImageServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let op = DeleteImage(parse("id", &request.get_ref().id)?);
         let gone = self.image_reply(&caller, op).await?;
@@ -76,7 +76,7 @@ impl admin::image_service_server::ImageService for Services {
     async fn usage(
         &self,
         request: Request<admin::ImageServiceUsageRequest>,
-    ) -> Answer<admin::ImageServiceUsageResponse> {
+    ) -> ApiResult<admin::ImageServiceUsageResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let usage = self.gate.read(&caller, |tables| {
@@ -88,7 +88,7 @@ impl admin::image_service_server::ImageService for Services {
                     machine
                         .allocation
                         .as_ref()
-                        .is_some_and(|it| it.image == image.id)
+                        .is_some_and(|allocation| allocation.image == image.id)
                 });
                 ImageUsage {
                     image: Some(catalog::image(image)),
@@ -102,7 +102,7 @@ impl admin::image_service_server::ImageService for Services {
 }
 
 impl Services {
-    /// A new image with the digest that the request gives or that control finds.
+    /// Adds the digest to a new image: the one of the request, or the one that control finds.
     async fn with_digest(
         &self,
         caller: &Caller,
@@ -120,7 +120,7 @@ impl Services {
         Ok(image)
     }
 
-    /// Changes an image and, where its digest is not that of its URL any more, the digest too.
+    /// Changes an image. If its URL changes without a digest, the digest is found anew.
     async fn update_with_digest(
         &self,
         caller: &Caller,
@@ -134,7 +134,7 @@ impl Services {
         loop {
             let changed = self.planned_update(caller, op.clone(), &mut known).await;
             match changed {
-                // The plan is for the image as it was read.
+                // Another call changed the image after it was read: the plan may be wrong by now.
                 Err(status)
                     if status.code() == Code::Aborted
                         && op.lock == Lock::Server

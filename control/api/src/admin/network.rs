@@ -13,7 +13,7 @@ use proto_public::api::v2::{self as api};
 use proto_types::NetworkId;
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 use crate::resource::network::new_id;
 
@@ -22,7 +22,7 @@ impl admin::network_service_server::NetworkService for Services {
     async fn get(
         &self,
         request: Request<admin::NetworkServiceGetRequest>,
-    ) -> Answer<admin::NetworkServiceGetResponse> {
+    ) -> ApiResult<admin::NetworkServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: NetworkId = parse("id", &request.get_ref().id)?;
         let found = self.gate.read(&caller, |tables| {
@@ -37,7 +37,7 @@ impl admin::network_service_server::NetworkService for Services {
     async fn create(
         &self,
         request: Request<admin::NetworkServiceCreateRequest>,
-    ) -> Answer<admin::NetworkServiceCreateResponse> {
+    ) -> ApiResult<admin::NetworkServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         self.check_new(&caller, request.id.as_deref()).await?;
@@ -50,7 +50,7 @@ impl admin::network_service_server::NetworkService for Services {
     async fn update(
         &self,
         request: Request<admin::NetworkServiceUpdateRequest>,
-    ) -> Answer<admin::NetworkServiceUpdateResponse> {
+    ) -> ApiResult<admin::NetworkServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let changed = self.network_reply(&caller, update(request)?).await?;
@@ -62,7 +62,7 @@ impl admin::network_service_server::NetworkService for Services {
     async fn delete(
         &self,
         request: Request<admin::NetworkServiceDeleteRequest>,
-    ) -> Answer<admin::NetworkServiceDeleteResponse> {
+    ) -> ApiResult<admin::NetworkServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let op = DeleteNetwork {
             id: parse("id", &request.get_ref().id)?,
@@ -77,15 +77,15 @@ impl admin::network_service_server::NetworkService for Services {
     async fn list(
         &self,
         request: Request<admin::NetworkServiceListRequest>,
-    ) -> Answer<admin::NetworkServiceListResponse> {
+    ) -> ApiResult<admin::NetworkServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let networks = self.gate.read(&caller, |tables| {
             let fullness = Fullness::of(tables);
             let fitting = tables
                 .all::<state::Network>()
-                .filter(|it| network_matches(it, query.as_ref()));
-            Ok(fitting.map(|it| fullness.row(it)).collect())
+                .filter(|network| network_matches(network, query.as_ref()));
+            Ok(fitting.map(|network| fullness.row(network)).collect())
         });
         listing(networks.await?, NetworkRow::network)
     }
@@ -137,8 +137,8 @@ fn create(request: admin::NetworkServiceCreateRequest) -> Result<CreateNetwork, 
     })
 }
 
-/// The wire cannot tell an empty list from none, and a rename shall not clear anything: an empty
-/// list keeps what is there, see [`from_prefixes`] for how one is emptied.
+/// An empty list keeps the stored one: on the wire it looks like an absent one, and a rename must
+/// not clear anything. [`from_prefixes`] says how a client empties a list.
 fn update(request: admin::NetworkServiceUpdateRequest) -> Result<UpdateNetwork, Status> {
     let prefixes: Vec<_> = own_prefixes("prefixes", &request.prefixes)?;
     let length = |field, length: Option<api::ChildPrefixLength>| {
@@ -170,8 +170,11 @@ fn update(request: admin::NetworkServiceUpdateRequest) -> Result<UpdateNetwork, 
 }
 
 impl Services {
-    /// Refuses an id that is there before anything else of the request is looked at: clients that
-    /// apply a list of networks skip those that exist by this code.
+    /// Refuses an existing id before the rest of the request is checked: clients that apply a list
+    /// of networks skip existing ones by this code.
+    ///
+    /// # Errors
+    /// `already_exists`.
     async fn check_new(&self, caller: &Caller, id: Option<&str>) -> Result<(), Status> {
         let Some(Ok(id)) = id.map(str::parse::<NetworkId>) else {
             return Ok(());

@@ -18,14 +18,14 @@ use proto_public::admin::v2 as admin;
 use proto_types::{PartitionId, ProjectId};
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl admin::partition_service_server::PartitionService for Services {
     async fn create(
         &self,
         request: Request<admin::PartitionServiceCreateRequest>,
-    ) -> Answer<admin::PartitionServiceCreateResponse> {
+    ) -> ApiResult<admin::PartitionServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let partition = from_partition(required("partition", request.into_inner().partition)?)?;
         let made = self
@@ -38,7 +38,7 @@ impl admin::partition_service_server::PartitionService for Services {
     async fn update(
         &self,
         request: Request<admin::PartitionServiceUpdateRequest>,
-    ) -> Answer<admin::PartitionServiceUpdateResponse> {
+    ) -> ApiResult<admin::PartitionServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let dns_servers = from_dns(&request.dns_servers)?;
@@ -49,8 +49,10 @@ impl admin::partition_service_server::PartitionService for Services {
             description: request.description,
             boot: request.boot_configuration.map(from_boot),
             dns_servers: update_servers(dns_servers, IpAddr::is_unspecified),
-            ntp_servers: update_servers(from_ntp(&request.ntp_servers), |it| is_unspecified(it)),
-            mgmt_service_addresses: update_servers(mgmt, |it| is_unspecified(it)),
+            ntp_servers: update_servers(from_ntp(&request.ntp_servers), |server| {
+                is_unspecified(server)
+            }),
+            mgmt_service_addresses: update_servers(mgmt, |address| is_unspecified(address)),
             labels: labels_update(request.labels),
         };
         let changed = self.partition_reply(&caller, op).await?;
@@ -61,7 +63,7 @@ impl admin::partition_service_server::PartitionService for Services {
     async fn delete(
         &self,
         request: Request<admin::PartitionServiceDeleteRequest>,
-    ) -> Answer<admin::PartitionServiceDeleteResponse> {
+    ) -> ApiResult<admin::PartitionServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let op = DeletePartition(parse("id", &request.get_ref().id)?);
         let gone = self.partition_reply(&caller, op).await?;
@@ -72,7 +74,7 @@ impl admin::partition_service_server::PartitionService for Services {
     async fn capacity(
         &self,
         request: Request<admin::PartitionServiceCapacityRequest>,
-    ) -> Answer<admin::PartitionServiceCapacityResponse> {
+    ) -> ApiResult<admin::PartitionServiceCapacityResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: Option<ProjectId> = parse_opt("project", request.project.as_ref())?;
@@ -144,7 +146,7 @@ fn capacities(
     counts.into_iter().map(made).collect()
 }
 
-/// Puts a machine into its counters.
+/// Counts a machine.
 fn count(capacity: &mut admin::MachineSizeCapacity, machine: &Machine, log: Option<&EventLog>) {
     let allocated = machine.allocation.is_some();
     let available = machine.condition.state == state::Availability::Available
@@ -173,7 +175,7 @@ fn count(capacity: &mut admin::MachineSizeCapacity, machine: &Machine, log: Opti
     }
 }
 
-/// Takes what other projects reserved and do not use off the free ones.
+/// Subtracts unused reservations of other projects from the free machines.
 fn reserve(
     tables: &state::Tables,
     partition: &PartitionId,
@@ -183,7 +185,9 @@ fn reserve(
 ) {
     let reservations = tables
         .all::<state::SizeReservation>()
-        .filter(|it| it.size.as_str() == size && it.partitions.contains(partition));
+        .filter(|reservation| {
+            reservation.size.as_str() == size && reservation.partitions.contains(partition)
+        });
     let mut seen = BTreeSet::new();
     for reservation in reservations {
         let used = tables
@@ -191,7 +195,11 @@ fn reserve(
             .filter(|machine| {
                 machine.partition.as_ref() == Some(partition)
                     && machine.size.as_ref() == Some(&reservation.size)
-                    && machine.allocation.as_ref().map(|it| it.project) == Some(reservation.project)
+                    && machine
+                        .allocation
+                        .as_ref()
+                        .map(|allocation| allocation.project)
+                        == Some(reservation.project)
             })
             .count();
         let amount = i64::from(reservation.amount);

@@ -7,14 +7,14 @@ use control_state::{self as state};
 use proto_public::admin::v2 as admin;
 use tonic::Request;
 
-use crate::services::{Answer, Services};
+use crate::services::{ApiResult, Services};
 
 #[tonic::async_trait]
 impl admin::project_service_server::ProjectService for Services {
     async fn list(
         &self,
         request: Request<admin::ProjectServiceListRequest>,
-    ) -> Answer<admin::ProjectServiceListResponse> {
+    ) -> ApiResult<admin::ProjectServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let projects = self.gate.read(&caller, |tables| {

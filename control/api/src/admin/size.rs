@@ -10,14 +10,14 @@ use control_state::{self as state, CreateSize, DeleteSize, UpdateSize};
 use proto_public::admin::v2 as admin;
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl admin::size_service_server::SizeService for Services {
     async fn create(
         &self,
         request: Request<admin::SizeServiceCreateRequest>,
-    ) -> Answer<admin::SizeServiceCreateResponse> {
+    ) -> ApiResult<admin::SizeServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let size = from_size(required("size", request.into_inner().size)?)?;
         let made = self.size_reply(&caller, CreateSize(size)).await?;
@@ -29,7 +29,7 @@ impl admin::size_service_server::SizeService for Services {
     async fn update(
         &self,
         request: Request<admin::SizeServiceUpdateRequest>,
-    ) -> Answer<admin::SizeServiceUpdateResponse> {
+    ) -> ApiResult<admin::SizeServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = UpdateSize {
@@ -49,7 +49,7 @@ impl admin::size_service_server::SizeService for Services {
     async fn delete(
         &self,
         request: Request<admin::SizeServiceDeleteRequest>,
-    ) -> Answer<admin::SizeServiceDeleteResponse> {
+    ) -> ApiResult<admin::SizeServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let op = DeleteSize(parse("id", &request.get_ref().id)?);
         let gone = self.size_reply(&caller, op).await?;

@@ -16,14 +16,14 @@ use proto_public::admin::v2 as admin;
 use proto_types::SizeId;
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl admin::size_image_constraint_service_server::SizeImageConstraintService for Services {
     async fn create(
         &self,
         request: Request<admin::SizeImageConstraintServiceCreateRequest>,
-    ) -> Answer<admin::SizeImageConstraintServiceCreateResponse> {
+    ) -> ApiResult<admin::SizeImageConstraintServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = CreateSizeImageConstraint(state::SizeImageConstraint {
@@ -42,7 +42,7 @@ impl admin::size_image_constraint_service_server::SizeImageConstraintService for
     async fn update(
         &self,
         request: Request<admin::SizeImageConstraintServiceUpdateRequest>,
-    ) -> Answer<admin::SizeImageConstraintServiceUpdateResponse> {
+    ) -> ApiResult<admin::SizeImageConstraintServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = UpdateSizeImageConstraint {
@@ -61,7 +61,7 @@ impl admin::size_image_constraint_service_server::SizeImageConstraintService for
     async fn delete(
         &self,
         request: Request<admin::SizeImageConstraintServiceDeleteRequest>,
-    ) -> Answer<admin::SizeImageConstraintServiceDeleteResponse> {
+    ) -> ApiResult<admin::SizeImageConstraintServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let op = DeleteSizeImageConstraint(parse("size", &request.get_ref().size)?);
         let gone = self.image_constraint_reply(&caller, op).await?;
@@ -73,7 +73,7 @@ impl admin::size_image_constraint_service_server::SizeImageConstraintService for
     async fn get(
         &self,
         request: Request<admin::SizeImageConstraintServiceGetRequest>,
-    ) -> Answer<admin::SizeImageConstraintServiceGetResponse> {
+    ) -> ApiResult<admin::SizeImageConstraintServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let size: SizeId = parse("size", &request.get_ref().size)?;
         let found = self.gate.read(&caller, |tables| {
@@ -88,13 +88,13 @@ impl admin::size_image_constraint_service_server::SizeImageConstraintService for
     async fn list(
         &self,
         request: Request<admin::SizeImageConstraintServiceListRequest>,
-    ) -> Answer<admin::SizeImageConstraintServiceListResponse> {
+    ) -> ApiResult<admin::SizeImageConstraintServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let found = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::SizeImageConstraint>()
-                .filter(|it| image_constraint_matches(it, query.as_ref()));
+                .filter(|constraint| image_constraint_matches(constraint, query.as_ref()));
             Ok(fitting.cloned().collect())
         });
         listing(found.await?, image_constraint)

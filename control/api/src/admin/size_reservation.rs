@@ -15,14 +15,14 @@ use control_state::{
 use proto_public::admin::v2 as admin;
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl admin::size_reservation_service_server::SizeReservationService for Services {
     async fn create(
         &self,
         request: Request<admin::SizeReservationServiceCreateRequest>,
-    ) -> Answer<admin::SizeReservationServiceCreateResponse> {
+    ) -> ApiResult<admin::SizeReservationServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let wanted = required("size_reservation", request.into_inner().size_reservation)?;
         let op = CreateSizeReservation(from_reservation(wanted)?);
@@ -35,7 +35,7 @@ impl admin::size_reservation_service_server::SizeReservationService for Services
     async fn update(
         &self,
         request: Request<admin::SizeReservationServiceUpdateRequest>,
-    ) -> Answer<admin::SizeReservationServiceUpdateResponse> {
+    ) -> ApiResult<admin::SizeReservationServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = UpdateSizeReservation {
@@ -56,7 +56,7 @@ impl admin::size_reservation_service_server::SizeReservationService for Services
     async fn delete(
         &self,
         request: Request<admin::SizeReservationServiceDeleteRequest>,
-    ) -> Answer<admin::SizeReservationServiceDeleteResponse> {
+    ) -> ApiResult<admin::SizeReservationServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let op = DeleteSizeReservation(parse("id", &request.get_ref().id)?);
         let gone = self.reservation_reply(&caller, op).await?;
@@ -68,13 +68,13 @@ impl admin::size_reservation_service_server::SizeReservationService for Services
     async fn list(
         &self,
         request: Request<admin::SizeReservationServiceListRequest>,
-    ) -> Answer<admin::SizeReservationServiceListResponse> {
+    ) -> ApiResult<admin::SizeReservationServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let found = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::SizeReservation>()
-                .filter(|it| reservation_matches(it, query.as_ref()));
+                .filter(|reservation| reservation_matches(reservation, query.as_ref()));
             Ok(fitting.cloned().collect())
         });
         listing(found.await?, reservation)

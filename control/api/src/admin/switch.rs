@@ -17,14 +17,14 @@ use proto_public::api::v2::{SwitchNicWithMachine, SwitchPortStatus, SwitchWithMa
 use proto_types::SwitchId;
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl SwitchService for Services {
     async fn get(
         &self,
         request: Request<admin::SwitchServiceGetRequest>,
-    ) -> Answer<admin::SwitchServiceGetResponse> {
+    ) -> ApiResult<admin::SwitchServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: SwitchId = parse("id", &request.get_ref().id)?;
         let found = self.gate.read(&caller, |tables| {
@@ -38,14 +38,14 @@ impl SwitchService for Services {
     async fn list(
         &self,
         request: Request<admin::SwitchServiceListRequest>,
-    ) -> Answer<admin::SwitchServiceListResponse> {
+    ) -> ApiResult<admin::SwitchServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let switches = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Switch>()
-                .filter(|it| matches(tables, it, query.as_ref()));
-            let shown = fitting.map(|it| switch(tables, it));
+                .filter(|switch| matches(tables, switch, query.as_ref()));
+            let shown = fitting.map(|record| switch(tables, record));
             Ok(shown.collect::<EncodedItems>())
         });
         listing_encoded(switches.await?)
@@ -54,7 +54,7 @@ impl SwitchService for Services {
     async fn update(
         &self,
         request: Request<admin::SwitchServiceUpdateRequest>,
-    ) -> Answer<admin::SwitchServiceUpdateResponse> {
+    ) -> ApiResult<admin::SwitchServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: SwitchId = parse("id", &request.id)?;
@@ -78,7 +78,7 @@ impl SwitchService for Services {
     async fn delete(
         &self,
         request: Request<admin::SwitchServiceDeleteRequest>,
-    ) -> Answer<admin::SwitchServiceDeleteResponse> {
+    ) -> ApiResult<admin::SwitchServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = DeleteSwitch {
@@ -92,7 +92,7 @@ impl SwitchService for Services {
     async fn migrate(
         &self,
         request: Request<admin::SwitchServiceMigrateRequest>,
-    ) -> Answer<admin::SwitchServiceMigrateResponse> {
+    ) -> ApiResult<admin::SwitchServiceMigrateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = MigrateSwitch {
@@ -108,7 +108,7 @@ impl SwitchService for Services {
     async fn port(
         &self,
         request: Request<admin::SwitchServicePortRequest>,
-    ) -> Answer<admin::SwitchServicePortResponse> {
+    ) -> ApiResult<admin::SwitchServicePortResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let admin_up = match request.status() {
@@ -132,14 +132,14 @@ impl SwitchService for Services {
     async fn connected_machines(
         &self,
         request: Request<admin::SwitchServiceConnectedMachinesRequest>,
-    ) -> Answer<admin::SwitchServiceConnectedMachinesResponse> {
+    ) -> ApiResult<admin::SwitchServiceConnectedMachinesResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let found = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Switch>()
-                .filter(|it| matches(tables, it, request.query.as_ref()));
-            let shown = fitting.map(|it| with_machines(tables, it, &request));
+                .filter(|switch| matches(tables, switch, request.query.as_ref()));
+            let shown = fitting.map(|switch| with_machines(tables, switch, &request));
             Ok(shown.collect::<EncodedItems>())
         });
         listing_encoded(found.await?)
@@ -148,10 +148,10 @@ impl SwitchService for Services {
 
 fn with_machines(
     tables: &state::Tables,
-    it: &state::Switch,
+    record: &state::Switch,
     request: &admin::SwitchServiceConnectedMachinesRequest,
 ) -> SwitchWithMachines {
-    let shown = switch(tables, it);
+    let shown = switch(tables, record);
     let connections = shown
         .machine_connections
         .into_iter()
@@ -167,15 +167,19 @@ fn with_machines(
             })
         });
     SwitchWithMachines {
-        id: it.id.to_string(),
-        partition: it.partition.to_string(),
-        rack: it.rack.clone(),
+        id: record.id.to_string(),
+        partition: record.partition.to_string(),
+        rack: record.rack.clone(),
         connections: connections.collect(),
     }
 }
 
 impl Services {
-    /// What the switch's agent reports can be written back as it is, and not changed.
+    /// Refuses a change of fields that the switch's agent reports. A client may write them back
+    /// unchanged, as it does after a `Get`.
+    ///
+    /// # Errors
+    /// `invalid_argument` if `nics` or `os` differ from the report.
     async fn refuse_reported(
         &self,
         caller: &Caller,

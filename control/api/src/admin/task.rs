@@ -17,16 +17,19 @@ use proto_public::admin::v2::{
 use proto_types::OrderId;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
-/// Tasks of a page when the request does not say.
+/// Default number of tasks in a page.
 const COUNT_DEFAULT: u32 = 100;
-/// The most tasks of a page.
+/// Most tasks in a page. A larger count is lowered to it.
 const COUNT_MAX: u32 = 1000;
 
 #[tonic::async_trait]
 impl TaskService for Services {
-    async fn get(&self, request: Request<TaskServiceGetRequest>) -> Answer<TaskServiceGetResponse> {
+    async fn get(
+        &self,
+        request: Request<TaskServiceGetRequest>,
+    ) -> ApiResult<TaskServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: OrderId = parse("task_id", &request.task_id)?;
@@ -43,11 +46,11 @@ impl TaskService for Services {
         })
     }
 
-    /// Cancels what has not begun; forgets what is over.
+    /// Cancels an order that has not begun, or deletes one that is over.
     async fn delete(
         &self,
         request: Request<TaskServiceDeleteRequest>,
-    ) -> Answer<TaskServiceDeleteResponse> {
+    ) -> ApiResult<TaskServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: OrderId = parse("task_id", &request.task_id)?;
@@ -61,7 +64,7 @@ impl TaskService for Services {
     async fn queues(
         &self,
         _request: Request<TaskServiceQueuesRequest>,
-    ) -> Answer<TaskServiceQueuesResponse> {
+    ) -> ApiResult<TaskServiceQueuesResponse> {
         ok(TaskServiceQueuesResponse {
             queues: vec![QUEUE.to_owned()],
         })
@@ -71,7 +74,7 @@ impl TaskService for Services {
     async fn list(
         &self,
         request: Request<TaskServiceListRequest>,
-    ) -> Answer<TaskServiceListResponse> {
+    ) -> ApiResult<TaskServiceListResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let tasks = self.gate.read(&caller, |tables| Ok(page(tables, &request)));
@@ -88,7 +91,7 @@ fn page(tables: &Tables, request: &TaskServiceListRequest) -> Vec<Arc<BmcOrder>>
         return Vec::new();
     }
     let count = request.count.unwrap_or(COUNT_DEFAULT).clamp(1, COUNT_MAX);
-    // Pages count from 1, as published clients do; 0 is the first as well.
+    // Pages count from 1, as in published clients; 0 is the first page too.
     let before = request
         .page
         .unwrap_or(1)

@@ -9,9 +9,9 @@ use proto_public::api::v2::{self as api};
 use proto_types::TenantId;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
-/// Largest page of a list of tenants.
+/// Largest page of a list of tenants, and the default. A larger count is lowered to it.
 const PAGE_MAX: u64 = 1000;
 
 #[tonic::async_trait]
@@ -20,7 +20,7 @@ impl admin::tenant_service_server::TenantService for Services {
     async fn create(
         &self,
         request: Request<admin::TenantServiceCreateRequest>,
-    ) -> Answer<admin::TenantServiceCreateResponse> {
+    ) -> ApiResult<admin::TenantServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let login: TenantId = parse("name", &request.name)?;
@@ -42,7 +42,7 @@ impl admin::tenant_service_server::TenantService for Services {
     async fn list(
         &self,
         request: Request<admin::TenantServiceListRequest>,
-    ) -> Answer<admin::TenantServiceListResponse> {
+    ) -> ApiResult<admin::TenantServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let paging = query.as_ref().and_then(|query| query.paging);
@@ -63,7 +63,7 @@ impl admin::tenant_service_server::TenantService for Services {
     async fn add_member(
         &self,
         request: Request<admin::TenantServiceAddMemberRequest>,
-    ) -> Answer<admin::TenantServiceAddMemberResponse> {
+    ) -> ApiResult<admin::TenantServiceAddMemberResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let (login, member) = (request.tenant.clone(), request.member.clone());
@@ -78,7 +78,7 @@ impl admin::tenant_service_server::TenantService for Services {
     async fn remove_member(
         &self,
         request: Request<admin::TenantServiceRemoveMemberRequest>,
-    ) -> Answer<admin::TenantServiceRemoveMemberResponse> {
+    ) -> ApiResult<admin::TenantServiceRemoveMemberResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let login: TenantId = parse("tenant", &request.tenant)?;
@@ -88,7 +88,7 @@ impl admin::tenant_service_server::TenantService for Services {
     }
 }
 
-/// One page, from 0, and the number of the next.
+/// One page, counted from 0, and the number of the next. `None` means that it is the last.
 fn page<T>(all: Vec<T>, paging: Option<api::Paging>) -> (Vec<T>, Option<u64>) {
     let Some(paging) = paging else {
         return (all, None);

@@ -10,7 +10,7 @@ use proto_public::admin::v2 as admin;
 use proto_types::TokenId;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 use crate::resource::token::wanted;
 
@@ -19,13 +19,15 @@ impl admin::token_service_server::TokenService for Services {
     async fn list(
         &self,
         request: Request<admin::TokenServiceListRequest>,
-    ) -> Answer<admin::TokenServiceListResponse> {
+    ) -> ApiResult<admin::TokenServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let now = self.gate.now();
         let tokens = self.gate.read(&caller, |tables| {
-            let valid = tables.all::<state::Token>().filter(|it| it.is_valid(now));
-            let fitting = valid.filter(|it| token_matches(it, query.as_ref()));
+            let valid = tables
+                .all::<state::Token>()
+                .filter(|token| token.is_valid(now));
+            let fitting = valid.filter(|token| token_matches(token, query.as_ref()));
             Ok(fitting.cloned().collect())
         });
         listing(tokens.await?, token)
@@ -34,7 +36,7 @@ impl admin::token_service_server::TokenService for Services {
     async fn revoke(
         &self,
         request: Request<admin::TokenServiceRevokeRequest>,
-    ) -> Answer<admin::TokenServiceRevokeResponse> {
+    ) -> ApiResult<admin::TokenServiceRevokeResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: TokenId = parse("uuid", &request.uuid)?;
@@ -57,12 +59,12 @@ impl admin::token_service_server::TokenService for Services {
     async fn create(
         &self,
         request: Request<admin::TokenServiceCreateRequest>,
-    ) -> Answer<admin::TokenServiceCreateResponse> {
+    ) -> ApiResult<admin::TokenServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let user = request.user.unwrap_or_else(|| caller.user.clone());
         if user != caller.user && !caller.is_admin_editor() {
-            // Its "*" would stand for what that user is a member of.
+            // The subject "*" of such a token stands for the memberships of the other user.
             let message = "only an admin editor makes tokens of other users";
             return Err(refused(ErrorCode::PermissionDenied, message));
         }

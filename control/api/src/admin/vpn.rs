@@ -1,4 +1,4 @@
-//! The VPN by which operators reach firewalls, for administrators. A project is a user of it.
+//! The VPN by which operators reach firewalls. Each project is one user of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use proto_public::api::v2;
 use proto_types::ProjectId;
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 use crate::resource::vpn::{LIFE_DEFAULT, failed};
 
-/// How long a key can be used at most.
+/// Longest life of a key. A request for more is refused.
 const LIFE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 #[tonic::async_trait]
@@ -27,7 +27,7 @@ impl VpnService for Services {
     async fn auth_key(
         &self,
         request: Request<admin::VpnServiceAuthKeyRequest>,
-    ) -> Answer<admin::VpnServiceAuthKeyResponse> {
+    ) -> ApiResult<admin::VpnServiceAuthKeyResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
@@ -55,18 +55,18 @@ impl VpnService for Services {
     async fn list_nodes(
         &self,
         request: Request<admin::VpnServiceListNodesRequest>,
-    ) -> Answer<admin::VpnServiceListNodesResponse> {
+    ) -> ApiResult<admin::VpnServiceListNodesResponse> {
         let project = request.into_inner().project;
         let project: Option<ProjectId> = parse_opt("project", project.as_ref())?;
-        let user = project.map(|it| it.to_string());
+        let user = project.map(|project| project.to_string());
         let found = self.vpn()?.nodes(user.as_deref()).await.map_err(failed)?;
-        let nodes = found.into_iter().map(|it| v2::VpnNode {
-            id: it.id,
-            name: it.name,
-            project: it.user,
-            ip_addresses: it.addresses,
-            last_seen: it.last_seen.and_then(time),
-            online: it.online,
+        let nodes = found.into_iter().map(|node| v2::VpnNode {
+            id: node.id,
+            name: node.name,
+            project: node.user,
+            ip_addresses: node.addresses,
+            last_seen: node.last_seen.and_then(time),
+            online: node.online,
         });
         listing_encoded(nodes.collect::<EncodedItems>())
     }

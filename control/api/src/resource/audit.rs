@@ -9,12 +9,13 @@ use control_state::{AuditEntry, AuditPhase as Kept, StateError, Tables};
 use proto_public::api::v2::{AuditPhase, AuditQuery, AuditTrace};
 use proto_types::{TenantId, Timestamp};
 
-/// Records of an answer when the query does not say.
+/// Default number of records in an answer.
 const LIMIT_DEFAULT: usize = 100;
-/// The most records of an answer.
+/// Most records in an answer. A larger limit in the query is lowered to it.
 const LIMIT_MAX: usize = 1000;
 
-/// One half of a call, as the contract has it.
+/// One phase of a call. The contract shows request and response as two records; the store has one
+/// entry for both.
 #[derive(Debug, Clone, Copy)]
 struct Half<'a> {
     entry: &'a AuditEntry,
@@ -22,13 +23,13 @@ struct Half<'a> {
 }
 
 impl<'a> Half<'a> {
-    /// The halves that an entry stands for, in order.
+    /// The phases that an entry stands for, in order.
     fn of(entry: &'a AuditEntry) -> impl DoubleEndedIterator<Item = Self> {
         let phases: &[AuditPhase] = match entry.phase {
             Kept::Request => &[AuditPhase::Request],
             Kept::Response => &[AuditPhase::Response],
             Kept::Call => &[AuditPhase::Request, AuditPhase::Response],
-            // Of no call.
+            // Stands for records that were dropped, not for a call.
             Kept::Dropped => &[],
         };
         phases.iter().map(move |phase| Self {
@@ -87,7 +88,7 @@ impl<'a> Half<'a> {
     }
 }
 
-/// One half of a call, in a list.
+/// One phase of a call, as a row of a list.
 #[derive(Debug)]
 pub(crate) struct TraceRow {
     entry: Arc<AuditEntry>,
@@ -95,6 +96,7 @@ pub(crate) struct TraceRow {
 }
 
 impl TraceRow {
+    /// The message for the wire.
     pub(crate) fn trace(&self) -> AuditTrace {
         let half = Half {
             entry: &self.entry,
@@ -104,6 +106,10 @@ impl TraceRow {
     }
 }
 
+/// The newest record with this id and phase. `tenant` bounds it to records of one tenant.
+///
+/// # Errors
+/// `not_found`, for another tenant's record too.
 pub(crate) fn find(
     tables: &Tables,
     id: &str,
@@ -123,7 +129,8 @@ pub(crate) fn find(
         .ok_or_else(|| StateError::not_found("audit record", id))
 }
 
-/// The newest that fit, oldest first.
+/// The newest records that match the query, oldest first. `tenant` bounds it to records of one
+/// tenant.
 pub(crate) fn list(
     tables: &Tables,
     query: Option<&AuditQuery>,

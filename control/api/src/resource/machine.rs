@@ -16,17 +16,24 @@ use tonic::Status;
 
 use crate::services::Services;
 
-/// How long a delete waits for the machine to leave its project; it goes on without the caller.
+/// Longest wait of a delete for the machine to leave its project. After it the caller gets its
+/// answer, and the release goes on.
 const DELETE_WAIT: Duration = Duration::from_secs(10);
 
-/// A machine of a project, or any for administrators. Another project's is not found.
+/// A machine of a project. `None` means any machine, for administrators.
+///
+/// # Errors
+/// `not_found` for another project's machine, as for one that does not exist.
 pub(crate) fn own(
     tables: &state::Tables,
     id: MachineId,
     project: Option<ProjectId>,
 ) -> Result<&Arc<Machine>, state::StateError> {
     let found = tables.require::<Machine>(&id)?;
-    let holder = found.allocation.as_ref().map(|it| it.project);
+    let holder = found
+        .allocation
+        .as_ref()
+        .map(|allocation| allocation.project);
     if project.is_none() || holder == project {
         Ok(found)
     } else {
@@ -47,25 +54,27 @@ impl Services {
             .map_err(of_state)
     }
 
-    /// A machine with what belongs to it.
+    /// A machine for the wire, as of the newest state of this node.
     pub(crate) async fn machine_now(
         &self,
-        it: &Machine,
+        record: &Machine,
         viewer: Viewer,
     ) -> Result<api::Machine, Status> {
         self.gate
-            .read_latest(|tables| Ok(machine(tables, it, viewer)))
+            .read_latest(|tables| Ok(machine(tables, record, viewer)))
             .await
     }
 
-    /// Begins the way back and waits a while for the machine to have left its project. What the
-    /// caller gets is the machine as it was while it had it, on its way out.
+    /// Starts the release of a machine and waits up to [`DELETE_WAIT`] until it has left its
+    /// project. The answer is the machine as it was at the start of the release: afterwards it is
+    /// not the caller's to see.
     pub(crate) async fn free(
         &self,
         caller: &Caller,
         id: MachineId,
         project: Option<ProjectId>,
     ) -> Result<api::Machine, Status> {
+        // Before the command: a machine that leaves at once would not be noticed.
         let mut changes = self.gate.store.watch();
         let freed = self
             .machine_reply(caller, FreeMachine { id, project })
@@ -86,7 +95,7 @@ impl Services {
         while self.still_has(id, allocation.id) {
             match tokio::time::timeout_at(until, changes.next()).await {
                 Ok(Some(_)) => {}
-                // Time is up or the node stops: the way back goes on.
+                // Time is up or the node stops: the release goes on without the caller.
                 Ok(None) | Err(_) => break,
             }
         }
@@ -97,8 +106,8 @@ impl Services {
         let has = self.gate.store.read_local(|tables| {
             let found = tables
                 .get::<Machine>(&id)
-                .and_then(|it| it.allocation.as_ref());
-            found.is_some_and(|it| it.id == allocation)
+                .and_then(|machine| machine.allocation.as_ref());
+            found.is_some_and(|allocation| allocation.id == allocation)
         });
         has.unwrap_or(false)
     }

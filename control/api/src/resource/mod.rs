@@ -1,4 +1,4 @@
-//! What the tenants' and the administrators' service of a resource have in common.
+//! Reads and changes of a resource that the tenants' and the administrators' service share.
 
 pub(crate) mod audit;
 pub(crate) mod machine;

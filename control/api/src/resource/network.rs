@@ -31,10 +31,10 @@ impl Services {
             .map_err(of_state)
     }
 
-    /// A network with how full it is.
-    pub(crate) async fn shown(&self, it: &state::Network) -> Result<api::Network, Status> {
+    /// A network for the wire, with its usage.
+    pub(crate) async fn shown(&self, record: &state::Network) -> Result<api::Network, Status> {
         self.gate
-            .read_latest(|tables| Ok(network(it, Some(&Fullness::of(tables)))))
+            .read_latest(|tables| Ok(network(record, Some(&Fullness::of(tables)))))
             .await
     }
 }

@@ -25,7 +25,7 @@ impl Services {
             .map_err(of_state)
     }
 
-    /// Removes a member; what it was.
+    /// Removes a member, and returns the membership that it had.
     pub(crate) async fn drop_member(
         &self,
         caller: &Caller,

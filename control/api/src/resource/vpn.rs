@@ -7,7 +7,7 @@ use control_state::ErrorCode;
 use control_vpn::VpnError;
 use tonic::Status;
 
-/// How long a key can be used that nobody gave a life.
+/// Default life of a key.
 pub(crate) const LIFE_DEFAULT: Duration = Duration::from_secs(2 * 3600);
 
 pub(crate) fn failed(error: VpnError) -> Status {

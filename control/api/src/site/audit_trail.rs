@@ -1,4 +1,4 @@
-//! The audit trail as it is kept, for those who check or export it.
+//! The audit trail as it is stored, for tools that verify or export it.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use proto_public::metalmesh::admin::v1::{
 };
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
-/// Records of an answer.
+/// Most records in an answer, and the default.
 const PAGE_MAX: usize = 500;
 
 #[tonic::async_trait]
@@ -26,7 +26,7 @@ impl AuditTrailService for Services {
     async fn list(
         &self,
         request: Request<AuditTrailServiceListRequest>,
-    ) -> Answer<AuditTrailServiceListResponse> {
+    ) -> ApiResult<AuditTrailServiceListResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let limit = match usize::try_from(request.limit) {
@@ -38,7 +38,7 @@ impl AuditTrailService for Services {
             let anchor = tables.get::<state::AuditAnchor>(&state::AuditAnchor::TRAIL.to_owned());
             let entries = tables.table::<AuditEntry>().range(behind).take(limit);
             let answer = AuditTrailServiceListResponse {
-                anchor: anchor.map(|it| shown(it)),
+                anchor: anchor.map(|anchor| shown(anchor)),
                 records: Vec::new(),
             };
             let entries = entries.map(|(_, slot)| Arc::clone(&slot.value));
@@ -51,7 +51,7 @@ impl AuditTrailService for Services {
     async fn exports(
         &self,
         request: Request<AuditTrailServiceExportsRequest>,
-    ) -> Answer<AuditTrailServiceExportsResponse> {
+    ) -> ApiResult<AuditTrailServiceExportsResponse> {
         let caller = Caller::of(&request)?;
         let exports = self.gate.read(&caller, |tables| {
             let all = tables.all::<state::AuditExport>();
@@ -64,7 +64,7 @@ impl AuditTrailService for Services {
     async fn forget_export(
         &self,
         request: Request<AuditTrailServiceForgetExportRequest>,
-    ) -> Answer<AuditTrailServiceForgetExportResponse> {
+    ) -> ApiResult<AuditTrailServiceForgetExportResponse> {
         let caller = Caller::of(&request)?;
         let name = request.into_inner().name;
         self.gate

@@ -13,14 +13,15 @@ use tonic::{Request, Response, Status};
 
 use crate::services::Services;
 
-type Stream = BoxStream<'static, Result<BackupServiceCreateResponse, Status>>;
+/// The response stream of a backup: pieces, then the summary.
+type BackupStream = BoxStream<'static, Result<BackupServiceCreateResponse, Status>>;
 
 #[tonic::async_trait]
 impl BackupService for Services {
     async fn create(
         &self,
         request: Request<BackupServiceCreateRequest>,
-    ) -> Result<Response<Stream>, Status> {
+    ) -> Result<Response<BackupStream>, Status> {
         let request = request.into_inner();
         let texts = request.recipients.iter().map(String::as_str);
         let recipients = Recipients::parse(texts).map_err(|error| invalid("recipients", error))?;
@@ -49,7 +50,7 @@ impl BackupService for Services {
     }
 }
 
-/// The piece that says that the backup is whole.
+/// The last message. Its summary proves to the reader that the backup is whole.
 async fn last(pieces: Pieces) -> Result<BackupServiceCreateResponse, Status> {
     let outcome = pieces.outcome.await;
     let Made { revision, summary } = outcome

@@ -8,14 +8,14 @@ use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::bmc_claim_service_server::BmcClaimService;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl BmcClaimService for Services {
     async fn confirm(
         &self,
         request: Request<mesh::BmcClaimServiceConfirmRequest>,
-    ) -> Answer<mesh::BmcClaimServiceConfirmResponse> {
+    ) -> ApiResult<mesh::BmcClaimServiceConfirmResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = ConfirmBmc {

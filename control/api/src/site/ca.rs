@@ -1,4 +1,4 @@
-//! The certificate authority: what is trusted, and its replacement.
+//! The certificate authority: its roots, and its replacement.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use proto_public::metalmesh::admin::v1::{CaPhase, CaRoot, CaRotation};
 use proto_types::Timestamp;
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
-/// Overlap of a replacement whose request does not say: as long as an agent may be away and come
-/// back without a ticket.
+/// Default overlap of a replacement: as long as an agent may be away and still resume without a
+/// ticket.
 const OVERLAP: Duration = Duration::from_millis(state::RESUME_MAX_MS);
-/// The same when it is forced.
+/// Default overlap of a forced replacement.
 const OVERLAP_FORCED: Duration = Duration::from_secs(3600);
 
 #[tonic::async_trait]
@@ -27,13 +27,13 @@ impl CaService for Services {
     async fn get(
         &self,
         request: Request<mesh::CaServiceGetRequest>,
-    ) -> Answer<mesh::CaServiceGetResponse> {
+    ) -> ApiResult<mesh::CaServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let now = self.gate.now();
         let found = self.gate.read(&caller, |tables| {
             Ok(mesh::CaServiceGetResponse {
                 roots: roots(tables),
-                rotation: current(tables).map(|it| rotation(tables, it, now)),
+                rotation: current(tables).map(|found| rotation(tables, found, now)),
             })
         });
         ok(found.await?)
@@ -42,7 +42,7 @@ impl CaService for Services {
     async fn rotate(
         &self,
         request: Request<mesh::CaServiceRotateRequest>,
-    ) -> Answer<mesh::CaServiceRotateResponse> {
+    ) -> ApiResult<mesh::CaServiceRotateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let overlap = match (request.overlap_minutes, request.force) {
@@ -53,7 +53,7 @@ impl CaService for Services {
         let is_open = self
             .gate
             .read(&caller, |tables| {
-                Ok(current(tables).is_some_and(|it| it.phase != state::CaPhase::Done))
+                Ok(current(tables).is_some_and(|rotation| rotation.phase != state::CaPhase::Done))
             })
             .await?;
         let reply = if request.force && is_open {
@@ -84,41 +84,41 @@ fn current(tables: &Tables) -> Option<&state::CaRotation> {
 }
 
 fn roots(tables: &Tables) -> Vec<CaRoot> {
-    let newest = current(tables).map_or(1, |it| it.to);
+    let newest = current(tables).map_or(1, |rotation| rotation.to);
     let all = tables.all::<CaRecord>();
     let mut roots: Vec<CaRoot> = all
-        .filter(|it| it.id.starts_with("root"))
-        .map(|it| CaRoot {
-            generation: it.generation,
-            sha256: sha256_hex(&it.certificate),
-            created_at: time(it.created_at),
-            expires_at: time(it.not_after),
-            signs: it.generation == newest,
+        .filter(|record| record.id.starts_with("root"))
+        .map(|record| CaRoot {
+            generation: record.generation,
+            sha256: sha256_hex(&record.certificate),
+            created_at: time(record.created_at),
+            expires_at: time(record.not_after),
+            signs: record.generation == newest,
         })
         .collect();
-    roots.sort_by_key(|it| it.generation);
+    roots.sort_by_key(|root| root.generation);
     roots
 }
 
-fn rotation(tables: &Tables, it: &state::CaRotation, now: Timestamp) -> CaRotation {
-    let phase = match it.phase {
+fn rotation(tables: &Tables, record: &state::CaRotation, now: Timestamp) -> CaRotation {
+    let phase = match record.phase {
         state::CaPhase::Overlap => CaPhase::Overlap,
         state::CaPhase::Switched => CaPhase::Switched,
         state::CaPhase::Done => CaPhase::Done,
     };
     let waiting = tables
         .all::<state::Identity>()
-        .filter(|identity| identity.is_live(now) && identity.authority < it.to)
+        .filter(|identity| identity.is_live(now) && identity.authority < record.to)
         .count();
     CaRotation {
-        from: it.from,
-        to: it.to,
+        from: record.from,
+        to: record.to,
         phase: phase.into(),
-        forced: it.is_forced,
-        began_at: time(it.began_at),
-        until: time(it.until),
-        switched_at: it.switched_at.and_then(time),
-        done_at: it.done_at.and_then(time),
+        forced: record.is_forced,
+        began_at: time(record.began_at),
+        until: time(record.until),
+        switched_at: record.switched_at.and_then(time),
+        done_at: record.done_at.and_then(time),
         waiting: u32::try_from(waiting).unwrap_or(u32::MAX),
     }
 }

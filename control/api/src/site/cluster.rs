@@ -1,4 +1,4 @@
-//! The control nodes: who they are, joining, promotion, removal.
+//! The control nodes: status, joining, promotion, removal.
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ use proto_public::metalmesh::admin::v1::{
 use proto_types::{Digest, Timestamp};
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
-/// Longest life of an invitation, minutes.
+/// Longest life of an invitation, minutes. A longer one is refused.
 const MINUTES_MAX: u32 = 1440;
 
 #[tonic::async_trait]
@@ -33,11 +33,11 @@ impl ClusterService for Services {
     async fn status(
         &self,
         request: Request<ClusterServiceStatusRequest>,
-    ) -> Answer<ClusterServiceStatusResponse> {
+    ) -> ApiResult<ClusterServiceStatusResponse> {
         let all = request.into_inner().all;
         let store = &self.gate.store;
         let view = store.cluster_view().await;
-        // Also without a majority: that is when somebody looks.
+        // A local read: operators look at this when there is no majority.
         let (records, clock) = store
             .read_local(|tables| {
                 let records = tables.all::<ControlNode>();
@@ -84,7 +84,7 @@ impl ClusterService for Services {
     async fn invite(
         &self,
         request: Request<ClusterServiceInviteRequest>,
-    ) -> Answer<ClusterServiceInviteResponse> {
+    ) -> ApiResult<ClusterServiceInviteResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         if request.minutes > MINUTES_MAX {
@@ -112,7 +112,7 @@ impl ClusterService for Services {
     async fn promote(
         &self,
         request: Request<ClusterServicePromoteRequest>,
-    ) -> Answer<ClusterServicePromoteResponse> {
+    ) -> ApiResult<ClusterServicePromoteResponse> {
         let caller = Caller::of(&request)?;
         let id = request.get_ref().id;
         let node = self.change(&caller, MemberChange::Promote { node: id }, id);
@@ -124,7 +124,7 @@ impl ClusterService for Services {
     async fn remove(
         &self,
         request: Request<ClusterServiceRemoveRequest>,
-    ) -> Answer<ClusterServiceRemoveResponse> {
+    ) -> ApiResult<ClusterServiceRemoveResponse> {
         let caller = Caller::of(&request)?;
         let ClusterServiceRemoveRequest { id, dry_run } = request.into_inner();
         let change = MemberChange::Remove { node: id };
@@ -152,7 +152,7 @@ impl ClusterService for Services {
             self.change(&caller, change, id).await?;
         }
         if record.is_none() {
-            // Made before nodes were on record: the removal must be.
+            // The node is older than records of nodes. It gets one, which the removal needs.
             let announce = AnnounceNode {
                 id,
                 peer_address: String::new(),
@@ -162,7 +162,7 @@ impl ClusterService for Services {
             };
             self.gate.propose(&caller, announce).await?;
         }
-        // Its certificate is refused from here on.
+        // From this entry on its certificate is refused.
         self.gate.propose(&caller, RemoveNode { id }).await?;
         ok(ClusterServiceRemoveResponse {
             node: Some(self.node(id).await?),
@@ -172,7 +172,7 @@ impl ClusterService for Services {
     async fn transfer_leader(
         &self,
         request: Request<ClusterServiceTransferLeaderRequest>,
-    ) -> Answer<ClusterServiceTransferLeaderResponse> {
+    ) -> ApiResult<ClusterServiceTransferLeaderResponse> {
         let caller = Caller::of(&request)?;
         let id = request.get_ref().id;
         let node = self.change(&caller, MemberChange::Lead { node: id }, id);
@@ -184,7 +184,7 @@ impl ClusterService for Services {
     async fn reconcile_after_restore(
         &self,
         request: Request<ClusterServiceReconcileAfterRestoreRequest>,
-    ) -> Answer<ClusterServiceReconcileAfterRestoreResponse> {
+    ) -> ApiResult<ClusterServiceReconcileAfterRestoreResponse> {
         let caller = Caller::of(&request)?;
         let judge_silent = request.into_inner().judge_silent;
         ok(self.compare_and_reconcile(&caller, judge_silent).await?)
@@ -193,7 +193,7 @@ impl ClusterService for Services {
     async fn accept_time(
         &self,
         request: Request<ClusterServiceAcceptTimeRequest>,
-    ) -> Answer<ClusterServiceAcceptTimeResponse> {
+    ) -> ApiResult<ClusterServiceAcceptTimeResponse> {
         let caller = Caller::of(&request)?;
         let time = request.into_inner().time;
         let time = time.ok_or_else(|| invalid("time", "is missing: what your clock shows"))?;
@@ -219,7 +219,7 @@ fn cluster_time(clock: &ClusterClock) -> ClusterTime {
 }
 
 impl Services {
-    /// Carries a change out and shows the node as it is then.
+    /// Changes the membership, and returns the node as it is afterwards.
     async fn change(&self, caller: &Caller, change: MemberChange, id: u64) -> Result<Node, Status> {
         let changed = self
             .gate

@@ -1,4 +1,4 @@
-//! What this node knows of itself.
+//! Facts about the node that answers, for `metalmesh doctor`.
 
 use control_convert::time;
 use control_gate::refusal::of_store;
@@ -8,14 +8,14 @@ use proto_public::metalmesh::admin::v1::doctor_service_server::DoctorService;
 use tonic::Request;
 
 use crate::doctor::Premises;
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl DoctorService for Services {
     async fn get(
         &self,
         _request: Request<mesh::DoctorServiceGetRequest>,
-    ) -> Answer<mesh::DoctorServiceGetResponse> {
+    ) -> ApiResult<mesh::DoctorServiceGetResponse> {
         let store = &self.gate.store;
         let authority = store.read_local(authority).map_err(of_store)?;
         let metrics = store.metrics();
@@ -34,16 +34,18 @@ impl DoctorService for Services {
         let unknown = store.read_local(unknown_machines).map_err(of_store)?;
         let serves_sessions = store.is_leader();
         let unobserved = unobserved.iter().map(ToString::to_string);
-        let turned_away = turned_away.into_iter().map(|it| mesh::DoctorTurnedAway {
-            identity: it.identity,
-            times: it.times,
-            last: time(it.last),
-        });
-        let backups = backups.into_iter().map(|it| mesh::DoctorBackup {
-            place: it.place,
-            newest: it.newest.and_then(time),
-            error: it.error,
-            every_minutes: it.every_minutes,
+        let turned_away = turned_away
+            .into_iter()
+            .map(|refused| mesh::DoctorTurnedAway {
+                identity: refused.identity,
+                times: refused.times,
+                last: time(refused.last),
+            });
+        let backups = backups.into_iter().map(|backup| mesh::DoctorBackup {
+            place: backup.place,
+            newest: backup.newest.and_then(time),
+            error: backup.error,
+            every_minutes: backup.every_minutes,
         });
         ok(mesh::DoctorServiceGetResponse {
             node: metrics.node_id,
@@ -85,12 +87,13 @@ fn unknown_machines(tables: &Tables) -> Vec<mesh::DoctorUnknownMachines> {
     .collect()
 }
 
-/// What signs or is trusted; what only is trusted until an overlap is over is left out.
+/// Certificates of the authority that sign or are trusted. Retired ones, which are trusted only
+/// until an overlap ends, are left out.
 fn authority(tables: &Tables) -> Vec<mesh::DoctorAuthority> {
-    let all = tables.all::<CaRecord>().filter(|it| !it.retired);
-    all.map(|it| mesh::DoctorAuthority {
-        id: it.id.clone(),
-        ends: time(it.not_after),
+    let all = tables.all::<CaRecord>().filter(|record| !record.retired);
+    all.map(|record| mesh::DoctorAuthority {
+        id: record.id.clone(),
+        ends: time(record.not_after),
     })
     .collect()
 }

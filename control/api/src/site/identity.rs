@@ -14,7 +14,7 @@ use proto_public::metalmesh::admin::v1::{Identity, IdentityKind, JoinMethod};
 use proto_types::{Digest, MachineId, Timestamp};
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 /// Longest reason of a revocation, characters.
 const REASON_LEN_MAX: usize = 256;
@@ -24,7 +24,7 @@ impl IdentityService for Services {
     async fn list(
         &self,
         request: Request<mesh::IdentityServiceListRequest>,
-    ) -> Answer<mesh::IdentityServiceListResponse> {
+    ) -> ApiResult<mesh::IdentityServiceListResponse> {
         let caller = Caller::of(&request)?;
         let wanted = request.into_inner();
         let now = self.gate.now();
@@ -32,9 +32,9 @@ impl IdentityService for Services {
             let all = known(tables);
             let shown = all
                 .iter()
-                .filter(|it| wanted.all || now < it.not_after)
+                .filter(|identity| wanted.all || now < identity.not_after)
                 .map(|identity| self.shown_identity(tables, identity))
-                .filter(|it| fits(it, &wanted));
+                .filter(|identity| fits(identity, &wanted));
             Ok(shown.collect::<EncodedItems>())
         });
         listing_encoded(found.await?)
@@ -43,12 +43,12 @@ impl IdentityService for Services {
     async fn get(
         &self,
         request: Request<mesh::IdentityServiceGetRequest>,
-    ) -> Answer<mesh::IdentityServiceGetResponse> {
+    ) -> ApiResult<mesh::IdentityServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id = self.identity_id(&request.get_ref().id)?;
         let found = self.gate.read(&caller, |tables| {
             let all = known(tables);
-            let found = all.iter().find(|it| it.id == id);
+            let found = all.iter().find(|identity| identity.id == id);
             let found = found.ok_or_else(|| state::StateError::not_found("identity", &id))?;
             Ok(self.shown_identity(tables, found))
         });
@@ -60,7 +60,7 @@ impl IdentityService for Services {
     async fn revoke(
         &self,
         request: Request<mesh::IdentityServiceRevokeRequest>,
-    ) -> Answer<mesh::IdentityServiceRevokeResponse> {
+    ) -> ApiResult<mesh::IdentityServiceRevokeResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let identity = self.identity_id(&request.id)?;
@@ -85,7 +85,7 @@ impl IdentityService for Services {
     async fn rotate(
         &self,
         request: Request<mesh::IdentityServiceRotateRequest>,
-    ) -> Answer<mesh::IdentityServiceRotateResponse> {
+    ) -> ApiResult<mesh::IdentityServiceRotateResponse> {
         let caller = Caller::of(&request)?;
         let identity = self.identity_id(&request.get_ref().id)?;
         let reply = self
@@ -100,7 +100,7 @@ impl IdentityService for Services {
 }
 
 impl Services {
-    /// The whole id of one that was perhaps written without its trust domain.
+    /// The whole SPIFFE id of a text that may lack the trust domain.
     fn identity_id(&self, text: &str) -> Result<String, Status> {
         let whole = if text.starts_with("spiffe://") {
             text.to_owned()
@@ -115,17 +115,17 @@ impl Services {
     async fn reply(&self, reply: state::Reply) -> Result<Identity, Status> {
         let it = reply.identity().map_err(of_state)?;
         self.gate
-            .read_latest(|tables| Ok(self.shown_identity(tables, &it)))
+            .read_latest(|tables| Ok(self.shown_identity(tables, &identity)))
             .await
     }
 
-    /// An identity for the wire, and whether its bearer has a session.
-    fn shown_identity(&self, tables: &Tables, it: &state::Identity) -> Identity {
-        let id: Option<SpiffeId> = it.id.parse().ok();
+    /// An identity for the wire, with the session of its bearer.
+    fn shown_identity(&self, tables: &Tables, identity: &state::Identity) -> Identity {
+        let id: Option<SpiffeId> = identity.id.parse().ok();
         let subject = id.as_ref().map(SpiffeId::subject);
         let machine = id.as_ref().and_then(SpiffeId::machine).map(MachineId::new);
         let machine = machine.and_then(|id| tables.get::<state::Machine>(&id));
-        let of_machine = machine.and_then(|it| it.partition.as_ref());
+        let of_machine = machine.and_then(|machine| machine.partition.as_ref());
         let of_machine = of_machine.map(ToString::to_string);
         let (kind, partition, project) = match subject {
             Some(Subject::Agent {
@@ -139,81 +139,84 @@ impl Services {
             ),
             _ => (IdentityKind::Unspecified, None, None),
         };
-        let (joined_by, joined_with) = joined(&it.joined_by);
+        let (joined_by, joined_with) = joined(&identity.joined_by);
         let connected = id
             .as_ref()
             .and_then(|id| self.node.presence.has_session(id));
         Identity {
-            id: it.id.clone(),
+            id: identity.id.clone(),
             kind: kind.into(),
             partition: partition.unwrap_or_default(),
             project: project.unwrap_or_default(),
-            serial: it.serial.clone(),
-            issued_at: time(it.issued_at),
-            expires_at: time(it.not_after),
+            serial: identity.serial.clone(),
+            issued_at: time(identity.issued_at),
+            expires_at: time(identity.not_after),
             joined_by: joined_by.into(),
             joined_with,
-            joined_at: time(it.joined_at),
-            key_sha256: hex_of(&it.key),
-            last_seen: time(last_seen(self.gate.now(), it, connected)),
+            joined_at: time(identity.joined_at),
+            key_sha256: hex_of(&identity.key),
+            last_seen: time(last_seen(self.gate.now(), identity, connected)),
             connected,
-            revoked_at: it.revoked_at.and_then(time),
-            revoked_reason: it.revoked_reason.clone(),
-            rotate_since: it.rotate_since.and_then(time),
-            authority: it.authority,
+            revoked_at: identity.revoked_at.and_then(time),
+            revoked_reason: identity.revoked_reason.clone(),
+            rotate_since: identity.rotate_since.and_then(time),
+            authority: identity.authority,
         }
     }
 }
 
-/// Every identity, in the order of ids. Of those that have not renewed since identities are
-/// recorded, what their newest certificate tells.
+/// Every identity, ordered by id. An identity that has not renewed since identities are recorded
+/// is derived from its newest certificate.
 fn known(tables: &Tables) -> Vec<state::Identity> {
     let recorded = tables.all::<state::Identity>();
     let mut all: BTreeMap<String, state::Identity> = recorded
-        .map(|it| (it.id.clone(), state::Identity::clone(it)))
+        .map(|identity| (identity.id.clone(), state::Identity::clone(identity)))
         .collect();
     for certificate in tables.all::<Certificate>() {
         let entry = all.entry(certificate.identity.clone());
         let it = entry.or_insert_with(|| of_certificate(certificate));
-        if it.issued_at < certificate.issued_at {
-            *it = of_certificate(certificate);
+        if identity.issued_at < certificate.issued_at {
+            *identity = of_certificate(certificate);
         }
     }
     all.into_values().collect()
 }
 
-fn of_certificate(it: &Certificate) -> state::Identity {
+fn of_certificate(identity: &Certificate) -> state::Identity {
     state::Identity {
-        id: it.identity.clone(),
+        id: identity.identity.clone(),
         joined_by: state::JoinedBy::Unknown,
-        joined_at: it.issued_at,
-        key: it.key.clone().unwrap_or_else(|| Digest::sha256([0; 32])),
-        key_since: it.issued_at,
-        serial: it.serial.clone(),
-        issued_at: it.issued_at,
-        not_after: it.not_after,
+        joined_at: identity.issued_at,
+        key: identity
+            .key
+            .clone()
+            .unwrap_or_else(|| Digest::sha256([0; 32])),
+        key_since: identity.issued_at,
+        serial: identity.serial.clone(),
+        issued_at: identity.issued_at,
+        not_after: identity.not_after,
         authority: 1,
         rotate_since: None,
-        revoked_at: it.revoked_at,
-        revoked_reason: it.revoked_reason.clone(),
+        revoked_at: identity.revoked_at,
+        revoked_reason: identity.revoked_reason.clone(),
     }
 }
 
-fn fits(it: &Identity, wanted: &mesh::IdentityServiceListRequest) -> bool {
-    (wanted.partition.is_empty() || wanted.partition == it.partition)
-        && (wanted.project.is_empty() || wanted.project == it.project)
-        && (wanted.kind() == IdentityKind::Unspecified || wanted.kind() == it.kind())
+fn fits(identity: &Identity, wanted: &mesh::IdentityServiceListRequest) -> bool {
+    (wanted.partition.is_empty() || wanted.partition == identity.partition)
+        && (wanted.project.is_empty() || wanted.project == identity.project)
+        && (wanted.kind() == IdentityKind::Unspecified || wanted.kind() == identity.kind())
 }
 
-fn last_seen(now: Timestamp, it: &state::Identity, connected: Option<bool>) -> Timestamp {
+fn last_seen(now: Timestamp, identity: &state::Identity, connected: Option<bool>) -> Timestamp {
     if connected == Some(true) {
         now
     } else {
-        it.issued_at
+        identity.issued_at
     }
 }
 
-/// Nothing for the key of an identity that has not renewed since keys are recorded.
+/// The key's digest in hex. Empty means that the identity has not renewed since keys are recorded.
 fn hex_of(key: &Digest) -> String {
     if *key == Digest::sha256([0; 32]) {
         String::new()

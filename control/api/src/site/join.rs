@@ -17,9 +17,9 @@ use proto_public::metalmesh::admin::v1::{
 use proto_types::Digest;
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
-/// Longest life of a ticket, minutes.
+/// Longest life of a ticket, minutes. A longer one is refused.
 const MINUTES_MAX: u32 = 1440;
 
 #[tonic::async_trait]
@@ -27,7 +27,7 @@ impl JoinService for Services {
     async fn create(
         &self,
         request: Request<JoinServiceCreateRequest>,
-    ) -> Answer<JoinServiceCreateResponse> {
+    ) -> ApiResult<JoinServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         if request.minutes > MINUTES_MAX {
@@ -72,7 +72,7 @@ impl JoinService for Services {
     async fn list(
         &self,
         request: Request<JoinServiceListRequest>,
-    ) -> Answer<JoinServiceListResponse> {
+    ) -> ApiResult<JoinServiceListResponse> {
         let caller = Caller::of(&request)?;
         let tickets = self.gate.read(&caller, |tables| {
             Ok(tables.all::<state::JoinTicket>().cloned().collect())
@@ -83,7 +83,7 @@ impl JoinService for Services {
     async fn revoke(
         &self,
         request: Request<JoinServiceRevokeRequest>,
-    ) -> Answer<JoinServiceRevokeResponse> {
+    ) -> ApiResult<JoinServiceRevokeResponse> {
         let caller = Caller::of(&request)?;
         let id = parse("id", &request.get_ref().id)?;
         let revoked = self
@@ -97,7 +97,7 @@ impl JoinService for Services {
     }
 }
 
-/// A digest, which may be left out at times.
+/// Parses a digest. If `may_be_none`, an empty text means none.
 fn digest(field: &str, text: &str, may_be_none: bool) -> Result<Option<Digest>, Status> {
     if text.is_empty() && may_be_none {
         return Ok(None);
@@ -109,7 +109,7 @@ fn of_pki(error: PkiError) -> Status {
     match error {
         PkiError::Store(error) => of_store(error),
         PkiError::Refused(error) => of_state(error),
-        // The agent's name cannot be part of an identity.
+        // The agent's name is not valid in a SPIFFE id.
         PkiError::Identity(error) => invalid("id", error),
         other => {
             tracing::error!(error = %other, "a join ticket could not be made");

@@ -10,14 +10,14 @@ use proto_public::metalmesh::admin::v1::LoginUser;
 use proto_public::metalmesh::admin::v1::login_user_service_server::LoginUserService;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl LoginUserService for Services {
     async fn create(
         &self,
         request: Request<mesh::LoginUserServiceCreateRequest>,
-    ) -> Answer<mesh::LoginUserServiceCreateResponse> {
+    ) -> ApiResult<mesh::LoginUserServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let login = parse("login", &request.login)?;
@@ -40,7 +40,7 @@ impl LoginUserService for Services {
     async fn set_password(
         &self,
         request: Request<mesh::LoginUserServiceSetPasswordRequest>,
-    ) -> Answer<mesh::LoginUserServiceSetPasswordResponse> {
+    ) -> ApiResult<mesh::LoginUserServiceSetPasswordResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = SetPassword {
@@ -56,11 +56,11 @@ impl LoginUserService for Services {
     async fn change_password(
         &self,
         request: Request<mesh::LoginUserServiceChangePasswordRequest>,
-    ) -> Answer<mesh::LoginUserServiceChangePasswordResponse> {
+    ) -> ApiResult<mesh::LoginUserServiceChangePasswordResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let login = caller.login()?;
-        // Whoever found a token must not find the password with it.
+        // A stolen token must not serve to guess the password.
         let taken = self.node.hasher.may_guess(login.as_str(), self.gate.now());
         let text = "the old password was tried too often";
         taken.map_err(|wait_ms| too_often(text, wait_ms))?;
@@ -86,7 +86,7 @@ impl LoginUserService for Services {
     async fn remove(
         &self,
         request: Request<mesh::LoginUserServiceRemoveRequest>,
-    ) -> Answer<mesh::LoginUserServiceRemoveResponse> {
+    ) -> ApiResult<mesh::LoginUserServiceRemoveResponse> {
         let caller = Caller::of(&request)?;
         let login = parse("login", &request.get_ref().login)?;
         let gone = self
@@ -102,7 +102,7 @@ impl LoginUserService for Services {
     async fn list(
         &self,
         request: Request<mesh::LoginUserServiceListRequest>,
-    ) -> Answer<mesh::LoginUserServiceListResponse> {
+    ) -> ApiResult<mesh::LoginUserServiceListResponse> {
         let caller = Caller::of(&request)?;
         let users = self.gate.read(&caller, |tables| {
             Ok(tables.all::<state::User>().cloned().collect())

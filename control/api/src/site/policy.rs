@@ -13,7 +13,7 @@ use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::policy_service_server::PolicyService;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 /// A policy, and what came of it at this node.
 type PolicyRow = (Arc<state::Policy>, Option<mesh::PolicyUse>);
@@ -23,11 +23,11 @@ impl PolicyService for Services {
     async fn set(
         &self,
         request: Request<mesh::PolicyServiceSetRequest>,
-    ) -> Answer<mesh::PolicyServiceSetResponse> {
+    ) -> ApiResult<mesh::PolicyServiceSetResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let (name, source) = (request.name.clone(), request.source.clone());
-        // Its tests may take a while: not on a thread that serves.
+        // The policy's tests may run long: they must not block a thread that serves calls.
         let checked = tokio::task::spawn_blocking(move || check(&name, &source)).await;
         let checked = checked.map_err(|error| {
             tracing::error!(error = %error, "the check of a policy broke");
@@ -57,7 +57,7 @@ impl PolicyService for Services {
     async fn remove(
         &self,
         request: Request<mesh::PolicyServiceRemoveRequest>,
-    ) -> Answer<mesh::PolicyServiceRemoveResponse> {
+    ) -> ApiResult<mesh::PolicyServiceRemoveResponse> {
         let caller = Caller::of(&request)?;
         let name = request.into_inner().name;
         let reply = self.gate.propose(&caller, RemovePolicy { name }).await?;
@@ -70,7 +70,7 @@ impl PolicyService for Services {
     async fn get(
         &self,
         request: Request<mesh::PolicyServiceGetRequest>,
-    ) -> Answer<mesh::PolicyServiceGetResponse> {
+    ) -> ApiResult<mesh::PolicyServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let name = &request.get_ref().name;
         let found = self.gate.read(&caller, |tables| {
@@ -85,14 +85,16 @@ impl PolicyService for Services {
     async fn list(
         &self,
         request: Request<mesh::PolicyServiceListRequest>,
-    ) -> Answer<mesh::PolicyServiceListResponse> {
+    ) -> ApiResult<mesh::PolicyServiceListResponse> {
         let caller = Caller::of(&request)?;
         let all = self.gate.read(&caller, |tables| {
             let all = tables.all::<state::Policy>().cloned();
             Ok(all.collect::<Vec<_>>())
         });
         let all = all.await?.into_iter();
-        let rows: Vec<PolicyRow> = all.map(|it| (Arc::clone(&it), self.uses(&it))).collect();
+        let rows: Vec<PolicyRow> = all
+            .map(|policy| (Arc::clone(&policy), self.uses(&policy)))
+            .collect();
         listing(rows, |(policy, uses): &PolicyRow| mesh::Policy {
             r#use: uses.clone(),
             ..shown(policy)
@@ -101,7 +103,7 @@ impl PolicyService for Services {
 }
 
 impl Services {
-    /// A policy with what came of it at this node.
+    /// A policy with its counters of this node.
     fn used(&self, policy: &Arc<state::Policy>) -> mesh::Policy {
         mesh::Policy {
             r#use: self.uses(policy),

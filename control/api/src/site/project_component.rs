@@ -16,11 +16,11 @@ use proto_types::{ProjectId, TokenId};
 use tonic::Request;
 use uuid::Uuid;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
-/// Life of a credential whose request does not say, days.
+/// Default life of a credential, days.
 const DAYS: u32 = 90;
-/// Longest life of a credential, days.
+/// Longest life of a credential, days. A longer one is refused.
 const DAYS_MAX: u32 = 365;
 const DAY_MS: u64 = 24 * 3_600_000;
 
@@ -29,7 +29,7 @@ impl ProjectComponentService for Services {
     async fn create(
         &self,
         request: Request<mesh::ProjectComponentServiceCreateRequest>,
-    ) -> Answer<mesh::ProjectComponentServiceCreateResponse> {
+    ) -> ApiResult<mesh::ProjectComponentServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let kind = from_kind(request.kind()).ok_or_else(|| invalid("kind", "is unspecified"))?;
@@ -42,7 +42,7 @@ impl ProjectComponentService for Services {
         } else {
             request.days
         };
-        // A token that may call this alone must not get more by it than it has.
+        // A token must not get more rights by this call than it has.
         let mut rights = kind.rights(&project.to_string());
         let listed = permissions(&rights);
         rights.component = None;
@@ -82,31 +82,33 @@ impl ProjectComponentService for Services {
     async fn list(
         &self,
         request: Request<mesh::ProjectComponentServiceListRequest>,
-    ) -> Answer<mesh::ProjectComponentServiceListResponse> {
+    ) -> ApiResult<mesh::ProjectComponentServiceListResponse> {
         let caller = Caller::of(&request)?;
         let project: ProjectId = parse("project", &request.get_ref().project)?;
         let now = self.gate.now();
         let found = self.gate.read(&caller, |tables| {
-            let valid = tables.all::<state::Token>().filter(|it| it.is_valid(now));
-            let of_it = valid.filter(|it| is_of(it, project));
+            let valid = tables
+                .all::<state::Token>()
+                .filter(|token| token.is_valid(now));
+            let of_it = valid.filter(|token| is_of(token, project));
             Ok(of_it.cloned().collect())
         });
-        // Each has a component, by which it was found.
-        let shown = |it: &state::Token| shown(it).unwrap_or_default();
+        // Every token of the list has a component: the filter above asks for it.
+        let shown = |token: &state::Token| shown(token).unwrap_or_default();
         listing(found.await?, shown)
     }
 
     async fn revoke(
         &self,
         request: Request<mesh::ProjectComponentServiceRevokeRequest>,
-    ) -> Answer<mesh::ProjectComponentServiceRevokeResponse> {
+    ) -> ApiResult<mesh::ProjectComponentServiceRevokeResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
         let id: TokenId = parse("id", &request.id)?;
         let found = self.gate.read(&caller, |tables| {
             let found = tables.get::<state::Token>(&id).map(AsRef::as_ref);
-            match found.filter(|it| is_of(it, project)) {
+            match found.filter(|token| is_of(token, project)) {
                 Some(_) => Ok(()),
                 None => Err(state::StateError::not_found("component", id)),
             }
@@ -119,7 +121,7 @@ impl ProjectComponentService for Services {
 
 fn is_of(token: &state::Token, project: ProjectId) -> bool {
     let component = token.component.as_ref();
-    component.is_some_and(|it| it.project == project)
+    component.is_some_and(|component| component.project == project)
 }
 
 fn permissions(rights: &control_authz::Rights) -> Vec<MethodPermission> {
@@ -142,15 +144,20 @@ fn of_project(kind: ComponentKind, project: &str) -> control_authz::Permissions 
 fn shown(token: &state::Token) -> Option<ProjectComponent> {
     let of = token.component.as_ref()?;
     let project = of.project.to_string();
-    let listed = token.permissions.iter().find(|it| it.subject == project);
+    let listed = token
+        .permissions
+        .iter()
+        .find(|permission| permission.subject == project);
     Some(ProjectComponent {
         id: token.id.to_string(),
-        kind: ComponentKind::named(&of.kind).map_or(0, |it| to_kind(it).into()),
+        kind: ComponentKind::named(&of.kind).map_or(0, |kind| to_kind(kind).into()),
         name: of.name.clone(),
         issued_at: time(token.issued_at),
         expires_at: time(token.expires),
         last_used: token.last_used.and_then(time),
-        methods: listed.map(|it| it.methods.clone()).unwrap_or_default(),
+        methods: listed
+            .map(|permission| permission.methods.clone())
+            .unwrap_or_default(),
         project,
     })
 }

@@ -13,14 +13,14 @@ use proto_public::metalmesh::admin::v1::{Quota, quota};
 use proto_types::{ProjectId, TenantId};
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl QuotaService for Services {
     async fn set(
         &self,
         request: Request<mesh::QuotaServiceSetRequest>,
-    ) -> Answer<mesh::QuotaServiceSetResponse> {
+    ) -> ApiResult<mesh::QuotaServiceSetResponse> {
         let caller = Caller::of(&request)?;
         let wanted = required("quota", request.into_inner().quota)?;
         let subject = match required("quota.subject", wanted.subject)? {
@@ -42,7 +42,7 @@ impl QuotaService for Services {
     async fn remove(
         &self,
         request: Request<mesh::QuotaServiceRemoveRequest>,
-    ) -> Answer<mesh::QuotaServiceRemoveResponse> {
+    ) -> ApiResult<mesh::QuotaServiceRemoveResponse> {
         let caller = Caller::of(&request)?;
         let subject = match required("subject", request.into_inner().subject)? {
             RemoveSubject::Tenant(login) => tenant(&login)?,
@@ -59,11 +59,11 @@ impl QuotaService for Services {
     async fn list(
         &self,
         request: Request<mesh::QuotaServiceListRequest>,
-    ) -> Answer<mesh::QuotaServiceListResponse> {
+    ) -> ApiResult<mesh::QuotaServiceListResponse> {
         let caller = Caller::of(&request)?;
         let quotas = self.gate.read(&caller, |tables| {
             let all = tables.all::<state::Quota>();
-            let shown = all.map(|it| shown(tables, it));
+            let shown = all.map(|quota| shown(tables, quota));
             Ok(shown.collect::<EncodedItems>())
         });
         listing_encoded(quotas.await?)
@@ -72,7 +72,7 @@ impl QuotaService for Services {
     async fn tenant(
         &self,
         request: Request<mesh::QuotaServiceTenantRequest>,
-    ) -> Answer<mesh::QuotaServiceTenantResponse> {
+    ) -> ApiResult<mesh::QuotaServiceTenantResponse> {
         let caller = Caller::of(&request)?;
         let subject = tenant(&request.get_ref().login)?;
         let found = self.gate.read(&caller, |tables| Ok(find(tables, &subject)));
@@ -84,7 +84,7 @@ impl QuotaService for Services {
     async fn project(
         &self,
         request: Request<mesh::QuotaServiceProjectRequest>,
-    ) -> Answer<mesh::QuotaServiceProjectResponse> {
+    ) -> ApiResult<mesh::QuotaServiceProjectResponse> {
         let caller = Caller::of(&request)?;
         let id: ProjectId = parse("project", &request.get_ref().project)?;
         let found = self.gate.read(&caller, |tables| {
@@ -109,5 +109,5 @@ fn project(id: &str) -> Result<QuotaSubject, Status> {
 
 fn find(tables: &Tables, subject: &QuotaSubject) -> Option<Quota> {
     let found = tables.get::<state::Quota>(subject);
-    found.map(|it| shown(tables, it))
+    found.map(|quota| shown(tables, quota))
 }

@@ -10,7 +10,8 @@ use tonic::Status;
 use crate::services::Services;
 
 impl Services {
-    /// Compares, and lets the state be judged again unless it is a trial.
+    /// Compares the restored state with what was observed since. Unless it is a trial, also ends
+    /// the hold, so that the state is judged again.
     pub(super) async fn compare_and_reconcile(
         &self,
         caller: &Caller,
@@ -21,7 +22,7 @@ impl Services {
             .read(caller, |tables| compared(tables, judge_silent))
             .await?;
         if caller.permit.is_trial() && !compared.silent_switches.is_empty() {
-            // Who compares wants to see for whom it would be refused.
+            // The command would be refused because of silent switches. A trial shows which ones.
             return Ok(compared);
         }
         let op = ReconcileRestore { judge_silent };

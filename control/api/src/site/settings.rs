@@ -9,14 +9,14 @@ use proto_public::metalmesh::admin::v1::settings_service_server::SettingsService
 use proto_types::Timestamp;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl SettingsService for Services {
     async fn get(
         &self,
         request: Request<mesh::SettingsServiceGetRequest>,
-    ) -> Answer<mesh::SettingsServiceGetResponse> {
+    ) -> ApiResult<mesh::SettingsServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let settings = self
             .gate
@@ -29,7 +29,7 @@ impl SettingsService for Services {
     async fn set(
         &self,
         request: Request<mesh::SettingsServiceSetRequest>,
-    ) -> Answer<mesh::SettingsServiceSetResponse> {
+    ) -> ApiResult<mesh::SettingsServiceSetResponse> {
         let caller = Caller::of(&request)?;
         let wanted = required("settings", request.into_inner().settings)?;
         let before = self

@@ -8,17 +8,17 @@ use proto_public::metalmesh::admin::v1::TokenUse;
 use proto_public::metalmesh::admin::v1::token_use_service_server::TokenUseService;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl TokenUseService for Services {
     async fn own(
         &self,
         request: Request<mesh::TokenUseServiceOwnRequest>,
-    ) -> Answer<mesh::TokenUseServiceOwnResponse> {
+    ) -> ApiResult<mesh::TokenUseServiceOwnResponse> {
         let caller = Caller::of(&request)?;
         let now = self.gate.now();
-        let mine = |it: &Token| it.user == caller.user && it.is_valid(now);
+        let mine = |token: &Token| token.user == caller.user && token.is_valid(now);
         let uses = self.gate.read(&caller, |tables| Ok(uses(tables, mine)));
         ok(mesh::TokenUseServiceOwnResponse { uses: uses.await? })
     }
@@ -26,21 +26,21 @@ impl TokenUseService for Services {
     async fn all(
         &self,
         request: Request<mesh::TokenUseServiceAllRequest>,
-    ) -> Answer<mesh::TokenUseServiceAllResponse> {
+    ) -> ApiResult<mesh::TokenUseServiceAllResponse> {
         let caller = Caller::of(&request)?;
         let now = self.gate.now();
-        let uses = self
-            .gate
-            .read(&caller, |tables| Ok(uses(tables, |it| it.is_valid(now))));
+        let uses = self.gate.read(&caller, |tables| {
+            Ok(uses(tables, |token| token.is_valid(now)))
+        });
         ok(mesh::TokenUseServiceAllResponse { uses: uses.await? })
     }
 }
 
 fn uses(tables: &Tables, which: impl Fn(&Token) -> bool) -> Vec<TokenUse> {
-    let used = |it: &Token| TokenUse {
-        uuid: it.id.to_string(),
-        last_used: it.last_used.and_then(time),
+    let used = |token: &Token| TokenUse {
+        uuid: token.id.to_string(),
+        last_used: token.last_used.and_then(time),
     };
-    let all = tables.all::<Token>().filter(|it| which(it));
-    all.map(|it| used(it)).collect()
+    let all = tables.all::<Token>().filter(|token| which(token));
+    all.map(|token| used(token)).collect()
 }

@@ -11,7 +11,7 @@ use proto_public::api::v2::{
 use proto_types::TenantId;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 use crate::resource::audit::{TraceRow, find, list};
 
@@ -20,7 +20,7 @@ impl AuditService for Services {
     async fn get(
         &self,
         request: Request<AuditServiceGetRequest>,
-    ) -> Answer<AuditServiceGetResponse> {
+    ) -> ApiResult<AuditServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let tenant: TenantId = parse("login", &request.login)?;
@@ -36,7 +36,7 @@ impl AuditService for Services {
     async fn list(
         &self,
         request: Request<AuditServiceListRequest>,
-    ) -> Answer<AuditServiceListResponse> {
+    ) -> ApiResult<AuditServiceListResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let tenant: TenantId = parse("login", &request.login)?;

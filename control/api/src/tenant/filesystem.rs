@@ -13,14 +13,14 @@ use proto_public::api::v2::{
 use proto_types::LayoutId;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl FilesystemService for Services {
     async fn get(
         &self,
         request: Request<FilesystemServiceGetRequest>,
-    ) -> Answer<FilesystemServiceGetResponse> {
+    ) -> ApiResult<FilesystemServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: LayoutId = parse("id", &request.get_ref().id)?;
         let found = self
@@ -35,13 +35,13 @@ impl FilesystemService for Services {
     async fn list(
         &self,
         request: Request<FilesystemServiceListRequest>,
-    ) -> Answer<FilesystemServiceListResponse> {
+    ) -> ApiResult<FilesystemServiceListResponse> {
         let caller = Caller::of(&request)?;
         let wanted = request.into_inner().id;
         let layouts = self.gate.read(&caller, |tables| {
             let fitting = tables
                 .all::<state::Layout>()
-                .filter(|it| is(wanted.as_ref(), it.id.as_str()));
+                .filter(|layout| is(wanted.as_ref(), layout.id.as_str()));
             Ok(fitting.cloned().collect())
         });
         listing(layouts.await?, layout)

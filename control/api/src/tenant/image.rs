@@ -16,14 +16,14 @@ use proto_public::api::v2::{
 use proto_types::{ImageId, Timestamp};
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl ImageService for Services {
     async fn get(
         &self,
         request: Request<ImageServiceGetRequest>,
-    ) -> Answer<ImageServiceGetResponse> {
+    ) -> ApiResult<ImageServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: ImageId = parse("id", &request.get_ref().id)?;
         let found = self.gate.read(&caller, |tables| {
@@ -37,7 +37,7 @@ impl ImageService for Services {
     async fn list(
         &self,
         request: Request<ImageServiceListRequest>,
-    ) -> Answer<ImageServiceListResponse> {
+    ) -> ApiResult<ImageServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let images = self.gate.read(&caller, |tables| {
@@ -52,7 +52,7 @@ impl ImageService for Services {
     async fn latest(
         &self,
         request: Request<ImageServiceLatestRequest>,
-    ) -> Answer<ImageServiceLatestResponse> {
+    ) -> ApiResult<ImageServiceLatestResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let class = request.classification.and_then(from_classification);

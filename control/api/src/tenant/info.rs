@@ -1,4 +1,4 @@
-//! Version and health: what anybody may ask.
+//! Version and health, for callers without a token too.
 
 use control_state::Tables;
 use proto_public::api::v2::health_service_server::HealthService;
@@ -9,7 +9,7 @@ use proto_public::api::v2::{
 };
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 const NONE_DEAD: &str = "no machine is dead";
@@ -19,7 +19,7 @@ impl VersionService for Services {
     async fn get(
         &self,
         _request: Request<VersionServiceGetRequest>,
-    ) -> Answer<VersionServiceGetResponse> {
+    ) -> ApiResult<VersionServiceGetResponse> {
         let version = Version {
             version: VERSION.to_owned(),
             revision: env!("METALMESH_REVISION").to_owned(),
@@ -34,11 +34,11 @@ impl VersionService for Services {
 
 #[tonic::async_trait]
 impl HealthService for Services {
-    /// Reads the state with a majority: an answer is the proof that control works.
+    /// Reads the state after a majority was asked: an answer proves that control works.
     async fn get(
         &self,
         _request: Request<HealthServiceGetRequest>,
-    ) -> Answer<HealthServiceGetResponse> {
+    ) -> ApiResult<HealthServiceGetResponse> {
         let machines = self.gate.store.read(machines_health).await;
         let (status, message) = if machines.is_ok() {
             let message = format!("connected to the replicated store of metalmesh {VERSION}");
@@ -47,7 +47,7 @@ impl HealthService for Services {
             let message = "the replicated store does not answer".to_owned();
             (ServiceStatus::Unhealthy, message)
         };
-        // One store carries what elsewhere are services of their own.
+        // One replicated store does the work of six services of the reference implementation.
         let parts = [
             Service::Ipam,
             Service::Rethink,

@@ -1,4 +1,4 @@
-//! Invites into tenants and projects: what both services have in common.
+//! Invites into tenants and projects, for both services.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use tonic::Status;
 
 use crate::services::Services;
 
-/// An invite, and the secret that it is known by.
+/// An invite with its secret.
 pub(super) struct Shown {
     pub(super) invite: Arc<Invite>,
     pub(super) secret: String,
@@ -50,7 +50,8 @@ impl Services {
             .gate
             .read(caller, |tables| {
                 let all = tables.all::<Invite>();
-                let open = all.filter(|it| it.to.place() == *place && now < it.expires_at);
+                let open =
+                    all.filter(|invite| invite.to.place() == *place && now < invite.expires_at);
                 let open = open.filter(|invite| is_backed(tables, &self.gate.provider, invite));
                 Ok(open.cloned().collect())
             })
@@ -62,8 +63,11 @@ impl Services {
         found.into_iter().map(shown).collect()
     }
 
-    /// The invite of a secret, and what `show` makes of it. Which of them is not there, the
-    /// secret's invite or one of the kind asked for, nobody learns.
+    /// The open invite of a secret, converted by `show`.
+    ///
+    /// # Errors
+    /// The same `not_found` if there is no such invite and if `show` finds it to be of another kind,
+    /// so that callers do not learn which secrets exist.
     pub(super) async fn invite_of<T>(
         &self,
         caller: &Caller,
@@ -72,8 +76,8 @@ impl Services {
     ) -> Result<T, Status> {
         let (id, now) = (invite_id(secret), self.gate.now());
         let found = self.gate.read(caller, |tables| {
-            let is_open = |it: &&Arc<Invite>| {
-                now < it.expires_at && is_backed(tables, &self.gate.provider, it)
+            let is_open = |invite: &&Arc<Invite>| {
+                now < invite.expires_at && is_backed(tables, &self.gate.provider, invite)
             };
             let invite = tables.get::<Invite>(&id).filter(is_open);
             let shown = invite.map(|invite| Shown {
@@ -86,7 +90,7 @@ impl Services {
         found.await
     }
 
-    /// Makes the caller a member.
+    /// Accepts an invite: the caller becomes a member.
     pub(super) async fn accept(
         &self,
         caller: &Caller,
@@ -100,7 +104,7 @@ impl Services {
         reply.invite().map_err(of_state)
     }
 
-    /// Takes an invite back.
+    /// Deletes an invite before it is accepted.
     pub(super) async fn uninvite(
         &self,
         caller: &Caller,
@@ -113,8 +117,8 @@ impl Services {
     }
 }
 
-/// The standing on which an invite rests that the caller makes: that of its token, or of an
-/// administrator who does not own the place; none where the caller's ownership is enough.
+/// The standing on which the caller's invite rests: that of its token, or its own as an
+/// administrator. `None` means that the caller owns the place, which is enough.
 fn rests_on(tables: &Tables, caller: &Caller, place: &InvitePlace) -> Option<Warrant> {
     let id: Option<TokenId> = caller.principal.token.parse().ok();
     let own = id.and_then(|id| tables.get::<Token>(&id));
@@ -141,7 +145,7 @@ fn unknown() -> StateError {
     StateError::new(ErrorCode::NotFound, what).hint("ask for another one")
 }
 
-/// An invite into a tenant for those who may know its secret; none when it leads elsewhere.
+/// An invite into a tenant, with its secret. `None` means that it leads into a project.
 pub(super) fn tenant_invite(tables: &Tables, shown: &Shown) -> Option<v2::TenantInvite> {
     Some(v2::TenantInvite {
         secret: shown.secret.clone(),
@@ -149,7 +153,7 @@ pub(super) fn tenant_invite(tables: &Tables, shown: &Shown) -> Option<v2::Tenant
     })
 }
 
-/// An invite into a project for those who may know its secret; none when it leads elsewhere.
+/// An invite into a project, with its secret. `None` means that it leads into a tenant.
 pub(super) fn project_invite(tables: &Tables, shown: &Shown) -> Option<v2::ProjectInvite> {
     Some(v2::ProjectInvite {
         secret: shown.secret.clone(),

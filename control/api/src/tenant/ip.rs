@@ -22,11 +22,11 @@ use proto_types::{IpId, ProjectId};
 use tonic::{Request, Status};
 use uuid::Uuid;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl IpService for Services {
-    async fn get(&self, request: Request<IpServiceGetRequest>) -> Answer<IpServiceGetResponse> {
+    async fn get(&self, request: Request<IpServiceGetRequest>) -> ApiResult<IpServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
@@ -43,7 +43,7 @@ impl IpService for Services {
     async fn create(
         &self,
         request: Request<IpServiceCreateRequest>,
-    ) -> Answer<IpServiceCreateResponse> {
+    ) -> ApiResult<IpServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = CreateIp {
@@ -68,7 +68,7 @@ impl IpService for Services {
     async fn update(
         &self,
         request: Request<IpServiceUpdateRequest>,
-    ) -> Answer<IpServiceUpdateResponse> {
+    ) -> ApiResult<IpServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let namespace = namespace_of(&request)?;
         let request = request.into_inner();
@@ -89,13 +89,16 @@ impl IpService for Services {
         })
     }
 
-    async fn list(&self, request: Request<IpServiceListRequest>) -> Answer<IpServiceListResponse> {
+    async fn list(
+        &self,
+        request: Request<IpServiceListRequest>,
+    ) -> ApiResult<IpServiceListResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
         let ips = self.gate.read(&caller, |tables| {
             let own = state::query::project_ips(tables, project);
-            let fitting = own.filter(|it| ip_matches(tables, it, request.query.as_ref()));
+            let fitting = own.filter(|ip| ip_matches(tables, ip, request.query.as_ref()));
             Ok(fitting.cloned().collect())
         });
         listing(ips.await?, ip)
@@ -104,7 +107,7 @@ impl IpService for Services {
     async fn delete(
         &self,
         request: Request<IpServiceDeleteRequest>,
-    ) -> Answer<IpServiceDeleteResponse> {
+    ) -> ApiResult<IpServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let namespace = namespace_of(&request)?;
         let request = request.into_inner();
@@ -121,22 +124,22 @@ impl IpService for Services {
     }
 }
 
-/// Metadata of an update or delete request that says in which namespace the address is, for which
-/// these messages have no field: a project's id, or [`NO_NAMESPACE`].
+/// Metadata of update and delete requests that names the namespace of the address, a project's id
+/// or [`NO_NAMESPACE`]: the contract's messages have no field for it.
 const NAMESPACE: &str = "metalmesh-namespace";
 /// The value of [`NAMESPACE`] for the address that is in no namespace.
 const NO_NAMESPACE: &str = "none";
 
-/// Where an address is to be looked for.
+/// The namespaces in which an address is looked up.
 #[derive(Debug, Clone, Copy)]
-enum Place {
-    /// Wherever the project has it.
+enum NamespaceFilter {
+    /// Every namespace.
     Anywhere,
-    /// In the namespace of this project; `None` means in no namespace.
+    /// The namespace of this project. `None` means no namespace.
     Namespace(Option<ProjectId>),
 }
 
-impl Place {
+impl NamespaceFilter {
     fn has(self, ip: &Ip) -> bool {
         match self {
             Self::Anywhere => true,
@@ -149,13 +152,13 @@ impl Place {
 ///
 /// # Errors
 /// `invalid_argument` for what is neither a project's id nor "none".
-fn namespace_of<T>(request: &Request<T>) -> Result<Place, Status> {
+fn namespace_of<T>(request: &Request<T>) -> Result<NamespaceFilter, Status> {
     let Some(value) = request.metadata().get(NAMESPACE) else {
-        return Ok(Place::Anywhere);
+        return Ok(NamespaceFilter::Anywhere);
     };
     match value.to_str().unwrap_or_default() {
-        NO_NAMESPACE => Ok(Place::Namespace(None)),
-        id => Ok(Place::Namespace(Some(parse(NAMESPACE, id)?))),
+        NO_NAMESPACE => Ok(NamespaceFilter::Namespace(None)),
+        id => Ok(NamespaceFilter::Namespace(Some(parse(NAMESPACE, id)?))),
     }
 }
 
@@ -163,14 +166,14 @@ fn fitting(
     tables: &state::Tables,
     address: IpAddr,
     project: ProjectId,
-    place: Place,
+    place: NamespaceFilter,
 ) -> impl Iterator<Item = &Arc<Ip>> {
     state::query::project_ips(tables, project).filter(move |ip| ip.ip == address && place.has(ip))
 }
 
-/// A project's address to be shown. The same one may be in several namespaces: without one, the
-/// address of no namespace comes first, then the one of the project's own, then one out of a
-/// network that another project shares.
+/// A project's address to be shown. Several namespaces may have the same address. Without a
+/// namespace in the request, the address of no namespace comes first, then the one in the project's
+/// own, then one of a network that another project shares.
 fn find(
     tables: &state::Tables,
     address: IpAddr,
@@ -178,19 +181,24 @@ fn find(
     namespace: Option<ProjectId>,
 ) -> Result<Arc<Ip>, StateError> {
     let rank = |ip: &Arc<Ip>| (ip.namespace.is_some(), ip.namespace != Some(project));
-    let place = namespace.map_or(Place::Anywhere, |id| Place::Namespace(Some(id)));
+    let place = namespace.map_or(NamespaceFilter::Anywhere, |id| {
+        NamespaceFilter::Namespace(Some(id))
+    });
     fitting(tables, address, project, place)
         .min_by_key(|ip| rank(ip))
         .cloned()
         .ok_or_else(|| StateError::not_found("ip", address))
 }
 
-/// A project's address to be changed or deleted: of several none is guessed.
+/// A project's address to be changed or deleted.
+///
+/// # Errors
+/// `not_found`; MM-1414 if the address is in several namespaces: none of them is guessed.
 fn find_only(
     tables: &state::Tables,
     address: IpAddr,
     project: ProjectId,
-    place: Place,
+    place: NamespaceFilter,
 ) -> Result<IpKey, StateError> {
     let found: Vec<_> = fitting(tables, address, project, place).collect();
     match found.as_slice() {
@@ -229,7 +237,7 @@ impl Services {
         caller: &Caller,
         address: &str,
         project: ProjectId,
-        place: Place,
+        place: NamespaceFilter,
     ) -> Result<IpKey, Status> {
         let address: IpAddr = parse("ip", address)?;
         self.gate

@@ -16,9 +16,9 @@ use proto_public::api::v2::{
 use proto_public::{Method, methods};
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
-/// The subject of what is about nothing that a token could name, or about everything.
+/// The subject of methods that concern no single object, or every object.
 const ALL: &str = "*";
 
 #[tonic::async_trait]
@@ -26,7 +26,7 @@ impl MethodService for Services {
     async fn list(
         &self,
         _request: Request<MethodServiceListRequest>,
-    ) -> Answer<MethodServiceListResponse> {
+    ) -> ApiResult<MethodServiceListResponse> {
         let methods = methods().iter().map(|method| method.path.clone()).collect();
         ok(MethodServiceListResponse { methods })
     }
@@ -37,7 +37,7 @@ impl MethodService for Services {
     async fn token_scoped_list(
         &self,
         request: Request<MethodServiceTokenScopedListRequest>,
-    ) -> Answer<MethodServiceTokenScopedListResponse> {
+    ) -> ApiResult<MethodServiceTokenScopedListResponse> {
         let caller = Caller::of(&request)?;
         if caller.user.is_empty() {
             return Err(refused(ErrorCode::Unauthenticated, "a token is needed"));
@@ -46,7 +46,7 @@ impl MethodService for Services {
         let everywhere = self.callable(&caller, None)?;
         let mut permissions = Vec::new();
         for subject in &reach {
-            // One look for each: a token of many projects keeps nobody else waiting.
+            // One read for each subject: a token of many projects does not hold the state for long.
             let mut here = self.callable(&caller, Some(subject))?;
             here.retain(|path| !everywhere.contains(path));
             permissions.extend(permission(&subject.name, here));
@@ -55,8 +55,9 @@ impl MethodService for Services {
         let rights = &caller.principal.rights;
         let is_users = caller.principal.kind == TokenKind::User;
         let roles = |field| {
-            let of = reach.iter().filter(move |it| it.field == field);
-            of.map(|it| (it.name.clone(), it.role)).collect()
+            let of = reach.iter().filter(move |subject| subject.field == field);
+            of.map(|subject| (subject.name.clone(), subject.role))
+                .collect()
         };
         ok(MethodServiceTokenScopedListResponse {
             permissions,
@@ -75,8 +76,8 @@ impl MethodService for Services {
     }
 }
 
-/// What a token may reach: a tenant, a project or a machine.
-struct Subject {
+/// A tenant, a project or a machine that a token may reach.
+struct ReachableSubject {
     /// The field of requests that names it.
     field: &'static str,
     name: String,
@@ -84,25 +85,27 @@ struct Subject {
     role: i32,
 }
 
+/// Fields by which requests name their subject.
 const TENANT: &str = "login";
 const PROJECT: &str = "project";
 const MACHINE: &str = "uuid";
 
 impl Services {
-    /// What the caller's user is a member of, a component works for, and a token names; read with a
-    /// majority, so that what is looked at afterwards is as new.
-    async fn within_reach(&self, caller: &Caller) -> Result<Vec<Subject>, Status> {
+    /// The subjects within the caller's reach: memberships of its user, the project of a component,
+    /// and subjects that the token names. Read after a majority was asked, so that the local reads
+    /// that follow are at least as new.
+    async fn within_reach(&self, caller: &Caller) -> Result<Vec<ReachableSubject>, Status> {
         let rights = &caller.principal.rights;
-        let subject = |field, name, role| Subject { field, name, role };
+        let subject = |field, name, role| ReachableSubject { field, name, role };
         let provider = &self.gate.provider;
         let members = self.gate.read(caller, |tables| {
             let directory = StateDirectory { tables, provider };
-            let tenants = tables.all::<state::Tenant>().filter_map(|it| {
-                let role = tenant_role(&directory, &caller.user, it.login.as_str())?;
-                Some(subject(TENANT, it.login.to_string(), role as i32))
+            let tenants = tables.all::<state::Tenant>().filter_map(|tenant| {
+                let role = tenant_role(&directory, &caller.user, tenant.login.as_str())?;
+                Some(subject(TENANT, tenant.login.to_string(), role as i32))
             });
-            let projects = tables.all::<state::Project>().filter_map(|it| {
-                let id = it.id.to_string();
+            let projects = tables.all::<state::Project>().filter_map(|project| {
+                let id = project.id.to_string();
                 let role = project_role(&directory, &caller.user, &id);
                 let own = rights.component.as_ref() == Some(&id);
                 let role = role.or_else(|| own.then_some(ProjectRole::Editor))?;
@@ -115,19 +118,23 @@ impl Services {
         let machines = rights.machine_roles.keys().map(String::as_str);
         let machines: BTreeSet<&str> = listed.chain(machines).collect();
         let others = machines.into_iter().filter(|name| {
-            let is_other = reach.iter().all(|it| it.name != *name);
+            let is_other = reach.iter().all(|subject| subject.name != *name);
             *name != ALL && !name.is_empty() && is_other
         });
-        let others: Vec<Subject> = others
+        let others: Vec<ReachableSubject> = others
             .map(|name| subject(MACHINE, name.to_owned(), 0))
             .collect();
         reach.extend(others);
         Ok(reach)
     }
 
-    /// The methods that the caller may call on a subject, or, without one, wherever it likes; in the
-    /// state as it is here.
-    fn callable(&self, caller: &Caller, subject: Option<&Subject>) -> Result<Vec<String>, Status> {
+    /// The methods that the caller may call on a subject, by the state of this node. `None` means
+    /// on every subject.
+    fn callable(
+        &self,
+        caller: &Caller,
+        subject: Option<&ReachableSubject>,
+    ) -> Result<Vec<String>, Status> {
         let core = &self.gate;
         let is_about = |method: &Method| match subject {
             Some(subject) => method.scope.subject_field() == Some(subject.field),
@@ -143,13 +150,13 @@ impl Services {
                 partition: caller.partition.as_deref(),
                 now: core.now(),
             };
-            let name = subject.map(|it| it.name.as_str());
+            let name = subject.map(|subject| subject.name.as_str());
             looked.decide(path, name, None).is_ok()
         };
         let callable = core.store.read_local(|tables| {
-            let about = methods().iter().filter(|it| is_about(it));
-            let callable = about.filter(|it| may(tables, &it.path));
-            callable.map(|it| it.path.clone()).collect()
+            let about = methods().iter().filter(|method| is_about(method));
+            let callable = about.filter(|method| may(tables, &method.path));
+            callable.map(|method| method.path.clone()).collect()
         });
         callable.map_err(of_store)
     }

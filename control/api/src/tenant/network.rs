@@ -21,7 +21,7 @@ use proto_public::api::v2::{
 use proto_types::{NetworkId, ProjectId};
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 use crate::resource::network::new_id;
 
@@ -30,7 +30,7 @@ impl NetworkService for Services {
     async fn get(
         &self,
         request: Request<NetworkServiceGetRequest>,
-    ) -> Answer<NetworkServiceGetResponse> {
+    ) -> ApiResult<NetworkServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: NetworkId = parse("id", &request.id)?;
@@ -41,7 +41,7 @@ impl NetworkService for Services {
                 Some(own) if own.project == project => {
                     Ok(network(own, Some(&Fullness::of(tables))))
                 }
-                // What belongs to nobody can be used by all and so is no secret.
+                // Every project may use a base network, so that it is no secret.
                 Some(base) if is_base_network(base, project) => Ok(network(base, None)),
                 _ => Err(state::StateError::not_found("network", &id)),
             }
@@ -54,7 +54,7 @@ impl NetworkService for Services {
     async fn create(
         &self,
         request: Request<NetworkServiceCreateRequest>,
-    ) -> Answer<NetworkServiceCreateResponse> {
+    ) -> ApiResult<NetworkServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = CreateChildNetwork {
@@ -81,7 +81,7 @@ impl NetworkService for Services {
     async fn update(
         &self,
         request: Request<NetworkServiceUpdateRequest>,
-    ) -> Answer<NetworkServiceUpdateResponse> {
+    ) -> ApiResult<NetworkServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = UpdateNetwork {
@@ -108,7 +108,7 @@ impl NetworkService for Services {
     async fn list(
         &self,
         request: Request<NetworkServiceListRequest>,
-    ) -> Answer<NetworkServiceListResponse> {
+    ) -> ApiResult<NetworkServiceListResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project = project_of(&request.project)?;
@@ -116,9 +116,9 @@ impl NetworkService for Services {
             let fullness = Fullness::of(tables);
             let own = tables
                 .all::<state::Network>()
-                .filter(|it| it.project == project)
-                .filter(|it| network_matches(it, request.query.as_ref()));
-            Ok(own.map(|it| fullness.row(it)).collect())
+                .filter(|network| network.project == project)
+                .filter(|network| network_matches(network, request.query.as_ref()));
+            Ok(own.map(|network| fullness.row(network)).collect())
         });
         listing(networks.await?, NetworkRow::network)
     }
@@ -126,11 +126,11 @@ impl NetworkService for Services {
     async fn list_base_networks(
         &self,
         request: Request<NetworkServiceListBaseNetworksRequest>,
-    ) -> Answer<NetworkServiceListBaseNetworksResponse> {
+    ) -> ApiResult<NetworkServiceListBaseNetworksResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project = project_of(&request.project)?;
-        // The project names who asks, not whose networks are wanted.
+        // `project` names the caller's project, not the owner of the wanted networks.
         let query = request.query.map(|query| api::NetworkQuery {
             project: None,
             ..query
@@ -139,11 +139,11 @@ impl NetworkService for Services {
             let fullness = Fullness::of(tables);
             let base = tables
                 .all::<state::Network>()
-                .filter(|it| is_base_network(it, project))
-                .filter(|it| network_matches(it, query.as_ref()));
-            let shown = |it: &Arc<state::Network>| match it.project {
-                Some(_) => fullness.row(it),
-                None => NetworkRow::untold(it),
+                .filter(|network| is_base_network(network, project))
+                .filter(|network| network_matches(network, query.as_ref()));
+            let shown = |network: &Arc<state::Network>| match network.project {
+                Some(_) => fullness.row(network),
+                None => NetworkRow::untold(network),
             };
             Ok(base.map(shown).collect())
         });
@@ -153,7 +153,7 @@ impl NetworkService for Services {
     async fn delete(
         &self,
         request: Request<NetworkServiceDeleteRequest>,
-    ) -> Answer<NetworkServiceDeleteResponse> {
+    ) -> ApiResult<NetworkServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = DeleteNetwork {
@@ -167,7 +167,8 @@ impl NetworkService for Services {
     }
 }
 
-/// The project that reads; without one, which only administrators may leave out, what is nobody's.
+/// The project that reads. Empty means networks without a project; the gate lets only
+/// administrators leave it out.
 fn project_of(text: &str) -> Result<Option<ProjectId>, Status> {
     match text {
         "" => Ok(None),

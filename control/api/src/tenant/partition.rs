@@ -13,14 +13,14 @@ use proto_public::api::v2::{
 use proto_types::PartitionId;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl PartitionService for Services {
     async fn get(
         &self,
         request: Request<PartitionServiceGetRequest>,
-    ) -> Answer<PartitionServiceGetResponse> {
+    ) -> ApiResult<PartitionServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: PartitionId = parse("id", &request.get_ref().id)?;
         let found = self.gate.read(&caller, |tables| {
@@ -34,7 +34,7 @@ impl PartitionService for Services {
     async fn list(
         &self,
         request: Request<PartitionServiceListRequest>,
-    ) -> Answer<PartitionServiceListResponse> {
+    ) -> ApiResult<PartitionServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query.unwrap_or_default();
         let partitions = self.gate.read(&caller, |tables| {

@@ -24,7 +24,7 @@ use tonic::{Request, Status};
 use uuid::Uuid;
 
 use super::invite::project_invite;
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl ProjectService for Services {
@@ -32,7 +32,7 @@ impl ProjectService for Services {
     async fn list(
         &self,
         request: Request<ProjectServiceListRequest>,
-    ) -> Answer<ProjectServiceListResponse> {
+    ) -> ApiResult<ProjectServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let projects = self.gate.read(&caller, |tables| {
@@ -52,7 +52,7 @@ impl ProjectService for Services {
     async fn get(
         &self,
         request: Request<ProjectServiceGetRequest>,
-    ) -> Answer<ProjectServiceGetResponse> {
+    ) -> ApiResult<ProjectServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: ProjectId = parse("project", &request.get_ref().project)?;
         let answer = self.gate.read(&caller, |tables| {
@@ -68,7 +68,7 @@ impl ProjectService for Services {
     async fn create(
         &self,
         request: Request<ProjectServiceCreateRequest>,
-    ) -> Answer<ProjectServiceCreateResponse> {
+    ) -> ApiResult<ProjectServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = CreateProject {
@@ -78,7 +78,7 @@ impl ProjectService for Services {
             description: request.description,
             avatar_url: request.avatar_url,
             labels: from_labels(request.labels),
-            // Who may create in a tenant is its owner or editor, and so the project's as well.
+            // The caller is owner or editor of the tenant, and thereby of its projects.
             owner: None,
         };
         let project = self.project_reply(&caller, op).await?;
@@ -90,7 +90,7 @@ impl ProjectService for Services {
     async fn delete(
         &self,
         request: Request<ProjectServiceDeleteRequest>,
-    ) -> Answer<ProjectServiceDeleteResponse> {
+    ) -> ApiResult<ProjectServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let op = DeleteProject {
             id: parse("project", &request.get_ref().project)?,
@@ -104,7 +104,7 @@ impl ProjectService for Services {
     async fn update(
         &self,
         request: Request<ProjectServiceUpdateRequest>,
-    ) -> Answer<ProjectServiceUpdateResponse> {
+    ) -> ApiResult<ProjectServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = UpdateProject {
@@ -124,7 +124,7 @@ impl ProjectService for Services {
     async fn leave(
         &self,
         request: Request<api::ProjectServiceLeaveRequest>,
-    ) -> Answer<api::ProjectServiceLeaveResponse> {
+    ) -> ApiResult<api::ProjectServiceLeaveResponse> {
         let caller = Caller::of(&request)?;
         let id = parse("project", &request.get_ref().project)?;
         let op = RemoveProjectMember {
@@ -138,7 +138,7 @@ impl ProjectService for Services {
     async fn add_member(
         &self,
         request: Request<api::ProjectServiceAddMemberRequest>,
-    ) -> Answer<api::ProjectServiceAddMemberResponse> {
+    ) -> ApiResult<api::ProjectServiceAddMemberResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let member = self
@@ -159,7 +159,7 @@ impl ProjectService for Services {
     async fn update_member(
         &self,
         request: Request<api::ProjectServiceUpdateMemberRequest>,
-    ) -> Answer<api::ProjectServiceUpdateMemberResponse> {
+    ) -> ApiResult<api::ProjectServiceUpdateMemberResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let member = self
@@ -179,7 +179,7 @@ impl ProjectService for Services {
     async fn remove_member(
         &self,
         request: Request<api::ProjectServiceRemoveMemberRequest>,
-    ) -> Answer<api::ProjectServiceRemoveMemberResponse> {
+    ) -> ApiResult<api::ProjectServiceRemoveMemberResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = RemoveProjectMember {
@@ -193,7 +193,7 @@ impl ProjectService for Services {
     async fn invite(
         &self,
         request: Request<api::ProjectServiceInviteRequest>,
-    ) -> Answer<api::ProjectServiceInviteResponse> {
+    ) -> ApiResult<api::ProjectServiceInviteResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let to = InviteTo::Project {
@@ -212,22 +212,24 @@ impl ProjectService for Services {
     async fn invites_list(
         &self,
         request: Request<api::ProjectServiceInvitesListRequest>,
-    ) -> Answer<api::ProjectServiceInvitesListResponse> {
+    ) -> ApiResult<api::ProjectServiceInvitesListResponse> {
         let caller = Caller::of(&request)?;
         let place = InvitePlace::Project(parse("project", &request.get_ref().project)?);
         let invites = self.invites(&caller, &place).await?;
         let shown = self.gate.read(&caller, |tables| {
-            let shown = invites.iter().filter_map(|it| project_invite(tables, it));
+            let shown = invites
+                .iter()
+                .filter_map(|invite| project_invite(tables, invite));
             Ok(shown.collect::<EncodedItems>())
         });
         listing_encoded(shown.await?)
     }
 
-    /// What a secret leads into, for whoever was told it.
+    /// The invite of a secret. Every caller that knows the secret may read it.
     async fn invite_get(
         &self,
         request: Request<api::ProjectServiceInviteGetRequest>,
-    ) -> Answer<api::ProjectServiceInviteGetResponse> {
+    ) -> ApiResult<api::ProjectServiceInviteGetResponse> {
         let caller = Caller::of(&request)?;
         let found = self.invite_of(&caller, &request.get_ref().secret, project_invite);
         ok(api::ProjectServiceInviteGetResponse {
@@ -238,7 +240,7 @@ impl ProjectService for Services {
     async fn invite_accept(
         &self,
         request: Request<api::ProjectServiceInviteAcceptRequest>,
-    ) -> Answer<api::ProjectServiceInviteAcceptResponse> {
+    ) -> ApiResult<api::ProjectServiceInviteAcceptResponse> {
         let caller = Caller::of(&request)?;
         let secret = request.into_inner().secret;
         let into = self.invite_of(&caller, &secret, project_invite).await?;
@@ -252,7 +254,7 @@ impl ProjectService for Services {
     async fn invite_delete(
         &self,
         request: Request<api::ProjectServiceInviteDeleteRequest>,
-    ) -> Answer<api::ProjectServiceInviteDeleteResponse> {
+    ) -> ApiResult<api::ProjectServiceInviteDeleteResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let place = InvitePlace::Project(parse("project", &request.project)?);

@@ -12,11 +12,14 @@ use proto_public::api::v2::{
 use proto_types::SizeId;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl SizeService for Services {
-    async fn get(&self, request: Request<SizeServiceGetRequest>) -> Answer<SizeServiceGetResponse> {
+    async fn get(
+        &self,
+        request: Request<SizeServiceGetRequest>,
+    ) -> ApiResult<SizeServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: SizeId = parse("id", &request.get_ref().id)?;
         let found = self.gate.read(&caller, |tables| {
@@ -30,7 +33,7 @@ impl SizeService for Services {
     async fn list(
         &self,
         request: Request<SizeServiceListRequest>,
-    ) -> Answer<SizeServiceListResponse> {
+    ) -> ApiResult<SizeServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let sizes = self.gate.read(&caller, |tables| {

@@ -10,7 +10,7 @@ use proto_public::api::v2::{
 use proto_types::{ImageId, SizeId};
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl SizeImageConstraintService for Services {
@@ -18,7 +18,7 @@ impl SizeImageConstraintService for Services {
     async fn r#try(
         &self,
         request: Request<SizeImageConstraintServiceTryRequest>,
-    ) -> Answer<SizeImageConstraintServiceTryResponse> {
+    ) -> ApiResult<SizeImageConstraintServiceTryResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let size: SizeId = parse("size", &request.size)?;

@@ -13,14 +13,14 @@ use proto_public::api::v2::{
 use proto_types::{ProjectId, ReservationId};
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl SizeReservationService for Services {
     async fn get(
         &self,
         request: Request<SizeReservationServiceGetRequest>,
-    ) -> Answer<SizeReservationServiceGetResponse> {
+    ) -> ApiResult<SizeReservationServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id: ReservationId = parse("id", &request.id)?;
@@ -28,7 +28,7 @@ impl SizeReservationService for Services {
         let found = self.gate.read(&caller, |tables| {
             let found = tables.get::<state::SizeReservation>(&id);
             found
-                .filter(|it| it.project == project)
+                .filter(|reservation| reservation.project == project)
                 .cloned()
                 .ok_or_else(|| StateError::not_found("size-reservation", id))
         });
@@ -40,14 +40,17 @@ impl SizeReservationService for Services {
     async fn list(
         &self,
         request: Request<SizeReservationServiceListRequest>,
-    ) -> Answer<SizeReservationServiceListResponse> {
+    ) -> ApiResult<SizeReservationServiceListResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
         let found = self.gate.read(&caller, |tables| {
-            let own = tables.all::<state::SizeReservation>().filter(|it| {
-                it.project == project && reservation_matches(it, request.query.as_ref())
-            });
+            let own = tables
+                .all::<state::SizeReservation>()
+                .filter(|reservation| {
+                    reservation.project == project
+                        && reservation_matches(reservation, request.query.as_ref())
+                });
             Ok(own.cloned().collect())
         });
         listing(found.await?, reservation)

@@ -1,4 +1,4 @@
-//! Tenants: who pays and owns projects.
+//! Tenants: owners of projects, and their members.
 
 use control_authz::{Rights, tenant_role};
 use control_convert::{from_labels, labels_update, lock, parse, required, tenancy};
@@ -22,7 +22,7 @@ use tonic::Request;
 use uuid::Uuid;
 
 use super::invite::tenant_invite;
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl TenantService for Services {
@@ -30,11 +30,11 @@ impl TenantService for Services {
     async fn create(
         &self,
         request: Request<TenantServiceCreateRequest>,
-    ) -> Answer<TenantServiceCreateResponse> {
+    ) -> ApiResult<TenantServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = CreateTenant {
-            // Its login is made up: the contract's request has none, and names are not unique.
+            // The login is generated: the contract's request has none, and names are not unique.
             login: parse("login", &Uuid::now_v7().to_string())?,
             name: request.name,
             email: request.email.unwrap_or_default(),
@@ -53,7 +53,7 @@ impl TenantService for Services {
     async fn list(
         &self,
         request: Request<TenantServiceListRequest>,
-    ) -> Answer<TenantServiceListResponse> {
+    ) -> ApiResult<TenantServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         if query.as_ref().is_some_and(|query| query.paging.is_some()) {
@@ -77,7 +77,7 @@ impl TenantService for Services {
     async fn get(
         &self,
         request: Request<TenantServiceGetRequest>,
-    ) -> Answer<TenantServiceGetResponse> {
+    ) -> ApiResult<TenantServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let login: TenantId = parse("login", &request.get_ref().login)?;
         let answer = self.gate.read(&caller, |tables| {
@@ -104,7 +104,7 @@ impl TenantService for Services {
     async fn update(
         &self,
         request: Request<TenantServiceUpdateRequest>,
-    ) -> Answer<TenantServiceUpdateResponse> {
+    ) -> ApiResult<TenantServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = UpdateTenant {
@@ -125,7 +125,7 @@ impl TenantService for Services {
     async fn delete(
         &self,
         request: Request<TenantServiceDeleteRequest>,
-    ) -> Answer<TenantServiceDeleteResponse> {
+    ) -> ApiResult<TenantServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let login: TenantId = parse("login", &request.get_ref().login)?;
         if *caller.user == *login.as_str() {
@@ -147,7 +147,7 @@ impl TenantService for Services {
     async fn leave(
         &self,
         request: Request<api::TenantServiceLeaveRequest>,
-    ) -> Answer<api::TenantServiceLeaveResponse> {
+    ) -> ApiResult<api::TenantServiceLeaveResponse> {
         let caller = Caller::of(&request)?;
         let op = RemoveTenantMember {
             login: parse("login", &request.get_ref().login)?,
@@ -160,11 +160,11 @@ impl TenantService for Services {
     async fn add_member(
         &self,
         request: Request<api::TenantServiceAddMemberRequest>,
-    ) -> Answer<api::TenantServiceAddMemberResponse> {
+    ) -> ApiResult<api::TenantServiceAddMemberResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let (login, member) = (request.login.clone(), request.member.clone());
-        // The contract lets editors add members, but nobody makes others what one is not.
+        // The contract lets editors add members. Nobody grants a role above the own one.
         let rights = Rights {
             tenant_roles: [(login.clone(), request.role())].into(),
             ..Rights::default()
@@ -181,7 +181,7 @@ impl TenantService for Services {
     async fn update_member(
         &self,
         request: Request<api::TenantServiceUpdateMemberRequest>,
-    ) -> Answer<api::TenantServiceUpdateMemberResponse> {
+    ) -> ApiResult<api::TenantServiceUpdateMemberResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let (login, member) = (request.login.clone(), request.member.clone());
@@ -196,7 +196,7 @@ impl TenantService for Services {
     async fn remove_member(
         &self,
         request: Request<api::TenantServiceRemoveMemberRequest>,
-    ) -> Answer<api::TenantServiceRemoveMemberResponse> {
+    ) -> ApiResult<api::TenantServiceRemoveMemberResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let login = parse("login", &request.login)?;
@@ -209,7 +209,7 @@ impl TenantService for Services {
     async fn invite(
         &self,
         request: Request<api::TenantServiceInviteRequest>,
-    ) -> Answer<api::TenantServiceInviteResponse> {
+    ) -> ApiResult<api::TenantServiceInviteResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let to = InviteTo::Tenant {
@@ -228,22 +228,24 @@ impl TenantService for Services {
     async fn invites_list(
         &self,
         request: Request<api::TenantServiceInvitesListRequest>,
-    ) -> Answer<api::TenantServiceInvitesListResponse> {
+    ) -> ApiResult<api::TenantServiceInvitesListResponse> {
         let caller = Caller::of(&request)?;
         let place = InvitePlace::Tenant(parse("login", &request.get_ref().login)?);
         let invites = self.invites(&caller, &place).await?;
         let shown = self.gate.read(&caller, |tables| {
-            let shown = invites.iter().filter_map(|it| tenant_invite(tables, it));
+            let shown = invites
+                .iter()
+                .filter_map(|invite| tenant_invite(tables, invite));
             Ok(shown.collect::<EncodedItems>())
         });
         listing_encoded(shown.await?)
     }
 
-    /// What a secret leads into, for whoever was told it.
+    /// The invite of a secret. Every caller that knows the secret may read it.
     async fn invite_get(
         &self,
         request: Request<api::TenantServiceInviteGetRequest>,
-    ) -> Answer<api::TenantServiceInviteGetResponse> {
+    ) -> ApiResult<api::TenantServiceInviteGetResponse> {
         let caller = Caller::of(&request)?;
         let found = self.invite_of(&caller, &request.get_ref().secret, tenant_invite);
         ok(api::TenantServiceInviteGetResponse {
@@ -254,7 +256,7 @@ impl TenantService for Services {
     async fn invite_accept(
         &self,
         request: Request<api::TenantServiceInviteAcceptRequest>,
-    ) -> Answer<api::TenantServiceInviteAcceptResponse> {
+    ) -> ApiResult<api::TenantServiceInviteAcceptResponse> {
         let caller = Caller::of(&request)?;
         let secret = request.into_inner().secret;
         let into = self.invite_of(&caller, &secret, tenant_invite).await?;
@@ -268,7 +270,7 @@ impl TenantService for Services {
     async fn invite_delete(
         &self,
         request: Request<api::TenantServiceInviteDeleteRequest>,
-    ) -> Answer<api::TenantServiceInviteDeleteResponse> {
+    ) -> ApiResult<api::TenantServiceInviteDeleteResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let place = InvitePlace::Tenant(parse("login", &request.login)?);

@@ -20,7 +20,7 @@ use proto_public::api::v2::{
 use proto_types::TokenId;
 use tonic::{Request, Status};
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 use crate::resource::token::wanted;
 
@@ -29,7 +29,7 @@ impl TokenService for Services {
     async fn get(
         &self,
         request: Request<TokenServiceGetRequest>,
-    ) -> Answer<TokenServiceGetResponse> {
+    ) -> ApiResult<TokenServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let found = self.own_token(&caller, &request.get_ref().uuid).await?;
         ok(TokenServiceGetResponse {
@@ -40,7 +40,7 @@ impl TokenService for Services {
     async fn create(
         &self,
         request: Request<TokenServiceCreateRequest>,
-    ) -> Answer<TokenServiceCreateResponse> {
+    ) -> ApiResult<TokenServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let mut wanted = wanted(caller.user.clone(), request.into_inner())?;
         wanted.warrant = self
@@ -57,7 +57,7 @@ impl TokenService for Services {
     async fn update(
         &self,
         request: Request<TokenServiceUpdateRequest>,
-    ) -> Answer<TokenServiceUpdateResponse> {
+    ) -> ApiResult<TokenServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let found = self.own_token(&caller, &request.uuid).await?;
@@ -92,15 +92,15 @@ impl TokenService for Services {
     async fn list(
         &self,
         request: Request<TokenServiceListRequest>,
-    ) -> Answer<TokenServiceListResponse> {
+    ) -> ApiResult<TokenServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let now = self.gate.now();
         let tokens = self.gate.read(&caller, |tables| {
             let own = tables
                 .all::<state::Token>()
-                .filter(|it| it.user == caller.user && it.is_valid(now));
-            let fitting = own.filter(|it| token_matches(it, query.as_ref()));
+                .filter(|token| token.user == caller.user && token.is_valid(now));
+            let fitting = own.filter(|token| token_matches(token, query.as_ref()));
             Ok(fitting.cloned().collect())
         });
         listing(tokens.await?, token)
@@ -109,7 +109,7 @@ impl TokenService for Services {
     async fn revoke(
         &self,
         request: Request<TokenServiceRevokeRequest>,
-    ) -> Answer<TokenServiceRevokeResponse> {
+    ) -> ApiResult<TokenServiceRevokeResponse> {
         let caller = Caller::of(&request)?;
         let found = self.own_token(&caller, &request.get_ref().uuid).await?;
         self.gate
@@ -118,15 +118,15 @@ impl TokenService for Services {
         ok(TokenServiceRevokeResponse {})
     }
 
-    /// A new token with the rights and the life of the one in use, which stays as it is.
+    /// Makes a token with the rights and the life of the one in use, which stays valid.
     async fn refresh(
         &self,
         request: Request<TokenServiceRefreshRequest>,
-    ) -> Answer<TokenServiceRefreshResponse> {
+    ) -> ApiResult<TokenServiceRefreshResponse> {
         let caller = Caller::of(&request)?;
         let old = self.own_token(&caller, &caller.principal.token).await?;
         let rights = WantedRights::of(&old);
-        // What the user has lost meanwhile is not renewed.
+        // Rights that the user has lost meanwhile are refused, not renewed.
         let warrant = self.gate.grant(&caller, &old.user, &rights).await?;
         let wanted = WantedToken {
             user: old.user.clone(),
@@ -144,13 +144,14 @@ impl TokenService for Services {
     }
 }
 
-/// A bound token cannot loosen itself, nor others of its user.
+/// Keeps the partition in a token's labels: a token that is bound to a partition can loosen neither
+/// itself nor other tokens of its user.
 fn keep_bound(labels: &mut LabelsUpdate, partition: &str) {
     let label = PARTITION_LABEL.to_owned();
     match labels {
         LabelsUpdate::Replace(labels) => drop(labels.insert(label, partition.to_owned())),
         LabelsUpdate::Patch { update, remove } => {
-            remove.retain(|it| *it != label);
+            remove.retain(|key| *key != label);
             update.insert(label, partition.to_owned());
         }
     }
@@ -195,7 +196,7 @@ impl Services {
             .read(caller, |tables| {
                 let found = tables.get::<state::Token>(&id).cloned();
                 found
-                    .filter(|it| it.user == caller.user && it.is_valid(now))
+                    .filter(|token| token.user == caller.user && token.is_valid(now))
                     .ok_or_else(|| state::StateError::not_found("token", id))
             })
             .await

@@ -9,11 +9,14 @@ use proto_public::api::v2::user_service_server::UserService;
 use proto_public::api::v2::{User, UserServiceGetRequest, UserServiceGetResponse};
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl UserService for Services {
-    async fn get(&self, request: Request<UserServiceGetRequest>) -> Answer<UserServiceGetResponse> {
+    async fn get(
+        &self,
+        request: Request<UserServiceGetRequest>,
+    ) -> ApiResult<UserServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let login = caller.login()?;
         let provider = &self.gate.provider;

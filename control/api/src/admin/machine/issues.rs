@@ -1,4 +1,4 @@
-//! What is wrong with machines.
+//! Issues of machines: rules over the state, evaluated when an administrator asks.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use proto_public::api::v2::{
 };
 use proto_types::Timestamp;
 
-/// How old a BMC's report may be, milliseconds.
+/// Largest age of a BMC's report, milliseconds. An older one is an issue.
 const BMC_REPORT_AGE_MAX_MS: u64 = 20 * 60 * 1000;
-/// How long an error event counts when the query does not say, milliseconds: a week.
+/// Default age up to which an error event is an issue, milliseconds: a week.
 const LAST_ERROR_AGE_MS: u64 = 7 * 24 * 3600 * 1000;
 
-/// One finding: what it is and what to know about it.
+/// An issue and its details for the reader.
 type Finding = (IssueCode, String);
 
 /// All issues that the query asks for, by machine.
@@ -25,7 +25,7 @@ pub(super) fn evaluate(
     query: &MachineIssuesQuery,
     now: Timestamp,
 ) -> Vec<MachineIssues> {
-    let shared = Shared::of(tables);
+    let shared = UsageCounts::of(tables);
     let threshold_ms = query
         .last_error_threshold
         .as_ref()
@@ -59,13 +59,13 @@ pub(super) fn evaluate(
     machines.filter_map(of_machine).collect()
 }
 
-/// What machines must not share.
-struct Shared {
+/// Number of users of each value that only one machine may have.
+struct UsageCounts {
     bmc_addresses: BTreeMap<String, usize>,
     asns: BTreeMap<u32, usize>,
 }
 
-impl Shared {
+impl UsageCounts {
     fn of(tables: &Tables) -> Self {
         let mut shared = Self {
             bmc_addresses: BTreeMap::new(),
@@ -86,7 +86,7 @@ impl Shared {
 fn findings(
     machine: &Machine,
     log: Option<&EventLog>,
-    shared: &Shared,
+    shared: &UsageCounts,
     threshold_ms: u64,
     now: Timestamp,
 ) -> Vec<Finding> {
@@ -143,7 +143,7 @@ fn cable_findings(tables: &Tables, machine: &Machine, out: &mut Vec<Finding>) {
     }
 }
 
-fn bmc_findings(machine: &Machine, shared: &Shared, now: Timestamp, out: &mut Vec<Finding>) {
+fn bmc_findings(machine: &Machine, shared: &UsageCounts, now: Timestamp, out: &mut Vec<Finding>) {
     let Some(bmc) = &machine.bmc else {
         out.push((IssueCode::BmcWithoutIp, String::new()));
         return;
@@ -186,8 +186,8 @@ const fn severity(code: IssueCode) -> Severity {
     }
 }
 
-/// What the public contract calls it. Entries that it does not know are unspecified there, and
-/// are told by the address of their explanation.
+/// The issue's type in the public contract. Issues that the contract does not know are
+/// unspecified there; their `reference_url` tells them apart.
 const fn kind(code: IssueCode) -> Kind {
     match code {
         IssueCode::NoPartition => Kind::NoPartition,
@@ -228,7 +228,9 @@ mod tests {
         let name = |kind: Kind| {
             proto_public::enum_string("metalstack.api.v2.MachineIssueType", kind as i32)
         };
-        let known: Vec<Kind> = (1..=64).filter_map(|it| Kind::try_from(it).ok()).collect();
+        let known: Vec<Kind> = (1..=64)
+            .filter_map(|number| Kind::try_from(number).ok())
+            .collect();
         for kind_of_contract in &known {
             let mut codes = IssueCode::ALL.iter();
             let code = codes.find(|code| kind(**code) == *kind_of_contract);

@@ -14,7 +14,7 @@ use proto_public::admin::v2 as admin;
 use proto_types::MachineId;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 use crate::resource::machine::own;
 
@@ -23,7 +23,7 @@ impl admin::machine_service_server::MachineService for Services {
     async fn get(
         &self,
         request: Request<admin::MachineServiceGetRequest>,
-    ) -> Answer<admin::MachineServiceGetResponse> {
+    ) -> ApiResult<admin::MachineServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
         let found = self.gate.read(&caller, |tables| {
@@ -37,7 +37,7 @@ impl admin::machine_service_server::MachineService for Services {
     async fn list(
         &self,
         request: Request<admin::MachineServiceListRequest>,
-    ) -> Answer<admin::MachineServiceListResponse> {
+    ) -> ApiResult<admin::MachineServiceListResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let listed = self.gate.read(&caller, |tables| {
@@ -52,7 +52,7 @@ impl admin::machine_service_server::MachineService for Services {
     async fn delete(
         &self,
         request: Request<admin::MachineServiceDeleteRequest>,
-    ) -> Answer<admin::MachineServiceDeleteResponse> {
+    ) -> ApiResult<admin::MachineServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
         let is_allocated = self
@@ -76,7 +76,7 @@ impl admin::machine_service_server::MachineService for Services {
     async fn bmc_command(
         &self,
         request: Request<admin::MachineServiceBmcCommandRequest>,
-    ) -> Answer<admin::MachineServiceBmcCommandResponse> {
+    ) -> ApiResult<admin::MachineServiceBmcCommandResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id = parse("uuid", &request.uuid)?;
@@ -87,7 +87,7 @@ impl admin::machine_service_server::MachineService for Services {
     async fn get_bmc(
         &self,
         request: Request<admin::MachineServiceGetBmcRequest>,
-    ) -> Answer<admin::MachineServiceGetBmcResponse> {
+    ) -> ApiResult<admin::MachineServiceGetBmcResponse> {
         let caller = Caller::of(&request)?;
         let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
         let found = self
@@ -101,7 +101,7 @@ impl admin::machine_service_server::MachineService for Services {
     async fn list_bmc(
         &self,
         request: Request<admin::MachineServiceListBmcRequest>,
-    ) -> Answer<admin::MachineServiceListBmcResponse> {
+    ) -> ApiResult<admin::MachineServiceListBmcResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query;
         let found = self.gate.read(&caller, |tables| {
@@ -114,13 +114,13 @@ impl admin::machine_service_server::MachineService for Services {
     async fn console_password(
         &self,
         request: Request<admin::MachineServiceConsolePasswordRequest>,
-    ) -> Answer<admin::MachineServiceConsolePasswordResponse> {
+    ) -> ApiResult<admin::MachineServiceConsolePasswordResponse> {
         let caller = Caller::of(&request)?;
         let id: MachineId = parse("uuid", &request.get_ref().uuid)?;
         let password = self.gate.read(&caller, |tables| {
             let found = own(tables, id, None)?;
             let allocation = found.allocation.as_ref();
-            let password = allocation.map(|it| it.install.console_password.clone());
+            let password = allocation.map(|allocation| allocation.install.console_password.clone());
             password
                 .filter(|password| !password.is_empty())
                 .ok_or_else(|| {
@@ -137,7 +137,7 @@ impl admin::machine_service_server::MachineService for Services {
     async fn set_state(
         &self,
         request: Request<admin::MachineServiceSetStateRequest>,
-    ) -> Answer<admin::MachineServiceSetStateResponse> {
+    ) -> ApiResult<admin::MachineServiceSetStateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = SetMachineState {
@@ -153,7 +153,7 @@ impl admin::machine_service_server::MachineService for Services {
     async fn issues(
         &self,
         request: Request<admin::MachineServiceIssuesRequest>,
-    ) -> Answer<admin::MachineServiceIssuesResponse> {
+    ) -> ApiResult<admin::MachineServiceIssuesResponse> {
         let caller = Caller::of(&request)?;
         let query = request.into_inner().query.unwrap_or_default();
         let now = self.gate.now();

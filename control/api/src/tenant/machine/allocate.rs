@@ -1,4 +1,5 @@
-//! From a create request to the one command that gives a machine and all that belongs to it.
+//! Converts a create request to the one command that allocates a machine with its networks,
+//! addresses and orders.
 
 use control_convert::catalog::{from_dns, from_ntp};
 use control_convert::enums::from_allocation_type;
@@ -17,9 +18,9 @@ use ring::digest::{SHA256, digest};
 use tonic::{Request, Status};
 use uuid::Uuid;
 
-/// Metadata that makes a create request repeatable.
+/// Metadata with the idempotency key of a create request.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// Longest such key, in bytes.
+/// Largest idempotency key, bytes. A longer one is refused.
 const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 
 /// The command for a request.
@@ -82,7 +83,10 @@ fn network(network: &MachineAllocationNetwork) -> Result<WantedNetwork, Status> 
     })
 }
 
-/// The client's key and what it stands for: the digest of the request.
+/// The client's idempotency key and the digest of the request that it stands for.
+///
+/// # Errors
+/// `invalid_argument` for an empty key, or one that is too long.
 fn idempotency(
     request: &Request<MachineServiceCreateRequest>,
 ) -> Result<Option<IdempotencyRequest>, Status> {
@@ -95,14 +99,16 @@ fn idempotency(
         return Err(invalid(IDEMPOTENCY_KEY, rule));
     }
     let sha256 = digest(&SHA256, &canonical(request.get_ref()));
-    let bytes: [u8; 32] = sha256.as_ref().try_into().unwrap_or_default();
+    let bytes: [u8; 32] = (sha256.as_ref().try_into())
+        .map_err(|_| refused(ErrorCode::Internal, "the request could not be hashed"))?;
     Ok(Some(IdempotencyRequest {
         key: key.to_owned(),
         request: Digest::sha256(bytes),
     }))
 }
 
-/// The request's bytes with labels in order: maps have none of their own.
+/// The request's bytes with sorted labels: the order of a map's entries differs between two
+/// encodings of the same request, and so would the digest.
 fn canonical(request: &MachineServiceCreateRequest) -> Vec<u8> {
     let mut request = request.clone();
     let mut sorted = Vec::new();

@@ -22,7 +22,7 @@ use proto_public::api::v2::{
 use proto_types::ProjectId;
 use tonic::Request;
 
-use crate::services::{Answer, Services, ok};
+use crate::services::{ApiResult, Services, ok};
 
 use crate::resource::machine::own;
 
@@ -31,7 +31,7 @@ impl MachineService for Services {
     async fn get(
         &self,
         request: Request<MachineServiceGetRequest>,
-    ) -> Answer<MachineServiceGetResponse> {
+    ) -> ApiResult<MachineServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let (id, project) = (
@@ -53,7 +53,7 @@ impl MachineService for Services {
     async fn create(
         &self,
         request: Request<MachineServiceCreateRequest>,
-    ) -> Answer<MachineServiceCreateResponse> {
+    ) -> ApiResult<MachineServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let op = allocate::command(&caller, &request)?;
         let made = self.allocate(&caller, op).await?;
@@ -65,7 +65,7 @@ impl MachineService for Services {
     async fn update(
         &self,
         request: Request<MachineServiceUpdateRequest>,
-    ) -> Answer<MachineServiceUpdateResponse> {
+    ) -> ApiResult<MachineServiceUpdateResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let op = UpdateMachine {
@@ -85,13 +85,13 @@ impl MachineService for Services {
     async fn list(
         &self,
         request: Request<MachineServiceListRequest>,
-    ) -> Answer<MachineServiceListResponse> {
+    ) -> ApiResult<MachineServiceListResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project: ProjectId = parse("project", &request.project)?;
         let listed = self.gate.read(&caller, |tables| {
             let own = state::query::project_machines(tables, project)
-                .filter(|it| matches(tables, it, request.query.as_ref()));
+                .filter(|machine| matches(tables, machine, request.query.as_ref()));
             Ok(machines(tables, own, Viewer::Tenant))
         });
         listing_encoded(listed.await?)
@@ -100,7 +100,7 @@ impl MachineService for Services {
     async fn delete(
         &self,
         request: Request<MachineServiceDeleteRequest>,
-    ) -> Answer<MachineServiceDeleteResponse> {
+    ) -> ApiResult<MachineServiceDeleteResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let (id, project) = (
@@ -116,7 +116,7 @@ impl MachineService for Services {
     async fn bmc_command(
         &self,
         request: Request<MachineServiceBmcCommandRequest>,
-    ) -> Answer<MachineServiceBmcCommandResponse> {
+    ) -> ApiResult<MachineServiceBmcCommandResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let (id, project) = (
@@ -133,7 +133,7 @@ impl MachineService for Services {
     async fn get_bmc(
         &self,
         request: Request<MachineServiceGetBmcRequest>,
-    ) -> Answer<MachineServiceGetBmcResponse> {
+    ) -> ApiResult<MachineServiceGetBmcResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let (id, project) = (

@@ -17,8 +17,8 @@ use crate::resource::vpn::{LIFE_DEFAULT, failed};
 use crate::services::Services;
 
 impl Services {
-    /// Allocates. The key is made first and goes into the one entry with the machine; of an
-    /// allocation that does not come about it is ended.
+    /// Allocates a machine. A firewall's key is made first and goes into the same log entry as the
+    /// allocation. If the allocation fails, the key is ended.
     pub(super) async fn allocate(
         &self,
         caller: &Caller,
@@ -29,7 +29,7 @@ impl Services {
             return self.machine_reply(caller, op).await;
         };
         let (id, user) = (op.id, op.project.to_string());
-        // Refusals come before a key is made for nothing.
+        // Tried first: a refused allocation must not leave a key at the VPN.
         let command = Command::new(self.gate.now(), &caller.user, op.clone());
         let tried = self
             .gate
@@ -38,7 +38,7 @@ impl Services {
             .machine()
             .map_err(of_state)?;
         if caller.permit.is_trial() || !has(&tried, id) {
-            // A repeated request has its machine already, and that one its key.
+            // A request repeated with its idempotency key finds its machine, which has a key.
             return self.machine_reply(caller, op).await;
         }
         let wanted = WantedVpnKey {
@@ -70,13 +70,14 @@ impl Services {
             Err(refused) => is_sealed && is_unknown(refused.code()),
         };
         if !is_used && let Err(error) = vpn.remove(&user, &key).await {
-            // It is good for one node, and not for long.
+            // Harmless: the key admits one node, and expires after `LIFE_DEFAULT`.
             tracing::warn!(error = %error, project = %user, "an unused VPN key could not be ended");
         }
         allocated
     }
 
-    /// Seals the key of an allocation, where all nodes know such keys.
+    /// Seals the key of an allocation. Below feature level `VPN_SEAL_LEVEL` it stays in the clear:
+    /// some node of the cluster could not read a sealed one.
     async fn seal(
         &self,
         caller: &Caller,
@@ -105,7 +106,7 @@ fn has(machine: &Machine, allocation: AllocationId) -> bool {
     holder.is_some_and(|holder| holder.id == allocation)
 }
 
-/// Whether it may have happened all the same.
+/// `true` if the command may have been applied although the caller got an error.
 fn is_unknown(code: Code) -> bool {
     matches!(
         code,
