@@ -1,8 +1,8 @@
-//! Watches: the four scopes of one thing.
+//! Watches, one method for each scope.
 
 use control_convert::parse;
 use control_gate::Caller;
-use control_watch::{Ask, Scope, WatchStream, open};
+use control_watch::{Scope, WatchQuery, WatchStream, open};
 use proto_public::metalmesh::admin::v1::watch_service_server::WatchService;
 use proto_public::metalmesh::admin::v1::{
     WatchServiceAllRequest, WatchServiceOwnRequest, WatchServiceProjectRequest,
@@ -10,63 +10,70 @@ use proto_public::metalmesh::admin::v1::{
 };
 use tonic::{Request, Response, Status};
 
-use crate::services::{Answer, Services};
+use crate::services::{ApiResult, Services};
 
 #[tonic::async_trait]
 impl WatchService for Services {
-    async fn all(&self, request: Request<WatchServiceAllRequest>) -> Answer<WatchStream> {
+    async fn all(&self, request: Request<WatchServiceAllRequest>) -> ApiResult<WatchStream> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let ask = Ask {
+        let query = WatchQuery {
             scope: Scope::All,
             kinds: request.kinds,
             id: request.id,
             from: request.from_revision,
         };
-        self.watch(&caller, ask).await
+        self.watch(&caller, query).await
     }
 
-    async fn tenant(&self, request: Request<WatchServiceTenantRequest>) -> Answer<WatchStream> {
+    async fn tenant(&self, request: Request<WatchServiceTenantRequest>) -> ApiResult<WatchStream> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let ask = Ask {
+        let query = WatchQuery {
             scope: Scope::Tenant(parse("login", &request.login)?),
             kinds: request.kinds,
             id: request.id,
             from: request.from_revision,
         };
-        self.watch(&caller, ask).await
+        self.watch(&caller, query).await
     }
 
-    async fn project(&self, request: Request<WatchServiceProjectRequest>) -> Answer<WatchStream> {
+    async fn project(
+        &self,
+        request: Request<WatchServiceProjectRequest>,
+    ) -> ApiResult<WatchStream> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let ask = Ask {
+        let query = WatchQuery {
             scope: Scope::Project(parse("project", &request.project)?),
             kinds: request.kinds,
             id: request.id,
             from: request.from_revision,
         };
-        self.watch(&caller, ask).await
+        self.watch(&caller, query).await
     }
 
-    async fn own(&self, request: Request<WatchServiceOwnRequest>) -> Answer<WatchStream> {
+    async fn own(&self, request: Request<WatchServiceOwnRequest>) -> ApiResult<WatchStream> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let ask = Ask {
+        let query = WatchQuery {
             scope: Scope::Own(caller.user.clone()),
             kinds: request.kinds,
             id: request.id,
             from: request.from_revision,
         };
-        self.watch(&caller, ask).await
+        self.watch(&caller, query).await
     }
 }
 
 impl Services {
-    async fn watch(&self, caller: &Caller, ask: Ask) -> Result<Response<WatchStream>, Status> {
+    async fn watch(
+        &self,
+        caller: &Caller,
+        query: WatchQuery,
+    ) -> Result<Response<WatchStream>, Status> {
         Ok(Response::new(
-            open(&self.gate, &self.node.watches, caller, ask).await?,
+            open(&self.gate, &self.node.watches, caller, query).await?,
         ))
     }
 }
