@@ -107,7 +107,7 @@ impl Services {
             let found = tables
                 .get::<Machine>(&id)
                 .and_then(|machine| machine.allocation.as_ref());
-            found.is_some_and(|allocation| allocation.id == allocation)
+            found.is_some_and(|current| current.id == allocation)
         });
         has.unwrap_or(false)
     }

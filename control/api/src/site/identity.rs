@@ -113,7 +113,7 @@ impl Services {
     }
 
     async fn reply(&self, reply: state::Reply) -> Result<Identity, Status> {
-        let it = reply.identity().map_err(of_state)?;
+        let identity = reply.identity().map_err(of_state)?;
         self.gate
             .read_latest(|tables| Ok(self.shown_identity(tables, &identity)))
             .await
@@ -174,7 +174,7 @@ fn known(tables: &Tables) -> Vec<state::Identity> {
         .collect();
     for certificate in tables.all::<Certificate>() {
         let entry = all.entry(certificate.identity.clone());
-        let it = entry.or_insert_with(|| of_certificate(certificate));
+        let identity = entry.or_insert_with(|| of_certificate(certificate));
         if identity.issued_at < certificate.issued_at {
             *identity = of_certificate(certificate);
         }
@@ -182,23 +182,23 @@ fn known(tables: &Tables) -> Vec<state::Identity> {
     all.into_values().collect()
 }
 
-fn of_certificate(identity: &Certificate) -> state::Identity {
+fn of_certificate(certificate: &Certificate) -> state::Identity {
     state::Identity {
-        id: identity.identity.clone(),
+        id: certificate.identity.clone(),
         joined_by: state::JoinedBy::Unknown,
-        joined_at: identity.issued_at,
+        joined_at: certificate.issued_at,
         key: identity
             .key
             .clone()
             .unwrap_or_else(|| Digest::sha256([0; 32])),
-        key_since: identity.issued_at,
-        serial: identity.serial.clone(),
-        issued_at: identity.issued_at,
-        not_after: identity.not_after,
+        key_since: certificate.issued_at,
+        serial: certificate.serial.clone(),
+        issued_at: certificate.issued_at,
+        not_after: certificate.not_after,
         authority: 1,
         rotate_since: None,
-        revoked_at: identity.revoked_at,
-        revoked_reason: identity.revoked_reason.clone(),
+        revoked_at: certificate.revoked_at,
+        revoked_reason: certificate.revoked_reason.clone(),
     }
 }
 
