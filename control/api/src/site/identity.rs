@@ -187,7 +187,7 @@ fn of_certificate(certificate: &Certificate) -> state::Identity {
         id: certificate.identity.clone(),
         joined_by: state::JoinedBy::Unknown,
         joined_at: certificate.issued_at,
-        key: identity
+        key: certificate
             .key
             .clone()
             .unwrap_or_else(|| Digest::sha256([0; 32])),
