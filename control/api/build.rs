@@ -1,7 +1,7 @@
-//! The program as `VersionService` tells it: commit, revision and date of the build.
+//! Commit, revision and date of the build, which `VersionService` shows.
 //!
-//! A packager without the repository sets them in the environment. Development builds tell no
-//! commit: they would be built anew after each one.
+//! A packager without the repository sets them in the environment. Development builds have no
+//! commit: they would be rebuilt after each one.
 
 use std::env;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn main() {
     }
 }
 
-/// The output of a program in one line; none when it failed or said nothing.
+/// The first line of a program's output. `None` means that it failed or printed nothing.
 fn said(program: &str, args: &[&str]) -> Option<String> {
     let output = Command::new(program).args(args).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

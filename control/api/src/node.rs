@@ -14,7 +14,7 @@ use control_watch::Watches;
 use crate::doctor::Surveyor;
 use crate::image_digest::ImageDigests;
 
-/// Most addresses of control in a ticket.
+/// Most addresses of control in a ticket. Further nodes are left out.
 const ADDRESSES_MAX: usize = 16;
 
 /// The parts of a node that serves the public API.
@@ -22,9 +22,9 @@ const ADDRESSES_MAX: usize = 16;
 pub struct NodeContext {
     /// Makes join tickets.
     pub pki: Pki,
-    /// Where agents reach the mesh, host:port; written into join tickets.
+    /// Addresses of the mesh for agents, host:port; written into join tickets.
     pub mesh_addresses: Vec<String>,
-    /// Where other control nodes reach this one; empty when it listens to no peers.
+    /// Address of this node for other control nodes. Empty means that it listens to no peers.
     pub peer_address: String,
     /// The open watches.
     pub watches: Watches,
@@ -36,11 +36,11 @@ pub struct NodeContext {
     pub hasher: Arc<Hasher>,
     /// Sessions of agents and machines.
     pub presence: Presence,
-    /// The VPN, if there is one.
+    /// The VPN. `None` means that none is configured.
     pub vpn: Option<Arc<dyn Vpn>>,
     /// The result of the last health check of the VPN.
     pub vpn_health: VpnHealth,
-    /// Looks at where the process runs.
+    /// Collects facts about the process and its machine.
     pub surveyor: Arc<dyn Surveyor>,
 }
 

@@ -1,4 +1,12 @@
-//! Between the contract's messages and the state's objects, both ways. Text is parsed here once.
+//! Converts between the contract's messages and the state's objects, both ways.
+//!
+//! Invariants:
+//! - conversions are pure functions: they read tables, and know neither clock nor network;
+//! - text that cannot be parsed is `invalid_argument` with the name of its field, never a default;
+//! - UNSPECIFIED is no choice: it is refused where a request chooses ([`chosen`]), and filters
+//!   nothing in a query ([`is_choice`]);
+//! - a [`Viewer`](machine_history::Viewer) that is a tenant sees no event from before its
+//!   allocation.
 
 pub mod audit;
 pub mod catalog;
@@ -44,7 +52,7 @@ where
         .map_err(|error| invalid(field, format!("{text:?} cannot be used: {error}")))
 }
 
-/// Parses a field that may be left out.
+/// Parses an optional field.
 ///
 /// # Errors
 /// As [`parse`].
@@ -56,7 +64,7 @@ where
     text.map(|text| parse(field, text)).transpose()
 }
 
-/// Parses each of many.
+/// Parses every text of a repeated field.
 ///
 /// # Errors
 /// As [`parse`].
@@ -69,7 +77,7 @@ where
     texts.iter().map(|text| parse(field, text)).collect()
 }
 
-/// A message that a request must have.
+/// A mandatory field of a request.
 ///
 /// # Errors
 /// `invalid_argument`.
@@ -77,10 +85,10 @@ pub fn required<T>(field: &str, value: Option<T>) -> Result<T, Status> {
     value.ok_or_else(|| invalid(field, "is missing"))
 }
 
-/// A choice that a request may leave out.
+/// An optional choice of a request.
 ///
 /// # Errors
-/// `invalid_argument` for one that is given and says nothing: UNSPECIFIED is no choice.
+/// `invalid_argument` for UNSPECIFIED, which is no choice.
 pub fn chosen<T>(
     field: &str,
     number: Option<i32>,
@@ -136,7 +144,7 @@ pub fn from_labels(labels: Option<v2::Labels>) -> Labels {
         .unwrap_or_default()
 }
 
-/// An object's head.
+/// The metadata of an object for the wire.
 pub fn meta(meta: &state::Meta) -> Option<v2::Meta> {
     Some(v2::Meta {
         labels: Some(labels(&meta.labels)),
@@ -147,15 +155,15 @@ pub fn meta(meta: &state::Meta) -> Option<v2::Meta> {
     })
 }
 
-/// The head of an object to be created: only its labels count.
+/// The metadata of a new object. Only the labels of the request count.
 pub fn new_meta(meta: Option<v2::Meta>) -> state::Meta {
     state::Meta::labelled(from_labels(meta.and_then(|meta| meta.labels)))
 }
 
-/// How an update is guarded.
+/// The optimistic lock of an update.
 ///
 /// # Errors
-/// `invalid_argument` when the client locks but does not say what it saw.
+/// `invalid_argument` if the client locks without the time that it saw.
 pub fn lock(meta: Option<v2::UpdateMeta>) -> Result<Lock, Status> {
     let meta = meta.unwrap_or_default();
     if meta.locking_strategy() == v2::OptimisticLockingStrategy::Server {

@@ -10,7 +10,7 @@ use proto_types::{MachineId, PartitionId, ProjectId, SwitchId};
 
 use crate::status;
 
-/// Who calls, for the records of a command.
+/// The caller's name in the records of a command: its SPIFFE id, or `anonymous`.
 pub(crate) fn actor(peer: &Peer) -> String {
     peer.id()
         .map_or_else(|| "anonymous".to_owned(), ToString::to_string)

@@ -12,7 +12,7 @@ use proto_link::{Audit, LinkStatus, MethodSpec, Peer};
 use uuid::Uuid;
 
 use crate::access;
-use crate::serve::Shared;
+use crate::parts::GatewayParts;
 
 /// Most characters of the text that says what a call is about; the rest is left out. Some of it
 /// comes from the request as it is.
@@ -66,7 +66,7 @@ impl Drop for CallRecord {
     }
 }
 
-impl Shared {
+impl GatewayParts {
     /// Does the work of a call and records its end. `about` says what the call is about, without
     /// secrets; `work` gets the parts whose changes carry the record along. Everything that can
     /// refuse the request belongs into `work`.

@@ -18,7 +18,7 @@ use proto_mesh::{
 use proto_types::{Digest, MachineId, Timestamp};
 
 use crate::desired::{self, Desire, Fence};
-use crate::serve::Shared;
+use crate::parts::GatewayParts;
 use crate::wakes::Concern;
 use crate::{access, convert, status};
 
@@ -27,7 +27,7 @@ const READINGS_MAX: usize = 10_000;
 /// Readings in one command.
 const READINGS_PER_COMMAND: usize = 100;
 
-impl BmcService for Shared {
+impl BmcService for GatewayParts {
     async fn desired(
         &self,
         peer: &Peer,

@@ -13,7 +13,7 @@ use proto_types::Timestamp;
 
 use crate::desired::{self, Desire, Fence};
 use crate::leases::LEASES_MAX;
-use crate::serve::Shared;
+use crate::parts::GatewayParts;
 use crate::wakes::Concern;
 use crate::{access, status};
 
@@ -21,7 +21,7 @@ use crate::{access, status};
 /// is found is what pixie goes by without control; what boots now it asks.
 const PAUSE: Duration = Duration::from_millis(250);
 
-impl BootService for Shared {
+impl BootService for GatewayParts {
     async fn desired(
         &self,
         peer: &Peer,
@@ -87,8 +87,8 @@ impl BootService for Shared {
         let (target, traceparent) = self.look(|t| {
             let machine = t.get::<Machine>(&id);
             // A boot of before is not for the call that the machine is on its way for now.
-            let trace = machine.filter(|it| it.since <= seen_at);
-            let trace = trace.and_then(|it| it.trace.clone());
+            let trace = machine.filter(|machine| machine.since <= seen_at);
+            let trace = trace.and_then(|machine| machine.trace.clone());
             (target(life::boot_target(t, id)), trace)
         })?;
         Ok(BootSeenResponse {

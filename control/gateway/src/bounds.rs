@@ -1,8 +1,8 @@
-//! How often one identity may call, and how long its requests may be.
+//! The rate limit of each identity, and the largest request of each method.
 //!
-//! A machine is hostile as soon as it runs something else than hammer: what it says must not fill
-//! the log. Whoever calls too often is refused with an error that agents repeat after a pause, so
-//! that nothing is lost that is in a spool.
+//! A machine is hostile as soon as it runs something else than hammer: its calls must not fill the
+//! log. A caller over its rate gets a transient error. Agents repeat the call after a pause, so
+//! that no event of a spool is lost.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,23 +14,26 @@ use proto_link::{CallFuture, LinkStatus, MethodSpec, Peer, Responder, Service};
 use proto_mesh::{bmc_service, boot_service, machine_service, switch_service};
 use tokio::time::Instant;
 
-/// Identities and networks whose calls are counted; more than there can be sessions.
+/// Most identities and networks whose calls are counted at the same time; more than there can be
+/// sessions. Beyond it
+/// callers that pause are forgotten.
 const CALLERS_MAX: usize = 50_000;
-/// Of one machine: hammer says some twenty things from its start to the handover.
+/// Rate of one machine: hammer makes some twenty calls from its start to the handover.
 const MACHINE: Rate = per_minute(240, Duration::from_secs(15));
-/// Of one switch, which reports what changed, gathered.
+/// Rate of one switch, which gathers its changes into one report.
 const SWITCH: Rate = per_minute(1_200, Duration::from_secs(15));
-/// Of an agent that speaks for a partition: a whole hall that is switched on at once causes some
+/// Rate of an agent that speaks for a partition: a hall that is switched on at once causes some
 /// hundred calls in a second.
 const PARTITION: Rate = per_minute(18_000, Duration::from_secs(20));
-/// Of everybody behind one address who has no certificate: a hall may join at once.
+/// Rate of all callers without a certificate behind one network: a hall may join at once.
 const STRANGERS: Rate = per_minute(12_000, Duration::from_secs(20));
-/// Registrations of one identity, which are large: one a boot, and some after a broken session.
+/// Rate of registrations of one identity, which are large: one for each boot, and some after a
+/// broken session.
 const REGISTRATIONS: Rate = per_minute(12, Duration::from_secs(60));
 
-/// Longest request, bytes, where nothing else is said.
+/// Largest request, bytes, of methods that `LENGTHS` does not name. A longer one is refused.
 const LEN_MAX: usize = 64 * 1024;
-/// Requests that may be longer, and those that are short.
+/// Largest request, bytes, of methods that need more or less than `LEN_MAX`.
 static LENGTHS: [(&MethodSpec, usize); 7] = [
     (&machine_service::EVENT, 8 * 1024),
     (&machine_service::REGISTER, 256 * 1024),
@@ -48,9 +51,9 @@ const fn per_minute(per_minute: u32, burst: Duration) -> Rate {
     }
 }
 
-/// A caller whose calls are counted together.
+/// A bucket of the rate limit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Caller {
+enum CallBucket {
     Identity(String),
     Registrations(String),
     Network(IpAddr),
@@ -59,9 +62,9 @@ enum Caller {
 /// Counts the calls of all identities on this node.
 #[derive(Debug)]
 pub(crate) struct CallRates {
-    /// Time is counted from here, by a clock that never goes back.
+    /// Start of the monotonic clock that the buckets are filled by.
     began: Instant,
-    buckets: Buckets<Caller>,
+    buckets: Buckets<CallBucket>,
 }
 
 impl CallRates {
@@ -72,7 +75,10 @@ impl CallRates {
         })
     }
 
-    /// Lets a call in, or says what is wrong with it.
+    /// Admits a call.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a request that is too long, `resource_exhausted` beyond the rate.
     fn admit(&self, method: &MethodSpec, peer: &Peer, len: usize) -> Result<(), LinkStatus> {
         let len_max = LENGTHS
             .iter()
@@ -85,7 +91,7 @@ impl CallRates {
             )));
         }
         let Some(id) = peer.id() else {
-            let caller = Caller::Network(network(peer.remote().ip()));
+            let caller = CallBucket::Network(network(peer.remote().ip()));
             return self.count(caller, STRANGERS);
         };
         let name = id.to_string();
@@ -93,13 +99,14 @@ impl CallRates {
             machine_service::REGISTER.path,
             switch_service::REGISTER.path,
         ];
+        // A registration counts twice: among the registrations, and among all calls.
         if registers.contains(&method.path) {
-            self.count(Caller::Registrations(name.clone()), REGISTRATIONS)?;
+            self.count(CallBucket::Registrations(name.clone()), REGISTRATIONS)?;
         }
-        self.count(Caller::Identity(name), rate(id.subject()))
+        self.count(CallBucket::Identity(name), rate(id.subject()))
     }
 
-    fn count(&self, caller: Caller, rate: Rate) -> Result<(), LinkStatus> {
+    fn count(&self, caller: CallBucket, rate: Rate) -> Result<(), LinkStatus> {
         let now_us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         let counted = self.buckets.count(caller, rate, now_us);
         counted.map_err(|wait_ms| {
@@ -121,20 +128,20 @@ fn rate(subject: &Subject) -> Rate {
     }
 }
 
-/// A service whose calls are counted.
-pub(crate) struct Bounded<S> {
+/// A service behind the rate limit and the largest sizes of requests.
+pub(crate) struct RateLimitedService<S> {
     service: S,
     rates: Arc<CallRates>,
 }
 
-impl<S> Bounded<S> {
+impl<S> RateLimitedService<S> {
     pub(crate) fn new(service: S, rates: &Arc<CallRates>) -> Self {
         let rates = Arc::clone(rates);
         Self { service, rates }
     }
 }
 
-impl<S: Service> Service for Bounded<S> {
+impl<S: Service> Service for RateLimitedService<S> {
     fn methods(&self) -> &'static [&'static MethodSpec] {
         self.service.methods()
     }

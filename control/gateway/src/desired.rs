@@ -8,7 +8,7 @@ use proto_link::{LinkStatus, Sink};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::serve::Shared;
+use crate::parts::GatewayParts;
 use crate::status;
 use crate::wakes::Concern;
 
@@ -19,10 +19,11 @@ pub(crate) struct Fence {
     pub(crate) generation: u64,
 }
 
-/// What a look finds: the whole desired state, or nothing to say, and as of when.
+/// Result of a look: the whole desired state as of a revision. `None` means that there is nothing
+/// to send.
 pub(crate) type Look<T> = Result<(Option<T>, Revision), LinkStatus>;
 
-/// What a stream is made of.
+/// The parts of a stream of desired state.
 pub(crate) struct Desire<L, M> {
     /// Reads the whole desired state.
     pub(crate) look: L,
@@ -38,7 +39,7 @@ pub(crate) struct Desire<L, M> {
 
 /// A look at the tables.
 pub(crate) fn at_tables<T>(
-    shared: &Shared,
+    shared: &GatewayParts,
     content: impl FnOnce(&Tables) -> Result<Option<T>, LinkStatus>,
 ) -> Look<T> {
     let (content, revision) = shared.look(|t| (content(t), Revision(t.revision())))?;
@@ -47,7 +48,7 @@ pub(crate) fn at_tables<T>(
 
 /// Sends until the caller is gone, the store is shut down or this node no longer leads.
 pub(crate) async fn stream<T, P, L, M>(
-    shared: &Shared,
+    shared: &GatewayParts,
     mut desire: Desire<L, M>,
     mut out: Sink<'_, P>,
 ) -> Result<(), LinkStatus>

@@ -11,13 +11,13 @@ use proto_mesh::{
 use proto_types::{MacAddr, MachineId};
 use tracing::info;
 
-use crate::serve::Shared;
+use crate::parts::GatewayParts;
 use crate::status;
 
 /// Longest chain that is looked at.
 const CHAIN_LEN_MAX: usize = 4;
 
-impl EnrolService for Shared {
+impl EnrolService for GatewayParts {
     async fn join(&self, peer: &Peer, request: JoinRequest) -> Result<Certificate, LinkStatus> {
         let (ticket, machine) = (&request.ticket_id, &request.machine_uuid);
         let about = format!("ticket {ticket} machine {machine}");
@@ -76,7 +76,7 @@ impl EnrolService for Shared {
     }
 }
 
-impl Shared {
+impl GatewayParts {
     async fn try_join(&self, request: JoinRequest) -> Result<Certificate, LinkStatus> {
         let machine = if request.machine_uuid.is_empty() {
             None
@@ -142,7 +142,7 @@ impl Shared {
     }
 }
 
-impl IdentityService for Shared {
+impl IdentityService for GatewayParts {
     async fn renew(&self, peer: &Peer, request: RenewRequest) -> Result<Certificate, LinkStatus> {
         let Some(identity) = peer.identity() else {
             return Err(LinkStatus::unauthenticated("a certificate is needed"));

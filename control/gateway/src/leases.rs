@@ -32,7 +32,7 @@ impl Leases {
         self.changes.subscribe()
     }
 
-    /// What a pixie reports is all that it has leased.
+    /// Takes over a report of a pixie, which lists every lease that it has given out.
     pub(crate) fn report(&self, partition: PartitionId, leases: &[BmcLease], now: Timestamp) {
         let end =
             |lease: &BmcLease| (lease.remaining_ms > 0).then(|| now.plus_ms(lease.remaining_ms));

@@ -19,14 +19,14 @@ use proto_mesh::{
 use proto_types::{MachineId, Timestamp};
 
 use crate::desired::{self, Desire, Fence};
-use crate::serve::Shared;
+use crate::parts::GatewayParts;
 use crate::wakes::Concern;
 use crate::{access, convert, install, status};
 
 /// How much of hammer's log travels into the state, bytes.
 const LOG_TAIL_MAX: usize = 16 * 1024;
 
-impl MachineService for Shared {
+impl MachineService for GatewayParts {
     async fn register(
         &self,
         peer: &Peer,
@@ -189,7 +189,7 @@ fn installed(id: MachineId, report: InstallReport) -> Result<InstallDone, LinkSt
     })
 }
 
-impl Shared {
+impl GatewayParts {
     /// Only while the machine is being installed: later its disk has an identity already.
     async fn try_project_identity(
         &self,

@@ -6,13 +6,13 @@ use proto_link::{LinkStatus, Peer};
 use proto_mesh::{JoinClusterRequest, JoinClusterResponse, NodeService, node_service};
 use tracing::info;
 
-use crate::serve::Shared;
+use crate::parts::GatewayParts;
 use crate::status;
 
 /// Longest address of a peer.
 const ADDRESS_LEN_MAX: usize = 255;
 
-impl NodeService for Shared {
+impl NodeService for GatewayParts {
     async fn join_cluster(
         &self,
         peer: &Peer,
@@ -31,7 +31,7 @@ impl NodeService for Shared {
     }
 }
 
-impl Shared {
+impl GatewayParts {
     async fn let_in(&self, request: JoinClusterRequest) -> Result<JoinClusterResponse, LinkStatus> {
         check_address(&request.peer_address)?;
         let join = NodeJoin {

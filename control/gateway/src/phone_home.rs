@@ -6,12 +6,12 @@ use proto_link::{LinkStatus, Peer};
 use proto_mesh::{PhoneHomeRequest, PhoneHomeResponse, PhoneHomeService};
 
 use crate::access;
-use crate::serve::Shared;
+use crate::parts::GatewayParts;
 
 /// When a machine calls again, seconds.
 const INTERVAL_S: u32 = 60;
 
-impl PhoneHomeService for Shared {
+impl PhoneHomeService for GatewayParts {
     async fn phone_home(
         &self,
         peer: &Peer,

@@ -6,17 +6,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use control_authz::{AuditedCall, Permit, SystemActor};
 use control_pki::{Pki, PkiError, Revoked};
 use control_presence::Presence;
-use control_state::{Change, Command, ControlNode, Op, Reply, Tables, clip_reports};
-use control_store::{AuditTrail, AuditWriter, Store, StoreError, Subscription};
+use control_state::Change;
+use control_store::{AuditTrail, AuditWriter, Store, Subscription};
 use parking_lot::RwLock;
-use proto_identity::Credential;
 use proto_identity::profile::LEAF_VALIDITY;
 use proto_identity::tls::{NodeCertificate, server_config};
-use proto_link::{ALPN, LinkStatus, MeshServer, MeshServerConfig, Peer, Router, TlsSetter};
-use proto_mesh::sealed::{self, Sealed};
+use proto_link::{ALPN, MeshServer, MeshServerConfig, Router, TlsSetter};
 use proto_mesh::{
     BmcServiceServer, BootServiceServer, EnrolServiceServer, IdentityServiceServer,
     MachineServiceServer, NodeServiceServer, PhoneHomeServiceServer, SwitchServiceServer,
@@ -27,15 +24,16 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use crate::bounds::{Bounded, CallRates};
+use crate::bounds::{CallRates, RateLimitedService};
+use crate::error::GatewayError;
 use crate::leases::Leases;
+use crate::parts::GatewayParts;
 use crate::wakes::Wakes;
-use crate::{access, status};
 
-/// Pause after a node certificate could not be made.
+/// Pause before the next attempt when no node certificate could be made.
 const RENEW_RETRY: Duration = Duration::from_secs(10);
 
-/// What a gateway needs.
+/// Settings and parts of a gateway.
 #[derive(Debug)]
 pub struct GatewayConfig {
     /// UDP address of the mesh.
@@ -44,55 +42,16 @@ pub struct GatewayConfig {
     pub store: Store,
     /// The authority.
     pub pki: Pki,
-    /// Where it is noted who is heard.
+    /// Records when each agent and machine was last heard.
     pub presence: Presence,
-    /// Where machines and agents reach the mesh, host:port: goes into desired state.
+    /// Addresses of the mesh for machines and agents, host:port; sent with desired state.
     pub control: Vec<String>,
-}
-
-/// Why a gateway does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum GatewayError {
-    /// The socket.
-    #[error("mesh endpoint {bind}")]
-    Bind {
-        /// Where.
-        bind: SocketAddr,
-        /// What happened.
-        #[source]
-        source: io::Error,
-    },
-    /// QUIC cannot be spoken with the certificate.
-    #[error("TLS of the mesh endpoint")]
-    Tls(#[source] io::Error),
-    /// The authority.
-    #[error("certificate of the mesh endpoint")]
-    Pki(#[from] PkiError),
-    /// The state.
-    #[error("state")]
-    Store(#[from] StoreError),
-}
-
-/// Everything that the services share. Cheap to clone.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    pub(crate) store: Store,
-    pub(crate) pki: Pki,
-    pub(crate) control: Arc<[String]>,
-    pub(crate) presence: Presence,
-    pub(crate) leases: Arc<Leases>,
-    pub(crate) wakes: Arc<Wakes>,
-    pub(crate) trail: AuditTrail,
-    /// What this node shows to agents, and signs their desired state with.
-    pub(crate) node: Arc<RwLock<Credential>>,
-    /// The call that these parts work for, where it is recorded.
-    pub(crate) call: Option<Arc<AuditedCall>>,
 }
 
 /// The mesh endpoint of this node, bound.
 pub struct Gateway {
-    shared: Shared,
-    /// Whether this node leads, and so serves sessions.
+    shared: GatewayParts,
+    /// `true` while this node leads; only the leader serves sessions.
     leads: watch::Sender<bool>,
     server: MeshServer,
     own: Arc<NodeCertificate>,
@@ -126,7 +85,7 @@ impl Gateway {
         let revoked = Revoked::open(&store)?;
         let (trail, writer) = AuditTrail::new(store.clone());
         let (wakes, changes) = Wakes::open(&store)?;
-        let shared = Shared {
+        let shared = GatewayParts {
             presence,
             leases: Arc::new(Leases::new()),
             wakes: Arc::new(wakes),
@@ -197,37 +156,50 @@ impl Gateway {
     }
 }
 
-fn router(shared: &Shared) -> Router {
+fn router(shared: &GatewayParts) -> Router {
     let rates = CallRates::new();
     Router::new()
-        .add(Bounded::new(
+        .add(RateLimitedService::new(
             EnrolServiceServer::new(shared.clone()),
             &rates,
         ))
-        .add(Bounded::new(
+        .add(RateLimitedService::new(
             IdentityServiceServer::new(shared.clone()),
             &rates,
         ))
-        .add(Bounded::new(NodeServiceServer::new(shared.clone()), &rates))
-        .add(Bounded::new(
+        .add(RateLimitedService::new(
+            NodeServiceServer::new(shared.clone()),
+            &rates,
+        ))
+        .add(RateLimitedService::new(
             SwitchServiceServer::new(shared.clone()),
             &rates,
         ))
-        .add(Bounded::new(BmcServiceServer::new(shared.clone()), &rates))
-        .add(Bounded::new(BootServiceServer::new(shared.clone()), &rates))
-        .add(Bounded::new(
+        .add(RateLimitedService::new(
+            BmcServiceServer::new(shared.clone()),
+            &rates,
+        ))
+        .add(RateLimitedService::new(
+            BootServiceServer::new(shared.clone()),
+            &rates,
+        ))
+        .add(RateLimitedService::new(
             MachineServiceServer::new(shared.clone()),
             &rates,
         ))
-        .add(Bounded::new(
+        .add(RateLimitedService::new(
             PhoneHomeServiceServer::new(shared.clone()),
             &rates,
         ))
 }
 
-/// Sessions are served by the leader: what is heard, and which address a BMC has, is known where
-/// it is needed, and orders carry one node's term.
-async fn follow_leadership(shared: Shared, leads: watch::Sender<bool>, stop: CancellationToken) {
+/// Opens and closes the endpoint with leadership. Only the leader serves sessions: presence and
+/// BMC addresses are in its memory, and orders carry one node's term.
+async fn follow_leadership(
+    shared: GatewayParts,
+    leads: watch::Sender<bool>,
+    stop: CancellationToken,
+) {
     let mut led = *leads.borrow();
     loop {
         let changed = tokio::select! {
@@ -239,16 +211,17 @@ async fn follow_leadership(shared: Shared, leads: watch::Sender<bool>, stop: Can
         }
         led = !led;
         if led {
+            // Before the first session: silence is counted from the start of leadership.
             shared.presence.begin();
         }
         leads.send_replace(led);
     }
 }
 
-/// A fresh node certificate at half its life and when the authority is replaced, and the roots that
-/// are trusted then; sessions that are open stay.
+/// Renews the node certificate at half its life and when the authority is replaced, and takes over
+/// the roots of that moment. Open sessions stay.
 async fn renew_node(
-    shared: Shared,
+    shared: GatewayParts,
     own: Arc<NodeCertificate>,
     trust: TlsSetter,
     stop: CancellationToken,
@@ -272,7 +245,7 @@ async fn renew_node(
 }
 
 fn renew(
-    shared: &Shared,
+    shared: &GatewayParts,
     own: &Arc<NodeCertificate>,
     trust: &TlsSetter,
 ) -> Result<(), GatewayError> {
@@ -282,66 +255,4 @@ fn renew(
     fresh.clone_into(&mut shared.node.write());
     let tls = server_config(&fresh.roots, own.clone(), ALPN).map_err(PkiError::Identity)?;
     trust.set(tls).map_err(GatewayError::Tls)
-}
-
-impl Shared {
-    /// Has a command applied in the name of the caller.
-    pub(crate) async fn propose(
-        &self,
-        peer: &Peer,
-        op: impl Into<Op>,
-    ) -> Result<Reply, LinkStatus> {
-        let mut op = op.into();
-        clip_reports(&mut op);
-        let command = Command::new(self.store.now(), access::actor(peer), op);
-        self.store
-            .propose(&self.permit(), &command)
-            .await
-            .map_err(status::propose)
-    }
-
-    /// For what an agent's call changes.
-    pub(crate) fn permit(&self) -> Permit {
-        let permit = Permit::system(SystemActor::Gateway);
-        match &self.call {
-            Some(call) => permit.for_call(Arc::clone(call)),
-            None => permit,
-        }
-    }
-
-    /// Where machines and agents reach control: this node first, then the others.
-    pub(crate) fn control(&self) -> Vec<String> {
-        let others = self.store.read_local(|t| {
-            let nodes = t.all::<ControlNode>().filter(|n| n.removed_at.is_none());
-            nodes
-                .flat_map(|n| n.mesh_addresses.clone())
-                .collect::<Vec<_>>()
-        });
-        let mut all = self.control.to_vec();
-        for address in others.unwrap_or_default() {
-            if !all.contains(&address) {
-                all.push(address);
-            }
-        }
-        all
-    }
-
-    /// A desired state that its agent can keep. Without a signature it still is one: it went
-    /// over a session of this node.
-    pub(crate) fn sealed<M: Sealed + Clone>(&self, peer: &Peer, message: M) -> M {
-        let Some(audience) = peer.id() else {
-            return message;
-        };
-        let node = self.node.read();
-        let now_ms = self.store.now().ms();
-        sealed::seal(&node, audience, message.clone(), now_ms).unwrap_or_else(|e| {
-            error!(agent = %audience, error = %e, "desired state not signed");
-            message
-        })
-    }
-
-    /// Reads what this node has applied. Fine for deciding whether a report says anything new.
-    pub(crate) fn look<T>(&self, read: impl FnOnce(&Tables) -> T) -> Result<T, LinkStatus> {
-        self.store.read_local(read).map_err(|e| status::store(&e))
-    }
 }

@@ -16,11 +16,11 @@ use proto_mesh::{
 use proto_types::{MacAddr, PartitionId, SwitchId, Vni};
 
 use crate::desired::{self, Desire, Fence};
-use crate::serve::Shared;
+use crate::parts::GatewayParts;
 use crate::wakes::Concern;
 use crate::{access, convert, status};
 
-impl SwitchService for Shared {
+impl SwitchService for GatewayParts {
     async fn register(
         &self,
         peer: &Peer,

@@ -1,14 +1,14 @@
-//! Who looks at the state again, and when.
+//! Wakes the streams of desired state.
 //!
-//! One task reads the store's changes and wakes the streams that they concern. Ten thousand
-//! streams that each read all changes would cost ten thousand looks a change.
+//! One task reads the store's changes and wakes the streams that they concern. If each of ten
+//! thousand streams read all changes, one change would cost ten thousand looks.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
-use control_state::life::{Fabric, SwitchDesired};
+use control_state::life::SwitchDesired;
 use control_state::{Change, Kind, Machine, Record, StateError};
 use control_store::{Revision, Store, StoreError, Subscription, WatchEvent};
 use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -17,49 +17,45 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// Changes that come within this time are looked at together.
+use crate::switch_intents::SwitchIntents;
+
+/// Changes within this time are gathered and wake each stream once.
 const GATHER: Duration = Duration::from_millis(10);
 
-/// What a stream is about.
+/// The objects that a stream of desired state depends on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Concern {
-    /// What a switch shall do.
+    /// The desired state of a switch.
     Switch(SwitchId),
-    /// What a machine's hammer shall do.
+    /// The orders to a machine's hammer.
     Machine(MachineId),
     /// Orders to BMCs of a partition.
     Orders(PartitionId),
-    /// What machines of a partition boot.
+    /// The boot targets of a partition's machines.
     Boots(PartitionId),
 }
 
-/// The switches' intents, as of a revision.
-#[derive(Debug, Default)]
-struct Known {
-    fabric: Fabric,
-    revision: Revision,
-}
-
-/// Wakes streams. Sessions are served by one node, so that all of them are here.
+/// The streams that wait, by concern. Only the leader serves sessions, so that all streams are
+/// here.
 #[derive(Debug)]
 pub(crate) struct Wakes {
     waiting: Mutex<BTreeMap<Concern, watch::Sender<()>>>,
-    known: RwLock<Known>,
-    /// Up to where changes were dealt with.
+    known: RwLock<SwitchIntents>,
+    /// Revision up to which changes were taken over and streams woken.
     looked: watch::Sender<Revision>,
 }
 
-/// A place among those who wait; given up when dropped.
+/// The subscription of a stream to its concern; ends when dropped.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WakeSubscription {
     wakes: Arc<Wakes>,
     concern: Concern,
-    /// None only while it is dropped.
+    /// `None` only during the drop.
     woken: Option<watch::Receiver<()>>,
 }
 
-impl Waiting {
-    /// Returns once something happened that concerns it, also when that was before the call.
+impl WakeSubscription {
+    /// Returns once a change concerned the stream, also one from before the call.
     pub(crate) async fn woken(&mut self) {
         let woken = match &mut self.woken {
             Some(woken) => woken.changed().await.is_ok(),
@@ -72,9 +68,10 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WakeSubscription {
     fn drop(&mut self) {
         let mut waiting = self.wakes.waiting();
+        // The own receiver goes first: the entry is removed only if no other stream waits on it.
         self.woken = None;
         if let Entry::Occupied(entry) = waiting.entry(self.concern.clone())
             && entry.get().receiver_count() == 0
@@ -85,13 +82,15 @@ impl Drop for Waiting {
 }
 
 impl Wakes {
-    /// With what the state is now, and what comes after it.
+    /// Reads the state, and returns the changes that come after it.
     ///
     /// # Errors
     /// The store is shut down.
     pub(crate) fn open(store: &Store) -> Result<(Self, Subscription<Change>), StoreError> {
+        // The subscription comes before the read: a change between the two is read twice, the
+        // other way round it would be lost.
         let events = store.watch();
-        let known = read(store)?;
+        let known = SwitchIntents::read(store)?;
         let wakes = Self {
             waiting: Mutex::default(),
             looked: watch::Sender::new(known.revision),
@@ -100,34 +99,34 @@ impl Wakes {
         Ok((wakes, events))
     }
 
-    /// Waits among the others. Whatever changes from now on wakes.
-    pub(crate) fn wait_for(self: &Arc<Self>, concern: Concern) -> Waiting {
+    /// Subscribes to a concern. Every change from now on wakes.
+    pub(crate) fn wait_for(self: &Arc<Self>, concern: Concern) -> WakeSubscription {
         let mut waiting = self.waiting();
         let sender = waiting.entry(concern.clone());
         let woken = sender.or_insert_with(|| watch::Sender::new(())).subscribe();
-        Waiting {
+        WakeSubscription {
             wakes: Arc::clone(self),
             concern,
             woken: Some(woken),
         }
     }
 
-    /// Waits until all up to `revision` was dealt with.
+    /// Waits until the changes up to `revision` were taken over.
     pub(crate) async fn reached(&self, revision: Revision) {
         // Never closed: the sender is here.
         drop(self.looked.subscribe().wait_for(|at| *at >= revision).await);
     }
 
-    /// What a switch shall do, and as of which revision that is.
+    /// The desired state of a switch, and the revision that it is of.
     ///
     /// # Errors
-    /// No such switch.
+    /// `not_found` for an unknown switch.
     pub(crate) fn switch(&self, id: &SwitchId) -> Result<(SwitchDesired, Revision), StateError> {
         let known = self.known.read();
         Ok((known.fabric.desired(id)?, known.revision))
     }
 
-    /// Wakes whom changes concern, until the store or `stop` ends it.
+    /// Wakes the streams that changes concern, until the store or `stop` ends it.
     pub(crate) async fn run(
         self: Arc<Self>,
         store: Store,
@@ -150,9 +149,11 @@ impl Wakes {
     }
 
     fn deal_with(&self, store: &Store, events: &[Event<Change>]) -> Result<(), StoreError> {
+        // The store dropped changes that were not read in time: everything is read anew, and
+        // every stream looks again.
         let is_whole = |event: &WatchEvent<Change>| matches!(event, WatchEvent::Resync);
         if events.iter().any(is_whole) {
-            let known = read(store)?;
+            let known = SwitchIntents::read(store)?;
             let revision = known.revision;
             *self.known.write() = known;
             self.looked.send_replace(revision);
@@ -178,7 +179,9 @@ impl Wakes {
             let WatchEvent::Changed { changes, .. } = event else {
                 continue;
             };
-            changes.iter().for_each(|it| concerned(&waiting, it));
+            changes
+                .iter()
+                .for_each(|change| wake_concerned(&waiting, change));
         }
         Ok(())
     }
@@ -188,25 +191,19 @@ impl Wakes {
     }
 }
 
-fn read(store: &Store) -> Result<Known, StoreError> {
-    store.read_local(|tables| Known {
-        fabric: Fabric::of(tables),
-        revision: Revision(tables.revision()),
-    })
-}
-
 fn wake(waiting: &watch::Sender<()>) {
     waiting.send_replace(());
 }
 
-/// Wakes everybody but switches, who are found by the fabric.
-fn concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Change) {
+/// Wakes the streams that a change concerns, except those of switches: `Fabric` finds them.
+fn wake_concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Change) {
     let of = |concern: Concern| waiting.get(&concern).into_iter().for_each(wake);
     if change.kind == Kind::Image {
-        // Whoever installs it looks whether it is still there; images change seldom.
+        // A machine that installs the image looks whether it still exists. The state has no index
+        // from images to machines, and images change seldom.
         let machines = waiting
             .iter()
-            .filter(|(it, _)| matches!(it, Concern::Machine(_)));
+            .filter(|(concern, _)| matches!(concern, Concern::Machine(_)));
         machines.for_each(|(_, sender)| wake(sender));
     }
     if ends_hold(change) {
@@ -230,7 +227,7 @@ fn concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Change) {
     }
 }
 
-/// `true` if a restored state is reconciled by it: what was held goes out.
+/// `true` if the change reconciles a restored state: orders that were held go out.
 fn ends_hold(change: &Change) -> bool {
     let is_held = |record: Option<&Record>| match record {
         Some(Record::ClusterClock(clock)) => clock.restored.is_some(),
@@ -239,7 +236,8 @@ fn ends_hold(change: &Change) -> bool {
     is_held(change.before.as_ref()) && !is_held(change.record.as_ref())
 }
 
-/// The partition of a machine whose orders are held from now on, or no longer, or go to another BMC.
+/// The partition of a machine whose orders are held from now on, are released, or go to another
+/// BMC.
 fn moved_bmc(change: &Change) -> Option<PartitionId> {
     let (Some(Record::Machine(before)), Some(Record::Machine(after))) =
         (&change.before, &change.record)

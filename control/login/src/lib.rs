@@ -1,12 +1,18 @@
 //! Logging in with a browser, at the paths that the published command line opens.
 //!
-//! `GET /auth/openid-connect?redirect-url=URL` begins: with a provider the browser goes there and
-//! comes back to `/auth/openid-connect/callback`, without one it gets a form for built-in users.
-//! Either way the end is `URL?token=TOKEN`, and URL is held against the allowed ones before
-//! anything else. The flow is kept by the browser, sealed (`flow`), so that any node goes on.
+//! `GET /auth/openid-connect?redirect-url=URL` starts a login. With a provider the browser is sent
+//! there and comes back to `/auth/openid-connect/callback`; without one it gets a form for built-in
+//! users. Both end at `URL?token=TOKEN`. The browser stores the flow as a sealed cookie (`flow`),
+//! so that any node can finish it.
 //!
-//! Invariants: unknown logins and wrong passwords are refused alike, in words and in time; attempts
-//! are bounded (`attempts`); who logs in is a user, never an administrator by that alone.
+//! Invariants:
+//! - a token goes only to an address that [`Redirects`] allows, checked before the login starts;
+//! - a flow belongs to one browser and one login, and ends after ten minutes;
+//! - unknown logins and wrong passwords are refused alike, in words and in time;
+//! - attempts are bounded for each caller and login (`control_gate::passwords`);
+//! - a login gives the rights of a user: the token has no role of administrators.
+//!
+//! Entry point: [`Login`].
 
 mod flow;
 mod page;
@@ -40,17 +46,18 @@ use provider::{OidcProvider, Person};
 pub use provider::{ProviderError, ProviderSettings};
 pub use redirect::{RedirectError, Redirects};
 
-/// Where a login begins.
+/// Path that starts a login.
 const BEGIN: &str = "/auth/openid-connect";
-/// Where the provider sends the browser back to.
+/// Path to which the provider sends the browser back.
 const CALLBACK: &str = "/auth/openid-connect/callback";
-/// Where the form goes.
+/// Path to which the form is posted.
 const FORM: &str = "/auth/login";
-/// Where a browser forgets a login that was begun, and goes on to end its session with the
-/// provider.
+/// Path that deletes the cookie of an unfinished login, and sends the browser on to end its session
+/// with the provider.
 const LOGOUT: &str = "/auth/logout/openid-connect";
-/// Most passwords of strangers being checked or queued. Less than the queue of the hasher, so that
-/// users who logged in from the same network before still get through.
+/// Most passwords of strangers being checked or queued. Beyond it a stranger is told to wait. Less
+/// than the queue of the hasher, so that users who logged in from the same network before still get
+/// through.
 const STRANGERS_MAX: usize = 16;
 /// Most concurrent code exchanges with the provider.
 const EXCHANGES_MAX: usize = 32;
@@ -128,7 +135,7 @@ impl Login {
         })
     }
 
-    /// A browser that wants to log in.
+    /// Starts a login.
     async fn begin(&self, visit: &Visit<'_>) -> Response<Bytes> {
         let Some(redirect) = self.settings.redirects.allowed(visit.field("redirect-url")) else {
             let text = "The redirect-url is missing, or no token may go there. Allowed are \
@@ -149,8 +156,8 @@ impl Login {
         }
     }
 
-    /// A browser that is done. It keeps nothing of ours; the provider's session is the provider's
-    /// to end.
+    /// Logs a browser out: deletes our cookie, and sends the browser on to the provider, which ends
+    /// its own session.
     async fn logout(&self) -> Response<Bytes> {
         let end = match &self.provider {
             Some(provider) => provider.end_session(self.core.now()).await,
@@ -172,7 +179,7 @@ impl Login {
         Some((flow, cookie))
     }
 
-    /// A browser that comes back from the provider.
+    /// Finishes a login through the provider.
     async fn callback(&self, visit: &Visit<'_>) -> Response<Bytes> {
         let now = self.core.now();
         let (state, headers) = (visit.field("state"), visit.headers);
@@ -200,7 +207,7 @@ impl Login {
         }
     }
 
-    /// A built-in user's form.
+    /// Finishes a login of a built-in user.
     async fn form(&self, visit: &Visit<'_>) -> Response<Bytes> {
         let now = self.core.now();
         let (state, headers) = (visit.field("state"), visit.headers);
@@ -374,7 +381,7 @@ impl BrowserPages for Login {
     }
 }
 
-/// The login was begun by another browser, or too long ago, or is done.
+/// The page for a flow that another browser started, that is too old, or that is finished.
 fn over() -> Response<Bytes> {
     let text = "This login was begun in another browser or too long ago. Begin again: metalmesh \
                 login.";

@@ -1,25 +1,29 @@
 //! Watches: streams of what changes, each limited to what its caller may see at every moment.
 //!
-//! A watch is a place in the store's history of changes. `scope` says what it shows,
-//! [`Rights`](control_gate::Rights) whether its caller still may see that, `encode` makes messages
-//! (once, for all watches that show them), `watcher` puts it together.
+//! A watch is a position in the store's history of changes. `scope` selects the objects that it
+//! shows, [`Rights`](control_gate::Rights) checks that its caller may still read them, `encode`
+//! makes messages (once for all watches that show them), `view` turns changes into what one watch
+//! shows, and `watcher` runs it.
 //!
 //! Invariants:
-//! - nothing is told that the matching read would not show at that moment: rights are looked at
-//!   again before each message that shows something, and whenever a token, a tenant or a project
-//!   changed; when they are less or other than at the beginning, the watch ends;
-//! - what leaves a watch's view is told as deleted;
-//! - watches are bounded, in all and for each user, and a slow one holds a place, not memory.
+//! - a watch never shows more than the matching read would at that moment: rights are checked again
+//!   before each message that shows an object, and after each change of a token, a tenant or a
+//!   project; when they differ from those at the start, the watch ends;
+//! - an object that leaves a watch's view is reported as deleted;
+//! - watches are bounded, in all and for each user; a slow watch holds a slot, not memory.
+//!
+//! Entry point: [`open`].
 
 mod encode;
 mod kinds;
+mod limits;
 mod scope;
+mod slots;
+mod view;
 mod watcher;
 
-use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use control_gate::refusal::refused;
 use control_state::ErrorCode;
@@ -28,35 +32,14 @@ use proto_public::metalmesh::admin::v1::WatchEvent;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
+use slots::{OpenWatches, WatchSlot};
+
+pub use limits::WatchLimits;
 pub use scope::Scope;
-pub use watcher::{Ask, open};
+pub use watcher::{WatchQuery, open};
 
 /// The response stream of a watch.
 pub type WatchStream = Pin<Box<dyn Stream<Item = Result<WatchEvent, Status>> + Send>>;
-
-/// Bounds of watches.
-#[derive(Debug, Clone, Copy)]
-pub struct WatchLimits {
-    /// Watches at the same time on one node.
-    pub watches: usize,
-    /// Watches of one user at the same time on one node.
-    pub per_user: usize,
-    /// How long a caller may take to take one message before its watch is ended.
-    pub stall: Duration,
-    /// Interval after which an idle watch sends a bookmark with its revision.
-    pub bookmark: Duration,
-}
-
-impl Default for WatchLimits {
-    fn default() -> Self {
-        Self {
-            watches: 8192,
-            per_user: 2048,
-            stall: Duration::from_secs(60),
-            bookmark: Duration::from_secs(10),
-        }
-    }
-}
 
 /// The watches of a node; cheap to clone.
 #[derive(Debug, Clone)]
@@ -64,12 +47,6 @@ pub struct Watches {
     limits: WatchLimits,
     stop: CancellationToken,
     open: Arc<Mutex<OpenWatches>>,
-}
-
-#[derive(Debug, Default)]
-struct OpenWatches {
-    all: usize,
-    users: BTreeMap<String, usize>,
 }
 
 impl Watches {
@@ -109,26 +86,6 @@ impl Watches {
             open: Arc::clone(&self.open),
             user: user.to_owned(),
         })
-    }
-}
-
-/// A slot among the open watches, released on drop.
-#[derive(Debug)]
-struct WatchSlot {
-    open: Arc<Mutex<OpenWatches>>,
-    user: String,
-}
-
-impl Drop for WatchSlot {
-    fn drop(&mut self) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.all -= 1;
-        if let Some(own) = open.users.get_mut(&self.user) {
-            *own -= 1;
-            if *own == 0 {
-                open.users.remove(&self.user);
-            }
-        }
     }
 }
 

@@ -8,24 +8,25 @@ use std::time::Duration;
 use control_gate::Caller;
 use control_gate::refusal::{of_store, refused};
 use control_gate::{Rights, ServiceContext, bears_rights};
-use control_state::{Change, ErrorCode, Kind, Machine, Record, Tables};
-use control_store::{Changes, Compacted, Revision, Subscription, WatchEvent};
+use control_state::{Change, ErrorCode, Record, Tables};
+use control_store::{Compacted, Revision, Subscription, WatchEvent};
 use futures::stream;
-use proto_public::metalmesh::admin::v1::{WatchChange, WatchChangeType, WatchEvent};
+use proto_public::metalmesh::admin::v1::{WatchChange, WatchEvent};
 use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep};
 use tonic::Status;
 
-use super::encode::{self, ChangeMessages, is_part, machine_of_part, machine_revision};
 use super::kinds::{self, Watchable};
-use super::scope::{Scope, VisibilityContext, goes_by};
-use super::{WatchSlot, WatchStream, Watches};
+use super::scope::Scope;
+use super::slots::WatchSlot;
+use super::view::WatchView;
+use super::{WatchStream, Watches};
 
-/// Objects in one message of a listing.
+/// Most objects in one message of the initial listing. The rest follows in further messages.
 const LISTED_MAX: usize = 256;
 
 /// The request of a watch.
 #[derive(Debug)]
-pub struct Ask {
+pub struct WatchQuery {
     /// Scope of the watch.
     pub scope: Scope,
     /// Kinds to watch. Empty means every kind the caller may read.
@@ -39,27 +40,27 @@ pub struct Ask {
 /// A stream of changes for a caller.
 ///
 /// # Errors
-/// When the caller may not read what it asks for, when its revision is not kept any more, or when
-/// there are too many watches.
+/// `permission_denied` if the caller may not read the kinds, MM-code `WatchCompacted` if the history
+/// of its revision is gone, `TooMany` if there are too many watches.
 pub async fn open(
     core: &Arc<ServiceContext>,
     watches: &Watches,
     caller: &Caller,
-    ask: Ask,
+    query: WatchQuery,
 ) -> Result<WatchStream, Status> {
     let place = watches.place(&caller.user)?;
-    let kinds = wanted(core, caller, &ask).await?;
+    let kinds = wanted(core, caller, &query).await?;
     let mut view = WatchView {
-        rights: Rights::with_reads(caller, kinds::reads(&ask.scope, &kinds))?,
+        rights: Rights::with_reads(caller, kinds::reads(&query.scope, &kinds))?,
         core: Arc::clone(core),
-        scope: ask.scope,
+        scope: query.scope,
         kinds,
-        id: ask.id,
+        id: query.id,
     };
-    let (subscription, listing) = if ask.from == 0 {
+    let (subscription, listing) = if query.from == 0 {
         list(&mut view).await?
     } else {
-        (go_on(&mut view, Revision(ask.from)).await?, None)
+        (go_on(&mut view, Revision(query.from)).await?, None)
     };
     let mut bookmark = tokio::time::interval(watches.limits.bookmark);
     bookmark.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -86,15 +87,15 @@ pub async fn open(
 async fn wanted(
     core: &ServiceContext,
     caller: &Caller,
-    ask: &Ask,
+    query: &WatchQuery,
 ) -> Result<Vec<&'static Watchable>, Status> {
-    if !ask.kinds.is_empty() {
-        return kinds::named(&ask.scope, &ask.kinds);
+    if !query.kinds.is_empty() {
+        return kinds::named(&query.scope, &query.kinds);
     }
-    let all = kinds::of_scope(&ask.scope);
+    let all = kinds::of_scope(&query.scope);
     let readable = |tables: &Tables| {
         let may = |kind: &&'static Watchable| {
-            let one = Rights::with_reads(caller, kinds::reads(&ask.scope, &[*kind]));
+            let one = Rights::with_reads(caller, kinds::reads(&query.scope, &[*kind]));
             one.is_ok_and(|mut one| one.look(tables, core, core.now()).is_ok())
         };
         all.into_iter().filter(may).collect()
@@ -102,7 +103,7 @@ async fn wanted(
     core.store.read(readable).await.map_err(of_store)
 }
 
-/// When the token of a watch ends.
+/// The moment at which the token of a watch expires.
 fn expiry(view: &WatchView) -> Instant {
     const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
     let left = view.rights.expires().map_or(FAR, |at| {
@@ -118,11 +119,13 @@ struct InitialListing {
     left: VecDeque<(Record, u64)>,
 }
 
-/// A place in the history, and what is there before it.
+/// Starts with a listing: the objects as of a revision, and the position in the history behind it.
 async fn list(
     view: &mut WatchView,
 ) -> Result<(Subscription<Change>, Option<InitialListing>), Status> {
     let core = Arc::clone(&view.core);
+    // Before the read: changes between the two would be lost otherwise. `skip_to` drops those that
+    // the listing already has.
     let mut subscription = core.store.watch();
     let look = |tables: &Tables, revision| {
         view.rights.look(tables, &core, core.now())?;
@@ -141,7 +144,7 @@ async fn list(
     Ok((subscription, Some(listing)))
 }
 
-/// The place in the history behind a revision.
+/// Resumes: the position in the history behind a revision.
 async fn go_on(view: &mut WatchView, from: Revision) -> Result<Subscription<Change>, Status> {
     let core = Arc::clone(&view.core);
     let look = |tables: &Tables, revision: Revision| {
@@ -161,149 +164,6 @@ async fn go_on(view: &mut WatchView, from: Revision) -> Result<Subscription<Chan
     core.store.watch_from(from).map_err(compacted)
 }
 
-/// Scope, kinds and rights of a watch.
-struct WatchView {
-    core: Arc<ServiceContext>,
-    rights: Rights,
-    scope: Scope,
-    kinds: Vec<&'static Watchable>,
-    id: String,
-}
-
-/// A change and its shared encoded messages.
-#[derive(Clone, Copy)]
-struct ChangeEvent<'a> {
-    change: &'a Change,
-    made: &'a ChangeMessages,
-}
-
-impl WatchView {
-    fn shows(&self, tables: &Tables, record: &Record) -> bool {
-        let view = VisibilityContext {
-            tables,
-            core: &self.core,
-            rights: &self.rights,
-        };
-        self.scope.shows(record, view)
-    }
-
-    fn lists(&self, tables: &Tables, record: &Record) -> bool {
-        self.shows(tables, record)
-            && (self.id.is_empty() || goes_by(record, &record.key(), &self.id))
-    }
-
-    /// The name of a kind, if it is wanted. Parts are the machine's.
-    fn name(&self, kind: Kind) -> Option<&'static str> {
-        let kind = if is_part(kind) { Kind::Machine } else { kind };
-        let wanted = self.kinds.iter().find(|watchable| watchable.kind == kind);
-        wanted.map(|watchable| watchable.name)
-    }
-
-    /// The changes of one command that the watch shows.
-    fn told(
-        &mut self,
-        tables: &Tables,
-        revision: Revision,
-        changes: &Changes<Change>,
-    ) -> Result<Vec<WatchChange>, Status> {
-        let places = encode::places(changes);
-        let told: Vec<WatchChange> = changes
-            .iter()
-            .zip(places.iter())
-            .filter_map(|(change, made)| {
-                self.change(tables, revision, ChangeEvent { change, made }, changes)
-            })
-            .collect();
-        if !told.is_empty() || changes.iter().any(|change| bears_rights(change.kind)) {
-            let (core, now) = (&self.core, self.core.now());
-            self.rights.look(tables, core, now)?;
-        }
-        Ok(told)
-    }
-
-    fn change(
-        &self,
-        tables: &Tables,
-        revision: Revision,
-        event: ChangeEvent<'_>,
-        all: &[Change],
-    ) -> Option<WatchChange> {
-        let ChangeEvent { change, made } = event;
-        let kind = self.name(change.kind)?;
-        if is_part(change.kind) {
-            return self.part(tables, revision, event, all);
-        }
-        let fits = |record: &&Record| self.id.is_empty() || goes_by(record, &change.key, &self.id);
-        let shown = |record: &&Record| self.shows(tables, record);
-        let before = change.before.as_ref().filter(fits).filter(shown);
-        let after = change.record.as_ref().filter(fits).filter(shown);
-        let (r#type, object) = match (before, after) {
-            (None, None) => return None,
-            (None, Some(it)) => (WatchChangeType::Created, made.now(tables, it, &self.scope)),
-            (Some(_), Some(it)) => (WatchChangeType::Changed, made.now(tables, it, &self.scope)),
-            (Some(it), None) => (WatchChangeType::Deleted, made.gone(tables, it, &self.scope)),
-        };
-        Some(WatchChange {
-            r#type: r#type.into(),
-            kind: kind.to_owned(),
-            id: change.key.clone(),
-            revision: revision.0,
-            object: Some(object?),
-        })
-    }
-
-    /// A machine of which only a part changed.
-    fn part(
-        &self,
-        tables: &Tables,
-        revision: Revision,
-        event: ChangeEvent<'_>,
-        all: &[Change],
-    ) -> Option<WatchChange> {
-        let ChangeEvent { change, made } = event;
-        let machine = machine_of_part(tables, change)?;
-        let id = machine.id.to_string();
-        let is_told = |other: &Change| other.kind == Kind::Machine && other.key == id;
-        if all.iter().any(is_told) {
-            return None;
-        }
-        if !self.lists(tables, &Record::Machine(Arc::clone(machine))) {
-            return None;
-        }
-        Some(WatchChange {
-            r#type: WatchChangeType::Changed.into(),
-            kind: self.name(Kind::Machine)?.to_owned(),
-            id,
-            revision: revision.0,
-            object: Some(made.part(tables, machine, revision.0, &self.scope)?),
-        })
-    }
-
-    fn present(&self, tables: &Tables, record: &Record, revision: u64) -> Option<WatchChange> {
-        let revision = match record {
-            Record::Machine(it) => revision.max(parts_revision(tables, it, revision)),
-            _ => revision,
-        };
-        Some(WatchChange {
-            r#type: WatchChangeType::Present.into(),
-            kind: self.name(record.kind())?.to_owned(),
-            id: record.key(),
-            revision,
-            object: Some(encode::object(tables, record, &self.scope)?),
-        })
-    }
-}
-
-/// The revision of a machine's parts, if the machine is still the one of `revision`.
-fn parts_revision(tables: &Tables, machine: &Machine, revision: u64) -> u64 {
-    let own = tables.revision_of::<Machine>(&machine.id);
-    if own == Some(revision) {
-        machine_revision(tables, machine)
-    } else {
-        revision
-    }
-}
-
 /// One open watch.
 struct Watcher {
     watches: Watches,
@@ -311,9 +171,9 @@ struct Watcher {
     subscription: Subscription<Change>,
     listing: Option<InitialListing>,
     bookmark: Interval,
-    /// Runs until the token ends.
+    /// Ends when the token expires.
     expires: Pin<Box<Sleep>>,
-    /// When the last message was handed out.
+    /// Time of the last message. `None` before the first.
     given_at: Option<Instant>,
     _place: WatchSlot,
 }
@@ -339,7 +199,7 @@ impl Watcher {
         Ok(event)
     }
 
-    /// How a caller goes on.
+    /// The point from which the caller can resume, for an error text.
     fn place(&self) -> String {
         match &self.listing {
             Some(_) => "the beginning".to_owned(),
@@ -347,7 +207,7 @@ impl Watcher {
         }
     }
 
-    /// The next part of what was there at the beginning.
+    /// The next message of the initial listing.
     fn listed(&mut self, mut listing: InitialListing) -> Result<WatchEvent, Status> {
         let part = listing.left.len().min(LISTED_MAX);
         let part: Vec<_> = listing.left.drain(..part).collect();
@@ -369,7 +229,7 @@ impl Watcher {
         Ok(event)
     }
 
-    /// The next message about what changed, or a bookmark.
+    /// The next message with changes, or a bookmark.
     async fn changed(&mut self) -> Result<WatchEvent, Status> {
         let stop = self.watches.stop.clone();
         loop {
@@ -406,7 +266,7 @@ impl Watcher {
         }
     }
 
-    /// The token's time is over, unless it was prolonged.
+    /// The token's expiry as of the last check has come. Goes on if its life was extended since.
     fn expired(&mut self) -> Result<(), Status> {
         let view = &mut self.view;
         let core = Arc::clone(&view.core);

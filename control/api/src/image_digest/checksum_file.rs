@@ -16,7 +16,7 @@ pub(super) enum Checksum {
 }
 
 impl Checksum {
-    /// What is put behind the image's URL, after a dot.
+    /// Extension of the checksum file: it is appended to the image's URL after a dot.
     pub(super) const fn suffix(self) -> &'static str {
         match self {
             Self::Md5 => "md5",
@@ -45,7 +45,7 @@ impl Checksum {
 }
 
 /// One line of a checksum file.
-struct Line<'a> {
+struct ChecksumLine<'a> {
     digest: Vec<u8>,
     /// `None` means that the line has nothing but the digest.
     name: Option<&'a str>,
@@ -56,8 +56,9 @@ struct Line<'a> {
 pub(super) fn digest_of(content: &[u8], checksum: Checksum, name: &str) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(content).ok()?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let lines: Vec<Option<Line<'_>>> = lines.map(|line| parse_line(line, checksum)).collect();
-    if let [Some(Line { digest, name: None })] = lines.as_slice() {
+    let lines: Vec<Option<ChecksumLine<'_>>> =
+        lines.map(|line| parse_line(line, checksum)).collect();
+    if let [Some(ChecksumLine { digest, name: None })] = lines.as_slice() {
         return Some(digest.clone());
     }
     let mut named = lines
@@ -68,11 +69,11 @@ pub(super) fn digest_of(content: &[u8], checksum: Checksum, name: &str) -> Optio
     named.all(|line| line.digest == first).then_some(first)
 }
 
-fn parse_line(line: &str, checksum: Checksum) -> Option<Line<'_>> {
+fn parse_line(line: &str, checksum: Checksum) -> Option<ChecksumLine<'_>> {
     let of_bsd = line.strip_prefix(checksum.tag());
     if let Some(rest) = of_bsd.and_then(|rest| rest.trim_start().strip_prefix('(')) {
         let (name, digest) = rest.rsplit_once(") = ")?;
-        return Some(Line {
+        return Some(ChecksumLine {
             digest: hex(digest, checksum)?,
             name: Some(name),
         });
@@ -85,7 +86,7 @@ fn parse_line(line: &str, checksum: Checksum) -> Option<Line<'_>> {
             (digest, Some(name.strip_prefix('*').unwrap_or(name)))
         }
     };
-    Some(Line {
+    Some(ChecksumLine {
         digest: hex(digest, checksum)?,
         name,
     })

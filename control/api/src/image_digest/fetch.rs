@@ -11,12 +11,13 @@ use ring::digest::{Context, SHA256};
 use url::Url;
 
 use super::checksum_file::{Checksum, FILE_BYTES_MAX, digest_of};
+use super::error::FetchError;
+use super::limits::FetchLimits;
 use super::plan::{DigestSource, FoundDigest};
-use super::{FetchError, FetchLimits};
 
-/// Redirects that are followed, one after the other.
+/// Most redirects that are followed for one request. Beyond it the fetch fails.
 const REDIRECTS_MAX: usize = 5;
-/// Time to a connection, its TLS handshake included.
+/// Longest time to connect, TLS handshake included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The client for image stores.
@@ -75,8 +76,8 @@ pub(super) async fn find(
     load(http, url, limits, md5).await
 }
 
-/// What is published beside the file at `url`. `None` means that there is nothing, or nothing that
-/// names the file.
+/// The digest that is published beside the file at `url`. `None` means that there is no checksum
+/// file, or none that names the file.
 async fn published(
     http: &Client,
     url: &Url,
@@ -89,7 +90,7 @@ async fn published(
     beside.set_path(&format!("{}.{}", url.path(), checksum.suffix()));
     let mut answer = match get(http, beside).await {
         Ok(answer) => answer,
-        // A store may send those who ask for what it has not to a page of its own.
+        // Some stores redirect requests for files that they do not have to a page of theirs.
         Err(FetchError::Redirect) => return Ok(None),
         Err(error) => return Err(error),
     };
@@ -110,7 +111,7 @@ fn file_name(url: &Url) -> Option<&str> {
 }
 
 async fn get(http: &Client, url: Url) -> Result<Response, FetchError> {
-    // The digest is of the file as it is stored, not of one that was compressed for the way.
+    // The digest must be of the file as it is stored, not of a compressed transfer.
     let request = http.get(url).header(ACCEPT_ENCODING, "identity");
     request.send().await.map_err(|error| {
         let kind = match () {

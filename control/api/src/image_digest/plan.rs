@@ -1,4 +1,4 @@
-//! Which digest an image gets: decided from the request and from what is stored, without I/O.
+//! Decides without I/O, from the request and the stored image, how an image gets its digest.
 
 use control_state::{Image, Labels, LabelsUpdate, UpdateImage, label};
 use proto_types::Digest;
@@ -33,7 +33,7 @@ pub(crate) struct FoundDigest {
     pub(crate) source: DigestSource,
 }
 
-/// What control does about the digest of an image.
+/// The way in which an image gets its digest.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DigestPlan {
     /// Nothing: the labels become what the request says.
@@ -116,7 +116,7 @@ pub(crate) fn with_digest(
         }
         Some(LabelsUpdate::Patch { mut update, remove }) => {
             update.extend(pairs);
-            // What is set is set after what is removed.
+            // The state applies removals first, so that both labels are set in the end.
             LabelsUpdate::Patch { update, remove }
         }
         None => LabelsUpdate::Patch {

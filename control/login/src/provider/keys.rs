@@ -1,18 +1,12 @@
-//! The provider's keys, and what they signed (RFC 7515, RFC 7517).
+//! Verifies tokens by the provider's keys (RFC 7515).
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::signature::{
-    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, EcdsaVerificationAlgorithm,
-    RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512,
-    RSA_PSS_2048_8192_SHA256, RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512, RsaParameters,
-    RsaPublicKeyComponents, UnparsedPublicKey,
-};
 use serde::Deserialize;
 
-/// Most keys that are looked at.
+use super::json_web_key::{JsonWebKey, Unsigned, decode};
+
+/// Most keys of a provider that are tried. Further keys are ignored.
 const KEYS_MAX: usize = 64;
-/// Longest token that is looked at, bytes.
+/// Largest token, bytes. A longer one is refused before it is decoded.
 const TOKEN_BYTES_MAX: usize = 32 << 10;
 
 /// Keys of a provider.
@@ -21,41 +15,13 @@ pub(super) struct Keys {
     keys: Vec<JsonWebKey>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct JsonWebKey {
-    kty: String,
-    kid: Option<String>,
-    #[serde(rename = "use")]
-    usage: Option<String>,
-    alg: Option<String>,
-    crv: Option<String>,
-    n: Option<String>,
-    e: Option<String>,
-    x: Option<String>,
-    y: Option<String>,
-}
-
+/// The protected header of an id token.
 #[derive(Deserialize)]
 struct IdTokenHeader {
     alg: String,
     kid: Option<String>,
     #[serde(default)]
     crit: Vec<String>,
-}
-
-/// The reason why a signature is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unsigned {
-    #[error("the id token cannot be read")]
-    Malformed,
-    #[error("the id token is signed in a way that is not accepted")]
-    Algorithm,
-    /// The provider may have newer keys.
-    #[error("the id token is signed by a key that the provider does not publish")]
-    UnknownKey,
-    #[error("the id token's signature does not fit")]
-    Signature,
 }
 
 impl Keys {
@@ -67,11 +33,12 @@ impl Keys {
         let (message, signature) = token.rsplit_once('.').ok_or(Unsigned::Malformed)?;
         let (header, payload) = message.split_once('.').ok_or(Unsigned::Malformed)?;
         let header: IdTokenHeader =
-            serde_json::from_slice(&bytes(header)?).map_err(|_| Unsigned::Malformed)?;
+            serde_json::from_slice(&decode(header)?).map_err(|_| Unsigned::Malformed)?;
+        // RFC 7515: a recipient must refuse extensions that it does not know, and this one knows none.
         if !header.crit.is_empty() {
             return Err(Unsigned::Algorithm);
         }
-        let (payload, signature) = (bytes(payload)?, bytes(signature)?);
+        let (payload, signature) = (decode(payload)?, decode(signature)?);
         let mut refusal = Unsigned::UnknownKey;
         for key in self.keys.iter().take(KEYS_MAX) {
             let is_named = header.kid.is_none() || key.kid == header.kid;
@@ -89,52 +56,10 @@ impl Keys {
     }
 }
 
-impl JsonWebKey {
-    fn verify(&self, alg: &str, message: &[u8], signature: &[u8]) -> Result<(), Unsigned> {
-        let part = |part: &Option<String>| bytes(part.as_deref().ok_or(Unsigned::Malformed)?);
-        let rsa = |parameters: &'static RsaParameters| {
-            let (n, e) = (part(&self.n)?, part(&self.e)?);
-            let key = RsaPublicKeyComponents { n: &n, e: &e };
-            let verified = key.verify(parameters, message, signature);
-            verified.map_err(|_| Unsigned::Signature)
-        };
-        let ecdsa = |algorithm: &'static EcdsaVerificationAlgorithm, len: usize| {
-            let (x, y) = (part(&self.x)?, part(&self.y)?);
-            if x.len() != len || y.len() != len {
-                return Err(Unsigned::Malformed);
-            }
-            let point = [&[4][..], &x, &y].concat();
-            let key = UnparsedPublicKey::new(algorithm, point);
-            key.verify(message, signature)
-                .map_err(|_| Unsigned::Signature)
-        };
-        match (alg, self.kty.as_str(), self.crv.as_deref()) {
-            ("RS256", "RSA", _) => rsa(&RSA_PKCS1_2048_8192_SHA256),
-            ("RS384", "RSA", _) => rsa(&RSA_PKCS1_2048_8192_SHA384),
-            ("RS512", "RSA", _) => rsa(&RSA_PKCS1_2048_8192_SHA512),
-            ("PS256", "RSA", _) => rsa(&RSA_PSS_2048_8192_SHA256),
-            ("PS384", "RSA", _) => rsa(&RSA_PSS_2048_8192_SHA384),
-            ("PS512", "RSA", _) => rsa(&RSA_PSS_2048_8192_SHA512),
-            ("ES256", "EC", Some("P-256")) => ecdsa(&ECDSA_P256_SHA256_FIXED, 32),
-            ("ES384", "EC", Some("P-384")) => ecdsa(&ECDSA_P384_SHA384_FIXED, 48),
-            ("EdDSA", "OKP", Some("Ed25519")) => {
-                let key = UnparsedPublicKey::new(&ED25519, part(&self.x)?);
-                key.verify(message, signature)
-                    .map_err(|_| Unsigned::Signature)
-            }
-            _ => Err(Unsigned::Algorithm),
-        }
-    }
-}
-
-fn bytes(text: &str) -> Result<Vec<u8>, Unsigned> {
-    URL_SAFE_NO_PAD
-        .decode(text)
-        .map_err(|_| Unsigned::Malformed)
-}
-
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use ring::rand::SystemRandom;
     use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 

@@ -95,7 +95,7 @@ pub(crate) const RULES: [Rule; 8] = [
     Rule {
         name: "circles",
         head: "circles",
-        advice: "top-level modules of a crate depend on each other in one direction",
+        advice: "top-level modules of a crate depend on each other in one direction, audiences not at all",
         find: circles::find,
     },
 ];

@@ -4,7 +4,10 @@
 //! resources, it is a layer of one (`machine/entity`). The first file counts too, for what it
 //! defines itself; what it only exports belongs to the module that defines it.
 //! A module that only a feature for tests enables is left out: no product has it.
+//!
+//! Modules that must not use each other at all are hits too (`apart`).
 
+mod apart;
 mod exports;
 mod graph;
 
@@ -44,21 +47,24 @@ pub(super) fn find(sources: &[Source]) -> Vec<Hit> {
             });
         }
     }
+    for (krate, graph) in graphs(sources) {
+        for crossing in apart::crossings(&krate, &graph) {
+            let apart::Crossing { from, to, place } = crossing;
+            hits.push(Hit {
+                krate: krate.clone(),
+                path: place.path,
+                line: place.line,
+                what: format!("{from} uses {to}, which is for another audience"),
+            });
+        }
+    }
     hits
 }
 
 /// The circles of every crate under `control/`, program by program.
 pub(crate) fn circles(sources: &[Source]) -> Vec<Circle> {
-    let mut trees: BTreeMap<&str, Vec<&Source>> = BTreeMap::new();
-    for source in sources.iter().filter(|source| source.is_control()) {
-        trees.entry(&source.tree).or_default().push(source);
-    }
     let mut found = Vec::new();
-    for files in trees.values() {
-        let Some(krate) = files.first().map(|file| file.krate.clone()) else {
-            continue;
-        };
-        let graph = Graph::of(files);
+    for (krate, graph) in graphs(sources) {
         for modules in components(&graph) {
             found.push(Circle {
                 krate: krate.clone(),
@@ -68,6 +74,19 @@ pub(crate) fn circles(sources: &[Source]) -> Vec<Circle> {
         }
     }
     found
+}
+
+/// The graph of each program of every crate under `control/`, with the crate's name.
+fn graphs(sources: &[Source]) -> Vec<(String, Graph)> {
+    let mut trees: BTreeMap<&str, Vec<&Source>> = BTreeMap::new();
+    for source in sources.iter().filter(|source| source.is_control()) {
+        trees.entry(&source.tree).or_default().push(source);
+    }
+    let named = |files: &Vec<&Source>| {
+        let krate = files.first()?.krate.clone();
+        Some((krate, Graph::of(files)))
+    };
+    trees.values().filter_map(named).collect()
 }
 
 fn inner_edges(graph: &Graph, modules: &BTreeSet<String>) -> Vec<Edge> {

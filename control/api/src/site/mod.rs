@@ -1,0 +1,48 @@
+//! metalmesh's own services, about the site: `metalmesh.admin.v1`.
+
+mod audit_trail;
+mod backup;
+mod bmc_claim;
+mod ca;
+mod cluster;
+mod doctor;
+mod identity;
+mod join;
+mod login_user;
+mod policy;
+mod project_component;
+mod quota;
+mod restored;
+mod settings;
+mod token_use;
+mod watch;
+
+use proto_public::metalmesh::admin::v1 as mesh;
+use tonic::service::RoutesBuilder;
+
+use crate::services::{Services, add_services};
+
+/// Adds the services to routes of gRPC.
+pub(crate) fn add(routes: &mut RoutesBuilder, services: &Services) {
+    add_services!(
+        routes,
+        services,
+        [
+            mesh::audit_trail_service_server::AuditTrailServiceServer,
+            mesh::backup_service_server::BackupServiceServer,
+            mesh::bmc_claim_service_server::BmcClaimServiceServer,
+            mesh::ca_service_server::CaServiceServer,
+            mesh::cluster_service_server::ClusterServiceServer,
+            mesh::doctor_service_server::DoctorServiceServer,
+            mesh::identity_service_server::IdentityServiceServer,
+            mesh::join_service_server::JoinServiceServer,
+            mesh::login_user_service_server::LoginUserServiceServer,
+            mesh::policy_service_server::PolicyServiceServer,
+            mesh::project_component_service_server::ProjectComponentServiceServer,
+            mesh::quota_service_server::QuotaServiceServer,
+            mesh::settings_service_server::SettingsServiceServer,
+            mesh::token_use_service_server::TokenUseServiceServer,
+            mesh::watch_service_server::WatchServiceServer,
+        ]
+    );
+}

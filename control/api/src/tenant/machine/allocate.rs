@@ -1,0 +1,173 @@
+//! Converts a create request to the one command that allocates a machine with its networks,
+//! addresses and orders.
+
+use control_convert::catalog::{from_dns, from_ntp};
+use control_convert::enums::from_allocation_type;
+use control_convert::machine::from_firewall_rules;
+use control_convert::ssh_key::from_keys;
+use control_convert::{from_labels, parse, parse_all, parse_opt};
+use control_gate::Caller;
+use control_gate::refusal::{invalid, refused};
+use control_state::{
+    AllocateMachine, AllocationType, ErrorCode, FirewallRules, IdempotencyRequest, WantedNetwork,
+};
+use prost::Message;
+use proto_public::api::v2::{MachineAllocationNetwork, MachineServiceCreateRequest};
+use proto_types::{AllocationId, Digest};
+use ring::digest::{SHA256, digest};
+use tonic::{Request, Status};
+use uuid::Uuid;
+
+/// Metadata with the idempotency key of a create request.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// Largest idempotency key, bytes. A longer one is refused.
+const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
+
+/// The command for a request.
+///
+/// # Errors
+/// `invalid_argument`; `permission_denied` for a machine by id from other than admin editors.
+pub(super) fn command(
+    caller: &Caller,
+    request: &Request<MachineServiceCreateRequest>,
+) -> Result<AllocateMachine, Status> {
+    let idempotency = idempotency(request)?;
+    let request = request.get_ref().clone();
+    if request.uuid.is_some() && !caller.is_admin_editor() {
+        let message = "only an admin editor may name the machine; give partition and size";
+        return Err(refused(ErrorCode::PermissionDenied, message));
+    }
+    let kind = from_allocation_type(request.allocation_type)
+        .ok_or_else(|| invalid("allocation_type", "must be machine or firewall"))?;
+    if kind == AllocationType::Machine && request.firewall_spec.is_some() {
+        return Err(invalid("firewall_spec", "is for firewalls only"));
+    }
+    let firewall_rules = request.firewall_spec.and_then(|spec| spec.firewall_rules);
+    let id = Uuid::now_v7();
+    Ok(AllocateMachine {
+        id: AllocationId::new(id),
+        project: parse("project", &request.project)?,
+        machine: parse_opt("uuid", request.uuid.as_ref())?,
+        name: request.name,
+        description: request.description.unwrap_or_default(),
+        hostname: request.hostname,
+        partition: parse_opt("partition", request.partition.as_ref())?,
+        size: parse_opt("size", request.size.as_ref())?,
+        image: parse("image", &request.image)?,
+        layout: parse_opt("filesystem_layout", request.filesystem_layout.as_ref())?,
+        ssh_public_keys: from_keys(request.ssh_public_keys)?,
+        userdata: request.userdata.unwrap_or_default(),
+        labels: from_labels(request.labels),
+        networks: request
+            .networks
+            .iter()
+            .map(network)
+            .collect::<Result<_, Status>>()?,
+        placement_labels: from_labels(request.placement_labels),
+        dns_servers: from_dns(&request.dns_servers)?,
+        ntp_servers: from_ntp(&request.ntp_servers),
+        kind,
+        firewall_rules: firewall_rules
+            .map_or_else(|| Ok(FirewallRules::default()), from_firewall_rules)?,
+        vpn: None,
+        // The lower half of a version 7 UUID is random.
+        seed: id.as_u64_pair().1,
+        idempotency,
+    })
+}
+
+fn network(network: &MachineAllocationNetwork) -> Result<WantedNetwork, Status> {
+    Ok(WantedNetwork {
+        network: parse("networks.network", &network.network)?,
+        ips: parse_all("networks.ips", &network.ips)?,
+    })
+}
+
+/// The client's idempotency key and the digest of the request that it stands for.
+///
+/// # Errors
+/// `invalid_argument` for an empty key, or one that is too long.
+fn idempotency(
+    request: &Request<MachineServiceCreateRequest>,
+) -> Result<Option<IdempotencyRequest>, Status> {
+    let Some(value) = request.metadata().get(IDEMPOTENCY_KEY) else {
+        return Ok(None);
+    };
+    let key = value.to_str().unwrap_or_default();
+    if key.is_empty() || key.len() > IDEMPOTENCY_KEY_BYTES_MAX {
+        let rule = format!("must have 1 to {IDEMPOTENCY_KEY_BYTES_MAX} printable characters");
+        return Err(invalid(IDEMPOTENCY_KEY, rule));
+    }
+    let sha256 = digest(&SHA256, &canonical(request.get_ref()));
+    let bytes: [u8; 32] = (sha256.as_ref().try_into())
+        .map_err(|_| refused(ErrorCode::Internal, "the request could not be hashed"))?;
+    Ok(Some(IdempotencyRequest {
+        key: key.to_owned(),
+        request: Digest::sha256(bytes),
+    }))
+}
+
+/// The request's bytes with sorted labels: the order of a map's entries differs between two
+/// encodings of the same request, and so would the digest.
+fn canonical(request: &MachineServiceCreateRequest) -> Vec<u8> {
+    let mut request = request.clone();
+    let mut sorted = Vec::new();
+    for labels in [request.labels.take(), request.placement_labels.take()] {
+        let mut pairs: Vec<_> = labels.unwrap_or_default().labels.into_iter().collect();
+        pairs.sort();
+        sorted.push(pairs);
+    }
+    let mut bytes = request.encode_to_vec();
+    bytes.extend_from_slice(format!("{sorted:?}").as_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use proto_public::api::v2::Labels;
+
+    use super::*;
+
+    fn with_labels(pairs: &[(&str, &str)]) -> MachineServiceCreateRequest {
+        let labels = pairs
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect();
+        MachineServiceCreateRequest {
+            name: "m".into(),
+            labels: Some(Labels { labels }),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn the_order_of_labels_does_not_count() {
+        let many: Vec<(String, String)> =
+            (0..50).map(|n| (n.to_string(), "x".to_owned())).collect();
+        let there: Vec<_> = many.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        let back: Vec<_> = there.iter().rev().copied().collect();
+        assert_eq!(
+            canonical(&with_labels(&there)),
+            canonical(&with_labels(&back))
+        );
+        assert_ne!(
+            canonical(&with_labels(&there)),
+            canonical(&with_labels(&back[1..]))
+        );
+    }
+
+    #[test]
+    fn keys_have_a_limit() {
+        let mut request = Request::new(with_labels(&[]));
+        assert!(idempotency(&request).unwrap().is_none());
+        let long = "k".repeat(IDEMPOTENCY_KEY_BYTES_MAX + 1);
+        request
+            .metadata_mut()
+            .insert(IDEMPOTENCY_KEY, long.parse().unwrap());
+        assert!(idempotency(&request).is_err());
+        request
+            .metadata_mut()
+            .insert(IDEMPOTENCY_KEY, "key-1".parse().unwrap());
+        assert_eq!(idempotency(&request).unwrap().unwrap().key, "key-1");
+    }
+}
