@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::calls::persistent;
 use crate::cmdline::Cmdline;
 use crate::events::Events;
-use crate::install::{self, Installed, StepError, Tools};
+use crate::install::{self, Installed, StepError, InstallTools};
 use crate::inventory::{self, Sys};
 use crate::lldp::Lldp;
 use crate::log::Tail;
@@ -245,7 +245,7 @@ impl Life {
                     "order: install"
                 );
                 self.events.send("Installing", "");
-                let cx = Tools {
+                let cx = InstallTools {
                     sys: &self.sys,
                     http: &self.http,
                     agent: &self.agent,
