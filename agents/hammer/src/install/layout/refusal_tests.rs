@@ -3,7 +3,7 @@
 use super::tests::{counter, default_layout, disk, every_kind, fs, three};
 use super::*;
 
-/// Words of the refusal, and what breaks the layout.
+/// Words of the refusal, and the change that breaks the layout.
 type Case = (&'static str, fn(&mut Layout));
 
 const ARRAYS_AND_VOLUMES: [Case; 27] = [
@@ -88,17 +88,17 @@ const WORDS: [Case; 14] = [
     ("spaces and #", |l| {
         l.filesystems[1].mount_options = vec!["ro\nUUID=x".into()]
     }),
-    ("for a file system", |l| {
+    ("of a file system", |l| {
         l.filesystems[1].label = "x".repeat(17)
     }),
-    ("for a file system", |l| {
+    ("of a file system", |l| {
         l.filesystems[0].label = "twelve-bytes".into()
     }),
-    ("for a file system", |l| {
+    ("of a file system", |l| {
         l.filesystems[1].label = "-L".into()
     }),
     ("two file systems", |l| l.filesystems[0].path = "/".into()),
-    ("no mount point", |l| {
+    ("as a mount point", |l| {
         l.filesystems.push(fs("", "", "tmpfs", ""))
     }),
     ("used twice", |l| {
@@ -107,7 +107,7 @@ const WORDS: [Case; 14] = [
     ("a partition type", |l| {
         l.disks[0].partitions[0].gpt_type = "8300 --zap".into()
     }),
-    ("for a partition", |l| {
+    ("of a partition", |l| {
         l.disks[0].partitions[0].label = "a\nb".into()
     }),
     ("the layout needs", |l| {
