@@ -72,7 +72,10 @@ fn segment_intent(segment: &Segment, config: &Config, problems: &mut Vec<String>
             Ok(remote) => {
                 remotes.insert(remote);
             }
-            Err(_) => problems.push(format!("segment {}: {text:?} is not an address", segment.vni)),
+            Err(_) => problems.push(format!(
+                "segment {}: {text:?} is not an address",
+                segment.vni
+            )),
         }
     }
     if !segment.provisioning {

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::calls::persistent;
 use crate::cmdline::Cmdline;
 use crate::events::Events;
-use crate::install::{self, Installed, StepError, InstallTools};
+use crate::install::{self, InstallTools, Installed, StepError};
 use crate::inventory::{self, Sys};
 use crate::lldp::Lldp;
 use crate::log::Tail;

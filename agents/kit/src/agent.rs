@@ -12,9 +12,9 @@ use tokio::task::JoinSet;
 use crate::cache::LastGood;
 use crate::desired::Fenced;
 use crate::error::KitError;
-use crate::steps::Steps;
 use crate::renew::{self, Renewal};
 use crate::state_dir::{StateDir, StoredSession};
+use crate::steps::Steps;
 
 /// The agent's identity, from its certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,9 +12,9 @@
 //! - A port that the intent does not name is isolated ([`plan`]).
 //! - Only configured ports, and devices with our name prefixes, are changed ([`linux`]).
 
+mod intent;
 pub mod linux;
 pub mod lldp;
-mod intent;
 mod place;
 mod plan;
 mod state;

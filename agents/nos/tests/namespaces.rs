@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use agents_nos::linux::{Config, Linux};
 use agents_nos::lldp::{Neighbours, Speaker};
-use agents_nos::{Delta, Intent, PortPlace, PortIntent, SegmentIntent, SwitchOs, Vni, plan};
+use agents_nos::{Delta, Intent, PortIntent, PortPlace, SegmentIntent, SwitchOs, Vni, plan};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 

@@ -1,7 +1,7 @@
 //! The leaves of one partition, in memory.
 
 use agents_nos::stub::Stub;
-use agents_nos::{PortPlace, PortObserved, SwitchOs as _, SwitchState};
+use agents_nos::{PortObserved, PortPlace, SwitchOs as _, SwitchState};
 use proto_wire_lldp::Frame;
 
 use crate::plan::{Cable, MachinePlan, RACK};

@@ -3,7 +3,7 @@
 use proto_mesh::Install;
 
 use super::features::ImageFeatures;
-use super::item::{SystemItem, ItemState, file, item, link};
+use super::item::{ItemState, SystemItem, file, item, link};
 use super::layout::Fs;
 use super::network::{self, NetworkError};
 use super::rootfs::Owner;

@@ -20,7 +20,7 @@ use nix::unistd::{Gid, Uid, fchownat, linkat, symlinkat};
 use tar::{Archive, Entry, EntryType};
 use xattr::FileExt;
 
-use super::bounded::{BoundedHeaders, ArchivePosition};
+use super::bounded::{ArchivePosition, BoundedHeaders};
 use super::rootfs::{Owner, Root, create, is_dir, own, owned_name, relative, remove};
 
 /// Bytes of the buffer between stream and file.

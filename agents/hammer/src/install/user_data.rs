@@ -8,7 +8,7 @@ use proto_mesh::Install;
 use serde_json::Value;
 
 use super::features::ImageFeatures;
-use super::item::{SystemItem, ItemState, file, item};
+use super::item::{ItemState, SystemItem, file, item};
 use super::rootfs::Owner;
 
 /// Directory of cloud-init's NoCloud data source.
@@ -185,7 +185,11 @@ pub(super) fn check_merged(config: &Value) -> Result<(), UserDataError> {
 
 /// Items for the program that carries the data out. cloud-init is disabled if there is no data for
 /// it, because its search for data sources delays the boot.
-pub(super) fn items(install: &Install, has_cloud_init: bool, handling: Handling) -> Vec<SystemItem> {
+pub(super) fn items(
+    install: &Install,
+    has_cloud_init: bool,
+    handling: Handling,
+) -> Vec<SystemItem> {
     let secret = |path: &str, data: Vec<u8>| item(path, ItemState::File(Owner::root(0o600), data));
     let data = || install.userdata.clone();
     match handling {

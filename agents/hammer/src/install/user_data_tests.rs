@@ -131,7 +131,10 @@ fn cloud_init_runs_only_with_data_for_it() {
     let install = order("#cloud-config\n");
     let get = |has_cloud_init, handling, path: &str| {
         let items = items(&install, has_cloud_init, handling);
-        items.into_iter().find(|i| i.path == path).map(|item| item.state)
+        items
+            .into_iter()
+            .find(|i| i.path == path)
+            .map(|item| item.state)
     };
     let secret = ItemState::File(Owner::root(0o600), install.userdata.clone());
     for handling in [Handling::Nothing, Handling::Ignition(IGNITION)] {

@@ -91,8 +91,10 @@ impl View {
     fn port(&self, link: &Link) -> PortObserved {
         let place = match link.controller.map(|index| self.by_index(index)) {
             None => PortPlace::Isolated,
-            Some(Some(bridge)) => segment_of(bridge)
-                .map_or_else(|| PortPlace::Foreign(bridge.name.clone()), PortPlace::Segment),
+            Some(Some(bridge)) => segment_of(bridge).map_or_else(
+                || PortPlace::Foreign(bridge.name.clone()),
+                PortPlace::Segment,
+            ),
             Some(None) => PortPlace::Foreign(String::new()),
         };
         PortObserved {

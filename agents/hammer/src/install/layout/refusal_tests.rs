@@ -94,9 +94,7 @@ const WORDS: [Case; 14] = [
     ("of a file system", |l| {
         l.filesystems[0].label = "twelve-bytes".into()
     }),
-    ("of a file system", |l| {
-        l.filesystems[1].label = "-L".into()
-    }),
+    ("of a file system", |l| l.filesystems[1].label = "-L".into()),
     ("two file systems", |l| l.filesystems[0].path = "/".into()),
     ("as a mount point", |l| {
         l.filesystems.push(fs("", "", "tmpfs", ""))
