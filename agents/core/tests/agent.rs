@@ -24,13 +24,13 @@ const DOMAIN: &str = "mesh.test";
 const HOUR: Duration = Duration::from_secs(3600);
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What control has heard, and what it wants.
+/// The messages that control has received, and the state that it desires.
 #[derive(Clone, Default)]
 struct Control {
     registered: Arc<watch::Sender<Option<SwitchRegisterRequest>>>,
     report: Arc<watch::Sender<SwitchReport>>,
     desired: Arc<watch::Sender<SwitchDesired>>,
-    /// What it signs with, once it serves.
+    /// The credential that it signs with, once it serves.
     node: Arc<OnceLock<Credential>>,
 }
 

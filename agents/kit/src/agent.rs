@@ -10,8 +10,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::cache::LastGood;
-use crate::desired::Fenced;
 use crate::error::KitError;
+use crate::fence::Fenced;
 use crate::renew::{self, Renewal};
 use crate::state_dir::{StateDir, StoredSession};
 use crate::steps::Steps;

@@ -227,7 +227,7 @@ mod tests {
 
     use super::*;
 
-    /// Whom, and when.
+    /// An event: subject and time.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     struct Seen(u32, u32);
 

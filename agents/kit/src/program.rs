@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use base_runtime::{exit_code, logging, shutdown};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{AgentArgs, KeyArgs, TpmArgs};
+use crate::args::AgentArgs;
 use crate::error::KitError;
+use crate::key_args::{KeyArgs, TpmArgs};
 
 /// Log filter of an agent whose command line and environment name none.
 const LOG_FILTER: &str = "info";

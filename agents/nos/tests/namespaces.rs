@@ -30,7 +30,7 @@ impl Namespace {
         run("ip", &all);
     }
 
-    /// Whether a TCP connection to a listener in another namespace comes about within a second.
+    /// `true` if a TCP connection to a listener in another namespace succeeds within a second.
     fn reaches(&self, target: SocketAddr) -> bool {
         self.inside(async move || {
             let attempt = tokio::net::TcpStream::connect(target);

@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(not_zero(&path, &samples).unwrap(), 0);
         assert_eq!(unchanged(&path, &samples).unwrap(), 0);
         assert!(std::fs::read(&path).unwrap().iter().all(|b| *b == 0));
-        // What is zero is not written again.
+        // Chunks of zeros are not written again.
         assert_eq!(zero(&path).unwrap(), 0);
     }
 
