@@ -12,9 +12,9 @@ const MTU_MAX: u32 = 9216;
 /// MTU of a segment for which control names none, bytes.
 const MTU_DEFAULT: u32 = 1500;
 
-/// Translates control's desired state into an intent, and adds the site's configuration: the uplinks
-/// in the provisioning segment, the routers in every tenant segment. Invalid parts are left out and
-/// returned as problems, so that one bad port does not stop the others.
+/// Translates control's desired state into an intent, and adds the site's configuration: the
+/// uplinks in the provisioning segment, the routers in every tenant segment. Invalid parts are left
+/// out and returned as problems, so that one bad port does not stop the others.
 #[must_use]
 pub fn intent(desired: &SwitchDesired, config: &Config) -> (Intent, Vec<String>) {
     let mut problems = Vec::new();

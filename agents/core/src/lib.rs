@@ -1,8 +1,8 @@
 //! metalmesh-core: the agent of one switch.
 //!
-//! The agent registers the switch with its ports, follows the desired state that control pushes, and
-//! keeps the switch in it: every change, by control, an operator or a cable, leads to one more pass
-//! of observe, plan, apply, verify. The observed state goes to control on change and every ten
+//! The agent registers the switch with its ports, follows the desired state that control pushes,
+//! and keeps the switch in it: every change, by control, an operator or a cable, leads to one more
+//! pass of observe, plan, apply, verify. The observed state goes to control on change and every ten
 //! seconds, with the LLDP neighbours of each port.
 //!
 //! Invariants:
@@ -38,7 +38,8 @@ use tokio_util::sync::CancellationToken;
 use traces::PortTraces;
 use tracing::info;
 
-/// Runs the agent on a switch until `stop`. The switch keeps forwarding in its last state afterwards.
+/// Runs the agent on a switch until `stop`. The switch keeps forwarding in its last state
+/// afterwards.
 pub async fn run<S: SwitchOs + 'static>(
     agent: Agent,
     config: Config,

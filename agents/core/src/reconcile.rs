@@ -56,7 +56,8 @@ pub(crate) struct Reconciler<S> {
 }
 
 impl<S: SwitchOs> Reconciler<S> {
-    /// Runs passes until `stop`. A running pass is finished: half of a plan could leave a port down.
+    /// Runs passes until `stop`. A running pass is finished: half of a plan could leave a port
+    /// down.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         let mut failures = 0_u32;
         loop {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use base_telemetry::traces::{Span, SpanKind, Spans, TraceContext, now_ns};
 use proto_mesh::SwitchDesired;
 
-/// The newest trace of each port, and whether its span was sent. Bounded by the ports of the switch.
+/// The newest trace of each port, and whether its span was sent. Bounded by the ports of the
+/// switch.
 #[derive(Debug, Default)]
 pub(crate) struct PortTraces {
     spans: Spans,

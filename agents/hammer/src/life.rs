@@ -229,7 +229,8 @@ impl Life {
                     disks: wipe::run(self.sys.disks()).await,
                 };
                 // Noted before the report: the report waits for control as long as it takes, and
-                // control may repeat the order meanwhile. That must repeat the report, not the wipe.
+                // control may repeat the order meanwhile. That must repeat the report, not the
+                // wipe.
                 ledger.wiped(order);
                 self.report_wipe(&done.wipe).await
             }

@@ -89,6 +89,8 @@ pub async fn ask(http: &Http, pixie: &str, uuid: &str, mac: &str) -> Result<Tick
             }
             Err(error) => format!("{error:#}"),
         };
+        // After a power failure whole racks boot at once: the growing, jittered pauses keep them
+        // from asking pixie in step.
         let pause = BACKOFF.pause(failures);
         failures = failures.saturating_add(1);
         if tokio::time::Instant::now() + pause > deadline {

@@ -128,8 +128,8 @@ impl Agent {
         Self::new(credential, control, String::new(), None, Some(socket))
     }
 
-    /// An agent with a filled state directory, such as an installed machine's. Empty `control` means
-    /// the stored addresses.
+    /// An agent with a filled state directory, such as an installed machine's. Empty `control`
+    /// means the stored addresses.
     pub fn resume(dir: StateDir, control: Vec<String>) -> Result<Self, KitError> {
         let StoredSession {
             credential,

@@ -109,6 +109,7 @@ impl AgentArgs {
                     Err(e) => return Err(e),
                 }
             }
+            // The ticket of the first start may still be on the command line of every later one.
             (Some(stored), _) => stored,
             (None, Some(ticket)) => self.join(&dir, &ticket).await?,
             (None, None) => return Err(KitError::NotJoined),
@@ -181,6 +182,8 @@ impl AgentArgs {
             nonce: None,
             tpm: ticket.tpm.then(|| self.tpm.clone()),
         };
+        // The key is on disk and the same after a restart: control accepts a redeemed ticket again
+        // only from the key that redeemed it, so a crash before `store` costs no ticket.
         let credential = enrol::join(&control, roots, &claim, dir.key()?, None).await?;
         let session = StoredSession {
             credential,

@@ -122,6 +122,8 @@ impl LastGood {
     }
 
     fn open<M: Sealed>(&self, body: &[u8]) -> Result<M, CacheError> {
+        // The roots that the agent trusts now: a state signed under a root that was removed since
+        // must not be used.
         let roots = self.credential.borrow().roots.clone();
         sealed::open(body, &self.own, &roots).map_err(|reason| CacheError::Refused {
             file: self.file(),

@@ -22,8 +22,8 @@ const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from
 /// second time; control recognises them by subject and time.
 const TOLD_PER_WRITE: usize = 64;
 
-/// A spool of at most `max` events, oldest first. A full spool drops the oldest event with a younger
-/// one of the same key, or else the oldest, and counts it.
+/// A spool of at most `max` events, oldest first. A full spool drops the oldest event with a
+/// younger one of the same key, or else the oldest, and counts it.
 #[derive(Debug)]
 pub struct DiskSpool<E> {
     dir: StateDir,
@@ -100,8 +100,8 @@ impl<E: Spooled> DiskSpool<E> {
         self.kept().dropped
     }
 
-    /// Delivers the events in order, each until control has answered, until `stop`. Added events are
-    /// written to disk at once, also while control does not answer.
+    /// Delivers the events in order, each until control has answered, until `stop`. Added events
+    /// are written to disk at once, also while control does not answer.
     pub async fn run<F, FF>(&self, mut tell: F, stop: CancellationToken)
     where
         F: FnMut(E) -> FF,
@@ -110,6 +110,8 @@ impl<E: Spooled> DiskSpool<E> {
         let mut failures = 0_u32;
         let mut unwritten = 0;
         while !stop.is_cancelled() {
+            // A copy stays in the spool during the delivery: a crash or a lost answer must deliver
+            // the event again, not lose it.
             let first = self.kept().events.front().cloned();
             let Some(event) = first else {
                 self.until(&stop, std::future::pending::<()>()).await;
@@ -121,6 +123,8 @@ impl<E: Spooled> DiskSpool<E> {
                     self.remove_delivered(&event);
                     failures = 0;
                     unwritten += 1;
+                    // Not after each delivery: the sync of the file would take longer than the
+                    // call, and a backlog of thousands of events would drain slowly.
                     if unwritten >= TOLD_PER_WRITE || self.is_empty() {
                         self.write().await;
                         unwritten = 0;

@@ -92,6 +92,8 @@ pub(crate) async fn join(
     key: Key,
     end: Option<Instant>,
 ) -> Result<Credential, KitError> {
+    // The agent has no certificate yet. The pinned roots authenticate control before the ticket's
+    // secret is sent.
     let mesh = anonymous(control, roots.clone())?;
     let client = EnrolServiceClient::from(mesh.clone());
     let (machine_uuid, mac) = claim.machine.clone().unwrap_or_default();
@@ -228,8 +230,9 @@ pub(crate) fn accept(answer: Certificate, key: Key) -> Result<Credential, KitErr
     Ok(credential)
 }
 
-/// Checks that control's list of roots has one of those that the ticket pins. The session proved the
-/// pinned ones; without this check a bad answer could make the agent trust only others from now on.
+/// Checks that control's list of roots has one of those that the ticket pins. The session proved
+/// the pinned ones; without this check a bad answer could make the agent trust only others from now
+/// on.
 fn check_roots(credential: &Credential, pinned: &Roots) -> Result<(), KitError> {
     let known = |root: &CertificateDer<'static>| match pinned {
         Roots::Certificates(list) => list.contains(root),

@@ -26,8 +26,8 @@ pub enum AgentCommand<R: clap::Args> {
     Tpm(TpmArgs),
 }
 
-/// Carries out a command. `run` is called on a runtime for sessions, after the log has started, with
-/// a token that SIGTERM and SIGINT cancel.
+/// Carries out a command. `run` is called on a runtime for sessions, after the log has started,
+/// with a token that SIGTERM and SIGINT cancel.
 pub fn main<R, W, F, E>(command: AgentCommand<R>, run: W) -> ExitCode
 where
     R: clap::Args + AsRef<AgentArgs>,

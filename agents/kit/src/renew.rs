@@ -103,8 +103,8 @@ fn due_in(identity: &PeerIdentity, now_ms: u64, spread: f64) -> Duration {
     life.mul_f64(spread).saturating_sub(age)
 }
 
-/// Waits for a session with the new certificate. A refusal that is seen earlier may be about the old
-/// one, and would trigger a needless resumption.
+/// Waits for a session with the new certificate. A refusal that is seen earlier may be about the
+/// old one, and would trigger a needless resumption.
 async fn settle(state: &mut watch::Receiver<SessionState>) {
     let settled = |s: &SessionState| matches!(s, SessionState::Up | SessionState::Closed);
     drop(timeout(SETTLE_TIME_MAX, state.wait_for(settled)).await);

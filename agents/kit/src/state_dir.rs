@@ -56,6 +56,7 @@ impl StateDir {
             .mode(0o700)
             .create(path);
         made.map_err(|source| file_error(path, source))?;
+        // The mode above applies to new directories only; an existing one keeps its own.
         refuse_exposed(path)?;
         Ok(Self {
             path: path.to_owned(),
@@ -169,6 +170,8 @@ impl StateDir {
             self.write(KEY_FILE, pem.as_bytes())?;
             return self.drop_next_key();
         }
+        // The key before the session: a crash in between leaves a directory that has not joined,
+        // while a session without its key could not be opened any more.
         if self.read(KEY_FILE)?.as_deref() != Some(pem.as_bytes()) {
             self.write(KEY_FILE, pem.as_bytes())?;
         }

@@ -1,7 +1,7 @@
 //! LLDP on the ports of a switch: hears the neighbours, and announces switch and port to them.
 //!
-//! A booting machine must learn its port within seconds. So a port sends at once when it comes up or
-//! hears a new neighbour, then every two seconds for a minute, then every thirty seconds.
+//! A booting machine must learn its port within seconds. So a port sends at once when it comes up
+//! or hears a new neighbour, then every two seconds for a minute, then every thirty seconds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -122,8 +122,8 @@ impl Speaker {
     }
 }
 
-/// Sends and listens on one port until `stop`. `came_up` is notified when the port gets its carrier.
-/// If the interface disappears, waits until it is back.
+/// Sends and listens on one port until `stop`. `came_up` is notified when the port gets its
+/// carrier. If the interface disappears, waits until it is back.
 pub async fn run(
     speaker: Speaker,
     neighbours: Neighbours,

@@ -35,9 +35,9 @@ pub struct Plan {
 
 /// Plans the changes from `observed` to `intent`.
 ///
-/// The order keeps tenants apart at every step: ports go down and leave first, tunnel ends that must
-/// receive nothing more are cut, then segments and tunnel ends are made, ports are moved, and only
-/// then brought up. Segments that are empty by then are removed.
+/// The order keeps tenants apart at every step: ports go down and leave first, tunnel ends that
+/// must receive nothing more are cut, then segments and tunnel ends are made, ports are moved, and
+/// only then brought up. Segments that are empty by then are removed.
 #[must_use]
 pub fn plan(observed: &SwitchState, intent: &Intent) -> Plan {
     let mut problems = Vec::new();

@@ -34,6 +34,8 @@ const BUSES: &str = "/sys/bus";
 /// Loads drivers until no device has a new alias. Returns the number of aliases.
 pub(super) fn load_drivers() -> usize {
     let mut asked: BTreeSet<String> = BTreeSet::new();
+    // Each alias is looked up once. Without the set of known ones the loop would end only by its
+    // bound, since the aliases of earlier rounds stay in sysfs.
     for _ in 0..ROUNDS_MAX {
         let new: Vec<String> = aliases(Path::new(BUSES))
             .into_iter()

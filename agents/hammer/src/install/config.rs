@@ -220,6 +220,7 @@ fn accounts(input: &ConfigInput<'_>) -> Vec<SystemItem> {
     if !a.gshadow.is_empty() {
         out.push(file("/etc/gshadow", 0o600, a.gshadow.clone()));
     }
+    // Without a password: users log in by SSH key, and the password is for the console only.
     if input.features.sudo {
         out.push(file(
             "/etc/sudoers.d/metalmesh",
@@ -230,8 +231,8 @@ fn accounts(input: &ConfigInput<'_>) -> Vec<SystemItem> {
     out
 }
 
-/// Removes the image's SSH host keys and adds a unit that generates new ones at the first boot: with
-/// shared keys each tenant of an image could impersonate the machines of the others.
+/// Removes the image's SSH host keys and adds a unit that generates new ones at the first boot:
+/// with shared keys each tenant of an image could impersonate the machines of the others.
 fn host_keys(ssh_names: &[String]) -> Vec<SystemItem> {
     let old = ssh_names.iter().filter(|n| n.starts_with("ssh_host_"));
     let mut out: Vec<SystemItem> = old

@@ -115,6 +115,8 @@ impl ImageError {
 pub async fn install(http: &Http, image: &Image, root: Root) -> Result<Unpacked, ImageError> {
     let want = Digest::parse(&image.digest)?;
     let (sender, receiver) = mpsc::channel(FRAMES_MAX);
+    // On a thread for blocking work: decompression and disk writes would stall the event sender and
+    // the order stream for minutes.
     let writer = tokio::task::spawn_blocking(move || write(want, receiver, &root));
     let fetched = fetch(http, &image.url, sender).await;
     let written = writer

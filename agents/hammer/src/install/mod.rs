@@ -207,7 +207,8 @@ async fn wait_for(device: &str) -> Result<()> {
 
 async fn fetch(cx: &InstallTools<'_>, order: &Install) -> Result<(), StepError> {
     let image = order.image.clone().unwrap_or_default();
-    // The step's fixed flag does not do here: a stalled server may recover, a wrong digest will not.
+    // The step's fixed flag does not do here: a stalled server may recover, a wrong digest will
+    // not.
     let mut retryable = true;
     let work = async {
         let root = target()?;

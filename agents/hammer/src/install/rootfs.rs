@@ -1,8 +1,8 @@
 //! Access to the file system of the new system from outside.
 //!
 //! An image may contain any symbolic link, so the kernel resolves every path as if the target were
-//! `/` (openat2 with `RESOLVE_IN_ROOT`): `etc -> /` in an image leads to the image's own root, never
-//! to hammer's.
+//! `/` (openat2 with `RESOLVE_IN_ROOT`): `etc -> /` in an image leads to the image's own root,
+//! never to hammer's.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -199,8 +199,8 @@ pub(crate) fn own(fd: &impl AsFd, owner: Owner) -> io::Result<()> {
     Ok(fchmod(fd, Mode::from_bits_truncate(owner.mode & 0o7777))?)
 }
 
-/// Creates a file in `dir`, replacing a file or link of that name. Mode 0600 until its owner is set,
-/// so that a secret is never readable in between.
+/// Creates a file in `dir`, replacing a file or link of that name. Mode 0600 until its owner is
+/// set, so that a secret is never readable in between.
 pub(crate) fn create(dir: &OwnedFd, name: &OsStr) -> io::Result<File> {
     let flags =
         OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;

@@ -347,8 +347,8 @@ fn bounded_path(bytes: Vec<u8>) -> io::Result<OsString> {
     Ok(OsString::from_vec(bytes))
 }
 
-/// Fails if a file, holes included, is larger than the free space. A sparse file has almost no bytes
-/// in the archive, and would fill the disk with zeros before it failed.
+/// Fails if a file, holes included, is larger than the free space. A sparse file has almost no
+/// bytes in the archive, and would fill the disk with zeros before it failed.
 fn has_room(file: &File, len: u64) -> io::Result<()> {
     if len <= SMALL_FILE_LEN {
         return Ok(());

@@ -29,6 +29,7 @@ pub struct Accounts {
 /// Adds the user if it is missing, and sets its password hash. `shell` must exist in the image.
 #[must_use]
 pub fn with_user(mut a: Accounts, hash: &str, shell: &str) -> Accounts {
+    // An image may have the user already; its ids stay, since files of the image may belong to it.
     let known = field_of(&a.passwd, USER, 2).zip(field_of(&a.passwd, USER, 3));
     (a.uid, a.gid) = match known {
         Some(ids) => ids,

@@ -40,6 +40,8 @@ pub(super) async fn read(sys: &Sys) -> Option<String> {
 }
 
 fn pick(told: Option<String>, sys: &Sys) -> Option<String> {
+    // The BMC's answer comes first: the tables in memory are of the last power-on, and may show
+    // the nonce of an earlier boot.
     let smbios = SMBIOS.iter().map(|file| sys.text(file));
     told.into_iter()
         .chain(smbios)

@@ -61,6 +61,7 @@ pub struct Lease {
 /// When no server answers, or the socket cannot be opened.
 pub async fn acquire(interface: &str, mac: MacAddr) -> Result<Lease> {
     let socket = open(interface)?;
+    // One transaction id for all attempts: a late offer to an earlier one is as good.
     let xid = rand::random();
     for attempt in 0..TRIES_MAX {
         let wait = ANSWER.step(attempt);

@@ -45,7 +45,7 @@ impl Http {
         Self { resolver }
     }
 
-    /// GETs a URL and follows redirects. `extra` are further headers, such as a range.
+    /// GETs a URL and follows redirects. `extra` has further headers, such as a range.
     ///
     /// # Errors
     /// When no response comes, or too many redirects. A response of any status is no error.

@@ -107,6 +107,8 @@ async fn wipe(disk: &Disk) -> Result<Method> {
                     error = format!("{error:#}"),
                     "wipe method failed; trying the next"
                 );
+                // All reasons go into the report: the operator must see why the strongest method
+                // did not work, not only the last.
                 failures.push(format!("{}: {error:#}", method.name()));
             }
         }

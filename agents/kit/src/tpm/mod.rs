@@ -1,8 +1,8 @@
 //! The host's TPM 2.0, as far as joining needs it: its identity, and the proof of its presence.
 //!
 //! Seven commands over the kernel's resource manager (`/dev/tpmrm0`) or the socket of a software
-//! TPM, without a C library, because agents are static binaries. The keys are derived from the TPM's
-//! own seed each time, so that none is stored.
+//! TPM, without a C library, because agents are static binaries. The keys are derived from the
+//! TPM's own seed each time, so that none is stored.
 
 mod error;
 mod wire;
@@ -29,7 +29,8 @@ const RESPONSE_LEN_MAX: usize = 4096;
 /// Longest wait for a response of a software TPM. Hardware takes seconds to make a key.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// `TPM_RC_RETRY`, `_YIELDED`, `_TESTING`: the TPM did not begin the command, which must be repeated.
+/// `TPM_RC_RETRY`, `_YIELDED`, `_TESTING`: the TPM did not begin the command, which must be
+/// repeated.
 const BUSY: [u32; 3] = [0x922, 0x908, 0x90a];
 /// Repetitions of a command until a busy TPM counts as failed; 5 s with the pauses.
 const BUSY_MAX: u32 = 250;

@@ -146,8 +146,8 @@ fn enter(root: &Path) -> nix::Result<()> {
     chdir("/")
 }
 
-/// Mounts the virtual file systems of the namespaces: /proc with their own processes only, /dev with
-/// harmless devices, and an empty /run, so that no socket of a daemon is reachable.
+/// Mounts the virtual file systems of the namespaces: /proc with their own processes only, /dev
+/// with harmless devices, and an empty /run, so that no socket of a daemon is reachable.
 fn own_file_systems() -> Result<()> {
     let hardened = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
     for (kind, at, flags, data) in [
@@ -223,8 +223,8 @@ fn in_image(program: &Path) -> Command {
     command
 }
 
-/// Enables and disables the units that the config names. At a first boot systemd would apply presets
-/// to all units; the image's other units must stay as its maker set them.
+/// Enables and disables the units that the config names. At a first boot systemd would apply
+/// presets to all units; the image's other units must stay as its maker set them.
 fn preset_units() -> Result<()> {
     let file = match fs::File::open(PRESETS) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -32,7 +32,8 @@ fn name_error(what: &'static str, name: &str, rule: &'static str) -> LayoutError
     }
 }
 
-/// Checks an array's path: `/dev/md0` or `/dev/md/NAME`, for which mdadm makes a device without udev.
+/// Checks an array's path: `/dev/md0` or `/dev/md/NAME`, for which mdadm makes a device without
+/// udev.
 pub(super) fn array_name(name: &str) -> Result<(), LayoutError> {
     let rest = name.strip_prefix("/dev/md").unwrap_or_default();
     let is_number = || {
@@ -138,7 +139,8 @@ pub(super) fn label(format: &str, label: &str) -> Result<(), LayoutError> {
     Err(name_error("a file system", label, rule))
 }
 
-/// Checks further arguments of mkfs and mdadm. A path among them would be one more device to format.
+/// Checks further arguments of mkfs and mdadm. A path among them would be one more device to
+/// format.
 pub(super) fn create_options(of: &str, options: &[String]) -> Result<(), LayoutError> {
     let is_good = |option: &str| {
         !option.starts_with('/') && option.chars().all(|c| c.is_ascii_graphic() || c == ' ')

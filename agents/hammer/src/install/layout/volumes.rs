@@ -64,6 +64,7 @@ pub(super) fn volume_group(group: &VolumeGroup, names: &mut Names) -> Result<Sta
     if group.devices.is_empty() {
         return Err(LayoutError::EmptyGroup(group.name.clone()));
     }
+    // A device that is used twice would lose its first content; `take_all` refuses it.
     let devices = names.take_all(&group.devices)?;
     let mut commands: Vec<Cmd> = devices
         .iter()
