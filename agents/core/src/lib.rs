@@ -13,7 +13,7 @@
 //! - Without any desired state the agent observes and changes nothing.
 //! - Only the configured ports and uplinks, and the devices of segments, are changed
 //!   ([`agents_nos`]).
-//! - A report says that a generation is applied only after a second observation has confirmed it.
+//! - A report names a generation as applied only after an observation that needs no further change.
 //!
 //! Entry points: [`config::Config`], [`run`].
 

@@ -39,8 +39,7 @@ pub struct Lldp {
 }
 
 impl Lldp {
-    /// Starts on all `links`. `uuid` becomes the chassis id and system name in own frames: by it
-    /// control recognises the machine in the switch's report.
+    /// Starts on all `links`. `uuid` becomes the chassis id and the system name in own frames.
     #[must_use]
     pub fn spawn(links: &[Link], uuid: &str) -> Self {
         let heard = Arc::new(Mutex::new(Heard::new()));

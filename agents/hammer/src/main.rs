@@ -53,7 +53,7 @@ fn main() -> ExitCode {
 fn init_process() -> ExitCode {
     let reason = init::run();
     log::start(false);
-    tracing::error!(reason, "process 1 has nothing left to do");
+    tracing::error!(reason, "process 1 cannot reboot the machine");
     loop {
         // The end of process 1 is a kernel panic, which would scroll the reason off the console.
         std::thread::park();
@@ -80,7 +80,7 @@ fn finish(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!(error = format!("{error:#}"), "hammer gives up");
+            tracing::error!(error = format!("{error:#}"), "hammer failed");
             ExitCode::FAILURE
         }
     }
