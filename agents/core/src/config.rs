@@ -6,41 +6,47 @@ use std::path::{Path, PathBuf};
 use agents_nos::linux;
 use serde::Deserialize;
 
-/// Why a configuration is not usable.
+/// A reason why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
+    /// The file cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
+        /// Path of the file.
         path: PathBuf,
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
+    /// The file is not valid.
     #[error("{} is not a configuration", path.display())]
     Parse {
+        /// Path of the file.
         path: PathBuf,
+        /// The parser's error, with the position.
         #[source]
         source: Box<toml::de::Error>,
     },
 }
 
-/// What the agent is told about its switch. TOML.
+/// Configuration of the agent, in TOML.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Rack that the switch stands in.
+    /// Rack of the switch.
     pub rack: String,
     /// Room of the rack.
     #[serde(default)]
     pub room: String,
     /// Address of the management interface.
     pub management_ip: IpAddr,
-    /// Underlay address that tunnels end at.
+    /// Underlay address of the switch's tunnel end.
     pub vtep: IpAddr,
     /// Front-panel ports: names, or a prefix and `*`.
     #[serde(default = "default_ports")]
     pub ports: Vec<String>,
-    /// Ports towards the provisioning services, in the provisioning segment for good. They are
-    /// not registered: no machine hangs there.
+    /// Ports towards the provisioning services, always in the provisioning segment. They are not
+    /// registered, because no machine is connected to them.
     #[serde(default)]
     pub uplinks: Vec<String>,
     /// Tunnel ends of routers that serve every tenant segment.
@@ -53,10 +59,10 @@ fn default_ports() -> Vec<String> {
 }
 
 impl Config {
-    /// Reads a file.
+    /// Loads a file.
     ///
     /// # Errors
-    /// It cannot be read, or is not a configuration.
+    /// When the file cannot be read, or is not a valid configuration.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
             path: path.to_owned(),
@@ -68,7 +74,7 @@ impl Config {
         })
     }
 
-    /// What the Linux back-end needs of it.
+    /// The configuration of the Linux back-end.
     #[must_use]
     pub fn linux(&self) -> linux::Config {
         let ports = self.ports.iter().chain(&self.uplinks).cloned().collect();
@@ -78,7 +84,7 @@ impl Config {
         }
     }
 
-    /// Whether a port faces machines.
+    /// `true` if a port faces machines.
     #[must_use]
     pub fn is_front(&self, port: &str) -> bool {
         !self.uplinks.iter().any(|u| u == port)

@@ -5,14 +5,16 @@ use proto_mesh::{Segment, SwitchDesired};
 
 use crate::config::Config;
 
-/// What IPv6 needs (RFC 8200 §5).
+/// Smallest MTU of a segment, bytes: IPv6 needs it (RFC 8200 §5).
 const MTU_MIN: u32 = 1280;
+/// Largest MTU of a segment, bytes: the jumbo frames of common switches.
 const MTU_MAX: u32 = 9216;
+/// MTU of a segment for which control names none, bytes.
 const MTU_DEFAULT: u32 = 1500;
 
-/// Turns control's order into what the switch should be, with what the site adds: the uplinks in
-/// the provisioning segment, the routers in every tenant segment. What cannot be followed is left
-/// out and said.
+/// Translates control's desired state into an intent, and adds the site's configuration: the
+/// uplinks in the provisioning segment, the routers in every tenant segment. Invalid parts are left
+/// out and returned as problems, so that one bad port does not stop the others.
 #[must_use]
 pub fn intent(desired: &SwitchDesired, config: &Config) -> (Intent, Vec<String>) {
     let mut problems = Vec::new();
@@ -70,12 +72,16 @@ fn segment_intent(segment: &Segment, config: &Config, problems: &mut Vec<String>
             Ok(remote) => {
                 remotes.insert(remote);
             }
-            Err(_) => problems.push(format!("segment {}: {text:?} is no address", segment.vni)),
+            Err(_) => problems.push(format!(
+                "segment {}: {text:?} is not an address",
+                segment.vni
+            )),
         }
     }
     if !segment.provisioning {
         remotes.extend(&config.gateways);
     }
+    // A tunnel to the switch itself would return its own broadcasts to it.
     remotes.remove(&config.vtep);
     SegmentIntent { mtu, remotes }
 }

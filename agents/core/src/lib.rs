@@ -1,13 +1,19 @@
 //! metalmesh-core: the agent of one switch.
 //!
-//! Registers the switch with its ports, follows the desired state that control pushes, and keeps
-//! the switch there: whatever changes, by control, by an operator, by a cable, leads to one more
-//! pass of observe, plan, apply, verify. What the switch really is goes back to control on change
-//! and every ten seconds, with the LLDP neighbours of each port.
+//! The agent registers the switch with its ports, follows the desired state that control pushes,
+//! and keeps the switch in it: every change, by control, an operator or a cable, leads to one more
+//! pass of observe, plan, apply, verify. The observed state goes to control on change and every ten
+//! seconds, with the LLDP neighbours of each port.
 //!
-//! Invariants: an order older than the newest seen is never applied (the kit fences by Raft term
-//! and generation); a switch that starts without control goes to the last state that it was
-//! given; nothing but the configured ports and our own bridges is ever touched.
+//! Invariants:
+//! - Desired state older than the newest seen is never applied ([`run_desired`] fences by Raft term
+//!   and generation).
+//! - An agent that starts without control applies the last state that control sent it
+//!   ([`Agent::last_good`]).
+//! - Without any desired state the agent observes and changes nothing.
+//! - Only the configured ports and uplinks, and the devices of segments, are changed
+//!   ([`agents_nos`]).
+//! - A report names a generation as applied only after an observation that needs no further change.
 //!
 //! Entry points: [`config::Config`], [`run`].
 
@@ -32,7 +38,8 @@ use tokio_util::sync::CancellationToken;
 use traces::PortTraces;
 use tracing::info;
 
-/// Runs the agent on a switch until `stop`. The switch forwards on as it is afterwards.
+/// Runs the agent on a switch until `stop`. The switch keeps forwarding in its last state
+/// afterwards.
 pub async fn run<S: SwitchOs + 'static>(
     agent: Agent,
     config: Config,
@@ -83,6 +90,8 @@ pub async fn run<S: SwitchOs + 'static>(
         ));
     }
     tasks.spawn(follow(agent, desired_in, stop));
+    // A panic in one task must end the process: an agent without its reconciler would look alive to
+    // control and change nothing.
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended
             && let Ok(panic) = error.try_into_panic()

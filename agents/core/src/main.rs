@@ -18,7 +18,7 @@ struct Cli {
     command: AgentCommand<Run>,
 }
 
-/// Keep the switch as control wants it.
+/// Keep the switch in the state that control desires.
 #[derive(Debug, clap::Args)]
 struct Run {
     #[command(flatten)]
@@ -54,7 +54,7 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<()> {
     let traced = args.send_spans(&agent, AgentKind::Core)?;
     info!(switch = %agent.identity().id, partition = %agent.identity().partition, "started");
     agents_core::run(agent.clone(), config, switch, stop).await;
-    info!("stopped; the switch forwards on");
+    info!("stopped; the switch keeps forwarding");
     traced.end().await;
     agent.close().await;
     Ok(())

@@ -1,4 +1,4 @@
-//! Keeps one LLDP speaker per front-panel port, also for ports that come later.
+//! Runs one LLDP speaker per front-panel port, also for ports that appear later.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +11,11 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::reconcile::Outcome;
 
-/// Ports that one agent speaks on; larger switches do not exist.
+/// Ports with a speaker at most; further ones get none. No switch has as many.
 const PORTS_MAX: usize = 1024;
 
-struct Port {
+/// A port with a speaker.
+struct SpeakingPort {
     came_up: Arc<Notify>,
     up: bool,
 }
@@ -27,7 +28,7 @@ pub(crate) async fn run(
     stop: CancellationToken,
 ) {
     let mut tasks = JoinSet::new();
-    let mut ports: BTreeMap<String, Port> = BTreeMap::new();
+    let mut ports: BTreeMap<String, SpeakingPort> = BTreeMap::new();
     loop {
         let state = observed.borrow_and_update().state.clone();
         for (name, seen) in state.ports.iter().filter(|(n, _)| config.is_front(n)) {
@@ -47,7 +48,7 @@ pub(crate) async fn run(
                 tasks.spawn(speak);
                 ports.insert(
                     name.clone(),
-                    Port {
+                    SpeakingPort {
                         came_up,
                         up: seen.oper_up,
                     },

@@ -1,4 +1,4 @@
-//! One pass after the other: observe, plan, apply, verify.
+//! The reconciliation loop: observe, plan, apply, verify.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,33 +16,36 @@ use crate::config::Config;
 use crate::intent::intent;
 use crate::traces::PortTraces;
 
-/// A pass without any news, so that drift in what sends no events is found too.
+/// Longest time between two passes, so that drift without an event is found as well.
 const IDLE: Duration = Duration::from_secs(10);
-/// One change of ours makes several events; they lead to one more pass.
+/// Pause after an event. An own change causes several events, which must lead to one pass.
 const SETTLE: Duration = Duration::from_millis(100);
-/// Pauses after passes that failed.
+/// Pauses after failed passes.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(10));
 
-/// What the last pass found and did.
+/// The result of the last pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
+    /// The observed state.
     pub(crate) state: SwitchState,
-    /// Term and generation that the switch is at.
+    /// Term and generation of the desired state that the switch is in.
     pub(crate) applied: (u64, u64),
-    /// How long the last pass that changed something took.
+    /// Duration of the last pass with changes.
     pub(crate) took: Duration,
-    /// Why the switch is not, or not wholly, as desired; empty when it is.
+    /// The reason why the switch is not as desired, or not in all parts. Empty if it is.
     pub(crate) error: String,
 }
 
+/// The failure of a pass.
 #[derive(Debug, thiserror::Error)]
 enum PassError {
     #[error("switch")]
     Os(#[from] OsError),
-    #[error("the switch did not take {0} of the changes")]
+    #[error("the switch did not accept {0} of the changes")]
     Unverified(usize),
 }
 
+/// The reconciliation loop of one switch.
 pub(crate) struct Reconciler<S> {
     pub(crate) config: Arc<Config>,
     pub(crate) switch: Arc<S>,
@@ -53,7 +56,8 @@ pub(crate) struct Reconciler<S> {
 }
 
 impl<S: SwitchOs> Reconciler<S> {
-    /// Passes until `stop`; a pass that has begun is finished.
+    /// Runs passes until `stop`. A running pass is finished: half of a plan could leave a port
+    /// down.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         let mut failures = 0_u32;
         loop {
@@ -64,7 +68,7 @@ impl<S: SwitchOs> Reconciler<S> {
                 Ok(()) => 0,
                 Err(error) => {
                     let error = Chain(&error).to_string();
-                    warn!(error = %error, "pass failed");
+                    warn!(error = %error, "reconciliation failed");
                     self.outcome.send_if_modified(|o| {
                         let news = o.error != error;
                         o.error = error;
@@ -81,7 +85,8 @@ impl<S: SwitchOs> Reconciler<S> {
             tokio::select! {
                 () = stop.cancelled() => return,
                 changed = self.desired.changed() => if changed.is_err() { return },
-                // A switch that fails is left in peace for a while, whatever it reports.
+                // After a failure events do not shorten the pause: the failed changes cause events
+                // themselves, and the loop would spin.
                 () = self.switch.changed(), if failures == 0 => sleep(SETTLE).await,
                 () = sleep(rest) => {}
             }
@@ -95,7 +100,8 @@ impl<S: SwitchOs> Reconciler<S> {
         }
         let observed = self.switch.observe().await?;
         let Some(desired) = desired else {
-            // Neither control nor cache has said anything yet: look, do not touch.
+            // Without desired state from control or cache the switch must stay as it is: the agent
+            // may have lost its state directory while tenants' ports are in use.
             self.publish(Outcome {
                 state: observed,
                 ..Outcome::default()
@@ -112,6 +118,8 @@ impl<S: SwitchOs> Reconciler<S> {
                 info!(?delta, generation = desired.generation, "apply");
                 self.switch.apply(delta).await?;
             }
+            // Verified by a second observation: control hands the port to a tenant on the report,
+            // and an accepted netlink message is no proof that the device is configured.
             state = self.switch.observe().await?;
             let rest = plan(&state, &intent).deltas;
             if !rest.is_empty() {

@@ -1,11 +1,11 @@
-//! What goes to control: the registration, and what the switch is.
+//! Messages to control: the registration, and reports of the observed state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agents_nos::lldp::Neighbours;
-use agents_nos::{Place, SwitchOs, SwitchState};
+use agents_nos::{PortPlace, SwitchOs, SwitchState};
 use base_runtime::jittered;
 use proto_mesh::{
     LldpNeighbour, PortState, SwitchPort, SwitchRegisterRequest, SwitchReport, SwitchServiceClient,
@@ -18,14 +18,16 @@ use tracing::{info, warn};
 use crate::config::Config;
 use crate::reconcile::Outcome;
 
-/// Report at least this often: it is the switch's sign of life.
+/// Longest time between two reports, which are the switch's heartbeat.
 const EVERY: Duration = Duration::from_secs(10);
-/// Changes within this time share a report.
+/// Changes within this time share one report.
 const GATHER: Duration = Duration::from_millis(50);
+/// Mean pause before a failed registration is repeated.
 const REGISTER_RETRY: Duration = Duration::from_secs(5);
+/// Deadline of each call.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Registers at the start, and again when the switch has got other ports.
+/// Registers at the start, and again when the switch's ports have changed.
 pub(crate) async fn register<S: SwitchOs>(
     client: SwitchServiceClient,
     config: Arc<Config>,
@@ -50,7 +52,7 @@ pub(crate) async fn register<S: SwitchOs>(
                     registered = Some(ports);
                 }
                 Err(error) => {
-                    warn!(error = %error, "not registered");
+                    warn!(error = %error, "registration failed; retrying");
                     retry = true;
                 }
             }
@@ -114,8 +116,9 @@ pub(crate) async fn run(
             reported = client.report(report) => reported,
         };
         if let Err(error) = reported {
-            // Not while control is away a line each ten seconds: the session logs that.
-            tracing::debug!(error = %error, "not reported");
+            // At debug level: while control is away this fails every ten seconds, and the session
+            // logs the reason once.
+            tracing::debug!(error = %error, "report failed");
         }
         let next = Instant::now() + EVERY;
         tokio::select! {
@@ -145,8 +148,8 @@ fn report(config: &Config, outcome: &Outcome, neighbours: &Neighbours) -> Switch
                 admin_up: port.admin_up,
                 oper_up: port.oper_up,
                 vni: match port.place {
-                    Place::Segment(vni) => vni.get(),
-                    Place::Isolated | Place::Foreign(_) => 0,
+                    PortPlace::Segment(vni) => vni.get(),
+                    PortPlace::Isolated | PortPlace::Foreign(_) => 0,
                 },
                 neighbours: neighbours.on(name).into_iter().map(neighbour).collect(),
             })

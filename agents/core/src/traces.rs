@@ -1,29 +1,31 @@
-//! Ports that were set up for traced calls.
+//! Spans of ports that are set up for traced calls.
 
 use std::collections::BTreeMap;
 
 use base_telemetry::traces::{Span, SpanKind, Spans, TraceContext, now_ns};
 use proto_mesh::SwitchDesired;
 
-/// The traces that ports were last wanted for, and which of them were told. Bounded by the ports
-/// of the switch.
+/// The newest trace of each port, and whether its span was sent. Bounded by the ports of the
+/// switch.
 #[derive(Debug, Default)]
 pub(crate) struct PortTraces {
     spans: Spans,
     switch: String,
-    ports: BTreeMap<String, Port>,
+    ports: BTreeMap<String, PortTrace>,
 }
 
+/// The trace of one port.
 #[derive(Debug)]
-struct Port {
+struct PortTrace {
     context: TraceContext,
-    /// When it was first seen.
+    /// Time when the agent first saw the trace, nanoseconds since the epoch.
     began_ns: u64,
-    is_told: bool,
+    /// `true` if the span was sent.
+    is_sent: bool,
 }
 
 impl PortTraces {
-    /// Of a switch, told there.
+    /// No traces yet; `spans` takes those of the switch.
     pub(crate) fn new(spans: Spans, switch: String) -> Self {
         Self {
             spans,
@@ -32,7 +34,7 @@ impl PortTraces {
         }
     }
 
-    /// Notes what is wanted now, before a pass.
+    /// Notes the traces of the desired state, before a pass.
     pub(crate) fn wanted(&mut self, desired: &SwitchDesired) {
         if !self.spans.is_on() {
             return;
@@ -41,21 +43,21 @@ impl PortTraces {
         let traced = desired.ports.iter().filter_map(|port| {
             let context: TraceContext = port.traceparent.parse().ok()?;
             let known = before.remove(&port.name);
-            let known = known.filter(|it| it.context == context);
-            let fresh = || Port {
+            let known = known.filter(|trace| trace.context == context);
+            let fresh = || PortTrace {
                 context,
                 began_ns: now_ns(),
-                is_told: false,
+                is_sent: false,
             };
             Some((port.name.clone(), known.unwrap_or_else(fresh)))
         });
         self.ports = traced.collect();
     }
 
-    /// Tells what a pass brought about, once: the switch is at this generation.
+    /// Sends the spans of the noted traces once, after a pass that applied this generation.
     pub(crate) fn applied(&mut self, generation: u64, error: &str) {
-        for (name, port) in self.ports.iter_mut().filter(|(_, port)| !port.is_told) {
-            port.is_told = true;
+        for (name, port) in self.ports.iter_mut().filter(|(_, port)| !port.is_sent) {
+            port.is_sent = true;
             self.spans.put(Span {
                 context: port.context.child(),
                 parent: Some(port.context.span),

@@ -9,7 +9,7 @@ use agents_core::config::Config;
 use agents_kit::state_dir::StoredSession;
 use agents_kit::{Agent, StateDir};
 use agents_nos::stub::Stub;
-use agents_nos::{Place, SwitchOs, Vni};
+use agents_nos::{PortPlace, SwitchOs, Vni};
 use proto_identity::profile::{Authority, Purpose};
 use proto_identity::tls::{self, NodeCertificate};
 use proto_identity::{CertificateRequest, Credential, Key};
@@ -24,13 +24,13 @@ const DOMAIN: &str = "mesh.test";
 const HOUR: Duration = Duration::from_secs(3600);
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What control has heard, and what it wants.
+/// The messages that control has received, and the state that it desires.
 #[derive(Clone, Default)]
 struct Control {
     registered: Arc<watch::Sender<Option<SwitchRegisterRequest>>>,
     report: Arc<watch::Sender<SwitchReport>>,
     desired: Arc<watch::Sender<SwitchDesired>>,
-    /// What it signs with, once it serves.
+    /// The credential that it signs with, once it serves.
     node: Arc<OnceLock<Credential>>,
 }
 
@@ -134,7 +134,7 @@ fn fresh() -> Stub {
 }
 
 /// Waits until the port is where it should be.
-async fn until(switch: &Stub, port: &str, place: Place) {
+async fn until(switch: &Stub, port: &str, place: PortPlace) {
     let there = async {
         while switch.observe().await.unwrap().ports[port].place != place {
             tokio::task::yield_now().await;
@@ -180,8 +180,8 @@ fn desired(generation: u64, swp1: u32) -> SwitchDesired {
     }
 }
 
-fn segment(vni: u32) -> Place {
-    Place::Segment(Vni::new(vni).unwrap())
+fn segment(vni: u32) -> PortPlace {
+    PortPlace::Segment(Vni::new(vni).unwrap())
 }
 
 async fn heard<T: Clone>(from: &watch::Sender<T>, want: impl FnMut(&T) -> bool) -> T {
@@ -240,7 +240,7 @@ async fn a_port_follows_control_and_control_hears_of_it() {
 
     control.desired.send_replace(desired(4, 99));
     control.desired.send_replace(desired(7, 0));
-    until(&switch, "swp1", Place::Isolated).await;
+    until(&switch, "swp1", PortPlace::Isolated).await;
     let moved_to_99 = switch
         .applied()
         .into_iter()
@@ -258,7 +258,7 @@ async fn drift_is_repaired_and_a_fault_is_told_and_outlived() {
     let running = Running::start(agent, switch.clone());
     until(&switch, "swp1", segment(4000)).await;
 
-    switch.drift(|s| s.ports.get_mut("swp1").unwrap().place = Place::Foreign("br0".into()));
+    switch.drift(|s| s.ports.get_mut("swp1").unwrap().place = PortPlace::Foreign("br0".into()));
     until(&switch, "swp1", segment(4000)).await;
 
     switch.fail_next(2);

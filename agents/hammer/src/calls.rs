@@ -1,4 +1,4 @@
-//! Calls that must reach control: they wait for it as long as it takes.
+//! Calls that must reach control: they retry without a limit.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use base_runtime::Backoff;
 /// Pauses between attempts.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
 
-/// Repeats a call until control answers: a machine whose control is away has nothing better to do.
-/// Every call that goes through here may safely happen twice.
+/// Repeats a call until control answers; without control the machine has nothing else to do.
+/// Only idempotent calls may go through here: a lost response means that control executes twice.
 ///
 /// # Errors
-/// What control answers, when that is final.
+/// Control's status, when it is final (not transient).
 pub async fn persistent<T, F>(name: &str, mut call: impl FnMut() -> F) -> Result<T, LinkStatus>
 where
     F: Future<Output = Result<T, LinkStatus>>,
@@ -21,7 +21,7 @@ where
     loop {
         match call().await {
             Err(error) if error.is_transient() => {
-                tracing::warn!(call = name, %error, "control does not answer; trying again");
+                tracing::warn!(call = name, %error, "control does not answer; retrying");
                 tokio::time::sleep(BACKOFF.pause(failures)).await;
                 failures = failures.saturating_add(1);
             }

@@ -1,7 +1,7 @@
-//! Commands as data, and the one place that runs them.
+//! External commands as data, and the runner that executes them.
 //!
-//! Planners return lists of `Cmd`; tests compare them, the runner executes them. No secret may
-//! stand in an argument: what is secret goes through `stdin`.
+//! Planners return lists of `Cmd`; tests compare them, the runner executes them. Secrets must not
+//! be arguments, which every process can read in /proc; pass them through `stdin`.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,41 +9,58 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// Most that is kept of a failed command's output.
+/// Bytes kept of a failed command's output: its end, where tools print the error.
 const OUTPUT_KEPT_MAX: usize = 600;
-/// Where hammer's tools lie.
+/// Search path for the tools of the initramfs.
 pub(crate) const PATH: &str = "/usr/bin:/usr/sbin:/bin:/sbin";
 
-/// One program run.
+/// One run of an external program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cmd {
+    /// Name, looked up in `PATH`, or an absolute path.
     pub program: String,
+    /// Arguments, without the program's name. Never secrets.
     pub args: Vec<String>,
+    /// Text for standard input. `None` means `/dev/null`.
     pub stdin: Option<String>,
-    /// Whether a failure of it ends the step.
+    /// `true` if a failure ends the list of commands that it is in.
     pub must_succeed: bool,
 }
 
-/// Why a command did not do its work.
+/// The failure of an external command.
 #[derive(Debug, thiserror::Error)]
 pub enum CmdError {
+    /// The program is missing, or its standard input or output failed.
     #[error("cannot start {program}")]
     Start {
+        /// The program's name.
         program: String,
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
+    /// The program ended with a status other than 0, or by a signal.
     #[error("{program} failed ({status}): {output}")]
     Failed {
+        /// The program's name.
         program: String,
+        /// The exit status as text.
         status: String,
+        /// End of standard error, or of standard output if that is empty.
         output: String,
     },
+    /// The program ran longer than its limit and was killed.
     #[error("{program} did not end within {limit:?}")]
-    Timeout { program: String, limit: Duration },
+    Timeout {
+        /// The program's name.
+        program: String,
+        /// The limit.
+        limit: Duration,
+    },
 }
 
 impl Cmd {
+    /// A command that must succeed, without standard input.
     pub fn new<S: Into<String>>(program: &str, args: impl IntoIterator<Item = S>) -> Self {
         Self {
             program: program.to_string(),
@@ -53,14 +70,14 @@ impl Cmd {
         }
     }
 
-    /// A command that may fail, such as the removal of what may not be there.
+    /// Allows the command to fail, such as the removal of a thing that may not exist.
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.must_succeed = false;
         self
     }
 
-    /// As one would type it; for logs and tests.
+    /// The command as a shell line without quoting; for logs and tests.
     #[must_use]
     pub fn line(&self) -> String {
         let mut out = self.program.clone();
@@ -71,10 +88,10 @@ impl Cmd {
         out
     }
 
-    /// Runs it and gives its standard output.
+    /// Runs the command and returns its standard output.
     ///
     /// # Errors
-    /// When it cannot start, fails, or runs longer than `limit`; it is killed then.
+    /// When the program cannot start, fails, or runs longer than `limit`; it is killed then.
     pub async fn run(&self, limit: Duration) -> Result<String, CmdError> {
         tracing::debug!(command = self.line(), "running");
         let program = || self.program.clone();
@@ -90,10 +107,13 @@ impl Cmd {
         let mut child = Command::new(&self.program)
             .args(&self.args)
             .env("PATH", PATH)
+            // Outputs are parsed: no translations, no local number formats.
             .env("LC_ALL", "C")
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            // A timeout or a reboot order drops the future; a tool that went on writing to the
+            // disk then would race with the next attempt.
             .kill_on_drop(true)
             .spawn()
             .map_err(start)?;
@@ -125,10 +145,10 @@ impl Cmd {
     }
 }
 
-/// Runs commands in order; a failure of an optional one is logged at most.
+/// Runs commands in order. The failure of an optional command is logged at debug level.
 ///
 /// # Errors
-/// The first failure of a command that must succeed.
+/// The first failure of a command that must succeed; the rest is not run.
 pub async fn run_all(cmds: &[Cmd], limit: Duration) -> Result<(), CmdError> {
     for cmd in cmds {
         match cmd.run(limit).await {
@@ -140,7 +160,7 @@ pub async fn run_all(cmds: &[Cmd], limit: Duration) -> Result<(), CmdError> {
     Ok(())
 }
 
-/// The last `max` bytes of a text, at a character boundary.
+/// The last `max` bytes of a text or fewer, starting at a character boundary.
 pub(crate) fn tail(text: &str, max: usize) -> &str {
     let mut start = text.len().saturating_sub(max);
     while !text.is_char_boundary(start) {

@@ -1,13 +1,16 @@
-//! The kernel command line: where pixie is, and the few things that may be tuned.
+//! The kernel command line: pixie's address, and the settings of one boot.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// How long to listen for LLDP neighbours: a little over the 30 s that switches wait between two
-/// frames (IEEE 802.1AB msgTxInterval).
+/// Default wait for LLDP neighbours: slightly more than the 30 s between two frames of a switch
+/// (IEEE 802.1AB msgTxInterval).
 const LLDP_WAIT_DEFAULT: Duration = Duration::from_secs(32);
+/// Upper bound of `metalmesh.lldp_wait`, seconds. Larger values are cut to it, so that a typing
+/// error cannot keep a machine from registering.
 const LLDP_WAIT_MAX_S: u64 = 120;
-/// Arguments that the installed system inherits, since they belong to the machine.
+/// Arguments that the installed system inherits, because they describe the machine and not the
+/// boot image.
 const INHERITED: [&str; 6] = [
     "console",
     "no_timer_check",
@@ -17,38 +20,42 @@ const INHERITED: [&str; 6] = [
     "pci",
 ];
 
-/// What `/proc/cmdline` says to hammer.
+/// The arguments of `/proc/cmdline` that hammer reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cmdline {
     /// `metalmesh.pixie=http://host:port`.
     pub pixie: Option<String>,
     /// `metalmesh.mac=…` from pixie, or `BOOTIF=01-52-54-…` from another boot loader; lower case
-    /// with colons.
+    /// with colons. `None` if neither is a MAC address.
     pub boot_mac: Option<String>,
-    /// `ip=…` when it is static.
+    /// `ip=…` with a static address. `None` means DHCP.
     pub static_ip: Option<StaticIp>,
     /// `metalmesh.lldp_wait=<seconds>`.
     pub lldp_wait: Duration,
-    /// `metalmesh.debug`: log more.
+    /// `metalmesh.debug`: `true` if debug messages are logged.
     pub debug: bool,
-    /// Arguments to hand on to the installed kernel, in order.
+    /// Arguments for the installed kernel, in order.
     pub inherited: Vec<String>,
 }
 
-/// `ip=<client>:<server>:<gateway>:<netmask>:<host>:<device>:<autoconf>:<dns>`, as the kernel has
-/// it (Documentation/admin-guide/nfs/nfsroot.rst).
+/// `ip=<client>:<server>:<gateway>:<netmask>:<host>:<device>:<autoconf>:<dns>`, in the kernel's
+/// syntax (Documentation/admin-guide/nfs/nfsroot.rst).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StaticIp {
+    /// The machine's address.
     pub address: Ipv4Addr,
+    /// Length of the prefix, bits.
     pub prefix: u8,
+    /// Default gateway.
     pub gateway: Option<Ipv4Addr>,
-    /// Empty: the first with a carrier.
+    /// Interface name. Empty means the first interface with a carrier.
     pub device: String,
+    /// DNS servers, at most two.
     pub dns: Vec<Ipv4Addr>,
 }
 
 impl Cmdline {
-    /// Reads the line; what it does not know is left to others.
+    /// Parses the line. Unknown arguments are ignored: they are for the kernel or other programs.
     #[must_use]
     pub fn parse(line: &str) -> Self {
         let mut out = Self {
@@ -69,6 +76,8 @@ impl Cmdline {
                     }
                 }
                 "metalmesh.debug" => out.debug = true,
+                // A second, unreadable argument must not hide a good first one: some loaders add
+                // a BOOTIF of their own format to pixie's line.
                 "metalmesh.mac" | "BOOTIF" => {
                     out.boot_mac = boot_mac(value).or_else(|| out.boot_mac.take());
                 }
@@ -81,7 +90,7 @@ impl Cmdline {
     }
 }
 
-/// PXELINUX writes the hardware type 01 before the address; iPXE's `${mac}` does not.
+/// Parses a MAC address. PXELINUX writes the hardware type 01 before it, iPXE's `${mac}` does not.
 fn boot_mac(value: &str) -> Option<String> {
     let text = value.replace('-', ":").to_lowercase();
     let mac = if text.len() == 20 {

@@ -1,4 +1,5 @@
-//! Provisioning events: in order, with the time they happened, also when control is away.
+//! Provisioning events: sent in order, with the time they happened, and queued while control is
+//! unreachable.
 
 use std::time::Duration;
 
@@ -9,14 +10,18 @@ use tokio::task::JoinSet;
 
 use crate::net::clock::now_ms;
 
+/// Events that may wait in the channel, and as many again in the spool. A full channel drops the
+/// new event, a full spool its oldest.
 const EVENTS_MAX: usize = 64;
-/// Longest message of an event, bytes; control refuses events that are much longer.
+/// Longest message of an event, bytes; longer ones are cut. Control refuses events that are much
+/// longer.
 const MESSAGE_LEN_MAX: usize = 4096;
-/// Between two signs of life.
+/// Time without an event after which "Alive" is sent.
 const ALIVE_EVERY: Duration = Duration::from_secs(60);
+/// Pause before an event is sent again to a control that did not answer.
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
 
-/// Sends events in the background.
+/// Sends events to control in a background task, which ends when this value is dropped.
 #[derive(Debug)]
 pub struct Events {
     sender: mpsc::Sender<Note>,
@@ -26,12 +31,12 @@ pub struct Events {
 #[derive(Debug)]
 enum Note {
     Event(MachineEvent),
-    /// Answered when everything before it is sent.
+    /// Answered when all earlier events are sent.
     Flush(tokio::sync::oneshot::Sender<()>),
 }
 
 impl Events {
-    /// Starts sending; "Alive" follows each minute from the first event on.
+    /// Starts the sender. It sends "Alive" after each minute without another event.
     #[must_use]
     pub fn spawn(agent: &Agent) -> Self {
         let (sender, receiver) = mpsc::channel(EVENTS_MAX);
@@ -43,7 +48,7 @@ impl Events {
         }
     }
 
-    /// Notes an event. It is dropped when 64 wait already.
+    /// Queues an event without waiting; drops it if 64 are queued.
     pub fn send(&self, event: &str, message: impl Into<String>) {
         tracing::info!("event: {event}");
         if self
@@ -55,12 +60,12 @@ impl Events {
         }
     }
 
-    /// Waits until all events are with control, at most `limit`.
+    /// Waits until control has all queued events, at most `limit`.
     pub async fn flush(&self, limit: Duration) {
         let (done, sent) = tokio::sync::oneshot::channel();
         let all = async {
             if self.sender.send(Note::Flush(done)).await.is_ok() {
-                // An error says that the task is gone: nothing is left to wait for.
+                // An error means that the sender task ended: no event will be sent any more.
                 drop(sent.await);
             }
         };
@@ -86,11 +91,14 @@ async fn run(client: MachineServiceClient, mut receiver: mpsc::Receiver<Note>) {
             Ok(None) => return,
             Ok(Some(Note::Event(event))) => spool.push(event),
             Ok(Some(Note::Flush(done))) => {
-                // Nobody waits any more: no harm.
+                // An error means that `flush` gave up waiting; nothing depends on its answer.
                 done.send(()).unwrap_or_default();
             }
             Err(_) => spool.push(make("Alive", String::new())),
         }
+        // One at a time and from the front: control records events in the order of arrival, and
+        // an event leaves the spool only after control has answered. A retry may deliver it twice;
+        // control knows it by machine and time.
         while let Some(event) = spool.front() {
             match client.event(event.clone()).await {
                 Err(error) if error.is_transient() => {
@@ -98,6 +106,7 @@ async fn run(client: MachineServiceClient, mut receiver: mpsc::Receiver<Note>) {
                     tokio::time::sleep(RETRY_PAUSE).await;
                     continue;
                 }
+                // A final refusal would block all later events if it were retried.
                 Err(error) => tracing::warn!(event = event.event, %error, "event refused"),
                 Ok(_) => {}
             }

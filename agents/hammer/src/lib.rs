@@ -1,16 +1,24 @@
-//! hammer: what a bare machine runs when it boots from the network.
+//! hammer: the installer that a bare machine boots from the network.
 //!
-//! It is `/init` of the initramfs ([`init`]): brings the network up, trades a boot ticket for an
-//! identity, tells control what the machine is made of, and then does what control orders
-//! ([`life`]): wipe, wait, install, reboot. The same static binary stays in the installed system
-//! and phones home ([`phone_home`]).
+//! hammer is `/init` of the initramfs ([`init`]). It brings the network up, trades a boot ticket
+//! for an identity, registers the machine's inventory with control, and carries out control's
+//! orders ([`life`]): wipe, wait, install, reboot. The same static binary stays in the installed
+//! system and phones home ([`phone_home`]).
 //!
 //! Invariants:
-//! - What to do to disks and files is planned by pure functions ([`wipe`], [`install`]) and then
-//!   executed; tests read the plans.
-//! - A disk that was not wiped is reported as such; a failed installation leaves nothing bootable.
-//! - The machine's key is made here, lives in memory, and is lost with the power.
-//! - No secret in arguments, URLs or logs.
+//! - Pure functions plan the changes to disks and files ([`wipe`], [`install`]); a runner executes
+//!   the plan. Tests compare the plans.
+//! - Every disk gets a wipe record. It names a method only if overwriting reached every block or
+//!   the samples read back after the method were erased; else it has the error ([`wipe::run`]).
+//! - A layout is checked as a whole before the first byte is written ([`install::layout::plan`]).
+//! - A failed installation unmounts the target and removes signatures and partition tables of all
+//!   disks of the layout ([`install::run`]); what it cannot remove it logs.
+//! - An order that was carried out in this boot is reported again, never carried out again
+//!   ([`orders::Ledger`]).
+//! - The machine's key is generated here, stays in memory and is lost with the power. The key of
+//!   the installed system is generated after the last program of the image has run.
+//! - No secret is passed in arguments or URLs, and none is logged. The one exception is the ATA
+//!   password of a secure erase, a constant that the erase removes again.
 
 pub mod calls;
 pub mod cmd;

@@ -1,4 +1,4 @@
-//! A machine's life in the initramfs: network, identity, inventory, then orders until it reboots.
+//! The machine's run in the initramfs: network, identity, inventory, then orders until a reboot.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::calls::persistent;
 use crate::cmdline::Cmdline;
 use crate::events::Events;
-use crate::install::{self, Installed, StepError, Tools};
+use crate::install::{self, InstallTools, Installed, StepError};
 use crate::inventory::{self, Sys};
 use crate::lldp::Lldp;
 use crate::log::Tail;
@@ -23,22 +23,25 @@ use crate::net::{self, Network, clock, links};
 use crate::orders::{Action, Ledger};
 use crate::{ticket, wipe};
 
-/// For the last events before a reboot.
+/// Longest wait for queued events to reach control before a reboot. Events that are still queued
+/// then are lost.
 const FLUSH_LIMIT: Duration = Duration::from_secs(10);
-/// Control orders the reboot when the BMC's boot order is set; without word for so long after a
-/// good installation the machine goes by itself.
+/// Longest wait for control's reboot order after a successful installation. Control gives the
+/// order once the BMC's boot order is set; after this time hammer reboots on its own.
 const REBOOT_WAIT_LIMIT: Duration = Duration::from_secs(60);
 
-/// What the process does when life ends.
+/// The outcome of a run that ended without an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
+    /// Control ordered a reboot, or the wait for that order ran out.
     Reboot,
 }
 
-/// Lives until control orders a reboot.
+/// Joins, registers and carries out orders until control orders a reboot.
 ///
 /// # Errors
-/// What keeps the machine from joining; whoever called reboots then.
+/// When the machine cannot join or register, or control finally refuses a report. The caller
+/// reboots the machine then.
 pub async fn run(cmdline: &Cmdline, tail: &Tail) -> Result<End> {
     agents_kit::install_crypto_provider();
     let sys = Sys::default();
@@ -59,6 +62,8 @@ pub async fn run(cmdline: &Cmdline, tail: &Tail) -> Result<End> {
     if let Some(lease) = network.lease.clone() {
         background.spawn(net::run_renewal(network.link.clone(), lease));
     }
+    // Before the join: switches send a frame every 30 s, so that listening while the ticket and
+    // the certificate are fetched saves most of that time at registration.
     let lldp = Lldp::spawn(&links::list(), &uuid);
 
     let http = Http::new(network.resolver.clone());
@@ -79,6 +84,8 @@ pub async fn run(cmdline: &Cmdline, tail: &Tail) -> Result<End> {
         life.follow_orders().await
     };
     let end = end.await;
+    // After an error process 1 reboots, which ends this identity and empties the event queue: the
+    // reason must reach control now or is lost.
     if let Err(error) = &end {
         life.events.send("Crashed", format!("{error:#}"));
         life.events.flush(FLUSH_LIMIT).await;
@@ -92,8 +99,11 @@ async fn join(http: &Http, network: &Network, pixie: &str, sys: &Sys) -> Result<
         .await
         .context("ticket")?;
     ticket.claim.nonce = Some(inventory::nonce_reader(sys));
+    // Before the first TLS handshake: an empty battery starts the clock years off, and then every
+    // certificate of control is expired or not yet valid. Pixie's time comes first because it is
+    // always there; NTP refines it where DHCP names a server.
     if ticket.time_ms > 0 && clock::set(ticket.time_ms).context("clock")? {
-        tracing::info!("clock set");
+        tracing::info!("clock set from pixie");
     }
     clock::sync(&network.ntp).await;
     let mut control = Vec::new();
@@ -107,6 +117,8 @@ async fn join(http: &Http, network: &Network, pixie: &str, sys: &Sys) -> Result<
         );
     }
     let roots = Roots::Certificates(ticket.roots.into_iter().map(Into::into).collect());
+    // `enrol_once` and `from_credential` keep key and certificate in memory only: a copy on a disk
+    // would outlive this boot, and the disks belong to tenants.
     let credential = enrol_once(&control, roots, &ticket.claim)
         .await
         .context("join")?;
@@ -128,6 +140,8 @@ struct Life {
 impl Life {
     async fn register(&self, network: &Network, lldp: &Lldp, lldp_wait: Duration) -> Result<()> {
         let bmc = inventory::bmc(&self.sys).await;
+        // The request claims the machine's switch ports, so it waits for the switches' frames,
+        // within the limit.
         lldp.wait(lldp_wait).await;
         let request = inventory::collect(&self.sys, &network.link.name, &lldp.neighbours(), &bmc);
         for nic in &request.nics {
@@ -136,7 +150,7 @@ impl Life {
                     nic = nic.name,
                     switch = n.system_name,
                     port = n.port_id,
-                    "neighbour"
+                    "LLDP neighbour"
                 );
             }
         }
@@ -153,7 +167,7 @@ impl Life {
         Ok(())
     }
 
-    /// Carries out orders, always the newest; an order to reboot interrupts what runs.
+    /// Carries out orders, always the newest; a reboot order interrupts the running one.
     async fn follow_orders(&self) -> Result<End> {
         let (sender, mut orders) = watch::channel(None);
         let mut task = JoinSet::new();
@@ -161,6 +175,8 @@ impl Life {
         let mut ledger = Ledger::default();
         let mut done = Reports::default();
         loop {
+            // The watch channel holds the newest order only. That is enough because orders are
+            // level-triggered: each carries the whole desired state, an older one is obsolete.
             let order: Option<MachineOrder> = orders.borrow_and_update().clone();
             let Some(order) = order else {
                 orders.changed().await.context("order stream ended")?;
@@ -168,11 +184,15 @@ impl Life {
             };
             let action = ledger.decide(&order);
             let is_reboot = matches!(action, Action::Reboot);
+            // A clone has its own "seen" mark: the main receiver still reports a change that
+            // arrives during the work, so that no order is lost.
             let mut watcher = orders.clone();
             tokio::select! {
                 result = self.carry_out(action, &order, &mut ledger, &mut done) => result?,
+                // Only a reboot interrupts. Dropping a wipe or an installation half-way is safe
+                // then, since the next boot starts with control's order again.
                 () = reboot_ordered(&mut watcher) => {
-                    tracing::warn!("reboot ordered while working");
+                    tracing::warn!("reboot ordered while another order was running");
                     return Ok(self.reboot().await);
                 }
             }
@@ -186,8 +206,9 @@ impl Life {
             };
             match tokio::time::timeout(limit, orders.changed()).await {
                 Ok(changed) => changed.context("order stream ended")?,
+                // An installed machine is the tenant's: it must come up even if control is gone.
                 Err(_) => {
-                    tracing::warn!("no reboot order; going by myself");
+                    tracing::warn!("no reboot order after the installation; rebooting anyway");
                     return Ok(self.reboot().await);
                 }
             }
@@ -207,6 +228,9 @@ impl Life {
                 done.wipe = WipeReport {
                     disks: wipe::run(self.sys.disks()).await,
                 };
+                // Noted before the report: the report waits for control as long as it takes, and
+                // control may repeat the order meanwhile. That must repeat the report, not the
+                // wipe.
                 ledger.wiped(order);
                 self.report_wipe(&done.wipe).await
             }
@@ -222,7 +246,7 @@ impl Life {
                     "order: install"
                 );
                 self.events.send("Installing", "");
-                let cx = Tools {
+                let cx = InstallTools {
                     sys: &self.sys,
                     http: &self.http,
                     agent: &self.agent,
@@ -230,13 +254,15 @@ impl Life {
                     inherited: &self.inherited,
                 };
                 let result = install::run(&cx, &install).await;
+                // Failed attempts are noted too: another try is control's decision, and comes as
+                // an order with a higher attempt number.
                 done.install = Some(self.install_report(&install.allocation_uuid, result));
                 ledger.installed(&install);
                 self.report_install(done).await
             }
             Action::InstallAgainReported => self.report_install(done).await,
             Action::Hold(reason) => {
-                tracing::warn!(reason, "held");
+                tracing::warn!(reason, "order: hold");
                 Ok(())
             }
             Action::Reboot | Action::Nothing => Ok(()),
@@ -269,7 +295,7 @@ impl Life {
         };
         match result {
             Ok(done) => {
-                tracing::info!("installed");
+                tracing::info!("installation succeeded");
                 report.console_password = done.console_password;
                 report.primary_disk = done.primary_disk;
             }
@@ -281,6 +307,7 @@ impl Life {
                 tracing::error!(step, error, "installation failed");
             }
         }
+        // Last, so that the tail holds the line about success or failure from above.
         report.log_tail = self.tail.text();
         report
     }
@@ -288,12 +315,14 @@ impl Life {
     async fn reboot(&self) -> End {
         self.events.send("Booting New Kernel", "");
         self.events.flush(FLUSH_LIMIT).await;
+        // A closed session tells control at once that hammer left; a lost one is noticed only when
+        // the link's idle timeout ends.
         self.agent.close().await;
         End::Reboot
     }
 }
 
-/// What was reported, to say it again when control asks.
+/// The reports of this boot, kept to repeat them when control repeats an order.
 #[derive(Default)]
 struct Reports {
     wipe: WipeReport,
@@ -301,12 +330,13 @@ struct Reports {
 }
 
 impl Reports {
+    /// `true` if the last installation of this boot succeeded.
     fn is_installed(&self) -> bool {
         self.install.as_ref().is_some_and(|r| r.error.is_empty())
     }
 }
 
-/// Keeps the newest order at hand.
+/// Follows the order stream over reconnects and publishes the newest order in `sender`.
 async fn receive(agent: Agent, boot_id: String, sender: watch::Sender<Option<MachineOrder>>) {
     let client: MachineServiceClient = agent.client();
     let open = || {
@@ -320,11 +350,13 @@ async fn receive(agent: Agent, boot_id: String, sender: watch::Sender<Option<Mac
     agents_kit::run_desired(&agent, open, None, on, CancellationToken::new()).await;
 }
 
-/// Ends when a newer order is to reboot.
+/// Returns when a newer order than the current one is a reboot.
 async fn reboot_ordered(orders: &mut watch::Receiver<Option<MachineOrder>>) {
     use proto_mesh::machine_order::Order;
     loop {
         if orders.changed().await.is_err() {
+            // The stream task is gone. That must not cancel the running order; the main loop
+            // reports the error after it.
             return std::future::pending().await;
         }
         let is_reboot = |o: &MachineOrder| matches!(o.order, Some(Order::Reboot(_)));

@@ -1,7 +1,8 @@
-//! Neighbours by LLDP: which switch port each interface hangs on, and letting the switch know us.
+//! LLDP in both directions: hears the switch port of each interface, and announces the machine to
+//! the switch.
 //!
 //! A frame is a hint for wiring, never a proof of identity. Listening starts as soon as the
-//! interfaces are up and goes on while the machine joins, so that it costs little time of its own.
+//! interfaces are up and continues while the machine joins, so that it adds little waiting time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,16 +16,19 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::net::links::{Link, has_carrier};
 
-/// A switch that sees a new neighbour answers fast (IEEE 802.1AB §9.2.5.7), so we speak often.
+/// Interval between own frames. A switch that sees a new neighbour answers at once
+/// (IEEE 802.1AB §9.2.5.7), so a frame that was lost while the port came up is soon repeated.
 const SEND_EVERY: Duration = Duration::from_secs(5);
+/// Time to live of own frames, seconds: four intervals. The switch forgets the machine after it.
 const TTL_S: u16 = 20;
-/// Neighbours kept of one interface; a hub or a broken bridge shows more.
+/// Neighbours kept per interface; further ones are ignored. Only a hub or a bridge that forwards
+/// LLDP shows more than one.
 const NEIGHBOURS_MAX: usize = 8;
 
-/// What was heard, by interface name.
+/// Received frames by interface name.
 type Heard = BTreeMap<String, Vec<Frame>>;
 
-/// Listens and speaks until it is dropped.
+/// Listens and announces until it is dropped.
 #[derive(Debug)]
 pub struct Lldp {
     heard: Arc<Mutex<Heard>>,
@@ -35,7 +39,7 @@ pub struct Lldp {
 }
 
 impl Lldp {
-    /// Starts on all `links`. `uuid` is what the switch sees as chassis and system name.
+    /// Starts on all `links`. `uuid` becomes the chassis id and the system name in own frames.
     #[must_use]
     pub fn spawn(links: &[Link], uuid: &str) -> Self {
         let heard = Arc::new(Mutex::new(Heard::new()));
@@ -66,6 +70,7 @@ impl Lldp {
     pub async fn wait(&self, limit: Duration) {
         let deadline = self.started + limit;
         loop {
+            // Before the look at the map: a frame between look and wait would be missed otherwise.
             let changed = self.news.notified();
             let heard = self.neighbours();
             let mut wired = self.interfaces.iter().filter(|n| has_carrier(n));
@@ -78,7 +83,7 @@ impl Lldp {
         }
     }
 
-    /// What was heard so far.
+    /// The frames received so far.
     #[must_use]
     pub fn neighbours(&self) -> Heard {
         self.heard.lock().clone()
@@ -88,7 +93,7 @@ impl Lldp {
 async fn run(link: Link, frame: Vec<u8>, heard: Arc<Mutex<Heard>>, news: Arc<Notify>) {
     let socket = match Socket::open(&link.name) {
         Ok(socket) => socket,
-        Err(error) => return tracing::warn!(nic = link.name, %error, "no LLDP"),
+        Err(error) => return tracing::warn!(nic = link.name, %error, "cannot open LLDP socket"),
     };
     let mut tick = tokio::time::interval(SEND_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -96,11 +101,12 @@ async fn run(link: Link, frame: Vec<u8>, heard: Arc<Mutex<Heard>>, news: Arc<Not
         tokio::select! {
             _ = tick.tick() => {
                 if let Err(error) = socket.send(&frame).await {
-                    tracing::debug!(nic = link.name, %error, "LLDP not sent");
+                    tracing::debug!(nic = link.name, %error, "LLDP send failed");
                 }
             }
             received = socket.recv() => match received {
                 Ok(bytes) => {
+                    // A packet socket also receives the frames sent on the same interface.
                     if let Ok(neighbour) = Frame::decode(&bytes)
                         && neighbour.source != link.mac.0
                     {
@@ -110,7 +116,9 @@ async fn run(link: Link, frame: Vec<u8>, heard: Arc<Mutex<Heard>>, news: Arc<Not
                     }
                 }
                 Err(error) => {
-                    tracing::debug!(nic = link.name, %error, "LLDP not read");
+                    tracing::debug!(nic = link.name, %error, "LLDP receive failed");
+                    // An interface that went down fails at once each time; the tick keeps this
+                    // loop from spinning.
                     tick.tick().await;
                 }
             }
@@ -118,7 +126,7 @@ async fn run(link: Link, frame: Vec<u8>, heard: Arc<Mutex<Heard>>, news: Arc<Not
     }
 }
 
-/// Adds a neighbour, in place of what the same port said before; a time of 0 takes it away.
+/// Adds a neighbour, replacing the earlier frame of the same port. A time to live of 0 removes it.
 fn note(list: &mut Vec<Frame>, neighbour: Frame) {
     list.retain(|n| (&n.chassis_id, &n.port_id) != (&neighbour.chassis_id, &neighbour.port_id));
     if neighbour.ttl_s > 0 && list.len() < NEIGHBOURS_MAX {

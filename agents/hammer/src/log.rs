@@ -1,4 +1,4 @@
-//! The log: short lines on the console, and the last of them kept for a failure's report.
+//! The log: short lines on the console; the last ones are kept for the installation report.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
@@ -12,10 +12,10 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, registry};
 
-/// What `InstallReport.log_tail` may carry, bytes.
+/// Bytes of `InstallReport.log_tail` at most; older lines are dropped.
 const TAIL_MAX: usize = 16 * 1024;
 
-/// The last lines that were logged. Cheap to clone.
+/// The newest lines of the log. Cheap to clone (`Arc`).
 #[derive(Debug, Clone, Default)]
 pub struct Tail(Arc<Mutex<VecDeque<String>>>);
 
@@ -41,18 +41,18 @@ impl Tail {
     }
 }
 
-/// Starts logging to standard output and into the tail.
+/// Starts logging to standard output and into the tail. `debug` also logs debug messages.
 pub fn start(debug: bool) -> Tail {
     let tail = Tail::default();
     let own = if debug { "debug" } else { "info" };
-    // QUIC tries segmentation offload once on each interface, and says so when there is none.
+    // quinn_udp warns once on each interface without segmentation offload, which is harmless.
     let filter = EnvFilter::new(format!(
         "warn,quinn_udp=error,metalmesh_hammer={own},agents_hammer={own},agents_kit=info"
     ));
     let layer = ConsoleLayer { tail: tail.clone() };
     // A second start, as in tests, keeps the first subscriber.
     if registry().with(filter).with(layer).try_init().is_err() {
-        tracing::debug!("logging was started before");
+        tracing::debug!("logging is already started");
     }
     tail
 }
@@ -92,12 +92,17 @@ impl Visit for LineVisitor<'_> {
     }
 }
 
-/// Seconds since the kernel started.
+/// Seconds since the kernel started. 0 if `/proc` is not mounted yet: process 1 logs before that,
+/// and the log cannot report its own failure anywhere else.
 pub(crate) fn uptime_s() -> f64 {
-    std::fs::read_to_string("/proc/uptime")
-        .ok()
-        .and_then(|t| t.split_whitespace().next().and_then(|s| s.parse().ok()))
-        .unwrap_or_default()
+    let Ok(text) = std::fs::read_to_string("/proc/uptime") else {
+        return 0.0;
+    };
+    let seconds = text.split_whitespace().next().map(str::parse);
+    match seconds {
+        Some(Ok(seconds)) => seconds,
+        Some(Err(_)) | None => 0.0,
+    }
 }
 
 #[cfg(test)]

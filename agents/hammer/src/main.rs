@@ -18,20 +18,21 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Be process 1 of the boot image
+    /// Run as process 1 of the boot image
     Init,
-    /// Join, register and carry out orders, until one of them is to reboot
+    /// Join, register and carry out orders until control orders a reboot
     Run,
-    /// Tell control from an installed system that it runs
+    /// Report to control from an installed system that it runs
     PhoneHome(PhoneHomeArgs),
-    /// Run an image's Ignition in its system, with the config from standard input; the installer
-    /// starts this as the first process of namespaces of its own
+    /// Run an image's Ignition inside the new system, with the config from standard input; the
+    /// installer starts this as process 1 of new namespaces
     RunIgnition(RunIgnitionArgs),
 }
 
 fn main() -> ExitCode {
-    // The kernel starts /init without arguments that are ours; the first process of a namespace
-    // has them.
+    // Both `/init` and the Ignition runner are process 1, the one of the machine, the other of a
+    // PID namespace. The process id alone would start a second installer inside the namespace; the
+    // kernel never passes our subcommand to /init.
     let is_ours = std::env::args()
         .nth(1)
         .is_some_and(|word| word == "run-ignition");
@@ -52,14 +53,16 @@ fn main() -> ExitCode {
 fn init_process() -> ExitCode {
     let reason = init::run();
     log::start(false);
-    tracing::error!(reason, "process 1 has nothing left to do");
+    tracing::error!(reason, "process 1 cannot reboot the machine");
     loop {
-        // Ending would be a kernel panic.
+        // The end of process 1 is a kernel panic, which would scroll the reason off the console.
         std::thread::park();
     }
 }
 
 fn run() -> ExitCode {
+    // An unreadable command line counts as empty: `life::run` then fails with the missing
+    // `metalmesh.pixie=`, after the log has started.
     let text = std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
     let cmdline = Cmdline::parse(&text);
     let tail = log::start(cmdline.debug);
@@ -77,7 +80,7 @@ fn finish(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!(error = format!("{error:#}"), "hammer gives up");
+            tracing::error!(error = format!("{error:#}"), "hammer failed");
             ExitCode::FAILURE
         }
     }

@@ -1,45 +1,57 @@
-//! Orders: which one to act on, and what was done already.
+//! Orders: the action for each, and the ledger of those carried out in this boot.
 //!
-//! The stream is level-triggered: after each reconnect control says again what it wants. An order
+//! The stream is level-triggered: after each reconnect control repeats the current order. An order
 //! that was carried out is not carried out twice, so that a lost connection never wipes twice.
+//! The ledger lives in memory: after a reset the machine registers with a new boot id, and control
+//! decides anew.
 
 use proto_mesh::MachineOrder;
 use proto_mesh::machine_order::Order;
 
-/// What hammer does next.
+/// hammer's next action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
+    /// Wipe all disks and report.
     Wipe,
-    /// Report again: control has not heard that the wipe was done.
+    /// Repeat the wipe report: control has not received it.
     WipeAgainReported,
+    /// Wait for the next order; the machine is on offer.
     Wait,
+    /// Install and report.
     Install(Box<proto_mesh::Install>),
-    /// Report again how this installation ended.
+    /// Repeat the report of this installation.
     InstallAgainReported,
+    /// Reboot.
     Reboot,
+    /// Keep still for this reason, such as a disk that could not be wiped.
     Hold(String),
-    /// Nothing that this hammer knows.
+    /// An order of a kind that this version of hammer does not know; ignored.
     Nothing,
 }
 
-/// What was carried out in this boot.
+/// The newest wipe and the newest installation carried out in this boot.
 #[derive(Debug, Default)]
 pub struct Ledger {
+    /// Term and generation of the order.
     wiped: Option<(u64, u64)>,
     /// Allocation and attempt.
     installed: Option<(String, u32)>,
 }
 
 impl Ledger {
-    /// What to do about an order.
+    /// Maps an order to an action.
     #[must_use]
     pub fn decide(&self, order: &MachineOrder) -> Action {
         match &order.order {
+            // A wipe has no id of its own. The fence (term, generation) names it: a later
+            // generation means that control wants a further wipe.
             Some(Order::Wipe(_)) if self.wiped == Some((order.term, order.generation)) => {
                 Action::WipeAgainReported
             }
             Some(Order::Wipe(_)) => Action::Wipe,
             Some(Order::Wait(_)) => Action::Wait,
+            // An installation is named by allocation and attempt, not by the generation, which
+            // also moves for reasons that must not reinstall a finished system.
             Some(Order::Install(install)) => {
                 let known = self.installed.as_ref();
                 let same = known.is_some_and(|(uuid, attempt)| {
@@ -57,12 +69,12 @@ impl Ledger {
         }
     }
 
-    /// Notes a wipe that was carried out, well or not.
+    /// Notes a wipe that was carried out, successfully or not.
     pub fn wiped(&mut self, order: &MachineOrder) {
         self.wiped = Some((order.term, order.generation));
     }
 
-    /// Notes an installation that was carried out, well or not.
+    /// Notes an installation that was carried out, successfully or not.
     pub fn installed(&mut self, install: &proto_mesh::Install) {
         self.installed = Some((install.allocation_uuid.clone(), install.attempt));
     }

@@ -1,4 +1,4 @@
-//! The boot ticket: pixie vouches that this machine is the one it has just booted.
+//! The boot ticket: pixie vouches that the caller is the machine that it has just booted.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,11 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::net::http::Http;
 
-/// Pauses between questions.
+/// Pauses between requests, first and longest.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
-/// After so long a fresh boot may help more than another question.
+/// Longest time without a ticket. The machine reboots then, which may bring a newer boot image or
+/// another pixie.
 const ASK_LIMIT: Duration = Duration::from_secs(600);
-/// The machine's addresses may reach pixie a moment after its question.
+/// Refusals (4xx) until hammer gives up. A few are normal: pixie may learn the machine's address
+/// shortly after the first request.
 const REFUSALS_MAX: u32 = 5;
 
 #[derive(Serialize)]
@@ -37,16 +39,19 @@ struct Answer {
     machine_uuid: String,
 }
 
-/// A ticket, and all that it takes to redeem it.
+/// A ticket, and everything needed to redeem it.
 pub struct Ticket {
+    /// The claim to redeem at control.
     pub claim: BootClaim,
-    /// Roots that control's certificates end in, DER.
+    /// Root certificates of control, DER.
     pub roots: Vec<Vec<u8>>,
+    /// Control nodes, host:port.
     pub control: Vec<String>,
-    /// Pixie's clock when it answered; 0 when it did not say.
+    /// Pixie's clock at its answer, milliseconds since the epoch. 0 means unknown.
     pub time_ms: u64,
 }
 
+// By hand: a derived one would print the ticket with everything in it.
 impl fmt::Debug for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (claim, control) = (&self.claim, &self.control);
@@ -57,10 +62,10 @@ impl fmt::Debug for Ticket {
     }
 }
 
-/// Asks pixie until it has a ticket; it may have to wait for control itself.
+/// Requests a ticket from pixie until it has one. Pixie may have to wait for control itself.
 ///
 /// # Errors
-/// When pixie refuses for good, or for ten minutes.
+/// When pixie refuses `REFUSALS_MAX` times, or gives no ticket for ten minutes.
 pub async fn ask(http: &Http, pixie: &str, uuid: &str, mac: &str) -> Result<Ticket> {
     let url = format!("{pixie}/v1/ticket");
     let question = serde_json::to_string(&Question { uuid, mac })?;
@@ -73,6 +78,7 @@ pub async fn ask(http: &Http, pixie: &str, uuid: &str, mac: &str) -> Result<Tick
             Ok((200, body)) => return parse(&body, uuid, mac),
             Ok((status, body)) => {
                 let text = String::from_utf8_lossy(&body).trim().to_string();
+                // 4xx is pixie's own decision; 429 and 5xx (control unreachable) only cost time.
                 if (400..500).contains(&status) && status != 429 {
                     refusals += 1;
                     if refusals >= REFUSALS_MAX {
@@ -83,6 +89,8 @@ pub async fn ask(http: &Http, pixie: &str, uuid: &str, mac: &str) -> Result<Tick
             }
             Err(error) => format!("{error:#}"),
         };
+        // After a power failure whole racks boot at once: the growing, jittered pauses keep them
+        // from asking pixie in step.
         let pause = BACKOFF.pause(failures);
         failures = failures.saturating_add(1);
         if tokio::time::Instant::now() + pause > deadline {
@@ -93,18 +101,19 @@ pub async fn ask(http: &Http, pixie: &str, uuid: &str, mac: &str) -> Result<Tick
     }
 }
 
-/// Reads pixie's answer to the machine that asked.
+/// Parses pixie's answer to the machine with this UUID and MAC address.
 ///
 /// # Errors
-/// It is no ticket.
+/// When the answer is not JSON of a ticket, or has no roots or no control nodes.
 pub fn parse(body: &[u8], uuid: &str, mac: &str) -> Result<Ticket> {
-    let answer: Answer = serde_json::from_slice(body).context("pixie's answer is no ticket")?;
+    let answer: Answer = serde_json::from_slice(body).context("pixie's answer is not a ticket")?;
+    // Encoders differ in base64 alphabet and padding; all three variants are accepted.
     let decode = |text: &str| {
         BASE64_URL_SAFE_NO_PAD
             .decode(text)
             .or_else(|_| BASE64_URL_SAFE.decode(text))
             .or_else(|_| BASE64_STANDARD.decode(text))
-            .context("pixie's answer is no ticket")
+            .context("pixie's answer is not a ticket")
     };
     let roots = answer
         .roots
@@ -112,7 +121,8 @@ pub fn parse(body: &[u8], uuid: &str, mac: &str) -> Result<Ticket> {
         .map(|r| decode(r))
         .collect::<Result<Vec<_>>>()?;
     if roots.is_empty() || answer.control.is_empty() {
-        bail!("pixie's ticket names no roots or no control");
+        // Without roots the first handshake with control could not be authenticated.
+        bail!("pixie's ticket names no root certificates or no control nodes");
     }
     let machine_uuid = if answer.machine_uuid.is_empty() {
         uuid.to_string()

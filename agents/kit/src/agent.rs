@@ -1,4 +1,4 @@
-//! A joined agent: its identity, its session, its clients.
+//! A joined agent: identity, session and clients.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,20 +10,20 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::cache::LastGood;
-use crate::desired::Fenced;
 use crate::error::KitError;
-use crate::metrics::Steps;
+use crate::fence::Fenced;
 use crate::renew::{self, Renewal};
 use crate::state_dir::{StateDir, StoredSession};
+use crate::steps::Steps;
 
-/// Who this agent is.
+/// The agent's identity, from its certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentIdentity {
     /// The whole identity.
     pub spiffe: SpiffeId,
-    /// The partition; empty for machines.
+    /// The partition. Empty for machines.
     pub partition: String,
-    /// Agent id (of a core agent the switch's id) or machine UUID.
+    /// Agent id (a core agent's is the switch's id) or machine UUID.
     pub id: String,
 }
 
@@ -37,7 +37,8 @@ impl From<&SpiffeId> for AgentIdentity {
     }
 }
 
-/// A handle on the agent's session. Cheap to clone; the last clone's drop ends it.
+/// A handle on the agent's session. Cheap to clone (`Arc`); the session ends when the last clone is
+/// dropped.
 #[derive(Clone, Debug)]
 pub struct Agent {
     inner: Arc<Inner>,
@@ -83,7 +84,7 @@ impl Agent {
         Self::of(mesh, credential, dir, tasks, false)
     }
 
-    /// An agent that goes by its last-good state and dials nobody.
+    /// An agent that works by its last-good state and never dials.
     pub(crate) fn offline(credential: Credential, dir: StateDir) -> Result<Self, KitError> {
         let mesh = MeshClient::offline(mesh_config(&credential, &[])?).map_err(KitError::Link)?;
         let (_, credential) = watch::channel(credential);
@@ -112,13 +113,13 @@ impl Agent {
         })
     }
 
-    /// An agent without a state directory: hammer, whose key lives in memory.
+    /// An agent without a state directory: hammer, whose key is in memory only.
     pub fn from_credential(credential: Credential, control: Vec<String>) -> Result<Self, KitError> {
         Self::new(credential, control, String::new(), None, None)
     }
 
-    /// The same through a socket that many agents of one process share: one of its own costs
-    /// megabytes.
+    /// Like [`Agent::from_credential`], through a socket that many agents of one process share. A
+    /// socket of its own takes megabytes.
     pub fn from_credential_on(
         credential: Credential,
         control: Vec<String>,
@@ -127,8 +128,8 @@ impl Agent {
         Self::new(credential, control, String::new(), None, Some(socket))
     }
 
-    /// An agent whose state directory was filled before, such as an installed machine's. The
-    /// stored addresses are used when `control` is empty.
+    /// An agent with a filled state directory, such as an installed machine's. Empty `control`
+    /// means the stored addresses.
     pub fn resume(dir: StateDir, control: Vec<String>) -> Result<Self, KitError> {
         let StoredSession {
             credential,
@@ -142,7 +143,7 @@ impl Agent {
         Self::new(credential, control, ticket_id, Some(dir), None)
     }
 
-    /// Who this agent is.
+    /// The agent's identity.
     pub fn identity(&self) -> &AgentIdentity {
         &self.inner.identity
     }
@@ -153,41 +154,41 @@ impl Agent {
         self.inner.mesh.clone().into()
     }
 
-    /// Follows whether there is a session.
+    /// The state of the session, to be watched.
     pub fn session(&self) -> watch::Receiver<SessionState> {
         self.inner.mesh.state()
     }
 
-    /// Key and certificate of now.
+    /// The current key and certificate.
     pub fn credential(&self) -> Credential {
         self.inner.credential.borrow().clone()
     }
 
-    /// Where what the agent does is counted.
+    /// The counters of the agent's steps.
     pub fn steps(&self) -> Steps {
         self.inner.steps.clone()
     }
 
-    /// Where spans of what the agent does go; nowhere without
-    /// [`AgentArgs::send_spans`](crate::AgentArgs::send_spans).
+    /// The sink of the agent's spans. It drops them unless
+    /// [`AgentArgs::send_spans`](crate::AgentArgs::send_spans) was called before.
     pub fn spans(&self) -> Spans {
         self.inner.spans.get().cloned().unwrap_or_default()
     }
 
-    /// Sends spans there from now on; the first collector stays.
+    /// Sends spans to `spans` from now on. Only the first call has an effect.
     pub(crate) fn set_spans(&self, spans: Spans) {
         self.inner.spans.get_or_init(|| spans);
     }
 
-    /// A cache in the state directory; `None` without one.
+    /// A cache in the state directory. `None` if the agent has no such directory.
     pub fn last_good(&self, name: &str) -> Option<LastGood> {
         self.inner.dir.as_ref().map(|dir| self.cache(dir, name))
     }
 
-    /// Refuses to work without control when there is nothing to go by under `name`.
+    /// Checks that an offline agent has a last-good state under `name`. Always succeeds online.
     ///
     /// # Errors
-    /// There is no last-good state, or it is not what control told this agent last.
+    /// When there is no last-good state, or it is not the last one that control sent to this agent.
     pub fn require_last_good<M: Fenced>(&self, name: &str) -> Result<(), KitError> {
         let Some(dir) = self.inner.dir.as_ref().filter(|_| self.inner.offline) else {
             return Ok(());
@@ -198,7 +199,7 @@ impl Agent {
             .ok_or_else(|| KitError::NothingKept { path: path() })
     }
 
-    /// Whether it works without control: it dials nobody, and no call reaches anybody.
+    /// `true` if the agent works without control: it never dials, and its calls fail.
     pub fn is_offline(&self) -> bool {
         self.inner.offline
     }
@@ -208,8 +209,9 @@ impl Agent {
         LastGood::new(dir.clone(), name, own, self.inner.credential.clone())
     }
 
-    /// Ends the session and tells control.
+    /// Closes the session, which tells control that the agent left on purpose.
     pub async fn close(&self) {
+        // Renewal first: it must not dial for a certificate that nobody will use.
         self.inner.tasks.lock().abort_all();
         self.inner.mesh.close().await;
     }
@@ -224,7 +226,8 @@ fn mesh_config(credential: &Credential, control: &[String]) -> Result<MeshClient
     })
 }
 
-/// A machine that is not installed waits most of the time, and for people.
+/// The keepalive of a kind of agent. Machines in hammer are many, mostly idle, and wait for users:
+/// a lost session of theirs may be noticed late.
 fn keepalive(kind: CallerKind) -> Keepalive {
     match kind {
         CallerKind::Machine => Keepalive::Patient,

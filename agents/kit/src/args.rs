@@ -1,4 +1,4 @@
-//! The command line that every agent has.
+//! The command line that all agents share.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ use tracing::{info, warn};
 use crate::agent::Agent;
 use crate::enrol::{self, Claim};
 use crate::error::KitError;
-use crate::metrics::{self, Served};
+use crate::metrics::{self, MetricsListener};
 use crate::state_dir::{self, StateDir, StoredSession};
-use crate::tpm::{TPM_PATH, Tpm};
+use crate::tpm::TPM_PATH;
 use crate::traces::{self, Traced};
 
-/// Which agent a binary is.
+/// The kind of agent that a binary is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentKind {
     /// metalmesh-core
@@ -45,7 +45,7 @@ impl AgentKind {
     }
 }
 
-/// How an agent finds and joins control.
+/// Arguments by which an agent finds and joins control.
 #[derive(Clone, Debug, clap::Args)]
 pub struct AgentArgs {
     /// A control node, host:port; repeat it for each node. Without it the addresses of the
@@ -84,43 +84,12 @@ pub struct AgentArgs {
     pub otlp: Option<String>,
 }
 
-/// Arguments of the `key` subcommand.
-#[derive(Clone, Debug, clap::Args)]
-pub struct KeyArgs {
-    /// Directory for key, certificate and last-good state; mode 0700.
-    #[arg(long, value_name = "DIR", env = "METALMESH_STATE_DIR")]
-    pub state_dir: PathBuf,
-}
-
-/// Arguments of the `tpm` subcommand.
-#[derive(Clone, Debug, clap::Args)]
-pub struct TpmArgs {
-    /// The host's TPM 2.0: its device, or the socket of a software TPM.
-    #[arg(long, value_name = "PATH", env = "METALMESH_TPM", default_value = TPM_PATH)]
-    pub tpm: PathBuf,
-}
-
-impl TpmArgs {
-    /// The line to print: SHA-256 of the TPM's endorsement key, for
-    /// `metalmesh join create --tpm-ek`.
-    pub fn fingerprint(&self) -> Result<String, KitError> {
-        Tpm::open(&self.tpm)?.fingerprint()
-    }
-}
-
-impl KeyArgs {
-    /// The line to print: SHA-256 of the agent's public key, for `metalmesh join create --key`.
-    pub fn fingerprint(&self) -> Result<String, KitError> {
-        state_dir::key_fingerprint(&self.state_dir)
-    }
-}
-
 impl AgentArgs {
-    /// Loads or makes the key, joins by ticket or resumes, and keeps a session from then on.
+    /// Loads or generates the key, joins by ticket or resumes, and keeps a session from then on.
     ///
-    /// An agent that has joined starts at once, whether control answers or not. Joining waits
-    /// for control without end, but a refused ticket is an error. With `offline` control is never
-    /// dialled; see [`Agent::require_last_good`].
+    /// An agent that has joined starts at once, even if control does not answer. Joining waits for
+    /// control without a limit, but a refused ticket is an error. With `offline` the agent never
+    /// dials control; see [`Agent::require_last_good`].
     pub async fn start(&self, kind: AgentKind) -> Result<Agent, KitError> {
         let dir = StateDir::open(&self.state_dir)?;
         let stored = dir.session()?;
@@ -130,16 +99,17 @@ impl AgentArgs {
         let ticket = self.read_ticket()?;
         let session = match (stored, ticket) {
             (Some(stored), Some(ticket)) if stored.ticket_id != ticket.id => {
-                // A newer ticket: an operator wants this agent to join anew.
+                // A ticket other than the redeemed one: an operator wants this agent to join again.
                 match self.join(&dir, &ticket).await {
                     Ok(session) => session,
                     Err(KitError::Refused(e)) => {
-                        warn!(error = %e, "new ticket refused; going on with the old identity");
+                        warn!(error = %e, "new ticket refused; keeping the old identity");
                         stored
                     }
                     Err(e) => return Err(e),
                 }
             }
+            // The ticket of the first start may still be on the command line of every later one.
             (Some(stored), _) => stored,
             (None, Some(ticket)) => self.join(&dir, &ticket).await?,
             (None, None) => return Err(KitError::NotJoined),
@@ -155,7 +125,8 @@ impl AgentArgs {
         )
     }
 
-    /// Serves metrics of the agent for as long as what is returned lives, where that is wanted.
+    /// Serves the agent's metrics until the returned listener is dropped. `None` if `--metrics` was
+    /// not given.
     ///
     /// # Errors
     /// When the address cannot be listened on.
@@ -163,7 +134,7 @@ impl AgentArgs {
         &self,
         agent: &Agent,
         kind: AgentKind,
-    ) -> Result<Option<Served>, KitError> {
+    ) -> Result<Option<MetricsListener>, KitError> {
         match self.metrics {
             Some(listen) => metrics::serve(listen, agent, kind.program())
                 .await
@@ -172,11 +143,11 @@ impl AgentArgs {
         }
     }
 
-    /// Sends spans of the agent until what is returned ends, where that is wanted. Comes before
-    /// the agent's work, which asks for them once.
+    /// Sends the agent's spans, if `--otlp` was given, until the returned value is ended. Call it
+    /// before the agent's work, which takes [`Agent::spans`] once.
     ///
     /// # Errors
-    /// When there is no sending to that address.
+    /// When the collector's URL cannot be used.
     pub fn send_spans(&self, agent: &Agent, kind: AgentKind) -> Result<Traced, KitError> {
         let Some(url) = &self.otlp else {
             return Ok(Traced::default());
@@ -195,7 +166,7 @@ impl AgentArgs {
                 state_dir::refuse_exposed(path)?;
                 Ok(Some(JoinTicket::parse(&text)?))
             }
-            // It is of no use after joining and may be gone by then.
+            // Operators delete the ticket after the join; only the first start needs it.
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(state_dir::file_error(path, e)),
         }
@@ -211,6 +182,8 @@ impl AgentArgs {
             nonce: None,
             tpm: ticket.tpm.then(|| self.tpm.clone()),
         };
+        // The key is on disk and the same after a restart: control accepts a redeemed ticket again
+        // only from the key that redeemed it, so a crash before `store` costs no ticket.
         let credential = enrol::join(&control, roots, &claim, dir.key()?, None).await?;
         let session = StoredSession {
             credential,

@@ -1,7 +1,7 @@
-//! The last desired state on disk, so that an agent restarts without control.
+//! The last desired state on disk, so that an agent can restart without control.
 //!
-//! It is kept as it came, with control's signature: a file that was changed, that another agent
-//! wrote, or that is older than what was seen here is refused, and control sends the state anew.
+//! The file has the message as received, with control's signature. A file that was changed, is for
+//! another agent, or is older than a state seen before is refused; control sends the state again.
 
 use proto_identity::{Credential, SpiffeId};
 use proto_mesh::sealed::{self, SealError, Sealed};
@@ -13,36 +13,34 @@ use crate::state_dir::StateDir;
 /// First bytes of a cache file; the last one is its version. Version 1 had no signature.
 const MAGIC: &[u8; 8] = b"mmgood\0\x02";
 
-/// Why a cached state is not gone by.
+/// A reason why a cached state is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     /// The file cannot be read or written.
     #[error("last-good state")]
     File(#[source] KitError),
-    /// Not a file of this version.
-    #[error(
-        "{file} is not a last-good state of this version; it is made anew when control is back"
-    )]
+    /// The file has another format version.
+    #[error("{file} is not a last-good state of this version; it is replaced when control is back")]
     Version {
-        /// Which.
+        /// Name of the file.
         file: String,
     },
-    /// What control did not say, or not to this agent.
-    #[error("{file} is refused; it is made anew when control is back")]
+    /// Control did not sign the state, or not for this agent.
+    #[error("{file} is refused; it is replaced when control is back")]
     Refused {
-        /// Which.
+        /// Name of the file.
         file: String,
-        /// Why.
+        /// The failed check.
         #[source]
         reason: SealError,
     },
-    /// Control said something newer to this agent since.
+    /// The agent has seen a newer state from control.
     #[error(
-        "{file} is refused: it is of term {term} and generation {generation}, older than what \
-         control told this agent since; it is made anew when control is back"
+        "{file} is refused: it is of term {term} and generation {generation}, older than a state \
+         that this agent received since; it is replaced when control is back"
     )]
     Older {
-        /// Which.
+        /// Name of the file.
         file: String,
         /// Raft term of the cached state.
         term: u64,
@@ -61,8 +59,8 @@ pub struct LastGood {
 }
 
 impl LastGood {
-    /// The cache called `name` in the state directory of the agent `own`, whose roots are those
-    /// of its credential.
+    /// The cache `name` in the state directory of the agent `own`. Signatures are checked against
+    /// the roots of `credential`.
     pub fn new(
         dir: StateDir,
         name: &str,
@@ -77,10 +75,10 @@ impl LastGood {
         }
     }
 
-    /// What was stored last; none before the first.
+    /// Loads the state that was stored last. `None` if none was stored yet.
     ///
     /// # Errors
-    /// The file cannot be read, or is not what control told this agent last.
+    /// When the file cannot be read, or fails a check of [`CacheError`].
     pub fn load<M: Sealed>(&self) -> Result<Option<M>, CacheError> {
         let file = self.file();
         let Some(bytes) = self.dir.read(&file).map_err(CacheError::File)? else {
@@ -91,6 +89,8 @@ impl LastGood {
         };
         let message: M = self.open(body)?;
         let (term, generation) = message.fence();
+        // The signature of an old copy is still valid: without this mark a backup of the directory
+        // would take the agent back to an old state.
         if (term, generation) < self.newest()? {
             return Err(CacheError::Older {
                 file,
@@ -101,14 +101,16 @@ impl LastGood {
         Ok(Some(message))
     }
 
-    /// Replaces it by a message as it came; on disk before this returns.
+    /// Replaces the stored state by a message as received. It is on disk when this returns.
     ///
     /// # Errors
-    /// Control did not sign it for this agent, or the file cannot be written.
+    /// When control did not sign it for this agent, or the file cannot be written.
     pub fn store<M: Sealed>(&self, message: &[u8]) -> Result<(), CacheError> {
         let (term, generation) = self.open::<M>(message)?.fence();
         let bytes = [MAGIC, message].concat();
         let write = |file: &str, bytes: &[u8]| self.dir.write(file, bytes);
+        // The state before its mark: after a crash in between, the mark is older than the state,
+        // which passes. The other order would refuse the only copy.
         write(&self.file(), &bytes)
             .and_then(|()| {
                 write(
@@ -120,6 +122,8 @@ impl LastGood {
     }
 
     fn open<M: Sealed>(&self, body: &[u8]) -> Result<M, CacheError> {
+        // The roots that the agent trusts now: a state signed under a root that was removed since
+        // must not be used.
         let roots = self.credential.borrow().roots.clone();
         sealed::open(body, &self.own, &roots).map_err(|reason| CacheError::Refused {
             file: self.file(),
@@ -131,6 +135,8 @@ impl LastGood {
     fn newest(&self) -> Result<(u64, u64), CacheError> {
         let bytes = self.dir.read(&self.newest_file());
         let bytes = bytes.map_err(CacheError::File)?.unwrap_or_default();
+        // A damaged mark refuses nothing: an unreadable file must not keep an agent down, and the
+        // state itself is still signed.
         Ok(decode_newest(&bytes).unwrap_or_default())
     }
 

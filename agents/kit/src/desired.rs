@@ -1,4 +1,4 @@
-//! Follows a stream of desired state, whole each time.
+//! Follows a stream of desired state. Each message carries the whole state.
 
 use std::future::Future;
 use std::pin::pin;
@@ -6,86 +6,23 @@ use std::time::Duration;
 
 use base_runtime::{Backoff, Chain};
 use bytes::Bytes;
-use prost::Message;
 use proto_link::{LinkStatus, Streaming};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use crate::agent::Agent;
-use crate::cache::{CacheError, LastGood};
-use crate::metrics::Steps;
+use crate::cache::LastGood;
+use crate::fence::{Fenced, StateFence, Verdict};
+use crate::steps::Steps;
 
 /// Pauses between attempts to open the stream.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
 
-/// Desired state that orders itself: an older (term, generation) is never acted on.
-pub trait Fenced: Message + Default + Clone + PartialEq + Send + 'static {
-    /// Raft term, then generation.
-    fn fence(&self) -> (u64, u64);
-    /// The same content under another fence, without a signature.
-    fn fenced(self, fence: (u64, u64)) -> Self;
-    /// What a cache holds.
-    ///
-    /// # Errors
-    /// See [`LastGood::load`].
-    fn load(cache: &LastGood) -> Result<Option<Self>, CacheError>;
-    /// Puts a message, as it came, into a cache.
-    ///
-    /// # Errors
-    /// See [`LastGood::store`].
-    fn store(cache: &LastGood, message: &[u8]) -> Result<(), CacheError>;
-}
-
-macro_rules! fenced {
-    ($($name:ty),*) => {$(
-        impl Fenced for $name {
-            fn fence(&self) -> (u64, u64) {
-                (self.term, self.generation)
-            }
-            fn fenced(self, (term, generation): (u64, u64)) -> Self {
-                Self { term, generation, seal: None, ..self }
-            }
-            fn load(cache: &LastGood) -> Result<Option<Self>, CacheError> {
-                cache.load()
-            }
-            fn store(cache: &LastGood, message: &[u8]) -> Result<(), CacheError> {
-                cache.store::<Self>(message)
-            }
-        }
-    )*};
-}
-
-fenced!(
-    proto_mesh::SwitchDesired,
-    proto_mesh::BmcDesired,
-    proto_mesh::BootDesired
-);
-
-/// Orders of a machine are never kept: hammer has no disk of its own, and boots anew.
-impl Fenced for proto_mesh::MachineOrder {
-    fn fence(&self) -> (u64, u64) {
-        (self.term, self.generation)
-    }
-    fn fenced(self, (term, generation): (u64, u64)) -> Self {
-        Self {
-            term,
-            generation,
-            ..self
-        }
-    }
-    fn load(_cache: &LastGood) -> Result<Option<Self>, CacheError> {
-        Ok(None)
-    }
-    fn store(_cache: &LastGood, _message: &[u8]) -> Result<(), CacheError> {
-        Ok(())
-    }
-}
-
-/// Where a desired state came from.
+/// The source of a desired state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// From disk at the start; control may have changed its mind since.
+    /// From disk at the start; control may have newer state.
     Cache,
     /// From control.
     Live,
@@ -93,11 +30,11 @@ pub enum Origin {
 
 /// Calls `on` with the cached state, then with each newer one from control, until `stop`.
 ///
-/// Only the newest counts: while `on` runs, further states replace each other and the last one
-/// is handed over next. `on` is awaited to its end, also when `stop` comes meanwhile. States
-/// older than the newest seen are dropped, repeated ones too. The stream is opened anew with
-/// jittered pauses when it ends; never by an agent that works without control. A cached state
-/// that control did not sign for this agent counts as none.
+/// While `on` runs, further states replace each other, and the last one is passed next. `on` is
+/// awaited to its end, also if `stop` is cancelled meanwhile. States older than the newest seen and
+/// repeated states are dropped. When the stream ends it is reopened after jittered pauses; an
+/// offline agent never opens it. A cached state that control did not sign for this agent is
+/// ignored.
 pub async fn run_desired<M, O, OF, F, FF>(
     agent: &Agent,
     open: O,
@@ -111,30 +48,37 @@ pub async fn run_desired<M, O, OF, F, FF>(
     F: FnMut(M, Origin) -> FF,
     FF: Future<Output = ()>,
 {
-    let steps = agent.steps();
-    let mut newest: Option<M> = cache.as_ref().and_then(load);
-    let mut source = Source {
+    let newest: Option<M> = cache.as_ref().and_then(load);
+    // The cached state goes first: an agent that restarts while control is away must keep its
+    // switch or its boot server in the state that control last wanted.
+    let mut follower = Follower {
+        due: newest.clone().map(|state| (state, Origin::Cache)),
+        newest,
+        steps: agent.steps(),
+        cache,
+    };
+    let mut source = DesiredSource {
         open,
         stream: None,
         failures: 0,
         name: agent.identity().id.clone(),
         offline: agent.is_offline(),
     };
-    let mut due = newest.clone().map(|m| (m, Origin::Cache));
     loop {
-        // Work on what is due, and meanwhile listen for what comes after it.
-        if let Some((state, origin)) = due.take() {
+        // The stream is read during the work as well: unread states would fill the stream's window
+        // and look to control like an agent that hangs.
+        if let Some((state, origin)) = follower.due.take() {
             let mut work = pin!(on(state, origin));
             loop {
                 tokio::select! {
                     () = &mut work => break,
-                    next = source.next() => take((&mut newest, &steps), next, &cache, &mut due).await,
+                    (next, bytes) = source.next() => follower.take(next, bytes).await,
                 }
             }
         } else {
             tokio::select! {
                 () = stop.cancelled() => return,
-                next = source.next() => take((&mut newest, &steps), next, &cache, &mut due).await,
+                (next, bytes) = source.next() => follower.take(next, bytes).await,
             }
         }
         if stop.is_cancelled() {
@@ -150,66 +94,47 @@ fn load<M: Fenced>(cache: &LastGood) -> Option<M> {
     })
 }
 
-/// What to do with a state that arrived.
-#[derive(Debug, PartialEq, Eq)]
-enum Verdict {
-    /// Act on it.
-    News,
-    /// Says what is known under a newer fence: a new session or a new leader.
-    Repeated,
-    /// Older than what was seen: drop it.
-    Stale,
+/// The newest state seen, and the one to act on next.
+struct Follower<M> {
+    newest: Option<M>,
+    due: Option<(M, Origin)>,
+    steps: Steps,
+    cache: Option<LastGood>,
 }
 
-impl Verdict {
-    /// As metrics call it.
-    fn as_str(&self) -> &'static str {
-        match self {
-            Self::News => "news",
-            Self::Repeated => "repeated",
-            Self::Stale => "stale",
+impl<M: Fenced> Follower<M> {
+    /// Takes a state that arrived, and its bytes.
+    async fn take(&mut self, next: M, bytes: Bytes) {
+        let fence = next.fence();
+        // Without the seal: it differs at each opening of the stream, and would make repeated
+        // states look new.
+        let next = next.fenced(fence);
+        let verdict = Verdict::of(self.newest.as_ref(), &next);
+        self.steps.count("desired_state", verdict.as_str());
+        if verdict == Verdict::Stale {
+            let StateFence { term, generation } = fence;
+            warn!(term, generation, "older desired state dropped");
+            return;
         }
-    }
-}
-
-fn judge<M: Fenced>(newest: Option<&M>, next: &M) -> Verdict {
-    let fence = next.fence();
-    match newest {
-        Some(old) if fence < old.fence() => Verdict::Stale,
-        Some(old) if old.clone().fenced(fence) == *next => Verdict::Repeated,
-        _ => Verdict::News,
-    }
-}
-
-async fn take<M: Fenced>(
-    (newest, steps): (&mut Option<M>, &Steps),
-    (next, bytes): (M, Bytes),
-    cache: &Option<LastGood>,
-    due: &mut Option<(M, Origin)>,
-) {
-    let fence = next.fence();
-    let next = next.fenced(fence);
-    let verdict = judge(newest.as_ref(), &next);
-    steps.count("desired_state", verdict.as_str());
-    if verdict == Verdict::Stale {
-        let (term, generation) = fence;
-        warn!(term, generation, "older desired state dropped");
-        return;
-    }
-    // A repeated one as well: it is signed by the authority of now.
-    if let Some(cache) = cache.clone() {
-        let stored = tokio::task::spawn_blocking(move || M::store(&cache, &bytes)).await;
-        if let Ok(Err(e)) = stored {
-            warn!(error = %Chain(&e), "desired state not cached");
+        // Repeated states are stored as well: their seal is of the current certificate authority,
+        // and the stored one may be of an authority that is about to end.
+        if let Some(cache) = self.cache.clone() {
+            let stored = tokio::task::spawn_blocking(move || M::store(&cache, &bytes)).await;
+            // The agent acts on the state even if the disk is full: it is control's order, and the
+            // cache is only for the next start.
+            if let Ok(Err(e)) = stored {
+                warn!(error = %Chain(&e), "desired state not cached");
+            }
         }
+        if verdict == Verdict::News {
+            self.due = Some((next.clone(), Origin::Live));
+        }
+        self.newest = Some(next);
     }
-    if verdict == Verdict::News {
-        *due = Some((next.clone(), Origin::Live));
-    }
-    *newest = Some(next);
 }
 
-struct Source<M, O> {
+/// The stream of desired state over reconnects.
+struct DesiredSource<M, O> {
     open: O,
     stream: Option<Streaming<M>>,
     failures: u32,
@@ -217,13 +142,13 @@ struct Source<M, O> {
     offline: bool,
 }
 
-impl<M, O, OF> Source<M, O>
+impl<M, O, OF> DesiredSource<M, O>
 where
     M: Fenced,
     O: Fn() -> OF,
     OF: Future<Output = Result<Streaming<M>, LinkStatus>>,
 {
-    /// The next state from control, however long it takes. May be dropped at any await.
+    /// Waits for the next state from control without a limit. Cancel safe.
     async fn next(&mut self) -> (M, Bytes) {
         if self.offline {
             return std::future::pending().await;
@@ -253,53 +178,19 @@ where
 
     fn failed(&mut self, e: &LinkStatus) {
         self.failures = self.failures.saturating_add(1);
-        // The first failure is mostly a session that was replaced or a control that restarts.
+        // The first failure is normal: the session was replaced after a renewal, or a node of
+        // control restarts. Only further ones deserve a warning.
         if self.failures == 1 {
-            info!(agent = %self.name, error = %e, "desired state: stream ended");
+            info!(agent = %self.name, error = %e, "desired state stream ended; reopening");
         } else {
-            warn!(agent = %self.name, error = %e, "desired state: no stream");
+            warn!(agent = %self.name, error = %e, "desired state stream cannot be opened");
         }
     }
 
+    /// Waits before the next attempt; not before the first one, which mostly succeeds.
     async fn pause(&self) {
         if self.failures > 1 {
             sleep(BACKOFF.pause(self.failures)).await;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proto_mesh::MachineOrder;
-    use proto_mesh::machine_order::{Hold, Order};
-
-    use super::*;
-
-    fn order(term: u64, generation: u64, reason: &str) -> MachineOrder {
-        let order = Some(Order::Hold(Hold {
-            reason: reason.to_owned(),
-        }));
-        MachineOrder {
-            term,
-            generation,
-            order,
-        }
-    }
-
-    #[test]
-    fn fences() {
-        let seen = order(3, 10, "a");
-        for (next, verdict) in [
-            (order(3, 11, "b"), Verdict::News),
-            (order(3, 10, "b"), Verdict::News),
-            (order(4, 1, "b"), Verdict::News),
-            (order(3, 12, "a"), Verdict::Repeated),
-            (order(3, 10, "a"), Verdict::Repeated),
-            (order(3, 9, "b"), Verdict::Stale),
-            (order(2, 99, "b"), Verdict::Stale),
-        ] {
-            assert_eq!(judge(Some(&seen), &next), verdict, "{next:?}");
-        }
-        assert_eq!(judge(None, &seen), Verdict::News);
     }
 }

@@ -1,4 +1,4 @@
-//! Events that wait for control on disk: they survive a restart of the agent.
+//! A spool of events for control on disk, which survives a restart of the agent.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::future::Future;
@@ -7,73 +7,56 @@ use std::time::Duration;
 
 use base_runtime::Backoff;
 use parking_lot::{Mutex, MutexGuard};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
+use crate::spooled::{Delivery, Spooled};
 use crate::state_dir::StateDir;
 
-/// Pauses between attempts to tell control.
+/// Pauses between attempts to deliver an event.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
-/// Events that are told before the file is written once more. After a crash they are told
-/// again; control knows them by whom they are about and by their time.
+/// Deliveries until the file is written again. After a crash at most as many events are delivered a
+/// second time; control recognises them by subject and time.
 const TOLD_PER_WRITE: usize = 64;
 
-/// What can wait.
-pub trait Spooled:
-    Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static
-{
-    /// Whom an event is about: of two about the same the older one says less.
-    type Key: Ord;
-    /// Whom this one is about.
-    fn key(&self) -> Self::Key;
-}
-
-/// What became of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivery {
-    /// Control has it, or never will want it.
-    Done,
-    /// Nobody answered.
-    Away,
-}
-
-/// Holds at most `max` events, oldest first. When there are more, the oldest that a younger one
-/// is about the same as makes room, else the oldest; each is counted.
+/// A spool of at most `max` events, oldest first. A full spool drops the oldest event with a
+/// younger one of the same key, or else the oldest, and counts it.
 #[derive(Debug)]
 pub struct DiskSpool<E> {
     dir: StateDir,
     file: String,
     max: usize,
-    kept: Mutex<Kept<E>>,
+    kept: Mutex<SpoolContent<E>>,
     /// One writer at a time, so that an older list never replaces a newer one.
     writing: tokio::sync::Mutex<()>,
     added: Notify,
 }
 
+/// The content of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Kept<E> {
-    /// How many made room, ever.
+struct SpoolContent<E> {
+    /// Events dropped for want of room since the file was first made.
     dropped: u64,
     events: VecDeque<E>,
 }
 
 impl<E: Spooled> DiskSpool<E> {
-    /// The spool in this file of a state directory, with what an earlier run could not tell. A
-    /// broken file is left out: these are events of the past, and the agent's work goes on.
+    /// Opens the spool in this file of a state directory, with the events that an earlier run did
+    /// not deliver. A damaged file counts as empty: its events are of the past, and must not stop
+    /// the agent's present work.
     pub fn open(dir: StateDir, file: &str, max: usize) -> Self {
         let kept = match dir.read(file) {
             Ok(Some(bytes)) => decode_spool(&bytes).unwrap_or_else(|| {
                 warn!(file, "spool is damaged; its events are lost");
-                Kept::default()
+                SpoolContent::default()
             }),
-            Ok(None) => Kept::default(),
+            Ok(None) => SpoolContent::default(),
             Err(e) => {
-                warn!(file, error = %e, "spool not read");
-                Kept::default()
+                warn!(file, error = %e, "spool not readable; its events are lost");
+                SpoolContent::default()
             }
         };
         Self {
@@ -86,11 +69,11 @@ impl<E: Spooled> DiskSpool<E> {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept<E>> {
+    fn kept(&self) -> MutexGuard<'_, SpoolContent<E>> {
         self.kept.lock()
     }
 
-    /// Keeps an event; [`DiskSpool::run`] writes it down and tells it.
+    /// Adds an event without waiting. [`DiskSpool::run`] writes it to disk and delivers it.
     pub fn add(&self, event: E) {
         {
             let mut kept = self.kept();
@@ -102,23 +85,23 @@ impl<E: Spooled> DiskSpool<E> {
         self.added.notify_one();
     }
 
-    /// How many wait.
+    /// Number of waiting events.
     pub fn len(&self) -> usize {
         self.kept().events.len()
     }
 
-    /// Whether none waits.
+    /// `true` if no event waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many made room for others, ever.
+    /// Number of events dropped for want of room since the file was first made.
     pub fn dropped(&self) -> u64 {
         self.kept().dropped
     }
 
-    /// Tells what waits, in order, each until control answered, until `stop`. What is added is on
-    /// disk at once, also while control is away.
+    /// Delivers the events in order, each until control has answered, until `stop`. Added events
+    /// are written to disk at once, also while control does not answer.
     pub async fn run<F, FF>(&self, mut tell: F, stop: CancellationToken)
     where
         F: FnMut(E) -> FF,
@@ -127,6 +110,8 @@ impl<E: Spooled> DiskSpool<E> {
         let mut failures = 0_u32;
         let mut unwritten = 0;
         while !stop.is_cancelled() {
+            // A copy stays in the spool during the delivery: a crash or a lost answer must deliver
+            // the event again, not lose it.
             let first = self.kept().events.front().cloned();
             let Some(event) = first else {
                 self.until(&stop, std::future::pending::<()>()).await;
@@ -135,9 +120,11 @@ impl<E: Spooled> DiskSpool<E> {
             match self.until(&stop, tell(event.clone())).await {
                 None => break,
                 Some(Delivery::Done) => {
-                    self.told(&event);
+                    self.remove_delivered(&event);
                     failures = 0;
                     unwritten += 1;
+                    // Not after each delivery: the sync of the file would take longer than the
+                    // call, and a backlog of thousands of events would drain slowly.
                     if unwritten >= TOLD_PER_WRITE || self.is_empty() {
                         self.write().await;
                         unwritten = 0;
@@ -155,8 +142,8 @@ impl<E: Spooled> DiskSpool<E> {
         }
     }
 
-    /// Waits for `work`, and meanwhile writes down what is added; none when `stop` came first, or
-    /// when something was added to a spool that had nothing to tell.
+    /// Waits for `work`, and meanwhile writes added events to disk. `None` if `stop` came first, or
+    /// if the spool was empty and an event was added.
     async fn until<T>(&self, stop: &CancellationToken, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         let was_empty = self.is_empty();
@@ -174,8 +161,8 @@ impl<E: Spooled> DiskSpool<E> {
         }
     }
 
-    /// The event may have made room meanwhile.
-    fn told(&self, event: &E) {
+    /// Removes a delivered event, unless it was dropped for want of room during the delivery.
+    fn remove_delivered(&self, event: &E) {
         let mut kept = self.kept();
         if kept.events.front() == Some(event) {
             kept.events.pop_front();
@@ -183,6 +170,7 @@ impl<E: Spooled> DiskSpool<E> {
     }
 
     async fn write(&self) {
+        // The copy is taken under the lock, so that the last writer has the newest list.
         let _writing = self.writing.lock().await;
         let kept = self.kept().clone();
         let (dir, file) = (self.dir.clone(), self.file.clone());
@@ -198,7 +186,7 @@ impl<E: Spooled> DiskSpool<E> {
     }
 }
 
-impl<E> Default for Kept<E> {
+impl<E> Default for SpoolContent<E> {
     fn default() -> Self {
         Self {
             dropped: 0,
@@ -207,7 +195,7 @@ impl<E> Default for Kept<E> {
     }
 }
 
-fn make_room<E: Spooled>(kept: &mut Kept<E>) {
+fn make_room<E: Spooled>(kept: &mut SpoolContent<E>) {
     let mut younger = BTreeSet::new();
     let mut oldest = 0;
     for (at, event) in kept.events.iter().enumerate().rev() {
@@ -220,16 +208,16 @@ fn make_room<E: Spooled>(kept: &mut Kept<E>) {
     if kept.dropped.is_power_of_two() {
         warn!(
             dropped = kept.dropped,
-            "spool full: the oldest events make room"
+            "spool full: dropping the oldest events"
         );
     }
 }
 
-/// A spool's file; in its first form it was a list alone.
-fn decode_spool<E: Spooled>(bytes: &[u8]) -> Option<Kept<E>> {
+/// Decodes a spool's file. The first version of the format was a bare list of events.
+fn decode_spool<E: Spooled>(bytes: &[u8]) -> Option<SpoolContent<E>> {
     let list = |bytes| {
         let events = serde_json::from_slice(bytes).ok()?;
-        Some(Kept { dropped: 0, events })
+        Some(SpoolContent { dropped: 0, events })
     };
     serde_json::from_slice(bytes).ok().or_else(|| list(bytes))
 }
@@ -243,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    /// Whom, and when.
+    /// An event: subject and time.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     struct Seen(u32, u32);
 

@@ -1,4 +1,4 @@
-//! Trades a ticket and a key for a certificate.
+//! Enrolment: trades a ticket and a public key for a certificate.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,29 +20,30 @@ use crate::tpm::Tpm;
 
 /// Pauses between attempts while control does not answer.
 const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(15));
-/// How long [`enrol_once`] tries.
+/// Longest time of [`enrol_once`]. The machine reboots then and asks for a fresh ticket.
 const BOOT_ENROL_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// Reads the nonce that the machine's BMC holds, from inside the machine; none where it holds none
-/// or does not show it.
+/// Reads the nonce of the machine's BMC from inside the machine. `None` if the BMC has none or does
+/// not show it.
 pub type NonceReader =
     Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Option<String>> + Send>> + Send + Sync>;
 
 /// A boot ticket and the machine that it is for.
 #[derive(Clone)]
 pub struct BootClaim {
-    /// Public name of the ticket.
+    /// Public id of the ticket.
     pub ticket_id: String,
-    /// Its secret.
+    /// The ticket's secret.
     pub secret: Vec<u8>,
     /// SMBIOS UUID of the machine.
     pub machine_uuid: String,
-    /// The MAC address that it booted from.
+    /// MAC address of the boot interface.
     pub mac: String,
-    /// Asked anew before each attempt: the nonce may come, and change, while the machine waits.
+    /// Read before each attempt: the nonce may appear and change while the machine waits.
     pub nonce: Option<NonceReader>,
 }
 
+// By hand: a derived one would print the secret.
 impl fmt::Debug for BootClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BootClaim")
@@ -54,18 +55,19 @@ impl fmt::Debug for BootClaim {
     }
 }
 
+/// A ticket, and the proofs that go with it.
 pub(crate) struct Claim {
     pub(crate) ticket_id: String,
     pub(crate) secret: Vec<u8>,
-    /// UUID and MAC.
+    /// UUID and MAC address. `None` for agents other than hammer.
     pub(crate) machine: Option<(String, String)>,
     pub(crate) nonce: Option<NonceReader>,
-    /// The TPM that has to answer, where the ticket is bound to one.
+    /// Path of the TPM that must answer. `None` if the ticket is not bound to one.
     pub(crate) tpm: Option<PathBuf>,
 }
 
-/// For hammer, which has no state directory: makes a key in memory and joins with a boot ticket.
-/// Gives up after two minutes without an answer; then a fresh ticket is due anyway.
+/// Joins with a boot ticket and a key in memory: for hammer, which has no state directory. Gives up
+/// after two minutes without an answer; the caller needs a fresh ticket then.
 pub async fn enrol_once(
     control: &[String],
     roots: Roots,
@@ -82,7 +84,7 @@ pub async fn enrol_once(
     join(control, roots, &claim, Key::generate()?, Some(end)).await
 }
 
-/// Joins; while control does not answer, tries again until `end`.
+/// Joins. Retries until `end` while control does not answer; `None` means without a limit.
 pub(crate) async fn join(
     control: &[String],
     roots: Roots,
@@ -90,6 +92,8 @@ pub(crate) async fn join(
     key: Key,
     end: Option<Instant>,
 ) -> Result<Credential, KitError> {
+    // The agent has no certificate yet. The pinned roots authenticate control before the ticket's
+    // secret is sent.
     let mesh = anonymous(control, roots.clone())?;
     let client = EnrolServiceClient::from(mesh.clone());
     let (machine_uuid, mac) = claim.machine.clone().unwrap_or_default();
@@ -110,8 +114,10 @@ pub(crate) async fn join(
         };
         match answer {
             Ok(answer) => break answer,
+            // The same key and ticket again: if only the answer was lost, control answers the
+            // repeated request of the same key with a certificate.
             Err(KitError::Link(e)) if end.is_none_or(|end| Instant::now() < end) => {
-                warn!(error = %e, "not joined yet; trying again");
+                warn!(error = %e, "join failed; retrying");
                 sleep(RETRY.pause(failures)).await;
                 failures = failures.saturating_add(1);
             }
@@ -124,7 +130,7 @@ pub(crate) async fn join(
     Ok(credential)
 }
 
-/// What the machine's BMC holds now; empty where nothing is to be read.
+/// The nonce of the machine's BMC. Empty if there is none.
 async fn read_nonce(claim: &Claim) -> Vec<u8> {
     match &claim.nonce {
         Some(read) => read().await.unwrap_or_default().into_bytes(),
@@ -132,7 +138,7 @@ async fn read_nonce(claim: &Claim) -> Vec<u8> {
     }
 }
 
-/// Lets the TPM answer a challenge, where the ticket is bound to one.
+/// Adds the TPM's answer to control's challenge to the request, if the ticket is bound to a TPM.
 async fn answer_of_tpm(
     client: &EnrolServiceClient,
     claim: &Claim,
@@ -158,6 +164,7 @@ async fn answer_of_tpm(
     let asked = client.challenge_tpm(request).await;
     let challenge = match asked {
         Ok(challenge) => challenge,
+        // A TPM has room for three loaded keys or so; without the unload a few retries fill it.
         Err(e) => {
             blocking(move || tpm.unload(&loaded)).await?;
             return Err(of_link(e));
@@ -175,7 +182,7 @@ async fn answer_of_tpm(
     Ok(())
 }
 
-/// A TPM takes seconds at times.
+/// Runs TPM commands on a thread for blocking work: a hardware TPM takes seconds.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, KitError> + Send + 'static,
 ) -> Result<T, KitError> {
@@ -191,7 +198,8 @@ fn of_link(e: LinkStatus) -> KitError {
     }
 }
 
-/// Asks for a certificate of `key` in place of one that has ended.
+/// Requests a certificate for `key` in place of one that has ended or that control refuses. The
+/// request goes over an anonymous connection and carries the old certificate.
 pub(crate) async fn resume(
     control: &[String],
     credential: &Credential,
@@ -206,11 +214,11 @@ pub(crate) async fn resume(
     let answer = client.resume(request).await;
     mesh.close().await;
     let answer = answer.map_err(of_link)?;
-    info!("identity resumed after its certificate had ended");
+    info!("identity resumed with a new certificate");
     accept(answer, key.clone())
 }
 
-/// A certificate that control sent, checked against our key.
+/// A credential of a certificate from control. Fails if the certificate is not for this key.
 pub(crate) fn accept(answer: Certificate, key: Key) -> Result<Credential, KitError> {
     let certificates = |list: Vec<Vec<u8>>| list.into_iter().map(CertificateDer::from).collect();
     let credential = Credential {
@@ -222,7 +230,9 @@ pub(crate) fn accept(answer: Certificate, key: Key) -> Result<Credential, KitErr
     Ok(credential)
 }
 
-/// The session proved the pinned roots; what was sent to be trusted later must hold one of them.
+/// Checks that control's list of roots has one of those that the ticket pins. The session proved
+/// the pinned ones; without this check a bad answer could make the agent trust only others from now
+/// on.
 fn check_roots(credential: &Credential, pinned: &Roots) -> Result<(), KitError> {
     let known = |root: &CertificateDer<'static>| match pinned {
         Roots::Certificates(list) => list.contains(root),

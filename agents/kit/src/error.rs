@@ -1,4 +1,4 @@
-//! Why an agent cannot start or join.
+//! Errors of starting and joining.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,30 +6,30 @@ use std::path::PathBuf;
 use proto_identity::IdentityError;
 use proto_link::LinkStatus;
 
-/// Why an agent cannot start or join.
+/// A reason why an agent cannot start or join.
 #[derive(Debug, thiserror::Error)]
 pub enum KitError {
-    /// A file of the state directory.
+    /// A file of the state directory cannot be read or written.
     #[error("{path}")]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What happened.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// A file of the state directory does not hold what it should.
+    /// A file of the state directory has invalid content.
     #[error("{path} is damaged: {reason}")]
     Damaged {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// The failed check.
         reason: String,
     },
     /// Others may read the state directory or the ticket.
     #[error("{path} may be read by others (mode {mode:o}); run chmod go= on it")]
     Exposed {
-        /// Which.
+        /// Path of the file or directory.
         path: PathBuf,
         /// Its mode.
         mode: u32,
@@ -37,19 +37,19 @@ pub enum KitError {
     /// Neither joined nor given a ticket.
     #[error("not joined yet: give --ticket-file with a ticket from `metalmesh join create`")]
     NotJoined,
-    /// The host's TPM.
+    /// The host's TPM failed.
     #[error("TPM {path}")]
     Tpm {
-        /// Its device or socket.
+        /// Path of its device or socket.
         path: PathBuf,
-        /// What happened.
+        /// The TPM's error.
         #[source]
         source: crate::tpm::TpmError,
     },
-    /// The agent was to work without control, but joining needs it.
+    /// `--offline` was given before the agent has joined.
     #[error("not joined yet: an agent joins control once before it can work with --offline")]
     OfflineNotJoined,
-    /// The agent was to work without control, but has nothing to go by.
+    /// `--offline` was given, but there is no last-good state.
     #[error(
         "--offline: there is no last-good state in {path}; start this agent without --offline \
          where it reaches control"
@@ -58,16 +58,16 @@ pub enum KitError {
         /// The state directory.
         path: PathBuf,
     },
-    /// The agent was to work without control, but what it has is not to be gone by.
+    /// `--offline` was given, but the last-good state is refused.
     #[error("--offline")]
     Kept(#[source] Box<crate::cache::CacheError>),
-    /// An agent of this kind has nothing to do without control.
+    /// `--offline` was given to an agent of a kind that only works with control.
     #[error(
         "--offline: a {kind} agent only carries out orders, which control alone gives; \
          start it without --offline"
     )]
     OnlyOrders {
-        /// Which.
+        /// The agent's kind.
         kind: &'static str,
     },
     /// Neither the command line, the ticket nor the state directory names control.
@@ -76,29 +76,29 @@ pub enum KitError {
     /// Control refused the ticket.
     #[error("control refuses the ticket")]
     Refused(#[source] LinkStatus),
-    /// Control could not be asked.
-    #[error("control could not be asked")]
+    /// Control did not answer.
+    #[error("control did not answer")]
     Link(#[source] LinkStatus),
-    /// The certificate is for something else than this agent.
+    /// The certificate is for another kind of agent.
     #[error("the certificate is for {got}, this is a {want} agent")]
     WrongKind {
         /// Identity in the certificate.
         got: String,
-        /// What this agent is.
+        /// The agent's kind.
         want: &'static str,
     },
     /// The roots that control sent are not those of the ticket.
     #[error("control's roots are not those that the ticket names")]
     WrongRoots,
-    /// There is no telling spans there.
+    /// The collector's URL cannot be used.
     #[error("--otlp")]
     Otlp(#[from] base_telemetry::traces::CollectorError),
     /// The address for metrics cannot be listened on.
     #[error("--metrics: cannot listen on {listen}")]
     Metrics {
-        /// Which.
+        /// The address.
         listen: std::net::SocketAddr,
-        /// What happened.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

@@ -8,13 +8,14 @@ use std::process::ExitCode;
 use base_runtime::{exit_code, logging, shutdown};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{AgentArgs, KeyArgs, TpmArgs};
+use crate::args::AgentArgs;
 use crate::error::KitError;
+use crate::key_args::{KeyArgs, TpmArgs};
 
 /// Log filter of an agent whose command line and environment name none.
 const LOG_FILTER: &str = "info";
 
-/// The subcommands of every agent; `R` has the arguments and the description of `run`.
+/// The subcommands of every agent. `R` has the arguments and the description of `run`.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum AgentCommand<R: clap::Args> {
     // A doc comment here would hide the description of `R` in the help.
@@ -25,8 +26,8 @@ pub enum AgentCommand<R: clap::Args> {
     Tpm(TpmArgs),
 }
 
-/// Carries a command out. `run` is called on a runtime for sessions, with the log started and a
-/// token that SIGTERM and SIGINT cancel.
+/// Carries out a command. `run` is called on a runtime for sessions, after the log has started,
+/// with a token that SIGTERM and SIGINT cancel.
 pub fn main<R, W, F, E>(command: AgentCommand<R>, run: W) -> ExitCode
 where
     R: clap::Args + AsRef<AgentArgs>,
@@ -63,7 +64,7 @@ where
     }
 }
 
-#[expect(clippy::print_stdout, reason = "it is what the command is for")]
+#[expect(clippy::print_stdout, reason = "the command's output")]
 fn print(fingerprint: &str) {
     println!("{fingerprint}");
 }

@@ -1,5 +1,8 @@
-//! Renews the certificate at half its life, over the open session; with a new key when control
-//! wants one.
+//! Renews the certificate at about half its life over the open session, with a new key if control
+//! requests one.
+//!
+//! A certificate that has ended, or that control refuses, cannot open a session: it is resumed over
+//! an anonymous connection instead.
 
 use std::time::Duration;
 
@@ -17,17 +20,18 @@ use crate::enrol;
 use crate::error::KitError;
 use crate::state_dir::{StateDir, StoredSession};
 
-/// The clock is looked at this often: it may be set while an agent runs.
+/// Longest sleep without a look at the clock, which may be set while the agent runs.
 const CLOCK_STEP: Duration = Duration::from_secs(30);
-/// Pauses after failures.
+/// Pauses after failures, first and longest.
 const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
-/// Failures to count after a refusal: from then on the pauses are the longest ones.
+/// Failure count after a refusal: the pauses are the longest from then on.
 const FAILURES_OF_REFUSAL: u32 = u32::MAX;
-/// Control refuses the old key: a new one is wanted.
+/// MM-1510: control refuses the old key and requests a new one.
 const KEY_NOT_NEW: u16 = 1510;
-/// How long a session with a new certificate is waited for.
+/// Longest wait for a session with a new certificate.
 const SETTLE_TIME_MAX: Duration = Duration::from_secs(15);
 
+/// The state of renewal.
 pub(crate) struct Renewal {
     pub(crate) mesh: MeshClient,
     pub(crate) current: watch::Sender<Credential>,
@@ -41,7 +45,10 @@ pub(crate) async fn run(renewal: Renewal) {
     let mut state = renewal.mesh.state();
     let mut notices = renewal.mesh.notices();
     let mut failures = 0_u32;
+    // Random, so that a fleet that joined within a minute does not renew within one.
     let spread = rand::rng().random_range(0.45..0.55);
+    // A key change that the last run did not finish comes first: control may know the next key
+    // already and refuse the old one.
     let mut next = renewal.pending();
     loop {
         let due = match renewal.current.borrow().identity() {
@@ -52,11 +59,13 @@ pub(crate) async fn run(renewal: Renewal) {
             tokio::select! {
                 () = sleep(due.min(CLOCK_STEP)) => continue,
                 refused = refused(&mut state) => if !refused { return },
+                // Control announces a key change to all agents at once, with the time over which
+                // they must spread their requests.
                 Ok(()) = notices.changed() => {
                     let within = notices.borrow_and_update().spread;
                     let share = rand::rng().random_range(0.0..1.0);
                     sleep(within.mul_f64(share)).await;
-                    info!("control wants a new key");
+                    info!("control requests a new key");
                     next = renewal.next_key();
                 }
             }
@@ -70,13 +79,14 @@ pub(crate) async fn run(renewal: Renewal) {
             Err(KitError::Refused(e)) if e.catalogue() == Some(KEY_NOT_NEW) && next.is_none() => {
                 next = renewal.next_key();
             }
+            // Never given up: the refusal may be an operator's mistake that is corrected later.
             Err(KitError::Refused(e)) => {
                 error!(error = %e, "control refuses to renew the certificate");
                 sleep(RETRY.pause(failures)).await;
                 failures = FAILURES_OF_REFUSAL;
             }
             Err(e) => {
-                warn!(error = %e, "certificate not renewed; trying again");
+                warn!(error = %e, "certificate not renewed; retrying");
                 sleep(RETRY.pause(failures)).await;
                 failures = failures.saturating_add(1);
             }
@@ -84,22 +94,23 @@ pub(crate) async fn run(renewal: Renewal) {
     }
 }
 
-/// Time until `spread` of the certificate's life is over.
+/// Time until `spread` of the certificate's life is over; zero if it is.
 fn due_in(identity: &PeerIdentity, now_ms: u64, spread: f64) -> Duration {
-    let backdate = u64::try_from(BACKDATE.as_millis()).unwrap_or(0);
-    let begin = identity.not_before_ms.saturating_add(backdate);
-    let life = Duration::from_millis(identity.not_after_ms.saturating_sub(begin));
-    let age = Duration::from_millis(now_ms.saturating_sub(begin));
+    // Certificates are backdated for clocks that are behind; that time is no part of their life.
+    let begin = Duration::from_millis(identity.not_before_ms).saturating_add(BACKDATE);
+    let life = Duration::from_millis(identity.not_after_ms).saturating_sub(begin);
+    let age = Duration::from_millis(now_ms).saturating_sub(begin);
     life.mul_f64(spread).saturating_sub(age)
 }
 
-/// Waits for a session with the new certificate: a refusal before it may be about the old one.
+/// Waits for a session with the new certificate. A refusal that is seen earlier may be about the
+/// old one, and would trigger a needless resumption.
 async fn settle(state: &mut watch::Receiver<SessionState>) {
     let settled = |s: &SessionState| matches!(s, SessionState::Up | SessionState::Closed);
     drop(timeout(SETTLE_TIME_MAX, state.wait_for(settled)).await);
 }
 
-/// Waits until control refuses our certificate; false when the client is closed.
+/// Waits until control refuses the certificate. Returns `false` if the client is closed.
 async fn refused(state: &mut watch::Receiver<SessionState>) -> bool {
     let refused = |s: &SessionState| {
         matches!(
@@ -114,24 +125,25 @@ async fn refused(state: &mut watch::Receiver<SessionState>) -> bool {
 }
 
 impl Renewal {
-    /// The key that was to take the place of the agent's when it stopped.
+    /// The next key of a key change that an earlier run did not finish.
     fn pending(&self) -> Option<Key> {
         let kept = self.dir.as_ref()?.pending_key();
         kept.inspect_err(|e| warn!(error = %e, "the next key is not readable"))
             .ok()?
     }
 
-    /// A new key, on disk before control hears of it. None when that is not possible.
+    /// A new key. It is on disk before control sees it: a key that control has certified but that a
+    /// crash has lost would lock the agent out. `None` if the disk fails.
     fn next_key(&self) -> Option<Key> {
         let made = match &self.dir {
             Some(dir) => dir.next_key(),
             None => Key::generate().map_err(KitError::Identity),
         };
-        made.inspect_err(|e| error!(error = %e, "no new key could be made"))
+        made.inspect_err(|e| error!(error = %e, "cannot generate a new key"))
             .ok()
     }
 
-    /// Gets a certificate of the next key, or without one of the same.
+    /// Gets a certificate for the next key, or for the current one if there is no next.
     async fn renew(&self, next: Option<&Key>) -> Result<(), KitError> {
         let old = self.current.borrow().clone();
         let ended = old.identity().is_ok_and(|i| i.not_after_ms <= now_ms());
@@ -147,8 +159,8 @@ impl Renewal {
         self.take(fresh)
     }
 
-    /// Without a session. Whether control knows the next key is not known: the answer that said
-    /// so may have been lost.
+    /// Gets a certificate without a session. Control may or may not know the next key, because the
+    /// answer to an earlier request may have been lost: the next key is tried first, then the old.
     async fn resume(&self, old: &Credential, next: Option<&Key>) -> Result<Credential, KitError> {
         let Some(next) = next else {
             return enrol::resume(&self.control, old, &old.key).await;
@@ -156,6 +168,7 @@ impl Renewal {
         match enrol::resume(&self.control, old, next).await {
             Err(KitError::Refused(_)) => {
                 let fresh = enrol::resume(&self.control, old, &old.key).await?;
+                // Only now is it certain that control does not know the next key.
                 if let Some(dir) = &self.dir {
                     dir.drop_next_key()?;
                 }
@@ -165,7 +178,7 @@ impl Renewal {
         }
     }
 
-    /// Over the session.
+    /// Gets a certificate over the session.
     async fn ask(&self, key: &Key) -> Result<Credential, KitError> {
         let client = IdentityServiceClient::from(self.mesh.clone());
         let request = RenewRequest {
@@ -181,7 +194,10 @@ impl Renewal {
         enrol::accept(answer, key.clone())
     }
 
+    /// Puts a new certificate into use.
     fn take(&self, fresh: Credential) -> Result<(), KitError> {
+        // On disk first: after a crash the old certificate may be one that control refuses, since
+        // it has seen a newer key.
         if let Some(dir) = &self.dir {
             dir.store(&StoredSession {
                 credential: fresh.clone(),
@@ -191,6 +207,8 @@ impl Renewal {
         }
         let roots = Roots::Certificates(fresh.roots.clone());
         let tls = tls::client_config(roots, Some(&fresh), ALPN)?;
+        // Opens a session with the new certificate in place of the old one. Streams end with the
+        // old session and are reopened by `run_desired`, which also brings fresh signatures.
         self.mesh.replace_tls(tls).map_err(KitError::Link)?;
         let not_after_ms = fresh.identity()?.not_after_ms;
         self.current.send_replace(fresh);

@@ -1,8 +1,8 @@
-//! Events that wait for control, with the time they happened.
+//! A spool of events for control in memory.
 
 use std::collections::VecDeque;
 
-/// Holds the newest `max` events; older ones are dropped and counted.
+/// A queue of the newest `max` events. Older ones are dropped and counted.
 #[derive(Clone, Debug)]
 pub struct EventSpool<E> {
     events: VecDeque<E>,
@@ -20,7 +20,7 @@ impl<E> EventSpool<E> {
         }
     }
 
-    /// Adds an event; the oldest makes room.
+    /// Adds an event. A full spool drops its oldest.
     pub fn push(&mut self, event: E) {
         if self.events.len() >= self.max {
             self.events.pop_front();
@@ -29,7 +29,7 @@ impl<E> EventSpool<E> {
         self.events.push_back(event);
     }
 
-    /// The oldest event, to be sent; [`EventSpool::pop`] it once control has it.
+    /// The oldest event. Call [`EventSpool::pop`] once control has it.
     pub fn front(&self) -> Option<&E> {
         self.events.front()
     }
@@ -39,17 +39,17 @@ impl<E> EventSpool<E> {
         self.events.pop_front()
     }
 
-    /// How many wait.
+    /// Number of waiting events.
     pub fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// Whether none waits.
+    /// `true` if no event waits.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
-    /// How many were dropped for want of room.
+    /// Number of events dropped for want of room.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }

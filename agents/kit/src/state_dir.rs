@@ -1,4 +1,4 @@
-//! Where an agent keeps its key, certificate and last-good state.
+//! The directory with the agent's key, certificate and last-good state.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
@@ -12,20 +12,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::KitError;
 
+/// The agent's private key.
 const KEY_FILE: &str = "key.pem";
-/// A key that is to take the place of the agent's: here before control hears of it.
+/// The key that will replace the agent's. It is written before control sees its public half.
 const NEXT_KEY_FILE: &str = "next-key.pem";
+/// Certificate chain, roots, addresses of control and ticket.
 const SESSION_FILE: &str = "session.json";
-/// Largest file that is read, bytes.
+/// Largest file that is read, bytes. A larger one counts as damaged.
 const FILE_LEN_MAX: u64 = 32 * 1024 * 1024;
 
-/// A directory of mode 0700; its files are 0600 and replaced atomically.
+/// A directory of mode 0700 whose files have mode 0600 and are replaced atomically.
 #[derive(Clone, Debug)]
 pub struct StateDir {
     path: PathBuf,
 }
 
-/// Everything that joining brings, in one file so that it changes as one.
+/// The result of joining, in one file so that it changes atomically.
 #[derive(Serialize, Deserialize)]
 struct SessionFile {
     chain: Vec<String>,
@@ -35,52 +37,53 @@ struct SessionFile {
     ticket_id: String,
 }
 
-/// What joining brought, read back.
+/// The stored result of joining.
 #[derive(Clone, Debug)]
 pub struct StoredSession {
     /// Key, certificate, roots.
     pub credential: Credential,
     /// Addresses of control at the time.
     pub control: Vec<String>,
-    /// The ticket that was redeemed; empty without one.
+    /// Id of the redeemed ticket. Empty if there was none.
     pub ticket_id: String,
 }
 
 impl StateDir {
-    /// Makes the directory when it is missing; refuses one that others may enter.
+    /// Opens the directory and creates it if it is missing. Refuses one that others may enter.
     pub fn open(path: &Path) -> Result<Self, KitError> {
         let made = fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(path);
         made.map_err(|source| file_error(path, source))?;
+        // The mode above applies to new directories only; an existing one keeps its own.
         refuse_exposed(path)?;
         Ok(Self {
             path: path.to_owned(),
         })
     }
 
-    /// Its path.
+    /// The directory's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The agent's key; made at the first call.
+    /// The agent's key, generated at the first call.
     pub fn key(&self) -> Result<Key, KitError> {
         self.key_in(KEY_FILE)
     }
 
-    /// The key that is to take the place of the agent's; made at the first call.
+    /// The key that will replace the agent's, generated at the first call.
     pub fn next_key(&self) -> Result<Key, KitError> {
         self.key_in(NEXT_KEY_FILE)
     }
 
-    /// The key that was to take the place of the agent's when the agent stopped, if any.
+    /// The next key of an unfinished key change. `None` if there is none.
     pub fn pending_key(&self) -> Result<Option<Key>, KitError> {
         self.read_key(NEXT_KEY_FILE)
     }
 
-    /// Gives up the key that was to take the place of the agent's.
+    /// Removes the next key.
     pub fn drop_next_key(&self) -> Result<(), KitError> {
         self.remove(NEXT_KEY_FILE)
     }
@@ -105,8 +108,8 @@ impl StateDir {
         Ok(Some(key))
     }
 
-    /// The agent's key; the next one when the certificate is of that: the agent stopped before
-    /// the one could take the other's place.
+    /// The credential of a chain: with the agent's key, or with the next one if the certificate is
+    /// for that. Then the agent stopped in the middle of a key change, which is finished here.
     fn key_of(&self, chain: Vec<CertificateDer<'static>>) -> Result<Credential, KitError> {
         let credential = |key| Credential {
             key,
@@ -127,7 +130,7 @@ impl StateDir {
         Ok(own)
     }
 
-    /// What joining brought; `None` before.
+    /// The stored session. `None` before the first join.
     pub fn session(&self) -> Result<Option<StoredSession>, KitError> {
         let path = self.path.join(SESSION_FILE);
         let Some(bytes) = self.read(SESSION_FILE)? else {
@@ -161,18 +164,21 @@ impl StateDir {
             .map_err(|e| damaged(&self.path.join(SESSION_FILE), &e.to_string()))?;
         let pem = credential.key.to_pem();
         if self.read(NEXT_KEY_FILE)?.as_deref() == Some(pem.as_bytes()) {
-            // Whenever it stops here, one of the two keys fits the certificate.
+            // In this order: after a crash between any two of these writes one of the two key files
+            // fits the certificate in the session file, and `key_of` finds it.
             self.write(SESSION_FILE, &json)?;
             self.write(KEY_FILE, pem.as_bytes())?;
             return self.drop_next_key();
         }
+        // The key before the session: a crash in between leaves a directory that has not joined,
+        // while a session without its key could not be opened any more.
         if self.read(KEY_FILE)?.as_deref() != Some(pem.as_bytes()) {
             self.write(KEY_FILE, pem.as_bytes())?;
         }
         self.write(SESSION_FILE, &json)
     }
 
-    /// A file's bytes; `None` when it does not exist.
+    /// A file's bytes. `None` if it does not exist.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, KitError> {
         let path = self.path.join(name);
         match fs::metadata(&path) {
@@ -184,7 +190,7 @@ impl StateDir {
         fs::read(&path).map(Some).map_err(|e| file_error(&path, e))
     }
 
-    /// Replaces a file, whole or not at all, on disk before this returns.
+    /// Replaces a file atomically. It is on disk when this returns.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KitError> {
         let path = self.path.join(name);
         let work = || -> io::Result<()> {
@@ -195,12 +201,14 @@ impl StateDir {
                 .set_permissions(Permissions::from_mode(0o600))?;
             file.as_file().sync_all()?;
             file.persist(&path).map_err(|e| e.error)?;
+            // Without a sync of the directory the rename may be lost by a power failure, although
+            // the caller has already told control that the file is there.
             File::open(&self.path)?.sync_all()
         };
         work().map_err(|e| file_error(&path, e))
     }
 
-    /// Removes a file; one that is missing is fine.
+    /// Removes a file. No error if it does not exist.
     pub fn remove(&self, name: &str) -> Result<(), KitError> {
         let path = self.path.join(name);
         match fs::remove_file(&path) {
@@ -210,7 +218,7 @@ impl StateDir {
     }
 }
 
-/// What `<agent> key` prints: SHA-256 of the public key, hex. Makes the key when it is missing.
+/// SHA-256 of the agent's public key, hex, as `<agent> key` prints it. Generates a missing key.
 pub fn key_fingerprint(state_dir: &Path) -> Result<String, KitError> {
     Ok(StateDir::open(state_dir)?.key()?.fingerprint())
 }

@@ -1,4 +1,4 @@
-//! What an agent does, told to a collector of OpenTelemetry, when that is wanted.
+//! Spans of the agent's work for an OpenTelemetry collector.
 
 use base_telemetry::traces::{Collector, Spans};
 use tokio::task::JoinSet;
@@ -15,7 +15,7 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Sends what is left; takes seconds at most.
+    /// Stops after sending the remaining spans; takes seconds at most.
     pub async fn end(mut self) {
         self.stop.cancel();
         while self.tasks.join_next().await.is_some() {}

@@ -1,8 +1,7 @@
-//! LLDP on the ports of a switch: who hangs there, and telling them where they hang.
+//! LLDP on the ports of a switch: hears the neighbours, and announces switch and port to them.
 //!
-//! A machine that boots has to learn its port within seconds, so a port speaks every two seconds
-//! for a minute after it came up or heard somebody new, and at once in both cases; then every
-//! thirty seconds.
+//! A booting machine must learn its port within seconds. So a port sends at once when it comes up
+//! or hears a new neighbour, then every two seconds for a minute, then every thirty seconds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,17 +13,22 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Neighbours that one port remembers; more than one only behind an unmanaged switch.
+/// Neighbours kept per port; further ones are ignored. More than one is normal only behind an
+/// unmanaged switch.
 pub const NEIGHBOURS_MAX: usize = 8;
 
+/// Interval of frames after a change.
 const FAST: Duration = Duration::from_secs(2);
+/// Time after a change with the fast interval.
 const FAST_FOR: Duration = Duration::from_secs(60);
+/// Interval of frames otherwise.
 const SLOW: Duration = Duration::from_secs(30);
+/// Pause before the socket of a failed interface is opened again.
 const REOPEN: Duration = Duration::from_secs(1);
-/// Validity that we announce: four slow intervals.
+/// Time to live of own frames, seconds: four slow intervals.
 const TTL_S: u16 = 120;
 
-/// Who was heard on each port. Cheap to clone.
+/// LLDP neighbours by port. Cheap to clone (`Arc`).
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
     table: Arc<Mutex<BTreeMap<String, Vec<Entry>>>>,
@@ -38,7 +42,7 @@ struct Entry {
 }
 
 impl Neighbours {
-    /// Who is on the port now.
+    /// The neighbours on a port whose time to live has not ended.
     #[must_use]
     pub fn on(&self, port: &str) -> Vec<Frame> {
         let now = Instant::now();
@@ -50,12 +54,12 @@ impl Neighbours {
         entries.iter().map(|e| e.frame.clone()).collect()
     }
 
-    /// Returns after somebody came or changed.
+    /// Returns after a neighbour came or changed.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Remembers what a neighbour said; whether that was news.
+    /// Stores a neighbour's frame. Returns `true` if the neighbour is new or has changed.
     pub fn heard(&self, port: &str, frame: Frame, now: Instant) -> bool {
         let until = now + Duration::from_secs(frame.ttl_s.into());
         let mut table = self.lock();
@@ -94,12 +98,14 @@ fn speaker(frame: &Frame) -> (Mac, &str, &str) {
     (frame.source, &frame.chassis_id, &frame.port_id)
 }
 
-/// What a switch says on one port.
+/// The content of the switch's frames on one port.
 #[derive(Clone, Debug)]
 pub struct Speaker {
     /// Chassis id and system name.
     pub switch: String,
+    /// System description.
     pub description: String,
+    /// Port id: the name of the interface.
     pub port: String,
 }
 
@@ -116,8 +122,8 @@ impl Speaker {
     }
 }
 
-/// Speaks and listens on one port until told to stop. `came_up` is notified when the port got its
-/// carrier. An interface that goes away is waited for.
+/// Sends and listens on one port until `stop`. `came_up` is notified when the port gets its
+/// carrier. If the interface disappears, waits until it is back.
 pub async fn run(
     speaker: Speaker,
     neighbours: Neighbours,
@@ -173,7 +179,7 @@ async fn serve(
 
 fn heard(speaker: &Speaker, neighbours: &Neighbours, bytes: &[u8], now: Instant) -> bool {
     match Frame::decode(bytes) {
-        // A cable between two of our own ports, or the echo of our own frame.
+        // From a cable between two ports of this switch, or the echo of an own frame.
         Ok(frame) if frame.chassis_id == speaker.switch => false,
         Ok(frame) => neighbours.heard(&speaker.port, frame, now),
         Err(error) => {

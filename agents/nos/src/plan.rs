@@ -1,11 +1,14 @@
 use std::net::IpAddr;
 
-use crate::model::{Intent, Place, SwitchState, Vni};
+use crate::intent::Intent;
+use crate::place::PortPlace;
+use crate::state::SwitchState;
+use crate::vni::Vni;
 
 /// One change of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delta {
-    /// Makes the segment, or repairs what is broken in it.
+    /// Makes the segment, or repairs its broken parts.
     EnsureSegment { vni: Vni, mtu: u32 },
     /// Removes an empty segment.
     RemoveSegment { vni: Vni },
@@ -13,7 +16,7 @@ pub enum Delta {
     AddRemote { vni: Vni, remote: IpAddr },
     /// Stops sending to a tunnel end.
     RemoveRemote { vni: Vni, remote: IpAddr },
-    /// Takes the port out of whatever it is in.
+    /// Takes the port out of its current place.
     Isolate { port: String },
     /// Puts an isolated or differently placed port into a segment.
     Move { port: String, vni: Vni },
@@ -21,20 +24,20 @@ pub enum Delta {
     SetAdmin { port: String, up: bool },
 }
 
-/// The way from what is to what should be.
+/// The changes from the observed to the intended state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// In the order to carry them out; empty when nothing is to be done.
+    /// Changes in the order to apply them. Empty if the switch is as intended.
     pub deltas: Vec<Delta>,
-    /// What of the intent cannot be met on this switch, and why.
+    /// Parts of the intent that this switch cannot fulfil, with the reason.
     pub problems: Vec<String>,
 }
 
-/// Decides the changes from `observed` to `intent`.
+/// Plans the changes from `observed` to `intent`.
 ///
-/// The order is what keeps tenants apart on the way: ports go down and leave first, tunnel ends
-/// that should hear nothing more are cut, then segments and tunnel ends are made, ports are moved,
-/// and only then brought up; segments that are empty by then are removed.
+/// The order keeps tenants apart at every step: ports go down and leave first, tunnel ends that
+/// must receive nothing more are cut, then segments and tunnel ends are made, ports are moved, and
+/// only then brought up. Segments that are empty by then are removed.
 #[must_use]
 pub fn plan(observed: &SwitchState, intent: &Intent) -> Plan {
     let mut problems = Vec::new();
@@ -54,14 +57,15 @@ pub fn plan(observed: &SwitchState, intent: &Intent) -> Plan {
     Plan { deltas, problems }
 }
 
+/// The intended state of one port.
 struct Wanted<'a> {
     port: &'a str,
     segment: Option<Vni>,
     admin_up: bool,
 }
 
-/// What each port of the switch should be: a port that the intent does not name, or whose segment
-/// it does not describe, is isolated.
+/// The intended state of each port of the switch. A port that the intent does not name, or whose
+/// segment it does not describe, is isolated.
 fn wanted_places<'a>(
     observed: &'a SwitchState,
     intent: &Intent,
@@ -88,7 +92,7 @@ fn wanted_places<'a>(
             let known = asked.segment.filter(|v| intent.segments.contains_key(v));
             if let (Some(vni), None) = (asked.segment, known) {
                 problems.push(format!(
-                    "port {port} belongs into segment {vni}, which is unknown"
+                    "port {port} is for segment {vni}, which is unknown"
                 ));
             }
             Wanted {
@@ -100,7 +104,7 @@ fn wanted_places<'a>(
         .collect()
 }
 
-fn place_of(observed: &SwitchState, port: &str) -> Option<Place> {
+fn place_of(observed: &SwitchState, port: &str) -> Option<PortPlace> {
     observed.ports.get(port).map(|p| p.place.clone())
 }
 
@@ -108,6 +112,8 @@ fn is_up(observed: &SwitchState, port: &str) -> bool {
     observed.ports.get(port).is_some_and(|p| p.admin_up)
 }
 
+/// Ports go down and leave their old places. All of them before any enters: an exchange of two
+/// tenants' ports would otherwise have both in one segment for a moment.
 fn leave(observed: &SwitchState, wanted: &[Wanted<'_>], deltas: &mut Vec<Delta>) {
     for want in wanted {
         if !want.admin_up && is_up(observed, want.port) {
@@ -119,9 +125,9 @@ fn leave(observed: &SwitchState, wanted: &[Wanted<'_>], deltas: &mut Vec<Delta>)
     }
     for want in wanted {
         let stays = match place_of(observed, want.port) {
-            Some(Place::Isolated) | None => true,
-            Some(Place::Segment(vni)) => want.segment == Some(vni),
-            Some(Place::Foreign(_)) => false,
+            Some(PortPlace::Isolated) | None => true,
+            Some(PortPlace::Segment(vni)) => want.segment == Some(vni),
+            Some(PortPlace::Foreign(_)) => false,
         };
         if !stays {
             deltas.push(Delta::Isolate {
@@ -156,7 +162,8 @@ fn ensure_segments(observed: &SwitchState, intent: &Intent, deltas: &mut Vec<Del
             });
         }
         for remote in &asked.remotes {
-            // A repair may make the tunnel anew, without its tunnel ends: say them all again.
+            // A repair may make a new tunnel device without remotes, so all of them are added
+            // again.
             if !(intact && seen.is_some_and(|s| s.remotes.contains(remote))) {
                 deltas.push(Delta::AddRemote {
                     vni: *vni,
@@ -167,10 +174,11 @@ fn ensure_segments(observed: &SwitchState, intent: &Intent, deltas: &mut Vec<Del
     }
 }
 
+/// Ports enter their segments, and come up after all of them have.
 fn enter(observed: &SwitchState, wanted: &[Wanted<'_>], deltas: &mut Vec<Delta>) {
     for want in wanted {
         let Some(vni) = want.segment else { continue };
-        if place_of(observed, want.port) != Some(Place::Segment(vni)) {
+        if place_of(observed, want.port) != Some(PortPlace::Segment(vni)) {
             deltas.push(Delta::Move {
                 port: want.port.to_owned(),
                 vni,

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::model::{PortIntent, PortObserved, SegmentIntent, SegmentObserved};
+use crate::intent::{PortIntent, SegmentIntent};
+use crate::state::{PortObserved, SegmentObserved};
 
 fn vni(number: u32) -> Vni {
     Vni::new(number).unwrap()
@@ -17,7 +18,7 @@ fn observed(ports: &[(&str, u32, bool)], segments: &[(u32, &[u8])]) -> SwitchSta
         ports: ports
             .iter()
             .map(|(name, place, admin_up)| {
-                let place = Vni::new(*place).map_or(Place::Isolated, Place::Segment);
+                let place = Vni::new(*place).map_or(PortPlace::Isolated, PortPlace::Segment);
                 let seen = PortObserved {
                     mac: [2; 6],
                     admin_up: *admin_up,
@@ -204,7 +205,7 @@ fn the_way_is_ordered() {
 #[test]
 fn a_foreign_bridge_loses_our_port() {
     let mut seen = observed(&[("p1", 0, true)], &[(10, &[])]);
-    seen.ports.get_mut("p1").unwrap().place = Place::Foreign("br-admin".into());
+    seen.ports.get_mut("p1").unwrap().place = PortPlace::Foreign("br-admin".into());
     let plan = plan(&seen, &intent(&[("p1", 10, true)], &[(10, &[])]));
     assert_eq!(plan.deltas, vec![isolate("p1"), enter("p1", 10)]);
 }
@@ -221,7 +222,7 @@ fn what_cannot_be_is_said_and_the_port_isolated() {
         plan.problems,
         vec![
             "no port p7 on this switch",
-            "port p1 belongs into segment 11, which is unknown"
+            "port p1 is for segment 11, which is unknown"
         ]
     );
 }

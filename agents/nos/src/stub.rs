@@ -6,10 +6,11 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::lldp::Neighbours;
-use crate::model::{Place, PortObserved, SegmentObserved, SwitchState};
+use crate::place::PortPlace;
+use crate::state::{PortObserved, SegmentObserved, SwitchState};
 use crate::{Delta, OsError, SwitchOs};
 
-/// A switch that exists only in memory; clones are the same switch.
+/// A switch in memory. Clones are the same switch.
 #[derive(Debug, Clone, Default)]
 pub struct Stub {
     inner: Arc<Mutex<Inner>>,
@@ -21,12 +22,12 @@ pub struct Stub {
 struct Inner {
     state: SwitchState,
     applied: Vec<Delta>,
-    /// Changes that fail from now on.
+    /// Number of next changes that fail.
     faults: u32,
 }
 
 impl Stub {
-    /// A switch that is in this state.
+    /// A switch in this state.
     #[must_use]
     pub fn new(state: SwitchState) -> Self {
         let inner = Inner {
@@ -39,14 +40,14 @@ impl Stub {
         }
     }
 
-    /// A switch whose ports are up and belong to nobody, as after it was started.
+    /// A switch whose ports are up and isolated, as after its start.
     #[must_use]
     pub fn with_ports(names: &[&str]) -> Self {
         let port = PortObserved {
             mac: [2, 0, 0, 0, 0, 1],
             admin_up: true,
             oper_up: true,
-            place: Place::Isolated,
+            place: PortPlace::Isolated,
         };
         let ports = names.iter();
         Self::new(SwitchState {
@@ -57,12 +58,12 @@ impl Stub {
         })
     }
 
-    /// Lets the next `count` changes fail.
+    /// Makes the next `count` changes fail.
     pub fn fail_next(&self, count: u32) {
         self.lock().faults = count;
     }
 
-    /// Every change that was carried out so far.
+    /// All changes applied so far.
     #[must_use]
     pub fn applied(&self) -> Vec<Delta> {
         self.lock().applied.clone()
@@ -74,9 +75,9 @@ impl Stub {
         self.changed.notify_one();
     }
 
-    /// Where one port is now; `None` for a port that is switched off or not there.
+    /// The place of a port. `None` if the port is down or does not exist.
     #[must_use]
-    pub fn place(&self, port: &str) -> Option<Place> {
+    pub fn place(&self, port: &str) -> Option<PortPlace> {
         let inner = self.lock();
         let port = inner.state.ports.get(port)?;
         (port.admin_up && port.oper_up).then(|| port.place.clone())
@@ -115,7 +116,7 @@ impl SwitchOs for Stub {
         self.changed.notified().await;
     }
 
-    /// Its own: a switch in memory has no cables to speak on.
+    /// Its own table: a switch in memory has no cables for LLDP.
     fn neighbours(&self) -> Option<Neighbours> {
         Some(self.neighbours.clone())
     }
@@ -148,8 +149,8 @@ fn carry_out(state: &mut SwitchState, delta: &Delta) -> Result<(), OsError> {
                 segment.remotes.remove(remote);
             }
         }
-        Delta::Isolate { port } => port_of(state, port)?.place = Place::Isolated,
-        Delta::Move { port, vni } => port_of(state, port)?.place = Place::Segment(*vni),
+        Delta::Isolate { port } => port_of(state, port)?.place = PortPlace::Isolated,
+        Delta::Move { port, vni } => port_of(state, port)?.place = PortPlace::Segment(*vni),
         Delta::SetAdmin { port, up } => {
             let port = port_of(state, port)?;
             port.admin_up = *up;

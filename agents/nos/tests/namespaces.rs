@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use agents_nos::linux::{Config, Linux};
 use agents_nos::lldp::{Neighbours, Speaker};
-use agents_nos::{Delta, Intent, Place, PortIntent, SegmentIntent, SwitchOs, Vni, plan};
+use agents_nos::{Delta, Intent, PortIntent, PortPlace, SegmentIntent, SwitchOs, Vni, plan};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -30,7 +30,7 @@ impl Namespace {
         run("ip", &all);
     }
 
-    /// Whether a TCP connection to a listener in another namespace comes about within a second.
+    /// `true` if a TCP connection to a listener in another namespace succeeds within a second.
     fn reaches(&self, target: SocketAddr) -> bool {
         self.inside(async move || {
             let attempt = tokio::net::TcpStream::connect(target);
@@ -257,7 +257,7 @@ fn what_an_operator_breaks_is_repaired_and_what_is_not_ours_is_left() {
     leaf.apply(VTEP1, nothing);
     let left = leaf.inside(async || open(VTEP1).observe().await.unwrap());
     assert!(left.segments.is_empty());
-    assert!(left.ports.values().all(|p| p.place == Place::Isolated));
+    assert!(left.ports.values().all(|p| p.place == PortPlace::Isolated));
     leaf.ip("link show mmbx");
     leaf.ip("link show br-mine");
 }

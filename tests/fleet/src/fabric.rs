@@ -1,7 +1,7 @@
 //! The leaves of one partition, in memory.
 
 use agents_nos::stub::Stub;
-use agents_nos::{Place, PortObserved, SwitchOs as _, SwitchState};
+use agents_nos::{PortObserved, PortPlace, SwitchOs as _, SwitchState};
 use proto_wire_lldp::Frame;
 
 use crate::plan::{Cable, MachinePlan, RACK};
@@ -28,7 +28,7 @@ impl Fabric {
                     mac: [2, 0xfd, 0, c, d, last],
                     admin_up: true,
                     oper_up: true,
-                    place: Place::Isolated,
+                    place: PortPlace::Isolated,
                 };
                 (format!("swp{port}"), seen)
             };
@@ -49,7 +49,7 @@ impl Fabric {
             .leaves
             .get(cable.leaf)
             .and_then(|leaf| leaf.place(&cable.port));
-        matches!(place, Some(Place::Segment(vni)) if vni.get() == PROVISIONING_VNI)
+        matches!(place, Some(PortPlace::Segment(vni)) if vni.get() == PROVISIONING_VNI)
     }
 
     /// Takes the carrier of a machine's cable away, or gives it back.

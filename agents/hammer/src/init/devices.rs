@@ -1,4 +1,4 @@
-//! Drivers: for each device that the kernel found, the module that says it fits.
+//! Drivers: loads the module whose alias matches, for each device that the kernel found.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use super::mounts;
 
-/// Loading a driver makes new devices appear; nothing is deeper than controller, bus, device.
+/// Rounds at most. A loaded driver makes new devices appear; the deepest chain is controller, bus,
+/// device, and one more round sees that nothing is new.
 const ROUNDS_MAX: usize = 4;
-/// For a bus to find what hangs on it.
+/// Time for a bus to find its devices before the next round.
 const ROUND_PAUSE: Duration = Duration::from_millis(50);
-/// Needed by name: no device asks for them.
+/// Modules loaded by name, because no device has an alias for them.
 const BY_NAME: [&str; 11] = [
     "af_packet",
     "dm_mod",
@@ -27,12 +28,14 @@ const BY_NAME: [&str; 11] = [
     "sd_mod",
     "vfat",
 ];
-/// What asks for a driver in sysfs.
+/// Directory of all buses; their devices have the `modalias` files.
 const BUSES: &str = "/sys/bus";
 
-/// Loads drivers until no new device asks for one; how many were asked for.
+/// Loads drivers until no device has a new alias. Returns the number of aliases.
 pub(super) fn load_drivers() -> usize {
     let mut asked: BTreeSet<String> = BTreeSet::new();
+    // Each alias is looked up once. Without the set of known ones the loop would end only by its
+    // bound, since the aliases of earlier rounds stay in sysfs.
     for _ in 0..ROUNDS_MAX {
         let new: Vec<String> = aliases(Path::new(BUSES))
             .into_iter()
@@ -45,14 +48,15 @@ pub(super) fn load_drivers() -> usize {
         thread::sleep(ROUND_PAUSE);
     }
     modprobe(&BY_NAME.map(str::to_string));
+    // Only now: the file system's driver is one of those modules.
     if let Some(failure) = mounts::efi_variables() {
         super::say(&failure);
     }
     asked.len()
 }
 
-/// The aliases of all devices; one that has a driver may still get a better one, which costs
-/// nothing to ask for.
+/// The aliases of all devices, also of those with a driver: another module may fit better, and
+/// asking costs nothing.
 fn aliases(buses: &Path) -> BTreeSet<String> {
     let list = |path: &Path| {
         fs::read_dir(path)
@@ -69,8 +73,8 @@ fn aliases(buses: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// One process for all: it reads its index once. A missing module is no failure here; what is
-/// missing shows when it is needed.
+/// Runs modprobe once for all names, because each run reads the whole index. A missing module is
+/// no failure here: most aliases have none, and the step that needs the device reports it.
 fn modprobe(names: &[String]) {
     let done = Command::new("/sbin/modprobe")
         .args(["--all", "--quiet"])

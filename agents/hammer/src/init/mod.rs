@@ -1,8 +1,8 @@
-//! The first process: mounts, drivers, and a watch over hammer itself.
+//! Process 1: mounts, drivers, and the supervision of hammer itself.
 //!
-//! Hammer runs as a child, so that nothing that goes wrong in it ends process 1, which would be a
-//! kernel panic without a reason. When the child ends, its reason is on the console, and the
-//! machine reboots: at once when that was ordered, after a pause when it failed.
+//! hammer runs as a child, so that no failure in it ends process 1, which would be a kernel panic
+//! without a reason. When the child ends, its reason is on the console and the machine reboots: at
+//! once after an ordered reboot, after a pause when hammer failed.
 
 mod devices;
 mod mounts;
@@ -19,11 +19,13 @@ use nix::unistd::Pid;
 use crate::cmd::PATH;
 use crate::log::uptime_s;
 
-/// Time to read the reason; also keeps a machine that always fails from hammering its network.
+/// Pause before the reboot after a failure: time to read the reason on the console, and a limit to
+/// the load that a machine in a boot loop puts on pixie.
 const FAILURE_PAUSE: Duration = Duration::from_secs(30);
+/// Path of hammer in the initramfs.
 const OWN_BINARY: &str = "/usr/bin/metalmesh-hammer";
 
-/// Runs as process 1; returns only when the kernel refuses to reboot.
+/// Runs as process 1. Returns only if the kernel refuses to reboot, with the reason.
 #[must_use]
 pub fn run() -> String {
     for failure in mounts::all() {
@@ -35,7 +37,7 @@ pub fn run() -> String {
         kernel()
     ));
     let modules = devices::load_drivers();
-    say(&format!("{modules} drivers asked for"));
+    say(&format!("{modules} device aliases looked up"));
     match Command::new(OWN_BINARY)
         .arg("run")
         .env("PATH", PATH)
@@ -45,10 +47,12 @@ pub fn run() -> String {
         Ok(child) => match wait_for(child.id()) {
             Ok(status) if status.success() => say("rebooting"),
             Ok(status) => pause(&format!("hammer ended: {status}")),
-            Err(error) => pause(&format!("hammer is lost: {error}")),
+            Err(error) => pause(&format!("cannot wait for hammer: {error}")),
         },
         Err(error) => pause(&format!("cannot start hammer: {error}")),
     }
+    // `reboot` does not write out dirty pages; an installation that unmounted everything has none
+    // left, a failed one may.
     nix::unistd::sync();
     match reboot(RebootMode::RB_AUTOBOOT) {
         Ok(never) => match never {},
@@ -56,7 +60,8 @@ pub fn run() -> String {
     }
 }
 
-/// Reaps every orphan until the child ends.
+/// Reaps orphans until the child ends. They become children of process 1, and would stay zombies
+/// if it waited for one process id only.
 fn wait_for(child: u32) -> Result<ExitStatus, Errno> {
     use std::os::unix::process::ExitStatusExt;
     let child = i32::try_from(child)

@@ -1,4 +1,4 @@
-//! The kernel's own file systems.
+//! The kernel's virtual file systems.
 
 use std::fs;
 
@@ -6,7 +6,8 @@ use nix::mount::{MsFlags, mount};
 
 const NOTHING: MsFlags = MsFlags::empty();
 
-/// Mounts what every program expects; what failed comes back as text.
+/// Mounts the file systems that every program expects. Returns one text per failure, because the
+/// machine may still be able to report to control without one of them.
 pub(super) fn all() -> Vec<String> {
     let mut failures = Vec::new();
     for (kind, at, flags, data) in [
@@ -18,7 +19,7 @@ pub(super) fn all() -> Vec<String> {
         ("tmpfs", "/run", MsFlags::MS_NOSUID, Some("mode=0755")),
         ("tmpfs", "/tmp", MsFlags::MS_NOSUID, None),
     ] {
-        // Where it exists already the mount decides.
+        // The mount fails with the reason if there is no directory.
         drop(fs::create_dir_all(at));
         if let Err(error) = mount(Some(kind), at, Some(kind), flags, data) {
             failures.push(format!("cannot mount {at}: {error}"));
@@ -27,7 +28,7 @@ pub(super) fn all() -> Vec<String> {
     failures
 }
 
-/// EFI variables, once their driver is loaded; a BIOS machine has none.
+/// Mounts the EFI variables; needs their driver. `None` means success, or a BIOS machine.
 pub(super) fn efi_variables() -> Option<String> {
     let at = "/sys/firmware/efi/efivars";
     if !fs::exists(at).unwrap_or(false) {

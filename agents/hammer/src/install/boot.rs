@@ -1,19 +1,21 @@
-//! The boot loader: GRUB for both firmwares, from the initramfs, without entering the new system.
+//! The boot loader: GRUB for BIOS and UEFI, installed by the tools of the initramfs, so that no
+//! program of the image runs.
 //!
-//! No entry is written to the firmware's own list: a machine boots from the network first, and
-//! control decides there whether it goes on to its disk. UEFI finds the loader at the path for
+//! No entry is written to the firmware's boot list: a machine boots from the network first, and
+//! control decides there whether it continues from its disk. UEFI finds the loader at the path for
 //! removable media.
 
 use super::layout::{Fs, Plan};
 use crate::cmd::Cmd;
 
-/// Where the new system is mounted.
+/// Mount point of the new system.
 pub(crate) const TARGET: &str = "/mnt";
+/// GRUB's modules in the initramfs, one directory per platform.
 const GRUB_LIB: &str = "/usr/lib/grub";
-/// Seconds that a person has to reach the menu.
+/// Timeout of GRUB's menu, seconds.
 const MENU_S: u32 = 1;
-/// What the core image needs to find its configuration, and the menu to load a kernel. Few
-/// modules on the disk is what makes this step short.
+/// Modules that the core image needs to find its configuration, and the menu to load a kernel.
+/// Copying few modules keeps this step short.
 const MODULES: &str = "all_video biosdisk boot cat chain configfile diskfilter echo ext2 fat gfxterm \
     gzio halt linux ls lvm mdraid09 mdraid1x minicmd normal part_gpt part_msdos probe reboot search \
     search_fs_uuid search_label serial sleep terminal test true";
@@ -21,16 +23,18 @@ const MODULES: &str = "all_video biosdisk boot cat chain configfile diskfilter e
 /// A kernel of the image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
-    /// Path on the file system that holds it, as GRUB sees it.
+    /// Path within the file system that holds it, as GRUB sees it.
     pub image: String,
-    /// Empty when the image has none.
+    /// Path of its initrd, likewise. Empty if there is none.
     pub initrd: String,
 }
 
-/// Finds the kernel to boot. `names` are the files in /boot; `links` says whether `/vmlinuz` and
-/// `/initrd.img` lead to one, which follows kernel updates. `None` when there is no kernel.
+/// Finds the kernel to boot. `names` are the files in /boot; `links` is `true` if `/vmlinuz` and
+/// `/initrd.img` exist, which packages keep up to date. `None` if there is no kernel.
 #[must_use]
 pub fn kernel(names: &[String], links: bool, separate_boot: bool) -> Option<Kernel> {
+    // With a separate /boot the links lead from the root file system into another one, which
+    // GRUB cannot follow.
     if links && !separate_boot {
         return Some(Kernel {
             image: "/vmlinuz".into(),
@@ -51,7 +55,7 @@ pub fn kernel(names: &[String], links: bool, separate_boot: bool) -> Option<Kern
     })
 }
 
-/// Numbers compare as numbers: 6.1.0-9 before 6.1.0-56.
+/// Sort key of kernel versions: 6.1.0-9 comes before 6.1.0-56.
 fn version_key(version: &str) -> Vec<u64> {
     version
         .split(|c: char| !c.is_ascii_digit())
@@ -59,8 +63,8 @@ fn version_key(version: &str) -> Vec<u64> {
         .collect()
 }
 
-/// Command line of the installed kernel. Without an initrd the kernel itself must find the disk,
-/// which it can only by the partition's own id.
+/// Command line of the installed kernel. Without an initrd the kernel itself must find the root
+/// file system, which it can only by the partition's UUID.
 #[must_use]
 pub fn command_line(root: &Fs, partuuid: Option<&str>, inherited: &[String]) -> String {
     let mut words = vec![match partuuid {
@@ -72,12 +76,12 @@ pub fn command_line(root: &Fs, partuuid: Option<&str>, inherited: &[String]) -> 
     words.join(" ")
 }
 
-/// The whole of /boot/grub/grub.cfg.
+/// The content of /boot/grub/grub.cfg.
 #[must_use]
 pub fn grub_cfg(kernel: &Kernel, boot_uuid: &str, command_line: &str) -> String {
     let mut out = String::from("# Written at installation. A kernel's own update replaces it.\n");
     out.push_str(&format!("set timeout={MENU_S}\nset default=0\n"));
-    // A console that is not there must not stop the boot.
+    // Only if the machine has a serial console: GRUB stops at a terminal that does not exist.
     if command_line.contains("ttyS") {
         out.push_str("serial --unit=0 --speed=115200\n");
         out.push_str("terminal_input console serial\nterminal_output console serial\n");
@@ -95,7 +99,8 @@ pub fn grub_cfg(kernel: &Kernel, boot_uuid: &str, command_line: &str) -> String 
     out
 }
 
-/// For an image that has GRUB itself and makes its configuration anew.
+/// The content of /etc/default/grub.d/metalmesh.cfg, for images with a GRUB package, which writes
+/// grub.cfg anew at each kernel update.
 #[must_use]
 pub fn grub_default(command_line: &str) -> String {
     let own: Vec<&str> = command_line
@@ -108,7 +113,7 @@ pub fn grub_default(command_line: &str) -> String {
     )
 }
 
-/// grub-install for the firmware that this machine has.
+/// The runs of grub-install for the machine's firmware: one for UEFI, one per disk for BIOS.
 #[must_use]
 pub fn install_commands(plan: &Plan, uefi: bool) -> Vec<Cmd> {
     let common = |platform: &str| {
@@ -133,9 +138,12 @@ pub fn install_commands(plan: &Plan, uefi: bool) -> Vec<Cmd> {
         let mut args = common("x86_64-efi");
         args.push(modules(&["biosdisk"]));
         args.push(format!("--efi-directory={TARGET}/boot/efi"));
+        // NVRAM is left alone: an entry there would come before the network boot that control
+        // relies on, and would survive the tenant.
         args.extend(["--removable".to_string(), "--no-nvram".to_string()]);
         return vec![Cmd::new("grub-install", args)];
     }
+    // All BIOS disks of the layout: a mirror must boot after the loss of either disk.
     let each = |disk: &String| {
         let mut args = common("i386-pc");
         args.push(modules(&[]));

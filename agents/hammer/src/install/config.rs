@@ -1,83 +1,65 @@
-//! What is written into the new system: files as data, so that tests compare them.
+//! Configuration of the new system: files as data, so that tests can compare them.
 
 use proto_mesh::Install;
 
+use super::features::ImageFeatures;
+use super::item::{ItemState, SystemItem, file, item, link};
 use super::layout::Fs;
 use super::network::{self, NetworkError};
 use super::rootfs::Owner;
 use super::user_data::{self, Handling};
 use super::users::{self, Accounts, HOME, USER};
 
-/// Where the installed system keeps its identity, and its agent.
+/// Directory with the identity of the installed system.
 pub(crate) const STATE_DIR: &str = "/var/lib/metalmesh";
+/// Path of the agent in the installed system.
 pub(crate) const AGENT: &str = "/usr/lib/metalmesh/metalmesh-machine";
+/// Directory of the units that hammer adds.
 const UNITS: &str = "/etc/systemd/system";
+/// Directory of the links that enable units at boot.
 const WANTS: &str = "/etc/systemd/system/multi-user.target.wants";
 
-/// Something to put into the new system.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
-    pub path: String,
-    pub what: What,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
-    File(Owner, Vec<u8>),
-    Dir(Owner),
-    Link(String),
-    /// Nothing may stand there.
-    Absent,
-}
-
-/// What the image brings, which decides how it is configured.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Features {
-    pub cloud_init: bool,
-    pub networkd: bool,
-    pub resolved: bool,
-    pub timesyncd: bool,
-    /// The file that chrony reads, where the image has chrony.
-    pub chrony: Option<&'static str>,
-    pub sudo: bool,
-    /// Where the image has Ignition.
-    pub ignition: Option<&'static str>,
-}
-
-/// Everything that decides the configuration.
+/// The data from which the configuration is made.
 #[derive(Debug)]
-pub struct Input<'a> {
+pub struct ConfigInput<'a> {
+    /// The order.
     pub install: &'a Install,
-    /// Of the interface that the machine booted from.
+    /// MAC address of the boot interface.
     pub mac: &'a str,
+    /// File systems of the layout, parents first.
     pub filesystems: &'a [Fs],
-    pub features: Features,
-    /// How the user data is carried out.
+    /// Programs of the image.
+    pub features: ImageFeatures,
+    /// The program that carries out the user data.
     pub handling: Handling,
-    /// As the image has them, with the user added.
+    /// The image's accounts with the user added.
     pub accounts: &'a Accounts,
-    /// Names in /etc/ssh.
+    /// File names in the image's /etc/ssh.
     pub ssh_names: &'a [String],
 }
 
-/// Why a system cannot be configured.
+/// A reason why a system cannot be configured. None of them is retryable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
+    /// The image lacks systemd-networkd.
     #[error("the image has no systemd-networkd to configure its network with")]
     NoNetworkd,
+    /// A network of the order does not parse.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    #[error("{0:?} is no host name")]
+    /// The order's host name is not valid (RFC 1123).
+    #[error("{0:?} is not a host name")]
     Hostname(String),
-    #[error("{0:?} is no time server")]
+    /// A time server of the order is neither a host name nor an address.
+    #[error("{0:?} is not a time server")]
     TimeServer(String),
 }
 
 /// All files of a system, in the order to write them.
 ///
 /// # Errors
-/// When the order holds what cannot be configured, or the image lacks what it takes.
-pub fn items(input: &Input<'_>) -> Result<Vec<Item>, ConfigError> {
+/// When the order has an invalid value, or the image has no systemd-networkd.
+pub fn items(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
     let install = input.install;
     if !input.features.networkd {
         return Err(ConfigError::NoNetworkd);
@@ -89,9 +71,10 @@ pub fn items(input: &Input<'_>) -> Result<Vec<Item>, ConfigError> {
     let mut out = vec![
         file("/etc/hostname", 0o644, format!("{}\n", install.hostname)),
         file("/etc/hosts", 0o644, network::hosts(&install.hostname)),
-        // Empty: systemd makes one at the first boot, and keeps it.
+        // Empty: systemd generates an id at the first boot. With the image's own, all machines of
+        // that image would have the same id, and DHCP and journald would mix them up.
         file("/etc/machine-id", 0o444, ""),
-        item("/var/lib/dbus/machine-id", What::Absent),
+        item("/var/lib/dbus/machine-id", ItemState::Absent),
         file("/etc/fstab", 0o644, fstab(input.filesystems)),
         file("/etc/systemd/network/10-metalmesh.network", 0o644, network),
         link(
@@ -112,10 +95,12 @@ pub fn items(input: &Input<'_>) -> Result<Vec<Item>, ConfigError> {
     Ok(out)
 }
 
-/// By UUID, parents first; swap at the end.
+/// The content of /etc/fstab: by UUID, parents first, swap at the end. Device names would change
+/// with the order in which the kernel finds the disks.
 fn fstab(filesystems: &[Fs]) -> String {
     let mut out = String::new();
-    // Without a mount point only swap has a line; such a line of another would be an error at boot.
+    // Of the file systems without a mount point only swap has a line. systemd would fail the boot
+    // at any other.
     let has_line = |f: &&Fs| match f.format.as_str() {
         "none" | "" => false,
         "swap" => true,
@@ -147,8 +132,9 @@ fn fstab(filesystems: &[Fs]) -> String {
     out
 }
 
-/// systemd-resolved takes its servers from the network file; without it they stand here.
-fn resolver(input: &Input<'_>) -> Vec<Item> {
+/// Items of the DNS resolver. systemd-resolved reads its servers from the network file; without it
+/// they go into /etc/resolv.conf.
+fn resolver(input: &ConfigInput<'_>) -> Vec<SystemItem> {
     if input.features.resolved {
         return vec![
             link(
@@ -174,11 +160,11 @@ fn resolver(input: &Input<'_>) -> Vec<Item> {
     }
 }
 
-/// The time servers that are asked for, and no others. chrony comes first: Debian's replaces
-/// systemd-timesyncd.
-fn time(input: &Input<'_>) -> Result<Vec<Item>, ConfigError> {
+/// Items of the time client: the order's servers, and no others. chrony comes before
+/// systemd-timesyncd, because Debian's chrony package replaces it.
+fn time(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
     let servers = &input.install.ntp_servers;
-    if let Some(stray) = servers.iter().find(|it| !is_host(it)) {
+    if let Some(stray) = servers.iter().find(|server| !is_host(server)) {
         return Err(ConfigError::TimeServer(stray.clone()));
     }
     if servers.is_empty() {
@@ -197,17 +183,18 @@ fn time(input: &Input<'_>) -> Result<Vec<Item>, ConfigError> {
         let path = "/etc/systemd/timesyncd.conf.d/metalmesh.conf";
         return Ok(vec![file(path, 0o644, text)]);
     }
-    tracing::warn!("the image has neither chrony nor systemd-timesyncd: no time servers are set");
+    tracing::warn!("image has neither chrony nor systemd-timesyncd: no time servers are set");
     Ok(Vec::new())
 }
 
-/// A name or an address, which cannot be read as anything else in a file of settings.
+/// `true` for a name or an address. Other characters could inject a second directive into a
+/// configuration file.
 fn is_host(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '_');
     !text.is_empty() && !text.starts_with('-') && text.chars().all(plain)
 }
 
-fn accounts(input: &Input<'_>) -> Vec<Item> {
+fn accounts(input: &ConfigInput<'_>) -> Vec<SystemItem> {
     let a = input.accounts;
     let own = |mode| Owner {
         mode,
@@ -223,16 +210,17 @@ fn accounts(input: &Input<'_>) -> Vec<Item> {
         file("/etc/passwd", 0o644, a.passwd.clone()),
         file("/etc/group", 0o644, a.group.clone()),
         file("/etc/shadow", 0o600, a.shadow.clone()),
-        item(HOME, What::Dir(own(0o750))),
-        item(&format!("{HOME}/.ssh"), What::Dir(own(0o700))),
+        item(HOME, ItemState::Dir(own(0o750))),
+        item(&format!("{HOME}/.ssh"), ItemState::Dir(own(0o700))),
         item(
             &format!("{HOME}/.ssh/authorized_keys"),
-            What::File(own(0o600), keys.into_bytes()),
+            ItemState::File(own(0o600), keys.into_bytes()),
         ),
     ];
     if !a.gshadow.is_empty() {
         out.push(file("/etc/gshadow", 0o600, a.gshadow.clone()));
     }
+    // Without a password: users log in by SSH key, and the password is for the console only.
     if input.features.sudo {
         out.push(file(
             "/etc/sudoers.d/metalmesh",
@@ -243,11 +231,12 @@ fn accounts(input: &Input<'_>) -> Vec<Item> {
     out
 }
 
-/// Two machines of one image must not share keys: none comes along, the first boot makes them.
-fn host_keys(ssh_names: &[String]) -> Vec<Item> {
+/// Removes the image's SSH host keys and adds a unit that generates new ones at the first boot:
+/// with shared keys each tenant of an image could impersonate the machines of the others.
+fn host_keys(ssh_names: &[String]) -> Vec<SystemItem> {
     let old = ssh_names.iter().filter(|n| n.starts_with("ssh_host_"));
-    let mut out: Vec<Item> = old
-        .map(|n| item(&format!("/etc/ssh/{n}"), What::Absent))
+    let mut out: Vec<SystemItem> = old
+        .map(|n| item(&format!("/etc/ssh/{n}"), ItemState::Absent))
         .collect();
     let make = |kind: &str| {
         format!(
@@ -273,8 +262,8 @@ fn host_keys(ssh_names: &[String]) -> Vec<Item> {
     out
 }
 
-/// The agent of the installed system; its binary and identity are copied beside.
-fn phone_home() -> Vec<Item> {
+/// Items of the installed system's agent. Its binary and identity are copied separately.
+fn phone_home() -> Vec<SystemItem> {
     let text = format!(
         "[Unit]\nDescription=Tells the metalmesh control plane that this machine runs\n\
          After=network.target\n\n\
@@ -289,11 +278,11 @@ fn phone_home() -> Vec<Item> {
             &format!("{WANTS}/metalmesh-machine.service"),
             &format!("{UNITS}/metalmesh-machine.service"),
         ),
-        item(STATE_DIR, What::Dir(Owner::root(0o700))),
+        item(STATE_DIR, ItemState::Dir(Owner::root(0o700))),
     ]
 }
 
-/// Labels of RFC 1123, which is what systemd and DNS take.
+/// `true` for names of RFC 1123 labels, as systemd and DNS accept them.
 fn is_hostname(name: &str) -> bool {
     let is_label = |l: &str| {
         (1..=63).contains(&l.len())
@@ -308,25 +297,7 @@ fn unit(name: &str) -> String {
     format!("/lib/systemd/system/{name}")
 }
 
-pub(super) fn item(path: &str, what: What) -> Item {
-    Item {
-        path: path.to_string(),
-        what,
-    }
-}
-
-pub(super) fn file(path: &str, mode: u32, text: impl Into<String>) -> Item {
-    item(
-        path,
-        What::File(Owner::root(mode), text.into().into_bytes()),
-    )
-}
-
-fn link(path: &str, target: &str) -> Item {
-    item(path, What::Link(target.to_string()))
-}
-
-/// The accounts of an image with our user in them.
+/// The accounts of an image with the administrative user added.
 #[must_use]
 pub fn accounts_with_user(image: Accounts, hash: &str, has_bash: bool) -> Accounts {
     users::with_user(image, hash, if has_bash { "/bin/bash" } else { "/bin/sh" })
@@ -336,7 +307,7 @@ pub fn accounts_with_user(image: Accounts, hash: &str, has_bash: bool) -> Accoun
 mod tests {
     use super::*;
 
-    const ALL: Features = Features {
+    const ALL: ImageFeatures = ImageFeatures {
         cloud_init: true,
         networkd: true,
         resolved: true,
@@ -366,10 +337,10 @@ mod tests {
         }
     }
 
-    fn run(install: &Install, features: Features) -> Result<Vec<Item>, ConfigError> {
+    fn run(install: &Install, features: ImageFeatures) -> Result<Vec<SystemItem>, ConfigError> {
         let accounts = accounts_with_user(Accounts::default(), "$6$", true);
         let names = ["ssh_host_rsa_key".to_string(), "sshd_config".to_string()];
-        items(&Input {
+        items(&ConfigInput {
             install,
             mac: "52:54:00:00:00:01",
             filesystems: &[],
@@ -380,14 +351,14 @@ mod tests {
         })
     }
 
-    fn get<'a>(items: &'a [Item], path: &str) -> Option<&'a What> {
-        items.iter().find(|i| i.path == path).map(|i| &i.what)
+    fn get<'a>(items: &'a [SystemItem], path: &str) -> Option<&'a ItemState> {
+        items.iter().find(|i| i.path == path).map(|i| &i.state)
     }
 
     #[test]
     fn keys_belong_to_the_user_and_no_host_key_comes_along() {
         let items = run(&install(), ALL).unwrap();
-        let want = What::File(
+        let want = ItemState::File(
             Owner {
                 mode: 0o600,
                 uid: 1000,
@@ -398,16 +369,16 @@ mod tests {
         assert_eq!(get(&items, "/home/metal/.ssh/authorized_keys"), Some(&want));
         assert_eq!(
             get(&items, "/etc/ssh/ssh_host_rsa_key"),
-            Some(&What::Absent)
+            Some(&ItemState::Absent)
         );
         assert_eq!(get(&items, "/etc/ssh/sshd_config"), None);
         assert_eq!(
             get(&items, "/etc/machine-id"),
-            Some(&What::File(Owner::root(0o444), vec![]))
+            Some(&ItemState::File(Owner::root(0o444), vec![]))
         );
         assert_eq!(
             get(&items, "/var/lib/metalmesh"),
-            Some(&What::Dir(Owner::root(0o700)))
+            Some(&ItemState::Dir(Owner::root(0o700)))
         );
     }
 
@@ -419,7 +390,7 @@ mod tests {
         };
         let timesyncd = "/etc/systemd/timesyncd.conf.d/metalmesh.conf";
         let text = |features, path| match get(&run(&order, features).unwrap(), path) {
-            Some(What::File(_, text)) => Some(String::from_utf8(text.clone()).unwrap()),
+            Some(ItemState::File(_, text)) => Some(String::from_utf8(text.clone()).unwrap()),
             _ => None,
         };
         assert_eq!(
@@ -427,7 +398,7 @@ mod tests {
             Some("[Time]\nNTP=10.0.0.1 ntp.example\nFallbackNTP=\n")
         );
         let chrony = "/etc/chrony/chrony.conf";
-        let both = Features {
+        let both = ImageFeatures {
             chrony: Some(chrony),
             ..ALL
         };
@@ -452,7 +423,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_configured_is_refused() {
-        let none = Features {
+        let none = ImageFeatures {
             networkd: false,
             ..ALL
         };

@@ -1,8 +1,8 @@
 //! Fetches the image and unpacks it while it arrives: hashed, decompressed and written in one
 //! pass, with a bounded amount of memory.
 //!
-//! The digest is known only at the end. Until then nothing of the image is used, and a wrong one
-//! leaves a disk that is wiped again before anything could boot from it.
+//! The digest is known only at the end. Until then nothing of the image is executed or read, and
+//! after a wrong digest the disks are cleaned before anything could boot from them.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -14,58 +14,88 @@ use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG};
 use proto_mesh::Image;
-use ring::digest::{Context, SHA256, SHA512};
 use tokio::sync::mpsc;
 
-use super::bounded::{Expanded, Expansion};
+use super::digest::Digest;
+use super::expanded::{Expanded, Expansion};
 use super::rootfs::Root;
 use super::untar::{self, Unpacked};
 use crate::net::http::{Answer, Http};
 
-/// Frames between network and disk; a frame has at most some 400 KiB.
+/// Frames queued between network and disk; a full queue stops the reading (backpressure). A frame
+/// has at most some 400 KiB.
 const FRAMES_MAX: usize = 16;
-/// Largest image as it is fetched, bytes; a server that sends without end is left.
+/// Compressed size of an image at most, bytes. Ends the download from a server that never stops.
 const IMAGE_LEN_MAX: u64 = 64 << 30;
-/// Largest memory that decompression may want of what came before, as a power of two: what zstd
-/// takes without being asked.
+/// Window of the decompression at most, as a power of two: 128 MiB, zstd's own default limit.
+/// Images with a larger window are refused.
 const WINDOW_LOG_MAX: u32 = 27;
-/// Bound on what decompression makes of an image.
+/// Bounds on the decompressed size of an image.
 const EXPANSION: Expansion = Expansion {
     free: 1 << 30,
     ratio: 200,
 };
-/// Without a byte for so long a connection counts as broken.
+/// Time without a byte after which a connection counts as broken.
 const STALL_LIMIT: Duration = Duration::from_secs(60);
-/// Attempts without progress.
+/// Consecutive attempts without progress until the download fails.
 const TRIES_MAX: u32 = 6;
-/// Pauses between attempts.
+/// Pauses between attempts, first and longest.
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(15));
 
-/// Why the image is not on the disk.
+/// A reason why the image is not on the disk.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    #[error("{0:?} is no digest: want sha256:<hex> or sha512:<hex>")]
+    /// The order's digest does not parse.
+    #[error("{0:?} is not a digest: want sha256:<hex> or sha512:<hex>")]
     DigestSpec(String),
+    /// The server's response has an error status.
     #[error("{url} answers {status}")]
-    Status { url: String, status: StatusCode },
+    Status {
+        /// The image's URL.
+        url: String,
+        /// The status.
+        status: StatusCode,
+    },
+    /// The connection failed or stalled.
     #[error("cannot fetch {url}: {reason}")]
-    Network { url: String, reason: String },
+    Network {
+        /// The image's URL.
+        url: String,
+        /// The cause.
+        reason: String,
+    },
+    /// The connection ended early, and the server cannot resume.
     #[error("the image is cut short: {have} of {want} bytes arrived")]
-    Cut { have: u64, want: u64 },
+    Cut {
+        /// Bytes received.
+        have: u64,
+        /// Bytes announced.
+        want: u64,
+    },
+    /// The received bytes are not those of the order.
     #[error("the image has digest {have}, not {want}; it was changed or damaged")]
-    Digest { want: String, have: String },
+    Digest {
+        /// The order's digest.
+        want: String,
+        /// The digest of the received bytes.
+        have: String,
+    },
+    /// The file system is full.
     #[error("the image is too big for the disk")]
     TooBig,
+    /// The server sent more than [`IMAGE_LEN_MAX`].
     #[error("the image is larger than {IMAGE_LEN_MAX} bytes")]
     TooLong,
-    #[error("the image is no zstd-compressed tar")]
+    /// The digest is right, but the content cannot be unpacked.
+    #[error("the image is not a zstd-compressed tar")]
     Format(#[source] io::Error),
+    /// The disk failed.
     #[error("cannot write the image")]
     Disk(#[source] io::Error),
 }
 
 impl ImageError {
-    /// Whether another try may help.
+    /// `true` if another attempt may succeed.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -78,75 +108,35 @@ impl ImageError {
     }
 }
 
-/// Puts the image below `root`.
+/// Fetches and unpacks the image below `root`.
 ///
 /// # Errors
-/// See [`ImageError`]; what was written until then must not be used.
+/// See [`ImageError`]. The files written until then must not be used.
 pub async fn install(http: &Http, image: &Image, root: Root) -> Result<Unpacked, ImageError> {
     let want = Digest::parse(&image.digest)?;
     let (sender, receiver) = mpsc::channel(FRAMES_MAX);
+    // On a thread for blocking work: decompression and disk writes would stall the event sender and
+    // the order stream for minutes.
     let writer = tokio::task::spawn_blocking(move || write(want, receiver, &root));
     let fetched = fetch(http, &image.url, sender).await;
     let written = writer
         .await
         .map_err(|e| ImageError::Disk(io::Error::other(e)))?;
     match (fetched, written) {
-        // The writer gave up first, which is why fetching ended.
+        // The writer failed first and closed the queue; the fetch's error only follows from that.
         (_, Err(error @ (ImageError::TooBig | ImageError::Disk(_)))) => Err(error),
         (Err(error), _) => Err(error),
         (Ok(()), written) => written,
     }
 }
 
-/// A digest as an image's label has it.
-struct Digest {
-    text: String,
-    context: Context,
-}
-
-impl Digest {
-    fn parse(text: &str) -> Result<Self, ImageError> {
-        let bad = || ImageError::DigestSpec(text.to_string());
-        let text = text.trim().to_lowercase();
-        let (name, hex) = text.split_once(':').ok_or_else(bad)?;
-        let algorithm = match name {
-            "sha256" => &SHA256,
-            "sha512" => &SHA512,
-            _ => return Err(bad()),
-        };
-        let is_hex = hex.bytes().all(|b| b.is_ascii_hexdigit());
-        if !is_hex || hex.len() != algorithm.output_len() * 2 {
-            return Err(bad());
-        }
-        Ok(Self {
-            text: text.clone(),
-            context: Context::new(algorithm),
-        })
-    }
-
-    fn check(self) -> Result<(), ImageError> {
-        let name = self.text.split(':').next().unwrap_or_default();
-        let have = self.context.finish();
-        let hex: String = have.as_ref().iter().map(|b| format!("{b:02x}")).collect();
-        let have = format!("{name}:{hex}");
-        if have == self.text {
-            Ok(())
-        } else {
-            Err(ImageError::Digest {
-                want: self.text,
-                have,
-            })
-        }
-    }
-}
-
-/// Hashes, decompresses and unpacks what comes; runs on a thread of its own.
+/// Hashes, decompresses and unpacks the received frames. Blocks; runs on a thread for that.
 fn write(
     digest: Digest,
     receiver: mpsc::Receiver<Bytes>,
     root: &Root,
 ) -> Result<Unpacked, ImageError> {
-    let mut stream = Hashing {
+    let mut stream = HashedFrames {
         digest,
         receiver,
         frame: Bytes::new(),
@@ -166,34 +156,35 @@ fn write(
             Ok(_) => ImageError::TooBig,
         });
     }
-    // What follows the archive belongs to the digest, and tells damage from a bad image.
+    // The rest of the stream is hashed even after a format error. Bytes after the archive are part
+    // of the digest; and if the digest is wrong, the cause is damage in transit, not a bad image.
     io::copy(&mut stream, &mut io::sink()).map_err(ImageError::Disk)?;
     stream.digest.check()?;
     unpacked.map_err(ImageError::Format)
 }
 
-/// Whether an error speaks of the stream's content and not of the disk. zstd's errors are of kind
-/// `Other`; the kernel's carry a number.
+/// `true` if an error is about the stream's content and not about the disk. zstd's errors have kind
+/// `Other`; the kernel's have an error number.
 fn is_damage(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, Other, UnexpectedEof};
     error.raw_os_error().is_none() && matches!(error.kind(), InvalidData | Other | UnexpectedEof)
 }
 
-/// Frames as a reader; each is hashed as it is taken.
-struct Hashing {
+/// A reader of the received frames that hashes each of them.
+struct HashedFrames {
     digest: Digest,
     receiver: mpsc::Receiver<Bytes>,
     frame: Bytes,
-    /// Bytes that were taken.
+    /// Bytes received so far.
     arrived: Rc<Cell<u64>>,
 }
 
-impl Read for Hashing {
+impl Read for HashedFrames {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.frame.is_empty() {
             match self.receiver.blocking_recv() {
                 Some(frame) => {
-                    self.digest.context.update(&frame);
+                    self.digest.update(&frame);
                     self.arrived.set(self.arrived.get() + frame.len() as u64);
                     self.frame = frame;
                 }
@@ -206,25 +197,27 @@ impl Read for Hashing {
     }
 }
 
-/// Where a download stands.
+/// The state of a download over several connections.
 #[derive(Default)]
-struct Progress {
+struct DownloadProgress {
+    /// Bytes received.
     have: u64,
+    /// Bytes announced. `None` if the server names no length.
     total: Option<u64>,
-    /// Names this very version of the file; a download is only continued with it.
+    /// The strong tag of this version of the file. `None` means that the download cannot resume.
     etag: Option<String>,
 }
 
-impl Progress {
+impl DownloadProgress {
     fn cut(&self) -> ImageError {
         let (have, want) = (self.have, self.total.unwrap_or_default());
         ImageError::Cut { have, want }
     }
 }
 
-/// Sends the file's bytes, going on where a broken connection ended if the server can.
+/// Sends the file's bytes to the writer. Resumes after a broken connection if the server can.
 async fn fetch(http: &Http, url: &str, sender: mpsc::Sender<Bytes>) -> Result<(), ImageError> {
-    let mut progress = Progress::default();
+    let mut progress = DownloadProgress::default();
     let mut tries = 0;
     loop {
         let before = progress.have;
@@ -233,6 +226,8 @@ async fn fetch(http: &Http, url: &str, sender: mpsc::Sender<Bytes>) -> Result<()
             Err(error) if !error.is_retryable() => return Err(error),
             Err(error) => error,
         };
+        // A large image over a poor link may need many connections; only a server that gives
+        // nothing new uses up the attempts.
         if progress.have > before {
             tries = 0;
         }
@@ -242,7 +237,7 @@ async fn fetch(http: &Http, url: &str, sender: mpsc::Sender<Bytes>) -> Result<()
         if tries >= TRIES_MAX || !can_continue {
             return Err(error);
         }
-        tracing::warn!(%error, have = progress.have, "image: trying again");
+        tracing::warn!(%error, have = progress.have, "image download interrupted; resuming");
         tokio::time::sleep(pause).await;
     }
 }
@@ -250,7 +245,7 @@ async fn fetch(http: &Http, url: &str, sender: mpsc::Sender<Bytes>) -> Result<()
 async fn attempt(
     http: &Http,
     url: &str,
-    progress: &mut Progress,
+    progress: &mut DownloadProgress,
     sender: &mpsc::Sender<Bytes>,
 ) -> Result<(), ImageError> {
     let network = |reason: String| ImageError::Network {
@@ -258,6 +253,8 @@ async fn attempt(
         reason,
     };
     let mut headers = Vec::new();
+    // `if-range` makes the server send the whole file (200) if it has changed meanwhile: bytes of
+    // two versions in one stream could never match the digest.
     if let (have @ 1.., Some(etag)) = (progress.have, &progress.etag) {
         headers.push(("range", format!("bytes={have}-")));
         headers.push(("if-range", etag.clone()));
@@ -269,13 +266,13 @@ async fn attempt(
     match answer.status() {
         StatusCode::OK if progress.have == 0 => {
             progress.total = answer.header(CONTENT_LENGTH).and_then(|v| v.parse().ok());
-            // A weak tag does not promise the same bytes.
+            // A weak tag promises the same meaning, not the same bytes (RFC 9110 §8.8.1).
             let tag = answer.header(ETAG).filter(|t| !t.starts_with("W/"));
             progress.etag = tag.map(str::to_string);
         }
         StatusCode::PARTIAL_CONTENT if continues(&answer, progress.have) => {}
         StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
-            // Another file by now, or a server that cannot go on.
+            // The file has changed, or the server does not support ranges.
             progress.etag = None;
             return Err(progress.cut());
         }
@@ -295,7 +292,7 @@ async fn attempt(
                     return Err(ImageError::TooLong);
                 }
                 if sender.send(piece).await.is_err() {
-                    // The writer says why.
+                    // The writer has ended; its own result has the reason.
                     return Ok(());
                 }
             }

@@ -25,7 +25,7 @@ fn image() -> Vec<u8> {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    let hash = ring::digest::digest(&SHA256, bytes);
+    let hash = ring::digest::digest(&ring::digest::SHA256, bytes);
     let hex: String = hash.as_ref().iter().map(|b| format!("{b:02x}")).collect();
     format!("sha256:{hex}")
 }

@@ -1,13 +1,18 @@
 //! The installation: from an order to a disk that boots.
 //!
-//! Steps in order, each with a name that a failure reports. Whatever fails, the disk is left
-//! without partition table and signatures: a half-installed system never boots.
+//! The steps run in order; a failure reports the step's name. After any failure the disks are left
+//! without partition tables and signatures, so that a half-installed system never boots. The steps
+//! keep no state on the disks: after a reset, or for another attempt, they start from the first.
 
 pub mod boot;
 mod bounded;
 pub mod config;
+mod digest;
+mod expanded;
+pub mod features;
 pub mod ignition;
 pub mod image;
+pub mod item;
 pub mod layout;
 mod mount;
 pub mod network;
@@ -31,37 +36,48 @@ use crate::cmd::run_all;
 use crate::inventory::Sys;
 use crate::net::http::Http;
 use boot::TARGET;
-use config::{Features, Input, What};
+use config::ConfigInput;
+use features::{ImageFeatures, features};
 use image::ImageError;
+use item::ItemState;
 use layout::Plan;
 use rootfs::{Owner, Root};
 use user_data::Handling;
 use users::Accounts;
 
-/// Longest that making partitions, arrays and file systems takes.
+/// Longest time of one command that makes a partition table, an array or a file system.
 const DISK_LIMIT: Duration = Duration::from_secs(600);
+/// Longest time of one run of grub-install.
 const GRUB_LIMIT: Duration = Duration::from_secs(300);
+/// Longest wait for the node of a new device.
 const DEVICE_LIMIT: Duration = Duration::from_secs(10);
-/// Where the identity of the installed system is made before it is copied; in memory.
+/// Directory in memory (tmpfs) where the identity of the installed system is made.
 const IDENTITY_DIR: &str = "/run/metalmesh/installed";
+/// The running binary, which is copied into the installed system as its agent.
 const OWN_BINARY: &str = "/proc/self/exe";
+/// Characters of the console password: 93 bits of 57 letters and digits.
 const CONSOLE_PASSWORD_LEN: usize = 16;
 
-/// Why an installation failed.
+/// The failure of an installation.
 #[derive(Debug)]
 pub struct StepError {
+    /// Name of the failed step, as reported to control.
     pub step: &'static str,
-    /// Whether another try may help.
+    /// `true` if the same order may succeed at another attempt.
     pub retryable: bool,
+    /// The cause.
     pub error: anyhow::Error,
 }
 
-/// What a good installation has to report.
+/// The result of a successful installation.
 pub struct Installed {
+    /// The console password of the administrator, in clear text. Only control receives it.
     pub console_password: String,
+    /// Path of the disk that holds the root file system.
     pub primary_disk: String,
 }
 
+// By hand: a derived one would print the password.
 impl fmt::Debug for Installed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let disk = &self.primary_disk;
@@ -71,29 +87,33 @@ impl fmt::Debug for Installed {
     }
 }
 
-/// What an installation works with.
+/// The machine and the connections that an installation uses.
 #[derive(Debug)]
-pub struct Tools<'a> {
+pub struct InstallTools<'a> {
+    /// The machine's hardware.
     pub sys: &'a Sys,
+    /// Client to fetch the image.
     pub http: &'a Http,
+    /// Session to control, for the identity of the installed system.
     pub agent: &'a Agent,
     /// MAC address of the boot interface.
     pub mac: &'a str,
-    /// Arguments of this kernel that the installed one inherits.
+    /// Arguments of the running kernel that the installed one inherits.
     pub inherited: &'a [String],
 }
 
-/// Installs; on failure the disks are unbootable again.
+/// Carries out an installation. After a failure the disks of the layout are unbootable.
 ///
 /// # Errors
-/// The step that failed.
-pub async fn run(cx: &Tools<'_>, order: &Install) -> Result<Installed, StepError> {
+/// The failed step with its cause.
+pub async fn run(cx: &InstallTools<'_>, order: &Install) -> Result<Installed, StepError> {
     let uefi = cx.sys.is_uefi();
     let fixed = |step, error: anyhow::Error| StepError {
         step,
         retryable: false,
         error,
     };
+    // The whole layout is checked before the first step: a refusal leaves the disks untouched.
     let wanted = order.layout.clone().unwrap_or_default();
     let plan = layout::plan(&wanted, &cx.sys.disks(), uefi, uuid::Uuid::new_v4)
         .map_err(|e| fixed("layout", e.into()))?;
@@ -105,17 +125,20 @@ pub async fn run(cx: &Tools<'_>, order: &Install) -> Result<Installed, StepError
 }
 
 async fn steps(
-    cx: &Tools<'_>,
+    cx: &InstallTools<'_>,
     order: &Install,
     plan: &Plan,
     uefi: bool,
 ) -> Result<Installed, StepError> {
+    // Failures of disks, network and tools may pass, so those steps are retryable. A configuration
+    // that was refused will be refused again.
     step("partition", true, partition(plan)).await?;
     step("mount", true, async {
         mount::all(&plan.filesystems, Path::new(TARGET))
     })
     .await?;
     fetch(cx, order).await?;
+    // Only after the image's digest was checked: its programs decide what the user data may be.
     let carried_out = async {
         let features = features(&target()?);
         Ok((features, user_data::handling(order, &features)?))
@@ -125,12 +148,14 @@ async fn steps(
     let configured = async { configure(cx, order, plan, &hash, features, handling) };
     step("configure", false, configured).await?;
     step("bootloader", true, bootloader(cx, plan, uefi)).await?;
-    // Between boot loader and identity: grub-install follows links in /boot, so it must not meet
-    // those of a tenant, and the key of the installed system must not be there for them.
+    // Ignition runs between boot loader and identity. After the boot loader: grub-install follows
+    // links in /boot, and must not follow those of a tenant out of the target. Before the identity:
+    // the tenant's programs must not read or replace the key of the installed system.
     if let Handling::Ignition(program) = handling {
         step("userdata", false, ignition::run(program, &order.userdata)).await?;
     }
     step("identity", true, identity(cx, order)).await?;
+    // Success is reported only after the unmount: control may cut the power right after the report.
     step("sync", true, async { mount::none(Path::new(TARGET)) }).await?;
     Ok(Installed {
         console_password,
@@ -138,7 +163,7 @@ async fn steps(
     })
 }
 
-/// Runs a step, tells how long it took, and names it in its failure.
+/// Runs a step, logs its duration, and names it in its failure.
 async fn step<T>(
     name: &'static str,
     retryable: bool,
@@ -163,6 +188,7 @@ async fn step<T>(
 async fn partition(plan: &Plan) -> Result<()> {
     for stage in &plan.stages {
         run_all(&stage.commands, DISK_LIMIT).await?;
+        // The kernel makes device nodes asynchronously; the next stage would fail without them.
         for device in &stage.creates {
             wait_for(device).await?;
         }
@@ -179,8 +205,10 @@ async fn wait_for(device: &str) -> Result<()> {
     Ok(())
 }
 
-async fn fetch(cx: &Tools<'_>, order: &Install) -> Result<(), StepError> {
+async fn fetch(cx: &InstallTools<'_>, order: &Install) -> Result<(), StepError> {
     let image = order.image.clone().unwrap_or_default();
+    // The step's fixed flag does not do here: a stalled server may recover, a wrong digest will
+    // not.
     let mut retryable = true;
     let work = async {
         let root = target()?;
@@ -201,7 +229,7 @@ async fn fetch(cx: &Tools<'_>, order: &Install) -> Result<(), StepError> {
     done.map_err(|e| StepError { retryable, ..e })
 }
 
-/// A random password for the console, and its hash.
+/// A random password for the console: its hash, and the password itself.
 fn password() -> Result<(String, String)> {
     use sha_crypt::{Algorithm, Params, PasswordHasher, ShaCrypt};
     let password = random_text(CONSOLE_PASSWORD_LEN);
@@ -213,7 +241,7 @@ fn password() -> Result<(String, String)> {
     Ok((hash.to_string(), password))
 }
 
-/// Letters and digits that are not mistaken for each other.
+/// Random letters and digits, without those that look alike (l, I, O, 0, 1).
 fn random_text(len: usize) -> String {
     const LETTERS: &[u8] = b"abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
     (0..len)
@@ -226,11 +254,11 @@ fn target() -> Result<Root> {
 }
 
 fn configure(
-    cx: &Tools<'_>,
+    cx: &InstallTools<'_>,
     order: &Install,
     plan: &Plan,
     hash: &str,
-    features: Features,
+    features: ImageFeatures,
     handling: Handling,
 ) -> Result<()> {
     let root = target()?;
@@ -242,7 +270,7 @@ fn configure(
         ..Accounts::default()
     };
     let accounts = config::accounts_with_user(accounts, hash, root.exists("bin/bash"));
-    let input = Input {
+    let input = ConfigInput {
         install: order,
         mac: cx.mac,
         filesystems: &plan.filesystems,
@@ -254,46 +282,29 @@ fn configure(
     for item in config::items(&input)? {
         put(&root, &item).with_context(|| item.path.clone())?;
     }
+    // Last, and from the running binary: user data of the items above cannot replace the agent.
     let agent = std::fs::read(OWN_BINARY)?;
     root.write(Path::new(config::AGENT), Owner::root(0o755), &agent)
         .context(config::AGENT)
 }
 
-fn features(root: &Root) -> Features {
-    let unit = |name: &str| root.exists(&format!("lib/systemd/system/{name}"));
-    Features {
-        cloud_init: root.exists("usr/bin/cloud-init"),
-        networkd: unit("systemd-networkd.service"),
-        resolved: unit("systemd-resolved.service"),
-        timesyncd: unit("systemd-timesyncd.service"),
-        chrony: match (unit("chrony.service"), unit("chronyd.service")) {
-            // Debian's name, and Fedora's.
-            (true, _) => Some("/etc/chrony/chrony.conf"),
-            (_, true) => Some("/etc/chrony.conf"),
-            _ => None,
-        },
-        sudo: root.exists("usr/bin/sudo"),
-        ignition: user_data::IGNITION_PATHS
-            .into_iter()
-            .find(|path| root.exists(path)),
-    }
-}
-
-fn put(root: &Root, item: &config::Item) -> io::Result<()> {
+fn put(root: &Root, item: &item::SystemItem) -> io::Result<()> {
     let path = Path::new(&item.path);
-    match &item.what {
-        What::File(owner, bytes) => root.write(path, *owner, bytes),
-        What::Dir(owner) => root.make_dir(path, *owner).map(drop),
-        What::Link(target) => root.symlink(path, target),
-        What::Absent => root.remove(&item.path),
+    match &item.state {
+        ItemState::File(owner, bytes) => root.write(path, *owner, bytes),
+        ItemState::Dir(owner) => root.make_dir(path, *owner).map(drop),
+        ItemState::Link(target) => root.symlink(path, target),
+        ItemState::Absent => root.remove(&item.path),
     }
 }
 
-/// A key for the installed system, made here, and control's certificate for it.
-async fn identity(cx: &Tools<'_>, order: &Install) -> Result<()> {
+/// Gives the installed system its identity: a key generated here, and control's certificate.
+async fn identity(cx: &InstallTools<'_>, order: &Install) -> Result<()> {
+    // A key of its own, of the project: hammer's key is the machine's and ends with this boot.
     let key = Key::generate()?;
     let client: MachineServiceClient = cx.agent.client();
     let csr = key.request()?;
+    // The same request at every retry: a repeated call certifies the same key again.
     let answer: ProjectIdentityResponse = crate::calls::persistent("ProjectIdentity", || {
         client.project_identity(ProjectIdentityRequest { csr: csr.clone() })
     })
@@ -317,11 +328,13 @@ async fn identity(cx: &Tools<'_>, order: &Install) -> Result<()> {
         let to = Path::new(config::STATE_DIR).join(entry.file_name());
         root.write(&to, Owner::root(0o600), &std::fs::read(entry.path())?)?;
     }
+    // The key must stay on the target alone. The next attempt, should a later step fail, makes a
+    // new one.
     std::fs::remove_dir_all(IDENTITY_DIR)?;
     Ok(())
 }
 
-async fn bootloader(cx: &Tools<'_>, plan: &Plan, uefi: bool) -> Result<()> {
+async fn bootloader(cx: &InstallTools<'_>, plan: &Plan, uefi: bool) -> Result<()> {
     let root = target()?;
     let separate = plan.filesystems.iter().find(|f| f.path == "/boot");
     let root_fs = plan
@@ -332,6 +345,7 @@ async fn bootloader(cx: &Tools<'_>, plan: &Plan, uefi: bool) -> Result<()> {
     let links = root.exists("vmlinuz") && root.exists("initrd.img");
     let kernel = boot::kernel(&root.names("boot"), links, separate.is_some())
         .context("the image has no kernel in /boot")?;
+    // A kernel without initrd has no tool that reads file systems' UUIDs.
     let partuuid = if kernel.initrd.is_empty() {
         Some(partuuid(&root_fs.device).await?)
     } else {
@@ -340,6 +354,8 @@ async fn bootloader(cx: &Tools<'_>, plan: &Plan, uefi: bool) -> Result<()> {
     let line = boot::command_line(root_fs, partuuid.as_deref(), cx.inherited);
     let boot_uuid = &separate.unwrap_or(root_fs).uuid;
     run_all(&boot::install_commands(plan, uefi), GRUB_LIMIT).await?;
+    // The configuration comes after the loader: without it GRUB stops at a prompt instead of
+    // booting a system whose installation did not get here.
     let grub_cfg = boot::grub_cfg(&kernel, boot_uuid, &line);
     root.write(
         Path::new("boot/grub/grub.cfg"),
@@ -362,11 +378,15 @@ async fn partuuid(device: &str) -> Result<String> {
     Ok(ask.run(DEVICE_LIMIT).await?.trim().to_string())
 }
 
-/// Takes away everything that a firmware could boot.
+/// Removes everything that a firmware could boot or a next attempt could assemble. Failures are
+/// logged only: the installation's own error is the one to report.
 async fn clean(plan: &Plan) {
     if let Err(error) = mount::none(Path::new(TARGET)) {
         tracing::warn!(error = format!("{error:#}"), "cannot unmount");
     }
+    // From top to bottom: mounts keep volumes busy, volumes keep arrays busy, arrays keep disks
+    // busy. Signatures inside partitions go before the partition tables, which give access to them;
+    // a table with the same borders, as the next attempt makes it, would show them again.
     let mut commands = crate::wipe::release_commands();
     for stage in &plan.stages {
         for device in &stage.creates {
@@ -378,7 +398,7 @@ async fn clean(plan: &Plan) {
         commands.push(crate::cmd::Cmd::new("wipefs", ["--all", "--force", disk]).optional());
     }
     if let Err(error) = run_all(&commands, DISK_LIMIT).await {
-        tracing::warn!(%error, "cannot clean up");
+        tracing::warn!(%error, "cannot clean the disks after a failed installation");
     }
 }
 

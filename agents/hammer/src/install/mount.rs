@@ -1,4 +1,4 @@
-//! Mounting the new system, parents first, and letting go of it.
+//! Mounting the new system, parents first, and unmounting it, children first.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,18 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use super::layout::Fs;
 
+/// Attempts to unmount a busy file system; 5 s with the pauses.
 const UNMOUNT_TRIES_MAX: u32 = 50;
+/// Pause between two attempts.
 const UNMOUNT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Mounts what has a path and lies on a disk.
+/// Mounts the file systems that have a path and are on a disk. tmpfs is for the installed system.
 pub(super) fn all(filesystems: &[Fs], target: &Path) -> Result<()> {
     for fs in filesystems.iter().filter(|f| f.path.starts_with('/')) {
         let (flags, data) = match fs.format.as_str() {
             "ext3" | "ext4" => (MsFlags::MS_NOATIME, ""),
-            // "quiet": FAT has no owners, and refusing to change them would stop an image that
-            // has files there.
+            // "quiet": FAT has no owners, and an error for changing them would fail the unpacking
+            // of an image with files there.
             "vfat" => (MsFlags::MS_NOATIME, "quiet,umask=0077"),
             _ => continue,
         };
@@ -41,7 +43,7 @@ fn join(target: &Path, path: &str) -> PathBuf {
     target.join(path.trim_start_matches('/'))
 }
 
-/// Writes everything out and unmounts all that is below `target`, children first.
+/// Writes out all dirty pages and unmounts everything at and below `target`, children first.
 pub(super) fn none(target: &Path) -> Result<()> {
     nix::unistd::sync();
     let mounts = fs::read_to_string("/proc/self/mounts")?;
@@ -49,6 +51,7 @@ pub(super) fn none(target: &Path) -> Result<()> {
         let mut tries = 0;
         loop {
             match umount2(at, MntFlags::empty()) {
+                // A killed tool keeps its files open until the kernel has reaped it.
                 Err(Errno::EBUSY) if tries < UNMOUNT_TRIES_MAX => {
                     tries += 1;
                     std::thread::sleep(UNMOUNT_PAUSE);
@@ -60,7 +63,7 @@ pub(super) fn none(target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Mount points at or below `target`, in the order they were mounted.
+/// Mount points at or below `target`, in the order of mounting.
 fn below(mounts: &str, target: &Path) -> Vec<PathBuf> {
     mounts
         .lines()

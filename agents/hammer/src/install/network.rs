@@ -1,6 +1,6 @@
 //! The installed system's network: static addresses by systemd-networkd.
 //!
-//! The segment's gateway is the same address everywhere, reached on the link whatever the
+//! The gateway has the same address in every segment, and is reached on the link whatever the
 //! machine's own prefix is.
 
 use std::net::IpAddr;
@@ -8,13 +8,14 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use proto_mesh::{Install, MachineNetwork};
 
-/// The exit router of every segment.
+/// IPv4 address of the exit router in every segment.
 const GATEWAY_V4: &str = "169.254.1.1";
+/// IPv6 address of the exit router in every segment.
 const GATEWAY_V6: &str = "fe80::1";
 
 /// An address or prefix of the order that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("network {network:?}: {text:?} is no address or prefix")]
+#[error("network {network:?}: {text:?} is not an address or prefix")]
 pub struct NetworkError {
     network: String,
     text: String,
@@ -27,7 +28,7 @@ pub struct NetworkError {
 pub fn networkd_file(install: &Install, mac: &str) -> Result<String, NetworkError> {
     let mut out = String::from("[Match]\n");
     out.push_str(&format!("MACAddress={mac}\n"));
-    // Not the VLANs and bonds that inherit the address.
+    // Only the card itself: VLANs and bonds on it inherit its MAC address and would match too.
     out.push_str("Kind=!*\n\n[Network]\n");
     let mut families = (false, false);
     let mut routes = Vec::new();
@@ -48,8 +49,8 @@ pub fn networkd_file(install: &Install, mac: &str) -> Result<String, NetworkErro
         out.push_str(&format!("DNS={server}\n"));
     }
     out.push_str("LLDP=yes\nEmitLLDP=yes\nIPv6AcceptRA=no\nLinkLocalAddressing=ipv6\n");
-    // The default route is there whether a network names it or not: without it nobody could
-    // reach the machine, nor it control.
+    // The default route is set even if no network names it: without it nobody could reach the
+    // machine, and it could not phone home.
     for (present, default, gateway) in [
         (families.0, "0.0.0.0/0", GATEWAY_V4),
         (families.1, "::/0", GATEWAY_V6),
@@ -71,7 +72,8 @@ pub fn networkd_file(install: &Install, mac: &str) -> Result<String, NetworkErro
     Ok(out)
 }
 
-/// The address with the length of the network's prefix that holds it; by itself without one.
+/// The address, with the length of the network's prefix that contains it. Without such a prefix it
+/// is a host address (/32 or /128).
 fn with_prefix(network: &MachineNetwork, ip: &str) -> Result<(IpAddr, u8), NetworkError> {
     let address: IpAddr = parse(network, ip)?;
     for prefix in &network.prefixes {
@@ -83,6 +85,8 @@ fn with_prefix(network: &MachineNetwork, ip: &str) -> Result<(IpAddr, u8), Netwo
     Ok((address, if address.is_ipv4() { 32 } else { 128 }))
 }
 
+/// Parses an address or prefix of the order. Only parsed values get into the file, so that no text
+/// of the order can add lines to it.
 fn parse<T: std::str::FromStr>(network: &MachineNetwork, text: &str) -> Result<T, NetworkError> {
     let error = || NetworkError {
         network: network.network.clone(),
@@ -91,7 +95,7 @@ fn parse<T: std::str::FromStr>(network: &MachineNetwork, text: &str) -> Result<T
     text.parse().map_err(|_| error())
 }
 
-/// /etc/hosts.
+/// The content of /etc/hosts.
 #[must_use]
 pub fn hosts(hostname: &str) -> String {
     format!(

@@ -1,7 +1,7 @@
-//! The file system of the system being installed, from outside.
+//! Access to the file system of the new system from outside.
 //!
-//! An image may hold any symbolic link, so every path is resolved by the kernel as if the target
-//! were `/` (openat2 with `RESOLVE_IN_ROOT`): `etc -> /` in an image leads to the image's own root,
+//! An image may contain any symbolic link, so the kernel resolves every path as if the target were
+//! `/` (openat2 with `RESOLVE_IN_ROOT`): `etc -> /` in an image leads to the image's own root,
 //! never to hammer's.
 
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat, openat2};
 use nix::sys::stat::{Mode, SFlag, fchmod, fstatat, mkdirat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, symlinkat, unlinkat};
 
-/// Largest file that is read whole, bytes: passwd, unit files and the like.
+/// Bytes that [`Root::read`] reads of a file at most, such as passwd; the rest is cut.
 const READ_MAX: u64 = 8 << 20;
 
 /// A directory that stands for `/`.
@@ -25,16 +25,19 @@ pub struct Root {
     dir: OwnedFd,
 }
 
-/// Who owns a file and who may do what with it.
+/// Owner, group and mode of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
+    /// Permission bits, with set-uid, set-gid and sticky.
     pub mode: u32,
+    /// User id.
     pub uid: u32,
+    /// Group id.
     pub gid: u32,
 }
 
 impl Owner {
-    /// Of root, with this mode.
+    /// User and group root, with this mode.
     #[must_use]
     pub const fn root(mode: u32) -> Self {
         Self {
@@ -49,13 +52,15 @@ impl Root {
     /// Opens the directory at `path`.
     ///
     /// # Errors
-    /// When it is no directory.
+    /// When it does not exist or is not a directory.
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self {
             dir: File::open(path)?.into(),
         })
     }
 
+    /// The flags of openat2 that keep a path inside the root. Magic links (/proc/*/fd) are refused,
+    /// because they lead out without a path.
     fn how(flags: OFlag) -> OpenHow {
         OpenHow::new()
             .flags(flags | OFlag::O_CLOEXEC)
@@ -65,7 +70,7 @@ impl Root {
     /// The directory at `path`, for use with the `…at` calls.
     ///
     /// # Errors
-    /// When it is not there or no directory.
+    /// When it does not exist or is not a directory.
     pub fn dir(&self, path: &Path) -> io::Result<OwnedFd> {
         let path = if path.as_os_str().is_empty() {
             Path::new(".")
@@ -79,10 +84,10 @@ impl Root {
         )?)
     }
 
-    /// Like `dir`, with its parents and itself made where they are missing.
+    /// Like `dir`, but creates the directory and its parents if they are missing.
     ///
     /// # Errors
-    /// When a component is there and no directory.
+    /// When a component exists and is not a directory.
     pub fn make_dir(&self, path: &Path, owner: Owner) -> io::Result<OwnedFd> {
         let path = relative(path)?;
         match self.dir(&path) {
@@ -101,10 +106,10 @@ impl Root {
         Ok(dir)
     }
 
-    /// Writes a file, in place of whatever stood there.
+    /// Writes a file. An existing file or link is replaced, never followed.
     ///
     /// # Errors
-    /// As the file system says.
+    /// When a directory is at the path, or the file system fails.
     pub fn write(&self, path: &Path, owner: Owner, bytes: &[u8]) -> io::Result<()> {
         let path = relative(path)?;
         let (parent, name) = split(&path)?;
@@ -114,10 +119,10 @@ impl Root {
         own(&file, owner)
     }
 
-    /// Makes a symbolic link, in place of whatever stood there.
+    /// Makes a symbolic link. An existing file or link is replaced.
     ///
     /// # Errors
-    /// As the file system says.
+    /// When a directory is at the path, or the file system fails.
     pub fn symlink(&self, path: &Path, target: &str) -> io::Result<()> {
         let path = relative(path)?;
         let (parent, name) = split(&path)?;
@@ -126,10 +131,10 @@ impl Root {
         Ok(symlinkat(target, &parent, name)?)
     }
 
-    /// The content of a small file; links are followed inside the root.
+    /// The content of a small file. Links are followed inside the root.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it does not exist or cannot be read.
     pub fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let fd = openat2(&self.dir, &relative(path)?, Self::how(OFlag::O_RDONLY))?;
         let mut out = Vec::new();
@@ -137,14 +142,14 @@ impl Root {
         Ok(out)
     }
 
-    /// Like `read`, as text; empty when it is not there.
+    /// Like `read`, as text. Empty if the file does not exist or cannot be read.
     #[must_use]
     pub fn text(&self, path: &str) -> String {
         let bytes = self.read(Path::new(path)).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Whether something stands there, links followed.
+    /// `true` if the path exists, links followed.
     #[must_use]
     pub fn exists(&self, path: &str) -> bool {
         relative(Path::new(path))
@@ -152,7 +157,7 @@ impl Root {
             .is_ok()
     }
 
-    /// Names in a directory, sorted; empty when it is not there.
+    /// The names in a directory, sorted. Empty if it does not exist or cannot be read.
     #[must_use]
     pub fn names(&self, path: &str) -> Vec<String> {
         let list = || -> io::Result<Vec<String>> {
@@ -169,10 +174,10 @@ impl Root {
         names
     }
 
-    /// Removes a file or link; nothing when it is not there.
+    /// Removes a file or link. No error if it does not exist.
     ///
     /// # Errors
-    /// As the file system says.
+    /// When a directory is at the path, or the file system fails.
     pub fn remove(&self, path: &str) -> io::Result<()> {
         let path = relative(Path::new(path))?;
         let (parent, name) = split(&path)?;
@@ -184,7 +189,7 @@ impl Root {
     }
 }
 
-/// Sets owner, then mode: a change of owner clears the set-uid bits.
+/// Sets owner, then mode: in the other order the change of owner would clear the set-uid bits.
 pub(crate) fn own(fd: &impl AsFd, owner: Owner) -> io::Result<()> {
     fchown(
         fd,
@@ -194,12 +199,15 @@ pub(crate) fn own(fd: &impl AsFd, owner: Owner) -> io::Result<()> {
     Ok(fchmod(fd, Mode::from_bits_truncate(owner.mode & 0o7777))?)
 }
 
-/// A new file in `dir`, in place of what was there; private until its owner is set.
+/// Creates a file in `dir`, replacing a file or link of that name. Mode 0600 until its owner is
+/// set, so that a secret is never readable in between.
 pub(crate) fn create(dir: &OwnedFd, name: &OsStr) -> io::Result<File> {
     let flags =
         OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let mode = Mode::S_IRUSR | Mode::S_IWUSR;
     match openat(dir, name, flags, mode) {
+        // Removed and created anew instead of truncated: opening it would follow a link of the
+        // image, or write into a hard link's other names.
         Err(Errno::EEXIST) => {
             remove(dir, name)?;
             Ok(openat(dir, name, flags, mode)?.into())
@@ -208,7 +216,7 @@ pub(crate) fn create(dir: &OwnedFd, name: &OsStr) -> io::Result<File> {
     }
 }
 
-/// Removes a name that is no directory; nothing when it is not there.
+/// Removes a name that is not a directory. No error if it does not exist.
 pub(crate) fn remove(dir: &OwnedFd, name: &OsStr) -> io::Result<()> {
     match unlinkat(dir, name, UnlinkatFlags::NoRemoveDir) {
         Ok(()) | Err(Errno::ENOENT) => Ok(()),
@@ -216,14 +224,14 @@ pub(crate) fn remove(dir: &OwnedFd, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// Whether `name` in `dir` is itself a directory.
+/// `true` if `name` in `dir` is a directory itself, not a link to one.
 pub(crate) fn is_dir(dir: &OwnedFd, name: &OsStr) -> bool {
     fstatat(dir, name, AtFlags::AT_SYMLINK_NOFOLLOW)
         .is_ok_and(|s| SFlag::from_bits_truncate(s.st_mode) & SFlag::S_IFMT == SFlag::S_IFDIR)
 }
 
-/// A path below the root: without leading slashes and dots. `..` is refused, since no honest
-/// image or configuration has it.
+/// Makes a path relative to the root: without leading slashes and `.`. `..` is an error, because no
+/// valid image or configuration has it.
 pub(crate) fn relative(path: &Path) -> io::Result<PathBuf> {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -247,7 +255,7 @@ pub(crate) fn split(path: &Path) -> io::Result<(&Path, &OsStr)> {
     }
 }
 
-/// Owned name, for callers that keep it beside the descriptor.
+/// Like `split`, with owned parts.
 pub(crate) fn owned_name(path: &Path) -> io::Result<(PathBuf, OsString)> {
     split(path).map(|(parent, name)| (parent.to_path_buf(), name.to_os_string()))
 }

@@ -1,23 +1,28 @@
-//! Which disk a layout means: kernel names change from boot to boot, so it may say what it wants.
+//! Disk selectors of a layout. Kernel names change from boot to boot, so a layout may select a disk
+//! by its properties instead.
 
 use crate::inventory::Disk;
 
-/// Why no disk fits.
+/// A reason why no disk matches a selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
+    /// The machine has no fixed disk.
     #[error("this machine has no disk to install on")]
     NoDisk,
+    /// No disk has this path or serial number.
     #[error("no disk {0:?} in this machine")]
     NotFound(String),
+    /// The selector is of an unknown kind.
     #[error("unknown disk selector {0:?}; known are @first, @smallest and @serial=…")]
     Unknown(String),
 }
 
-/// The disk that `device` means: a path, `@first` (by name), `@smallest`, or `@serial=…`.
-/// Removable ones are taken only by path or serial number.
+/// The disk that `device` selects: a path, `@first` (by name), `@smallest`, or `@serial=…`.
+/// Removable disks are selected only by path or serial number: an installation by default must
+/// not overwrite an operator's USB stick.
 ///
 /// # Errors
-/// When no disk fits.
+/// When no disk matches.
 pub fn resolve<'a>(device: &str, disks: &'a [Disk]) -> Result<&'a Disk, SelectorError> {
     let mut fixed = disks.iter().filter(|d| !d.removable);
     let not_found = || SelectorError::NotFound(device.to_string());

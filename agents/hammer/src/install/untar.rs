@@ -1,6 +1,6 @@
-//! Unpacks a tar stream into a directory as root would: owners, modes, times, extended attributes,
-//! device nodes, hard links. Memory stays at one buffer and the bounds below, whatever the archive
-//! holds: nobody knows yet whether it is the image that was ordered.
+//! Unpacks a tar stream into a directory with owners, modes, times, extended attributes, device
+//! nodes and hard links. Memory is bounded by one buffer and the constants below whatever the
+//! archive contains, because its digest is checked only after it.
 //!
 //! Paths with `..` are refused, and links in the archive lead nowhere outside (see `rootfs`).
 
@@ -20,41 +20,44 @@ use nix::unistd::{Gid, Uid, fchownat, linkat, symlinkat};
 use tar::{Archive, Entry, EntryType};
 use xattr::FileExt;
 
-use super::bounded::{Headers, Position};
+use super::bounded::{ArchivePosition, BoundedHeaders};
 use super::rootfs::{Owner, Root, create, is_dir, own, owned_name, relative, remove};
 
+/// Bytes of the buffer between stream and file.
 const COPY_BUFFER: usize = 256 * 1024;
-/// No file of an operating system has more; the archive is then not what it says it is.
+/// Directories of an archive at most; more is an error. Operating systems have some 100,000.
 const DIRECTORIES_MAX: usize = 1_000_000;
-/// Bytes of all directories' paths, which are kept to the end.
+/// Bytes of all directories' paths at most; they are kept in memory to the end.
 const DIRECTORY_PATHS_LEN_MAX: usize = 128 << 20;
-/// Entries of any kind: as many as a file system of 64 GiB has inodes.
+/// Entries of any kind at most: the number of inodes of a file system of 64 GiB.
 const ENTRIES_MAX: u64 = 4 << 20;
-/// Longest path and longest target of a link that Linux takes, bytes.
+/// Bytes of a path, and of a link's target, at most: Linux's own limit.
 const PATH_LEN_MAX: usize = 4095;
-/// Extended attributes of one entry.
+/// Extended attributes of one entry at most.
 const XATTRS_MAX: usize = 256;
-/// Files up to here are written without a look at the room that is left.
+/// Largest file that is written without a check of the free space, bytes.
 const SMALL_FILE_LEN: u64 = 1 << 20;
+/// Prefix of the PAX keys of extended attributes.
 const PAX_XATTR: &str = "SCHILY.xattr.";
 
-/// What was unpacked.
+/// Counts of an unpacked archive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unpacked {
+    /// Entries of any kind.
     pub entries: u64,
-    /// Of file contents.
+    /// Bytes of file contents.
     pub bytes: u64,
 }
 
-/// Unpacks all of `stream` below `root`.
+/// Unpacks `stream` below `root`.
 ///
 /// # Errors
-/// What the stream gives, a damaged archive (`InvalidData`), or what the file system says
-/// (`StorageFull` when the image is too big).
+/// The stream's own error, `InvalidData` for a damaged or oversized archive, or the file system's
+/// error (`StorageFull` if the image is too big).
 pub fn unpack(stream: impl Read, root: &Root) -> io::Result<Unpacked> {
-    let position = Position::new();
+    let position = ArchivePosition::new();
     let stream = io::BufReader::with_capacity(COPY_BUFFER, stream);
-    let mut archive = Archive::new(Headers::new(stream, &position));
+    let mut archive = Archive::new(BoundedHeaders::new(stream, &position));
     let mut unpacker = Unpacker {
         root,
         parent: None,
@@ -72,16 +75,16 @@ pub fn unpack(stream: impl Read, root: &Root) -> io::Result<Unpacked> {
         let mut entry = entry?;
         position.content();
         unpacker.entry(&mut entry)?;
-        // The rest of the content, such as a directory's: it would count as headers.
+        // Skips content that nobody read, such as a directory's: it would count as headers.
         io::copy(&mut entry, &mut io::sink())?;
     }
 }
 
 struct Unpacker<'a> {
     root: &'a Root,
-    /// The directory of the entry before: archives list a directory's files together.
+    /// The directory of the previous entry, kept open: archives list a directory's files together.
     parent: Option<(PathBuf, OwnedFd)>,
-    /// Times of directories, set at the end: filling a directory changes them.
+    /// Times of directories, set at the end, because each file written into one changes its time.
     dirs: Vec<(PathBuf, i64)>,
     /// Bytes of their paths.
     dirs_len: usize,
@@ -89,7 +92,7 @@ struct Unpacker<'a> {
     done: Unpacked,
 }
 
-struct Meta {
+struct EntryMeta {
     owner: Owner,
     mtime: i64,
     xattrs: Vec<(OsString, Vec<u8>)>,
@@ -126,6 +129,8 @@ impl Unpacker<'_> {
             EntryType::Link => {
                 let target = relative(Path::new(&link_target(entry)?))?;
                 let (target_parent, target_name) = owned_name(&target)?;
+                // By directory and name: `linkat` without AT_SYMLINK_FOLLOW does not follow the
+                // last component, and `dir` keeps the others inside the root.
                 let from = self.root.dir(&target_parent)?;
                 self.open_parent(&parent)?;
                 let dir = self.parent_fd()?;
@@ -152,7 +157,7 @@ impl Unpacker<'_> {
         &mut self,
         entry: &Entry<'_, R>,
         path: &Path,
-        meta: &Meta,
+        meta: &EntryMeta,
     ) -> io::Result<()> {
         let (parent, name) = owned_name(path)?;
         let target = link_target(entry)?;
@@ -160,7 +165,7 @@ impl Unpacker<'_> {
         let dir = self.parent_fd()?;
         if is_dir(dir, &name) {
             return Err(invalid(format!(
-                "{} is a directory and a link",
+                "{} is both a directory and a link",
                 path.display()
             )));
         }
@@ -204,11 +209,12 @@ impl Unpacker<'_> {
             .ok_or_else(|| invalid("no parent".to_string()))
     }
 
-    /// A directory that is there already, such as a mount point, keeps what is in it.
-    fn directory(&mut self, path: &Path, meta: &Meta) -> io::Result<()> {
+    /// Creates a directory. An existing one, such as a mount point, keeps its content.
+    fn directory(&mut self, path: &Path, meta: &EntryMeta) -> io::Result<()> {
         if let Ok((parent, name)) = owned_name(path) {
             self.open_parent(&parent)?;
             let dir = self.parent_fd()?;
+            // Private until `own` below: the archive's mode comes with the archive's owner.
             match mkdirat(dir, name.as_os_str(), Mode::S_IRWXU) {
                 Ok(()) | Err(Errno::EEXIST) => {}
                 Err(e) => return Err(e.into()),
@@ -218,7 +224,7 @@ impl Unpacker<'_> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let dir = File::from(openat(&fd, ".", flags, Mode::empty())?);
         match own(&dir, meta.owner) {
-            // A mounted FAT has neither owners nor modes.
+            // A mounted FAT file system has neither owners nor modes.
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
             other => other?,
         }
@@ -237,13 +243,13 @@ impl Unpacker<'_> {
         parent: &Path,
         name: &OsString,
         kind: SFlag,
-        meta: &Meta,
+        meta: &EntryMeta,
     ) -> io::Result<()> {
         self.open_parent(parent)?;
         let dir = self.parent_fd()?;
         remove(dir, name)?;
         let (major, minor) = match kind {
-            // Some writers leave the fields blank.
+            // Some writers leave the device fields of FIFOs blank.
             SFlag::S_IFIFO => (0, 0),
             _ => device(entry.header())?,
         };
@@ -270,6 +276,7 @@ impl Unpacker<'_> {
         }
     }
 
+    /// Sets the times of directories, children first.
     fn finish(self) -> io::Result<Unpacked> {
         for (path, mtime) in self.dirs.iter().rev() {
             let time = TimeSpec::new(*mtime, 0);
@@ -283,7 +290,7 @@ impl Unpacker<'_> {
     }
 }
 
-fn meta<R: Read>(entry: &mut Entry<'_, R>) -> io::Result<Meta> {
+fn meta<R: Read>(entry: &mut Entry<'_, R>) -> io::Result<EntryMeta> {
     let mut xattrs = Vec::new();
     if let Some(extensions) = entry.pax_extensions()? {
         for extension in extensions {
@@ -305,8 +312,10 @@ fn meta<R: Read>(entry: &mut Entry<'_, R>) -> io::Result<Meta> {
         uid: id(header.uid()?)?,
         gid: id(header.gid()?)?,
     };
+    // A time before 1970 reads as a number over 63 bits. It becomes 1970: a file's time is not
+    // worth failing an installation whose content is right.
     let mtime = i64::try_from(header.mtime()?).unwrap_or(0);
-    Ok(Meta {
+    Ok(EntryMeta {
         owner,
         mtime,
         xattrs,
@@ -338,8 +347,8 @@ fn bounded_path(bytes: Vec<u8>) -> io::Result<OsString> {
     Ok(OsString::from_vec(bytes))
 }
 
-/// Fails at once where a file, holes and all, is larger than what is free: a sparse one has next
-/// to no bytes in the archive and would fill the disk with zeros first.
+/// Fails if a file, holes included, is larger than the free space. A sparse file has almost no
+/// bytes in the archive, and would fill the disk with zeros before it failed.
 fn has_room(file: &File, len: u64) -> io::Result<()> {
     if len <= SMALL_FILE_LEN {
         return Ok(());
@@ -347,26 +356,27 @@ fn has_room(file: &File, len: u64) -> io::Result<()> {
     let stat = fstatvfs(file)?;
     let free = stat.blocks_free().saturating_mul(stat.fragment_size());
     if len > free {
-        let message = format!("a file of {len} bytes, where {free} are free");
+        let message = format!("a file of {len} bytes, but {free} bytes are free");
         return Err(io::Error::new(io::ErrorKind::StorageFull, message));
     }
     Ok(())
 }
 
-fn apply(file: &File, meta: &Meta) -> io::Result<()> {
+fn apply(file: &File, meta: &EntryMeta) -> io::Result<()> {
     match own(file, meta.owner) {
+        // A mounted FAT file system has neither owners nor modes.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
         other => other?,
     }
-    // After the owner: a change of owner drops file capabilities.
+    // After the owner: a change of owner drops file capabilities, which are an attribute.
     set_xattrs(file, meta)?;
     let time = TimeSpec::new(meta.mtime, 0);
     Ok(futimens(file.as_fd(), &time, &time)?)
 }
 
-/// Attributes that the file system cannot hold (labels of a security module that is not loaded,
-/// anything on FAT) are left out.
-fn set_xattrs(file: &File, meta: &Meta) -> io::Result<()> {
+/// Sets extended attributes. Those that the file system does not support (labels of a security
+/// module that is not loaded, all on FAT) are left out.
+fn set_xattrs(file: &File, meta: &EntryMeta) -> io::Result<()> {
     for (name, value) in &meta.xattrs {
         match file.set_xattr(name, value) {
             Err(e) if e.kind() == io::ErrorKind::Unsupported => {}

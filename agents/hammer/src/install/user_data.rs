@@ -1,25 +1,28 @@
-//! User data: what kind it is, who in the image carries it out, and what is refused.
+//! User data: its kind, the program of the image that carries it out, and the reasons to refuse it.
 //!
-//! Data that somebody must carry out is never left where nobody reads it: the installation fails
-//! with the reason instead. Ignition configs are carried out by the image's own Ignition
-//! ([`super::ignition`]), everything else is cloud-init's, at the first boot.
+//! User data for a program that the image lacks is refused with the reason, never left where
+//! nobody reads it. The image's own Ignition carries out Ignition configs during the installation
+//! ([`super::ignition`]); everything else is for cloud-init, at the first boot.
 
 use proto_mesh::Install;
 use serde_json::Value;
 
-use super::config::{Features, Item, What, file, item};
+use super::features::ImageFeatures;
+use super::item::{ItemState, SystemItem, file, item};
 use super::rootfs::Owner;
 
+/// Directory of cloud-init's NoCloud data source.
 const SEED: &str = "/var/lib/cloud/seed/nocloud";
+/// File that disables cloud-init.
 const CLOUD_INIT_OFF: &str = "/etc/cloud/cloud-init.disabled";
-/// Places that images have Ignition at: beside other programs, or where dracut looks.
+/// Paths of Ignition in images: a directory for programs, or dracut's module.
 pub(crate) const IGNITION_PATHS: [&str; 4] = [
     "/usr/bin/ignition",
     "/usr/sbin/ignition",
     "/usr/libexec/ignition",
     "/usr/lib/dracut/modules.d/30ignition/ignition",
 ];
-/// First words of data that only cloud-init understands.
+/// Beginnings of data that only cloud-init understands.
 const CLOUD_INIT_MARKS: [&str; 5] = [
     "#cloud-config",
     "#cloud-boothook",
@@ -28,39 +31,44 @@ const CLOUD_INIT_MARKS: [&str; 5] = [
     "## template: jinja",
 ];
 
-/// How the data of an order is carried out.
+/// The way in which the user data of an order is carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handling {
-    /// There is none.
+    /// The order has no user data.
     Nothing,
-    /// Seeded for cloud-init.
+    /// By cloud-init at the first boot.
     CloudInit,
-    /// By this program of the image, during the installation.
+    /// By the program at this path of the image, during the installation.
     Ignition(&'static str),
-    /// Lies in /etc/metal/userdata, for programs of the image.
+    /// Written to /etc/metal/userdata, for programs of the image.
     Kept,
 }
 
-/// Why user data is refused. None gets better by trying again.
+/// A reason to refuse user data. None of them is retryable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UserDataError {
+    /// An Ignition config, but the image with this id has no Ignition.
     #[error(
         "the user data is an Ignition config, and image {0:?} has no Ignition: take an image that \
          has it, or give user data for cloud-init"
     )]
     NoIgnition(String),
+    /// Data for cloud-init, but the image with this id has no cloud-init.
     #[error(
         "the user data is for cloud-init, and image {0:?} has no cloud-init: take an image that \
          has it, or user data of another kind"
     )]
     NoCloudInit(String),
-    #[error("the user data looks like an Ignition config, but it is no JSON: {0}")]
+    /// An Ignition config that does not parse, with the position.
+    #[error("the user data looks like an Ignition config, but it is not JSON: {0}")]
     NotJson(String),
+    /// A source at this path of the config that is not a `data:` URL.
     #[error(
         "the Ignition config names a remote source at {0}, which is not fetched during the \
          installation: put it into the config as a data: URL, or have a unit fetch it at boot"
     )]
     Remote(String),
+    /// A section of the config that the installation does not carry out.
     #[error(
         "the Ignition config has {0}, which the installation does not carry out: disks are laid \
          out by the filesystem layout, kernel arguments are those of the site"
@@ -68,11 +76,11 @@ pub enum UserDataError {
     Unsupported(&'static str),
 }
 
-/// Decides who carries out the data of an order.
+/// Decides how the user data of an order is carried out.
 ///
 /// # Errors
-/// When nobody in this image does, or the data has parts that cannot be carried out.
-pub fn handling(install: &Install, features: &Features) -> Result<Handling, UserDataError> {
+/// When the image lacks the program for it, or the data has parts that cannot be carried out.
+pub fn handling(install: &Install, features: &ImageFeatures) -> Result<Handling, UserDataError> {
     let data = install.userdata.as_slice();
     if data.is_empty() {
         return Ok(Handling::Nothing);
@@ -94,8 +102,8 @@ pub fn handling(install: &Install, features: &Features) -> Result<Handling, User
     }
 }
 
-/// A JSON object with the member `ignition` is an Ignition config of some version; which versions
-/// it understands, Ignition says itself.
+/// Parses an Ignition config: a JSON object with the member `ignition`, of any version. The image's
+/// Ignition refuses versions that it does not know. `None` for other data.
 fn ignition_config(data: &[u8]) -> Result<Option<Value>, UserDataError> {
     if !data.trim_ascii_start().starts_with(b"{") {
         return Ok(None);
@@ -103,7 +111,7 @@ fn ignition_config(data: &[u8]) -> Result<Option<Value>, UserDataError> {
     match serde_json::from_slice::<Value>(data) {
         Ok(config) if config.get("ignition").is_some() => Ok(Some(config)),
         Ok(_) => Ok(None),
-        // The message names a position, and nothing of the data.
+        // serde_json's message has a position and no part of the data, which may be secret.
         Err(error) if String::from_utf8_lossy(data).contains("\"ignition\"") => {
             Err(UserDataError::NotJson(error.to_string()))
         }
@@ -117,11 +125,11 @@ fn is_for_cloud_init(data: &[u8]) -> bool {
         .any(|mark| data.trim_ascii_start().starts_with(mark.as_bytes()))
 }
 
-/// Ignition runs without a network, since the machine is still in the provisioning segment: a
-/// tenant's config must not choose what is asked for there.
+/// Checks that a config has no remote sources. Ignition runs without a network, because the machine
+/// is still in the provisioning segment: a tenant's config must not send requests there.
 ///
 /// # Errors
-/// `Remote`, with the place of the first source that is no `data:` URL.
+/// `Remote`, with the path of the first source that is not a `data:` URL.
 pub(super) fn check_sources(config: &Value) -> Result<(), UserDataError> {
     match remote_source(config, "$") {
         Some(at) => Err(UserDataError::Remote(at)),
@@ -152,8 +160,8 @@ fn is_data_url(source: &str) -> bool {
     scheme.eq_ignore_ascii_case("data:")
 }
 
-/// Checks a config that Ignition has read and merged: what stages other than `files` would do
-/// stays undone, so it is refused.
+/// Checks a config that Ignition has parsed and merged. Sections for stages other than `files` are
+/// refused, because those stages do not run.
 ///
 /// # Errors
 /// `Unsupported` or `Remote`.
@@ -175,15 +183,19 @@ pub(super) fn check_merged(config: &Value) -> Result<(), UserDataError> {
     Ok(())
 }
 
-/// Files for whoever carries the data out. Without data for it cloud-init stays off, which saves
-/// a boot much time.
-pub(super) fn items(install: &Install, has_cloud_init: bool, handling: Handling) -> Vec<Item> {
-    let secret = |path: &str, data: Vec<u8>| item(path, What::File(Owner::root(0o600), data));
+/// Items for the program that carries the data out. cloud-init is disabled if there is no data for
+/// it, because its search for data sources delays the boot.
+pub(super) fn items(
+    install: &Install,
+    has_cloud_init: bool,
+    handling: Handling,
+) -> Vec<SystemItem> {
+    let secret = |path: &str, data: Vec<u8>| item(path, ItemState::File(Owner::root(0o600), data));
     let data = || install.userdata.clone();
     match handling {
         Handling::CloudInit => vec![
-            item(CLOUD_INIT_OFF, What::Absent),
-            item(SEED, What::Dir(Owner::root(0o700))),
+            item(CLOUD_INIT_OFF, ItemState::Absent),
+            item(SEED, ItemState::Dir(Owner::root(0o700))),
             secret(&format!("{SEED}/user-data"), data()),
             file(
                 &format!("{SEED}/meta-data"),
@@ -200,7 +212,7 @@ pub(super) fn items(install: &Install, has_cloud_init: bool, handling: Handling)
             ),
         ],
         Handling::Kept => vec![
-            item("/etc/metal", What::Dir(Owner::root(0o755))),
+            item("/etc/metal", ItemState::Dir(Owner::root(0o755))),
             secret("/etc/metal/userdata", data()),
         ],
         Handling::Nothing | Handling::Ignition(_) if has_cloud_init => {

@@ -18,11 +18,11 @@ fn order(data: &str) -> Install {
     }
 }
 
-fn with(cloud_init: bool, has_ignition: bool) -> Features {
-    Features {
+fn with(cloud_init: bool, has_ignition: bool) -> ImageFeatures {
+    ImageFeatures {
         cloud_init,
         ignition: has_ignition.then_some(IGNITION),
-        ..Features::default()
+        ..ImageFeatures::default()
     }
 }
 
@@ -131,18 +131,21 @@ fn cloud_init_runs_only_with_data_for_it() {
     let install = order("#cloud-config\n");
     let get = |has_cloud_init, handling, path: &str| {
         let items = items(&install, has_cloud_init, handling);
-        items.into_iter().find(|i| i.path == path).map(|i| i.what)
+        items
+            .into_iter()
+            .find(|i| i.path == path)
+            .map(|item| item.state)
     };
-    let secret = What::File(Owner::root(0o600), install.userdata.clone());
+    let secret = ItemState::File(Owner::root(0o600), install.userdata.clone());
     for handling in [Handling::Nothing, Handling::Ignition(IGNITION)] {
         let off = get(true, handling, CLOUD_INIT_OFF);
-        assert!(matches!(off, Some(What::File(..))), "{handling:?}");
+        assert!(matches!(off, Some(ItemState::File(..))), "{handling:?}");
         assert_eq!(get(true, handling, &seed), None);
         assert!(items(&install, false, handling).is_empty());
     }
     assert_eq!(
         get(true, Handling::CloudInit, CLOUD_INIT_OFF),
-        Some(What::Absent)
+        Some(ItemState::Absent)
     );
     assert_eq!(get(true, Handling::CloudInit, &seed), Some(secret.clone()));
     assert_eq!(

@@ -1,27 +1,35 @@
-//! The user that an installed system is administered as: text in, text out.
+//! The administrative user of the installed system, as pure functions on the account files.
 
-/// Whom the tenant's SSH keys belong to.
+/// Name of the user with the tenant's SSH keys.
 pub(crate) const USER: &str = "metal";
+/// Home directory of the user.
 pub(crate) const HOME: &str = "/home/metal";
-/// Where people's ids begin on Linux distributions.
+/// First id of regular users on Linux distributions.
 const UID_FIRST: u32 = 1000;
+/// Last id that is tried.
 const UID_LAST: u32 = 59_999;
 
-/// The four files, as text.
+/// The account files as text, and the ids of the administrative user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accounts {
+    /// /etc/passwd.
     pub passwd: String,
+    /// /etc/shadow.
     pub shadow: String,
+    /// /etc/group.
     pub group: String,
+    /// /etc/gshadow. Empty if the image has none.
     pub gshadow: String,
-    /// Of the user.
+    /// User id of the administrative user.
     pub uid: u32,
+    /// Group id of the administrative user.
     pub gid: u32,
 }
 
-/// Adds the user where it is missing, and sets its password's hash. `shell` is one that exists.
+/// Adds the user if it is missing, and sets its password hash. `shell` must exist in the image.
 #[must_use]
 pub fn with_user(mut a: Accounts, hash: &str, shell: &str) -> Accounts {
+    // An image may have the user already; its ids stay, since files of the image may belong to it.
     let known = field_of(&a.passwd, USER, 2).zip(field_of(&a.passwd, USER, 3));
     (a.uid, a.gid) = match known {
         Some(ids) => ids,
@@ -38,12 +46,12 @@ pub fn with_user(mut a: Accounts, hash: &str, shell: &str) -> Accounts {
             (id, id)
         }
     };
-    // A last change of 1 is long ago but not 0, which would force a new password.
+    // Last change on day 1 of the epoch: 0 would force a new password at the first login.
     a.shadow = with_line(&a.shadow, USER, &format!("{USER}:{hash}:1:0:99999:7:::"));
     a
 }
 
-/// The lowest id that no user and no group has.
+/// The lowest id that is free both as user id and as group id.
 fn free_id(passwd: &str, group: &str) -> u32 {
     let ids = |text: &str| {
         text.lines()
@@ -52,6 +60,7 @@ fn free_id(passwd: &str, group: &str) -> u32 {
     };
     let (users, groups) = (ids(passwd), ids(group));
     let is_free = |id: &u32| !users.contains(id) && !groups.contains(id);
+    // An image with 59,000 users does not exist; sharing the last id is better than failing.
     (UID_FIRST..=UID_LAST).find(is_free).unwrap_or(UID_LAST)
 }
 

@@ -1,16 +1,20 @@
-//! The machine's own BMC, asked in band. Best effort: what it does not say stays empty.
+//! The machine's own BMC, queried in band by IPMI. Best effort: missing answers stay empty.
 
 use std::time::Duration;
 
 use crate::cmd::Cmd;
 
+/// Longest time of one query. A BMC that hangs must not keep the machine from registering.
 const ASK_LIMIT: Duration = Duration::from_secs(10);
 
-/// What the BMC says about itself.
+/// The BMC's own data. Empty fields are unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bmc {
+    /// IPv4 address of its LAN channel. Empty also if it has none yet (0.0.0.0).
     pub address: String,
+    /// MAC address of its LAN channel, lower case with colons.
     pub mac: String,
+    /// Firmware version.
     pub version: String,
 }
 
@@ -36,7 +40,7 @@ fn parse(lan: &str, info: &str) -> Bmc {
     }
 }
 
-/// `IP Address              : 10.90.0.101`
+/// The value of a line such as `IP Address              : 10.90.0.101`. Empty if there is none.
 fn field(text: &str, name: &str) -> String {
     text.lines()
         .filter_map(|l| l.split_once(':'))

@@ -14,7 +14,7 @@ struct Socket {
     threads: u32,
 }
 
-/// One entry a socket.
+/// One entry per socket.
 pub(super) fn list(sys: &Sys) -> Vec<Cpu> {
     parse(&sys.text("proc/cpuinfo"))
 }
@@ -33,7 +33,7 @@ fn parse(cpuinfo: &str) -> Vec<Cpu> {
         socket.model = field("model name").to_string();
         socket.threads += 1;
         let core = field("core id");
-        // Without a core id every thread is a core.
+        // Kernels of some platforms print no core id; every thread counts as a core then.
         let core = if core.is_empty() {
             socket.threads.to_string()
         } else {
@@ -46,17 +46,20 @@ fn parse(cpuinfo: &str) -> Vec<Cpu> {
         .map(|s| Cpu {
             vendor: s.vendor,
             model: s.model,
+            // Saturates; `threads` above is a u32 count of the same lines.
             cores: u32::try_from(s.cores.len()).unwrap_or(u32::MAX),
             threads: s.threads,
         })
         .collect()
 }
 
-/// Installed memory, bytes: the online blocks, which counts what the kernel keeps for itself;
-/// else what the kernel calls its total.
+/// Installed memory, bytes. The online memory blocks include the kernel's own memory; kernels
+/// without them give `MemTotal`, which does not. Sizes of machines are matched by this number, so
+/// it must not change with the kernel's version. 0 if neither is readable.
 pub(super) fn memory(sys: &Sys) -> u64 {
     const BLOCKS: &str = "sys/devices/system/memory";
     let block_size = sys.text(&format!("{BLOCKS}/block_size_bytes"));
+    // An unreadable size means a kernel without memory blocks: 0 selects `MemTotal` below.
     let block_size = u64::from_str_radix(&block_size, 16).unwrap_or(0);
     let online = sys
         .names(BLOCKS)
@@ -79,13 +82,15 @@ fn meminfo_total(meminfo: &str) -> u64 {
         .lines()
         .find_map(|l| l.strip_prefix("MemTotal:"))
         .unwrap_or_default();
-    let kib: u64 = line
-        .trim()
-        .trim_end_matches("kB")
-        .trim()
-        .parse()
-        .unwrap_or(0);
-    kib * 1024
+    match line.trim().trim_end_matches("kB").trim().parse::<u64>() {
+        Ok(kib) => kib * 1024,
+        // Registration must not fail for it: control shows a machine of 0 bytes, which matches no
+        // size, and an operator sees why.
+        Err(error) => {
+            tracing::warn!(line, %error, "memory size not understood; reporting 0");
+            0
+        }
+    }
 }
 
 #[cfg(test)]

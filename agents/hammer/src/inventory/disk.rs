@@ -4,24 +4,30 @@ use proto_mesh::BlockDevice;
 
 use super::Sys;
 
-/// Names that are no disk of the machine: memory, optical, floppies, and what is made of disks.
+/// Prefixes of kernel names that are not disks of the machine: memory, optical drives, floppies,
+/// and devices built from disks.
 const NOT_DISKS: [&str; 9] = [
     "dm-", "fd", "loop", "md", "nbd", "ram", "sr", "zram", "drbd",
 ];
+/// Bytes per sector in sysfs, whatever the device's own block size is.
 const SECTOR: u64 = 512;
 
-/// A disk.
+/// A disk of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Disk {
     /// Kernel name, "vda".
     pub name: String,
     /// Bytes.
     pub size: u64,
+    /// Serial number. Empty if the device has none.
     pub serial: String,
+    /// Model name. Empty if the device has none.
     pub model: String,
+    /// `true` if the device says that it has spinning platters.
     pub rotational: bool,
+    /// `true` if the medium is removable, such as a USB stick's.
     pub removable: bool,
-    /// Whether the device says that it can discard.
+    /// `true` if the device says that it can discard.
     pub can_discard: bool,
 }
 
@@ -43,6 +49,7 @@ impl Disk {
         format!("/dev/{}{separator}{number}", self.name)
     }
 
+    /// `true` if the disk is an NVMe namespace.
     #[must_use]
     pub fn is_nvme(&self) -> bool {
         self.name.starts_with("nvme")
@@ -74,15 +81,15 @@ pub(super) fn list(sys: &Sys) -> Vec<Disk> {
     disks
 }
 
-/// eMMC shows its boot and replay-protected areas as disks of their own; NVMe multipath shows
-/// each path once more.
+/// `true` if the name is a part or another path of a disk that is listed anyway. eMMC shows its
+/// boot and replay-protected areas as disks of their own; NVMe multipath shows each path once more.
 fn is_part_of_disk(name: &str) -> bool {
     name.contains("boot")
         || name.contains("rpmb")
         || (name.starts_with("nvme") && name.contains('c'))
 }
 
-/// sda … sdz come before sdaa.
+/// Sort key of names: sda … sdz come before sdaa.
 fn order(name: &str) -> (usize, String) {
     (name.len(), name.to_string())
 }
@@ -96,6 +103,7 @@ fn read(sys: &Sys, name: String) -> Disk {
         .find(|s| !s.is_empty())
         .unwrap_or_else(|| vpd_serial(sys, &name));
     Disk {
+        // Disks of size 0 (empty card readers, failed devices) are filtered out by `list`.
         size: sys.number(&at("size")).unwrap_or(0) * SECTOR,
         serial,
         model: sys.text(&at("device/model")),
@@ -106,7 +114,8 @@ fn read(sys: &Sys, name: String) -> Disk {
     }
 }
 
-/// SCSI and SATA: page 0x80 of the vital product data, four bytes of head and then text.
+/// Serial number of SCSI and SATA disks: page 0x80 of the vital product data, a header of four
+/// bytes followed by text. Empty if there is no such page.
 fn vpd_serial(sys: &Sys, name: &str) -> String {
     let page =
         std::fs::read(sys.path(&format!("sys/block/{name}/device/vpd_pg80"))).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the firmware's tables and the PCI bus say.
+//! Data from the firmware's SMBIOS tables and from the PCI bus.
 
 use proto_mesh::Gpu;
 use proto_mesh::machine_register_request::Fru;
@@ -7,7 +7,7 @@ use super::Sys;
 
 /// PCI class 0x03: display controllers. 0x0302 are those without a screen.
 const PCI_CLASS_DISPLAY: &str = "0x03";
-/// Vendors whose display controllers compute; a BMC's VGA (Matrox, ASPEED) is no GPU.
+/// Vendors of GPUs. The VGA controllers of BMCs (Matrox, ASPEED) are not GPUs.
 const GPU_VENDORS: [(&str, &str); 3] =
     [("0x10de", "NVIDIA"), ("0x1002", "AMD"), ("0x8086", "Intel")];
 
@@ -23,7 +23,7 @@ pub(super) fn fru(sys: &Sys) -> Fru {
     }
 }
 
-/// GPUs by PCI id: the initramfs has no table of names.
+/// GPUs, with the PCI device id as model: the initramfs has no table of names.
 pub(super) fn gpus(sys: &Sys) -> Vec<Gpu> {
     let read = |device: &str, file: &str| sys.text(&format!("sys/bus/pci/devices/{device}/{file}"));
     sys.names("sys/bus/pci/devices")

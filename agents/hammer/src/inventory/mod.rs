@@ -1,6 +1,6 @@
-//! What the machine is made of, read from sysfs and procfs.
+//! The machine's inventory, read from sysfs and procfs.
 //!
-//! Every reader takes the directory that stands for `/`, so that tests give it one of their own.
+//! Every reader takes the directory that stands for `/`, so that tests can give it their own.
 
 mod bmc;
 mod cpu;
@@ -21,7 +21,7 @@ use proto_wire_lldp::Frame;
 pub use bmc::Bmc;
 pub use disk::Disk;
 
-/// The running machine, or a test's picture of one.
+/// A view of a machine's sysfs and procfs: the running machine's, or a test's.
 #[derive(Debug, Clone)]
 pub struct Sys {
     root: PathBuf,
@@ -34,6 +34,7 @@ impl Default for Sys {
 }
 
 impl Sys {
+    /// A view with `root` as `/`.
     #[must_use]
     pub fn at(root: &Path) -> Self {
         Self {
@@ -45,17 +46,18 @@ impl Sys {
         self.root.join(path)
     }
 
-    /// A small text file, trimmed; empty when it is not there.
+    /// The content of a small text file, trimmed. Empty if it is missing or unreadable.
     fn text(&self, path: &str) -> String {
         let bytes = fs::read(self.path(path)).unwrap_or_default();
         String::from_utf8_lossy(&bytes).trim().to_string()
     }
 
+    /// The number in a text file. `None` if it is missing or no number.
     fn number(&self, path: &str) -> Option<u64> {
         self.text(path).parse().ok()
     }
 
-    /// Names in a directory, sorted.
+    /// The names in a directory, sorted. Empty if it is missing.
     fn names(&self, path: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(path))
             .into_iter()
@@ -68,7 +70,7 @@ impl Sys {
         names
     }
 
-    /// Last part of where a link leads, such as the driver's name.
+    /// The last component of a link's target, such as the driver's name. Empty if it is no link.
     fn link_name(&self, path: &str) -> String {
         fs::read_link(self.path(path))
             .ok()
@@ -76,31 +78,32 @@ impl Sys {
             .unwrap_or_default()
     }
 
-    /// SMBIOS UUID, lower case; the machine's name everywhere.
+    /// SMBIOS UUID, lower case: the machine's id in control. Empty if the firmware has none.
     #[must_use]
     pub fn uuid(&self) -> String {
         self.text("sys/class/dmi/id/product_uuid").to_lowercase()
     }
 
-    /// A fresh number each boot.
+    /// The kernel's random id of this boot.
     #[must_use]
     pub fn boot_id(&self) -> String {
         self.text("proc/sys/kernel/random/boot_id")
     }
 
+    /// `true` if the machine was booted by UEFI, `false` if by a BIOS.
     #[must_use]
     pub fn is_uefi(&self) -> bool {
         self.path("sys/firmware/efi").exists()
     }
 
-    /// Disks that an operating system could go on, by name.
+    /// The machine's disks with a medium, sorted by name.
     #[must_use]
     pub fn disks(&self) -> Vec<Disk> {
         disk::list(self)
     }
 }
 
-/// Everything that `Register` wants to know.
+/// Builds the request of `Register`.
 #[must_use]
 pub fn collect(
     sys: &Sys,
@@ -132,7 +135,7 @@ pub fn collect(
     }
 }
 
-/// Asks the BMC by the kernel's IPMI driver, where there is one.
+/// Queries the BMC by the kernel's IPMI driver. Empty if there is no such device.
 pub async fn bmc(sys: &Sys) -> Bmc {
     if sys.path("dev/ipmi0").exists() {
         bmc::ask().await
@@ -141,7 +144,8 @@ pub async fn bmc(sys: &Sys) -> Bmc {
     }
 }
 
-/// Looks each time anew for the nonce that the BMC holds.
+/// A reader of the nonce that the BMC holds. Each call reads again, because the BMC agent may write
+/// the nonce after the machine has booted.
 #[must_use]
 pub fn nonce_reader(sys: &Sys) -> NonceReader {
     let sys = sys.clone();

@@ -1,4 +1,4 @@
-//! Network cards and what they hang on.
+//! Network interfaces with their bus addresses and LLDP neighbours.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +22,9 @@ pub(super) fn list(sys: &Sys, boot: &str, neighbours: &BTreeMap<String, Vec<Fram
 
 fn read(sys: &Sys, name: String, boot: &str, heard: &[Frame]) -> Nic {
     let at = |file: &str| format!("sys/class/net/{name}/{file}");
-    let speed: i64 = sys.text(&at("speed")).parse().unwrap_or(0);
+    // The kernel gives -1 or an error (an empty text here) for a link without a carrier; both mean
+    // "unknown", which is 0 on the wire.
+    let speed = sys.number(&at("speed")).unwrap_or(0);
     let ids = [
         sys.text(&at("device/vendor")),
         sys.text(&at("device/device")),
@@ -33,8 +35,7 @@ fn read(sys: &Sys, name: String, boot: &str, heard: &[Frame]) -> Nic {
         identifier: bus_address(sys, &name),
         vendor: ids[0].clone(),
         model: format!("{} {driver}", ids[1]).trim().to_string(),
-        // -1 when the driver does not know.
-        speed: u64::try_from(speed).unwrap_or(0),
+        speed,
         neighbours: heard.iter().map(neighbour).collect(),
         boot: name == boot,
         name,
@@ -49,8 +50,8 @@ fn neighbour(frame: &Frame) -> Neighbour {
     }
 }
 
-/// The PCI address, also where the interface hangs on a bus below PCI as virtio's does; else the
-/// name on its own bus.
+/// The PCI address of an interface, also if it is on a bus below PCI, such as virtio. Interfaces
+/// without one get their name on their own bus.
 fn bus_address(sys: &Sys, name: &str) -> String {
     let path = sys.path(&format!("sys/class/net/{name}/device"));
     let real = path.canonicalize().unwrap_or(path);
@@ -63,7 +64,7 @@ fn bus_address(sys: &Sys, name: &str) -> String {
         .to_string()
 }
 
-/// "0000:00:03.0"
+/// `true` for PCI addresses such as "0000:00:03.0".
 fn is_pci(name: &str) -> bool {
     let bytes = name.as_bytes();
     bytes.len() == 12 && bytes[4] == b':' && bytes[7] == b':' && bytes[10] == b'.'

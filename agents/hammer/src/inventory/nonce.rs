@@ -1,30 +1,32 @@
-//! The nonce that the partition's BMC agent wrote into the asset tag, read from inside the box:
-//! by DCMI, which shows what the BMC holds now, else from SMBIOS, which shows what it held when
-//! the firmware made its tables.
+//! The nonce that the partition's BMC agent wrote into the asset tag, read from inside the machine.
+//! DCMI shows the BMC's current value; SMBIOS shows the value of the time when the firmware built
+//! its tables, and is the fallback.
 
 use std::time::Duration;
 
 use super::Sys;
 use crate::cmd::Cmd;
 
-/// How a nonce begins; other asset tags are nobody's business.
+/// Prefix of nonces. Other asset tags are the operator's own and never leave the machine.
 const PREFIX: &str = "mm-";
+/// Longest time of one IPMI request.
 const ASK_LIMIT: Duration = Duration::from_secs(10);
-/// What leads the data of DCMI's answers.
+/// Group extension id, the first byte of DCMI answers.
 const DCMI: u8 = 0xdc;
-/// Bytes that one request reads at most, and those of a tag (DCMI 1.5, Get Asset Tag).
+/// Bytes that one request reads at most (DCMI 1.5, Get Asset Tag).
 const PIECE: usize = 16;
+/// Bytes of an asset tag at most (DCMI 1.5); longer ones are ignored.
 const TAG_MAX: usize = 63;
-/// A BMC may say that way that the tag is UTF-8.
+/// Byte order mark, by which a BMC may mark the tag as UTF-8.
 const MARK: char = '\u{feff}';
 
-/// The chassis' tag (SMBIOS type 3), and the board's (type 2).
+/// Files of the chassis' tag (SMBIOS type 3) and of the board's (type 2).
 const SMBIOS: [&str; 2] = [
     "sys/class/dmi/id/chassis_asset_tag",
     "sys/class/dmi/id/board_asset_tag",
 ];
 
-/// The nonce, if one is to be seen.
+/// Reads the nonce. `None` if neither the BMC nor SMBIOS shows one.
 pub(super) async fn read(sys: &Sys) -> Option<String> {
     let told = if sys.path("dev/ipmi0").exists() {
         dcmi().await
@@ -32,18 +34,21 @@ pub(super) async fn read(sys: &Sys) -> Option<String> {
         None
     };
     let found = pick(told, sys);
-    tracing::debug!(found = found.is_some(), "looked for the BMC's nonce");
+    // Logs only whether there is one: the nonce itself is a credential for the join.
+    tracing::debug!(found = found.is_some(), "read the BMC's nonce");
     found
 }
 
 fn pick(told: Option<String>, sys: &Sys) -> Option<String> {
+    // The BMC's answer comes first: the tables in memory are of the last power-on, and may show
+    // the nonce of an earlier boot.
     let smbios = SMBIOS.iter().map(|file| sys.text(file));
     told.into_iter()
         .chain(smbios)
         .find(|tag| tag.starts_with(PREFIX) && tag.len() <= TAG_MAX)
 }
 
-/// The tag as the BMC tells it; none when it has none.
+/// Reads the asset tag by DCMI, piece by piece. `None` if the BMC does not support it.
 async fn dcmi() -> Option<String> {
     let mut tag = Vec::new();
     let mut total = PIECE;
@@ -54,6 +59,7 @@ async fn dcmi() -> Option<String> {
         let answer = ask.run(ASK_LIMIT).await;
         let answer = answer.inspect_err(|error| tracing::debug!(%error, "no asset tag by DCMI"));
         let (size, piece) = parse(&answer.ok()?)?;
+        // A BMC that answers with less than its stated length would be asked for ever.
         if piece.is_empty() {
             break;
         }
@@ -65,7 +71,7 @@ async fn dcmi() -> Option<String> {
     Some(text.trim_start_matches(MARK).trim().to_owned())
 }
 
-/// What `ipmitool raw` prints of an answer: the bytes of the whole tag, and those of one piece.
+/// Parses the output of `ipmitool raw`: the length of the whole tag, and the bytes of one piece.
 fn parse(text: &str) -> Option<(usize, Vec<u8>)> {
     let bytes: Result<Vec<u8>, _> = text
         .split_whitespace()

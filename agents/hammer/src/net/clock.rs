@@ -1,6 +1,6 @@
-//! The clock: certificates need it right, and a machine's battery may be empty.
+//! The system clock. Certificates are checked against it, and a machine's battery may be empty.
 //!
-//! First what pixie says, good to the second, then an NTP server where DHCP names one (SNTP,
+//! Pixie's time comes first, exact to about a second; then an NTP server if DHCP names one (SNTP,
 //! RFC 4330).
 
 use std::net::Ipv4Addr;
@@ -11,27 +11,31 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_settime};
 use tokio::net::UdpSocket;
 
+/// Longest wait for the answer of one NTP server.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+/// NTP servers that are asked at most; further ones of DHCP's list are ignored.
 const SERVERS_MAX: usize = 3;
-/// Below this the clock is left alone.
+/// Smallest error of the clock that is corrected.
 const STEP_MIN: Duration = Duration::from_millis(500);
 /// Seconds from 1900 to 1970.
 const NTP_TO_UNIX_S: u64 = 2_208_988_800;
+/// Bytes of an SNTP packet without authentication.
 const PACKET_LEN: usize = 48;
 
-/// Milliseconds since the epoch.
+/// Milliseconds since the epoch. 0 if the clock is before it.
 #[must_use]
 pub fn now_ms() -> u64 {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
+    // Saturates in 584 million years.
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Steps the clock to `time_ms` when it is off by more than half a second; whether it did.
+/// Steps the clock to `time_ms` if it is off by half a second or more. Returns `true` if it did.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// When the kernel refuses to set the clock.
 pub fn set(time_ms: u64) -> Result<bool> {
     if u128::from(now_ms().abs_diff(time_ms)) < STEP_MIN.as_millis() {
         return Ok(false);
@@ -41,12 +45,15 @@ pub fn set(time_ms: u64) -> Result<bool> {
     Ok(true)
 }
 
-/// Asks the servers in turn and sets the clock by the first that answers.
+/// Asks the servers in turn and sets the clock by the first that answers. A failure is only logged:
+/// pixie's time is good enough for certificates.
 pub async fn sync(servers: &[Ipv4Addr]) {
     for server in servers.iter().take(SERVERS_MAX) {
         match ask(*server).await.and_then(set) {
             Ok(stepped) => return tracing::info!(%server, stepped, "clock checked by NTP"),
-            Err(error) => tracing::warn!(%server, error = format!("{error:#}"), "no NTP time"),
+            Err(error) => {
+                tracing::warn!(%server, error = format!("{error:#}"), "no time from NTP server");
+            }
         }
     }
 }
@@ -61,7 +68,8 @@ async fn ask(server: Ipv4Addr) -> Result<u64> {
     answer(cookie, buffer.get(..read).unwrap_or_default())
 }
 
-/// Version 4, mode client; the cookie stands where the server echoes our time.
+/// A request of version 4, mode client. The cookie is the transmit timestamp, which the server
+/// echoes: without it any host could set the clock by a forged answer.
 fn question(cookie: u64) -> [u8; PACKET_LEN] {
     let mut packet = [0; PACKET_LEN];
     packet[0] = 0x23;
@@ -72,14 +80,15 @@ fn question(cookie: u64) -> [u8; PACKET_LEN] {
 /// The server's transmit time, milliseconds since the epoch.
 fn answer(cookie: u64, bytes: &[u8]) -> Result<u64> {
     let packet: &[u8; PACKET_LEN] = bytes.try_into().context("not an NTP answer")?;
-    ensure!(packet[0] & 7 == 4, "not from a server");
+    ensure!(packet[0] & 7 == 4, "not an answer of a server");
+    // Leap indicator 3 and strata outside 1 to 15 mean an unsynchronised server.
     ensure!(
         packet[0] >> 6 != 3 && (1..16).contains(&packet[1]),
-        "the server has no time itself"
+        "the server's clock is not synchronised"
     );
     ensure!(
         packet[24..32] == cookie.to_be_bytes(),
-        "an answer to something else"
+        "an answer to another request"
     );
     let word = |at: usize| {
         packet[at..]
@@ -87,7 +96,7 @@ fn answer(cookie: u64, bytes: &[u8]) -> Result<u64> {
             .map_or(0, |b| u32::from_be_bytes(*b))
     };
     let seconds = u64::from(word(40));
-    // RFC 4330 §3: with the top bit clear the count has begun anew in 2036.
+    // RFC 4330 §3: the 32-bit count of seconds wraps in 2036; a clear top bit means after that.
     let era = if seconds & 0x8000_0000 == 0 {
         1 << 32
     } else {

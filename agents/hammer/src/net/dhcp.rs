@@ -1,7 +1,7 @@
-//! A DHCP client (RFC 2131), as small as an installer needs: four messages, a lease, renewal.
+//! A minimal DHCP client (RFC 2131): discover, offer, request, acknowledge, and renewal.
 //!
-//! It uses plain UDP on one interface and asks for broadcast answers, which Linux delivers to a
-//! socket of an interface without an address.
+//! It uses a plain UDP socket bound to one interface and requests broadcast answers, because Linux
+//! delivers unicast only to addresses that the interface has already.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -14,38 +14,54 @@ use proto_types::MacAddr;
 use proto_wire_dhcp::{BOOTP_REQUEST, Kind, Message, Options, code};
 use tokio::net::UdpSocket;
 
+/// UDP port of DHCP servers.
 const SERVER_PORT: u16 = 67;
+/// UDP port of DHCP clients.
 const CLIENT_PORT: u16 = 68;
+/// Bytes of a received packet at most; the rest of a longer one is cut.
 const PACKET_MAX: usize = 1500;
+/// Flag that asks the server for broadcast answers.
 const FLAG_BROADCAST: u16 = 0x8000;
-/// First wait for an answer; doubles up to the last (RFC 2131 §4.1 asks for 4 s to 64 s; a
-/// machine in front of its boot server need not wait so long).
+/// Wait for an answer: doubles from the first to the last. RFC 2131 §4.1 asks for 4 s to 64 s; the
+/// boot network is local, and the firmware got its lease from the same server a moment ago.
 const ANSWER: Backoff = Backoff::new(Duration::from_secs(1), ANSWER_LAST);
+/// Longest wait for an answer.
 const ANSWER_LAST: Duration = Duration::from_secs(16);
+/// Discover messages until the interface counts as without a server.
 const TRIES_MAX: u32 = 8;
+/// Lease time when the server names none, seconds.
 const LEASE_DEFAULT_S: u32 = 3600;
-/// A server that says less would be asked all the time.
+/// Shortest lease time, seconds; shorter ones are raised to it, or renewals would never pause.
 const LEASE_MIN_S: u32 = 60;
+/// Vendor class (option 60), by which an operator recognises hammer in the server's log.
 const VENDOR_CLASS: &str = "metalmesh-hammer";
 
-/// An address and what came with it.
+/// An address, and the options that came with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
+    /// The machine's address.
     pub address: Ipv4Addr,
+    /// Length of the prefix, bits.
     pub prefix: u8,
+    /// Default gateway.
     pub router: Option<Ipv4Addr>,
+    /// DNS servers.
     pub dns: Vec<Ipv4Addr>,
+    /// NTP servers.
     pub ntp: Vec<Ipv4Addr>,
+    /// The server that gave the lease, which is asked for its renewal.
     pub server: Ipv4Addr,
+    /// Lease time, seconds.
     pub lease_s: u32,
 }
 
-/// Gets a lease on `interface`.
+/// Acquires a lease on `interface`.
 ///
 /// # Errors
 /// When no server answers, or the socket cannot be opened.
 pub async fn acquire(interface: &str, mac: MacAddr) -> Result<Lease> {
     let socket = open(interface)?;
+    // One transaction id for all attempts: a late offer to an earlier one is as good.
     let xid = rand::random();
     for attempt in 0..TRIES_MAX {
         let wait = ANSWER.step(attempt);
@@ -70,7 +86,7 @@ pub async fn acquire(interface: &str, mac: MacAddr) -> Result<Lease> {
     bail!("no DHCP server answers on {interface}")
 }
 
-/// Asks the lease's own server to prolong it.
+/// Renews a lease at the server that gave it.
 ///
 /// # Errors
 /// When the server does not answer or refuses.
@@ -78,6 +94,8 @@ pub async fn renew(interface: &str, mac: MacAddr, old: &Lease) -> Result<Lease> 
     let socket = open(interface)?;
     let xid = rand::random();
     let mut message = request(mac, xid, Kind::Request, None);
+    // RFC 2131 §4.3.2, RENEWING: the address goes into ciaddr, the options that name address and
+    // server stay out, and the answer may be unicast since the interface has the address.
     message.ciaddr = old.address;
     message.flags = 0;
     send(&socket, &message, old.server).await?;
@@ -94,11 +112,12 @@ fn open(interface: &str) -> Result<UdpSocket> {
     socket.set_broadcast(true)?;
     socket.set_nonblocking(true)?;
     bind(&socket)?;
+    // Without the options above: `UdpSocket::bind` of tokio would have bound the port first.
     Ok(UdpSocket::from_std(socket)?)
 }
 
-/// A socket that is not bound yet: the device must be set before the port is taken, or two
-/// interfaces could not ask at once.
+/// An unbound socket. The device must be set before the port is bound, or the sockets of two
+/// interfaces would conflict.
 fn socket2_udp() -> Result<std::net::UdpSocket> {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
     let fd = socket(
@@ -124,7 +143,7 @@ async fn send(socket: &UdpSocket, message: &Message, to: Ipv4Addr) -> Result<()>
     Ok(())
 }
 
-/// The first fitting answer within `limit`; a NAK ends the wait.
+/// The first answer of this kind to this request within `limit`. `None` after a NAK or `limit`.
 async fn receive(
     socket: &UdpSocket,
     xid: u32,
@@ -139,6 +158,7 @@ async fn receive(
             let Ok(message) = Message::decode(buffer.get(..read).unwrap_or_default()) else {
                 continue;
             };
+            // Answers are broadcast, so that those to every other machine arrive here as well.
             if message.xid != xid || message.chaddr != mac || message.op == BOOTP_REQUEST {
                 continue;
             }
@@ -196,7 +216,7 @@ fn request(mac: MacAddr, xid: u32, kind: Kind, offer: Option<&Message>) -> Messa
 
 fn lease(ack: &Message) -> Result<Lease> {
     if ack.yiaddr.is_unspecified() {
-        bail!("DHCP gave no address");
+        bail!("the DHCP server gave no address");
     }
     let mask = ack
         .options

@@ -19,31 +19,36 @@ use tokio_rustls::TlsConnector;
 
 use super::resolve::Resolver;
 
+/// Longest time to connect.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// From the request to the head of its answer.
+/// Longest time from the request to the head of its response, TLS handshake included.
 const HEAD_LIMIT: Duration = Duration::from_secs(60);
+/// Requests of one GET at most, each but the first after a redirect.
 const REDIRECTS_MAX: usize = 5;
-/// Answers of pixie are small.
+/// Longest JSON response, bytes; a longer one is an error. Pixie's are a few KiB.
 const JSON_MAX: usize = 64 * 1024;
+/// Trusted certificate authorities, part of the initramfs.
 const CA_BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
+/// `User-Agent` of all requests.
 const AGENT: &str = concat!("metalmesh-hammer/", env!("CARGO_PKG_VERSION"));
 
-/// The client; cheap to clone.
+/// The HTTP client. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Http {
     resolver: Resolver,
 }
 
 impl Http {
+    /// A client that resolves names by `resolver`.
     #[must_use]
     pub fn new(resolver: Resolver) -> Self {
         Self { resolver }
     }
 
-    /// GETs a URL, following redirects; `extra` headers go along, such as a range.
+    /// GETs a URL and follows redirects. `extra` has further headers, such as a range.
     ///
     /// # Errors
-    /// When no answer comes, or too many redirects. Any status is an answer.
+    /// When no response comes, or too many redirects. A response of any status is no error.
     pub async fn get(&self, url: &str, extra: &[(&'static str, String)]) -> Result<Answer> {
         let mut uri: Uri = url.parse().context("not a URL")?;
         for _ in 0..REDIRECTS_MAX {
@@ -55,16 +60,18 @@ impl Http {
             if !answer.status().is_redirection() {
                 return Ok(answer);
             }
-            let location = answer.header(LOCATION).context("a redirect to nowhere")?;
+            let location = answer
+                .header(LOCATION)
+                .context("a redirect without a location")?;
             uri = redirect(&uri, location)?;
         }
         bail!("more than {REDIRECTS_MAX} redirects")
     }
 
-    /// POSTs JSON; the status and the body of the answer.
+    /// POSTs JSON and returns status and body of the response.
     ///
     /// # Errors
-    /// When no answer comes, or one over 64 KiB.
+    /// When no response comes, or one of more than 64 KiB.
     pub async fn post_json(&self, url: &str, body: String) -> Result<(u16, Vec<u8>)> {
         let uri: Uri = url.parse().context("not a URL")?;
         let request = Request::builder()
@@ -75,13 +82,13 @@ impl Http {
         let read = async {
             while let Some(piece) = answer.next().await? {
                 out.extend_from_slice(&piece);
-                ensure!(out.len() <= JSON_MAX, "the answer is too long");
+                ensure!(out.len() <= JSON_MAX, "the response is too long");
             }
             Ok(())
         };
         tokio::time::timeout(HEAD_LIMIT, read)
             .await
-            .context("the answer stalls")??;
+            .context("the response stalls")??;
         Ok((answer.status().as_u16(), out))
     }
 
@@ -96,7 +103,8 @@ impl Http {
         let tls = match uri.scheme_str() {
             Some("http") => false,
             Some("https") => true,
-            other => bail!("cannot fetch by {}", other.unwrap_or("no scheme")),
+            Some(other) => bail!("URL scheme {other} is not supported"),
+            None => bail!("a URL without a scheme"),
         };
         let port = uri.port_u16().unwrap_or(if tls { 443 } else { 80 });
         let address = SocketAddr::new(self.resolver.resolve(host).await?, port);
@@ -146,7 +154,7 @@ where
     })
 }
 
-/// A response whose body is still to come; its connection ends with it.
+/// A response whose body is not read yet. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Answer {
     response: Response<Incoming>,
@@ -154,18 +162,19 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The response's status.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.response.status()
     }
 
-    /// A header's text; `None` when it is missing or no text.
+    /// A header's text. `None` if it is missing or not text.
     #[must_use]
     pub fn header(&self, name: HeaderName) -> Option<&str> {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    /// The next piece of the body; `None` at its end.
+    /// The next piece of the body. `None` at its end.
     ///
     /// # Errors
     /// When the connection breaks before the end.
@@ -183,7 +192,7 @@ impl Answer {
     }
 }
 
-/// Trust is the CA bundle of the initramfs.
+/// A TLS connector that trusts the CA bundle of the initramfs.
 fn connector() -> Result<TlsConnector> {
     let mut roots = rustls::RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(CA_BUNDLE).context(CA_BUNDLE)? {
@@ -198,7 +207,10 @@ fn connector() -> Result<TlsConnector> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// Where a redirect leads; never from https back to http.
+/// The target of a redirect.
+///
+/// # Errors
+/// When it leads from https to http, which would let the network replace the image, or is no URL.
 fn redirect(from: &Uri, location: &str) -> Result<Uri> {
     let to = if location.starts_with('/') {
         let authority = from.authority().context("no host")?;

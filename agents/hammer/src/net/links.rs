@@ -1,4 +1,4 @@
-//! Network interfaces: which there are, up, addresses and routes.
+//! Network interfaces: list, carrier, addresses and routes.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,17 +12,21 @@ use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+/// Directory of all interfaces in sysfs.
 const SYS_NET: &str = "/sys/class/net";
+/// Interval of looks at the carrier.
 const POLL: Duration = Duration::from_millis(50);
 
 /// An Ethernet interface of real or virtual hardware.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
+    /// Kernel name, "eth0".
     pub name: String,
+    /// MAC address.
     pub mac: MacAddr,
 }
 
-/// Speaks rtnetlink.
+/// A connection to the kernel's rtnetlink.
 #[derive(Debug)]
 pub struct Netlink {
     handle: Handle,
@@ -44,10 +48,10 @@ impl Netlink {
         })
     }
 
-    /// Sets an interface up; it takes all multicast, so that LLDP frames come through.
+    /// Sets an interface up, and has it accept all multicast: cards filter LLDP frames otherwise.
     ///
     /// # Errors
-    /// When it is gone, or the driver fails.
+    /// When the interface is gone, or its driver fails.
     pub async fn up(&self, name: &str) -> Result<()> {
         let link = LinkUnspec::new_with_index(index(name)?)
             .up()
@@ -61,10 +65,10 @@ impl Netlink {
             .with_context(|| format!("{name} up"))
     }
 
-    /// Adds an address; one that is there already is fine.
+    /// Adds an address. No error if the interface has it already.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// When the interface is gone, or the kernel refuses.
     pub async fn add_address(&self, name: &str, address: Ipv4Addr, prefix: u8) -> Result<()> {
         let ip = IpAddr::V4(address);
         self.handle
@@ -79,14 +83,14 @@ impl Netlink {
     /// Sets the default route.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// When the interface is gone, or the kernel refuses.
     pub async fn default_route(&self, name: &str, gateway: Ipv4Addr) -> Result<()> {
         let route = RouteMessageBuilder::<Ipv4Addr>::new()
             .gateway(gateway)
             .output_interface(index(name)?)
             .build();
         let added = self.handle.route().add(route).replace().execute().await;
-        added.with_context(|| format!("route by {gateway}"))
+        added.with_context(|| format!("default route via {gateway}"))
     }
 }
 
@@ -94,7 +98,7 @@ fn index(name: &str) -> Result<u32> {
     if_nametoindex(name).with_context(|| format!("no interface {name}"))
 }
 
-/// Every interface that hardware stands behind, by name.
+/// All interfaces with a device, which excludes loopback, bridges and tunnels; sorted by name.
 #[must_use]
 pub fn list() -> Vec<Link> {
     list_in(Path::new(SYS_NET))
@@ -119,14 +123,15 @@ fn list_in(dir: &Path) -> Vec<Link> {
     out
 }
 
-/// Whether the interface's cable carries a signal.
+/// `true` if the interface has a carrier.
 #[must_use]
 pub fn has_carrier(name: &str) -> bool {
     let path = Path::new(SYS_NET).join(name).join("carrier");
     fs::read_to_string(path).is_ok_and(|text| text.trim() == "1")
 }
 
-/// Waits until one of the interfaces has a carrier, and a moment for the others.
+/// Waits until an interface has a carrier, at most `limit`, then `others` for the rest. Returns
+/// those with a carrier.
 pub async fn wait_carrier(links: &[Link], limit: Duration, others: Duration) -> Vec<Link> {
     let deadline = Instant::now() + limit;
     let mut first = None;

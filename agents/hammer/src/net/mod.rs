@@ -1,4 +1,4 @@
-//! The network of the installer: one interface with an address, the way to pixie.
+//! The installer's network: one interface with an address and a route to pixie.
 
 pub mod clock;
 pub mod dhcp;
@@ -17,28 +17,32 @@ use dhcp::Lease;
 use links::{Link, Netlink};
 use resolve::Resolver;
 
+/// Longest wait for the first carrier.
 const CARRIER_LIMIT: Duration = Duration::from_secs(60);
-/// For the other cables, once one has a signal.
+/// Wait for the other carriers once the first is there.
 const CARRIER_OTHERS: Duration = Duration::from_millis(200);
-/// What a failed renewal waits before it asks again, at least.
+/// Shortest pause after a failed renewal of the lease.
 const RENEW_RETRY_MIN: Duration = Duration::from_secs(15);
 
-/// The network, up.
+/// The configured network.
 #[derive(Debug, Clone)]
 pub struct Network {
-    /// The interface that has the address: the one that this boot came over.
+    /// The interface with the address.
     pub link: Link,
+    /// Its address.
     pub address: Ipv4Addr,
+    /// NTP servers of the lease.
     pub ntp: Vec<Ipv4Addr>,
+    /// Resolver with the DNS servers of the lease or of the command line.
     pub resolver: Resolver,
-    /// The lease to keep; none for a static address.
+    /// The lease to renew. `None` for a static address.
     pub lease: Option<Lease>,
 }
 
-/// Brings every interface up and gives an address to one.
+/// Brings all interfaces up and configures an address on one.
 ///
 /// # Errors
-/// When there is no interface, no cable, or no server that answers.
+/// When there is no interface, no carrier, or no DHCP server that answers.
 pub async fn bring_up(cmdline: &Cmdline) -> Result<Network> {
     let netlink = Netlink::open()?;
     netlink.up("lo").await?;
@@ -47,6 +51,7 @@ pub async fn bring_up(cmdline: &Cmdline) -> Result<Network> {
         !links.is_empty(),
         "this machine has no network interface that a driver knows"
     );
+    // All of them, not only the boot interface: LLDP must hear the neighbours of every cable.
     for link in &links {
         if let Err(error) = netlink.up(&link.name).await {
             tracing::warn!(
@@ -81,7 +86,8 @@ pub async fn bring_up(cmdline: &Cmdline) -> Result<Network> {
     })
 }
 
-/// Where to ask for an address: only where the firmware booted from, if that is known.
+/// The interfaces to ask for an address on: only the firmware's boot interface if it is known and
+/// has a carrier, because other cables may lead into networks with DHCP servers of their own.
 fn candidates(up: Vec<Link>, boot_mac: Option<&str>) -> Vec<Link> {
     let boot: Vec<Link> = up
         .iter()
@@ -106,7 +112,7 @@ async fn first_lease(links: Vec<Link>) -> Result<(Link, Lease)> {
             (_, Err(error)) => last = Some(error),
         }
     }
-    Err(last.context("no interface to ask on")?)
+    Err(last.context("no interface to request an address on")?)
 }
 
 async fn static_address(netlink: &Netlink, up: &[Link], ip: &StaticIp) -> Result<Network> {
@@ -136,10 +142,11 @@ fn resolver(dns: &[Ipv4Addr]) -> Resolver {
     Resolver::new(dns.iter().copied().map(IpAddr::V4).collect())
 }
 
-/// Keeps the lease for as long as the machine waits; ends with the process.
+/// Renews the lease for as long as the process runs. A free machine waits for weeks; without
+/// renewal the server would give its address to another one.
 pub async fn run_renewal(link: Link, mut lease: Lease) {
     loop {
-        // RFC 2131 §4.4.5: T1 is half of the lease.
+        // RFC 2131 §4.4.5: T1, the time of the first renewal, is half of the lease time.
         let mut pause = Duration::from_secs(u64::from(lease.lease_s) / 2);
         let retry = (pause / 4).max(RENEW_RETRY_MIN);
         loop {
@@ -149,7 +156,10 @@ pub async fn run_renewal(link: Link, mut lease: Lease) {
                     lease = new;
                     break;
                 }
-                Ok(new) => tracing::warn!(old = %lease.address, new = %new.address, "lease moved"),
+                // Sessions to control are bound to the old address; it stays until the reboot.
+                Ok(new) => {
+                    tracing::warn!(old = %lease.address, new = %new.address, "lease names another address; ignored");
+                }
                 Err(error) => tracing::warn!(error = format!("{error:#}"), "lease not renewed"),
             }
             pause = retry;

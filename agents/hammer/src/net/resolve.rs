@@ -1,6 +1,6 @@
-//! Names to addresses without the C library's resolver, which a static program cannot use.
+//! A DNS resolver, because a static program cannot use the C library's.
 //!
-//! Asks the DHCP's DNS servers for A, then AAAA. No cache: hammer asks for a handful of names.
+//! Queries the DNS servers of the lease for A, then AAAA. No cache: hammer resolves a few names.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -10,25 +10,29 @@ use simple_dns::rdata::RData;
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE};
 use tokio::net::UdpSocket;
 
+/// Longest wait for one answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+/// Rounds through all servers until the name counts as unknown.
 const TRIES_MAX: usize = 3;
+/// Servers that are queried at most; further ones are ignored.
 const SERVERS_MAX: usize = 3;
-/// Answers over UDP without EDNS have at most 512 bytes.
+/// Bytes of an answer at most: the limit of UDP without EDNS (RFC 1035 §4.2.1).
 const ANSWER_MAX: usize = 512;
 
-/// Asks the given servers; cheap to clone.
+/// Resolves names by the given servers. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Resolver {
     servers: Vec<IpAddr>,
 }
 
 impl Resolver {
+    /// A resolver that queries these servers, in this order.
     #[must_use]
     pub fn new(servers: Vec<IpAddr>) -> Self {
         Self { servers }
     }
 
-    /// The address of a host; numbers are themselves.
+    /// The address of a host. Literal addresses need no server.
     ///
     /// # Errors
     /// When no server knows the name.
@@ -53,7 +57,7 @@ impl Resolver {
         bail!("no DNS server of {:?} knows {host}", self.servers)
     }
 
-    /// `host:port` as an address.
+    /// The socket address of a `host:port`.
     ///
     /// # Errors
     /// When there is no port, or no server knows the name.
@@ -63,7 +67,7 @@ impl Resolver {
         }
         let (host, port) = endpoint
             .rsplit_once(':')
-            .context("an address without a port")?;
+            .with_context(|| format!("{endpoint} has no port"))?;
         let port = port
             .parse()
             .with_context(|| format!("not a port: {port}"))?;
@@ -98,11 +102,11 @@ fn question(id: u16, host: &str, kind: TYPE) -> Result<Vec<u8>> {
     Ok(packet.build_bytes_vec()?)
 }
 
-/// The first address of an answer; `None` when the name has none of this kind.
+/// The first address of an answer. `None` if the name has none of the queried type.
 fn answer(id: u16, bytes: &[u8]) -> Result<Option<IpAddr>> {
     let packet = Packet::parse(bytes)?;
     if packet.id() != id || !packet.has_flags(PacketFlag::RESPONSE) {
-        bail!("an answer to something else");
+        bail!("an answer to another query");
     }
     if !matches!(packet.rcode(), RCODE::NoError | RCODE::NameError) {
         bail!("the server refuses: {:?}", packet.rcode());

@@ -1,26 +1,30 @@
-//! Reading and overwriting whole disks: samples before and after, zeroes where data was.
+//! Sampling and overwriting of whole disks.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
-/// Blocks that are read back after a wipe.
+/// Blocks that are read before a wipe and read back after it, at most. They take 2 MiB per disk.
 const SAMPLES: u64 = 512;
+/// Bytes of a sampled block.
 const SAMPLE_LEN: usize = 4096;
-/// The first and last of the disk are always overwritten: tables and signatures stand there.
+/// Bytes at either end of the disk that are always overwritten: partition tables and the
+/// signatures of file systems, RAID and LVM are stored there.
 const END_LEN: u64 = 4 << 20;
-/// One step of overwriting.
+/// Bytes of one step of overwriting.
 const CHUNK_LEN: usize = 4 << 20;
-/// Progress is told each so many parts of the disk.
+/// Progress messages per disk.
 const PROGRESS_PARTS: u64 = 10;
 
-/// What stood where before the wipe. Only blocks that held something prove anything afterwards.
+/// Blocks and their content before the wipe.
 #[derive(Debug, Clone)]
 pub(super) struct Samples {
+    /// Offset and content.
     places: Vec<(u64, [u8; SAMPLE_LEN])>,
 }
 
-/// Reads blocks spread over the whole disk, each at a random place of its part.
+/// Reads blocks spread over the whole disk, each at a random offset of its part. Fixed offsets
+/// could all lie in space that tenants never use.
 pub(super) fn sample(path: &str) -> io::Result<Samples> {
     let file = File::open(path)?;
     let len = length(&file)?;
@@ -31,6 +35,7 @@ pub(super) fn sample(path: &str) -> io::Result<Samples> {
         let room = (part - SAMPLE_LEN as u64) / SAMPLE_LEN as u64;
         let at = start + rand::random_range(0..=room) * SAMPLE_LEN as u64;
         let mut block = [0; SAMPLE_LEN];
+        // A disk with bad sectors can still be wiped: the block is left out of the proof.
         if file.read_exact_at(&mut block, at).is_ok() {
             places.push((at, block));
         }
@@ -39,13 +44,15 @@ pub(super) fn sample(path: &str) -> io::Result<Samples> {
     Ok(Samples { places })
 }
 
-/// How many sampled blocks do not read zero now.
+/// Counts the sampled blocks that do not read zero now.
 pub(super) fn not_zero(path: &str, samples: &Samples) -> io::Result<usize> {
     count(path, samples, |now, _| now.iter().any(|b| *b != 0))
 }
 
-/// How many sampled blocks still hold what they held, and held something.
+/// Counts the sampled blocks that held data and still hold the same.
 pub(super) fn unchanged(path: &str, samples: &Samples) -> io::Result<usize> {
+    // A block of one repeated byte is empty space or the pattern of an earlier erase; it may read
+    // the same after a successful one.
     let uniform = |block: &[u8]| block.iter().all(|b| Some(b) == block.first());
     count(path, samples, |now, before| {
         now == before && !uniform(before)
@@ -57,6 +64,8 @@ fn count(
     samples: &Samples,
     is_bad: impl Fn(&[u8; SAMPLE_LEN], &[u8; SAMPLE_LEN]) -> bool,
 ) -> io::Result<usize> {
+    // Opened anew: when the last user of a block device closes it, the kernel drops its page cache,
+    // so that these reads come from the device and not from the cache of the first sampling.
     let file = File::open(path)?;
     let mut bad = 0;
     for (at, before) in &samples.places {
@@ -67,18 +76,18 @@ fn count(
     Ok(bad)
 }
 
-/// Overwrites first and last 4 MiB.
+/// Overwrites the first and the last 4 MiB.
 pub(super) fn zero_ends(path: &str) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     let len = length(&file)?;
-    let zeroes = vec![0; usize::try_from(END_LEN.min(len)).unwrap_or(CHUNK_LEN)];
+    let zeroes = vec![0; usize::try_from(END_LEN.min(len)).map_err(io::Error::other)?];
     file.write_all_at(&zeroes, 0)?;
     file.write_all_at(&zeroes, len.saturating_sub(END_LEN))?;
     file.sync_all()
 }
 
-/// Overwrites every block that is not zero; how many chunks were. Reading first keeps what is
-/// empty empty, on thin disks too.
+/// Overwrites every chunk that is not zero, and returns their number. Reading first saves the
+/// wear of flash, and keeps thin disks thin.
 pub(super) fn zero(path: &str) -> io::Result<u64> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     let len = length(&file)?;
@@ -88,9 +97,9 @@ pub(super) fn zero(path: &str) -> io::Result<u64> {
     let mut changed = 0;
     let mut at = 0;
     while at < len {
-        let want = usize::try_from((len - at).min(CHUNK_LEN as u64)).unwrap_or(CHUNK_LEN);
+        let want = usize::try_from((len - at).min(CHUNK_LEN as u64)).map_err(io::Error::other)?;
         let (have, blank) = (&mut buffer[..want], &zeroes[..want]);
-        // What cannot be read may still be written over.
+        // A sector that cannot be read may still be written, which makes the disk remap it.
         let readable = file.read_exact_at(have, at).is_ok();
         if !readable || have != blank {
             file.write_all_at(blank, at)?;
@@ -107,6 +116,7 @@ pub(super) fn zero(path: &str) -> io::Result<u64> {
             );
         }
     }
+    // Writes that are only in the page cache are no wipe: the report must not precede the disk.
     file.sync_all()?;
     Ok(changed)
 }
@@ -146,7 +156,7 @@ mod tests {
         assert_eq!(not_zero(&path, &samples).unwrap(), 0);
         assert_eq!(unchanged(&path, &samples).unwrap(), 0);
         assert!(std::fs::read(&path).unwrap().iter().all(|b| *b == 0));
-        // What is zero is not written again.
+        // Chunks of zeros are not written again.
         assert_eq!(zero(&path).unwrap(), 0);
     }
 

@@ -1,8 +1,9 @@
-//! Makes what earlier tenants left on the disks unreadable, and says so disk by disk.
+//! Makes the data of earlier tenants unreadable, and reports the result for each disk.
 //!
-//! Each disk gets the strongest method that it has; whether it worked is not believed but read
-//! back. A method that fails hands over to the next; the last, overwriting, fails only with the
-//! disk. A failure is reported, never passed over: control then taints the machine.
+//! Each disk gets the strongest method that it supports. Success is not taken from the device's
+//! status but from samples that are read back. If a method fails, the next one is tried; the last,
+//! overwriting, fails only if the disk does. A failure is always reported: control then taints the
+//! machine.
 
 mod blocks;
 mod plan;
@@ -18,12 +19,16 @@ use crate::inventory::Disk;
 use blocks::Samples;
 pub use plan::{AtaSecurity, Method, methods, release_commands};
 
-/// Formats and secure erases of flash take seconds to minutes.
+/// Longest time of one erase command. Formats and secure erases of flash take seconds to minutes;
+/// a device that needs more counts as failed and gets the next method.
 const ERASE_LIMIT: Duration = Duration::from_secs(3600);
+/// Longest time of commands that query a disk or release it.
 const ASK_LIMIT: Duration = Duration::from_secs(30);
 
-/// Wipes all disks at once; one record each, good or bad.
+/// Wipes all disks concurrently. Returns one record per disk, with a method or an error.
 pub async fn run(disks: Vec<Disk>) -> Vec<DiskWipe> {
+    // Before any disk is touched: an active array or volume group holds its disks open. It would
+    // make the erase commands fail with EBUSY, and a running mirror could write old data back.
     if let Err(error) = run_all(&release_commands(), ASK_LIMIT).await {
         tracing::warn!(%error, "arrays and volumes not released");
     }
@@ -35,6 +40,8 @@ pub async fn run(disks: Vec<Disk>) -> Vec<DiskWipe> {
     while let Some(done) = running.join_next().await {
         match done {
             Ok(record) => records.push(record),
+            // A task that panicked must not shorten the report: control counts a machine as clean
+            // only if no record has an error.
             Err(error) => records.push(DiskWipe {
                 error: error.to_string(),
                 ..DiskWipe::default()
@@ -45,6 +52,7 @@ pub async fn run(disks: Vec<Disk>) -> Vec<DiskWipe> {
     records
 }
 
+/// Wipes a disk and describes the result.
 async fn record(disk: Disk) -> DiskWipe {
     let started = Instant::now();
     let mut record = DiskWipe {
@@ -66,14 +74,18 @@ async fn record(disk: Disk) -> DiskWipe {
     record
 }
 
+/// Wipes a disk by the first method that works.
 async fn wipe(disk: &Disk) -> Result<Method> {
     let path = disk.path();
+    // First of all: if the power fails during the erase, the next boot must not assemble an array
+    // or activate a volume group from the old signatures, nor the firmware boot the old system.
     run_all(&plan::metadata_commands(&path), ASK_LIMIT).await?;
     let ata = if disk.name.starts_with("sd") {
         ata_security(&path).await
     } else {
         AtaSecurity::default()
     };
+    // Before the first method: only content read now can show afterwards whether it is gone.
     let before = blocking(&path, blocks::sample)
         .await
         .context("cannot read the disk")?;
@@ -81,7 +93,8 @@ async fn wipe(disk: &Disk) -> Result<Method> {
     for method in methods(disk, ata) {
         match apply(disk, method, &before).await {
             Ok(()) => {
-                // The next boot must find no trace of a partition table, whatever the method left.
+                // A cryptographic erase may leave random bytes, and samples miss most blocks: the
+                // next boot must find no partition table, whatever the method left behind.
                 blocking(&path, blocks::zero_ends)
                     .await
                     .context("cannot overwrite the ends of the disk")?;
@@ -92,8 +105,10 @@ async fn wipe(disk: &Disk) -> Result<Method> {
                     disk = path,
                     method = method.name(),
                     error = format!("{error:#}"),
-                    "next method"
+                    "wipe method failed; trying the next"
                 );
+                // All reasons go into the report: the operator must see why the strongest method
+                // did not work, not only the last.
                 failures.push(format!("{}: {error:#}", method.name()));
             }
         }
@@ -106,14 +121,19 @@ async fn apply(disk: &Disk, method: Method, before: &Samples) -> Result<()> {
     run_all(&method.commands(&path), ERASE_LIMIT).await?;
     let samples = before.clone();
     match method {
+        // Not sampled: each block is read or written here, and a failed write is an error.
         Method::Zero => {
             let changed = blocking(&path, blocks::zero).await?;
             tracing::debug!(disk = path, changed, "overwritten");
         }
+        // Discard is a hint that a device may ignore, and not every device reads zeros afterwards:
+        // anything but zeros in a sample counts as data that was left.
         Method::Discard => {
             let left = blocking(&path, move |p| blocks::not_zero(p, &samples)).await?;
             ensure!(left == 0, "{left} blocks still hold data");
         }
+        // These may leave zeros, ones or, after a change of the media key, random bytes: the
+        // samples must have changed, nothing more can be asked.
         Method::NvmeFormat | Method::AtaSecureErase => {
             let left = blocking(&path, move |p| blocks::unchanged(p, &samples)).await?;
             ensure!(left == 0, "{left} blocks still hold the old data");
@@ -125,11 +145,13 @@ async fn apply(disk: &Disk, method: Method, before: &Samples) -> Result<()> {
 async fn ata_security(path: &str) -> AtaSecurity {
     match Cmd::new("hdparm", ["-I", path]).run(ASK_LIMIT).await {
         Ok(text) => AtaSecurity::parse(&text),
+        // No answer counts as no security feature: the disk gets a weaker method instead.
         Err(_) => AtaSecurity::default(),
     }
 }
 
-/// Runs a function that reads or writes a whole disk beside the other tasks.
+/// Runs a function that reads or writes a whole disk on a thread for blocking work, so that events
+/// and the order stream continue meanwhile.
 async fn blocking<T, F>(path: &str, work: F) -> Result<T>
 where
     T: Send + 'static,

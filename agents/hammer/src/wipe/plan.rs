@@ -1,4 +1,4 @@
-//! Which method a disk gets, in which order, by which commands.
+//! The wipe methods of a disk, their order and their commands.
 
 use crate::cmd::Cmd;
 use crate::inventory::Disk;
@@ -10,14 +10,14 @@ pub enum Method {
     NvmeFormat,
     /// ATA security erase, for flash: on rotating disks it takes hours and zeroes no better.
     AtaSecureErase,
-    /// Discard of all blocks, where the device then reads zero.
+    /// Discard of all blocks; the read-back requires zeros.
     Discard,
-    /// Every block that is not zero is overwritten.
+    /// Overwriting of every block that is not zero.
     Zero,
 }
 
 impl Method {
-    /// As `DiskWipe.method` names it.
+    /// The method's name in `DiskWipe.method`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -28,10 +28,11 @@ impl Method {
         }
     }
 
-    /// What to run; none for overwriting, which hammer does itself.
+    /// The commands of the method. Empty for overwriting, which hammer does itself.
     #[must_use]
     pub fn commands(self, path: &str) -> Vec<Cmd> {
-        // ATA wants a password to be set before it erases; the erase takes it away again.
+        // ATA requires a password before it erases; the erase removes it again. It is a constant,
+        // not a secret: if the power fails in between, an operator can unlock the disk with it.
         let ata =
             |option: &str| Cmd::new("hdparm", ["--user-master", "u", option, "metalmesh", path]);
         match self {
@@ -43,20 +44,23 @@ impl Method {
     }
 }
 
-/// What `hdparm -I` says of a disk's security feature.
+/// The state of a disk's ATA security feature set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AtaSecurity {
+    /// `true` if the disk has the feature.
     pub supported: bool,
-    /// Firmware locks the feature until the next power cycle.
+    /// `true` if the firmware has disabled the feature until the next power cycle.
     pub frozen: bool,
+    /// `true` if a password set earlier keeps the disk from being read.
     pub locked: bool,
 }
 
 impl AtaSecurity {
+    /// Parses the output of `hdparm -I`. Without a security section nothing is supported.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let section = text.split("Security:").nth(1).unwrap_or_default();
-        // "not" stands before a word in the same line: "\tnot\tfrozen".
+        // hdparm negates with a word before it in the same line: "\tnot\tfrozen".
         let says = |word: &str| {
             section.lines().any(|l| {
                 let words: Vec<&str> = l.split_whitespace().collect();
@@ -71,13 +75,15 @@ impl AtaSecurity {
     }
 }
 
-/// What to try on a disk, in order.
+/// The methods to try on a disk, strongest first. Overwriting is always the last.
 #[must_use]
 pub fn methods(disk: &Disk, ata: AtaSecurity) -> Vec<Method> {
     let mut out = Vec::new();
     if disk.is_nvme() {
         out.push(Method::NvmeFormat);
     }
+    // A frozen or locked disk refuses the command, and setting a password on one that then fails
+    // to erase would make it unusable.
     if ata.supported && !ata.frozen && !ata.locked && !disk.rotational {
         out.push(Method::AtaSecureErase);
     }
@@ -88,9 +94,12 @@ pub fn methods(disk: &Disk, ata: AtaSecurity) -> Vec<Method> {
     out
 }
 
-/// Lets go of arrays and volumes that the kernel found by itself.
+/// Stops the arrays and volumes that the kernel assembled from old signatures.
 #[must_use]
 pub fn release_commands() -> Vec<Cmd> {
+    // From top to bottom: a volume group on an array keeps the array busy. Device-mapper's own
+    // removal comes last, for volumes that LVM no longer knows by name. All are optional, since
+    // most machines have none of them.
     vec![
         Cmd::new("vgchange", ["--activate", "n"]).optional(),
         Cmd::new("mdadm", ["--stop", "--scan"]).optional(),
@@ -100,6 +109,8 @@ pub fn release_commands() -> Vec<Cmd> {
 
 /// Removes signatures of file systems, RAID and LVM, and both partition tables.
 pub(super) fn metadata_commands(path: &str) -> Vec<Cmd> {
+    // Optional: a disk that cannot be written fails again, with a record, at the methods. The
+    // kernel must forget the old partitions, or they keep the whole disk busy.
     vec![
         Cmd::new("wipefs", ["--all", "--force", path]).optional(),
         Cmd::new("blockdev", ["--rereadpt", path]).optional(),

@@ -23,7 +23,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 const TICKET: &str = "t-1";
 const SECRET: &[u8] = b"once";
 
-/// What the machine told.
+/// A message of the machine.
 #[derive(Debug)]
 pub(crate) enum News {
     Joined(String, String),
@@ -127,7 +127,7 @@ impl Control {
         });
     }
 
-    /// What pixie would answer.
+    /// The ticket that pixie would answer.
     pub(crate) fn ticket_answer(&self) -> String {
         format!(
             r#"{{"ticket_id":"{TICKET}","secret":"{}","roots":["{}"],"control":["{}"],"time_ms":{},"machine_uuid":"{UUID}"}}"#,

@@ -90,7 +90,7 @@ async fn spread() {
     Story::tell(Shape::Spread).await;
 }
 
-/// What kind of machine.
+/// The kind of machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Bios,

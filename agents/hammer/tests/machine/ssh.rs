@@ -26,7 +26,7 @@ impl Key {
         Self { private, public }
     }
 
-    /// What a command prints on the installed system; waits until SSH answers.
+    /// The output of a command on the installed system. Waits until SSH answers.
     pub(crate) async fn run(&self, port: u16, command: &str) -> String {
         self.run_as("metal", port, command).await
     }

@@ -1,9 +1,10 @@
-//! The host's TPM 2.0, as far as joining needs it: which one it is, and that it is here.
+//! The host's TPM 2.0, as far as joining needs it: its identity, and the proof of its presence.
 //!
-//! Seven commands over the kernel's resource manager (`/dev/tpmrm0`), or over the socket of a
-//! software TPM, without a C library: agents are static binaries, and nothing else of a TPM is
-//! needed. The keys are made anew from the TPM's own seed each time, so that none is kept.
+//! Seven commands over the kernel's resource manager (`/dev/tpmrm0`) or the socket of a software
+//! TPM, without a C library, because agents are static binaries. The keys are derived from the
+//! TPM's own seed each time, so that none is stored.
 
+mod error;
 mod wire;
 
 use std::fs::{self, File, OpenOptions};
@@ -18,66 +19,43 @@ use proto_identity::tpm::TpmKey;
 use crate::error::KitError;
 use wire::{Auth, Command};
 
+pub use error::TpmError;
 pub use wire::decode_response;
 
-/// Where Linux has the TPM of a host.
+/// Default path of the TPM: the kernel's resource manager.
 pub const TPM_PATH: &str = "/dev/tpmrm0";
-/// Largest response, bytes; the kernel's own buffer has as many.
+/// Longest response, bytes: the size of the kernel's buffer.
 const RESPONSE_LEN_MAX: usize = 4096;
-/// Making keys takes a hardware TPM seconds.
+/// Longest wait for a response of a software TPM. Hardware takes seconds to make a key.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// `TPM_RC_RETRY`, `_YIELDED`, `_TESTING`: it did not begin, and wants to be asked again.
+/// `TPM_RC_RETRY`, `_YIELDED`, `_TESTING`: the TPM did not begin the command, which must be
+/// repeated.
 const BUSY: [u32; 3] = [0x922, 0x908, 0x90a];
+/// Repetitions of a command until a busy TPM counts as failed; 5 s with the pauses.
 const BUSY_MAX: u32 = 250;
+/// Pause before a repetition.
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
 
+/// `TPM_RH_ENDORSEMENT`: the endorsement hierarchy.
 const OWNER_OF_ENDORSEMENTS: u32 = 0x4000_000b;
-
-/// Why a TPM is of no use.
-#[derive(Debug, thiserror::Error)]
-pub enum TpmError {
-    /// The device or socket.
-    #[error("cannot use it")]
-    Io(#[from] io::Error),
-    /// What it says is no response.
-    #[error("its response is malformed")]
-    Malformed,
-    /// It refused a command.
-    #[error("it refuses {command}: response code {code:#x}{}", hint(*.code))]
-    Refused {
-        /// Which command.
-        command: &'static str,
-        /// `TPM_RC`.
-        code: u32,
-    },
-}
-
-fn hint(code: u32) -> &'static str {
-    match code {
-        0x100 => "; it was not started: let the firmware start it",
-        0x9a2 => "; the endorsement hierarchy has a password, which agents have not",
-        0x921 => "; it is locked out after wrong passwords: clear the lockout",
-        _ => "",
-    }
-}
 
 /// An open TPM.
 #[derive(Debug)]
 pub struct Tpm {
     path: PathBuf,
-    channel: Channel,
+    channel: TpmChannel,
 }
 
 #[derive(Debug)]
-enum Channel {
+enum TpmChannel {
     Device(File),
     Socket(UnixStream),
 }
 
-/// Two keys of the TPM, loaded.
+/// The two keys that are loaded in the TPM.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedKeys {
     /// `TPMT_PUBLIC` of the endorsement key.
     pub endorsement: Vec<u8>,
     /// `TPMT_PUBLIC` of a signing key that never leaves this TPM.
@@ -90,16 +68,16 @@ impl Tpm {
     /// Opens a TPM's device or socket.
     ///
     /// # Errors
-    /// It is not there, or not ours to use.
+    /// When it does not exist or cannot be opened.
     pub fn open(path: &Path) -> Result<Self, KitError> {
-        let open = || -> io::Result<Channel> {
+        let open = || -> io::Result<TpmChannel> {
             if fs::metadata(path)?.file_type().is_socket() {
                 let socket = UnixStream::connect(path)?;
                 socket.set_read_timeout(Some(ANSWER_TIME_MAX))?;
-                return Ok(Channel::Socket(socket));
+                return Ok(TpmChannel::Socket(socket));
             }
             let device = OpenOptions::new().read(true).write(true).open(path)?;
-            Ok(Channel::Device(device))
+            Ok(TpmChannel::Device(device))
         };
         let channel = open().map_err(|e| of(path, e.into()))?;
         Ok(Self {
@@ -111,23 +89,23 @@ impl Tpm {
     /// SHA-256 of the endorsement key (SubjectPublicKeyInfo), hex.
     ///
     /// # Errors
-    /// The TPM refuses.
+    /// When the TPM refuses.
     pub fn fingerprint(&mut self) -> Result<String, KitError> {
         let (handle, area) = self.create(wire::ENDORSEMENT, "CreatePrimary of the EK")?;
         self.flush(handle)?;
         Ok(TpmKey::decode(&area)?.fingerprint())
     }
 
-    /// Makes both keys.
+    /// Makes both keys and loads them.
     ///
     /// # Errors
-    /// The TPM refuses.
-    pub fn load(&mut self) -> Result<Loaded, KitError> {
+    /// When the TPM refuses.
+    pub fn load(&mut self) -> Result<LoadedKeys, KitError> {
         let (endorsement_handle, endorsement) =
             self.create(wire::ENDORSEMENT, "CreatePrimary of the EK")?;
         let (attestation_handle, attestation) =
             self.create(wire::ATTESTATION, "CreatePrimary of the AK")?;
-        Ok(Loaded {
+        Ok(LoadedKeys {
             endorsement,
             attestation,
             endorsement_handle,
@@ -135,22 +113,22 @@ impl Tpm {
         })
     }
 
-    /// Gives the keys' places in the TPM back.
+    /// Unloads the keys, which frees their slots in the TPM.
     ///
     /// # Errors
-    /// The TPM refuses.
-    pub fn unload(&mut self, loaded: &Loaded) -> Result<(), KitError> {
+    /// When the TPM refuses.
+    pub fn unload(&mut self, loaded: &LoadedKeys) -> Result<(), KitError> {
         self.flush(loaded.attestation_handle)?;
         self.flush(loaded.endorsement_handle)
     }
 
-    /// The secret in a challenge that was made for these keys.
+    /// Decrypts the secret of a challenge for these keys.
     ///
     /// # Errors
-    /// The challenge is for another TPM, or the TPM refuses.
+    /// When the challenge is for another TPM, or the TPM refuses.
     pub fn activate(
         &mut self,
-        loaded: &Loaded,
+        loaded: &LoadedKeys,
         credential: &[u8],
         encrypted_seed: &[u8],
     ) -> Result<Vec<u8>, KitError> {
@@ -164,7 +142,7 @@ impl Tpm {
             .sized(encrypted_seed);
         let answer = self.call(&command, "ActivateCredential");
         if answer.is_err() {
-            // It would have ended with the command.
+            // The session ends only with a command that succeeds.
             self.flush(session)?;
         }
         let answer = answer?;
@@ -177,10 +155,10 @@ impl Tpm {
         let command = Command::new(wire::CREATE_PRIMARY)
             .handle(OWNER_OF_ENDORSEMENTS)
             .auth(Auth::Password)
-            // No password and no data of ours in the key.
+            // Sensitive data: no password and no content.
             .sized(&[0, 0, 0, 0])
             .sized(template)
-            // No outside info, no PCRs.
+            // No outside info and no PCRs.
             .sized(&[])
             .number(0);
         let answer = self.call(&command, what)?;
@@ -190,13 +168,14 @@ impl Tpm {
         Ok((handle, area.to_vec()))
     }
 
-    /// What the EK's policy wants: that the endorsement hierarchy's password, which is empty, was
-    /// shown.
+    /// Opens a session that fulfils the EK's policy: the endorsement hierarchy's password, which is
+    /// empty, was presented.
     fn policy_session(&mut self) -> Result<u32, KitError> {
         let start = Command::new(wire::START_AUTH_SESSION)
             .handle(wire::HANDLE_NULL)
             .handle(wire::HANDLE_NULL)
-            // A nonce: the session protects nothing that it could be repeated against.
+            // A nonce of zeros: the session authorises one command and protects nothing that could
+            // be replayed.
             .sized(&[0; 16])
             .sized(&[])
             .bytes(&wire::POLICY_SESSION);
@@ -245,11 +224,11 @@ impl Tpm {
     fn exchange(&mut self, command: &[u8]) -> io::Result<Vec<u8>> {
         let mut answer = vec![0; RESPONSE_LEN_MAX];
         let len = match &mut self.channel {
-            Channel::Device(device) => {
+            TpmChannel::Device(device) => {
                 device.write_all(command)?;
                 device.read(&mut answer)?
             }
-            Channel::Socket(socket) => {
+            TpmChannel::Socket(socket) => {
                 socket.write_all(command)?;
                 socket.read_exact(&mut answer[..wire::HEADER_LEN])?;
                 let len = wire::announced(&answer).filter(|len| *len <= RESPONSE_LEN_MAX);

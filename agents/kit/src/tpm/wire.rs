@@ -1,5 +1,5 @@
-//! Commands and responses of a TPM 2.0 (library specification, parts 2 and 3), those that joining
-//! needs.
+//! The commands and responses of a TPM 2.0 that joining needs (library specification, parts 2 and
+//! 3).
 
 /// Tag, length, code.
 pub(super) const HEADER_LEN: usize = 10;
@@ -19,8 +19,8 @@ const CONTINUE_SESSION: u8 = 1;
 /// `TPM_SE_POLICY`, no symmetric cipher, SHA-256.
 pub(super) const POLICY_SESSION: [u8; 5] = [0x01, 0x00, 0x10, 0x00, 0x0b];
 
-/// The default EK of the TCG's EK credential profile, template L-2: P-256, a storage key that the
-/// policy guards. With it every TPM makes the key that its maker certified.
+/// The default EK of the TCG's EK credential profile, template L-2: P-256, a storage key guarded by
+/// the policy. From this template a TPM makes the key that its manufacturer certified.
 #[rustfmt::skip]
 pub(super) const ENDORSEMENT: &[u8] = &[
     0x00, 0x23, 0x00, 0x0b, // ECC, SHA-256
@@ -48,7 +48,7 @@ pub(super) const ATTESTATION: &[u8] = &[
     0x00, 0x00, 0x00, 0x00, // x, y
 ];
 
-/// How a handle's use is allowed.
+/// Authorization for the use of a handle.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Auth {
     /// By an empty password.
@@ -57,7 +57,7 @@ pub(super) enum Auth {
     Session(u32),
 }
 
-/// A command on its way.
+/// A command under construction.
 #[derive(Debug)]
 pub(super) struct Command {
     code: u32,
@@ -84,7 +84,7 @@ impl Command {
     pub(super) fn auth(mut self, auth: Auth) -> Self {
         let handle = match auth {
             Auth::Password => HANDLE_PASSWORD,
-            // It ends with the command.
+            // The session ends with the command.
             Auth::Session(handle) => handle,
         };
         let attributes = match auth {
@@ -139,18 +139,18 @@ fn length(len: usize) -> [u8; 4] {
     u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes()
 }
 
-/// What a TPM said.
+/// A response of a TPM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// `TPM_RC`; zero when it did what was asked.
+    /// Response code (`TPM_RC`). Zero means success.
     pub code: u32,
-    /// Of commands that make something.
+    /// Handle of the object that the command made. `None` for other commands.
     pub handle: Option<u32>,
-    /// The rest, without what follows from sessions.
+    /// Parameters, without the data of sessions that follows them.
     pub parameters: Vec<u8>,
 }
 
-/// Reads a response; `has_handle` when the command makes something.
+/// Decodes a response. `has_handle` is `true` for commands that make an object.
 pub fn decode_response(bytes: &[u8], has_handle: bool) -> Option<Response> {
     let mut rest = bytes.get(HEADER_LEN..)?;
     let tag = u16::from_be_bytes(*bytes.first_chunk()?);
@@ -177,13 +177,13 @@ pub fn decode_response(bytes: &[u8], has_handle: bool) -> Option<Response> {
     Some(response)
 }
 
-/// Length of a response as its header says.
+/// Length of a response according to its header.
 pub(super) fn announced(header: &[u8]) -> Option<usize> {
     let len = u32::from_be_bytes(*header.get(2..)?.first_chunk()?);
     usize::try_from(len).ok().filter(|len| *len >= HEADER_LEN)
 }
 
-/// Takes a `TPM2B`.
+/// Takes a `TPM2B` (length and bytes) off the front.
 pub(super) fn sized<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (len, others) = rest.split_first_chunk::<2>()?;
     let (first, others) = others.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;

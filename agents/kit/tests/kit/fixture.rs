@@ -24,14 +24,14 @@ use tokio_util::sync::CancellationToken;
 pub const PATIENCE: Duration = Duration::from_secs(20);
 pub const CORE: &str = "spiffe://mesh.test/partition/p1/core/leaf1";
 
-/// What outlives a restart of control.
+/// The data that outlives a restart of control.
 pub struct Ca {
     root: Authority,
     agents: Authority,
     nodes: Authority,
     /// Life of the certificates that are handed out, seconds.
     pub life: AtomicU64,
-    /// What joining takes; nothing while it is empty.
+    /// The BMC nonce that a join must show. Empty means that none is required.
     pub nonce: Mutex<String>,
     pub joins: AtomicUsize,
     pub renewals: AtomicUsize,

@@ -13,10 +13,12 @@ use rtnetlink::{Error, LinkBridge, LinkMessageBuilder, LinkUnspec, LinkVxlan};
 
 use super::observe::{Kind, Link, View, bridge_name, tunnel_fits, tunnel_name};
 use super::{Linux, VXLAN_PORT, failed};
-use crate::model::Vni;
+use crate::vni::Vni;
 use crate::{Delta, OsError};
 
+/// The kernel's error for an entry that exists already.
 const EEXIST: i32 = 17;
+/// The kernel's error for an entry that does not exist.
 const ENOENT: i32 = 2;
 
 pub(super) async fn apply(switch: &Linux, delta: &Delta) -> Result<(), OsError> {
@@ -49,7 +51,8 @@ async fn ensure_segment(switch: &Linux, view: &View, vni: Vni, mtu: u32) -> Resu
     let bridge = ensure_bridge(switch, view, vni).await?;
     let tunnel = ensure_tunnel(switch, view, vni).await?;
     for (index, name) in [(tunnel, tunnel_name(vni)), (bridge, bridge_name(vni))] {
-        // Neither speaks IPv6 into the segment; has to be said before the device comes up.
+        // No IPv6 link-local address: the switch must send nothing of its own into a tenant's
+        // segment. Set before the device comes up, because the kernel adds the address then.
         let mut quiet = LinkUnspec::new_with_index(index).build();
         quiet
             .attributes
@@ -57,8 +60,8 @@ async fn ensure_segment(switch: &Linux, view: &View, vni: Vni, mtu: u32) -> Resu
                 vec![AfSpecInet6::AddrGenMode(In6AddrGenMode::None)],
             )]));
         if let Err(error) = set(switch, quiet, || format!("silence {name}")).await {
-            // A kernel without IPv6 has nothing to silence.
-            tracing::debug!(device = %name, error = %error, "no IPv6 on device");
+            // A kernel without IPv6 refuses, and adds no address either.
+            tracing::debug!(device = %name, error = %error, "cannot turn off IPv6 on device");
         }
         let change = LinkUnspec::new_with_index(index).mtu(mtu).up().build();
         set(switch, change, || format!("bring {name} up with MTU {mtu}")).await?;
@@ -80,7 +83,8 @@ async fn ensure_bridge(switch: &Linux, view: &View, vni: Vni) -> Result<u32, OsE
             _ => Err(OsError::NotOurs(name)),
         };
     }
-    // A port forwards at once, and multicast reaches every port: there is no querier.
+    // No forward delay: a booting machine's DHCP would time out. No multicast snooping: without a
+    // querier in the segment it would drop groups after their membership times out.
     let bridge = LinkMessageBuilder::<LinkBridge>::new(&name)
         .append_info_data(InfoBridge::ForwardDelay(0))
         .append_info_data(InfoBridge::MulticastSnooping(false));
@@ -96,6 +100,7 @@ async fn ensure_tunnel(switch: &Linux, view: &View, vni: Vni) -> Result<u32, OsE
         if tunnel_fits(link, vni, &switch.config) {
             return Ok(link.index);
         }
+        // The kernel cannot change VNI, source address or port of an existing tunnel device.
         delete(switch, link).await?;
     }
     let tunnel = LinkVxlan::new(&name, vni.get())
@@ -120,7 +125,7 @@ async fn remove_segment(switch: &Linux, view: &View, vni: Vni) -> Result<(), OsE
 async fn add_remote(switch: &Linux, view: &View, vni: Vni, remote: IpAddr) -> Result<(), OsError> {
     let message = flood_entry(switch, view, vni, remote)?;
     let mut request = NetlinkMessage::from(RouteNetlinkMessage::NewNeighbour(message));
-    // Append, not replace: all-zeros has one entry per remote end.
+    // Append, not replace: the all-zeros address has one entry per remote end.
     request.header.flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_APPEND;
     let action = format!("add tunnel end {remote} to segment {vni}");
     send(switch, request, &action, EEXIST).await
@@ -204,7 +209,7 @@ fn find<'a>(view: &'a View, name: &str) -> Result<&'a Link, OsError> {
         .ok_or_else(|| OsError::NoInterface(name.to_owned()))
 }
 
-/// A device that we may move; only configured ports are.
+/// The device of a configured port. Other devices are refused, whatever a plan says.
 fn port_of<'a>(switch: &Linux, view: &'a View, name: &str) -> Result<&'a Link, OsError> {
     if !switch.config.is_port(name) {
         return Err(OsError::NotOurs(name.to_owned()));

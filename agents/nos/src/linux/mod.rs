@@ -20,23 +20,23 @@ use rtnetlink::{Handle, MulticastGroup, new_connection, new_multicast_connection
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::model::SwitchState;
+use crate::state::SwitchState;
 use crate::{Delta, OsError, SwitchOs};
 
 /// UDP port of VXLAN (RFC 7348 §5).
 pub const VXLAN_PORT: u16 = 4789;
 
-/// What the back-end is told about its switch.
+/// Configuration of the back-end.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Names of the front-panel ports: exact, or a prefix and `*` ("swp*").
     pub ports: Vec<String>,
-    /// Underlay address of this switch; what it sends tunnels from.
+    /// Underlay address of this switch: the source of its tunnels.
     pub vtep: IpAddr,
 }
 
 impl Config {
-    /// Whether a device is one of the front-panel ports.
+    /// `true` if a device is one of the front-panel ports.
     #[must_use]
     pub fn is_port(&self, name: &str) -> bool {
         self.ports
@@ -54,7 +54,7 @@ pub struct Linux {
     config: Config,
     handle: Handle,
     changed: Arc<Notify>,
-    /// Drives both netlink sockets; dropped with the back-end.
+    /// Tasks that drive both netlink sockets; they end when the back-end is dropped.
     _tasks: JoinSet<()>,
 }
 
@@ -62,7 +62,7 @@ impl Linux {
     /// Opens the netlink sockets; call it inside a tokio runtime.
     ///
     /// # Errors
-    /// The sockets cannot be opened.
+    /// When the sockets cannot be opened.
     pub fn open(config: Config) -> Result<Self, OsError> {
         let mut tasks = JoinSet::new();
         let (connection, handle, _) = new_connection().map_err(OsError::Open)?;
@@ -121,6 +121,8 @@ impl SwitchOs for Linux {
     }
 }
 
+/// Notifies `changed` of every change of a link, also those that this back-end makes: the kernel
+/// does not say which process caused them.
 fn watch_links(tasks: &mut JoinSet<()>, changed: Arc<Notify>) -> io::Result<()> {
     let (connection, _handle, mut messages) = new_multicast_connection(&[MulticastGroup::Link])?;
     tasks.spawn(connection);

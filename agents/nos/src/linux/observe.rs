@@ -8,7 +8,9 @@ use rtnetlink::packet_route::link::{
 use rtnetlink::packet_route::neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage};
 
 use super::{Config, VXLAN_PORT};
-use crate::model::{Place, PortObserved, SegmentObserved, SwitchState, Vni};
+use crate::place::PortPlace;
+use crate::state::{PortObserved, SegmentObserved, SwitchState};
+use crate::vni::Vni;
 
 const BRIDGE_PREFIX: &str = "mmb";
 const TUNNEL_PREFIX: &str = "mmx";
@@ -23,7 +25,7 @@ pub(super) fn tunnel_name(vni: Vni) -> String {
     format!("{TUNNEL_PREFIX}{vni}")
 }
 
-/// A device, as far as a switch cares.
+/// The properties of a device that matter to a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) index: u32,
@@ -47,7 +49,7 @@ pub(super) enum Kind {
     Other,
 }
 
-/// All devices of the namespace and where their tunnels flood to.
+/// All devices of the namespace, and the remote ends that their tunnels flood to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct View {
     pub(super) links: Vec<Link>,
@@ -88,10 +90,12 @@ impl View {
 
     fn port(&self, link: &Link) -> PortObserved {
         let place = match link.controller.map(|index| self.by_index(index)) {
-            None => Place::Isolated,
-            Some(Some(bridge)) => segment_of(bridge)
-                .map_or_else(|| Place::Foreign(bridge.name.clone()), Place::Segment),
-            Some(None) => Place::Foreign(String::new()),
+            None => PortPlace::Isolated,
+            Some(Some(bridge)) => segment_of(bridge).map_or_else(
+                || PortPlace::Foreign(bridge.name.clone()),
+                PortPlace::Segment,
+            ),
+            Some(None) => PortPlace::Foreign(String::new()),
         };
         PortObserved {
             mac: link.mac,
@@ -121,7 +125,7 @@ impl View {
     }
 }
 
-/// Whether a tunnel device has what cannot be changed after it was made.
+/// `true` if a tunnel device has the right settings among those that cannot be changed later.
 pub(super) fn tunnel_fits(tunnel: &Link, vni: Vni, config: &Config) -> bool {
     tunnel.kind
         == Kind::Vxlan {
@@ -152,8 +156,12 @@ fn link(message: &LinkMessage) -> Option<Link> {
     for attribute in &message.attributes {
         match attribute {
             LinkAttribute::IfName(name) => out.name.clone_from(name),
-            LinkAttribute::Address(mac) => {
-                out.mac = Mac::try_from(mac.as_slice()).unwrap_or_default();
+            // Tunnels over IP have an address of 4 or 16 bytes here. They are no ports of ours:
+            // the zero MAC address stays, which no report shows.
+            LinkAttribute::Address(address) => {
+                if let Ok(mac) = Mac::try_from(address.as_slice()) {
+                    out.mac = mac;
+                }
             }
             LinkAttribute::Mtu(mtu) => out.mtu = *mtu,
             LinkAttribute::Controller(index) => out.controller = Some(*index),
@@ -190,7 +198,8 @@ fn vxlan(settings: &[InfoVxlan]) -> Kind {
     Kind::Vxlan { vni, local, port }
 }
 
-/// An entry that floods a tunnel device's broadcasts to a remote end: device and remote.
+/// The device and the remote of an entry that floods a tunnel device's broadcasts. `None` for other
+/// entries.
 fn flood_entry(message: &NeighbourMessage) -> Option<(u32, IpAddr)> {
     let mut zero = false;
     let mut remote = None;
@@ -208,7 +217,7 @@ fn ip(address: &NeighbourAddress) -> Option<IpAddr> {
     match address {
         NeighbourAddress::Inet(v4) => Some((*v4).into()),
         NeighbourAddress::Inet6(v6) => Some((*v6).into()),
-        // What the kernel sends in the bridge family carries no family of its own.
+        // Addresses in the bridge family come without a family of their own; the length tells.
         NeighbourAddress::Other(bytes) => match bytes.len() {
             4 => <[u8; 4]>::try_from(bytes.as_slice())
                 .ok()

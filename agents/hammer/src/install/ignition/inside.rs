@@ -1,7 +1,7 @@
-//! The process that runs Ignition: first one in namespaces that `unshare` made for it.
+//! The process that runs Ignition: process 1 of the namespaces that `unshare` made for it.
 //!
 //! It makes the new system its root, reads the config from standard input, and runs Ignition's
-//! stages `fetch` (reads, merges and judges the config) and `files` (files, units, users).
+//! stages `fetch` (parses, merges and validates the config) and `files` (files, units, users).
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -19,27 +19,33 @@ use serde_json::Value;
 use super::output::OWN_PREFIX;
 use crate::install::user_data;
 
-/// Bytes of a config; control takes half of that.
+/// Bytes of a config at most; control accepts half of that.
 const CONFIG_LEN_MAX: u64 = 64 * 1024;
-/// Bytes of a config that Ignition has merged, with the units and files of all parts.
+/// Bytes of a merged config at most, with the units and files of all parts.
 const MERGED_LEN_MAX: u64 = 8 << 20;
-/// In memory, private to these namespaces.
+/// Working directory, in memory and private to these namespaces.
 const DIR: &str = "/run/metalmesh-ignition";
+/// The tenant's config.
 const CONFIG: &str = "/run/metalmesh-ignition/config.ign";
+/// The config as Ignition has merged it.
 const MERGED: &str = "/run/metalmesh-ignition/merged.json";
+/// Ignition's state between its stages.
 const STATE: &str = "/run/metalmesh-ignition/state";
-/// Ignition leaves to the first boot which units are enabled, by this file.
+/// Preset file by which Ignition has systemd enable units at the first boot.
 const PRESETS: &str = "/etc/systemd/system-preset/20-ignition.preset";
-/// Bytes of that file.
+/// Bytes of the preset file at most.
 const PRESETS_LEN_MAX: u64 = 1 << 20;
-/// Programs that stand in for the image's; empty unless there is a need.
+/// Directory of substitutes for programs of the image, first in `PATH`. Empty unless needed.
 const PROGRAMS: &str = "/run/metalmesh-ignition/bin";
+/// Directory of SELinux' configuration.
 const SELINUX: &str = "/etc/selinux";
+/// SELinux' configuration.
 const SELINUX_CONFIG: &str = "/etc/selinux/config";
-/// Names a policy, which is all that Ignition reads there.
+/// A configuration that names a policy, which is all that Ignition reads of it.
 const SELINUX_PLACEHOLDER: &[u8] = b"SELINUX=disabled\nSELINUXTYPE=none\n";
+/// Search path for the image's programs.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Character devices that programs expect: name and minor number, of major 1.
+/// Character devices that programs expect: name, and minor number of major 1 (memory devices).
 const DEVICES: [(&str, u64); 5] = [
     ("null", 3),
     ("zero", 5),
@@ -48,7 +54,7 @@ const DEVICES: [(&str, u64); 5] = [
     ("urandom", 9),
 ];
 
-/// The program to run, and where.
+/// Arguments of `metalmesh-hammer run-ignition`.
 #[derive(Debug, Args)]
 pub struct RunIgnitionArgs {
     /// Mount point of the new system
@@ -59,13 +65,13 @@ pub struct RunIgnitionArgs {
     program: PathBuf,
 }
 
-/// Runs Ignition; what it and this process say goes to standard output and error.
+/// Runs Ignition. Its output and this process's errors go to standard output.
 #[must_use]
 pub fn run(args: &RunIgnitionArgs) -> ExitCode {
     match carry_out(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Without a reader the status alone tells.
+            // Without a reader the exit status is all that is left.
             drop(writeln!(io::stdout().lock(), "{OWN_PREFIX}{error:#}"));
             ExitCode::FAILURE
         }
@@ -81,6 +87,7 @@ fn carry_out(args: &RunIgnitionArgs) -> Result<()> {
     stage(&args.program, "fetch")?;
     let merged = bounded(fs::File::open(MERGED)?, MERGED_LEN_MAX).context("merged config")?;
     let merged: Value = serde_json::from_slice(&merged).context("merged config")?;
+    // Again after the merge: a part that was a `data:` URL before shows its sections only now.
     user_data::check_merged(&merged)?;
     let selinux = SelinuxPlaceholder::needed()?;
     stage(&args.program, "files")?;
@@ -90,14 +97,14 @@ fn carry_out(args: &RunIgnitionArgs) -> Result<()> {
     preset_units()
 }
 
-/// For images without SELinux. Ignition is built with it or without: one that is built with it, as
-/// Debian's is, fails at its end where there is no policy to label files by.
+/// A temporary SELinux configuration for images without SELinux. An Ignition that is built with
+/// SELinux support, such as Debian's, fails at its end if there is no policy to label files by.
 struct SelinuxPlaceholder {
     made_dir: bool,
 }
 
 impl SelinuxPlaceholder {
-    /// `None` for an image that has SELinux: its files are labelled.
+    /// Writes the placeholder. `None` for an image with SELinux, whose files are labelled.
     fn needed() -> Result<Option<Self>> {
         if fs::exists(SELINUX_CONFIG)? {
             return Ok(None);
@@ -106,12 +113,12 @@ impl SelinuxPlaceholder {
         fs::create_dir_all(SELINUX)?;
         fs::write(SELINUX_CONFIG, SELINUX_PLACEHOLDER)?;
         fs::create_dir(PROGRAMS)?;
-        // The program that labels files, by which Ignition finds it.
+        // Ignition looks this program up in PATH to label the files that it wrote.
         symlink("/bin/true", Path::new(PROGRAMS).join("setfiles"))?;
         Ok(Some(Self { made_dir }))
     }
 
-    /// Leaves whatever the config put in its place.
+    /// Removes the placeholder, unless the config has put a file of its own in its place.
     fn remove(self) -> io::Result<()> {
         if fs::read(SELINUX_CONFIG)? == SELINUX_PLACEHOLDER {
             fs::remove_file(SELINUX_CONFIG)?;
@@ -130,8 +137,8 @@ fn bounded(stream: impl Read, max: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Puts the new system over this namespace's root. A mere chroot could be left by `..`, and the
-/// initramfs has no root that could be exchanged (`pivot_root`).
+/// Moves the new system over this namespace's root. Root can leave a mere chroot by `..`, and
+/// `pivot_root` does not work on an initramfs.
 fn enter(root: &Path) -> nix::Result<()> {
     chdir(root)?;
     mount(Some("."), "/", None::<&str>, MsFlags::MS_MOVE, None::<&str>)?;
@@ -139,8 +146,8 @@ fn enter(root: &Path) -> nix::Result<()> {
     chdir("/")
 }
 
-/// The kernel's file systems as these processes shall see them: their own processes, harmless
-/// devices, and an empty /run, where sockets of daemons would be.
+/// Mounts the virtual file systems of the namespaces: /proc with their own processes only, /dev
+/// with harmless devices, and an empty /run, so that no socket of a daemon is reachable.
 fn own_file_systems() -> Result<()> {
     let hardened = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
     for (kind, at, flags, data) in [
@@ -165,7 +172,7 @@ fn own_file_systems() -> Result<()> {
             makedev(1, minor),
         )
         .with_context(|| path.display().to_string())?;
-        // Whatever the umask took away.
+        // mknod applied the umask.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666))?;
     }
     Ok(())
@@ -190,9 +197,9 @@ fn stage(program: &Path, stage: &str) -> Result<()> {
         .arg(format!("--config-cache={MERGED}"))
         .arg(format!("--state-file={STATE}"))
         .env("IGNITION_CONFIG_FILE", CONFIG)
-        // sshd of most systems reads ~/.ssh/authorized_keys, and not Ignition's directory beside.
+        // sshd of most systems reads ~/.ssh/authorized_keys, not Ignition's directory of fragments.
         .env("IGNITION_WRITE_AUTHORIZED_KEYS_FRAGMENT", "false")
-        // A failing Ignition prints the whole config there.
+        // A failing Ignition prints the whole config, with its secrets, to standard error.
         .stderr(Stdio::null());
     let status = command
         .status()
@@ -203,7 +210,7 @@ fn stage(program: &Path, stage: &str) -> Result<()> {
     Ok(())
 }
 
-/// A program of the image, without anything of hammer's environment.
+/// A command that runs a program of the image, without hammer's environment.
 fn in_image(program: &Path) -> Command {
     let mut command = Command::new(program);
     command
@@ -216,8 +223,8 @@ fn in_image(program: &Path) -> Command {
     command
 }
 
-/// Enables and disables the units that the config names. systemd would do it at a first boot with
-/// all units there are; the image's other units stay as its maker left them.
+/// Enables and disables the units that the config names. At a first boot systemd would apply
+/// presets to all units; the image's other units must stay as its maker set them.
 fn preset_units() -> Result<()> {
     let file = match fs::File::open(PRESETS) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -240,7 +247,7 @@ fn preset_units() -> Result<()> {
     Ok(())
 }
 
-/// Units of a preset file. A template stands there with its instances: `enable a@.service b c`.
+/// Units of a preset file. A template is followed by its instances: `enable a@.service b c`.
 fn units_of(presets: &str) -> Vec<String> {
     let mut units = Vec::new();
     for line in presets.lines() {

@@ -1,15 +1,15 @@
 //! Runs the image's own Ignition on the tenant's config, while the new system is installed.
 //!
-//! This is the one step that runs programs of the image, and does so on a tenant's words: Ignition
-//! writes files and calls `useradd` and `systemctl`. They run as root, so they get a world of their
-//! own ([`inside`]): the new system is their only file system, of the devices there are null, zero
-//! and random, of the processes only theirs, and no network. Hammer's key and session are in the
-//! memory of a process that cannot be named from there, and the identity of the installed system is
-//! made after this step. The config goes through a pipe into a file system in memory, which ends
-//! with the last process: neither it nor Ignition's copy of it comes to the disk.
+//! This is the only step that runs programs of the image, and they act on a tenant's config:
+//! Ignition writes files and calls `useradd` and `systemctl`. They run as root, in namespaces of
+//! their own ([`inside`]): the new system is the only file system, the only devices are null, zero,
+//! full and random, the only processes are their own, and there is no network. hammer's key and
+//! session are in the memory of a process outside their PID namespace, and the identity of the
+//! installed system is generated after this step. The config goes through a pipe into a tmpfs that
+//! ends with the last process: neither the config nor Ignition's copy of it reaches a disk.
 //!
-//! Root can leave such a world by the kernel's weaknesses, and whoever makes images is trusted not
-//! to: the same code runs as root when the machine boots.
+//! Root can leave namespaces by a bug of the kernel. The makers of images are trusted not to: the
+//! same code runs as root when the machine boots.
 
 mod inside;
 mod output;
@@ -25,15 +25,15 @@ use super::boot::TARGET;
 use crate::cmd::PATH;
 pub use inside::{RunIgnitionArgs, run as run_inside};
 
-/// Longest that Ignition takes. It has nothing to wait for; emulated machines need a while.
+/// Longest time of Ignition. It fetches nothing; the time is for slow emulated machines.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Most that is read of its output, bytes of each stream; a program that says more is ended.
+/// Bytes read of each output stream. A program that writes more ends by a closed pipe.
 const OUTPUT_LEN_MAX: u64 = 256 * 1024;
 
-/// Carries out a config with the image's program; its output goes to the log.
+/// Carries out a config by the image's Ignition. Its output goes to the log, without secrets.
 ///
 /// # Errors
-/// Ignition's own words when it refuses the config or cannot carry it out.
+/// Ignition's own message when it refuses the config or cannot carry it out.
 pub(super) async fn run(program: &str, config: &[u8]) -> Result<()> {
     let said = tokio::time::timeout(LIMIT, execute(program, config)).await;
     let Ok(said) = said else {
@@ -50,10 +50,11 @@ pub(super) async fn run(program: &str, config: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// `true` if it succeeded, and its output.
+/// Runs the namespaces' process. Returns `true` if Ignition succeeded, and the output.
 async fn execute(program: &str, config: &[u8]) -> Result<(bool, String)> {
     let hammer = std::env::current_exe()?;
-    // When unshare is killed, so is process 1 of the namespaces, and with it everything in them.
+    // `--kill-child`: at a timeout unshare is killed, then process 1 of the namespaces, and the
+    // kernel kills everything in them. A process that stayed would keep the target busy.
     let mut child = Command::new("unshare")
         .args([
             "--mount",
@@ -75,7 +76,8 @@ async fn execute(program: &str, config: &[u8]) -> Result<(bool, String)> {
         .spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     if let Some(mut pipe) = child.stdin.take() {
-        // A process that ended without reading tells why by its output and status.
+        // A process that ended without reading has its reason in output and status. The pipe is
+        // closed here; without that the process would wait for the end of the config.
         drop(pipe.write_all(config).await);
     }
     let (out, err) = tokio::join!(bounded(stdout), bounded(stderr));

@@ -1,33 +1,35 @@
-//! Ignition's output: secrets out, noise out, and the lines that say why it failed.
+//! Ignition's output: masks secrets, drops noise, and finds the lines with the cause of a failure.
 
 use serde_json::Value;
 
 use crate::cmd::tail;
 
-/// Lines that go to the log.
+/// Lines that go to the log at most: the last ones.
 const SHOWN_MAX: usize = 40;
-/// Bytes of a shown line.
+/// Bytes of a shown line at most: its end.
 const LINE_LEN_MAX: usize = 300;
-/// Bytes of an error.
+/// Bytes of an error at most: its end.
 const ERROR_LEN_MAX: usize = 600;
-/// Members of a config whose values nobody but the tenant may see.
+/// Members of a config whose values only the tenant may see.
 const SECRET_MEMBERS: [&str; 5] = ["contents", "inline", "passwordHash", "source", "value"];
-/// Shorter values are words that stand everywhere.
+/// Shortest value that is masked, bytes. Shorter ones occur in ordinary words.
 const SECRET_LEN_MIN: usize = 4;
-/// Stands for a secret.
+/// Replacement of a secret.
 const MASK: &str = "[masked]";
-/// Ignition prints commands with their arguments, and this one's value is a password's hash.
+/// The argument before a password hash, as Ignition prints the commands that it runs.
 const PASSWORD_ARGUMENT: &str = "\"--password\" \"";
-/// Begins the lines of hammer itself.
+/// Prefix of the lines of hammer itself.
 pub(super) const OWN_PREFIX: &str = "metalmesh: ";
+/// Prefix of Ignition's lines of its highest level.
 const LEVEL_FATAL: &str = "CRITICAL";
 
-/// The output without the secrets of `config`.
+/// The output with the secrets of `config` masked.
 pub(super) fn masked(output: &str, config: &[u8]) -> String {
+    // The config was parsed before Ignition ran; without it only password arguments are masked.
     let config = serde_json::from_slice(config).unwrap_or(Value::Null);
     let mut secrets = Vec::new();
     collect(&config, &mut secrets);
-    // A secret may be part of a longer one.
+    // Longest first: a secret may be part of a longer one, whose rest would stay readable.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     let mut text = output.to_string();
     for secret in secrets {
@@ -53,7 +55,8 @@ fn collect<'a>(value: &'a Value, secrets: &mut Vec<&'a str>) {
     }
 }
 
-/// A config that lies inside another as a `data:` URL has hashes of its own.
+/// Masks password hashes by their position. A config inside another as a `data:` URL has hashes
+/// that the search for secrets does not see.
 fn without_password_arguments(text: &str) -> String {
     let mut parts = text.split(PASSWORD_ARGUMENT);
     let mut out = parts.next().unwrap_or_default().to_string();
@@ -67,7 +70,7 @@ fn without_password_arguments(text: &str) -> String {
     out
 }
 
-/// The last lines that are worth reading.
+/// The last lines without noise.
 pub(super) fn shown(output: &str) -> Vec<&str> {
     let is_noise = |line: &&str| {
         line.trim().is_empty()
@@ -82,7 +85,7 @@ pub(super) fn shown(output: &str) -> Vec<&str> {
     lines.map(|line| tail(line, LINE_LEN_MAX)).collect()
 }
 
-/// Why it failed: its version and its fatal errors, or its last lines.
+/// The cause of a failure: Ignition's version with its fatal errors, or with its last lines.
 pub(super) fn failure(output: &str) -> String {
     let message = |line: &str| match line.split_once(" : ") {
         Some((_, message)) => message.trim().to_string(),

@@ -1,23 +1,24 @@
-//! Words of a layout that become arguments of tools and lines of fstab: which ones may.
+//! Checks the texts of a layout that become arguments of tools and lines of fstab.
 //!
-//! Control checks layouts too, but an order may be of a layout that is older than the checks.
+//! Control checks layouts too, but a stored layout may be older than control's checks.
 
 use super::LayoutError;
 
-/// Characters of an option, as the contract bounds them.
+/// Characters of an option at most, the contract's bound.
 const OPTION_LEN_MAX: usize = 128;
-/// Bytes of an ext label and of a swap label.
+/// Bytes of an ext or swap label at most.
 const LABEL_LEN_MAX: usize = 16;
-/// Bytes of a FAT label.
+/// Bytes of a FAT label at most.
 const FAT_LABEL_LEN_MAX: usize = 11;
-/// UTF-16 units of a GPT partition name.
+/// UTF-16 units of a GPT partition name at most.
 const PARTITION_LABEL_LEN_MAX: usize = 36;
-/// Bytes of a device-mapper name, less what LVM appends to a mirror's parts (`_rimage_0`).
+/// Bytes of a volume's device-mapper name at most: the kernel's limit, less the suffixes that LVM
+/// appends to a mirror's parts (`_rimage_0`).
 const MAPPER_NAME_LEN_MAX: usize = 118;
-/// Highest number of an array that the kernel takes as `/dev/mdN` without further settings.
+/// Highest number of an array that the kernel accepts as `/dev/mdN` without further settings.
 const ARRAY_NUMBER_MAX: u32 = 511;
 
-/// Endings and beginnings that LVM keeps for itself.
+/// Parts of names that LVM reserves.
 const LVM_RESERVED: [&str; 10] = [
     "_cdata", "_cmeta", "_corig", "_mimage", "_mlog", "_pmspare", "_rimage", "_rmeta", "_tdata",
     "_tmeta",
@@ -31,7 +32,8 @@ fn name_error(what: &'static str, name: &str, rule: &'static str) -> LayoutError
     }
 }
 
-/// `/dev/md0`, or `/dev/md/NAME`: what mdadm makes a device for without udev.
+/// Checks an array's path: `/dev/md0` or `/dev/md/NAME`, for which mdadm makes a device without
+/// udev.
 pub(super) fn array_name(name: &str) -> Result<(), LayoutError> {
     let rest = name.strip_prefix("/dev/md").unwrap_or_default();
     let is_number = || {
@@ -61,12 +63,12 @@ pub(super) fn volume_name(name: &str) -> Result<(), LayoutError> {
         || name.starts_with("pvmove")
         || LVM_RESERVED.iter().any(|part| name.contains(part));
     if is_reserved {
-        return Err(name_error("a volume", name, "LVM keeps it for itself"));
+        return Err(name_error("a volume", name, "LVM reserves it"));
     }
     Ok(())
 }
 
-/// The name that device-mapper gives a volume must fit; hyphens count twice in it.
+/// Checks the length of a volume's device-mapper name, in which hyphens count twice.
 pub(super) fn mapper_name(group: &str, volume: &str) -> Result<(), LayoutError> {
     let len = |name: &str| name.len() + name.matches('-').count();
     if len(group) + 1 + len(volume) > MAPPER_NAME_LEN_MAX {
@@ -98,7 +100,7 @@ pub(super) fn tag(tag: &str) -> Result<(), LayoutError> {
     Err(name_error("a tag", tag, rule))
 }
 
-/// sgdisk's code: four hexadecimal digits.
+/// Checks sgdisk's code of a partition type: four hexadecimal digits.
 pub(super) fn gpt_type(code: &str) -> Result<(), LayoutError> {
     if code.len() == 4 && code.chars().all(|c| c.is_ascii_hexdigit()) {
         return Ok(());
@@ -117,7 +119,7 @@ pub(super) fn partition_label(label: &str) -> Result<(), LayoutError> {
     Err(name_error("a partition", label, rule))
 }
 
-/// A label that mkfs takes whole: one that is too long is cut for ext and an error for FAT.
+/// Checks a label for mkfs, which cuts a too long one for ext and fails for FAT.
 pub(super) fn label(format: &str, label: &str) -> Result<(), LayoutError> {
     let (max, rule) = match format {
         "vfat" => (
@@ -137,7 +139,8 @@ pub(super) fn label(format: &str, label: &str) -> Result<(), LayoutError> {
     Err(name_error("a file system", label, rule))
 }
 
-/// Arguments of mkfs and mdadm. A path among them would be one device more to format.
+/// Checks further arguments of mkfs and mdadm. A path among them would be one more device to
+/// format.
 pub(super) fn create_options(of: &str, options: &[String]) -> Result<(), LayoutError> {
     let is_good = |option: &str| {
         !option.starts_with('/') && option.chars().all(|c| c.is_ascii_graphic() || c == ' ')
@@ -145,7 +148,7 @@ pub(super) fn create_options(of: &str, options: &[String]) -> Result<(), LayoutE
     each_option(of, options, "a slash first", is_good)
 }
 
-/// Options of fstab, where white space ends the field.
+/// Checks mount options for fstab, where white space ends the field.
 pub(super) fn mount_options(of: &str, options: &[String]) -> Result<(), LayoutError> {
     let is_good = |option: &str| option.chars().all(|c| c.is_ascii_graphic() && c != '#');
     each_option(of, options, "spaces and #", is_good)
@@ -169,7 +172,7 @@ fn each_option(
     }
 }
 
-/// Absolute, without `..`, and of characters that fstab takes as they are.
+/// `true` for absolute paths without `..` whose characters need no escapes in fstab.
 pub(super) fn is_mount_point(path: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     path.starts_with('/') && path.chars().all(plain) && !path.split('/').any(|p| p == "..")

@@ -1,8 +1,8 @@
-//! Why a layout is refused.
+//! The reasons to refuse a layout.
 
 use crate::install::selector::SelectorError;
 
-/// Why a layout cannot be put on this machine. None gets better by trying again.
+/// A reason why a layout does not work on this machine. None of them is retryable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     #[error(transparent)]
@@ -17,7 +17,7 @@ pub enum LayoutError {
     },
     #[error("{disk}: partition {number} takes the rest but is not the last")]
     RestNotLast { disk: String, number: u32 },
-    #[error("{disk}: partition number {number} is not between 1 and 128, or stands there twice")]
+    #[error("{disk}: partition number {number} is not between 1 and 128, or is used twice")]
     Number { disk: String, number: u32 },
     #[error("no device {0:?} in the layout")]
     Device(String),
@@ -27,7 +27,7 @@ pub enum LayoutError {
     Missing(&'static str),
     #[error("unknown format {format:?} of {device}")]
     Format { device: String, format: String },
-    #[error("{path:?} is no mount point that can be used")]
+    #[error("{path:?} cannot be used as a mount point")]
     Path { path: String },
     #[error("{path:?} is the mount point of two file systems")]
     SamePath { path: String },
@@ -35,7 +35,7 @@ pub enum LayoutError {
     NoBiosBoot,
     #[error("a UEFI machine needs a vfat file system at /boot/efi")]
     NoEfi,
-    #[error("{name:?} is no name for {what}: {rule}")]
+    #[error("{name:?} cannot be the name of {what}: {rule}")]
     Name {
         what: &'static str,
         name: String,
@@ -47,9 +47,9 @@ pub enum LayoutError {
         option: String,
         without: &'static str,
     },
-    #[error("{array}: RAID level {level} is not known; levels are 0 and 1")]
+    #[error("{array}: RAID level {level} is not supported; levels are 0 and 1")]
     Level { array: String, level: u32 },
-    #[error("{array}: RAID 0 has no use for a spare: it cannot lose a device")]
+    #[error("{array}: RAID 0 cannot have spares: it does not survive the loss of a device")]
     SpareOfStripes { array: String },
     #[error("{array}: {devices} devices, of which {spares} are spares, leave fewer than 2 active")]
     TooFewActive {
@@ -59,7 +59,7 @@ pub enum LayoutError {
     },
     #[error("volume group {0:?} has no devices")]
     EmptyGroup(String),
-    #[error("volume {volume:?} is of volume group {group:?}, which the layout does not have")]
+    #[error("volume {volume:?} is in volume group {group:?}, which the layout does not have")]
     NoGroup { volume: String, group: String },
     #[error(
         "volume {volume:?} of type {kind} needs 2 devices, its volume group {group:?} has {have}"

@@ -1,5 +1,5 @@
-//! From a filesystem layout and the disks that are there to commands: partitions, arrays,
-//! volumes, file systems. Pure; every refusal is known before the first byte is written.
+//! Plans a filesystem layout on the machine's disks: commands for partitions, arrays, volumes and
+//! file systems. Pure functions; every refusal comes before the first byte is written.
 
 mod check;
 mod error;
@@ -17,45 +17,53 @@ pub use error::LayoutError;
 use names::Names;
 
 const MIB: u64 = 1 << 20;
-/// GPT with its backup, and the alignment of the first and last partition.
+/// MiB of a disk that partitions cannot use: GPT, its backup, and the alignment of the first and
+/// the last partition.
 const GPT_OVERHEAD_MIB: u64 = 3;
+/// sgdisk's code of the BIOS boot partition, where GRUB's core image goes.
 const TYPE_BIOS_BOOT: &str = "ef02";
 
-/// A file system as it is to be made and mounted.
+/// A file system to make and mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fs {
+    /// Path of the device; "tmpfs" for tmpfs.
     pub device: String,
-    /// Empty for swap.
+    /// Mount point. Empty for swap, and for file systems that are not mounted.
     pub path: String,
+    /// "ext4", "ext3", "vfat", "swap", "tmpfs"; "none" or empty for a raw device.
     pub format: String,
-    /// As `blkid` prints it; empty for tmpfs.
+    /// UUID as `blkid` prints it. Empty for tmpfs and raw devices.
     pub uuid: String,
+    /// Options for fstab.
     pub mount_options: Vec<String>,
 }
 
-/// All there is to do to the disks.
+/// The changes to the disks, and the properties of the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// In order; after each the devices of `creates` must appear.
+    /// Stages in order. After each one its devices must appear before the next may run.
     pub stages: Vec<Stage>,
-    /// Those with a path are sorted so that parents come first.
+    /// File systems, parents before children, those without a path last.
     pub filesystems: Vec<Fs>,
-    /// Disks of the layout, for cleaning up.
+    /// Paths of the disks of the layout, which are cleaned after a failure.
     pub disks: Vec<String>,
-    /// Where a BIOS boot loader goes.
+    /// Paths of the disks that get a BIOS boot loader.
     pub bios_disks: Vec<String>,
-    /// The disk that holds the root file system, as far as it lies on one.
+    /// Path of the disk with the root file system. The first disk of the layout if the file system
+    /// is on an array or a volume.
     pub primary_disk: String,
 }
 
 /// Commands, and the devices that they make.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stage {
+    /// Commands in order.
     pub commands: Vec<Cmd>,
+    /// Paths of the devices that exist after the commands.
     pub creates: Vec<String>,
 }
 
-/// Plans a layout for the disks of this machine. `uuid` gives fresh random UUIDs.
+/// Plans a layout on the disks of this machine. `uuid` returns random UUIDs.
 ///
 /// # Errors
 /// When the layout does not fit the machine or contradicts itself.
@@ -84,6 +92,7 @@ pub fn plan(
         }
         chosen.push((wanted.device.clone(), disk.clone()));
     }
+    // From bottom to top: each layer is made on devices that the layers before it have named.
     for raid in &layout.raids {
         stages.push(volumes::array(raid, &mut names)?);
     }
@@ -126,6 +135,7 @@ fn partition(
                 number: p.number,
             });
         }
+        // Size 0 takes the rest of the disk; later partitions would find no room.
         if p.size_mib == 0 && at != last {
             return Err(LayoutError::RestNotLast {
                 disk: path,
@@ -145,6 +155,8 @@ fn partition(
         if !p.label.is_empty() {
             args.push(format!("--change-name={}:{}", p.number, p.label));
         }
+        // The alias "selector:number" lets a layout name partitions of a disk whose kernel name it
+        // does not know.
         names.add(&device)?;
         names.alias(format!("{}:{}", wanted.device, p.number), &device);
         creates.push(device);
@@ -162,12 +174,13 @@ fn partition(
         Cmd::new("wipefs", ["--all", "--force", path.as_str()]).optional(),
         Cmd::new("sgdisk", args),
     ];
-    // Where the kernel was busy when sgdisk asked it to read the new table.
+    // sgdisk's own request to read the new table fails if the kernel still holds an old partition;
+    // partx updates them one by one.
     commands.push(Cmd::new("partx", ["--update", path.as_str()]).optional());
     Ok(Stage { commands, creates })
 }
 
-/// The file systems in the order to mount them, and the stage that makes them.
+/// The file systems in the order of mounting, and the stage that makes them.
 fn filesystems(
     layout: &Layout,
     names: &mut Names,
@@ -193,7 +206,7 @@ fn filesystem(
     names: &mut Names,
     uuid: &mut impl FnMut() -> uuid::Uuid,
 ) -> Result<Fs, LayoutError> {
-    // Memory that is mounted nowhere is of no use, and fstab has no line for it.
+    // A tmpfs without a mount point would have no line in fstab and no effect.
     let needs_path = wanted.format == "tmpfs";
     let has_path = !wanted.path.is_empty();
     if (has_path || needs_path) && !check::is_mount_point(&wanted.path) {
@@ -248,6 +261,8 @@ fn mkfs(fs: &Fs, wanted: &Filesystem) -> Option<Cmd> {
         "ext3" | "ext4" => {
             args.extend(["-F", "-q", "-U", fs.uuid.as_str()].map(str::to_string));
             args.extend(label("-L"));
+            // The first mount initialises tables and journal in the background; mkfs would write
+            // gigabytes of zeros on a large disk.
             args.extend([
                 "-E".to_string(),
                 "lazy_itable_init=1,lazy_journal_init=1".to_string(),
@@ -270,12 +285,13 @@ fn mkfs(fs: &Fs, wanted: &Filesystem) -> Option<Cmd> {
     Some(Cmd::new(program, args))
 }
 
-/// Swap and its like last, then by how deep the path goes.
+/// Sort key: file systems with a path first, by depth, so that parents come before children.
 fn depth(path: &str) -> (bool, usize, String) {
     let parts = path.split('/').filter(|p| !p.is_empty()).count();
     (path.is_empty(), parts, path.to_string())
 }
 
+/// Checks that the machine's firmware and kernel can boot from the layout.
 fn check_bootable(
     filesystems: &[Fs],
     bios_disks: &[String],

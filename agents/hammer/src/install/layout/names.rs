@@ -1,24 +1,25 @@
-//! Devices by what the layout calls them, and which of them something lies on already.
+//! The devices of a layout by name, and those that are in use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::LayoutError;
 
+/// The devices that earlier stages make, and their use.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// Device path by name.
     devices: BTreeMap<String, String>,
-    /// Paths that hold an array's part, a physical volume or a file system.
+    /// Paths with an array's member, a physical volume or a file system.
     taken: BTreeSet<String>,
 }
 
 impl Names {
-    /// A further name of a device.
+    /// Adds a further name of a device.
     pub(super) fn alias(&mut self, name: String, device: &str) {
         self.devices.insert(name, device.to_string());
     }
 
-    /// A device that is made by this layout, under its path.
+    /// Adds a device that this layout makes, under its path.
     pub(super) fn add(&mut self, device: &str) -> Result<(), LayoutError> {
         let path = device.to_string();
         match self.devices.insert(path.clone(), path) {
@@ -33,7 +34,7 @@ impl Names {
         path.ok_or_else(|| LayoutError::Device(name.to_string()))
     }
 
-    /// The path of a device that something shall lie on; each holds one thing only.
+    /// The path of a device, which is marked as used. Each device can be used once.
     pub(super) fn take(&mut self, name: &str) -> Result<String, LayoutError> {
         let path = self.path(name)?;
         if !self.taken.insert(path.clone()) {
@@ -42,6 +43,7 @@ impl Names {
         Ok(path)
     }
 
+    /// Like `take`, for several devices.
     pub(super) fn take_all(&mut self, names: &[String]) -> Result<Vec<String>, LayoutError> {
         names.iter().map(|name| self.take(name)).collect()
     }

@@ -3,12 +3,12 @@
 use super::tests::{counter, default_layout, disk, every_kind, fs, three};
 use super::*;
 
-/// Words of the refusal, and what breaks the layout.
+/// Words of the refusal, and the change that breaks the layout.
 type Case = (&'static str, fn(&mut Layout));
 
 const ARRAYS_AND_VOLUMES: [Case; 27] = [
     ("level 5", |l| l.raids[0].level = 5),
-    ("no use for a spare", |l| l.raids[1].spares = 1),
+    ("cannot have spares", |l| l.raids[1].spares = 1),
     ("fewer than 2 active", |l| l.raids[0].spares = 2),
     ("fewer than 2 active", |l| l.raids[0].spares = u32::MAX),
     ("fewer than 2 active", |l| l.raids[0].devices.clear()),
@@ -20,13 +20,13 @@ const ARRAYS_AND_VOLUMES: [Case; 27] = [
     ("used twice", |l| {
         l.volume_groups[0].devices[0] = "/dev/sda2".into()
     }),
-    ("no name for an array", |l| {
+    ("cannot be the name of an array", |l| {
         l.raids[0].array_name = "--scan".into()
     }),
-    ("no name for an array", |l| {
+    ("cannot be the name of an array", |l| {
         l.raids[0].array_name = "/dev/sda2".into()
     }),
-    ("no name for an array", |l| {
+    ("cannot be the name of an array", |l| {
         l.raids[0].array_name = "/dev/md/../sda".into()
     }),
     ("slash first", |l| {
@@ -41,19 +41,19 @@ const ARRAYS_AND_VOLUMES: [Case; 27] = [
         l.filesystems.remove(2);
         l.volume_groups[0].devices.truncate(1);
     }),
-    ("no name for a volume group", |l| {
+    ("cannot be the name of a volume group", |l| {
         l.volume_groups[0].name = "-vg".into()
     }),
-    ("no name for a tag", |l| {
+    ("cannot be the name of a tag", |l| {
         l.volume_groups[0].tags = vec!["-x".into()]
     }),
     ("used twice", |l| {
         l.volume_groups.push(l.volume_groups[0].clone())
     }),
-    ("no name for a volume", |l| {
+    ("cannot be the name of a volume", |l| {
         l.logical_volumes[0].name = "../x".into()
     }),
-    ("LVM keeps it", |l| {
+    ("LVM reserves it", |l| {
         l.logical_volumes[0].name = "a_rimage_0".into()
     }),
     ("118 bytes", |l| l.logical_volumes[0].name = "a-".repeat(40)),
@@ -88,17 +88,15 @@ const WORDS: [Case; 14] = [
     ("spaces and #", |l| {
         l.filesystems[1].mount_options = vec!["ro\nUUID=x".into()]
     }),
-    ("for a file system", |l| {
+    ("of a file system", |l| {
         l.filesystems[1].label = "x".repeat(17)
     }),
-    ("for a file system", |l| {
+    ("of a file system", |l| {
         l.filesystems[0].label = "twelve-bytes".into()
     }),
-    ("for a file system", |l| {
-        l.filesystems[1].label = "-L".into()
-    }),
+    ("of a file system", |l| l.filesystems[1].label = "-L".into()),
     ("two file systems", |l| l.filesystems[0].path = "/".into()),
-    ("no mount point", |l| {
+    ("as a mount point", |l| {
         l.filesystems.push(fs("", "", "tmpfs", ""))
     }),
     ("used twice", |l| {
@@ -107,7 +105,7 @@ const WORDS: [Case; 14] = [
     ("a partition type", |l| {
         l.disks[0].partitions[0].gpt_type = "8300 --zap".into()
     }),
-    ("for a partition", |l| {
+    ("of a partition", |l| {
         l.disks[0].partitions[0].label = "a\nb".into()
     }),
     ("the layout needs", |l| {

@@ -1,4 +1,4 @@
-//! Arrays, volume groups and volumes: what lies between partitions and file systems.
+//! Arrays, volume groups and volumes: the layers between partitions and file systems.
 
 use proto_mesh::{Layout, LogicalVolume, Raid, VolumeGroup};
 
@@ -6,9 +6,10 @@ use super::names::Names;
 use super::{LayoutError, Stage, check};
 use crate::cmd::Cmd;
 
-/// Devices that an array, a striped volume and a mirrored volume need at least.
+/// Active devices that an array, a striped volume or a mirrored volume needs at least.
 const ACTIVE_MIN: usize = 2;
 
+/// The stage that makes an array.
 pub(super) fn array(raid: &Raid, names: &mut Names) -> Result<Stage, LayoutError> {
     let array = || raid.array_name.clone();
     check::array_name(&raid.array_name)?;
@@ -21,6 +22,7 @@ pub(super) fn array(raid: &Raid, names: &mut Names) -> Result<Stage, LayoutError
             return Err(LayoutError::Level { array, level });
         }
     }
+    // More spares than a usize holds are more than there are devices: refused below.
     let spares = usize::try_from(raid.spares).unwrap_or(usize::MAX);
     let active = raid.devices.len().saturating_sub(spares);
     if active < ACTIVE_MIN {
@@ -31,6 +33,9 @@ pub(super) fn array(raid: &Raid, names: &mut Names) -> Result<Stage, LayoutError
         });
     }
     let devices = names.take_all(&raid.devices)?;
+    // `--run` and `--force` answer mdadm's questions about old content. `--homehost=any` keeps the
+    // initramfs' host name out of the superblock: the installed system would see a foreign array
+    // and assemble it under another name.
     let mut args = vec![
         "--create".to_string(),
         array(),
@@ -52,16 +57,20 @@ pub(super) fn array(raid: &Raid, names: &mut Names) -> Result<Stage, LayoutError
     })
 }
 
+/// The stage that makes a volume group with its physical volumes.
 pub(super) fn volume_group(group: &VolumeGroup, names: &mut Names) -> Result<Stage, LayoutError> {
     check::group_name(&group.name)?;
     group.tags.iter().try_for_each(|tag| check::tag(tag))?;
     if group.devices.is_empty() {
         return Err(LayoutError::EmptyGroup(group.name.clone()));
     }
+    // A device that is used twice would lose its first content; `take_all` refuses it.
     let devices = names.take_all(&group.devices)?;
     let mut commands: Vec<Cmd> = devices
         .iter()
         .map(|d| {
+            // Twice `--force`: a device may have been a volume of a group that is incomplete now,
+            // after a power cut in an earlier attempt.
             Cmd::new(
                 "pvcreate",
                 ["--yes", "--force", "--force", "--zero", "y", d.as_str()],
@@ -81,7 +90,7 @@ pub(super) fn volume_group(group: &VolumeGroup, names: &mut Names) -> Result<Sta
     })
 }
 
-/// Two groups of one name would be one to LVM.
+/// Checks that no two groups have the same name: LVM would take them for one.
 pub(super) fn check_group_names(layout: &Layout) -> Result<(), LayoutError> {
     for (at, group) in layout.volume_groups.iter().enumerate() {
         if layout
@@ -118,6 +127,8 @@ pub(super) fn logical_volume(
         "--wipesignatures".to_string(),
         "y".to_string(),
     ];
+    // `--wipesignatures`: an old file system at the same offset would make lvcreate ask, and blkid
+    // find two of them.
     let later = layout.logical_volumes.iter().skip(at + 1);
     match volume.size_mib {
         0 if later.clone().any(|v| v.volume_group == group.name) => {
@@ -135,7 +146,7 @@ pub(super) fn logical_volume(
     ]);
     let device = format!("/dev/{}/{}", volume.volume_group, volume.name);
     names.add(&device)?;
-    // Without udev LVM makes its device nodes only when told to.
+    // The initramfs has no udev, and without it LVM makes device nodes only on request.
     let nodes = Cmd::new("lvm", ["vgmknodes"]);
     Ok(Stage {
         commands: vec![Cmd::new("lvcreate", args), nodes],
@@ -143,7 +154,8 @@ pub(super) fn logical_volume(
     })
 }
 
-/// A striped volume lies on all devices of its group, a mirrored one on two of them.
+/// Arguments for the volume's type. A striped volume uses all devices of its group, a mirrored one
+/// two of them.
 fn type_arguments(volume: &LogicalVolume, group: &VolumeGroup) -> Result<Vec<String>, LayoutError> {
     let have = group.devices.len();
     let needs_two = |kind| {
@@ -165,7 +177,7 @@ fn type_arguments(volume: &LogicalVolume, group: &VolumeGroup) -> Result<Vec<Str
     match volume.r#type.as_str() {
         "" | "linear" => Ok(Vec::new()),
         "striped" => needs_two("striped").map(|()| words("striped", "--stripes", have)),
-        // The number of further copies.
+        // `--mirrors` counts the further copies.
         "raid1" => needs_two("raid1").map(|()| words("raid1", "--mirrors", 1)),
         other => Err(LayoutError::VolumeType {
             volume: volume.name.clone(),
