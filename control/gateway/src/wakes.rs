@@ -148,7 +148,7 @@ impl Wakes {
         }
     }
 
-    fn deal_with(&self, store: &Store, events: &[Event<Change>]) -> Result<(), StoreError> {
+    fn deal_with(&self, store: &Store, events: &[WatchEvent<Change>]) -> Result<(), StoreError> {
         // The store dropped changes that were not read in time: everything is read anew, and
         // every stream looks again.
         let is_whole = |event: &WatchEvent<Change>| matches!(event, WatchEvent::Resync);

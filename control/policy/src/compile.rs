@@ -110,7 +110,10 @@ impl Compiled {
 
     /// Paths of the methods that it judges.
     pub fn paths(&self) -> BTreeSet<String> {
-        let judged = self.methods.iter().filter_map(|index| methods().get(*index));
+        let judged = self
+            .methods
+            .iter()
+            .filter_map(|index| methods().get(*index));
         judged.map(|method| method.path.clone()).collect()
     }
 
@@ -239,7 +242,10 @@ impl Compiled {
     /// effect that it cannot have.
     fn check_widening(&self) -> Result<(), Invalid> {
         for verb in [Verb::Allow, Verb::AllowForeign] {
-            let mut judged = self.methods.iter().filter_map(|index| methods().get(*index));
+            let mut judged = self
+                .methods
+                .iter()
+                .filter_map(|index| methods().get(*index));
             if !self.has(verb) || judged.any(|method| self.may_open(method, verb)) {
                 continue;
             }
@@ -357,9 +363,7 @@ fn program(
     if let Some(other) = program
         .builtin_info_table
         .iter()
-        .find(|builtin| {
-            !is_listed(&builtin.name) && !builtin.name.starts_with("__builtin_sets.")
-        })
+        .find(|builtin| !is_listed(&builtin.name) && !builtin.name.starts_with("__builtin_sets."))
     {
         let message = format!("{} is no function that a policy may call", other.name);
         return Err(Invalid::whole(name, message));

@@ -100,10 +100,7 @@ impl ChangeCounts {
 }
 
 fn has(machine: &Machine) -> Option<proto_types::AllocationId> {
-    machine
-        .allocation
-        .as_ref()
-        .map(|allocation| allocation.id)
+    machine.allocation.as_ref().map(|allocation| allocation.id)
 }
 
 fn ended(order: &BmcOrder) -> Option<OrderOutcome> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use control_policy::{MOMENTS, CallOutcome, Sample, SitePolicies, callers, compare, decide_sample};
+use control_policy::{CallOutcome, MOMENTS, Sample, SitePolicies, callers, compare, decide_sample};
 use proto_public::{Method, methods};
 use serde_json::{Value, json};
 
@@ -37,7 +37,11 @@ impl Explain {
 }
 
 /// Prints who gains and who loses.
-pub(super) fn diff(output: &Format, before: &Arc<SitePolicies>, after: &Arc<SitePolicies>) -> Result<()> {
+pub(super) fn diff(
+    output: &Format,
+    before: &Arc<SitePolicies>,
+    after: &Arc<SitePolicies>,
+) -> Result<()> {
     let changes = compare(before, after);
     if !output.is_table() {
         let values = changes.iter().map(|it| {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Subcommand};
-use control_policy::{Checked, Compiled, SitePolicy, SitePolicies, check};
+use control_policy::{Checked, Compiled, SitePolicies, SitePolicy, check};
 use proto_public::metalmesh::admin::v1::{
     Policy, PolicyServiceGetRequest, PolicyServiceListRequest, PolicyServiceRemoveRequest,
     PolicyServiceSetRequest,
@@ -268,5 +268,7 @@ fn site(policies: Vec<Policy>) -> Arc<SitePolicies> {
         Ok(compiled) => SitePolicy::new(compiled),
         Err(_) => SitePolicy::stored(&it.name, &it.source, &it.methods.iter().cloned().collect()),
     };
-    Arc::new(SitePolicies::new(policies.into_iter().map(member).collect()))
+    Arc::new(SitePolicies::new(
+        policies.into_iter().map(member).collect(),
+    ))
 }
