@@ -66,9 +66,10 @@ impl Pki {
             make(&store, seal, trust_domain).await?;
         }
         let old = store.read_local(|tables| {
-            let has_peers = t.get::<CaRecord>(&CaRole::Peers.id(1)).is_some();
-            let is_first = rotation(t).is_none();
-            (is_first && !has_peers).then(|| t.require::<CaRecord>(&CaRole::Root.id(1)).cloned())
+            let has_peers = tables.get::<CaRecord>(&CaRole::Peers.id(1)).is_some();
+            let is_first = rotation(tables).is_none();
+            (is_first && !has_peers)
+                .then(|| tables.require::<CaRecord>(&CaRole::Root.id(1)).cloned())
         })?;
         if let Some(root) = old {
             // This authority was made by a version without peers; its intermediate is added now.
@@ -76,7 +77,7 @@ impl Pki {
             let peers = root.intermediate(Purpose::Peers, store.now().ms())?;
             put(&store, seal, CaRole::Peers, &peers).await?;
         }
-        let current = store.read_local(|t| Authorities::load(t, seal))??;
+        let current = store.read_local(|tables| Authorities::load(tables, seal))??;
         let trust_domain = trust_domain.to_owned();
         Ok(Self {
             inner: Arc::new(PkiInner {
@@ -96,7 +97,8 @@ impl Pki {
         // Unsealing the keys is expensive, so the cached authorities are used while the rotation is
         // at the same phase.
         let fresh = self.inner.store.read_local(|tables| {
-            (Authorities::stamp(t) != last.stamp).then(|| Authorities::load(t, &self.inner.seal))
+            (Authorities::stamp(tables) != last.stamp)
+                .then(|| Authorities::load(tables, &self.inner.seal))
         });
         match fresh.map_err(PkiError::from) {
             Ok(None) => last,

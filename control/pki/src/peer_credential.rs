@@ -26,9 +26,9 @@ pub fn peer_credential_at_rest(
     trust_domain: &str,
 ) -> Result<Option<PeerCredential>, PkiError> {
     let found = store.read_local(|tables| {
-        let generation = Authorities::newest(t);
-        let peers = t.get::<CaRecord>(&CaRole::Peers.id(generation));
-        peers.map(|_| Authorities::load(t, seal))
+        let generation = Authorities::newest(tables);
+        let peers = tables.get::<CaRecord>(&CaRole::Peers.id(generation));
+        peers.map(|_| Authorities::load(tables, seal))
     })?;
     let Some(authorities) = found.transpose()? else {
         return Ok(None);

@@ -24,8 +24,8 @@ impl Pki {
         let now = self.now();
         let seal = &self.inner.seal;
         let (from, root) = self.inner.store.read_local(|tables| {
-            let from = Authorities::newest(t);
-            let root = t.require::<CaRecord>(&CaRole::Root.id(from)).cloned();
+            let from = Authorities::newest(tables);
+            let root = tables.require::<CaRecord>(&CaRole::Root.id(from)).cloned();
             (from, root)
         })?;
         let old_root = unseal(seal, &*root?)?;

@@ -57,6 +57,13 @@ fn known(leader: &Option<u64>) -> String {
     }
 }
 
+impl StoreError {
+    /// The leader answered with another kind of answer than the request has: a bug.
+    pub(crate) fn unexpected_answer() -> Self {
+        Self::Fatal("the leader answered another question than was asked".to_owned())
+    }
+}
+
 /// A proposed command took no effect, or its effect is not known.
 #[derive(Debug, thiserror::Error)]
 pub enum ProposeError<J: std::error::Error + 'static> {

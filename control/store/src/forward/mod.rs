@@ -43,6 +43,23 @@ struct OpenSession {
     queue: mpsc::Sender<PendingForward>,
 }
 
+impl OpenSession {
+    /// Queues a request for the session, or refuses it. Never waits: a slow leader must not keep
+    /// requests for the next leader in the queue behind it.
+    fn send(&self, forward: PendingForward) {
+        match self.queue.try_send(forward) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(forward)) => {
+                let waiting = FORWARDS_MAX;
+                forward.refuse(StoreError::Busy { waiting });
+            }
+            Err(mpsc::error::TrySendError::Closed(forward)) => {
+                forward.refuse(StoreError::NotLeader { leader: None });
+            }
+        }
+    }
+}
+
 /// A leader whose lease had run out.
 #[derive(Clone, Copy)]
 struct LostLeader {
@@ -82,55 +99,48 @@ impl<M: StateMachine> Forwarder<M> {
             let is_usable = |session: &&OpenSession| {
                 session.leader == leader.node && !session.queue.is_closed()
             };
-            let queue = match current.as_ref().filter(is_usable) {
-                Some(session) => session.queue.clone(),
-                None => {
-                    // Metrics name a dead leader until the next election. A session with it would
-                    // end at once; opening one for every request would dial without a pause.
-                    let is_lost =
-                        |lost: LostLeader| lost.node == leader.node && Instant::now() < lost.until;
-                    if lost.is_some_and(is_lost) || lease_left(&self.raft).await.is_none() {
-                        if !lost.is_some_and(is_lost) {
-                            let until = Instant::now() + LOST_PAUSE;
-                            lost = Some(LostLeader {
-                                node: leader.node,
-                                until,
-                            });
-                        }
-                        forward.refuse(StoreError::NotLeader { leader: None });
-                        continue;
-                    }
-                    let (queue, forwards) = mpsc::channel(FORWARDS_MAX);
-                    current = Some(OpenSession {
-                        leader: leader.node,
-                        queue: queue.clone(),
-                    });
-                    let session = LeaderSession {
-                        raft: self.raft.clone(),
-                        dialer: self.dialer.clone(),
-                        leader,
-                        forwards,
-                    };
-                    sessions.spawn(session.run());
-                    queue
-                }
-            };
-            // The forwarder never waits for a session: a slow leader must not keep requests for
-            // the next leader in the queue behind it.
-            if let Err(error) = queue.try_send(forward) {
-                let (refusal, forward) = match error {
-                    mpsc::error::TrySendError::Full(forward) => {
-                        let waiting = FORWARDS_MAX;
-                        (StoreError::Busy { waiting }, forward)
-                    }
-                    mpsc::error::TrySendError::Closed(forward) => {
-                        (StoreError::NotLeader { leader: None }, forward)
-                    }
-                };
-                forward.refuse(refusal);
+            if let Some(session) = current.as_ref().filter(is_usable) {
+                session.send(forward);
+                continue;
             }
+            if self.is_lost(&leader, &mut lost).await {
+                forward.refuse(StoreError::NotLeader { leader: None });
+                continue;
+            }
+            let (queue, forwards) = mpsc::channel(FORWARDS_MAX);
+            let session = OpenSession {
+                leader: leader.node,
+                queue,
+            };
+            session.send(forward);
+            current = Some(session);
+            let session = LeaderSession {
+                raft: self.raft.clone(),
+                dialer: self.dialer.clone(),
+                leader,
+                forwards,
+            };
+            sessions.spawn(session.run());
         }
         sessions.shutdown().await;
+    }
+
+    /// `true` if the lease of `leader` has run out, so that no session is opened with it.
+    async fn is_lost(&self, leader: &ClusterMember, lost: &mut Option<LostLeader>) -> bool {
+        // Metrics name a dead leader until the next election. A session with it would end at once;
+        // opening one for every request would dial without a pause.
+        let is_known =
+            lost.is_some_and(|lost| lost.node == leader.node && Instant::now() < lost.until);
+        if is_known {
+            return true;
+        }
+        if lease_left(&self.raft).await.is_some() {
+            return false;
+        }
+        let until = Instant::now() + LOST_PAUSE;
+        let node = leader.node;
+        *lost = Some(LostLeader { node, until });
+        true
     }
 
     /// The leader and its address; `None` if no leader is known or this node leads.
