@@ -43,7 +43,8 @@ impl CaRole {
 pub(crate) struct Generation {
     root: Authority,
     agents: Authority,
-    nodes: Authority,
+    /// Crossed by the root of the generation before.
+    pub(crate) nodes: Authority,
     peers: Authority,
 }
 
