@@ -8,6 +8,7 @@ use base_runtime::{Backoff, Chain};
 use bytes::Bytes;
 use prost::Message;
 use proto_link::{LinkStatus, Streaming};
+use strum::IntoStaticStr;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
@@ -151,7 +152,8 @@ fn load<M: Fenced>(cache: &LastGood) -> Option<M> {
 }
 
 /// What to do with a state that arrived.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 enum Verdict {
     /// Act on it.
     News,
@@ -164,11 +166,7 @@ enum Verdict {
 impl Verdict {
     /// As metrics call it.
     fn as_str(&self) -> &'static str {
-        match self {
-            Self::News => "news",
-            Self::Repeated => "repeated",
-            Self::Stale => "stale",
-        }
+        self.into()
     }
 }
 
@@ -301,5 +299,12 @@ mod tests {
             assert_eq!(judge(Some(&seen), &next), verdict, "{next:?}");
         }
         assert_eq!(judge(None, &seen), Verdict::News);
+    }
+
+    #[test]
+    fn metric_names_do_not_change() {
+        let all = [Verdict::News, Verdict::Repeated, Verdict::Stale];
+        let names = all.map(|verdict| verdict.as_str());
+        assert_eq!(names, ["news", "repeated", "stale"]);
     }
 }

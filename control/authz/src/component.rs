@@ -1,10 +1,15 @@
 //! What components that work for one project may do: fixed by kind, in code, so that nobody has to
 //! find out which rights a controller needs, and nobody gives it more.
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
 use crate::{Permissions, Rights};
 
 /// The kinds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, EnumString, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ComponentKind {
     /// Gardener's extension for the provider.
     Gardener,
@@ -56,31 +61,14 @@ const NETWORKS: &[&str] = &[
 const ADDRESSES: &[&str] = &["IPService/Create", "IPService/Update", "IPService/Delete"];
 
 impl ComponentKind {
-    /// Every kind.
-    pub const ALL: [Self; 6] = [
-        Self::Gardener,
-        Self::Ccm,
-        Self::MachineControllerManager,
-        Self::FirewallControllerManager,
-        Self::ClusterApi,
-        Self::Reader,
-    ];
-
     /// Its name, which is kept with credentials and never changes.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Gardener => "gardener",
-            Self::Ccm => "ccm",
-            Self::MachineControllerManager => "machine-controller-manager",
-            Self::FirewallControllerManager => "firewall-controller-manager",
-            Self::ClusterApi => "cluster-api",
-            Self::Reader => "reader",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The kind of this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == name)
+        name.parse().ok()
     }
 
     fn changes(self) -> [&'static [&'static str]; 3] {
@@ -136,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_is_listed_is_in_the_contract_and_for_editors_at_most() {
-        for kind in ComponentKind::ALL {
+        for kind in ComponentKind::VARIANTS.iter().copied() {
             assert_eq!(ComponentKind::named(kind.as_str()), Some(kind));
             for path in kind.methods() {
                 let method = method(&path).unwrap_or_else(|| panic!("{path}"));
@@ -150,5 +138,23 @@ mod tests {
                 assert_eq!(method.scope, Scope::Own, "{path}");
             }
         }
+    }
+
+    #[test]
+    fn stored_names_do_not_change() {
+        let names: Vec<&str> = ComponentKind::VARIANTS
+            .iter()
+            .map(|kind| kind.as_str())
+            .collect();
+        let stored = [
+            "gardener",
+            "ccm",
+            "machine-controller-manager",
+            "firewall-controller-manager",
+            "cluster-api",
+            "reader",
+        ];
+        assert_eq!(names, stored);
+        assert_eq!(ComponentKind::named("Gardener"), None);
     }
 }

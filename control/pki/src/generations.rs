@@ -13,12 +13,14 @@ use control_state::{BeginCaRotation, CaPhase, CaRecord, CaRotation, Tables};
 use proto_identity::profile::{Authority, CA_VALIDITY, Purpose};
 use proto_identity::{CertificateDer, IdentityError};
 use proto_types::Timestamp;
+use strum::IntoStaticStr;
 
 use crate::tickets::after;
 use crate::{Pki, PkiError, SealingKey};
 
 /// What a certificate authority is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum Role {
     Root,
     Agents,
@@ -29,14 +31,11 @@ pub(crate) enum Role {
 impl Role {
     /// The key of its record in a generation.
     pub(crate) fn id(self, generation: u32) -> String {
-        let name = match self {
-            Self::Root if generation == 1 => return "root".to_owned(),
-            Self::Root => "root",
-            Self::Agents => "agents",
-            Self::Nodes => "nodes",
-            Self::Peers => "peers",
-        };
-        format!("{name}-{generation}")
+        let name: &str = self.into();
+        match self {
+            Self::Root if generation == 1 => name.to_owned(),
+            _ => format!("{name}-{generation}"),
+        }
     }
 }
 
@@ -220,5 +219,17 @@ impl Pki {
             until: after(now, overlap),
             is_forced,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_authorities_do_not_change() {
+        let ids = [Role::Root, Role::Agents, Role::Nodes, Role::Peers].map(|role| role.id(1));
+        assert_eq!(ids, ["root", "agents-1", "nodes-1", "peers-1"]);
+        assert_eq!(Role::Root.id(2), "root-2");
     }
 }

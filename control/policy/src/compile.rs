@@ -12,6 +12,7 @@ use regorus::languages::rego::compiler::Compiler;
 use regorus::rvm::{Program, RegoVM};
 use regorus::utils::limits::ExecutionTimerConfig;
 use regorus::{Engine, Rc, Source, Value};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::Invalid;
 use crate::scan::{Placed, is_listed, read, scan};
@@ -33,7 +34,8 @@ const RULE_LEN_MAX: usize = 64;
 const MESSAGE_LEN_MAX: usize = 512;
 
 /// The sets of rules that a policy may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Verb {
     Deny,
     Allow,
@@ -41,14 +43,8 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    pub(crate) const ALL: [Self; 3] = [Self::Deny, Self::Allow, Self::AllowForeign];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Deny => "deny",
-            Self::Allow => "allow",
-            Self::AllowForeign => "allow_foreign",
-        }
+    pub(crate) fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -96,7 +92,7 @@ impl Compiled {
                            methods := {\"metalstack.api.v2.MachineService/Delete\"}";
             return Err(Invalid::whole(name, message));
         }
-        if Verb::ALL.iter().all(|verb| missing(verb.name())) {
+        if Verb::VARIANTS.iter().all(|verb| missing(verb.name())) {
             let message = "it must have one of the sets deny, allow and allow_foreign: \
                            deny contains \"its-name\" if { ... }";
             return Err(Invalid::whole(name, message));
@@ -350,7 +346,7 @@ fn program(
     let path = |rule: &str| format!("{package}.{rule}");
     let mut paths = Vec::new();
     let mut entries = Entries::default();
-    for verb in Verb::ALL {
+    for verb in Verb::VARIANTS.iter().copied() {
         if rules.iter().any(|(it, _)| it == verb.name()) {
             entries[verb as usize] = Some(paths.len());
             paths.push(path(verb.name()));
@@ -438,5 +434,16 @@ fn stopped(error: &str) -> String {
         "a pattern cannot be used".to_owned()
     } else {
         "a function was given what it cannot use, or a rule has two values".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_rule_sets_do_not_change() {
+        let names: Vec<&str> = Verb::VARIANTS.iter().map(|verb| verb.name()).collect();
+        assert_eq!(names, ["deny", "allow", "allow_foreign"]);
     }
 }

@@ -3,6 +3,7 @@
 
 use proto_public::methods;
 use regorus::{Engine, Value};
+use strum::VariantArray as _;
 
 use crate::compile::{Compiled, Fired, Verb, engine, fired};
 use crate::input::document;
@@ -68,7 +69,11 @@ fn try_calls(compiled: &Compiled, interpreter: &mut Engine) -> Result<usize, Inv
         // The whole of it for one, what the policy names for the other: both must see the same.
         let whole = document(&call.facts(), &Wants::ALL);
         let input = document(&call.facts(), compiled.wants());
-        for verb in Verb::ALL.into_iter().filter(|verb| compiled.has(*verb)) {
+        for verb in Verb::VARIANTS
+            .iter()
+            .copied()
+            .filter(|verb| compiled.has(*verb))
+        {
             let wrong = |what: &str| {
                 let (verb, caller) = (verb.name(), call.sample.title);
                 let message = format!("{verb} {what} ({}, {caller})", call.method.path);
