@@ -9,7 +9,7 @@ use super::{
 };
 use crate::global_flags::GlobalFlags;
 
-/// Manages bare-metal machines from the command line.
+/// Manage bare-metal machines from the command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "metalmesh",

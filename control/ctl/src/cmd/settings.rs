@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use proto_public::metalmesh::admin::v1::{
     AuditRetention, Budgets, Settings, SettingsServiceGetRequest, SettingsServiceSetRequest,
@@ -62,7 +62,7 @@ pub(crate) async fn run(app: &App, command: SettingsCommand) -> Result<()> {
         }
         SettingsCommand::Set(set) => {
             let request = SettingsServiceSetRequest {
-                settings: Some(set.settings()),
+                settings: Some(set.settings()?),
             };
             client.set(request).await?.into_inner().settings
         }
@@ -71,12 +71,11 @@ pub(crate) async fn run(app: &App, command: SettingsCommand) -> Result<()> {
 }
 
 impl SettingsSetArgs {
-    fn settings(self) -> Settings {
-        let age_max = self.audit_age.map(|age| prost_types::Duration {
-            seconds: i64::try_from(age.as_secs()).unwrap_or(i64::MAX),
-            nanos: 0,
-        });
-        Settings {
+    fn settings(self) -> Result<Settings> {
+        let seconds = self.audit_age.map(|age| i64::try_from(age.as_secs()));
+        let seconds = seconds.transpose().context("--audit-age is too long")?;
+        let age_max = seconds.map(|seconds| prost_types::Duration { seconds, nanos: 0 });
+        Ok(Settings {
             audit: Some(AuditRetention {
                 records_max: self.audit_records,
                 unread_max: self.audit_unread,
@@ -91,6 +90,6 @@ impl SettingsSetArgs {
                 networks_per_project: self.networks_per_project,
             }),
             updated_at: None,
-        }
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Subcommand;
 use proto_public::admin::v2 as admin;
 
@@ -52,7 +52,7 @@ pub(crate) async fn run(app: &App, command: VpnCommand) -> Result<()> {
                 project: app.project_id(&project).await?,
                 ephemeral,
                 expires: Some(prost_types::Duration {
-                    seconds: i64::try_from(expires.as_secs()).unwrap_or(i64::MAX),
+                    seconds: i64::try_from(expires.as_secs()).context("--expires is too long")?,
                     nanos: 0,
                 }),
                 reason,

@@ -65,7 +65,7 @@ pub(super) async fn quic(address: &str) -> Result<u64, String> {
             if is_version_negotiation(&answer[..read?], id) {
                 return Ok(began.elapsed());
             }
-            bail!("the answer is not QUIC");
+            bail!("the server does not speak QUIC");
         }
         bail!("no answer")
     })

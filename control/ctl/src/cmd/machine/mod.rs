@@ -127,9 +127,13 @@ pub(crate) struct WaitArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum PowerArg {
+    /// Power on.
     On,
+    /// Power off.
     Off,
+    /// Reset without a power cycle.
     Reset,
+    /// Power off, then on.
     Cycle,
     /// Boot into the firmware's setup menu.
     Bios,
@@ -137,7 +141,9 @@ pub(crate) enum PowerArg {
     Disk,
     /// Boot from the network from now on.
     Pxe,
+    /// Turn the identify LED on.
     LedOn,
+    /// Turn the identify LED off.
     LedOff,
 }
 
