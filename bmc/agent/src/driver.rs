@@ -40,7 +40,8 @@ impl Action {
 }
 
 /// Whether a machine is on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Power {
     On,
     Off,
@@ -52,11 +53,7 @@ impl Power {
     /// As control reads it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::On => "on",
-            Self::Off => "off",
-            Self::Unknown => "unknown",
-        }
+        self.into()
     }
 }
 
@@ -131,5 +128,11 @@ mod tests {
         ] {
             assert_eq!(action.step(), name);
         }
+    }
+
+    #[test]
+    fn power_states_in_reports_do_not_change() {
+        let states = [Power::On, Power::Off, Power::Unknown].map(Power::as_str);
+        assert_eq!(states, ["on", "off", "unknown"]);
     }
 }
