@@ -2,13 +2,15 @@
 
 use futures::future::BoxFuture;
 use proto_types::MachineId;
+use strum::IntoStaticStr;
 use tokio::time::Instant;
 
 use crate::config::Target;
 use crate::nonce::Nonce;
 
 /// What to do with a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Action {
     PowerOn,
     PowerOff,
@@ -26,19 +28,8 @@ pub enum Action {
 impl Action {
     /// Short name for monitoring.
     #[must_use]
-    pub const fn step(self) -> &'static str {
-        match self {
-            Self::PowerOn => "power-on",
-            Self::PowerOff => "power-off",
-            Self::PowerReset => "power-reset",
-            Self::PowerCycle => "power-cycle",
-            Self::BootPxe => "boot-pxe",
-            Self::BootDisk => "boot-disk",
-            Self::BootBios => "boot-bios",
-            Self::LedOn => "led-on",
-            Self::LedOff => "led-off",
-            Self::SetNonce(_) => "set-nonce",
-        }
+    pub fn step(self) -> &'static str {
+        self.into()
     }
 
     /// Whether doing it again changes nothing.
@@ -49,7 +40,8 @@ impl Action {
 }
 
 /// Whether a machine is on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Power {
     On,
     Off,
@@ -61,11 +53,7 @@ impl Power {
     /// As control reads it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::On => "on",
-            Self::Off => "off",
-            Self::Unknown => "unknown",
-        }
+        self.into()
     }
 }
 
@@ -118,4 +106,33 @@ pub trait Driver: Send + Sync + 'static {
         action: Action,
         until: Instant,
     ) -> BoxFuture<'a, Result<Power, DriveError>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metric_names_do_not_change() {
+        for (action, name) in [
+            (Action::PowerOn, "power-on"),
+            (Action::PowerOff, "power-off"),
+            (Action::PowerReset, "power-reset"),
+            (Action::PowerCycle, "power-cycle"),
+            (Action::BootPxe, "boot-pxe"),
+            (Action::BootDisk, "boot-disk"),
+            (Action::BootBios, "boot-bios"),
+            (Action::LedOn, "led-on"),
+            (Action::LedOff, "led-off"),
+            (Action::SetNonce(Nonce::generate()), "set-nonce"),
+        ] {
+            assert_eq!(action.step(), name);
+        }
+    }
+
+    #[test]
+    fn power_states_in_reports_do_not_change() {
+        let states = [Power::On, Power::Off, Power::Unknown].map(Power::as_str);
+        assert_eq!(states, ["on", "off", "unknown"]);
+    }
 }

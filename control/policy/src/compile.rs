@@ -12,6 +12,7 @@ use regorus::languages::rego::compiler::Compiler;
 use regorus::rvm::{Program, RegoVM};
 use regorus::utils::limits::ExecutionTimerConfig;
 use regorus::{Engine, Rc, Source, Value};
+use strum::VariantArray;
 
 use crate::Invalid;
 use crate::invalid::SourcePosition;
@@ -73,7 +74,7 @@ impl Compiled {
                            methods := {\"metalstack.api.v2.MachineService/Delete\"}";
             return Err(Invalid::whole(name, message));
         }
-        if Verb::ALL.iter().all(|verb| missing(verb.name())) {
+        if Verb::VARIANTS.iter().all(|verb| missing(verb.name())) {
             let message = "it must have one of the sets deny, allow and allow_foreign: \
                            deny contains \"its-name\" if { ... }";
             return Err(Invalid::whole(name, message));
@@ -346,7 +347,7 @@ fn program(
     let path = |rule: &str| format!("{package}.{rule}");
     let mut paths = Vec::new();
     let mut entries = EntryPoints::default();
-    for verb in Verb::ALL {
+    for verb in Verb::VARIANTS.iter().copied() {
         if rules.iter().any(|rule| rule.name == verb.name()) {
             entries[verb as usize] = Some(paths.len());
             paths.push(path(verb.name()));
@@ -443,5 +444,16 @@ fn stopped(error: &str) -> String {
         "a pattern cannot be used".to_owned()
     } else {
         "a function was given what it cannot use, or a rule has two values".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_rule_sets_do_not_change() {
+        let names: Vec<&str> = Verb::VARIANTS.iter().map(|verb| verb.name()).collect();
+        assert_eq!(names, ["deny", "allow", "allow_foreign"]);
     }
 }

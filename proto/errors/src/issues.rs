@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use strum::IntoStaticStr;
+
 /// How bad an issue is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum IssueSeverity {
     /// Worth knowing.
     Minor,
@@ -15,12 +18,8 @@ pub enum IssueSeverity {
 
 impl IssueSeverity {
     /// Short name for people.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Minor => "minor",
-            Self::Major => "major",
-            Self::Critical => "critical",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -184,5 +183,16 @@ This page is made from the catalogue in `proto/errors`: `ISSUES_WRITE=1 cargo te
             assert!(code.url().ends_with(code.as_str()));
         }
         assert_eq!(IssueCode::of("weather"), None);
+    }
+
+    #[test]
+    fn names_of_severities_do_not_change() {
+        let all = [
+            IssueSeverity::Minor,
+            IssueSeverity::Major,
+            IssueSeverity::Critical,
+        ];
+        let names = all.map(IssueSeverity::as_str);
+        assert_eq!(names, ["minor", "major", "critical"]);
     }
 }

@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use proto_identity::SpiffeId;
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::method::MethodSpec;
 use crate::status::Code;
 
 /// How the beginning of a session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Handshake {
     /// There is a session.
     Done,
@@ -29,27 +31,9 @@ pub enum Handshake {
 }
 
 impl Handshake {
-    const ALL: [Self; 7] = [
-        Self::Done,
-        Self::Failed,
-        Self::Late,
-        Self::Stranger,
-        Self::TooMany,
-        Self::Busy,
-        Self::Retry,
-    ];
-
     /// Short name for people and monitoring.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Late => "late",
-            Self::Stranger => "stranger",
-            Self::TooMany => "too_many",
-            Self::Busy => "busy",
-            Self::Retry => "retry",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -78,7 +62,7 @@ pub struct LinkStats {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Handshakes([AtomicU64; Handshake::ALL.len()]);
+pub(crate) struct Handshakes([AtomicU64; Handshake::VARIANTS.len()]);
 
 impl Handshakes {
     pub(crate) fn add(&self, how: Handshake) {
@@ -89,7 +73,7 @@ impl Handshakes {
 
     pub(crate) fn counted(&self) -> Vec<(Handshake, u64)> {
         let counts = self.0.iter().map(|it| it.load(Ordering::Relaxed));
-        Handshake::ALL.into_iter().zip(counts).collect()
+        Handshake::VARIANTS.iter().copied().zip(counts).collect()
     }
 }
 
@@ -201,5 +185,38 @@ mod tests {
         assert!(!all.iter().any(|it| it.id == id(0)));
         let last = all.iter().find(|it| it.id == id(299)).unwrap();
         assert_eq!((last.times, last.last_ms), (2, 1000));
+    }
+
+    #[test]
+    fn metric_names_do_not_change() {
+        let names: Vec<&str> = Handshake::VARIANTS
+            .iter()
+            .map(|handshake| handshake.as_str())
+            .collect();
+        let expected = [
+            "done", "failed", "late", "stranger", "too_many", "busy", "retry",
+        ];
+        assert_eq!(names, expected);
+        let codes: Vec<&str> = (0..=16).map(|code| Code::from_u8(code).as_str()).collect();
+        let expected = [
+            "ok",
+            "cancelled",
+            "unknown",
+            "invalid_argument",
+            "deadline_exceeded",
+            "not_found",
+            "already_exists",
+            "permission_denied",
+            "resource_exhausted",
+            "failed_precondition",
+            "aborted",
+            "out_of_range",
+            "unimplemented",
+            "internal",
+            "unavailable",
+            "data_loss",
+            "unauthenticated",
+        ];
+        assert_eq!(codes, expected);
     }
 }

@@ -2,9 +2,12 @@
 
 use std::fmt;
 
+use strum::IntoStaticStr;
+
 /// The kinds of outcome, numbered as gRPC numbers them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr)]
 #[repr(u8)]
+#[strum(serialize_all = "snake_case")]
 pub enum Code {
     /// It worked.
     Ok = 0,
@@ -67,26 +70,8 @@ impl Code {
     }
 
     /// Short name for monitoring, as gRPC spells it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Cancelled => "cancelled",
-            Self::Unknown => "unknown",
-            Self::InvalidArgument => "invalid_argument",
-            Self::DeadlineExceeded => "deadline_exceeded",
-            Self::NotFound => "not_found",
-            Self::AlreadyExists => "already_exists",
-            Self::PermissionDenied => "permission_denied",
-            Self::ResourceExhausted => "resource_exhausted",
-            Self::FailedPrecondition => "failed_precondition",
-            Self::Aborted => "aborted",
-            Self::OutOfRange => "out_of_range",
-            Self::Unimplemented => "unimplemented",
-            Self::Internal => "internal",
-            Self::Unavailable => "unavailable",
-            Self::DataLoss => "data_loss",
-            Self::Unauthenticated => "unauthenticated",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
