@@ -48,7 +48,7 @@ macro_rules! issues {
             pub const fn severity(self) -> IssueSeverity {
                 match self { $(Self::$name => IssueSeverity::$severity,)* }
             }
-            /// What is wrong, in one line.
+            /// The problem, in one line.
             pub const fn what(self) -> &'static str {
                 match self { $(Self::$name => $what,)* }
             }
@@ -56,7 +56,7 @@ macro_rules! issues {
             pub const fn why(self) -> &'static str {
                 match self { $(Self::$name => $why,)* }
             }
-            /// What to do.
+            /// The remedy.
             pub const fn mend(self) -> &'static str {
                 match self { $(Self::$name => $mend,)* }
             }
@@ -122,7 +122,7 @@ impl IssueCode {
     /// The entry of that name.
     pub fn of(name: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
-        all.find(|it| it.as_str() == name)
+        all.find(|issue| issue.as_str() == name)
     }
 
     /// Where it is explained.
