@@ -332,7 +332,7 @@ fn rules(name: &str, text: &Source, engine: &mut Engine) -> Result<Vec<PlacedRul
     scan(name, text, &starts)
 }
 
-/// Entry points of the sets `deny`, `allow` and `allow_foreign`, in the order of [`Verb::ALL`].
+/// Entry points of the sets `deny`, `allow` and `allow_foreign`, in the order of [`Verb`].
 /// `None` means that the policy does not define the set.
 type EntryPoints = [Option<usize>; 3];
 

@@ -47,7 +47,7 @@ macro_rules! issues {
             pub const fn severity(self) -> IssueSeverity {
                 match self { $(Self::$name => IssueSeverity::$severity,)* }
             }
-            /// What is wrong, in one line.
+            /// The problem, in one line.
             pub const fn what(self) -> &'static str {
                 match self { $(Self::$name => $what,)* }
             }
@@ -55,7 +55,7 @@ macro_rules! issues {
             pub const fn why(self) -> &'static str {
                 match self { $(Self::$name => $why,)* }
             }
-            /// What to do.
+            /// The remedy.
             pub const fn mend(self) -> &'static str {
                 match self { $(Self::$name => $mend,)* }
             }
@@ -121,7 +121,7 @@ impl IssueCode {
     /// The entry of that name.
     pub fn of(name: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
-        all.find(|it| it.as_str() == name)
+        all.find(|issue| issue.as_str() == name)
     }
 
     /// Where it is explained.

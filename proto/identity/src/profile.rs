@@ -20,7 +20,7 @@ pub const CA_VALIDITY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// Certificates begin this much before their issue: clocks differ by ten minutes at times.
 pub const BACKDATE: Duration = Duration::from_secs(900);
 
-/// What an intermediate issues for.
+/// The kind of certificates that an intermediate issues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Purpose {

@@ -20,7 +20,7 @@ pub struct SpiffeId {
     subject: Subject,
 }
 
-/// What an identity stands for.
+/// The subject of an identity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
     /// `/partition/<partition>/<role>/<id>`; a core agent's id is its switch's id.
@@ -55,7 +55,7 @@ pub enum AgentRole {
     Pixie,
 }
 
-/// Who may call a method, as the proto option `callers` names them.
+/// The kinds of callers, as the proto option `callers` names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum CallerKind {
@@ -140,7 +140,7 @@ impl SpiffeId {
         &self.trust_domain
     }
 
-    /// What it stands for.
+    /// The subject.
     pub fn subject(&self) -> &Subject {
         &self.subject
     }
