@@ -52,3 +52,32 @@ impl Power {
         self.into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metric_names_do_not_change() {
+        for (action, name) in [
+            (Action::PowerOn, "power-on"),
+            (Action::PowerOff, "power-off"),
+            (Action::PowerReset, "power-reset"),
+            (Action::PowerCycle, "power-cycle"),
+            (Action::BootPxe, "boot-pxe"),
+            (Action::BootDisk, "boot-disk"),
+            (Action::BootBios, "boot-bios"),
+            (Action::LedOn, "led-on"),
+            (Action::LedOff, "led-off"),
+            (Action::SetNonce(Nonce::generate()), "set-nonce"),
+        ] {
+            assert_eq!(action.step(), name);
+        }
+    }
+
+    #[test]
+    fn power_states_in_reports_do_not_change() {
+        let states = [Power::On, Power::Off, Power::Unknown].map(Power::as_str);
+        assert_eq!(states, ["on", "off", "unknown"]);
+    }
+}
