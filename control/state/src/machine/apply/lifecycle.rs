@@ -27,7 +27,7 @@ pub(crate) fn came_back(machine: &mut Machine) {
     }
     match machine.phase {
         Phase::Wiping | Phase::Waiting => {
-            let _kept = 0;
+            machine.step_attempts = 0;
             machine.reason = resting_reason(machine).to_owned();
         }
         // A tenant waits for it: one that comes up again and again is held in the end.
