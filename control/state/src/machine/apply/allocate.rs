@@ -33,9 +33,7 @@ const KEY_MAX: usize = 8192;
 /// Length of user data, bytes of base64.
 const USERDATA_MAX: usize = 32_768;
 
-type Result<T> = std::result::Result<T, Error>;
-
-pub(crate) fn check_keys(keys: &[String]) -> Result<()> {
+pub(crate) fn check_keys(keys: &[String]) -> Result<(), Error> {
     let is_key = |key: &String| {
         (1..=KEY_MAX).contains(&key.chars().count()) && key.trim() == key && !key.contains('\n')
     };
@@ -55,7 +53,7 @@ pub(crate) fn check_keys(keys: &[String]) -> Result<()> {
     }
 }
 
-fn check_request(op: &AllocateMachine) -> Result<()> {
+fn check_request(op: &AllocateMachine) -> Result<(), Error> {
     check_name(&op.name)?;
     check_description(&op.description)?;
     check_keys(&op.ssh_public_keys)?;
@@ -86,7 +84,7 @@ fn check_request(op: &AllocateMachine) -> Result<()> {
     }
 }
 
-pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
+pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply, Error> {
     if let Some(machine) = replay(tx, op)? {
         return Ok(Reply::Machine(machine));
     }
@@ -155,7 +153,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
 }
 
 /// The machine that is asked for by its id, or the best one for the request.
-fn offered(tables: &Tables, op: &AllocateMachine) -> Result<Machine> {
+fn offered(tables: &Tables, op: &AllocateMachine) -> Result<Machine, Error> {
     if restored(tables).is_some() {
         return Err(not_reconciled());
     }
@@ -175,7 +173,7 @@ fn begin(tx: &Tx<'_>, machine: &mut Machine, asn: Asn) {
     machine.trace = tx.trace.map(str::to_owned);
 }
 
-fn usable_image(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Arc<Image>> {
+fn usable_image(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Arc<Image>, Error> {
     let id = op.image.as_str();
     let supported = Some(Classification::Supported);
     let image = newest_image(tx.tables(), id, supported, tx.now)?;
@@ -212,7 +210,7 @@ fn usable_layout(
     op: &AllocateMachine,
     size: &SizeId,
     image: &Image,
-) -> Result<Layout> {
+) -> Result<Layout, Error> {
     check_image_constraint(tables, size, image)?;
     match &op.layout {
         Some(id) if id.as_str() == LAYOUT_DEFAULT => default_layout(),
@@ -228,9 +226,6 @@ fn usable_layout(
     }
 }
 
-pub(crate) fn allocate_machine(
-    tx: &mut Tx<'_>,
-    op: &AllocateMachine,
-) -> std::result::Result<Reply, Error> {
+pub(crate) fn allocate_machine(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply, Error> {
     within(tx, op.project, |tx| allocate(tx, op))
 }

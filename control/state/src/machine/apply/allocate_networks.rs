@@ -16,8 +16,6 @@ use crate::tables::{Tables, Tx};
 /// Networks of a machine.
 const NETWORKS_MAX: usize = 32;
 
-type Result<T> = std::result::Result<T, Error>;
-
 fn not_allowed(network: &Network, why: &str) -> Error {
     Error::new(
         ErrorCode::NetworkNotAllowed,
@@ -27,7 +25,10 @@ fn not_allowed(network: &Network, why: &str) -> Error {
 }
 
 /// The networks that are asked for, when the project may use them for this.
-pub(crate) fn check_networks(tables: &Tables, op: &AllocateMachine) -> Result<Vec<Arc<Network>>> {
+pub(crate) fn check_networks(
+    tables: &Tables,
+    op: &AllocateMachine,
+) -> Result<Vec<Arc<Network>>, Error> {
     if op.networks.is_empty() || op.networks.len() > NETWORKS_MAX {
         return Err(Error::invalid(
             "networks",
@@ -68,7 +69,7 @@ pub(crate) fn check_networks(tables: &Tables, op: &AllocateMachine) -> Result<Ve
     Ok(networks)
 }
 
-fn check_partition(network: &Network, partition: &PartitionId) -> Result<()> {
+fn check_partition(network: &Network, partition: &PartitionId) -> Result<(), Error> {
     let elsewhere = network.partition.as_ref().filter(|its| *its != partition);
     elsewhere.map_or(Ok(()), |_| {
         let why = format!("is not in partition \"{partition}\"");
@@ -76,7 +77,7 @@ fn check_partition(network: &Network, partition: &PartitionId) -> Result<()> {
     })
 }
 
-fn check_mix(kind: AllocationType, networks: &[Arc<Network>]) -> Result<()> {
+fn check_mix(kind: AllocationType, networks: &[Arc<Network>]) -> Result<(), Error> {
     let count = |kind: NetworkType| networks.iter().filter(|n| n.kind == kind).count();
     let shared = count(NetworkType::ChildShared);
     let children = count(NetworkType::Child) + shared;
@@ -111,7 +112,7 @@ pub(crate) fn connect(
     partition: &PartitionId,
     machine: MachineId,
     asn: Asn,
-) -> Result<Vec<AllocationNetwork>> {
+) -> Result<Vec<AllocationNetwork>, Error> {
     let mut connected = Vec::new();
     for (network, wanted) in networks.iter().zip(&op.networks) {
         // A machine that was named tells only now where it is.
@@ -133,7 +134,7 @@ fn addresses(
     network: &Network,
     given: &[IpAddr],
     machine: MachineId,
-) -> Result<Vec<IpAddr>> {
+) -> Result<Vec<IpAddr>, Error> {
     if given.is_empty() {
         let families: Vec<_> = network.families().collect();
         let mut create = |family| ip::create_for_machine(tx, network, family, op.project, machine);
@@ -157,7 +158,7 @@ fn of_request(error: Error) -> Error {
     }
 }
 
-fn underlay_of(tables: &Tables, partition: &PartitionId) -> Result<Arc<Network>> {
+fn underlay_of(tables: &Tables, partition: &PartitionId) -> Result<Arc<Network>, Error> {
     let mut underlays = tables.all::<Network>().filter(|network| {
         network.kind == NetworkType::Underlay && network.partition.as_ref() == Some(partition)
     });

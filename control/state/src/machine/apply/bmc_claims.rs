@@ -58,7 +58,7 @@ pub(crate) fn contest(machine: &Machine) -> Option<String> {
 }
 
 /// An operator says which BMC it is. The others are rejected until they fall silent.
-pub(crate) fn confirm(tx: &mut Tx<'_>, op: &ConfirmBmc) -> std::result::Result<Reply, Error> {
+pub(crate) fn confirm(tx: &mut Tx<'_>, op: &ConfirmBmc) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.machine)?;
     let is_wanted = |address: &str| bmc_host(address) == bmc_host(&op.address);
     let is_believed = machine

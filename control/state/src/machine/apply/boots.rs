@@ -22,11 +22,8 @@ use crate::machine::read::{hammer_may_boot, is_left_alone};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
-type Check = std::result::Result<(), Error>;
-type Result = std::result::Result<Reply, Error>;
-
 /// Refuses tickets and tokens in phases in which pixie does not boot hammer.
-pub(crate) fn check_phase(tables: &Tables, machine: &Machine) -> Check {
+pub(crate) fn check_phase(tables: &Tables, machine: &Machine) -> Result<(), Error> {
     if hammer_may_boot(tables, machine) {
         return Ok(());
     }
@@ -132,10 +129,7 @@ fn take_machine(tx: &mut Tx<'_>, mut token: Token, machine: MachineId) {
 }
 
 /// A token for the hammer of the published stack: the machine's next boot.
-pub(crate) fn create_token(
-    tx: &mut Tx<'_>,
-    op: &CreateMachineToken,
-) -> std::result::Result<Reply, Error> {
+pub(crate) fn create_token(tx: &mut Tx<'_>, op: &CreateMachineToken) -> Result<Reply, Error> {
     let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
     check_phase(tx.tables(), &machine)?;
     end(tx, op.machine, "the machine booted again");
@@ -145,7 +139,7 @@ pub(crate) fn create_token(
 /// Longest life of a boot ticket, milliseconds.
 const BOOT_LIFE_MAX_MS: u64 = 15 * 60_000;
 
-pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result {
+pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result<Reply, Error> {
     let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
     if machine.partition.as_ref() != Some(&op.partition) {
         return Err(Error::new(
@@ -188,7 +182,7 @@ pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result
     Ok(Reply::BootTicket(tx.save(ticket)))
 }
 
-pub(crate) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> Result {
+pub(crate) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> Result<Reply, Error> {
     const KIND: &str = "boot-ticket";
     let ticket = tx
         .get::<BootTicket>(&op.id)

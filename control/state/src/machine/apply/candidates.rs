@@ -12,8 +12,6 @@ use crate::machine::entity::Machine;
 use crate::machine::read::{candidates, obstacle};
 use crate::tables::Tables;
 
-type Result<T> = std::result::Result<T, Error>;
-
 pub(crate) fn not_ready(machine: &Machine, why: &str) -> Error {
     Error::new(
         ErrorCode::MachineNotReady,
@@ -22,7 +20,7 @@ pub(crate) fn not_ready(machine: &Machine, why: &str) -> Error {
     .object("machine", machine.id)
 }
 
-pub(crate) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine> {
+pub(crate) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine, Error> {
     let machine = tables.require::<Machine>(&id)?;
     if machine.allocation.is_some() {
         return Err(Error::new(
@@ -38,7 +36,7 @@ pub(crate) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine> {
     }
 }
 
-pub(crate) fn best(tables: &Tables, op: &AllocateMachine) -> Result<Machine> {
+pub(crate) fn best(tables: &Tables, op: &AllocateMachine) -> Result<Machine, Error> {
     let (Some(partition), Some(size)) = (&op.partition, &op.size) else {
         return Err(Error::invalid("partition", "and size are missing"));
     };
@@ -123,7 +121,7 @@ fn check_reservations(
     project: ProjectId,
     partition: &PartitionId,
     size: &SizeId,
-) -> Result<()> {
+) -> Result<(), Error> {
     let mut reserved: BTreeMap<ProjectId, usize> = BTreeMap::new();
     for it in tables.all::<SizeReservation>() {
         if it.size == *size && it.partitions.contains(partition) {

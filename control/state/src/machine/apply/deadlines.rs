@@ -14,8 +14,6 @@ use crate::machine::phase::{
 use crate::machine::read::is_left_alone;
 use crate::tables::{Tables, Tx};
 
-type Step = std::result::Result<(), Error>;
-
 /// As [`deadline`] decides.
 pub(crate) fn may_be_due(tables: &Tables, op: &Tick, machine: &Machine, now: Timestamp) -> bool {
     due(tables, op, machine, now).is_some()
@@ -65,7 +63,7 @@ pub(crate) fn waiting<'a>(
         })
 }
 
-pub(crate) fn deadlines(tx: &mut Tx<'_>, op: &Tick) -> Step {
+pub(crate) fn deadlines(tx: &mut Tx<'_>, op: &Tick) -> Result<(), Error> {
     let due: Vec<MachineId> = waiting(tx.tables(), op, tx.now)
         .map(|machine| machine.id)
         .collect();
@@ -75,7 +73,7 @@ pub(crate) fn deadlines(tx: &mut Tx<'_>, op: &Tick) -> Step {
     Ok(())
 }
 
-fn deadline(tx: &mut Tx<'_>, op: &Tick, id: MachineId) -> Step {
+fn deadline(tx: &mut Tx<'_>, op: &Tick, id: MachineId) -> Result<(), Error> {
     let mut machine: Machine = tx.require(&id)?;
     if has_left_hammer(&machine) {
         boots::end(tx, id, events::INSTALLED);
@@ -120,7 +118,7 @@ fn silent_since(tables: &Tables, op: &Tick, machine: &Machine) -> Timestamp {
 }
 
 /// Reboots a machine that says nothing; holds it when that does not help.
-fn revive(tx: &mut Tx<'_>, op: &Tick, mut machine: Machine, row: &Transition) -> Step {
+fn revive(tx: &mut Tx<'_>, op: &Tick, mut machine: Machine, row: &Transition) -> Result<(), Error> {
     let is_locked = machine.condition.state == Availability::Locked;
     if is_locked || machine.partition.is_none() {
         return Ok(());

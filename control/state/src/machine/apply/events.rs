@@ -20,8 +20,6 @@ use crate::tables::Tx;
 /// Why hammer's boot ends when the installed system takes over.
 pub(crate) const INSTALLED: &str = "the machine is installed";
 
-type Result = std::result::Result<Reply, Error>;
-
 /// Writes an event; the machine must be there.
 pub(crate) fn record(
     tx: &mut Tx<'_>,
@@ -76,7 +74,7 @@ pub(crate) fn record_failure(tx: &mut Tx<'_>, machine: MachineId, message: &str)
 }
 
 /// The machine that asked for a boot, and `true` if it is a new one.
-fn machine_of_boot(tx: &Tx<'_>, op: &MachineSeen) -> std::result::Result<(Machine, bool), Error> {
+fn machine_of_boot(tx: &Tx<'_>, op: &MachineSeen) -> Result<(Machine, bool), Error> {
     tx.tables().require::<Partition>(&op.partition)?;
     let Some(known) = tx.get::<Machine>(&op.id) else {
         strangers::check_room(tx, &op.partition, op.mac)?;
@@ -100,7 +98,7 @@ fn machine_of_boot(tx: &Tx<'_>, op: &MachineSeen) -> std::result::Result<(Machin
         .hint("if it was moved, an admin deletes it first"))
 }
 
-pub(crate) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
+pub(crate) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result<Reply, Error> {
     let (mut machine, is_new) = machine_of_boot(tx, op)?;
     let told = told_boot(op);
     let told: Option<Vec<&str>> = told
@@ -176,7 +174,7 @@ fn remember_mac(machine: &mut Machine, mac: MacAddr) {
     }
 }
 
-pub(crate) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result {
+pub(crate) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.id)?;
     let told = [op.kind.as_str(), &op.time.ms().to_string(), &op.message];
     if was_told(tx, op.id, &told) {
@@ -213,7 +211,7 @@ pub(crate) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result {
     Ok(Reply::EventLog(log))
 }
 
-pub(crate) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> Result {
+pub(crate) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.id)?;
     let allocation = machine
         .allocation

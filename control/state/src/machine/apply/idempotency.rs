@@ -12,10 +12,8 @@ use crate::tables::Tx;
 /// A client's key is remembered for so long, milliseconds: a day.
 const IDEMPOTENCY_MS: u64 = 24 * 3_600_000;
 
-type Result<T> = std::result::Result<T, Error>;
-
 /// The machine of an earlier request with the same key.
-pub(crate) fn replay(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Option<Arc<Machine>>> {
+pub(crate) fn replay(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Option<Arc<Machine>>, Error> {
     let Some(wanted) = &op.idempotency else {
         return Ok(None);
     };

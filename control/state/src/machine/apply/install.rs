@@ -17,9 +17,7 @@ pub const INSTALL_ATTEMPTS_MAX: u32 = 3;
 /// How much of hammer's log is kept, bytes.
 const LOG_TAIL_MAX: usize = 16 * 1024;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> Result {
+pub(crate) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.id)?;
     sign_of_life(tx, op.id);
     let phase = machine.phase;

@@ -14,9 +14,7 @@ use crate::machine::phase::{PhaseEvent, enter};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> Result {
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.id)?;
     let (meta, phase) = (machine.meta.clone(), machine.phase);
     let allocation = machine
@@ -58,7 +56,7 @@ fn keys_are_written(id: MachineId) -> Error {
         .hint(hint)
 }
 
-pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result {
+pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result<Reply, Error> {
     check_description(&op.description)?;
     let mut machine: Machine = tx.require(&op.id)?;
     check_transition(&machine, op)?;
@@ -106,7 +104,7 @@ pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result {
 
 /// Refuses to replace one reason for being out of the pool by another: the first would be lost. A
 /// tainted machine can be locked, because control taints by itself what it cannot wipe.
-fn check_transition(machine: &Machine, op: &SetMachineState) -> std::result::Result<(), Error> {
+fn check_transition(machine: &Machine, op: &SetMachineState) -> Result<(), Error> {
     use Availability::{Available, Locked, Tainted};
     let old = &machine.condition;
     match (old.state, op.state) {
@@ -127,7 +125,7 @@ fn check_transition(machine: &Machine, op: &SetMachineState) -> std::result::Res
     }
 }
 
-pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result<Reply, Error> {
     let machine = tx.tables().require::<Machine>(&op.id)?.clone();
     if machine.allocation.is_some() {
         return Err(Error::new(
@@ -156,7 +154,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result {
 }
 
 /// Refuses what an administrator may do only to a machine that gives no sign of life.
-pub(crate) fn check_is_dead(tables: &Tables, machine: &Machine) -> std::result::Result<(), Error> {
+pub(crate) fn check_is_dead(tables: &Tables, machine: &Machine) -> Result<(), Error> {
     let log = tables.get::<EventLog>(&machine.id);
     let is_silent = log.is_none_or(|log| log.liveliness != Liveliness::Alive);
     let id = machine.id;

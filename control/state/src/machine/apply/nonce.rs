@@ -8,11 +8,9 @@ use crate::machine::entity::{BmcOrder, Machine};
 use crate::machine::read::Nonce;
 use crate::tables::Tx;
 
-type Step = std::result::Result<(), Error>;
-
 /// A machine whose partition demands it gets a nonce into its BMC, unless there is one that is
 /// good for as long as its ticket.
-pub(crate) fn prepare(tx: &mut Tx<'_>, machine: &Machine, until: Timestamp) -> Step {
+pub(crate) fn prepare(tx: &mut Tx<'_>, machine: &Machine, until: Timestamp) -> Result<(), Error> {
     if Nonce::of(tx.tables(), machine.id).is_wanted(until) {
         order_nonce(tx, machine)?;
     }
@@ -20,7 +18,11 @@ pub(crate) fn prepare(tx: &mut Tx<'_>, machine: &Machine, until: Timestamp) -> S
 }
 
 /// Spends the machine's nonce, if its partition demands one.
-pub(crate) fn redeem(tx: &mut Tx<'_>, machine: MachineId, shown: Option<&Digest>) -> Step {
+pub(crate) fn redeem(
+    tx: &mut Tx<'_>,
+    machine: MachineId,
+    shown: Option<&Digest>,
+) -> Result<(), Error> {
     let nonce = Nonce::of(tx.tables(), machine);
     nonce.judge(shown, tx.now)?;
     let spent = nonce.order.filter(|_| nonce.is_demanded).cloned();

@@ -11,9 +11,7 @@ use crate::machine::entity::{BmcOrder, Machine, OrderPurpose, OrderState};
 use crate::machine::read::is_left_alone;
 use crate::tables::{Tables, Tx};
 
-type Step = std::result::Result<(), Error>;
-
-pub(crate) fn expire_orders(tx: &mut Tx<'_>, op: &Tick) -> Step {
+pub(crate) fn expire_orders(tx: &mut Tx<'_>, op: &Tick) -> Result<(), Error> {
     let late: Vec<_> = late(tx.tables(), op, tx.now).collect();
     for id in late {
         // An earlier one may have cancelled it.

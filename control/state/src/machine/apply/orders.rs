@@ -23,9 +23,7 @@ use crate::tables::Tx;
 /// The end of an order for a nonce with which nobody could join.
 const UNTOLD_NONCE: &str = "the BMC agent did not tell what it wrote";
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result {
+pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.machine)?;
     let owner = machine.allocation.as_ref().map(|a| a.project);
     if op.project.is_some() && owner != op.project {
@@ -95,15 +93,12 @@ pub(crate) fn order_life(
     tx: &mut Tx<'_>,
     machine: &Machine,
     action: BmcAction,
-) -> std::result::Result<Arc<BmcOrder>, Error> {
+) -> Result<Arc<BmcOrder>, Error> {
     order(tx, machine, action, OrderPurpose::Life)
 }
 
 /// Has the machine's BMC hold something new, with which it joins.
-pub(crate) fn order_nonce(
-    tx: &mut Tx<'_>,
-    machine: &Machine,
-) -> std::result::Result<Arc<BmcOrder>, Error> {
+pub(crate) fn order_nonce(tx: &mut Tx<'_>, machine: &Machine) -> Result<Arc<BmcOrder>, Error> {
     order(tx, machine, BmcAction::SetNonce, OrderPurpose::Join)
 }
 
@@ -112,7 +107,7 @@ fn order(
     machine: &Machine,
     action: BmcAction,
     purpose: OrderPurpose,
-) -> std::result::Result<Arc<BmcOrder>, Error> {
+) -> Result<Arc<BmcOrder>, Error> {
     let partition = machine.partition.clone().ok_or_else(|| {
         Error::new(
             ErrorCode::NoBmc,
@@ -191,7 +186,7 @@ fn end(
     ended
 }
 
-pub(crate) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result {
+pub(crate) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result<Reply, Error> {
     let order = tx.tables().require::<BmcOrder>(&op.id)?.clone();
     check_partition(&order.partition, &op.partition, order.machine)?;
     if order.state != OrderState::Open {
@@ -216,7 +211,7 @@ pub(crate) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result {
     Ok(Reply::BmcOrder(ended))
 }
 
-pub(crate) fn take(tx: &mut Tx<'_>, op: &TakeBmcOrder) -> Result {
+pub(crate) fn take(tx: &mut Tx<'_>, op: &TakeBmcOrder) -> Result<Reply, Error> {
     let order = tx.tables().require::<BmcOrder>(&op.id)?.clone();
     check_partition(&order.partition, &op.partition, order.machine)?;
     let refuse = |why: &str| {
@@ -245,7 +240,7 @@ fn is_open(stream: BmcStream, node: u64, open_there: &BTreeSet<Uuid>) -> bool {
 }
 
 /// Nobody answered in time.
-pub(crate) fn expire(tx: &mut Tx<'_>, order: &BmcOrder) -> std::result::Result<(), Error> {
+pub(crate) fn expire(tx: &mut Tx<'_>, order: &BmcOrder) -> Result<(), Error> {
     let machine = tx.get::<Machine>(&order.machine);
     let contest = machine.and_then(|machine| bmc_claims::contest(machine));
     let error = contest.unwrap_or_else(|| "the BMC agent did not answer in time".to_owned());
@@ -268,7 +263,7 @@ fn check_partition(
     of_order: &PartitionId,
     of_agent: &PartitionId,
     machine: MachineId,
-) -> std::result::Result<(), Error> {
+) -> Result<(), Error> {
     if of_order == of_agent {
         return Ok(());
     }
@@ -296,7 +291,7 @@ fn observe(tx: &mut Tx<'_>, order: &BmcOrder, power_state: Option<&str>) {
     tx.save(machine);
 }
 
-pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result<Reply, Error> {
     let Some(order) = tx.get::<BmcOrder>(&op.id).cloned() else {
         return Err(Error::not_found("task", op.id));
     };
@@ -322,14 +317,14 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result {
     }
 }
 
-pub(crate) fn keep_access(tx: &mut Tx<'_>, op: &KeepBmcAccess) -> Result {
+pub(crate) fn keep_access(tx: &mut Tx<'_>, op: &KeepBmcAccess) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.machine)?;
     machine.bmc_access = Some(op.access.clone());
     tx.save(machine);
     Ok(Reply::None)
 }
 
-pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> Result {
+pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> Result<Reply, Error> {
     let mut created = Vec::new();
     for reading in &op.readings {
         let Some(id) = reading.machine else { continue };

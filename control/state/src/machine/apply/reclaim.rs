@@ -25,10 +25,7 @@ use crate::reply::Reply;
 use crate::switch::entity::Switch;
 use crate::tables::{Tables, Tx};
 
-type Result = std::result::Result<Reply, Error>;
-type Step = std::result::Result<(), Error>;
-
-pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
+pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.id)?;
     let owner = machine.allocation.as_ref().map(|a| a.project);
     if op.project.is_some() && owner != op.project {
@@ -82,7 +79,7 @@ pub(crate) fn restart(tx: &mut Tx<'_>, machine: &mut Machine, event: PhaseEvent,
 }
 
 /// Orders the power off; a machine that no agent can reach is held at once.
-pub(crate) fn power_off(tx: &mut Tx<'_>, id: MachineId) -> Step {
+pub(crate) fn power_off(tx: &mut Tx<'_>, id: MachineId) -> Result<(), Error> {
     let machine: Machine = tx.require(&id)?;
     match order_life(tx, &machine, BmcAction::PowerOff) {
         Ok(_) => Ok(()),
@@ -91,7 +88,7 @@ pub(crate) fn power_off(tx: &mut Tx<'_>, id: MachineId) -> Step {
 }
 
 /// Goes on when an order of the life cycle ends, well or not.
-pub(crate) fn order_ended(tx: &mut Tx<'_>, order: &BmcOrder) -> Step {
+pub(crate) fn order_ended(tx: &mut Tx<'_>, order: &BmcOrder) -> Result<(), Error> {
     handover::after_power(tx, order);
     if order.purpose != OrderPurpose::Life {
         return Ok(());
@@ -141,7 +138,7 @@ fn open_life(tx: &Tx<'_>, machine: MachineId) -> usize {
 }
 
 /// The same step again, or the end of patience.
-fn retry(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Step {
+fn retry(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Result<(), Error> {
     cancel_life(tx, machine.id);
     machine.step_attempts += 1;
     if machine.step_attempts >= STEP_ATTEMPTS_MAX {
@@ -156,7 +153,7 @@ fn retry(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Step {
 }
 
 /// Holds the machine; isolated when its power is not known to be off.
-fn give_up(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Step {
+fn give_up(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Result<(), Error> {
     let id = machine.id;
     enter(&mut machine, PhaseEvent::BmcGaveUp, tx.now, reason);
     tx.update(machine);
@@ -183,7 +180,7 @@ fn release(tx: &mut Tx<'_>, machine: &mut Machine) {
     machine.size = crate::machine::read::match_size(tx.tables(), &machine.hardware);
 }
 
-fn powered_off(tx: &mut Tx<'_>, mut machine: Machine) -> Step {
+fn powered_off(tx: &mut Tx<'_>, mut machine: Machine) -> Result<(), Error> {
     enter(&mut machine, PhaseEvent::PoweredOff, tx.now, "");
     let machine = tx.update(machine);
     go_on(tx, machine.id)
@@ -199,7 +196,7 @@ pub(crate) fn awaits_ports(machine: &Machine) -> bool {
 }
 
 /// Goes on with a machine whose ports may be where they belong now.
-pub(crate) fn go_on(tx: &mut Tx<'_>, id: MachineId) -> Step {
+pub(crate) fn go_on(tx: &mut Tx<'_>, id: MachineId) -> Result<(), Error> {
     let mut machine: Machine = tx.require(&id)?;
     if !awaits_ports(&machine) || !ports_moved(tx.tables(), &machine) {
         return Ok(());
@@ -280,14 +277,14 @@ pub(crate) fn may_be_connected(tables: &Tables, machine: &Machine) -> bool {
 }
 
 /// The port is back: boot from the network.
-fn boot(tx: &mut Tx<'_>, id: MachineId) -> Step {
+fn boot(tx: &mut Tx<'_>, id: MachineId) -> Result<(), Error> {
     let mut machine: Machine = tx.require(&id)?;
     enter(&mut machine, PhaseEvent::PortsMoved, tx.now, "");
     tx.save(machine);
     boot_orders(tx, id)
 }
 
-fn boot_orders(tx: &mut Tx<'_>, id: MachineId) -> Step {
+fn boot_orders(tx: &mut Tx<'_>, id: MachineId) -> Result<(), Error> {
     let machine: Machine = tx.require(&id)?;
     order_life(tx, &machine, BmcAction::BootPxe)?;
     order_life(tx, &machine, BmcAction::PowerOn)?;
@@ -295,7 +292,7 @@ fn boot_orders(tx: &mut Tx<'_>, id: MachineId) -> Step {
 }
 
 /// Orders a machine to boot from the network once more, and says why.
-pub(crate) fn nudge(tx: &mut Tx<'_>, id: MachineId, why: &str) -> Step {
+pub(crate) fn nudge(tx: &mut Tx<'_>, id: MachineId, why: &str) -> Result<(), Error> {
     cancel_life(tx, id);
     let machine: Machine = tx.require(&id)?;
     order_life(tx, &machine, BmcAction::BootPxe)?;
@@ -307,7 +304,7 @@ pub(crate) fn nudge(tx: &mut Tx<'_>, id: MachineId, why: &str) -> Step {
 
 /// A machine that hammer waits for runs what its disk had on it: pixie knew no better. It does
 /// not call, so that without this it would stay there until its silence is noticed.
-pub(crate) fn astray(tx: &mut Tx<'_>, id: MachineId) -> Step {
+pub(crate) fn astray(tx: &mut Tx<'_>, id: MachineId) -> Result<(), Error> {
     let machine: Machine = tx.require(&id)?;
     let is_awaited = matches!(
         machine.phase,

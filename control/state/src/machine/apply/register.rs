@@ -16,9 +16,7 @@ use crate::meta::label;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result {
+pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result<Reply, Error> {
     if let Some(partition) = &op.seen_in {
         let seen = MachineSeen {
             id: op.id,
@@ -67,7 +65,11 @@ fn may_tell(machine: &Machine) -> bool {
 }
 
 /// A machine that should not be in hammer, or something that has its identity.
-fn register_without_inventory(tx: &mut Tx<'_>, mut machine: Machine, is_new_boot: bool) -> Result {
+fn register_without_inventory(
+    tx: &mut Tx<'_>,
+    mut machine: Machine,
+    is_new_boot: bool,
+) -> Result<Reply, Error> {
     sign_of_life(tx, machine.id);
     let is_installed = matches!(
         machine.phase,

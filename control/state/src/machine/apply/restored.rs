@@ -15,8 +15,6 @@ use crate::reply::Reply;
 use crate::switch::entity::Switch;
 use crate::tables::Tx;
 
-type Step = std::result::Result<(), Error>;
-
 /// Ends the hold. Machines that nothing proves to be what the backup knows are locked, and their
 /// ports stay where they were seen, unless the operator wants them to be judged like others.
 pub(crate) fn reconcile(tx: &mut Tx<'_>, op: &ReconcileRestore) -> Result<Reply, Error> {
@@ -36,7 +34,7 @@ pub(crate) fn reconcile(tx: &mut Tx<'_>, op: &ReconcileRestore) -> Result<Reply,
 }
 
 /// Without a switch's word nobody knows which of its ports would move.
-fn check_all_switches_told(tx: &Tx<'_>, made_at: Timestamp) -> Step {
+fn check_all_switches_told(tx: &Tx<'_>, made_at: Timestamp) -> Result<(), Error> {
     let silent: Vec<&SwitchId> = silent_switches(tx.tables(), made_at).collect();
     let Some(first) = silent.first() else {
         return Ok(());
@@ -52,7 +50,7 @@ fn check_all_switches_told(tx: &Tx<'_>, made_at: Timestamp) -> Step {
     Err(error.hint(hint))
 }
 
-fn keep_ports(tx: &mut Tx<'_>, made_at: Timestamp) -> Step {
+fn keep_ports(tx: &mut Tx<'_>, made_at: Timestamp) -> Result<(), Error> {
     let mut kept: BTreeMap<SwitchId, Vec<(String, Vni)>> = BTreeMap::new();
     for found in kept_ports(tx.tables(), made_at) {
         let of_switch = kept.entry(found.switch.id.clone()).or_default();
@@ -70,7 +68,7 @@ fn keep_ports(tx: &mut Tx<'_>, made_at: Timestamp) -> Step {
     Ok(())
 }
 
-fn lock_unproven(tx: &mut Tx<'_>, made_at: Timestamp) -> Step {
+fn lock_unproven(tx: &mut Tx<'_>, made_at: Timestamp) -> Result<(), Error> {
     let unproven: Vec<MachineId> = restored_machines(tx.tables(), made_at)
         .filter(|found| found.must_be_locked())
         .map(|found| found.machine.id)

@@ -9,21 +9,19 @@ use crate::machine::read::match_size;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn size_created(tx: &mut Tx<'_>, op: &CreateSize) -> Result {
+pub(crate) fn size_created(tx: &mut Tx<'_>, op: &CreateSize) -> Result<Reply, Error> {
     let size = create_size(tx, op)?;
     match_again(tx);
     Ok(size)
 }
 
-pub(crate) fn size_updated(tx: &mut Tx<'_>, op: &UpdateSize) -> Result {
+pub(crate) fn size_updated(tx: &mut Tx<'_>, op: &UpdateSize) -> Result<Reply, Error> {
     let size = update_size(tx, op)?;
     match_again(tx);
     Ok(size)
 }
 
-pub(crate) fn size_deleted(tx: &mut Tx<'_>, op: &DeleteSize) -> Result {
+pub(crate) fn size_deleted(tx: &mut Tx<'_>, op: &DeleteSize) -> Result<Reply, Error> {
     let size = delete_size(tx, op)?;
     // Machines that two sizes matched have one now.
     match_again(tx);

@@ -7,8 +7,6 @@ use crate::machine::entity::{AllocationType, Machine, VpnMember};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-type Result = std::result::Result<Reply, Error>;
-
 /// A firewall that was allocated just now keeps its way into the VPN, if it got one.
 pub(crate) fn admit(tx: &mut Tx<'_>, op: &AllocateMachine, machine: &Machine) {
     let Some(access) = op.vpn.as_ref() else {
@@ -26,7 +24,7 @@ pub(crate) fn admit(tx: &mut Tx<'_>, op: &AllocateMachine, machine: &Machine) {
     }
 }
 
-pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportVpn) -> Result {
+pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportVpn) -> Result<Reply, Error> {
     let mut member: VpnMember = tx.require(&op.allocation)?;
     member.connected = op.connected;
     member.ips.clone_from(&op.ips);
@@ -38,7 +36,7 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportVpn) -> Result {
     Ok(Reply::None)
 }
 
-pub(crate) fn forget(tx: &mut Tx<'_>, op: &ForgetVpn) -> Result {
+pub(crate) fn forget(tx: &mut Tx<'_>, op: &ForgetVpn) -> Result<Reply, Error> {
     // Whoever asked may have been told of an unknown outcome, and asks again.
     let _was_there = tx.delete::<VpnMember>(&op.allocation);
     Ok(Reply::None)

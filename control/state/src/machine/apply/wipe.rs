@@ -11,8 +11,6 @@ use crate::machine::phase::{PhaseEvent, enter};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-type Result = std::result::Result<Reply, Error>;
-
 /// Serial numbers by which the machine's fixed disks are known again after a boot. A number that
 /// is blank, or that two of the disks have, identifies none.
 fn known_serials(machine: &Machine) -> BTreeSet<String> {
@@ -38,7 +36,7 @@ pub(crate) fn has_unknown_disk(machine: &Machine, is_new_boot: bool) -> bool {
     })
 }
 
-pub(crate) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> Result {
+pub(crate) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.id)?;
     sign_of_life(tx, op.id);
     if machine.phase == Phase::Waiting && !machine.dirty {
