@@ -1,4 +1,4 @@
-//! The networks of an allocation.
+//! Networks and addresses of an allocation.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::network::apply::ip;
 use crate::network::entity::{Family, Network, NetworkType};
 use crate::tables::{Tables, Tx};
 
-/// Networks of a machine.
+/// Most networks per machine; a request with more is refused.
 const NETWORKS_MAX: usize = 32;
 
 fn not_allowed(network: &Network, why: &str) -> Error {
@@ -24,7 +24,7 @@ fn not_allowed(network: &Network, why: &str) -> Error {
     .object("network", &network.id)
 }
 
-/// The networks that are asked for, when the project may use them for this.
+/// The networks of the request, if the project may use them for this kind of machine.
 pub(crate) fn check_networks(
     tables: &Tables,
     op: &AllocateMachine,
@@ -43,6 +43,7 @@ pub(crate) fn check_networks(
     for wanted in &op.networks {
         let network = tables.require::<Network>(&wanted.network)?;
         let theirs = network.project.is_none_or(|owner| owner == op.project);
+        // Not found, and not forbidden: a project must not learn which networks others have.
         if !theirs && network.kind != NetworkType::ChildShared {
             return Err(Error::not_found("network", &wanted.network));
         }
@@ -77,6 +78,7 @@ fn check_partition(network: &Network, partition: &PartitionId) -> Result<(), Err
     })
 }
 
+/// Refuses sets of networks that cannot be routed.
 fn check_mix(kind: AllocationType, networks: &[Arc<Network>]) -> Result<(), Error> {
     let count = |kind: NetworkType| networks.iter().filter(|n| n.kind == kind).count();
     let shared = count(NetworkType::ChildShared);
@@ -104,7 +106,7 @@ fn check_mix(kind: AllocationType, networks: &[Arc<Network>]) -> Result<(), Erro
     })
 }
 
-/// Takes addresses in every network for the machine.
+/// Binds addresses of every network to the machine.
 pub(crate) fn connect(
     tx: &mut Tx<'_>,
     op: &AllocateMachine,
@@ -115,7 +117,7 @@ pub(crate) fn connect(
 ) -> Result<Vec<AllocationNetwork>, Error> {
     let mut connected = Vec::new();
     for (network, wanted) in networks.iter().zip(&op.networks) {
-        // A machine that was named tells only now where it is.
+        // A request by machine id names no partition: it is known only now.
         check_partition(network, partition)?;
         let ips = addresses(tx, op, network, &wanted.ips, machine)?;
         connected.push(describe(network, ips, asn));
@@ -128,6 +130,7 @@ pub(crate) fn connect(
     Ok(connected)
 }
 
+/// Binds the given addresses, or creates one of each family.
 fn addresses(
     tx: &mut Tx<'_>,
     op: &AllocateMachine,
@@ -146,7 +149,8 @@ fn addresses(
     Ok(given.to_vec())
 }
 
-/// An address that is in use is a mistake of the request, which names it.
+/// Turns `AddressInUse` into `InvalidField`: the request named the address itself, so that a retry
+/// cannot help.
 fn of_request(error: Error) -> Error {
     match error.code {
         ErrorCode::AddressInUse => Error {
@@ -158,6 +162,7 @@ fn of_request(error: Error) -> Error {
     }
 }
 
+/// The one underlay of a partition.
 fn underlay_of(tables: &Tables, partition: &PartitionId) -> Result<Arc<Network>, Error> {
     let mut underlays = tables.all::<Network>().filter(|network| {
         network.kind == NetworkType::Underlay && network.partition.as_ref() == Some(partition)
