@@ -9,7 +9,7 @@ use crate::machine::apply::liveliness::is_observed;
 use crate::machine::apply::{boots, events, handover, reclaim};
 use crate::machine::entity::{Availability, EventLog, Machine, Phase, Segment};
 use crate::machine::phase::{
-    self, Clock, Deadline, PhaseEvent, STEP_ATTEMPTS_MAX, Transition, enter,
+    self, Deadline, DeadlineClock, PhaseEvent, STEP_ATTEMPTS_MAX, Transition, enter,
 };
 use crate::machine::read::is_left_alone;
 use crate::tables::{Tables, Tx};
@@ -32,8 +32,8 @@ fn due(
         // The clock of silence restarts with a new leader, which has heard nobody yet: otherwise each
         // failover would reboot machines.
         let since = match deadline.clock {
-            Clock::InPhase => machine.since,
-            Clock::Silence => silent_since(tables, op, machine),
+            DeadlineClock::InPhase => machine.since,
+            DeadlineClock::Silence => silent_since(tables, op, machine),
         };
         now.since_ms(since) >= deadline.after_ms
     };

@@ -39,7 +39,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result<Reply, E
     }
     take_inventory(&mut machine, op);
     links::take(tx, &mut machine, true);
-    // An allocated machine keeps the size that its project asked and pays for.
+    // An allocated machine keeps the size that its project asked for.
     if machine.allocation.is_none() {
         machine.size = match_size(tx.tables(), &machine.hardware);
         machine.dirty |= has_unknown_disk(&machine, is_new_boot);

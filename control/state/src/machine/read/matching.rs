@@ -1,4 +1,4 @@
-//! Which size a machine has, and whether a layout fits on its disks.
+//! Matching of hardware with sizes and filesystem layouts.
 
 use std::sync::Arc;
 
@@ -10,9 +10,10 @@ use crate::catalog::read::glob;
 use crate::machine::entity::{Hardware, Machine};
 use crate::tables::Tables;
 
+/// Bytes per MiB.
 const MIB: u64 = 1024 * 1024;
 
-/// The one size that the hardware matches; none when it is none, or more than one.
+/// The one size that the hardware matches; `None` if no size matches, or more than one.
 pub fn match_size(tables: &Tables, hardware: &Hardware) -> Option<SizeId> {
     let mut matching = matching_sizes(tables, hardware);
     match (matching.next(), matching.next()) {
@@ -31,7 +32,8 @@ pub fn matching_sizes<'a>(
         .filter(|size| fits(&size.constraints, hardware))
 }
 
-/// Every constraint holds, and every CPU, disk and GPU is covered by at least one.
+/// `true` if every constraint holds, and at least one constraint covers each CPU, disk and GPU.
+/// Otherwise a machine with a GPU would be given away as one without.
 fn fits(constraints: &[SizeConstraint], hardware: &Hardware) -> bool {
     let of = |kind| constraints.iter().filter(move |c| c.kind == kind);
     let covered = |kind, name: &str| of(kind).any(|c| selects(c, name));
@@ -54,6 +56,7 @@ fn fits(constraints: &[SizeConstraint], hardware: &Hardware) -> bool {
             .all(|gpu| covered(SizeConstraintType::Gpu, &gpu.model))
 }
 
+/// `true` if a constraint covers a part of this name.
 fn selects(constraint: &SizeConstraint, name: &str) -> bool {
     match constraint.identifier.as_deref() {
         None | Some("") => true,
@@ -61,6 +64,7 @@ fn selects(constraint: &SizeConstraint, name: &str) -> bool {
     }
 }
 
+/// The amount of hardware that a constraint counts.
 fn amount(constraint: &SizeConstraint, hardware: &Hardware) -> u64 {
     match constraint.kind {
         SizeConstraintType::Memory => hardware.memory,
@@ -118,7 +122,10 @@ pub(crate) fn check_layout_fits(layout: &Layout, hardware: &Hardware) -> Result<
     Ok(())
 }
 
-/// Whether the disks of a machine can take a layout: `FilesystemService.Match`.
+/// Refuses a layout that the disks of a machine cannot take: `FilesystemService.Match`.
+///
+/// # Errors
+/// `LayoutDoesNotFit`, or that the machine does not exist.
 pub fn check_layout(tables: &Tables, machine: MachineId, layout: &Layout) -> Result<(), Error> {
     let machine = tables.require::<Machine>(&machine)?;
     check_layout_fits(layout, &machine.hardware)
