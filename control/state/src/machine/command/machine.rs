@@ -26,17 +26,6 @@ pub struct UpdateMachine {
     pub ssh_public_keys: Option<Vec<String>>,
 }
 
-/// See [`Op::FreeMachine`](crate::Op::FreeMachine).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FreeMachine {
-    /// Which.
-    pub id: MachineId,
-    /// The project that must have it. `None` means that an administrator frees it, whoever has it:
-    /// only a machine that gives no sign of life.
-    #[serde(default)]
-    pub project: Option<ProjectId>,
-}
-
 /// See [`Op::SetMachineState`](crate::Op::SetMachineState).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SetMachineState {

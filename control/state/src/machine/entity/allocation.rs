@@ -1,4 +1,4 @@
-//! What a tenant has when it has a machine.
+//! Allocations: the use of a machine by a project.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,6 +8,7 @@ use proto_types::{AllocationId, Asn, ImageId, NetworkId, ProjectId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::entity::Layout;
+use crate::machine::entity::{FirewallRules, Install};
 use crate::meta::Labels;
 use crate::network::entity::{NatType, NetworkType};
 
@@ -52,81 +53,6 @@ pub struct AllocationNetwork {
     /// Whose network it is.
     #[serde(default)]
     pub project: Option<ProjectId>,
-}
-
-/// A protocol of a firewall rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Protocol {
-    /// TCP.
-    Tcp,
-    /// UDP.
-    Udp,
-}
-
-/// What a firewall lets through.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FirewallRule {
-    /// Protocol.
-    pub protocol: Protocol,
-    /// Ports.
-    #[serde(default)]
-    pub ports: Vec<u32>,
-    /// Destinations.
-    #[serde(default)]
-    pub to: Vec<IpNet>,
-    /// Sources; of ingress rules only.
-    #[serde(default)]
-    pub from: Vec<IpNet>,
-    /// Free text.
-    #[serde(default)]
-    pub comment: String,
-}
-
-/// What a firewall lets through at its start.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct FirewallRules {
-    /// Outwards.
-    pub egress: Vec<FirewallRule>,
-    /// Inwards.
-    pub ingress: Vec<FirewallRule>,
-}
-
-/// How the installation goes.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Install {
-    /// Number of the current attempt, from 1.
-    pub attempt: u32,
-    /// Whether hammer began it.
-    pub begun: bool,
-    /// When it succeeded.
-    pub installed_at: Option<Timestamp>,
-    /// Why the last attempt failed.
-    pub error: Option<String>,
-    /// The step that failed.
-    pub step: String,
-    /// The last lines of hammer's log.
-    pub log_tail: String,
-    /// Disk that the system is on.
-    pub primary_disk: String,
-    /// Password of the console; shown to admins on request only.
-    pub console_password: String,
-}
-
-impl fmt::Debug for Install {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Install")
-            .field("attempt", &self.attempt)
-            .field("begun", &self.begun)
-            .field("installed_at", &self.installed_at)
-            .field("error", &self.error)
-            .field("step", &self.step)
-            .field("primary_disk", &self.primary_disk)
-            .field("console_password", &"<redacted>")
-            .finish_non_exhaustive()
-    }
 }
 
 /// A machine's use by a project, from allocate until the switches report that its ports left the

@@ -1,98 +1,18 @@
-//! A machine's provisioning events and what they tell about its health.
+//! Provisioning events of a machine, and the health that they tell.
 
-use std::fmt;
-use std::str::FromStr;
-
-use proto_errors::Error;
 use proto_types::{MachineId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::machine::entity::Allocation;
+use crate::machine::entity::{Allocation, EventKind};
 
 /// How many events a machine keeps.
 pub const EVENTS_MAX: usize = 100;
+
 /// How much of an event's message is kept, characters.
 pub const EVENT_MESSAGE_MAX: usize = 1024;
 
 /// How many fingerprints of told events a machine keeps.
 pub const EVENTS_TOLD_MAX: usize = 32;
-
-/// What happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum EventKind {
-    /// Hammer is there.
-    Alive,
-    /// Hammer gave up.
-    Crashed,
-    /// The machine asked pixie for a boot.
-    PxeBooting,
-    /// Somebody asked the BMC for a reboot.
-    PlannedReboot,
-    /// Hammer started.
-    Preparing,
-    /// Hammer reads the inventory.
-    Registering,
-    /// Hammer waits for an allocation.
-    Waiting,
-    /// Hammer installs.
-    Installing,
-    /// Hammer reboots into the installed system.
-    BootingNewKernel,
-    /// The installed system is there.
-    PhonedHome,
-    /// The machine was freed.
-    MachineReclaim,
-}
-
-impl EventKind {
-    /// Every one.
-    pub const ALL: [Self; 11] = [
-        Self::Alive,
-        Self::Crashed,
-        Self::PxeBooting,
-        Self::PlannedReboot,
-        Self::Preparing,
-        Self::Registering,
-        Self::Waiting,
-        Self::Installing,
-        Self::BootingNewKernel,
-        Self::PhonedHome,
-        Self::MachineReclaim,
-    ];
-
-    /// The name that the contract uses.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Alive => "Alive",
-            Self::Crashed => "Crashed",
-            Self::PxeBooting => "PXE Booting",
-            Self::PlannedReboot => "Planned Reboot",
-            Self::Preparing => "Preparing",
-            Self::Registering => "Registering",
-            Self::Waiting => "Waiting",
-            Self::Installing => "Installing",
-            Self::BootingNewKernel => "Booting New Kernel",
-            Self::PhonedHome => "Phoned Home",
-            Self::MachineReclaim => "Machine Reclaim",
-        }
-    }
-}
-
-impl fmt::Display for EventKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for EventKind {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self, Error> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
-            .ok_or_else(|| Error::invalid("event", format!("\"{text}\" is not one that we know")))
-    }
-}
 
 /// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

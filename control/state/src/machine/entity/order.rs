@@ -1,59 +1,18 @@
-//! Orders to BMCs: an outbox, kept until the agent says how each ended.
+//! Orders to BMCs: an outbox, kept until the agent reports how each ended.
 
 use proto_types::{Digest, MachineId, OrderId, PartitionId, Timestamp};
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
+
+use crate::machine::entity::{BmcAction, BmcStream};
 
 /// How many ended orders a machine keeps.
 pub const ORDERS_KEPT_MAX: usize = 10;
+
 /// How many open orders a machine may have; more are refused.
 pub const ORDERS_OPEN_MAX: usize = 16;
+
 /// How long an order is good by default, milliseconds.
 pub const ORDER_DEADLINE_MS: u64 = 60_000;
-
-/// What a BMC can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BmcAction {
-    /// Power on.
-    PowerOn,
-    /// Power off, hard.
-    PowerOff,
-    /// Reset.
-    PowerReset,
-    /// Off and on.
-    PowerCycle,
-    /// Boot from the network until told otherwise.
-    BootPxe,
-    /// Boot from disk until told otherwise.
-    BootDisk,
-    /// Into the firmware's menu, once.
-    BootBios,
-    /// Identify LED on.
-    LedOn,
-    /// Identify LED off.
-    LedOff,
-    /// The agent makes a nonce, and writes it where the machine in the BMC's box reads it.
-    SetNonce,
-}
-
-impl BmcAction {
-    /// Short name for people.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PowerOn => "power-on",
-            Self::PowerOff => "power-off",
-            Self::PowerReset => "power-reset",
-            Self::PowerCycle => "power-cycle",
-            Self::BootPxe => "boot-pxe",
-            Self::BootDisk => "boot-disk",
-            Self::BootBios => "boot-bios",
-            Self::LedOn => "led-on",
-            Self::LedOff => "led-off",
-            Self::SetNonce => "set-nonce",
-        }
-    }
-}
 
 /// How an order stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -81,15 +40,6 @@ pub enum OrderPurpose {
     Life,
     /// A machine that boots: it joins only with what the order puts into its BMC. No phase waits.
     Join,
-}
-
-/// A stream on which a control node hands out orders to an agent of the published stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct BmcStream {
-    /// The control node that serves it.
-    pub node: u64,
-    /// New for each stream.
-    pub id: Uuid,
 }
 
 /// An order.
