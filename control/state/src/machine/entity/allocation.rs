@@ -12,7 +12,7 @@ use crate::machine::entity::{FirewallRules, Install};
 use crate::meta::Labels;
 use crate::network::entity::{NatType, NetworkType};
 
-/// What a machine is used as.
+/// Use of a machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AllocationType {
@@ -23,17 +23,17 @@ pub enum AllocationType {
     Firewall,
 }
 
-/// A network of an allocation, as it was at that time.
+/// A network of an allocation, as it was at the time of the allocation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllocationNetwork {
-    /// Which.
+    /// The network.
     pub network: NetworkId,
     /// Its type.
     pub kind: NetworkType,
     /// Its prefixes.
     #[serde(default)]
     pub prefixes: Vec<IpNet>,
-    /// What is reached through it.
+    /// Prefixes reached through it.
     #[serde(default)]
     pub destination_prefixes: Vec<IpNet>,
     /// The machine's addresses.
@@ -42,15 +42,15 @@ pub struct AllocationNetwork {
     /// Namespace of the network: part of the addresses' keys.
     #[serde(default)]
     pub namespace: Option<ProjectId>,
-    /// Translation on the way out.
+    /// Address translation of outgoing traffic.
     #[serde(default)]
     pub nat: NatType,
-    /// VRF and VNI; 0 for none.
+    /// VRF and VNI; 0 means none.
     #[serde(default)]
     pub vrf: u32,
     /// The machine's AS number.
     pub asn: Asn,
-    /// Whose network it is.
+    /// Project of the network; `None` means that it is shared by all.
     #[serde(default)]
     pub project: Option<ProjectId>,
 }
@@ -59,19 +59,19 @@ pub struct AllocationNetwork {
 /// tenant's segment.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {
-    /// New each time.
+    /// Id, new for each allocation.
     pub id: AllocationId,
-    /// Since when.
+    /// Time of the allocation.
     pub created_at: Timestamp,
-    /// When its project changed it last; zero when it never did.
+    /// Last change by its project; zero means never.
     #[serde(default)]
     pub updated_at: Timestamp,
-    /// Counts the changes by its project, from 1.
+    /// Number of its version, from 1; each change by its project adds one.
     #[serde(default = "first")]
     pub generation: u64,
-    /// Who asked for it.
+    /// The caller that asked for it.
     pub created_by: String,
-    /// Whose it is.
+    /// The project that has the machine.
     pub project: ProjectId,
     /// Shown name.
     pub name: String,
@@ -85,7 +85,7 @@ pub struct Allocation {
     pub kind: AllocationType,
     /// The image that the request resolved to.
     pub image: ImageId,
-    /// Layout as it was at that time.
+    /// Filesystem layout as it was at the time of the allocation.
     pub layout: Layout,
     /// Its networks.
     pub networks: Vec<AllocationNetwork>,
@@ -100,7 +100,7 @@ pub struct Allocation {
     /// Labels of the user.
     #[serde(default)]
     pub labels: Labels,
-    /// Machines with equal ones are spread over racks.
+    /// Placement labels: machines with equal ones are spread over racks.
     #[serde(default)]
     pub placement_labels: Labels,
     /// Name servers.
@@ -109,33 +109,34 @@ pub struct Allocation {
     /// Time servers.
     #[serde(default)]
     pub ntp_servers: Vec<String>,
-    /// Of a firewall.
+    /// Rules of a firewall at its start; empty for other machines.
     #[serde(default)]
     pub firewall_rules: FirewallRules,
-    /// How the installation goes.
+    /// Progress of the installation.
     #[serde(default)]
     pub install: Install,
-    /// Number of events of the machine from before it: its tenant is not shown them.
+    /// Number of events that the machine had before; this tenant is not shown them.
     #[serde(default, skip_serializing_if = "crate::machine::entity::is_zero")]
     pub events_before: u64,
 }
 
+/// Version of an allocation that was never changed.
 const fn first() -> u64 {
     1
 }
 
 impl Allocation {
-    /// When it was made or changed last.
+    /// Time of the last change, or of the allocation.
     pub fn changed_at(&self) -> Timestamp {
         self.updated_at.max(self.created_at)
     }
 
-    /// The VNI of the tenant's segment: VRF of the child network.
+    /// VNI of the tenant's segment: the VRF of the child network. `None` means that it has none.
     pub fn tenant_vrf(&self) -> Option<u32> {
         self.networks
             .iter()
-            .find(|n| n.kind.is_child() && n.vrf != 0)
-            .map(|n| n.vrf)
+            .find(|network| network.kind.is_child() && network.vrf != 0)
+            .map(|network| network.vrf)
     }
 }
 

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::blob;
 use crate::machine::entity::Draw;
 
-/// How a BMC lets an agent of the published stack in, which is told by whom it asks for orders.
-/// Agents of ours know it themselves.
+/// Login of a BMC for agents of the published stack, which get it with their orders. Metalmesh's own
+/// agents have it in their configuration.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BmcAccess {
-    /// Login.
+    /// User name.
     pub user: String,
-    /// Its password under the cluster's key; opaque here.
+    /// Password, sealed with the cluster's key; opaque here.
     #[serde(with = "blob")]
     pub sealed_password: Vec<u8>,
 }
@@ -27,12 +27,12 @@ impl std::fmt::Debug for BmcAccess {
 }
 
 impl Bmc {
-    /// Whether a BMC agent read it; else hammer saw its address in band.
+    /// `true` if a BMC agent read it. Otherwise only hammer saw its address in band.
     pub fn was_read(&self) -> bool {
         self.updated_at > Timestamp::ZERO
     }
 
-    /// Whether `address` is the address of this BMC, with any port.
+    /// `true` if `address` is the address of this BMC, with any port.
     pub fn is_at(&self, address: &str) -> bool {
         bmc_host(&self.address) == bmc_host(address)
     }
@@ -47,44 +47,44 @@ pub fn bmc_host(address: &str) -> &str {
     }
 }
 
-/// What is known of a machine's BMC, beside how it lets somebody in.
+/// State of a machine's BMC, as last read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bmc {
-    /// host:port, or the bare address that hammer saw in band.
+    /// `host:port`, or the bare address that hammer saw in band.
     pub address: String,
-    /// Address; empty when unknown.
+    /// MAC address; empty if unknown.
     pub mac: String,
-    /// `redfish` or `ipmi`; empty when unknown.
+    /// `redfish` or `ipmi`; empty if unknown.
     pub interface: String,
     /// Firmware version.
     pub version: String,
     /// `on`, `off` or `unknown`.
     pub power_state: String,
-    /// The user that our agent logs in as; empty when unknown. Those of the published agents are
-    /// kept with their passwords.
+    /// User that Metalmesh's agent logs in as; empty if unknown. Users of published agents are stored
+    /// with their passwords.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub user: String,
-    /// What the machine draws; none when its agent does not tell.
+    /// Power that the machine draws; `None` means that its agent does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draw: Option<Draw>,
-    /// Why the BMC could not be read the last time.
+    /// Error of the last attempt to read it; `None` means that it succeeded.
     pub error: Option<String>,
-    /// When the agent last read it.
+    /// Time of the agent's last report; zero means never.
     pub updated_at: Timestamp,
 }
 
-/// A BMC that tells a machine's UUID, beside the one that is believed to be the machine's.
+/// A BMC that reports a machine's UUID, other than the one believed to be the machine's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BmcClaim {
-    /// host:port.
+    /// `host:port`.
     pub address: String,
-    /// MAC address; empty when unknown.
+    /// MAC address; empty if unknown.
     #[serde(default)]
     pub mac: String,
-    /// First report of it.
+    /// Time of its first report.
     pub since: Timestamp,
-    /// Last report of it that was written.
+    /// Time of its last report that was written.
     pub seen_at: Timestamp,
     /// `true` if an operator confirmed another BMC while this one claimed the machine.
     #[serde(default)]

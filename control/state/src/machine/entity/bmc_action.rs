@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a BMC can do.
+/// An action of a BMC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BmcAction {
@@ -12,19 +12,19 @@ pub enum BmcAction {
     PowerOff,
     /// Reset.
     PowerReset,
-    /// Off and on.
+    /// Power off and on.
     PowerCycle,
     /// Boot from the network until told otherwise.
     BootPxe,
     /// Boot from disk until told otherwise.
     BootDisk,
-    /// Into the firmware's menu, once.
+    /// Boot into the firmware's menu, once.
     BootBios,
     /// Identify LED on.
     LedOn,
     /// Identify LED off.
     LedOff,
-    /// The agent makes a nonce, and writes it where the machine in the BMC's box reads it.
+    /// The agent makes a nonce and writes it where only the machine of the BMC can read it.
     SetNonce,
 }
 

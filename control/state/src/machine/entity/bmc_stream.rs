@@ -6,8 +6,8 @@ use uuid::Uuid;
 /// A stream on which a control node hands out orders to an agent of the published stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct BmcStream {
-    /// The control node that serves it.
+    /// Id of the control node that serves it.
     pub node: u64,
-    /// New for each stream.
+    /// Id, new for each stream.
     pub id: Uuid,
 }

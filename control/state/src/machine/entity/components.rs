@@ -32,20 +32,20 @@ pub struct Gpu {
 pub struct BlockDevice {
     /// Device path, `/dev/vda`.
     pub name: String,
-    /// Bytes.
+    /// Size, bytes.
     pub size: u64,
-    /// Serial number; empty when the disk does not tell.
+    /// Serial number; empty if the disk reports none.
     pub serial: String,
     /// Model name.
     pub model: String,
-    /// Whether it spins.
+    /// `true` if it has spinning platters.
     pub rotational: bool,
-    /// Whether it is removable: never wiped, never installed to.
+    /// `true` if it is removable: it is never wiped nor installed to.
     pub removable: bool,
 }
 
 impl BlockDevice {
-    /// Whether it is a disk that data may lie on and that a system may be installed to.
+    /// `true` if it is a fixed disk with a medium: it may hold data, and a system may be installed to it.
     pub fn is_fixed(&self) -> bool {
         !self.removable && self.size > 0
     }

@@ -6,16 +6,16 @@ use std::str::FromStr;
 use proto_errors::Error;
 use serde::{Deserialize, Serialize};
 
-/// What happened.
+/// Kind of a provisioning event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum EventKind {
-    /// Hammer is there.
+    /// Hammer runs: a heartbeat.
     Alive,
     /// Hammer gave up.
     Crashed,
     /// The machine asked pixie for a boot.
     PxeBooting,
-    /// Somebody asked the BMC for a reboot.
+    /// A reboot was ordered from the BMC.
     PlannedReboot,
     /// Hammer started.
     Preparing,
@@ -27,14 +27,14 @@ pub enum EventKind {
     Installing,
     /// Hammer reboots into the installed system.
     BootingNewKernel,
-    /// The installed system is there.
+    /// The installed system runs.
     PhonedHome,
     /// The machine was freed.
     MachineReclaim,
 }
 
 impl EventKind {
-    /// Every one.
+    /// Every kind.
     pub const ALL: [Self; 11] = [
         Self::Alive,
         Self::Crashed,
@@ -49,7 +49,7 @@ impl EventKind {
         Self::MachineReclaim,
     ];
 
-    /// The name that the contract uses.
+    /// Name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Alive => "Alive",

@@ -13,18 +13,18 @@ pub enum Protocol {
     Udp,
 }
 
-/// What a firewall lets through.
+/// A rule that lets traffic through a firewall.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirewallRule {
     /// Protocol.
     pub protocol: Protocol,
-    /// Ports.
+    /// Destination ports.
     #[serde(default)]
     pub ports: Vec<u32>,
     /// Destinations.
     #[serde(default)]
     pub to: Vec<IpNet>,
-    /// Sources; of ingress rules only.
+    /// Sources, in ingress rules only.
     #[serde(default)]
     pub from: Vec<IpNet>,
     /// Free text.
@@ -32,12 +32,12 @@ pub struct FirewallRule {
     pub comment: String,
 }
 
-/// What a firewall lets through at its start.
+/// Rules of a firewall at its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FirewallRules {
-    /// Outwards.
+    /// Outgoing traffic.
     pub egress: Vec<FirewallRule>,
-    /// Inwards.
+    /// Incoming traffic.
     pub ingress: Vec<FirewallRule>,
 }

@@ -25,7 +25,7 @@ pub struct Fru {
 }
 
 impl Fru {
-    /// Takes what the other knows and this does not.
+    /// Fills empty fields from `other`.
     pub(crate) fn fill_from(&mut self, other: &Self) {
         for (mine, theirs) in [
             (&mut self.chassis_part_number, &other.chassis_part_number),

@@ -5,25 +5,25 @@ use std::fmt;
 use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How the installation goes.
+/// Progress of an installation.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Install {
     /// Number of the current attempt, from 1.
     pub attempt: u32,
-    /// Whether hammer began it.
+    /// `true` if hammer began the current attempt.
     pub begun: bool,
-    /// When it succeeded.
+    /// Time of success; `None` means not yet.
     pub installed_at: Option<Timestamp>,
-    /// Why the last attempt failed.
+    /// Error of the last attempt; `None` means that none failed.
     pub error: Option<String>,
-    /// The step that failed.
+    /// The step that failed; empty if unknown.
     pub step: String,
     /// The last lines of hammer's log.
     pub log_tail: String,
     /// Disk that the system is on.
     pub primary_disk: String,
-    /// Password of the console; shown to admins on request only.
+    /// Password of the console, shown to admins on request only.
     pub console_password: String,
 }
 

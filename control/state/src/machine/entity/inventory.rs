@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::entity::{BlockDevice, Cpu, Gpu, Nic};
 
-/// How the firmware boots.
+/// Boot mode of the firmware.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Firmware {
-    /// Not told yet.
+    /// Not reported yet.
     #[default]
     Unknown,
     /// Legacy BIOS.
@@ -17,11 +17,11 @@ pub enum Firmware {
     Uefi,
 }
 
-/// What the machine is made of.
+/// Hardware of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hardware {
-    /// Bytes.
+    /// Memory, bytes.
     pub memory: u64,
     /// CPU sockets.
     pub cpus: Vec<Cpu>,
@@ -31,11 +31,11 @@ pub struct Hardware {
     pub disks: Vec<BlockDevice>,
     /// Network interfaces.
     pub nics: Vec<Nic>,
-    /// How it boots.
+    /// Boot mode.
     pub firmware: Firmware,
 }
 
-/// Firmware's own identity.
+/// Identity of the firmware.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bios {

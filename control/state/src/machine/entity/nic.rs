@@ -10,7 +10,7 @@ use crate::switch::entity::Neighbour;
 pub struct Nic {
     /// Kernel name.
     pub name: String,
-    /// Address.
+    /// MAC address.
     pub mac: MacAddr,
     /// PCI address or bus name.
     #[serde(default)]
@@ -21,13 +21,13 @@ pub struct Nic {
     /// Model name.
     #[serde(default)]
     pub model: String,
-    /// Mbit/s; 0 when unknown.
+    /// Speed, Mbit/s; 0 means unknown.
     #[serde(default)]
     pub speed: u64,
-    /// Whom it hears.
+    /// LLDP neighbours that it hears.
     #[serde(default)]
     pub neighbours: Vec<Neighbour>,
-    /// Whether the machine booted over it.
+    /// `true` if the machine booted over it.
     #[serde(default)]
     pub boot: bool,
 }

@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Segment {
-    /// Where machines boot from the network.
+    /// The segment in which machines boot from the network.
     #[default]
     Provisioning,
-    /// The one of the allocation's child network.
+    /// The segment of the allocation's child network.
     Tenant,
-    /// None: nobody knows what runs on it.
+    /// No segment: it is unknown what runs on the machine.
     Isolated,
 }
 
-/// A cable: both ends say so, see `machine::read::cables`.
+/// A cable that both ends report, see `machine::read::cables`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PortLink {
     /// The switch.
@@ -25,7 +25,8 @@ pub struct PortLink {
     pub port: String,
     /// The machine's NIC.
     pub mac: MacAddr,
-    /// Only the switch says so: the machine did not hear it. Never in a tenant's segment.
+    /// `true` if only the switch reports it and the machine did not hear the switch. The port is then
+    /// never put into a tenant's segment.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unclaimed: bool,
 }

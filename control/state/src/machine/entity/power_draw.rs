@@ -4,28 +4,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounds;
 
-/// The electric power that a machine draws, and what it draws it by.
+/// The electric power that a machine draws, and its power supplies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Draw {
-    /// None when the BMC does not measure.
+    /// Measured power; `None` means that the BMC does not measure.
     pub metric: Option<PowerMetric>,
-    /// Of the machine or of the chassis it shares.
+    /// Power supplies of the machine, or of the chassis that it shares.
     pub supplies: Vec<PowerSupply>,
 }
 
 impl Draw {
-    /// Power supplies of one machine that are kept: more than any chassis has.
+    /// Most power supplies kept per machine; further ones are cut off. More than any chassis has.
     pub const SUPPLIES_MAX: usize = 32;
-    /// Longest health or state of a supply that is kept, bytes; Redfish's own words have 20 at most.
+    /// Longest health or state of a supply, bytes; the rest is cut off. Redfish's words have at most 20.
     pub const WORD_LEN_MAX: usize = 64;
-    /// Largest power that is kept, mW: a megawatt.
+    /// Largest power, mW: a megawatt. A larger value becomes this one.
     pub const MW_MAX: u64 = 1_000_000_000;
-    /// Longest interval that is kept, thousandths of a minute: a year.
+    /// Longest interval, thousandths of a minute: a year. A longer one becomes this one.
     pub const MILLIMINUTES_MAX: u64 = 525_600_000;
 
-    /// The same within its bounds. Reports are cut before they are compared with what is stored: one
-    /// that is cut later would differ each time, and be written each time.
+    /// The same, cut to its bounds. Reports are cut before they are compared with the stored one: cut
+    /// later, they would differ each time and be written each time.
     #[must_use]
     pub fn clipped(mut self) -> Self {
         if let Some(metric) = &mut self.metric {
@@ -49,14 +49,14 @@ impl Draw {
     }
 }
 
-/// What a BMC measured over some time, as Redfish's `PowerMetrics` (DSP0268, Power): in
-/// thousandths of its units, because state is compared and a fraction would not be.
+/// Power measured over an interval, as Redfish's `PowerMetrics` (DSP0268, Power), in thousandths of
+/// its units: integers, because states are compared for equality.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PowerMetric {
     /// Mean, mW.
     pub average_mw: u64,
-    /// Over how long, thousandths of a minute.
+    /// Length of the interval, thousandths of a minute.
     pub interval_milliminutes: u64,
     /// Highest, mW.
     pub max_mw: u64,
