@@ -8,16 +8,16 @@ use crate::machine::entity::BmcAccess;
 /// See [`Op::KeepBmcAccess`](crate::Op::KeepBmcAccess).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeepBmcAccess {
-    /// Of which machine.
+    /// The machine.
     pub machine: MachineId,
-    /// How its BMC lets an agent in.
+    /// Login of its BMC.
     pub access: BmcAccess,
 }
 
 /// See [`Op::ConfirmBmc`](crate::Op::ConfirmBmc).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfirmBmc {
-    /// Of which machine.
+    /// The machine.
     pub machine: MachineId,
     /// Address of the BMC, with or without a port.
     pub address: String,

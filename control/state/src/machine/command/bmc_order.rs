@@ -11,14 +11,14 @@ use crate::machine::entity::{BmcAction, BmcStream};
 /// See [`Op::OrderBmc`](crate::Op::OrderBmc).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OrderBmc {
-    /// For which machine.
+    /// The machine.
     pub machine: MachineId,
-    /// Who must have it; anyone when an admin orders.
+    /// The project that must have it. `None` means an admin's order, whoever has the machine.
     #[serde(default)]
     pub project: Option<ProjectId>,
-    /// What to do.
+    /// The action.
     pub action: BmcAction,
-    /// Said about it, for the LED.
+    /// Description, kept with the LED; other actions ignore it.
     #[serde(default)]
     pub description: String,
 }
@@ -26,20 +26,20 @@ pub struct OrderBmc {
 /// See [`Op::DeleteBmcOrder`](crate::Op::DeleteBmcOrder).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteBmcOrder {
-    /// Which.
+    /// The order.
     pub id: OrderId,
 }
 
 /// See [`Op::TakeBmcOrder`](crate::Op::TakeBmcOrder).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TakeBmcOrder {
-    /// Which.
+    /// The order.
     pub id: OrderId,
-    /// The partition that the stream serves; must be the order's.
+    /// The partition that the stream serves, which must be the order's.
     pub partition: PartitionId,
     /// The stream that takes it.
     pub stream: BmcStream,
-    /// Ids of the partition's streams that are open on that control node. Orders that others of its
-    /// streams have taken are free again: those streams have ended.
+    /// Ids of the partition's streams that are open on that control node. Orders taken by its other
+    /// streams are free again, because those streams have ended.
     pub open: BTreeSet<Uuid>,
 }

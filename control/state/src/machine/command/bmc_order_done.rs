@@ -6,17 +6,18 @@ use serde::{Deserialize, Serialize};
 /// See [`Op::BmcOrderDone`](crate::Op::BmcOrderDone).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BmcOrderDone {
-    /// Which.
+    /// The order.
     pub id: OrderId,
-    /// Where the agent is: must be the order's partition.
+    /// Partition of the agent, which must be the order's.
     pub partition: PartitionId,
-    /// Why it was not carried out.
+    /// The reason why it was not carried out. `None` or empty means success.
     #[serde(default)]
     pub error: Option<String>,
-    /// Power as read after the order.
+    /// Power state as read after the order; `None` if it was not read.
     #[serde(default)]
     pub power_state: Option<String>,
-    /// Of [`BmcAction::SetNonce`]: SHA-256 of what the BMC holds now.
+    /// For [`BmcAction::SetNonce`](crate::machine::entity::BmcAction::SetNonce): SHA-256 of the nonce that
+    /// the BMC holds now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<Digest>,
 }

@@ -5,47 +5,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::entity::{Draw, Fru};
 
-/// What the agent found at one BMC.
+/// An agent's reading of one BMC.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BmcReading {
-    /// SMBIOS UUID; readings without one are of no use here.
+    /// SMBIOS UUID; readings without one are ignored.
     pub machine: Option<MachineId>,
-    /// host:port.
+    /// `host:port`.
     pub address: String,
-    /// Its address.
+    /// MAC address; empty if unknown.
     pub mac: String,
     /// `redfish` or `ipmi`.
     pub interface: String,
     /// Firmware version of the BMC.
     pub bmc_version: String,
-    /// Firmware of the machine.
+    /// Version of the machine's firmware.
     pub bios_version: String,
-    /// Maker of that.
+    /// Maker of the machine's firmware.
     pub bios_vendor: String,
     /// `on`, `off` or `unknown`.
     pub power_state: String,
-    /// `on`, `off`, `blinking`; empty when unknown.
+    /// `on`, `off`, `blinking`; empty if unknown.
     pub led_state: String,
     /// Field-replaceable-unit data.
     pub fru: Fru,
-    /// The user that the agent logs in as; empty when it does not tell.
+    /// User that the agent logs in as; empty if it does not report it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub user: String,
-    /// What the machine draws; none when the agent does not tell.
+    /// Power that the machine draws; `None` if the agent does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draw: Option<Draw>,
-    /// Why the BMC could not be read.
+    /// The reason why the BMC could not be read; `None` means that it was.
     pub error: Option<String>,
-    /// When it was read.
+    /// Time of the reading.
     pub observed_at: Timestamp,
 }
 
 /// See [`Op::ReportBmc`](crate::Op::ReportBmc).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportBmc {
-    /// Where the agent is.
+    /// Partition of the agent.
     pub partition: PartitionId,
-    /// What it found.
+    /// Readings, one per BMC.
     pub readings: Vec<BmcReading>,
 }

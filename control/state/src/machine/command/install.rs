@@ -10,26 +10,26 @@ use crate::machine::entity::DiskWipe;
 /// See [`Op::WipeDone`](crate::Op::WipeDone).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WipeDone {
-    /// Which.
+    /// The machine.
     pub id: MachineId,
-    /// Disk by disk.
+    /// Wipes of the disks.
     pub disks: Vec<DiskWipe>,
 }
 
 /// See [`Op::InstallDone`](crate::Op::InstallDone).
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstallDone {
-    /// Which.
+    /// The machine.
     pub id: MachineId,
-    /// Of which allocation.
+    /// The allocation that was installed.
     pub allocation: AllocationId,
-    /// Why it failed; none on success.
+    /// Error; `None` means success.
     #[serde(default)]
     pub error: Option<String>,
-    /// The step that failed.
+    /// The step that failed; empty on success.
     #[serde(default)]
     pub step: String,
-    /// Whether another try may help.
+    /// `true` if another attempt may succeed.
     #[serde(default)]
     pub retryable: bool,
     /// The last lines of hammer's log.

@@ -8,20 +8,22 @@ use crate::machine::entity::EventKind;
 /// See [`Op::MachineSeen`](crate::Op::MachineSeen).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MachineSeen {
-    /// Which.
+    /// The machine.
     pub id: MachineId,
-    /// Where pixie is.
+    /// Partition of pixie.
     pub partition: PartitionId,
-    /// Where the request came from; none when the boot server does not tell.
+    /// MAC address of the request; `None` if the boot server does not report it.
     #[serde(default)]
     pub mac: Option<MacAddr>,
-    /// Time of the packet by control's clock; older than now when pixie kept it.
+    /// Time of the packet by control's clock. In the past if pixie kept the report while control was
+    /// away.
     pub seen_at: Timestamp,
-    /// Time of the packet as pixie stated it, by which a repetition is known; `None` when the boot
-    /// server tells each boot once.
+    /// Time of the packet as pixie stated it, which identifies a repeated report. `None` if the boot
+    /// server reports each boot once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated_at: Option<Timestamp>,
-    /// Pixie sent it to its disk by what it knew last: control did not answer in time.
+    /// `true` if control did not answer in time, and pixie sent the machine to its disk by the last
+    /// answer it knew.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub to_disk: bool,
 }
@@ -29,26 +31,25 @@ pub struct MachineSeen {
 /// See [`Op::MachineEvent`](crate::Op::MachineEvent).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MachineEvent {
-    /// Which.
+    /// The machine.
     pub id: MachineId,
-    /// What happened.
+    /// Kind of the event.
     pub kind: EventKind,
-    /// Said about it.
+    /// The sender's message.
     #[serde(default)]
     pub message: String,
-    /// The sender's time, as stated: a repetition is known by it. What is recorded is not beyond
-    /// reason.
+    /// The sender's time as stated, which identifies a repeated report. The recorded time is clamped.
     pub time: Timestamp,
 }
 
 /// See [`Op::PhoneHome`](crate::Op::PhoneHome).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PhoneHome {
-    /// Which.
+    /// The machine.
     pub id: MachineId,
-    /// Of its identity: must be the project that has the machine.
+    /// Project of the caller's certificate, which must be the one that has the machine.
     pub project: ProjectId,
-    /// Said about it: kernel, uptime.
+    /// The sender's message: kernel, uptime.
     #[serde(default)]
     pub message: String,
     /// The sender's time.

@@ -8,26 +8,26 @@ use crate::machine::entity::{Bios, Fru, Hardware};
 /// See [`Op::RegisterMachine`](crate::Op::RegisterMachine).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RegisterMachine {
-    /// Which.
+    /// The machine.
     pub id: MachineId,
-    /// Where it is when nobody has seen it before: it is made with this change, as
-    /// [`Op::MachineSeen`](crate::Op::MachineSeen) would have made it.
+    /// Partition in which an unknown machine is created first, as by
+    /// [`Op::MachineSeen`](crate::Op::MachineSeen). `None` means that the machine must exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_in: Option<PartitionId>,
     /// Version of hammer.
     #[serde(default)]
     pub hammer_version: String,
-    /// Changes with each boot.
+    /// Id of the boot, new for each.
     pub boot_id: String,
-    /// What it is made of.
+    /// Hardware.
     pub hardware: Hardware,
-    /// Firmware's identity.
+    /// Identity of the firmware.
     #[serde(default)]
     pub bios: Bios,
     /// Field-replaceable-unit data as seen in band.
     #[serde(default)]
     pub fru: Fru,
-    /// Address of the BMC as seen in band; empty without one.
+    /// Address of the BMC as seen in band; empty means that hammer found no BMC.
     #[serde(default)]
     pub bmc_address: String,
     /// MAC address of the BMC as seen in band.
