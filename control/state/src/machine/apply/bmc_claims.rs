@@ -1,8 +1,8 @@
 //! Claims of several BMCs to be that of one machine.
 //!
-//! The first BMC that an agent reads with a machine's UUID is believed. Another one that reports the
-//! same UUID later is a claim: a second BMC, or the first one at another address. Only an operator
-//! can tell which machine it would power off, so that all orders are held until then.
+//! The first BMC that an agent reads with a machine's UUID is believed. Another one that reports
+//! the same UUID later is a claim: a second BMC, or the first one at another address. Only an
+//! operator can tell which machine it would power off, so that all orders are held until then.
 
 use proto_errors::Error;
 use proto_types::Timestamp;
@@ -17,12 +17,12 @@ use crate::tables::Tx;
 /// already.
 const CLAIMS_MAX: usize = 4;
 
-/// Notes a reading of another BMC than the believed one. `true` if it was one: the reading must then
-/// change nothing else of the machine.
+/// Notes a reading of another BMC than the believed one. `true` if it was one: the reading must
+/// then change nothing else of the machine.
 pub(crate) fn take(machine: &mut Machine, reading: &BmcReading, now: Timestamp) -> bool {
     if !is_claim(machine, reading) {
-        // A reading of the believed BMC is the time to drop claims that were not repeated: a BMC that
-        // was replaced or renumbered stops claiming by itself.
+        // A reading of the believed BMC is the time to drop claims that were not repeated: a BMC
+        // that was replaced or renumbered stops claiming by itself.
         machine.bmc_claims.retain(|claim| !is_old_claim(claim, now));
         return false;
     }

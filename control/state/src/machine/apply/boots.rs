@@ -139,8 +139,8 @@ pub(crate) fn create_token(tx: &mut Tx<'_>, op: &CreateMachineToken) -> Result<R
     token::create(tx, &op.token)
 }
 
-/// Longest validity of a boot ticket, milliseconds; a longer one is refused. A boot into hammer takes
-/// minutes.
+/// Longest validity of a boot ticket, milliseconds; a longer one is refused. A boot into hammer
+/// takes minutes.
 const BOOT_LIFE_MAX_MS: u64 = 15 * 60_000;
 
 /// Issues the ticket of the next boot, in place of older tickets.

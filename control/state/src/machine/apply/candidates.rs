@@ -68,8 +68,8 @@ pub(crate) fn best(tables: &Tables, op: &AllocateMachine) -> Result<Machine, Err
         })
 }
 
-/// Order of equally full racks, different for each seed: otherwise every project would fill the same
-/// rack first.
+/// Order of equally full racks, different for each seed: otherwise every project would fill the
+/// same rack first.
 fn spread(seed: u64, rack: &str) -> u64 {
     // FNV-1a. The standard library's hasher may differ between builds, and all replicas must choose
     // the same machine.

@@ -29,8 +29,8 @@ fn due(
     now: Timestamp,
 ) -> Option<&'static Transition> {
     let is_over = |deadline: Deadline| {
-        // The clock of silence restarts with a new leader, which has heard nobody yet: otherwise each
-        // failover would reboot machines.
+        // The clock of silence restarts with a new leader, which has heard nobody yet: otherwise
+        // each failover would reboot machines.
         let since = match deadline.clock {
             DeadlineClock::InPhase => machine.since,
             DeadlineClock::Silence => silent_since(tables, op, machine),
@@ -46,8 +46,8 @@ fn has_left_hammer(machine: &Machine) -> bool {
     machine.phase == Phase::Rebooting && machine.segment == Segment::Tenant
 }
 
-/// Machines in a phase with a deadline that may be judged: neither locked, nor in a partition that is
-/// cut off, nor in a restored state that waits for its operator.
+/// Machines in a phase with a deadline that may be judged: neither locked, nor in a partition that
+/// is cut off, nor in a restored state that waits for its operator.
 pub(crate) fn waiting<'a>(
     tables: &'a Tables,
     op: &'a Tick,
@@ -110,12 +110,12 @@ fn deadline(tx: &mut Tx<'_>, op: &Tick, id: MachineId) -> Result<(), Error> {
     Ok(())
 }
 
-/// Time from which a machine's silence counts: its last sign of life, planned reboot or phase change,
-/// and not before this leader began to listen or the state was reconciled.
+/// Time from which a machine's silence counts: its last sign of life, planned reboot or phase
+/// change, and not before this leader began to listen or the state was reconciled.
 fn silent_since(tables: &Tables, op: &Tick, machine: &Machine) -> Timestamp {
     let log = tables.get::<EventLog>(&machine.id);
-    // The last event may be an order to the BMC: a machine that was just rebooted gets the whole time
-    // to come up, or the next tick would reboot it again.
+    // The last event may be an order to the BMC: a machine that was just rebooted gets the whole
+    // time to come up, or the next tick would reboot it again.
     let planned = log
         .and_then(|log| log.events.last())
         .map_or(Timestamp::ZERO, |event| event.time);
@@ -128,8 +128,8 @@ fn silent_since(tables: &Tables, op: &Tick, machine: &Machine) -> Timestamp {
         .max(reconciled_at(tables))
 }
 
-/// Reboots a silent machine. After [`STEP_ATTEMPTS_MAX`] reboots it is held, or left with a reason if
-/// nobody waits for it.
+/// Reboots a silent machine. After [`STEP_ATTEMPTS_MAX`] reboots it is held, or left with a reason
+/// if nobody waits for it.
 fn revive(tx: &mut Tx<'_>, op: &Tick, mut machine: Machine, row: &Transition) -> Result<(), Error> {
     let is_locked = machine.condition.state == Availability::Locked;
     if is_locked || machine.partition.is_none() {

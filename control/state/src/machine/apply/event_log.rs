@@ -40,8 +40,8 @@ fn meaning(state: Option<EventKind>, event: EventKind) -> Meaning {
     match (event, state) {
         (MachineReclaim | PlannedReboot, _) => Step,
         (PxeBooting, Some(PxeBooting)) | (PhonedHome, Some(PhonedHome)) => Heartbeat,
-        // Hammer's heartbeats may go on after a reboot or release was ordered, until the power is cut.
-        // After a phone home hammer cannot be there.
+        // Hammer's heartbeats may go on after a reboot or release was ordered, until the power is
+        // cut. After a phone home hammer cannot be there.
         (Alive, Some(PhonedHome)) => Unexpected,
         (Alive, _) => Heartbeat,
         (Crashed, _) => step(hammer),
@@ -142,7 +142,8 @@ fn step(log: &mut EventLog, event: Event) {
             log.last_error_event = Some(event.clone());
         }
         PxeBooting | Preparing => log.failed_reclaim = false,
-        // A machine that got as far as this is out of the loop; an ordered reboot begins a new count.
+        // A machine that got as far as this is out of the loop; an ordered reboot begins a new
+        // count.
         Waiting | PhonedHome | PlannedReboot | MachineReclaim => log.crash_loop = false,
         _ => {}
     }
@@ -158,8 +159,8 @@ fn unexpected(log: &mut EventLog, mut event: Event) {
         log.crash_loop = true;
         log.failed_reclaim = false;
     }
-    // These two may be late or forged: moved on by them, the state would make the machine's real next
-    // event unexpected.
+    // These two may be late and do not tell where the machine is: moved on by them, the state would
+    // make the machine's real next event unexpected.
     if !matches!(event.kind, Alive | PhonedHome) {
         push(log, event);
     }

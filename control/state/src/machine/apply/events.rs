@@ -39,8 +39,8 @@ fn log_of(tx: &Tx<'_>, machine: MachineId) -> Arc<EventLog> {
     log.unwrap_or_else(|| Arc::new(EventLog::new(machine)))
 }
 
-/// `true` if the sender reported the same event before, word for word: the answer was lost. The time
-/// is compared as the sender stated it, because the recorded one is clamped.
+/// `true` if the sender reported the same event before, word for word: the answer was lost. The
+/// time is compared as the sender stated it, because the recorded one is clamped.
 fn was_told(tx: &Tx<'_>, machine: MachineId, event: &[&str]) -> bool {
     let log = tx.get::<EventLog>(&machine);
     log.is_some_and(|log| log.told.contains(&fingerprint(event)))
@@ -151,8 +151,8 @@ pub(crate) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result<Reply, Error> {
     Ok(Reply::Machine(machine))
 }
 
-/// The parts that identify a repeated report of a boot; `None` if the boot server does not state its
-/// time.
+/// The parts that identify a repeated report of a boot; `None` if the boot server does not state
+/// its time.
 fn told_boot(op: &MachineSeen) -> Option<[String; 3]> {
     let stated_at = op.stated_at?.ms().to_string();
     let mac = op.mac.map(|mac| mac.to_string()).unwrap_or_default();
@@ -186,8 +186,8 @@ fn remember_mac(machine: &mut Machine, mac: MacAddr) {
 /// Takes an event that hammer reports.
 pub(crate) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.id)?;
-    // A repeated event must not count twice: a second `Installing` would begin another attempt, a
-    // second boot would look like a crash loop.
+    // A repeated event must not count twice: reported again, a `Preparing` would look like a crash
+    // loop.
     let told = [op.kind.as_str(), &op.time.ms().to_string(), &op.message];
     if was_told(tx, op.id, &told) {
         return Ok(Reply::EventLog(log_of(tx, op.id)));
@@ -209,8 +209,8 @@ pub(crate) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result<Reply, Error> 
         }
         EventKind::BootingNewKernel => {
             lifecycle::leaves_hammer(&mut machine, tx.now);
-            // The session's certificate stays until the next tick, so that hammer gets the answer to
-            // this very call.
+            // The session's certificate stays until the next tick, so that hammer gets the answer
+            // to this very call.
             if machine.segment == Segment::Tenant {
                 boots::end_tokens(tx, op.id);
             }

@@ -39,7 +39,8 @@ pub(crate) fn replay(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Option<Arc<Mac
             ),
         ));
     }
-    // By the allocation and not the machine alone: freed and allocated again, it is another tenant's.
+    // By the allocation and not the machine alone: freed and allocated again, it is another
+    // tenant's.
     let machine = tx.get::<Machine>(&record.machine).filter(|machine| {
         machine
             .allocation

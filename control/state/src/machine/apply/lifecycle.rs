@@ -19,8 +19,8 @@ pub(crate) fn sign_of_life(tx: &mut Tx<'_>, machine: MachineId) {
     tx.save(log);
 }
 
-/// Ends the revival of a machine that is heard again: the reason tells of its silence no longer, and
-/// the reboots of a free machine count anew.
+/// Ends the revival of a machine that is heard again: the reason tells of its silence no longer,
+/// and the reboots of a free machine count anew.
 pub(crate) fn came_back(machine: &mut Machine) {
     if machine.step_attempts == 0 {
         return;
@@ -30,8 +30,8 @@ pub(crate) fn came_back(machine: &mut Machine) {
             machine.step_attempts = 0;
             machine.reason = resting_reason(machine).to_owned();
         }
-        // The attempts stay: a tenant waits, and a machine that falls silent again and again must be
-        // held in the end.
+        // The attempts stay: a tenant waits, and a machine that falls silent again and again must
+        // be held in the end.
         Phase::Installing => machine.reason.clear(),
         _ => {}
     }

@@ -13,8 +13,8 @@ use crate::tables::{Tables, Tx};
 
 /// Sets the cables of a machine. `is_fresh` is `true` after its registration.
 pub(crate) fn take(tx: &mut Tx<'_>, machine: &mut Machine, is_fresh: bool) {
-    // A port that only the switch reports does not place the machine in a rack: a forged frame could
-    // move it there.
+    // A port that only the switch reports does not place the machine in a rack: a forged frame
+    // could move it there.
     let links = cables(tx.tables(), machine, is_fresh);
     let claimed = links.iter().find(|link| !link.unclaimed);
     if let Some(switch) = claimed.and_then(|link| tx.get::<Switch>(&link.switch)) {
@@ -24,8 +24,8 @@ pub(crate) fn take(tx: &mut Tx<'_>, machine: &mut Machine, is_fresh: bool) {
         (machine.rack, machine.room) = (rack, room);
     }
     machine.links = links;
-    // A port has one machine: the one that had it before has been unplugged. Left in place, its link
-    // would put the port into its segment.
+    // A port has one machine: the one that had it before has been unplugged. Left in place, its
+    // link would put the port into its segment.
     for link in &machine.links {
         let at = (link.switch.clone(), link.port.clone());
         let other = tx.tables().index().port_machine.get(&at).copied();

@@ -8,8 +8,8 @@ use crate::machine::apply::lifecycle;
 use crate::machine::entity::{EventLog, Liveliness, Machine};
 use crate::tables::{Tables, Tx};
 
-/// Longest silence of a living machine, milliseconds. Beyond it a free machine counts as dead, and a
-/// tenant's as unknown.
+/// Longest silence of a living machine, milliseconds. Beyond it a free machine counts as dead, and
+/// a tenant's as unknown.
 pub const DEAD_AFTER_MS: u64 = 5 * 60_000;
 
 /// `true` if the agents of a partition are connected, so that silence there means something. A
@@ -33,8 +33,8 @@ pub(crate) fn liveliness(tx: &mut Tx<'_>, op: &Tick) {
     }
 }
 
-/// Event logs with the liveliness that the machines have now, only where it changed. Heartbeats live
-/// in the leader's memory: an unchanged machine costs no write.
+/// Event logs with the liveliness that the machines have now, only where it changed. Heartbeats
+/// live in the leader's memory: an unchanged machine costs no write.
 pub(crate) fn judged(tables: &Tables, op: &Tick, now: Timestamp) -> impl Iterator<Item = EventLog> {
     let made_at = restored(tables).map(|restored| restored.made_at);
     let is_held = made_at.is_some();
@@ -57,7 +57,8 @@ pub(crate) fn judged(tables: &Tables, op: &Tick, now: Timestamp) -> impl Iterato
             let judged = if now.since_ms(last) < DEAD_AFTER_MS {
                 Liveliness::Alive
             } else if is_held || now.since_ms(last.max(since)) < DEAD_AFTER_MS {
-                // Silence before this leader proves neither death nor life: the last judgement stays.
+                // Silence before this leader proves neither death nor life: the last judgement
+                // stays.
                 log.liveliness
             } else if !is_observed(machine.partition.as_ref(), op) {
                 log.liveliness
@@ -69,8 +70,8 @@ pub(crate) fn judged(tables: &Tables, op: &Tick, now: Timestamp) -> impl Iterato
             // While a restored state waits for its operator, the first sign of life is written: the
             // operator compares by it.
             let is_first = made_at.is_some_and(|at| log.last_event_time <= at && last > at);
-            // Until the reconciliation only credentials that the backup knows are accepted, so that a
-            // heartbeat proves the machine to be what the backup knows.
+            // Until the reconciliation only credentials that the backup knows are accepted, so that
+            // a heartbeat proves the machine to be what the backup knows.
             let is_confirmed = made_at.is_some_and(|at| heard > at);
             let confirmed_at = log.confirmed_at.or_else(|| is_confirmed.then_some(heard));
             let is_news = is_first || confirmed_at != log.confirmed_at;

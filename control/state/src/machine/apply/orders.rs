@@ -122,8 +122,8 @@ fn order(
         )
         .object("machine", machine.id)
     })?;
-    // A step of the life cycle belongs to the trace of the call that set the machine on its way, not
-    // to the tick or report that happens to trigger it.
+    // A step of the life cycle belongs to the trace of the call that set the machine on its way,
+    // not to the tick or report that happens to trigger it.
     let trace = match purpose {
         OrderPurpose::Life | OrderPurpose::Join => machine.trace.clone(),
         OrderPurpose::User(_) => tx.trace.map(str::to_owned),
@@ -361,7 +361,8 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> Result<Reply, Error> {
         }
         let mut machine =
             known.unwrap_or_else(|| Machine::seen(id, Some(op.partition.clone()), tx.now));
-        // The first agent that reads the BMC decides on the partition; agents of others are ignored.
+        // The first agent that reads the BMC decides on the partition; agents of others are
+        // ignored.
         if machine
             .partition
             .get_or_insert_with(|| op.partition.clone())

@@ -114,8 +114,8 @@ pub(crate) fn order_ended(tx: &mut Tx<'_>, order: &BmcOrder) -> Result<(), Error
     };
     match (machine.phase, order.action, error) {
         (Phase::BootOrder, BmcAction::BootDisk, error) => {
-            // A failure does not stop the installation: a machine that boots from the network all the
-            // same is sent to its disk by pixie.
+            // A failure does not stop the installation: a machine that boots from the network all
+            // the same is sent to its disk by pixie.
             let reason = error.map(|e| format!("the BMC did not set the boot device: {e}"));
             let reason = reason.unwrap_or_default();
             enter(&mut machine, PhaseEvent::BootDiskEnded, tx.now, reason);

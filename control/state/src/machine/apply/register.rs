@@ -31,7 +31,8 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result<Reply, E
     }
     let mut machine: Machine = tx.require(&op.id)?;
     let is_new_boot = machine.boot_id != op.boot_id;
-    // Before and after the new inventory: rivals lose or win by what the machine claimed and claims.
+    // Before and after the new inventory: rivals lose or win by what the machine claimed and
+    // claims.
     let mut concerned = links::concerned(tx.tables(), &machine);
     machine.boot_id.clone_from(&op.boot_id);
     if !may_tell(&machine) {
@@ -57,7 +58,8 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result<Reply, E
 }
 
 /// `true` if hammer may run on the machine, so that its inventory is believed. On an installed
-/// machine, one that is being powered off, or an isolated one, the caller may be the tenant's system.
+/// machine, one that is being powered off, or an isolated one, the caller may be the tenant's
+/// system.
 fn may_tell(machine: &Machine) -> bool {
     match machine.phase {
         Phase::BootOrder | Phase::Rebooting | Phase::Running => false,
@@ -84,8 +86,8 @@ fn register_without_inventory(
     }
     let machine = tx.save(machine);
     if is_new_boot && is_installed {
-        // The machine booted from the network instead of its disk: the boot device is set once more.
-        // Only for a new boot, as a repeated registration must not pile up orders.
+        // The machine booted from the network instead of its disk: the boot device is set once
+        // more. Only for a new boot, as a repeated registration must not pile up orders.
         order_life(tx, &machine, BmcAction::BootDisk)?;
     }
     Ok(Reply::Machine(machine))
@@ -130,8 +132,8 @@ fn take_inventory(machine: &mut Machine, op: &RegisterMachine) {
 /// Enters the phase that follows a registration.
 fn enter_after_register(machine: &mut Machine, is_new_boot: bool, now: Timestamp) {
     if machine.phase == Phase::Installing {
-        // A restart in the middle of an installation is a failed attempt; before it began, nothing is
-        // lost and the attempt stays.
+        // A restart in the middle of an installation is a failed attempt; before it began, nothing
+        // is lost and the attempt stays.
         let begun = machine.allocation.as_ref().is_some_and(|a| a.install.begun);
         if is_new_boot && begun {
             let why = "the machine restarted during the installation";
@@ -143,8 +145,8 @@ fn enter_after_register(machine: &mut Machine, is_new_boot: bool, now: Timestamp
         true => PhaseEvent::RegisteredDirty,
         false => PhaseEvent::RegisteredClean,
     };
-    // The guards of the table keep a held machine where it is while it is isolated, or in a tenant's
-    // segment until its switch reports the move.
+    // The guards of the table keep a held machine where it is while it is isolated, or in a
+    // tenant's segment until its switch reports the move.
     if transition_of(machine, event).is_some() {
         enter(machine, event, now, "");
     }

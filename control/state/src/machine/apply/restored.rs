@@ -23,8 +23,8 @@ pub(crate) fn reconcile(tx: &mut Tx<'_>, op: &ReconcileRestore) -> Result<Reply,
         return Err(Error::new(ErrorCode::NotRestored, what));
     };
     if !op.judge_silent {
-        // Ports before locks: a lock takes the machine's word on its cables, and with it the link by
-        // which its port is found.
+        // Ports before locks: a lock takes the machine's word on its cables, and with it the link
+        // by which its port is found.
         check_all_switches_told(tx, backup.made_at)?;
         keep_ports(tx, backup.made_at)?;
         lock_unproven(tx, backup.made_at)?;
@@ -93,8 +93,8 @@ fn lock_unproven(tx: &mut Tx<'_>, made_at: Timestamp) -> Result<(), Error> {
     Ok(())
 }
 
-/// Lets the ports of a machine follow its phase again: an operator made it available, and so vouches
-/// for it.
+/// Lets the ports of a machine follow its phase again: an operator made it available, and so
+/// vouches for it.
 pub(crate) fn release_ports(tx: &mut Tx<'_>, machine: &Machine) {
     for link in &machine.links {
         let Some(switch) = tx.get::<Switch>(&link.switch) else {

@@ -1,8 +1,8 @@
 //! Bounds on unknown machines that boot servers and BMC agents may create.
 //!
-//! Any host in a provisioning segment can ask for a boot under any UUID and any MAC address, and each
-//! makes a record. The records themselves are counted, so that the bounds outlive a restart and a
-//! change of leader.
+//! Any host in a provisioning segment can ask for a boot under any UUID and any MAC address, and
+//! each makes a record. The records themselves are counted, so that the bounds outlive a restart
+//! and a change of leader.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MacAddr, MachineId, PartitionId, Timestamp};
@@ -74,8 +74,8 @@ pub(crate) fn check_room(
 /// again with its next boot.
 const STRANGER_LIFE_MS: u64 = 3_600_000;
 
-/// Machines that did not register within [`STRANGER_LIFE_MS`]. Nothing is forgotten while a restored
-/// state waits for its operator.
+/// Machines that did not register within [`STRANGER_LIFE_MS`]. Nothing is forgotten while a
+/// restored state waits for its operator.
 pub(crate) fn old_strangers(tables: &Tables, now: Timestamp) -> impl Iterator<Item = MachineId> {
     let all = tables.index().strangers.values();
     let is_held = restored(tables).is_some();

@@ -57,8 +57,8 @@ pub(crate) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> Result<Reply, Error> 
 
     match wipe_failure(&machine, op) {
         Some(reason) => {
-            // Tainted as well as held: the next registration ends the hold of an available machine, and
-            // an operator has to look at the disk first.
+            // Tainted as well as held: the next registration ends the hold of an available machine,
+            // and an operator has to look at the disk first.
             machine.condition = Condition {
                 state: Availability::Tainted,
                 description: reason.chars().take(256).collect(),

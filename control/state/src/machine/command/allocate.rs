@@ -37,8 +37,8 @@ pub struct AllocateMachine {
     pub id: AllocationId,
     /// The project that gets the machine.
     pub project: ProjectId,
-    /// Exactly this machine, even if tainted. Only for admins, which the API checks. `None` means the
-    /// best one of `partition` and `size`.
+    /// Exactly this machine, even if tainted. Only for admins, which the API checks. `None` means
+    /// the best one of `partition` and `size`.
     #[serde(default)]
     pub machine: Option<MachineId>,
     /// Shown name.
@@ -89,8 +89,8 @@ pub struct AllocateMachine {
     /// Credentials of a firewall for the VPN, made for it alone.
     #[serde(default)]
     pub vpn: Option<VpnAccess>,
-    /// Seed that chooses among equally good machines. Random, made by the proposer, so that all replicas
-    /// choose the same machine.
+    /// Seed that chooses among equally good machines. Random, made by the proposer, so that all
+    /// replicas choose the same machine.
     pub seed: u64,
     /// The client's idempotency key. `None` means that a repeated request is a new one.
     #[serde(default)]

@@ -16,8 +16,8 @@ pub struct BmcOrderDone {
     /// Power state as read after the order; `None` if it was not read.
     #[serde(default)]
     pub power_state: Option<String>,
-    /// For [`BmcAction::SetNonce`](crate::machine::entity::BmcAction::SetNonce): SHA-256 of the nonce that
-    /// the BMC holds now.
+    /// For [`BmcAction::SetNonce`](crate::machine::entity::BmcAction::SetNonce): SHA-256 of the
+    /// nonce that the BMC holds now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<Digest>,
 }

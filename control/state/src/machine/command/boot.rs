@@ -42,8 +42,8 @@ pub struct RedeemBootTicket {
     pub machine: MachineId,
     /// The MAC address that it says it booted from.
     pub mac: MacAddr,
-    /// SHA-256 of the nonce that it read from its BMC; `None` if it read none. Some partitions demand
-    /// one.
+    /// SHA-256 of the nonce that it read from its BMC; `None` if it read none. Some partitions
+    /// demand one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<Digest>,
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct FreeMachine {
     /// The machine.
     pub id: MachineId,
-    /// The project that must have it. `None` means that an administrator frees it whoever has it, which
-    /// needs a machine without signs of life.
+    /// The project that must have it. `None` means that an administrator frees it whoever has it,
+    /// which needs a machine without signs of life.
     #[serde(default)]
     pub project: Option<ProjectId>,
 }

@@ -15,11 +15,11 @@ pub struct MachineSeen {
     /// MAC address of the request; `None` if the boot server does not report it.
     #[serde(default)]
     pub mac: Option<MacAddr>,
-    /// Time of the packet by control's clock. In the past if pixie kept the report while control was
-    /// away.
+    /// Time of the packet by control's clock. In the past if pixie kept the report while control
+    /// was away.
     pub seen_at: Timestamp,
-    /// Time of the packet as pixie stated it, which identifies a repeated report. `None` if the boot
-    /// server reports each boot once.
+    /// Time of the packet as pixie stated it, which identifies a repeated report. `None` if the
+    /// boot server reports each boot once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated_at: Option<Timestamp>,
     /// `true` if control did not answer in time, and pixie sent the machine to its disk by the last
@@ -38,7 +38,8 @@ pub struct MachineEvent {
     /// The sender's message.
     #[serde(default)]
     pub message: String,
-    /// The sender's time as stated, which identifies a repeated report. The recorded time is clamped.
+    /// The sender's time as stated, which identifies a repeated report. The recorded time is
+    /// clamped.
     pub time: Timestamp,
 }
 

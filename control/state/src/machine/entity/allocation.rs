@@ -80,7 +80,7 @@ pub struct Allocation {
     pub description: String,
     /// Host name of the installed system.
     pub hostname: String,
-    /// What it is used as.
+    /// Use of the machine.
     #[serde(default)]
     pub kind: AllocationType,
     /// The image that the request resolved to.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::blob;
 use crate::machine::entity::Draw;
 
-/// Login of a BMC for agents of the published stack, which get it with their orders. Metalmesh's own
-/// agents have it in their configuration.
+/// Login of a BMC for agents of the published stack, which get it with their orders. Metalmesh's
+/// own agents have it in their configuration.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BmcAccess {
@@ -61,8 +61,8 @@ pub struct Bmc {
     pub version: String,
     /// `on`, `off` or `unknown`.
     pub power_state: String,
-    /// User that Metalmesh's agent logs in as; empty if unknown. Users of published agents are stored
-    /// with their passwords.
+    /// User that Metalmesh's agent logs in as; empty if unknown. Users of published agents are
+    /// stored with their passwords.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub user: String,
     /// Power that the machine draws; `None` means that its agent does not report it.

@@ -45,7 +45,8 @@ pub struct BlockDevice {
 }
 
 impl BlockDevice {
-    /// `true` if it is a fixed disk with a medium: it may hold data, and a system may be installed to it.
+    /// `true` if it is a fixed disk with a medium: it may hold data, and a system may be installed
+    /// to it.
     pub fn is_fixed(&self) -> bool {
         !self.removable && self.size > 0
     }

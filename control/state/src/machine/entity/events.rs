@@ -68,16 +68,16 @@ pub struct EventLog {
     /// `true` if it phones home although it was freed: the tenant's system still runs.
     #[serde(default)]
     pub failed_reclaim: bool,
-    /// Fingerprints of the last events as their senders reported them, newest last. A sender that did
-    /// not get the answer repeats the event.
+    /// Fingerprints of the last events as their senders reported them, newest last. A sender that
+    /// did not get the answer repeats the event.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<u64>,
     /// Number of events ever recorded, including those that were dropped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub recorded: u64,
-    /// After a restore: time at which a credential that the backup knows was used for this machine, of
-    /// its hammer's boot or of its installed system. `None` means not yet, or that the state was not
-    /// restored.
+    /// After a restore: time at which a credential that the backup knows was used for this machine,
+    /// of its hammer's boot or of its installed system. `None` means not yet, or that the state was
+    /// not restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed_at: Option<Timestamp>,
 }
@@ -106,8 +106,8 @@ impl EventLog {
         }
     }
 
-    /// The events since an allocation of the machine, oldest first. They are found by count and not by
-    /// time: events carry the time of their sender, whose clock may be behind.
+    /// The events since an allocation of the machine, oldest first. They are found by count and not
+    /// by time: events carry the time of their sender, whose clock may be behind.
     pub fn events_since(&self, allocation: &Allocation) -> &[Event] {
         let counted = self.recorded.saturating_sub(allocation.events_before);
         let counted = usize::try_from(counted).unwrap_or(usize::MAX);

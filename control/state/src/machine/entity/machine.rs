@@ -103,8 +103,8 @@ pub struct Machine {
     /// The allocation; `None` means that it is free.
     #[serde(default)]
     pub allocation: Option<Box<Allocation>>,
-    /// `traceparent` of the call that set the machine on its way. `None` once it arrived, or if the call
-    /// was not traced.
+    /// `traceparent` of the call that set the machine on its way. `None` once it arrived, or if the
+    /// call was not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
@@ -145,13 +145,15 @@ impl Machine {
         }
     }
 
-    /// `true` if the tenancy is over although the allocation still holds its addresses and AS number.
+    /// `true` if the tenancy is over although the allocation still holds its addresses and AS
+    /// number.
     pub const fn is_leaving(&self) -> bool {
         self.phase.is_reclaim()
             || matches!(self.phase, Phase::Held(HoldCause::Bmc | HoldCause::Ports))
     }
 
-    /// `true` if it was only seen so far: it never registered, and no BMC or operator vouches for it.
+    /// `true` if it was only seen so far: it never registered, and no BMC or operator vouches for
+    /// it.
     pub fn is_stranger(&self) -> bool {
         self.phase == Phase::New
             && self.bmc.is_none()

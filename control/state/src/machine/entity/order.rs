@@ -11,8 +11,8 @@ pub const ORDERS_KEPT_MAX: usize = 10;
 /// Most open orders per machine; a user's further ones are refused.
 pub const ORDERS_OPEN_MAX: usize = 16;
 
-/// Life of an open order, milliseconds. Beyond it the order expires, and its life-cycle step is tried
-/// again.
+/// Life of an open order, milliseconds. Beyond it the order expires, and its life-cycle step is
+/// tried again.
 pub const ORDER_DEADLINE_MS: u64 = 60_000;
 
 /// State of an order.
@@ -39,8 +39,8 @@ pub enum OrderPurpose {
     User(String),
     /// The life cycle: the machine's phase waits.
     Life,
-    /// A booting machine, which joins only with the nonce that the order puts into its BMC. No phase
-    /// waits.
+    /// A booting machine, which joins only with the nonce that the order puts into its BMC. No
+    /// phase waits.
     Join,
 }
 
@@ -71,11 +71,12 @@ pub struct BmcOrder {
     /// The reason why it was not carried out; `None` if it was, or while it is open.
     #[serde(default)]
     pub error: Option<String>,
-    /// `traceparent` of the call that caused it, with which the agent goes on. `None` means not traced.
+    /// `traceparent` of the call that caused it, with which the agent goes on. `None` means not
+    /// traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// The stream on which an agent of the published stack took it; only that one carries it out. `None`
-    /// means that it is not taken, or that an agent of Metalmesh carries it out.
+    /// The stream on which an agent of the published stack took it; only that one carries it out.
+    /// `None` means that it is not taken, or that an agent of Metalmesh carries it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_by: Option<BmcStream>,
     /// For [`BmcAction::SetNonce`]: SHA-256 of the nonce that the BMC holds since the order's end.

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Phase of a machine's life. With `since` and `reason` it is all that an operator needs to see, and
-/// all that control needs to resume after a restart.
+/// Phase of a machine's life. With `since` and `reason` it is all that an operator needs to see,
+/// and all that control needs to resume after a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -25,8 +25,8 @@ pub enum Phase {
     Running,
     /// Freed; the BMC is told to power off. The allocation is still complete.
     ReclaimPowerOff,
-    /// Powered off; the switch moves the port. The allocation keeps its addresses and AS number until
-    /// the switch reports the move.
+    /// Powered off; the switch moves the port. The allocation keeps its addresses and AS number
+    /// until the switch reports the move.
     ReclaimPorts,
     /// The BMC is told to boot from the network and to power on.
     ReclaimBoot,

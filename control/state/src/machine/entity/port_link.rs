@@ -25,8 +25,8 @@ pub struct PortLink {
     pub port: String,
     /// The machine's NIC.
     pub mac: MacAddr,
-    /// `true` if only the switch reports it and the machine did not hear the switch. The port is then
-    /// never put into a tenant's segment.
+    /// `true` if only the switch reports it and the machine did not hear the switch. The port is
+    /// then never put into a tenant's segment.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unclaimed: bool,
 }

@@ -17,15 +17,16 @@ pub struct Draw {
 impl Draw {
     /// Most power supplies kept per machine; further ones are cut off. More than any chassis has.
     pub const SUPPLIES_MAX: usize = 32;
-    /// Longest health or state of a supply, bytes; the rest is cut off. Redfish's words have at most 20.
+    /// Longest health or state of a supply, bytes; the rest is cut off. Redfish's words have at
+    /// most 20.
     pub const WORD_LEN_MAX: usize = 64;
     /// Largest power, mW: a megawatt. A larger value becomes this one.
     pub const MW_MAX: u64 = 1_000_000_000;
     /// Longest interval, thousandths of a minute: a year. A longer one becomes this one.
     pub const MILLIMINUTES_MAX: u64 = 525_600_000;
 
-    /// The same, cut to its bounds. Reports are cut before they are compared with the stored one: cut
-    /// later, they would differ each time and be written each time.
+    /// The same, cut to its bounds. Reports are cut before they are compared with the stored one:
+    /// cut later, they would differ each time and be written each time.
     #[must_use]
     pub fn clipped(mut self) -> Self {
         if let Some(metric) = &mut self.metric {

@@ -31,8 +31,8 @@ impl fmt::Debug for VpnAccess {
     }
 }
 
-/// A VPN member: an allocation with VPN access. The record outlives the allocation, until its node and
-/// its key are gone from the VPN.
+/// A VPN member: an allocation with VPN access. The record outlives the allocation, until its node
+/// and its key are gone from the VPN.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VpnMember {
     /// The allocation; the key.

@@ -36,8 +36,8 @@ impl Effect {
             Self::Provision => machine.segment = Segment::Provisioning,
             Self::HandOver => machine.segment = Segment::Tenant,
             Self::Isolate => machine.segment = Segment::Isolated,
-            // Serial numbers of wiped disks go with the mark: a disk that a tenant wrote to would be
-            // skipped by the next wipe.
+            // Serial numbers of wiped disks go with the mark: a disk that a tenant wrote to would
+            // be skipped by the next wipe.
             Self::MarkDirty | Self::PowerOff => {
                 machine.dirty = true;
                 machine.clean_disks.clear();

@@ -43,7 +43,8 @@ impl PhaseGuard {
             Self::IsAvailable => is_available,
             Self::IsReachable => is_available && machine.segment != Segment::Isolated,
             Self::HasNoReason => machine.reason.is_empty(),
-            // One more than the attempts: the last pass only writes the reason that they are used up.
+            // One more than the attempts: the last pass only writes the reason that they are used
+            // up.
             Self::HammerIsThere => {
                 machine.segment != Segment::Tenant && machine.step_attempts <= STEP_ATTEMPTS_MAX
             }

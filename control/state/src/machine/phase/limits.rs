@@ -9,8 +9,8 @@ pub(super) const NUDGE_AFTER_MS: u64 = 15 * 60_000;
 /// Longest silence of a free machine, milliseconds. Beyond it its BMC reboots it. Longer than for a
 /// tenant's machine, because nobody waits.
 pub(super) const RESURRECT_AFTER_MS: u64 = 60 * 60_000;
-/// Longest wait for the BMC to set the boot device, milliseconds. Beyond it hammer is told to reboot
-/// without.
+/// Longest wait for the BMC to set the boot device, milliseconds. Beyond it hammer is told to
+/// reboot without.
 pub(super) const BOOT_ORDER_MS: u64 = 30_000;
 /// Longest wait for hammer's last event, milliseconds. Beyond it the BMC power-cycles the machine.
 /// Hammer needs seconds to flush its events.

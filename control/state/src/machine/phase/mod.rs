@@ -24,8 +24,8 @@ pub(crate) use transition::{Deadline, DeadlineClock, Transition};
 
 use crate::machine::entity::{Machine, Phase};
 
-/// The transition that an event makes from the machine's phase. `None` means that the table does not
-/// list it, or that its guard does not hold.
+/// The transition that an event makes from the machine's phase. `None` means that the table does
+/// not list it, or that its guard does not hold.
 pub(crate) fn transition_of(machine: &Machine, event: PhaseEvent) -> Option<&'static Transition> {
     next(machine.phase, event).filter(|row| row.guard.holds(machine))
 }

@@ -85,8 +85,8 @@ const RECLAIMED_AGAIN: Transition =
     Transition::to(MadeAvailable, Phase::ReclaimPowerOff).does(Effect::PowerOff);
 
 const NEW: &[Transition] = &[TO_WIPING, TO_WAITING];
-// No hold after the last reboot: a free machine that is heard again goes on by itself. A registration
-// during the wipe stays in the phase: hammer that restarted wipes from the beginning.
+// No hold after the last reboot: a free machine that is heard again goes on by itself. A
+// registration during the wipe stays in the phase: hammer that restarted wipes from the beginning.
 const WIPING: &[Transition] = &[
     Transition::to(Wiped, Phase::Waiting),
     Transition::to(WipeFailed, HELD_WIPE),

@@ -30,8 +30,8 @@ pub fn boot_target(tables: &Tables, machine: MachineId) -> BootTarget {
     }
 }
 
-/// `true` if hammer may begin to run, for which tickets and tokens are issued. While a reclaim powers
-/// the machine off, the former tenant's system may be what asks.
+/// `true` if hammer may begin to run, for which tickets and tokens are issued. While a reclaim
+/// powers the machine off, the former tenant's system may be what asks.
 pub fn hammer_may_boot(tables: &Tables, machine: &Machine) -> bool {
     let is_going_down = matches!(machine.phase, Phase::ReclaimPowerOff | Phase::ReclaimPorts);
     boot_target(tables, machine.id) == BootTarget::Hammer && !is_going_down

@@ -16,8 +16,8 @@ pub fn cable_trouble(tables: &Tables, machine: &Machine) -> Option<String> {
     issues::trouble(tables, machine)
 }
 
-/// The cables that a machine lacks, as text; `None` means that it has all, that it never registered,
-/// or that its partition has no switch.
+/// The cables that a machine lacks, as text; `None` means that it has all, that it never
+/// registered, or that its partition has no switch.
 pub fn missing_cables(tables: &Tables, machine: &Machine) -> Option<String> {
     let is_told = !machine.hardware.nics.is_empty() && issues::is_managed(tables, machine);
     is_told.then(|| issues::missing(tables, machine)).flatten()

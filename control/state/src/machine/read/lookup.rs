@@ -78,8 +78,8 @@ pub fn machine_of_mac<'a>(
     })
 }
 
-/// Members of the VPN whose allocation has ended or is being reclaimed: their nodes and keys must be
-/// removed.
+/// Members of the VPN whose allocation has ended or is being reclaimed: their nodes and keys must
+/// be removed.
 pub fn vpn_leaving(tables: &Tables) -> impl Iterator<Item = &Arc<VpnMember>> {
     tables.all::<VpnMember>().filter(|member| {
         let machine = tables.get::<Machine>(&member.machine);

@@ -1,8 +1,8 @@
 //! Proof by a nonce that a machine is the one behind its BMC.
 //!
-//! Any host in the provisioning segment can claim a machine's UUID and address, but only the machine
-//! itself can read what its BMC holds. Control knows the nonce's SHA-256 from the BMC agent, as the
-//! result of the newest order for it: good once, for [`NONCE_LIFE_MS`].
+//! Any host in the provisioning segment can claim a machine's UUID and address, but only the
+//! machine itself can read what its BMC holds. Control knows the nonce's SHA-256 from the BMC
+//! agent, as the result of the newest order for it: good once, for [`NONCE_LIFE_MS`].
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{Digest, MachineId, Timestamp};
@@ -12,11 +12,11 @@ use crate::machine::entity::{BmcAction, BmcOrder, Machine, OrderState};
 use crate::machine::read::machine_orders;
 use crate::tables::Tables;
 
-/// Life of a nonce, milliseconds; a later join is refused. An hour, because a machine that reads it in
-/// its firmware's tables needs another boot for that.
+/// Life of a nonce, milliseconds; a later join is refused. An hour, because a machine that reads it
+/// in its firmware's tables needs another boot for that.
 pub const NONCE_LIFE_MS: u64 = 3_600_000;
-/// Time after the BMC got a nonce in which a machine that shows another one, or none, is told to ask
-/// again, milliseconds. Afterwards it is refused.
+/// Time after the BMC got a nonce in which a machine that shows another one, or none, is told to
+/// ask again, milliseconds. Afterwards it is refused.
 pub const NONCE_SETTLE_MS: u64 = 120_000;
 
 /// The nonce that a machine must return to join.
@@ -49,7 +49,8 @@ impl<'a> Nonce<'a> {
 
     /// `true` if the machine needs a new nonce to join until then.
     pub fn is_wanted(self, until: Timestamp) -> bool {
-        // An open order serves: one for each boot request would let a stranger fill the BMC's queue.
+        // An open order serves: one for each boot request would let a stranger fill the BMC's
+        // queue.
         let serves = self.order.is_some_and(|order| {
             let is_good = order.nonce.is_some() && !is_over(order, until);
             order.state == OrderState::Open || is_good
@@ -60,7 +61,8 @@ impl<'a> Nonce<'a> {
     /// Judges what a machine shows, given as SHA-256.
     ///
     /// # Errors
-    /// `NonceAwaited` if the machine may read the right one later by itself; otherwise `NonceRefused`.
+    /// `NonceAwaited` if the machine may read the right one later by itself; otherwise
+    /// `NonceRefused`.
     pub fn judge(self, shown: Option<&Digest>, now: Timestamp) -> Result<(), Error> {
         if !self.is_demanded {
             return Ok(());

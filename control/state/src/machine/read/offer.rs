@@ -9,8 +9,8 @@ use crate::machine::entity::{Availability, EventKind, EventLog, Liveliness, Mach
 use crate::machine::read::cables::issues;
 use crate::tables::Tables;
 
-/// The reason why a machine cannot be allocated; `None` means that it can. A taint is no obstacle: it
-/// only keeps a machine out of the index of machines on offer.
+/// The reason why a machine cannot be allocated; `None` means that it can. A taint is no obstacle:
+/// it only keeps a machine out of the index of machines on offer.
 pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
     let log = tables.get::<EventLog>(&machine.id);
     let state = log.and_then(|log| log.state);
@@ -61,8 +61,8 @@ pub(crate) fn candidates<'a>(
         .filter(|machine| obstacle(tables, machine).is_none())
 }
 
-/// The reason why a machine cannot be allocated now; `None` means that it can. A tainted machine can
-/// be allocated by its id.
+/// The reason why a machine cannot be allocated now; `None` means that it can. A tainted machine
+/// can be allocated by its id.
 pub fn machine_obstacle(tables: &Tables, machine: MachineId) -> Option<String> {
     let Some(machine) = tables.get::<Machine>(&machine) else {
         return Some("it is not known".into());

@@ -7,8 +7,8 @@ use crate::machine::entity::{Machine, Segment};
 use crate::switch::entity::Switch;
 use crate::tables::Tables;
 
-/// The segment that a port belongs in: that of its machine, or provisioning without a machine. A port
-/// pinned after a restore stays where it was seen.
+/// The segment that a port belongs in: that of its machine, or provisioning without a machine. A
+/// port pinned after a restore stays where it was seen.
 pub fn port_vni(tables: &Tables, switch: &Switch, port: &str) -> Vni {
     let kept = switch.ports.get(port).and_then(|port| port.kept);
     kept.unwrap_or_else(|| vni_of_machine(tables, switch, port))
@@ -31,8 +31,8 @@ pub(crate) fn vni_of_machine(tables: &Tables, switch: &Switch, port: &str) -> Vn
     machine.map_or_else(provisioning, |machine| match machine.segment {
         Segment::Provisioning => provisioning(),
         Segment::Isolated => Vni::NONE,
-        // Neither segment is right for a port that only the switch reports: isolated, a forged frame
-        // reaches nobody.
+        // Neither segment is right for a port that only the switch reports: isolated, a forged
+        // frame reaches nobody.
         Segment::Tenant if is_unclaimed(machine, &switch.id, port) => Vni::NONE,
         Segment::Tenant => machine
             .allocation

@@ -1,9 +1,9 @@
 //! Comparison of a restored state with what was observed since the backup.
 //!
-//! The state lacks what happened after the backup. A machine that was allocated since is free in it,
-//! and silent: a judgement by time would power-cycle and wipe a tenant's machine. So until an operator
-//! has compared the two, no silence is judged, no life-cycle order goes out, no installer boots, no
-//! machine is on offer and no switch gets new settings.
+//! The state lacks what happened after the backup. A machine that was allocated since is free in
+//! it, and silent: a judgement by time would power-cycle and wipe a tenant's machine. So until an
+//! operator has compared the two, no silence is judged, no life-cycle order goes out, no installer
+//! boots, no machine is on offer and no switch gets new settings.
 
 use std::collections::BTreeSet;
 
@@ -23,8 +23,9 @@ pub struct RestoredMachine<'a> {
     pub log: Option<&'a EventLog>,
     /// `true` if anything was heard of it since the backup, possibly from others.
     pub is_observed: bool,
-    /// `true` if it is proven to be what the backup knows: a credential of the backup was used for it
-    /// since, or it runs for its tenant and its switches report its ports in that tenant's segment.
+    /// `true` if it is proven to be what the backup knows: a credential of the backup was used for
+    /// it since, or it runs for its tenant and its switches report its ports in that tenant's
+    /// segment.
     pub is_proven: bool,
 }
 
@@ -118,8 +119,8 @@ pub fn kept_ports(tables: &Tables, made_at: Timestamp) -> Vec<KeptPort<'_>> {
             }
             let known = vni_of_machine(tables, switch, port);
             let kept = if switch.hears {
-                // Pinned even where it is in the right segment: a later change of the machine's cable or
-                // phase must not move the port of an unproven machine.
+                // Pinned even where it is in the right segment: a later change of the machine's
+                // cable or phase must not move the port of an unproven machine.
                 let is_moved = |seen: &Vni| machine.is_some() || *seen != known;
                 seen_vni(switch, port, made_at).filter(is_moved)
             } else {

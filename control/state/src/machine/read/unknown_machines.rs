@@ -9,8 +9,8 @@ use crate::tables::Tables;
 /// Most machines that become known by one MAC address; further ones are refused. More than one,
 /// because NICs and boards are replaced.
 pub const MAC_MACHINES_MAX: usize = 3;
-/// Most machines that one BMC may report; further ones are ignored. More than one, because boards are
-/// replaced.
+/// Most machines that one BMC may report; further ones are ignored. More than one, because boards
+/// are replaced.
 const BMC_MACHINES_MAX: usize = 3;
 /// Most unknown machines that a partition keeps, in minutes at its full rate; further ones are
 /// refused.
@@ -39,8 +39,8 @@ pub struct Strangers {
 /// Most MAC addresses named; further ones are left out.
 const NAMED_MAX: usize = 8;
 
-/// Partitions in which somebody may be inventing machines: one MAC address has as many as it may, or
-/// more than a minute's worth never registered.
+/// Partitions in which somebody may be inventing machines: one MAC address has as many as it may,
+/// or more than a minute's worth never registered.
 pub fn strangers(tables: &Tables) -> Vec<Strangers> {
     let index = tables.index();
     let found = index.strangers.iter().filter_map(|(id, known)| {

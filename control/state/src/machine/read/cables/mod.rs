@@ -1,8 +1,8 @@
 //! Cables, judged by the reports of both ends.
 //!
-//! A machine claims a port if one of its NICs hears the switch there by LLDP. A switch hears a machine
-//! if frames of one of its NICs arrive. A cable exists if both agree. If the switch's agent cannot
-//! report neighbours, a claim stands as long as no other machine makes the same claim.
+//! A machine claims a port if one of its NICs hears the switch there by LLDP. A switch hears a
+//! machine if frames of one of its NICs arrive. A cable exists if both agree. If the switch's agent
+//! cannot report neighbours, a claim stands as long as no other machine makes the same claim.
 //!
 //! Invariant: the ports of an allocated machine, or of one whose reclaim is not complete, stay its
 //! own, whatever others claim or hear. Otherwise a forged LLDP frame could pull a port out of a
@@ -99,8 +99,8 @@ fn heard_on<'a>(switch: &'a Switch, port: &str) -> &'a [Neighbour] {
     observed.map_or(&[], |observed| &observed.neighbours)
 }
 
-/// `true` if other machines may get its ports: it is not allocated, and its ports have left the last
-/// tenant's segment.
+/// `true` if other machines may get its ports: it is not allocated, and its ports have left the
+/// last tenant's segment.
 pub(crate) fn is_free(machine: &Machine) -> bool {
     machine.allocation.is_none()
         && machine.segment == Segment::Provisioning
