@@ -34,7 +34,7 @@ pub(crate) fn replay(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Option<Arc<Mac
         return Err(Error::new(
             ErrorCode::KeyReused,
             format!(
-                "idempotency key \"{}\" came with another request before",
+                "idempotency key \"{}\" was used with a different request before",
                 wanted.key
             ),
         ));

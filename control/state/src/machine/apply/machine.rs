@@ -52,7 +52,8 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> Result<Reply, Error
 
 /// The refusal of a change of keys that are on the disk already.
 fn keys_are_written(id: MachineId) -> Error {
-    let message = format!("machine \"{id}\" has its SSH keys already: nothing changes them there");
+    let message =
+        format!("machine \"{id}\" already has its SSH keys: control cannot change them there");
     let hint = "change authorized_keys on the machine; or free it, and create it with other keys";
     Error::new(ErrorCode::WrongPhase, message)
         .object("machine", id)
@@ -205,7 +206,7 @@ fn is_off(machine: &Machine) -> bool {
 fn isolated(machine: &Machine) -> Error {
     let id = machine.id;
     let message = format!(
-        "machine \"{id}\" is isolated: its power could not be cut, and nobody knows what runs on it"
+        "machine \"{id}\" is isolated: its power could not be cut, and its last system may still run"
     );
     let hint = format!(
         "reclaim it: metalmesh machine set-state available {id}; or unplug it, and delete it when \

@@ -21,7 +21,7 @@ use crate::reply::Reply;
 use crate::tables::Tx;
 
 /// Error of a nonce order that ended without the nonce's digest: no machine could join with it.
-const UNTOLD_NONCE: &str = "the BMC agent did not tell what it wrote";
+const NONCE_NOT_REPORTED: &str = "the BMC agent did not report the nonce that it wrote";
 
 /// Creates an order on behalf of a caller of the API.
 pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result<Reply, Error> {
@@ -39,7 +39,7 @@ pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result<Reply, Err
     if busy && !is_led {
         return Err(crate::machine::apply::lifecycle::wrong_phase(
             &machine,
-            "ordered about",
+            "given power or boot orders",
         ));
     }
     // Since the backup the machine may have been given to another tenant.
@@ -209,7 +209,7 @@ pub(crate) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result<Reply, Error> {
     let mut order = BmcOrder::clone(&order);
     if order.action == BmcAction::SetNonce && error.is_none() {
         order.nonce.clone_from(&op.nonce);
-        error = order.nonce.is_none().then(|| UNTOLD_NONCE.to_owned());
+        error = order.nonce.is_none().then(|| NONCE_NOT_REPORTED.to_owned());
     }
     let state = if error.is_some() {
         OrderState::Failed
@@ -242,7 +242,7 @@ pub(crate) fn take(tx: &mut Tx<'_>, op: &TakeBmcOrder) -> Result<Reply, Error> {
         holder.is_some_and(|holder| is_open(holder, op.stream.node, &op.open))
     });
     if elsewhere {
-        return refuse("is carried out for another stream, or one before it is");
+        return refuse("is assigned to another stream, or an order before it is");
     }
     let mut order = BmcOrder::clone(&order);
     order.taken_by = Some(op.stream);
@@ -325,7 +325,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result<Reply, Erro
                 order.action.as_str()
             );
             let error = Error::new(ErrorCode::StillInUse, message).object("task", op.id);
-            Err(error.hint("it ends by itself, at the latest when its time is over"))
+            Err(error.hint("it ends by itself, at the latest at its deadline"))
         }
         (OrderState::Open, OrderPurpose::User(_)) => {
             end(tx, &order, OrderState::Cancelled, None);

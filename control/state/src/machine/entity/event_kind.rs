@@ -79,6 +79,6 @@ impl FromStr for EventKind {
         Self::ALL
             .into_iter()
             .find(|kind| kind.as_str() == text)
-            .ok_or_else(|| Error::invalid("event", format!("\"{text}\" is not one that we know")))
+            .ok_or_else(|| Error::invalid("event", format!("\"{text}\" is not a known event")))
     }
 }

@@ -25,6 +25,8 @@ pub fn boot_target(tables: &Tables, machine: MachineId) -> BootTarget {
     let machine = tables.get::<Machine>(&machine);
     let wanted = machine.map_or(BootTarget::Hammer, |machine| target(machine));
     match wanted {
+        // No answer, and not the disk: the machine asks again, and its disk stays as it is
+        // meanwhile.
         BootTarget::Hammer if restored(tables).is_some() => BootTarget::None,
         wanted => wanted,
     }
@@ -63,7 +65,9 @@ pub fn is_left_alone(machine: &Machine) -> bool {
 fn by_phase(machine: &Machine) -> BootTarget {
     match machine.phase {
         Phase::BootOrder | Phase::Rebooting | Phase::Running => BootTarget::Disk,
+        // Its ports are isolated: a request with its identity comes from somewhere else.
         Phase::Held(HoldCause::Bmc) if machine.segment == Segment::Isolated => BootTarget::None,
+        // It may be in the last tenant's segment still, where hammer must not run.
         Phase::Held(HoldCause::Ports) => BootTarget::None,
         _ => BootTarget::Hammer,
     }

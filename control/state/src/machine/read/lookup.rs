@@ -84,6 +84,7 @@ pub fn vpn_leaving(tables: &Tables) -> impl Iterator<Item = &Arc<VpnMember>> {
     tables.all::<VpnMember>().filter(|member| {
         let machine = tables.get::<Machine>(&member.machine);
         let holder = machine.and_then(|machine| machine.allocation.as_ref());
+        // By the allocation: the machine may be another project's by now.
         holder.is_none_or(|holder| holder.id != member.allocation)
             || machine.is_some_and(|machine| machine.is_leaving())
     })

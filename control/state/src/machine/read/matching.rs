@@ -16,6 +16,8 @@ const MIB: u64 = 1024 * 1024;
 /// The one size that the hardware matches; `None` if no size matches, or more than one.
 pub fn match_size(tables: &Tables, hardware: &Hardware) -> Option<SizeId> {
     let mut matching = matching_sizes(tables, hardware);
+    // Two matching sizes are a mistake in the catalog: a machine without a size is not on offer, so
+    // that the mistake shows, and no tenant gets a size by chance.
     match (matching.next(), matching.next()) {
         (Some(only), None) => Some(only.id.clone()),
         _ => None,
@@ -37,6 +39,7 @@ pub fn matching_sizes<'a>(
 fn fits(constraints: &[SizeConstraint], hardware: &Hardware) -> bool {
     let of = |kind| constraints.iter().filter(move |c| c.kind == kind);
     let covered = |kind, name: &str| of(kind).any(|c| selects(c, name));
+    // A size without constraints would match every machine without CPU, disk and GPU.
     !constraints.is_empty()
         && constraints
             .iter()
@@ -59,6 +62,7 @@ fn fits(constraints: &[SizeConstraint], hardware: &Hardware) -> bool {
 /// `true` if a constraint covers a part of this name.
 fn selects(constraint: &SizeConstraint, name: &str) -> bool {
     match constraint.identifier.as_deref() {
+        // No pattern covers every part of the kind.
         None | Some("") => true,
         Some(pattern) => glob(pattern.as_bytes(), name.as_bytes()),
     }

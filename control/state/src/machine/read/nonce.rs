@@ -70,6 +70,8 @@ impl<'a> Nonce<'a> {
         let Some(order) = self.order else {
             return Err(self.awaited("was not given a nonce yet"));
         };
+        // Only the newest order counts. Falling back to an older nonce would accept what the BMC
+        // holds no longer.
         match order.state {
             OrderState::Open => return Err(self.awaited("is being given a nonce")),
             OrderState::Done => {}
@@ -80,11 +82,14 @@ impl<'a> Nonce<'a> {
         let Some(nonce) = &order.nonce else {
             return Err(self.refused("nonce was used already; it gets another with its next boot"));
         };
+        // Before the comparison: an old nonce that was read by somebody is worth nothing.
         if is_over(order, now) {
             return Err(self.refused("nonce has ended; it gets another with its next boot"));
         }
         match shown {
             Some(shown) if shown.same_as(nonce) => Ok(()),
+            // The machine may have read the BMC before the agent wrote: not refused yet, or a race
+            // would cost it another boot.
             _ if now.since_ms(since(order)) < NONCE_SETTLE_MS => {
                 Err(self.awaited("has a new nonce that the machine does not show yet"))
             }

@@ -10,6 +10,7 @@ use crate::tables::Tables;
 /// The segment that a port belongs in: that of its machine, or provisioning without a machine. A
 /// port pinned after a restore stays where it was seen.
 pub fn port_vni(tables: &Tables, switch: &Switch, port: &str) -> Vni {
+    // The pin comes before everything that the restored state says of the port.
     let kept = switch.ports.get(port).and_then(|port| port.kept);
     kept.unwrap_or_else(|| vni_of_machine(tables, switch, port))
 }
@@ -30,6 +31,7 @@ pub(crate) fn vni_of_machine(tables: &Tables, switch: &Switch, port: &str) -> Vn
         .and_then(|id| tables.get::<Machine>(id));
     machine.map_or_else(provisioning, |machine| match machine.segment {
         Segment::Provisioning => provisioning(),
+        // The tenant's system may still run: neither its segment nor provisioning may hear it.
         Segment::Isolated => Vni::NONE,
         // Neither segment is right for a port that only the switch reports: isolated, a forged
         // frame reaches nobody.

@@ -20,6 +20,7 @@ pub fn event_is_heartbeat(tables: &Tables, machine: MachineId, kind: EventKind) 
         return false;
     };
     let repeats = match kind {
+        // After a phone home hammer cannot be there: its heartbeat is an error worth a record.
         EventKind::Alive => log
             .state
             .is_some_and(|state| state != EventKind::PhonedHome),
@@ -39,6 +40,7 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
         return true;
     };
     let Some(bmc) = &machine.bmc else { return true };
+    // A claim changes nothing of the believed BMC, and is compared with the claims alone.
     if is_claim(machine, reading) {
         return claim_matters(machine, reading, now);
     }
@@ -49,6 +51,7 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
     {
         return true;
     }
+    // The time differs in each report and alone makes no news.
     let mut fresh = Bmc {
         updated_at: bmc.updated_at,
         ..bmc_of(reading)
@@ -65,6 +68,8 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
 
 /// `true` if a reading is of another BMC than the one believed to be the machine's.
 pub(crate) fn is_claim(machine: &Machine, reading: &BmcReading) -> bool {
+    // An address that only hammer saw in band binds nothing: the first reading of an agent replaces
+    // it.
     let believed = machine.bmc.as_ref().filter(|bmc| bmc.was_read());
     !reading.address.is_empty() && believed.is_some_and(|bmc| !bmc.is_at(&reading.address))
 }

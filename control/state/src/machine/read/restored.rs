@@ -59,6 +59,7 @@ fn is_in_place(tables: &Tables, machine: &Machine, made_at: Timestamp) -> bool {
         let switch = tables.get::<Switch>(switch);
         switch.is_some_and(|switch| {
             let known = vni_of_machine(tables, switch, port);
+            // An isolated port proves nothing: any machine may be behind it.
             known != Vni::NONE && seen_vni(switch, port, made_at) == Some(known)
         })
     };
@@ -114,6 +115,7 @@ pub fn kept_ports(tables: &Tables, made_at: Timestamp) -> Vec<KeptPort<'_>> {
             let id = machines.get(&(switch.id.clone(), port.clone()));
             let machine = id.and_then(|id| tables.get::<Machine>(id));
             let machine = machine.map(AsRef::as_ref);
+            // A proven machine's ports may follow the state, which is right about it.
             if machine.is_some_and(|machine| proven.contains(&machine.id)) {
                 return None;
             }
@@ -124,6 +126,9 @@ pub fn kept_ports(tables: &Tables, made_at: Timestamp) -> Vec<KeptPort<'_>> {
                 let is_moved = |seen: &Vni| machine.is_some() || *seen != known;
                 seen_vni(switch, port, made_at).filter(is_moved)
             } else {
+                // What the port carries is unknown. An allocated machine's goes to its tenant's
+                // segment, which is the one that the backup knows; a free machine's must not go to
+                // provisioning.
                 machine
                     .filter(|machine| machine.allocation.is_none())
                     .map(|_| Vni::NONE)

@@ -81,6 +81,7 @@ pub(crate) fn claims<'a>(
 
 /// The machine id that a neighbour sends by LLDP. Hammer and installed systems send it.
 fn named(neighbour: &Neighbour) -> Option<MachineId> {
+    // Either field: senders differ in where they put the id.
     let names = [&neighbour.system_name, &neighbour.chassis_id];
     names.into_iter().find_map(|name| name.parse().ok())
 }
@@ -160,6 +161,8 @@ pub(crate) fn judge(
     if let Some(owner) = owner.filter(|owner| !is_free(owner)) {
         return Err(ClaimRefused::Taken(owner.id));
     }
+    // Without neighbours from the switch there is no second report: the claim stands alone, unless
+    // another machine claims the same.
     if !switch.hears {
         let at = (switch.id.clone(), port.to_owned());
         let claimants = tables.index().claimants.get(&at).into_iter().flatten();
@@ -269,6 +272,8 @@ fn kept<'a>(
     claims: &[ClaimedPort<'_>],
     is_fresh: bool,
 ) -> Option<&'a PortLink> {
+    // A NIC that hears nobody keeps its cable until the next registration, which is the first
+    // complete list after a cable was pulled.
     let is_told = |link: &PortLink| match claims {
         [] => !is_fresh,
         _ => claims.iter().any(|claim| is_at(link, *claim)),
@@ -302,6 +307,8 @@ fn strays(tables: &Tables, machine: &Machine, found: &[PortLink]) -> Vec<PortLin
     let is_free = is_free(machine);
     for nic in &machine.hardware.nics {
         let is_wired = found.iter().any(|link| link.mac == nic.mac);
+        // A NIC that claims another port is settled there: an echo of it elsewhere is an issue to
+        // report, and no second cable.
         if is_free && (is_wired || !claims(tables, machine, nic).is_empty()) {
             continue;
         }
