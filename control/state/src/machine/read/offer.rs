@@ -42,7 +42,6 @@ pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
     if machine.condition.state == Availability::Locked {
         return Some(format!("it is locked: {}", machine.condition.description));
     }
-    // Last, because an operator should first read what is wrong with the machine itself.
     let is_alive =
         log.is_some_and(|log| log.liveliness == Liveliness::Alive && !log.failed_reclaim);
     (!is_alive).then(|| "it gives no sign of life".into())
