@@ -8,6 +8,7 @@ use proto_types::{MachineId, OrderId, PartitionId};
 use uuid::Uuid;
 
 use crate::cluster::read::{not_reconciled, restored};
+use crate::machine::apply::order_outcome::{observe, record_order_failure};
 use crate::machine::apply::{bmc_claims, events, reclaim};
 use crate::machine::command::{
     BmcOrderDone, DeleteBmcOrder, KeepBmcAccess, OrderBmc, ReportBmc, TakeBmcOrder,
@@ -21,7 +22,7 @@ use crate::reply::Reply;
 use crate::tables::Tx;
 
 /// Error of a nonce order that ended without the nonce's digest: no machine could join with it.
-const NONCE_NOT_REPORTED: &str = "the BMC agent did not report the nonce that it wrote";
+const NONCE_NOT_TOLD: &str = "the BMC agent did not tell the nonce that it wrote";
 
 /// Creates an order on behalf of a caller of the API.
 pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result<Reply, Error> {
@@ -209,7 +210,7 @@ pub(crate) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result<Reply, Error> {
     let mut order = BmcOrder::clone(&order);
     if order.action == BmcAction::SetNonce && error.is_none() {
         order.nonce.clone_from(&op.nonce);
-        error = order.nonce.is_none().then(|| NONCE_NOT_REPORTED.to_owned());
+        error = order.nonce.is_none().then(|| NONCE_NOT_TOLD.to_owned());
     }
     let state = if error.is_some() {
         OrderState::Failed
@@ -219,7 +220,7 @@ pub(crate) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result<Reply, Error> {
     // The observed power is written before the life cycle goes on, which reads the machine anew.
     let ended = end(tx, &order, state, error);
     observe(tx, &ended, op.power_state.as_deref());
-    tell_failure(tx, &ended);
+    record_order_failure(tx, &ended);
     reclaim::order_ended(tx, &ended)?;
     Ok(Reply::BmcOrder(ended))
 }
@@ -262,18 +263,8 @@ pub(crate) fn expire(tx: &mut Tx<'_>, order: &BmcOrder) -> Result<(), Error> {
     let contest = machine.and_then(|machine| bmc_claims::contest(machine));
     let error = contest.unwrap_or_else(|| "the BMC agent did not answer in time".to_owned());
     let ended = end(tx, order, OrderState::Expired, Some(error));
-    tell_failure(tx, &ended);
+    record_order_failure(tx, &ended);
     reclaim::order_ended(tx, &ended)
-}
-
-/// Records the failure of an order among the machine's events, for the user who gave it or wonders
-/// why the machine does not join. Failures of the life cycle are in the machine's reason.
-fn tell_failure(tx: &mut Tx<'_>, order: &BmcOrder) {
-    let is_told = order.purpose != OrderPurpose::Life;
-    if let (true, Some(error)) = (is_told, &order.error) {
-        let message = format!("{} failed: {error}", order.action.as_str());
-        events::record_failure(tx, order.machine, &message);
-    }
 }
 
 /// Refuses an agent of another partition: one compromised agent must not end orders elsewhere.
@@ -290,24 +281,6 @@ fn check_partition(
         format!("machine \"{machine}\" is not in partition \"{of_agent}\""),
     )
     .object("machine", machine))
-}
-
-/// Writes the power state and LED that the end of an order tells.
-fn observe(tx: &mut Tx<'_>, order: &BmcOrder, power_state: Option<&str>) {
-    let Some(mut machine) = tx.get::<Machine>(&order.machine).map(|m| Machine::clone(m)) else {
-        return;
-    };
-    if let (Some(bmc), Some(power)) = (&mut machine.bmc, power_state.filter(|p| !p.is_empty())) {
-        bmc.power_state = power.to_owned();
-    }
-    if order.state == OrderState::Done {
-        match order.action {
-            BmcAction::LedOn => machine.led.value = "on".into(),
-            BmcAction::LedOff => machine.led.value = "off".into(),
-            _ => {}
-        }
-    }
-    tx.save(machine);
 }
 
 /// Cancels an open order of a user, or deletes an ended order.
