@@ -78,3 +78,30 @@ pub(crate) fn wrong_phase(machine: &Machine, verb: &str) -> Error {
     )
     .object("machine", machine.id)
 }
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn revivals_of_a_free_machine_count_anew_when_it_is_heard() {
+        for (phase, attempts) in [
+            (Phase::Wiping, 0),
+            (Phase::Waiting, 0),
+            (Phase::Installing, 2),
+        ] {
+            let seen = Machine::seen(MachineId::new(Uuid::nil()), None, Timestamp::ZERO);
+            let mut machine = Machine {
+                phase,
+                step_attempts: 2,
+                reason: "silent".into(),
+                ..seen
+            };
+            came_back(&mut machine);
+            assert_eq!(machine.step_attempts, attempts, "{phase}");
+            assert_ne!(machine.reason, "silent", "{phase}");
+        }
+    }
+}

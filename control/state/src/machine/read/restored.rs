@@ -126,9 +126,9 @@ pub fn kept_ports(tables: &Tables, made_at: Timestamp) -> Vec<KeptPort<'_>> {
                 let is_moved = |seen: &Vni| machine.is_some() || *seen != known;
                 seen_vni(switch, port, made_at).filter(is_moved)
             } else {
-                // What the port carries is unknown. An allocated machine's goes to its tenant's
-                // segment, which is the one that the backup knows; a free machine's must not go to
-                // provisioning.
+                // The switch does not tell the port's segment. An allocated machine's goes to its
+                // tenant's segment, which is the one that the backup knows; a free machine's must
+                // not go to provisioning.
                 machine
                     .filter(|machine| machine.allocation.is_none())
                     .map(|_| Vni::NONE)
