@@ -63,7 +63,7 @@ pub fn attempt(tables: &mut Tables, command: &Command) -> Result<Reply, Error> {
 
 fn carry_out<'a>(tx: &mut Tx<'a>, command: &'a Command) -> Result<Reply, Error> {
     let trace = command.trace.as_deref();
-    tx.trace = trace.filter(|it| it.len() == TRACE_LEN && it.is_ascii());
+    tx.trace = trace.filter(|text| text.len() == TRACE_LEN && text.is_ascii());
     if command.version > FEATURE_LEVEL {
         return Err(Error::new(
             ErrorCode::UnsupportedVersion,

@@ -26,8 +26,10 @@ pub fn counts(tables: &Tables, quota: &Quota) -> Counts {
     let projects: Vec<ProjectId> = match &quota.subject {
         QuotaSubject::Project(id) => vec![*id],
         QuotaSubject::Tenant(login) => {
-            let own = tables.all::<Project>().filter(|it| it.tenant == *login);
-            own.map(|it| it.id).collect()
+            let own = tables
+                .all::<Project>()
+                .filter(|project| project.tenant == *login);
+            own.map(|project| project.id).collect()
         }
     };
     let index = tables.index();

@@ -33,28 +33,33 @@ pub fn bgp_filter(tables: &Tables, machine: &Machine) -> Option<BgpFilter> {
 /// The prefixes of its child network, what the network above lets it announce, and the other
 /// addresses of its project, those of underlays aside.
 fn of_machine(tables: &Tables, allocation: &Allocation) -> BgpFilter {
-    let children = || allocation.networks.iter().filter(|it| it.kind.is_child());
+    let children = || {
+        allocation
+            .networks
+            .iter()
+            .filter(|network| network.kind.is_child())
+    };
     let mut cidrs: BTreeSet<IpNet> = BTreeSet::new();
     for child in children() {
         cidrs.extend(child.prefixes.iter().copied());
         let above = tables
             .get::<Network>(&child.network)
-            .and_then(|it| tables.get::<Network>(it.parent.as_ref()?));
+            .and_then(|child| tables.get::<Network>(child.parent.as_ref()?));
         cidrs.extend(
             above
                 .iter()
-                .flat_map(|it| it.additional_announcable_cidrs.iter().copied()),
+                .flat_map(|network| network.additional_announcable_cidrs.iter().copied()),
         );
     }
     let is_inside = |ip: &std::net::IpAddr| {
-        let mut prefixes = children().flat_map(|it| &it.prefixes);
+        let mut prefixes = children().flat_map(|child| &child.prefixes);
         prefixes.any(|prefix| prefix.contains(ip))
     };
     let others = project_ips(tables, allocation.project)
         .filter(|ip| !is_inside(&ip.ip))
         .filter(|ip| {
             let network = tables.get::<Network>(&ip.network);
-            network.is_some_and(|it| it.kind != NetworkType::Underlay)
+            network.is_some_and(|network| network.kind != NetworkType::Underlay)
         });
     cidrs.extend(others.map(|ip| IpNet::from(ip.ip)));
     BgpFilter {

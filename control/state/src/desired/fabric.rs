@@ -129,7 +129,10 @@ impl Fabric {
         let segments = leaf.segments().into_iter().map(|vni| {
             let provisioning = vni == site.provisioning;
             let members = self.members.get(&(leaf.partition.clone(), vni));
-            let others = members.into_iter().flatten().filter(|(it, _)| *it != id);
+            let others = members
+                .into_iter()
+                .flatten()
+                .filter(|(member, _)| *member != id);
             let mut remote_vteps: BTreeSet<_> = others.map(|(_, vtep)| *vtep).collect();
             if !provisioning {
                 remote_vteps.extend(&site.exits);
@@ -149,7 +152,9 @@ impl Fabric {
 
     /// Reads a switch anew; whoever has something else to do by that.
     fn look_at(&mut self, tables: &Tables, id: &SwitchId) -> BTreeSet<SwitchId> {
-        let now = tables.get::<Switch>(id).map(|it| Leaf::of(tables, it));
+        let now = tables
+            .get::<Switch>(id)
+            .map(|switch| Leaf::of(tables, switch));
         let before = self.leaves.remove(id);
         let mut concerned = BTreeSet::new();
         if before != now {
@@ -191,7 +196,10 @@ impl Fabric {
 
     /// Notes in which partition a switch stands.
     fn settle(&mut self, tables: &Tables, id: &SwitchId, was: Option<&Leaf>, is: Option<&Leaf>) {
-        let (was, is) = (was.map(|it| &it.partition), is.map(|it| &it.partition));
+        let (was, is) = (
+            was.map(|leaf| &leaf.partition),
+            is.map(|leaf| &leaf.partition),
+        );
         if was == is {
             return;
         }

@@ -177,7 +177,11 @@ fn renamed(layout: &Layout, name: impl Fn(&str, &str, u32) -> String) -> Layout 
 
 /// The number that a partition gets: 0 stands for the first that no other partition has.
 fn number_of(disk: &Disk, number: u32) -> u32 {
-    let is_free = |number: &u32| disk.partitions.iter().all(|it| it.number != *number);
+    let is_free = |number: &u32| {
+        disk.partitions
+            .iter()
+            .all(|partition| partition.number != *number)
+    };
     match number {
         0 => (1..).find(is_free).unwrap_or(0),
         number => number,

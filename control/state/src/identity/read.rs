@@ -9,5 +9,5 @@ use crate::tables::Tables;
 pub fn is_certificate_good(tables: &Tables, serial: &str, now: Timestamp) -> bool {
     tables
         .get::<Certificate>(&serial.to_owned())
-        .is_some_and(|it| it.revoked_at.is_none() && now < it.not_after)
+        .is_some_and(|certificate| certificate.revoked_at.is_none() && now < certificate.not_after)
 }

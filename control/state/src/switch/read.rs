@@ -29,7 +29,7 @@ pub fn switch_report_matters(tables: &Tables, report: &ReportSwitch) -> bool {
             .is_none_or(|known| !known.is_like(seen))
     });
     // A restored state is compared with what switches say now: that nothing changed is news, too.
-    let is_unheard = restored(tables).is_some_and(|it| switch.sync.at <= it.made_at);
+    let is_unheard = restored(tables).is_some_and(|restored| switch.sync.at <= restored.made_at);
     ports_differ
         || is_unheard
         || error != report.error.as_ref()

@@ -39,8 +39,11 @@ fn check_partition(tx: &mut Tx<'_>, partition: &Partition) -> Check {
     check_number(labels, label::UNKNOWN_MACHINES, 1..=UNKNOWN_MACHINES_MAX)?;
     check_number(labels, label::SEGMENT_MTU, 1280..=9216)?;
     check_nonce_label(labels)?;
-    let uplinks = labels.get(label::UPLINKS).map(|text| text.parse());
-    if !uplinks.is_none_or(|it| it.is_ok_and(|it| (1..=UPLINKS_MAX).contains(&it))) {
+    let is_good = |text: &String| {
+        let count = text.parse();
+        count.is_ok_and(|count| (1..=UPLINKS_MAX).contains(&count))
+    };
+    if !labels.get(label::UPLINKS).is_none_or(is_good) {
         let rule = format!("must be a number in 1..={UPLINKS_MAX}");
         return Err(Error::invalid(label::UPLINKS, rule));
     }

@@ -62,9 +62,10 @@ pub struct Partition {
 impl Partition {
     /// The segment that unallocated machines boot in.
     pub fn provisioning_vni(&self) -> Vni {
-        self.number(label::PROVISIONING_VNI, PROVISIONING_VNI_DEFAULT)
-            .try_into()
-            .unwrap_or_default()
+        let number = self.number(label::PROVISIONING_VNI, PROVISIONING_VNI_DEFAULT);
+        // `apply` refuses a label outside the range of VNIs. A partition with such a label has no
+        // segment: any other number could be the segment of a tenant.
+        Vni::try_from(number).unwrap_or(Vni::NONE)
     }
     /// Ethernet MTU inside segments, bytes.
     pub fn segment_mtu(&self) -> u32 {

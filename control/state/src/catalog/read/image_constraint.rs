@@ -20,7 +20,7 @@ pub(crate) fn check_image_constraint(
     for allowed in constraint
         .image_constraints
         .iter()
-        .filter(|it| it.image == os)
+        .filter(|constraint| constraint.image == os)
     {
         if !Requirement::parse(&allowed.semver_match)?.matches(version) {
             return Err(Error::new(

@@ -15,7 +15,7 @@ pub fn component<'a>(
     identifier: &str,
 ) -> Option<&'a Arc<Component>> {
     let mut all = tables.all::<Component>();
-    all.find(|it| it.kind == kind && it.identifier == identifier)
+    all.find(|component| component.kind == kind && component.identifier == identifier)
 }
 
 /// Whether a report says anything that is not known: components report every few minutes, and

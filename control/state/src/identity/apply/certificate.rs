@@ -57,7 +57,10 @@ pub(crate) fn revoke_allocation(
         .unzip();
     // A renewal that is under way must find that it comes too late.
     for id in identities {
-        if let Some(identity) = tx.get::<Identity>(&id).filter(|it| it.revoked_at.is_none()) {
+        if let Some(identity) = tx
+            .get::<Identity>(&id)
+            .filter(|identity| identity.revoked_at.is_none())
+        {
             let revoked = Identity {
                 revoked_at: Some(tx.now),
                 revoked_reason: reason.to_owned(),

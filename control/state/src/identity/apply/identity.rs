@@ -45,8 +45,8 @@ pub(crate) fn gone(identity: &str) -> Error {
 fn serials_of(tables: &Tables, identity: &str) -> Vec<String> {
     tables
         .all::<Certificate>()
-        .filter(|it| it.identity == identity)
-        .map(|it| it.serial.clone())
+        .filter(|certificate| certificate.identity == identity)
+        .map(|certificate| certificate.serial.clone())
         .collect()
 }
 
@@ -55,8 +55,8 @@ pub(crate) fn revoke_identity(tx: &mut Tx<'_>, op: &RevokeIdentity) -> Result {
     let tickets: Vec<JoinTicket> = tx
         .tables()
         .all::<JoinTicket>()
-        .filter(|it| it.revoked_at.is_none() && is_ticket_of(it, &op.identity))
-        .map(|it| JoinTicket::clone(it))
+        .filter(|ticket| ticket.revoked_at.is_none() && is_ticket_of(ticket, &op.identity))
+        .map(|ticket| JoinTicket::clone(ticket))
         .collect();
     for ticket in tickets {
         tx.save(JoinTicket {
@@ -67,8 +67,8 @@ pub(crate) fn revoke_identity(tx: &mut Tx<'_>, op: &RevokeIdentity) -> Result {
     let boots: Vec<_> = tx
         .tables()
         .all::<BootTicket>()
-        .filter(|it| path(&op.identity) == format!("/machine/{}", it.machine))
-        .map(|it| it.id)
+        .filter(|ticket| path(&op.identity) == format!("/machine/{}", ticket.machine))
+        .map(|ticket| ticket.id)
         .collect();
     for id in boots {
         tx.delete::<BootTicket>(&id);
@@ -112,24 +112,27 @@ pub(crate) fn of_replaced_keys(tables: &Tables, now: Timestamp) -> Vec<String> {
     // A key that changed earlier has no valid certificates of its predecessor left.
     let recent: BTreeMap<&str, &Identity> = tables
         .all::<Identity>()
-        .filter(|it| it.key_since > it.joined_at && now.since_ms(it.key_since) < LOOK_BACK_MS)
-        .map(|it| (it.id.as_str(), it.as_ref()))
+        .filter(|identity| {
+            identity.key_since > identity.joined_at
+                && now.since_ms(identity.key_since) < LOOK_BACK_MS
+        })
+        .map(|identity| (identity.id.as_str(), identity.as_ref()))
         .collect();
     if recent.is_empty() {
         return Vec::new();
     }
-    let replaced = |it: &Certificate| {
-        let (None, Some(key)) = (it.revoked_at, &it.key) else {
+    let replaced = |certificate: &Certificate| {
+        let (None, Some(key)) = (certificate.revoked_at, &certificate.key) else {
             return false;
         };
-        let identity = recent.get(it.identity.as_str());
+        let identity = recent.get(certificate.identity.as_str());
         identity.is_some_and(|identity| {
             identity.key != *key && now.since_ms(identity.key_since) >= OLD_KEY_MS
         })
     };
     tables
         .all::<Certificate>()
-        .filter(|it| replaced(it))
-        .map(|it| it.serial.clone())
+        .filter(|certificate| replaced(certificate))
+        .map(|certificate| certificate.serial.clone())
         .collect()
 }

@@ -92,7 +92,7 @@ fn joined(
             ),
         ));
     }
-    let again = known.filter(|it| it.joined_by == *by && it.revoked_at.is_none());
+    let again = known.filter(|identity| identity.joined_by == *by && identity.revoked_at.is_none());
     Ok(again.map_or_else(|| fresh(tx.now, op, key, by.clone()), Identity::clone))
 }
 
@@ -114,13 +114,13 @@ fn renewed(
                 .is_some_and(|k| k.same_as(shown));
             same && is_ticket_of(ticket, id)
         });
-        let by = ticket.map_or(JoinedBy::Unknown, |it| JoinedBy::JoinTicket(it.id));
+        let by = ticket.map_or(JoinedBy::Unknown, |ticket| JoinedBy::JoinTicket(ticket.id));
         return Ok(fresh(tx.now, op, shown, by));
     };
     let is_ticket_revoked = match &known.joined_by {
         JoinedBy::JoinTicket(id) => {
             let ticket = tx.get::<JoinTicket>(id);
-            ticket.is_some_and(|it| it.revoked_at.is_some())
+            ticket.is_some_and(|ticket| ticket.revoked_at.is_some())
         }
         _ => false,
     };

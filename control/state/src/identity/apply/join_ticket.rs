@@ -99,7 +99,7 @@ pub(crate) fn redeem_join_ticket(tx: &mut Tx<'_>, op: &RedeemJoinTicket) -> Resu
             "is bound to another key",
         ));
     }
-    let is_at_tpm = |wanted: &Digest| op.tpm.as_ref().is_some_and(|it| it.same_as(wanted));
+    let is_at_tpm = |wanted: &Digest| op.tpm.as_ref().is_some_and(|tpm| tpm.same_as(wanted));
     if !ticket.tpm.as_ref().is_none_or(is_at_tpm) {
         return Err(refuse(
             ErrorCode::TpmUnproved,

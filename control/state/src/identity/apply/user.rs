@@ -58,8 +58,9 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteUser) -> Result {
 fn revoke(tx: &mut Tx<'_>, login: &TenantId, which: impl Fn(&Token) -> bool) {
     let now = tx.now;
     let all = tx.tables().all::<Token>();
-    let theirs = all.filter(|it| it.user == login.as_str() && it.is_valid(now) && which(it));
-    let theirs: Vec<Token> = theirs.map(|it| Token::clone(it)).collect();
+    let theirs =
+        all.filter(|token| token.user == login.as_str() && token.is_valid(now) && which(token));
+    let theirs: Vec<Token> = theirs.map(|token| Token::clone(token)).collect();
     for mut token in theirs {
         token.revoked_at = Some(now);
         tx.update(token);
@@ -72,7 +73,10 @@ pub(crate) fn log_in(tx: &mut Tx<'_>, op: &LogIn) -> Result {
         let what = "the token of a login is its user's own";
         return Err(Error::new(ErrorCode::Internal, what));
     }
-    match tx.get::<Tenant>(&op.login).map(|it| Tenant::clone(it)) {
+    match tx
+        .get::<Tenant>(&op.login)
+        .map(|tenant| Tenant::clone(tenant))
+    {
         None => {
             let tenant = CreateTenant {
                 login: op.login.clone(),
@@ -92,7 +96,7 @@ pub(crate) fn log_in(tx: &mut Tx<'_>, op: &LogIn) -> Result {
             }
         }
     }
-    if let Some(mut user) = tx.get::<User>(&op.login).map(|it| User::clone(it)) {
+    if let Some(mut user) = tx.get::<User>(&op.login).map(|user| User::clone(user)) {
         user.logged_in_at = Some(tx.now);
         tx.save(user);
     }

@@ -32,11 +32,11 @@ pub(crate) fn twin(tables: &Tables, old: &Switch, rack: &str) -> Result<Arc<Swit
         );
         return Err(differ(&old.id, message).hint(way_out));
     }
-    let mut twins = tables.all::<Switch>().filter(|it| {
-        it.id != old.id
-            && it.partition == old.partition
-            && it.rack == rack
-            && it.replace_mode == ReplaceMode::Operational
+    let mut twins = tables.all::<Switch>().filter(|switch| {
+        switch.id != old.id
+            && switch.partition == old.partition
+            && switch.rack == rack
+            && switch.replace_mode == ReplaceMode::Operational
     });
     match (twins.next(), twins.next()) {
         (Some(twin), None) => Ok(Arc::clone(twin)),
@@ -116,7 +116,7 @@ pub(crate) fn migrate(tx: &mut Tx<'_>, op: &MigrateSwitch) -> Result<Reply> {
         .map(|(port, machine)| (port.to_owned(), Machine::clone(machine)))
         .collect();
     for (port, _) in &moved {
-        let wanted = from.ports.get(port).is_none_or(|it| it.admin_up);
+        let wanted = from.ports.get(port).is_none_or(|port| port.admin_up);
         match to.ports.get_mut(port) {
             Some(port) => port.admin_up = wanted,
             None => {
@@ -164,7 +164,7 @@ fn recable(machine: &mut Machine, from: &SwitchId, to: &Switch) {
         .nics
         .iter_mut()
         .flat_map(|nic| &mut nic.neighbours);
-    for neighbour in heard.filter(|it| it.system_name == from.as_str()) {
+    for neighbour in heard.filter(|neighbour| neighbour.system_name == from.as_str()) {
         neighbour.system_name = to.id.to_string();
     }
 }

@@ -34,8 +34,9 @@ pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateInvite) -> Result {
         return Err(Error::already_exists("invite", "with this secret"));
     }
     let open = tx.tables().all::<Invite>();
-    let counts =
-        |it: &&std::sync::Arc<Invite>| it.to.place() == place && invite_is_backed(tx.tables(), it);
+    let counts = |invite: &&std::sync::Arc<Invite>| {
+        invite.to.place() == place && invite_is_backed(tx.tables(), invite)
+    };
     if open.filter(counts).count() >= INVITES_MAX {
         let what = format!("there are {INVITES_MAX} open invites already");
         return Err(Error::new(ErrorCode::TooMany, what).hint("delete those that nobody needs"));
@@ -60,8 +61,9 @@ fn unknown() -> Error {
 }
 
 fn open(tx: &Tx<'_>, id: &Digest) -> std::result::Result<std::sync::Arc<Invite>, Error> {
-    let is_open =
-        |it: &&std::sync::Arc<Invite>| tx.now < it.expires_at && invite_is_backed(tx.tables(), it);
+    let is_open = |invite: &&std::sync::Arc<Invite>| {
+        tx.now < invite.expires_at && invite_is_backed(tx.tables(), invite)
+    };
     tx.get::<Invite>(id)
         .filter(is_open)
         .cloned()
@@ -111,8 +113,8 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteInvite) -> Result {
 pub(crate) fn forget(tx: &mut Tx<'_>, place: &InvitePlace) {
     let invites = tx.tables().all::<Invite>();
     let ids: Vec<Digest> = invites
-        .filter(|it| it.to.place() == *place)
-        .map(|it| it.id.clone())
+        .filter(|invite| invite.to.place() == *place)
+        .map(|invite| invite.id.clone())
         .collect();
     for id in ids {
         tx.delete::<Invite>(&id);

@@ -128,7 +128,9 @@ fn keep_project_owner(
     removes_owner: bool,
 ) -> std::result::Result<(), Error> {
     let tenant = tx.get::<Tenant>(&project.tenant);
-    let mut lenders = tenant.into_iter().flat_map(|it| it.members.values());
+    let mut lenders = tenant
+        .into_iter()
+        .flat_map(|tenant| tenant.members.values());
     let is_owned = lenders.any(|member| member.role == TenantRole::Owner);
     if is_owned {
         return Ok(());

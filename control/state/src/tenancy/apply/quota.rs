@@ -61,7 +61,9 @@ pub(crate) fn within(
 
 /// The quotas that a project is under: its own and its tenant's.
 fn quotas(tables: &Tables, project: ProjectId) -> Vec<Quota> {
-    let tenant = tables.get::<Project>(&project).map(|it| it.tenant.clone());
+    let tenant = tables
+        .get::<Project>(&project)
+        .map(|project| project.tenant.clone());
     let subjects = [
         Some(QuotaSubject::Project(project)),
         tenant.map(QuotaSubject::Tenant),
