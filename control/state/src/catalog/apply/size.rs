@@ -87,8 +87,10 @@ pub(crate) fn delete_size(tx: &mut Tx<'_>, op: &DeleteSize) -> Result {
             &machine.to_string(),
         ));
     }
-    let mut reservations = tables.all::<SizeReservation>();
-    if let Some(reservation) = reservations.find(|reservation| reservation.size == op.0) {
+    let reserved = tables
+        .all::<SizeReservation>()
+        .find(|reservation| reservation.size == op.0);
+    if let Some(reservation) = reserved {
         return Err(in_use(
             "size",
             op.0.as_str(),
