@@ -3,11 +3,14 @@
 use proto_types::{AuditHash, AuditLine, AuditPhase, RETENTION_METHOD, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// How many audit entries are kept by default, see [`AuditRetention`](crate::cluster::entity::AuditRetention).
+/// Default number of audit records that are kept, see
+/// [`AuditRetention`](crate::cluster::entity::AuditRetention). Beyond it the oldest are dropped.
 pub const AUDIT_MAX: usize = 10_000;
-/// How many go at once, so that dropping costs next to nothing: so many more may be kept.
+/// Slack of the retention, records: drops start when there are so many more than the bound, so that
+/// they come in batches.
 pub const AUDIT_DROP: usize = 256;
-/// Places outside of which is known how far the trail was sent there.
+/// Most export destinations whose progress is kept. Another one replaces the one that has not
+/// advanced for longest.
 pub const AUDIT_EXPORTS_MAX: usize = 16;
 
 /// Who did what, when, from where, and what came of it.

@@ -22,8 +22,8 @@ pub struct BgpFilter {
 /// that nothing may be announced.
 pub fn bgp_filter(tables: &Tables, machine: &Machine) -> Option<BgpFilter> {
     let allocation = machine.allocation.as_ref()?;
-    // An allocated machine is in the provisioning segment until its installation ends, and again
-    // during its reclaim.
+    // An allocated machine is in the tenant's segment only from the end of its installation to its
+    // reclaim.
     if machine.segment != Segment::Tenant {
         return None;
     }

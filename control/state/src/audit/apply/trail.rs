@@ -20,8 +20,8 @@ pub(crate) fn append(tx: &mut Tx<'_>, op: &AppendAudit) -> Result<Reply, Error> 
     Ok(Reply::None)
 }
 
-/// Notes how far the trail was sent; an older mark changes nothing. One too many takes the place
-/// of the one that has not moved for longest.
+/// Records how far the trail was exported; an older mark is ignored. Beyond [`AUDIT_EXPORTS_MAX`]
+/// a new destination replaces the one that has not advanced for longest.
 pub(crate) fn mark_export(tx: &mut Tx<'_>, op: &MarkAuditExport) -> Result<Reply, Error> {
     let before = tx
         .get::<AuditExport>(&op.name)
@@ -50,7 +50,7 @@ pub(crate) fn mark_export(tx: &mut Tx<'_>, op: &MarkAuditExport) -> Result<Reply
     Ok(Reply::None)
 }
 
-/// Forgets a place that the trail is not sent to any more: records do not wait for it.
+/// Forgets a former export destination, so that retention does not wait for it.
 pub(crate) fn forget_export(tx: &mut Tx<'_>, op: &ForgetAuditExport) -> Result<Reply, Error> {
     let gone = tx.delete::<AuditExport>(&op.name);
     gone.ok_or_else(|| Error::not_found("audit-export", &op.name))?;
@@ -58,7 +58,7 @@ pub(crate) fn forget_export(tx: &mut Tx<'_>, op: &ForgetAuditExport) -> Result<R
     Ok(Reply::None)
 }
 
-/// Records the call whose change was carried out.
+/// Records the call of an applied change.
 pub(crate) fn of_change(tx: &mut Tx<'_>, call: &AuditEntry) {
     let ended: Timestamp = tx.now.max(call.time);
     record(

@@ -71,7 +71,8 @@ impl Partition {
     pub fn segment_mtu(&self) -> u32 {
         self.number(label::SEGMENT_MTU, SEGMENT_MTU_DEFAULT)
     }
-    /// How many confirmed cables its machines need to be on offer; none when it does not say.
+    /// Number of confirmed cables that its machines need to be on offer. `None` means that the
+    /// partition demands none.
     pub fn uplinks(&self) -> Option<usize> {
         self.meta.labels.get(label::UPLINKS)?.parse().ok()
     }
@@ -85,7 +86,7 @@ impl Partition {
         let number = self.number(label::UNKNOWN_MACHINES, UNKNOWN_MACHINES_DEFAULT);
         usize::try_from(number).unwrap_or(usize::MAX)
     }
-    /// Whether its machines join only with what their BMC holds; false when it does not say.
+    /// `true` if its machines join only with the nonce that their BMC holds. Default: `false`.
     pub fn requires_bmc_nonce(&self) -> bool {
         let text = self.meta.labels.get(label::REQUIRE_BMC_NONCE);
         text.is_some_and(|text| text == "true")

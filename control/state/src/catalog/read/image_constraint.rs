@@ -36,8 +36,8 @@ pub(crate) fn check_image_constraint(
     Ok(())
 }
 
-/// Whether a size allows an image: `SizeImageConstraintService.Try`. A size without a constraint
-/// allows every image, but there is nothing to try.
+/// Refuses an image that the constraint of a size excludes (`SizeImageConstraintService.Try`). A
+/// size without a constraint allows every image, but is not found here.
 pub fn try_image(tables: &Tables, size: &SizeId, image: &ImageId) -> Result<(), Error> {
     tables.require::<SizeImageConstraint>(size)?;
     let image = tables.require::<Image>(image)?;

@@ -8,7 +8,7 @@ use crate::fields::check_name;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-/// How many components there may be.
+/// Most components of a cluster; reports of further ones are refused.
 const COMPONENTS_MAX: usize = 100_000;
 
 type Result = std::result::Result<Reply, Error>;

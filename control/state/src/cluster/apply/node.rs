@@ -11,7 +11,7 @@ use crate::tables::Tx;
 
 /// Longest life of an invitation, milliseconds: a day.
 const INVITATION_LIFE_MAX_MS: u64 = 24 * 3_600_000;
-/// Nodes that may be invited or joined at the same time.
+/// Most control nodes and open invitations together; another invitation is refused.
 const NODES_MAX: usize = 32;
 
 type Result = std::result::Result<Reply, Error>;
@@ -110,8 +110,8 @@ pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemoveNode) -> Result {
     Ok(Reply::ControlNode(tx.save(node)))
 }
 
-/// A program that does not know what is in use could not read the log. What this program knows
-/// does not count: programs of all levels must come to the same result.
+/// Refuses a node whose program is below the level of the cluster: it could not decode the log. The
+/// level of this program is not compared: programs of all levels must reach the same result.
 fn check_level(tx: &Tx<'_>, level: u32) -> std::result::Result<(), Error> {
     let used = lowest_level(tx.tables()).unwrap_or(0);
     if level >= used {

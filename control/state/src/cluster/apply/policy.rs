@@ -1,4 +1,4 @@
-//! Site policies. That they can be compiled is the business of whoever proposes them.
+//! Site policies. The proposer compiles them first; `apply` stores text.
 
 use proto_errors::{Error, ErrorCode};
 
@@ -8,7 +8,7 @@ use crate::cluster::entity::{POLICIES_MAX, Policy};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-/// Longest name.
+/// Longest name of a policy, characters; a longer one is refused.
 const NAME_LEN_MAX: usize = 63;
 
 type Result = std::result::Result<Reply, Error>;

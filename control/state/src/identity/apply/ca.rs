@@ -1,4 +1,5 @@
-//! The certificate authority: its generations, and how one follows the other.
+//! Rotation of the certificate authority: one generation replaces the other, with an overlap in
+//! which both are trusted.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +12,11 @@ use crate::identity::entity::{CaPhase, CaRecord, CaRotation, Certificate, Identi
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
-/// Root, agents, nodes, peers.
+/// Number of authorities in a generation: root, agents, nodes, peers. A rotation with another number
+/// is refused.
 const AUTHORITIES: usize = 4;
-/// When it is hurried, peers have so long to show each other certificates of the new generation,
-/// milliseconds.
+/// Shortest time between the switch of the peers to the new generation and the end of the old one,
+/// milliseconds: peers need it to renew their certificates.
 const HURRY_MS: u64 = 20_000;
 
 type Result = std::result::Result<Reply, Error>;
@@ -25,7 +27,7 @@ fn known(tx: &Tx<'_>) -> Option<CaRotation> {
     found.map(|rotation| CaRotation::clone(rotation))
 }
 
-/// Whether a rotation is open, so that time may move it on.
+/// `true` if a rotation is in progress, so that ticks may advance it.
 pub(crate) fn is_rotating(tables: &Tables) -> bool {
     let found = tables.get::<CaRotation>(&CaRotation::ONE.to_owned());
     found.is_some_and(|rotation| rotation.phase != CaPhase::Done)
@@ -69,6 +71,7 @@ pub(crate) fn begin_rotation(tx: &mut Tx<'_>, op: &BeginCaRotation) -> Result {
         .all::<CaRecord>()
         .map(|record| CaRecord::clone(record))
         .collect();
+    // Retired, not deleted: agents hold certificates of the old generation until they renew.
     for record in old {
         tx.save(CaRecord {
             retired: true,
@@ -100,7 +103,7 @@ pub(crate) fn force_rotation(tx: &mut Tx<'_>, op: &ForceCaRotation) -> Result {
     Ok(Reply::CaRotation(tx.save(rotation)))
 }
 
-/// The authority may have been replaced since it signed.
+/// Refuses a certificate of a generation that was replaced since it signed.
 pub(crate) fn check_in_force(tx: &Tx<'_>, certificate: &Certificate) -> Check {
     let is_over = known(tx).is_some_and(|rotation| {
         rotation.phase == CaPhase::Done && certificate.authority < rotation.to
@@ -112,7 +115,7 @@ pub(crate) fn check_in_force(tx: &Tx<'_>, certificate: &Certificate) -> Check {
     Ok(())
 }
 
-/// Whether whoever has a certificate now has one of this generation.
+/// `true` if every identity with a valid certificate has one of this generation.
 fn is_everybody_new(tx: &Tx<'_>, generation: u32) -> bool {
     let tables = tx.tables();
     let is_old = |certificate: &Certificate| {
@@ -120,7 +123,7 @@ fn is_everybody_new(tx: &Tx<'_>, generation: u32) -> bool {
             && tx.now < certificate.not_after
             && certificate.authority < generation
     };
-    // A certificate of the old generation counts as long as its bearer has no newer one.
+    // An old certificate of an identity that has renewed does not keep the rotation waiting.
     let renewed = |certificate: &Certificate| {
         let identity = tables.get::<Identity>(&certificate.identity);
         identity.is_some_and(|identity| identity.authority >= generation)
@@ -130,8 +133,8 @@ fn is_everybody_new(tx: &Tx<'_>, generation: u32) -> bool {
         .any(|certificate| is_old(certificate) && !renewed(certificate))
 }
 
-/// One step at most; each is an entry of its own, so that every node has applied one before the
-/// next.
+/// Advances the rotation by one step at most. Each step is a log entry of its own: a node that
+/// dropped the old generation before its peers showed the new one would lose them.
 pub(crate) fn advance_rotation(tx: &mut Tx<'_>) {
     let Some(mut rotation) = known(tx) else {
         return;
@@ -166,7 +169,8 @@ pub(crate) fn advance_rotation(tx: &mut Tx<'_>) {
     tx.save(rotation);
 }
 
-/// Their keys go for good, and whoever has nothing newer has nothing.
+/// Deletes the authorities of older generations with their keys, and revokes their certificates. An
+/// identity without a newer certificate has to join again.
 fn drop_generations_before(tx: &mut Tx<'_>, generation: u32) {
     let records: Vec<String> = tx
         .tables()

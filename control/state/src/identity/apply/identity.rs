@@ -1,4 +1,4 @@
-//! Identities: what was issued to whom, revoked, or is to be made anew.
+//! Identities: revocation, and rotation of their keys.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,12 @@ use crate::identity::entity::{BootTicket, Certificate, Identity, JoinTicket};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
-/// So long after an identity has a new key the certificates of its old one are revoked,
-/// milliseconds: calls in flight end on the session of the old one.
+/// Grace period of an identity's old key after the new one, milliseconds: calls in flight finish on
+/// its session. Then its certificates are revoked.
 const OLD_KEY_MS: u64 = 60_000;
 
-/// Longer than a certificate lives, milliseconds.
+/// Age of a new key up to which certificates of the old one are looked for, milliseconds: two
+/// hours, longer than the life of a certificate.
 const LOOK_BACK_MS: u64 = 2 * 3_600_000;
 
 type Result = std::result::Result<Reply, Error>;
@@ -52,6 +53,7 @@ fn serials_of(tables: &Tables, identity: &str) -> Vec<String> {
 
 pub(crate) fn revoke_identity(tx: &mut Tx<'_>, op: &RevokeIdentity) -> Result {
     let mut identity: Identity = tx.require(&op.identity)?;
+    // The tickets first of all: with one of them, whoever has the key would join again.
     let tickets: Vec<JoinTicket> = tx
         .tables()
         .all::<JoinTicket>()
@@ -101,13 +103,13 @@ fn check_live(identity: &Identity, now: Timestamp) -> Check {
     Ok(())
 }
 
-/// Revokes what was issued to keys that were replaced.
+/// Revokes the certificates of keys that were replaced.
 pub(crate) fn finish_rotations(tx: &mut Tx<'_>) {
     let old = of_replaced_keys(tx.tables(), tx.now);
     revoke(tx, old, "its key was replaced");
 }
 
-/// Serials of certificates that count although another key has taken the place of theirs.
+/// Serial numbers of valid certificates whose key was replaced longer than [`OLD_KEY_MS`] ago.
 pub(crate) fn of_replaced_keys(tables: &Tables, now: Timestamp) -> Vec<String> {
     // A key that changed earlier has no valid certificates of its predecessor left.
     let recent: BTreeMap<&str, &Identity> = tables

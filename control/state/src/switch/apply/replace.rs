@@ -20,7 +20,8 @@ fn differ(switch: &SwitchId, message: String) -> Error {
 }
 
 /// The other switch of the rack, which has the same machines: the model for the replacement. More
-/// than one candidate is refused: cables of the wrong one would open the ports of other tenants.
+/// than one candidate is refused: with the wrong one, ports would get into segments of other
+/// tenants.
 pub(crate) fn twin(tables: &Tables, old: &Switch, rack: &str) -> Result<Arc<Switch>> {
     let way_out = format!(
         "or let it keep what is known of it: metalmesh switch replace {} --cancel",
