@@ -15,7 +15,7 @@ pub struct MachineBoot {
     pub machine: MachineId,
     /// MAC addresses of its cards: requests from them are the machine's.
     pub macs: BTreeSet<MacAddr>,
-    /// What the machine boots.
+    /// Boot target of the machine.
     pub target: BootTarget,
 }
 

@@ -23,7 +23,7 @@ pub const UNKNOWN_MACHINES_DEFAULT: u32 = 120;
 /// Upper bound of that setting; at the bound unknown machines are not counted.
 pub const UNKNOWN_MACHINES_MAX: u32 = 100_000;
 
-/// What machines boot.
+/// Kernel, initramfs and command line of hammer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BootConfiguration {
@@ -45,7 +45,7 @@ pub struct Partition {
     /// Free text.
     #[serde(default)]
     pub description: String,
-    /// What machines boot.
+    /// Kernel, initramfs and command line of hammer.
     #[serde(default)]
     pub boot: BootConfiguration,
     /// Default name servers of machines, at most 3.

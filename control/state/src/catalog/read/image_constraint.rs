@@ -7,7 +7,7 @@ use crate::catalog::entity::{Image, SizeImageConstraint};
 use crate::catalog::read::{Requirement, parse_image_id};
 use crate::tables::Tables;
 
-/// Whether a size allows an image (`SizeImageConstraintService.Try`).
+/// Refuses an image that a size excludes; a size without a constraint allows every image.
 pub(crate) fn check_image_constraint(
     tables: &Tables,
     size: &SizeId,

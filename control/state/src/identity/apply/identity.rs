@@ -53,7 +53,7 @@ fn serials_of(tables: &Tables, identity: &str) -> Vec<String> {
 
 pub(crate) fn revoke_identity(tx: &mut Tx<'_>, op: &RevokeIdentity) -> Result {
     let mut identity: Identity = tx.require(&op.identity)?;
-    // The tickets first of all: with one of them, whoever has the key would join again.
+    // The tickets as well: with one of them the agent would join again.
     let tickets: Vec<JoinTicket> = tx
         .tables()
         .all::<JoinTicket>()

@@ -27,7 +27,7 @@ pub enum EditorViewer {
     Viewer,
 }
 
-/// What a token was made for.
+/// The purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenType {
@@ -76,7 +76,7 @@ pub struct Token {
     pub expires: Timestamp,
     /// Begin of validity.
     pub issued_at: Timestamp,
-    /// What it was made for.
+    /// Purpose of the token.
     pub token_type: TokenType,
     /// Role by project id, or `*`.
     #[serde(default)]

@@ -53,7 +53,7 @@ impl BgpSession {
     }
 }
 
-/// What a port really is.
+/// Observed state of a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortObserved {
@@ -91,12 +91,12 @@ pub struct SwitchPort {
     /// Its address, when the switch tells it.
     #[serde(default)]
     pub mac: Option<MacAddr>,
-    /// What LLDP calls it, where that is not its name.
+    /// Its LLDP port id. `None` means that it equals the name.
     #[serde(default)]
     pub identifier: Option<String>,
     /// Intent: switched on.
     pub admin_up: bool,
-    /// What it really is; none before the first report.
+    /// Observed state. `None` means that there was no report yet.
     #[serde(default)]
     pub observed: Option<PortObserved>,
     /// The segment that the port stays in after a restore, because the state does not know whose
@@ -105,7 +105,7 @@ pub struct SwitchPort {
     pub kept: Option<Vni>,
 }
 
-/// What the core agent reports about its work.
+/// Result of the last reconcile, as the core agent reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SwitchSync {
@@ -169,7 +169,7 @@ pub struct Switch {
     /// Ports by name.
     #[serde(default)]
     pub ports: BTreeMap<String, SwitchPort>,
-    /// What the agent reports about its work.
+    /// Result of the agent's last reconcile.
     #[serde(default)]
     pub sync: SwitchSync,
 }

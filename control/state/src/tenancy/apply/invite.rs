@@ -291,7 +291,7 @@ mod tests {
         run(&mut tables, 4, tenant("late")).unwrap();
         let refused = run(&mut tables, 4, accept_by("late", 1)).unwrap_err();
         assert_eq!(refused.code, ErrorCode::NotFound);
-        // What rests on a standing over the platform needs no ownership.
+        // An invite that rests on a standing over the platform needs no ownership.
         let of_operator = CreateInvite {
             warrant: Some(crate::Warrant::Operator),
             ..invite(2, to_shared, DAY_MS)
